@@ -1,0 +1,5 @@
+module kube-granular.dev/granular
+
+go 1.26.0
+
+godebug default=go1.26
