@@ -7,6 +7,12 @@ godebug default=go1.26
 require kube-granular.dev/granular v0.0.0
 
 require (
+	github.com/bluekeyes/go-gitdiff v0.8.1
+	github.com/rogpeppe/go-internal v1.14.1
+	golang.org/x/mod v0.37.0
+)
+
+require (
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
