@@ -1,0 +1,173 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pki
+
+import (
+	"crypto"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+	"k8s.io/kubernetes/cmd/kubeadm/app/apis/kubeadm"
+	"k8s.io/kubernetes/cmd/kubeadm/app/util/pkiutil"
+)
+
+const (
+	caName             = "ca"
+	servingName        = "kube-apiserver"
+	serviceAccountName = "service-accounts"
+
+	caLifetime   = 10 * 365 * 24 * time.Hour
+	leafLifetime = 365 * 24 * time.Hour
+
+	// renewBefore is how long a certificate must still be good for to be used
+	// again. A cluster is started far more often than once in a month.
+	renewBefore = 30 * 24 * time.Hour
+)
+
+// Files names what a kube-apiserver reads. All paths lie in the directory given
+// to Ensure.
+type Files struct {
+	CA                       string
+	ServingCert, ServingKey  string
+	ServiceAccountSigningKey string
+	ServiceAccountPublicKey  string
+}
+
+// Authority issues the certificates of one local cluster.
+type Authority struct {
+	dir  string
+	now  func() time.Time
+	cert *x509.Certificate
+	key  crypto.Signer
+}
+
+// Ensure opens the certificates in dir and issues what a server needs and dir
+// lacks: the authority, a serving certificate for the loopback names and for the
+// names a cluster's own clients use, and the service account key pair. An
+// authority that is about to expire is replaced, and with it all it has signed.
+// A file that exists and cannot be read is an error, never overwritten.
+func Ensure(dir string) (*Authority, Files, error) {
+	return ensure(dir, time.Now)
+}
+
+func ensure(dir string, now func() time.Time) (*Authority, Files, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, Files{}, fmt.Errorf("create the directory for certificates: %w", err)
+	}
+	// The directory may be older than this rule, or made under another umask.
+	if err := os.Chmod(dir, 0o700); err != nil {
+		return nil, Files{}, fmt.Errorf("close the directory for certificates to others: %w", err)
+	}
+	a := &Authority{dir: dir, now: now}
+	if err := a.ensureCA(); err != nil {
+		return nil, Files{}, err
+	}
+	if _, _, err := a.leaf(servingName, servingConfig()); err != nil {
+		return nil, Files{}, err
+	}
+	if err := a.ensureServiceAccountKey(); err != nil {
+		return nil, Files{}, err
+	}
+	f := Files{
+		CA:                       filepath.Join(dir, caName+".crt"),
+		ServiceAccountSigningKey: filepath.Join(dir, serviceAccountName+".key"),
+		ServiceAccountPublicKey:  filepath.Join(dir, serviceAccountName+".pub"),
+	}
+	f.ServingCert, f.ServingKey = pkiutil.PathsForCertAndKey(dir, servingName)
+	return a, f, nil
+}
+
+// CertificatePEM is the authority's own certificate, what a client must trust.
+func (a *Authority) CertificatePEM() []byte {
+	return pkiutil.EncodeCertPEM(a.cert)
+}
+
+// Client returns, as PEM, a certificate for the named user in the given groups
+// and its key. Both are kept in the directory under the user's name.
+func (a *Authority) Client(user string, groups ...string) (certPEM, keyPEM []byte, err error) {
+	cert, key, err := a.leaf("client-"+user, certutil.Config{
+		CommonName:   user,
+		Organization: groups,
+		Usages:       []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	keyPEM, err = keyutil.MarshalPrivateKeyToPEM(key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encode the key of user %q: %w", user, err)
+	}
+	return pkiutil.EncodeCertPEM(cert), keyPEM, nil
+}
+
+// servingConfig names the server as clients on this machine do, and as
+// controllers would from inside a cluster. 10.0.0.1 is the first address of
+// kube-apiserver's default service range.
+func servingConfig() certutil.Config {
+	return certutil.Config{
+		CommonName: servingName,
+		AltNames: certutil.AltNames{
+			DNSNames: []string{
+				"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
+				"kubernetes.default.svc.cluster.local",
+			},
+			IPs: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback, net.IPv4(10, 0, 0, 1)},
+		},
+		Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+}
+
+func (a *Authority) ensureCA() error {
+	if pkiutil.CertOrKeyExist(a.dir, caName) {
+		cert, key, err := a.load(caName)
+		if err != nil {
+			return err
+		}
+		if a.fresh(cert) {
+			a.cert, a.key = cert, key
+			return nil
+		}
+	}
+	cert, key, err := pkiutil.NewCertificateAuthority(a.config(certutil.Config{CommonName: "kube-granular local CA"}, caLifetime))
+	if err != nil {
+		return fmt.Errorf("issue the certificate authority: %w", err)
+	}
+	if err := pkiutil.WriteCertAndKey(a.dir, caName, cert, key); err != nil {
+		return fmt.Errorf("write the certificate authority: %w", err)
+	}
+	a.cert, a.key = cert, key
+	return nil
+}
+
+// ensureServiceAccountKey keeps the key for ever: a new one would void every
+// token handed out, and keys do not expire.
+func (a *Authority) ensureServiceAccountKey() error {
+	path := filepath.Join(a.dir, serviceAccountName+".key")
+	if _, err := os.Stat(path); err == nil {
+		if _, _, err := pkiutil.TryLoadPrivatePublicKeyFromDisk(a.dir, serviceAccountName); err != nil {
+			return fmt.Errorf("service account key: %w (remove both files to have new ones made)", err)
+		}
+		return nil
+	} else if !os.IsNotExist(err) {
+		return fmt.Errorf("service account key: %w", err)
+	}
+	key, err := pkiutil.GeneratePrivateKey(kubeadm.EncryptionAlgorithmECDSAP256)
+	if err != nil {
+		return fmt.Errorf("make the service account key: %w", err)
+	}
+	// The private key last: its presence says that the pair is whole.
+	if err := pkiutil.WritePublicKey(a.dir, serviceAccountName, key.Public()); err != nil {
+		return fmt.Errorf("write the service account key: %w", err)
+	}
+	if err := pkiutil.WriteKey(a.dir, serviceAccountName, key); err != nil {
+		return fmt.Errorf("write the service account key: %w", err)
+	}
+	return nil
+}
