@@ -1,0 +1,74 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package permission
+
+import (
+	"fmt"
+	"strings"
+)
+
+const hex = "0123456789ABCDEF"
+
+// plain says which bytes of a parameter stand for themselves: all a well-formed
+// label key, finalizer or condition type is made of. Everything else, percent
+// itself included, is escaped: a parenthesis could end the parameter early, an
+// asterisk could be read as a pattern, a space or a comma-like rune could hide.
+func plain(c byte) bool {
+	switch {
+	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		return true
+	}
+	return strings.IndexByte("-_./:@+=,~", c) >= 0
+}
+
+func escape(b *strings.Builder, s string) {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; plain(c) {
+			b.WriteByte(c)
+		} else {
+			b.WriteByte('%')
+			b.WriteByte(hex[c>>4])
+			b.WriteByte(hex[c&15])
+		}
+	}
+}
+
+// unescape accepts only what escape writes: upper-case digits, and no escape of
+// a byte that needs none.
+func unescape(s string) (string, error) {
+	if strings.IndexByte(s, '%') < 0 {
+		for i := 0; i < len(s); i++ {
+			if !plain(s[i]) {
+				return "", fmt.Errorf("byte %d must be percent-escaped", i)
+			}
+		}
+		return s, nil
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if plain(c) {
+			b.WriteByte(c)
+			continue
+		}
+		if c != '%' {
+			return "", fmt.Errorf("byte %d must be percent-escaped", i)
+		}
+		if i+2 >= len(s) {
+			return "", fmt.Errorf("the escape at byte %d is cut short", i)
+		}
+		hi, lo := strings.IndexByte(hex, s[i+1]), strings.IndexByte(hex, s[i+2])
+		if hi < 0 || lo < 0 {
+			return "", fmt.Errorf("the escape at byte %d is not two upper-case hexadecimal digits", i)
+		}
+		d := byte(hi<<4 | lo)
+		if plain(d) {
+			return "", fmt.Errorf("the escape at byte %d stands for a byte that needs none", i)
+		}
+		b.WriteByte(d)
+		i += 2
+	}
+	return b.String(), nil
+}

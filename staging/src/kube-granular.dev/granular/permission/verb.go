@@ -1,0 +1,73 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package permission
+
+import (
+	"fmt"
+	"strings"
+)
+
+// General is the verb that lets a request be considered field by field
+// although the caller does not hold the ordinary verb (KEP-3617, "API Server
+// Additional Plumbing and Checks"). It covers no field on its own.
+const General = "granular"
+
+const prefix = General + ":"
+
+// Verb is one permission verb. The zero value is the general verb.
+type Verb struct {
+	// Permission is the name, scope included. Empty means the general verb.
+	Permission string
+	// Parameter is the unescaped parameter. It may be empty.
+	Parameter string
+	// Parameterized tells label() from label.
+	Parameterized bool
+}
+
+// String gives the one spelling of the verb. It is what an authorizer sees.
+func (v Verb) String() string {
+	if v.Permission == "" {
+		return General
+	}
+	if !v.Parameterized {
+		return prefix + v.Permission
+	}
+	var b strings.Builder
+	b.Grow(len(prefix) + len(v.Permission) + len(v.Parameter) + 2)
+	b.WriteString(prefix)
+	b.WriteString(v.Permission)
+	b.WriteByte('(')
+	escape(&b, v.Parameter)
+	b.WriteByte(')')
+	return b.String()
+}
+
+// Parse reads a verb. Only the spelling String gives is accepted, so that no
+// two strings in a role mean the same verb. Errors never repeat the input.
+func Parse(s string) (Verb, error) {
+	if s == General {
+		return Verb{}, nil
+	}
+	rest, ok := strings.CutPrefix(s, prefix)
+	if !ok {
+		return Verb{}, fmt.Errorf("permission verb: must be %q or begin with %q", General, prefix)
+	}
+	name, parameter, parameterized := strings.Cut(rest, "(")
+	if err := Validate(name); err != nil {
+		return Verb{}, fmt.Errorf("permission verb: %w", err)
+	}
+	v := Verb{Permission: name, Parameterized: parameterized}
+	if !parameterized {
+		return v, nil
+	}
+	escaped, ok := strings.CutSuffix(parameter, ")")
+	if !ok {
+		return Verb{}, fmt.Errorf("permission verb: the parameter is not closed with a parenthesis")
+	}
+	var err error
+	if v.Parameter, err = unescape(escaped); err != nil {
+		return Verb{}, fmt.Errorf("permission verb: parameter: %w", err)
+	}
+	return v, nil
+}
