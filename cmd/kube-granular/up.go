@@ -1,0 +1,62 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	cliflag "k8s.io/component-base/cli/flag"
+
+	"kube-granular.dev/pkg/localcluster"
+)
+
+func newUpCommand() *cobra.Command {
+	o := localcluster.Options{}
+	cmd := &cobra.Command{
+		Use:   "up [flags] [-- any further kube-apiserver flag]",
+		Short: "Run a local cluster: etcd and the patched kube-apiserver in one process",
+		Long: `Run etcd and the patched kube-apiserver in one process, on 127.0.0.1 only.
+
+All that lasts lies in one directory: data, certificates, logs, and a kubeconfig
+for each user. DIR/admin.kubeconfig is the administrator's; the users of the demo
+are supersafe, editor and viewer. Started again with the same directory, it is
+the same cluster.
+
+When the server is ready and the demo's objects exist, the last line on standard
+output is "ready: https://127.0.0.1:PORT". Ctrl-C stops the cluster, a second
+Ctrl-C at once.
+
+There are no nodes and no controllers: a deployment gets no pods, and a deleted
+namespace stays in the phase Terminating.`,
+		Example: `  # A cluster to try things out, in .kube-granular, on port 16443
+  kube-granular up
+
+  # Upstream's behaviour, for comparison
+  kube-granular up --feature-gates GranularAuthorization=false
+
+  # An empty cluster on any free port, with more to read in the log
+  kube-granular up --demo=false --dir /tmp/cluster --port 0 -- --v=4`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if dash := cmd.ArgsLenAtDash(); dash > 0 || dash < 0 && len(args) > 0 {
+				return fmt.Errorf("%q is not a flag; flags of kube-apiserver come after --", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.ExtraArgs = args
+			o.Out, o.Progress = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			return localcluster.Up(cmd.Context(), o)
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&o.Dir, "dir", localcluster.DefaultDir, "directory of the cluster, made when absent")
+	fs.IntVar(&o.Port, "port", localcluster.DefaultPort, "port on 127.0.0.1; 0 picks a free one")
+	fs.StringSliceVar(&o.EtcdServers, "etcd-servers", nil, "URLs of an etcd to use instead of an embedded one")
+	fs.Var(cliflag.NewMapStringBool(&o.FeatureGates), "feature-gates", "feature gates of kube-apiserver, K=V,…; GranularAuthorization is on unless set to false here")
+	fs.StringVar(&o.AuthorizationConfig, "authorization-config", "", "file with a structured authorization configuration, instead of RBAC")
+	fs.StringVar(&o.AuditLog, "audit-log", "", "file to write an audit log of all changes to, at level Metadata")
+	fs.BoolVar(&o.Demo, "demo", true, "create the objects and users of the first story; false leaves the cluster empty")
+	return cmd
+}

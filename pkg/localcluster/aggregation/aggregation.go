@@ -1,0 +1,45 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package aggregation keeps the built-in ClusterRoles view, edit and admin filled.
+//
+// Model: kube-apiserver creates those roles empty, with a rule saying which other
+// roles they consist of; in a full cluster the controller manager fills them in.
+// A local cluster has no controller manager, so this one controller of it, the
+// upstream code unchanged, runs beside the server.
+//
+// Invariant: it does what kube-controller-manager does and nothing else.
+package aggregation
+
+import (
+	"context"
+
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/kubernetes/pkg/controller/clusterroleaggregation"
+)
+
+// workers is kube-controller-manager's own number for this controller.
+const workers = 5
+
+// Start runs the controller with the rights of the given client until ctx is done.
+// The returned function waits until it and its watches have ended.
+func Start(ctx context.Context, cfg *rest.Config) (wait func(), err error) {
+	client, err := kubernetes.NewForConfig(rest.AddUserAgent(cfg, "clusterrole-aggregation-controller"))
+	if err != nil {
+		return nil, err
+	}
+	factory := informers.NewSharedInformerFactory(client, 0)
+	controller := clusterroleaggregation.NewClusterRoleAggregation(factory.Rbac().V1().ClusterRoles(), client.RbacV1())
+	factory.Start(ctx.Done())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		controller.Run(ctx, workers)
+	}()
+	return func() {
+		<-done
+		factory.Shutdown()
+	}, nil
+}

@@ -1,0 +1,120 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+)
+
+// GranularAuthorization is the feature gate a local cluster turns on.
+const GranularAuthorization = "GranularAuthorization"
+
+// reserved are the flags that have a flag of kube-granular's own, or that would
+// break the promise to listen on loopback only. They say what to use instead.
+var reserved = map[string]string{
+	"bind-address":         "a local cluster listens on loopback only",
+	"secure-port":          "use --port in front of --",
+	"etcd-servers":         "use --etcd-servers in front of --",
+	"tls-cert-file":        "the kubeconfigs trust the local cluster's own authority",
+	"tls-private-key-file": "the kubeconfigs trust the local cluster's own authority",
+}
+
+type setting struct{ name, value string }
+
+// settings are the flags a Config stands for, feature gates excepted.
+func (c Config) settings() []setting {
+	s := []setting{
+		{"etcd-servers", strings.Join(c.EtcdServers, ",")},
+		{"client-ca-file", c.Files.CA},
+		{"tls-cert-file", c.Files.ServingCert},
+		{"tls-private-key-file", c.Files.ServingKey},
+		{"service-account-issuer", "https://kubernetes.default.svc"},
+		{"service-account-signing-key-file", c.Files.ServiceAccountSigningKey},
+		{"service-account-key-file", c.Files.ServiceAccountPublicKey},
+		{"service-cluster-ip-range", "10.0.0.0/24"},
+		{"bind-address", "127.0.0.1"},
+		{"secure-port", strconv.Itoa(c.port())},
+		{"advertise-address", "127.0.0.1"},
+		// Endpoints must not hold loopback addresses, so there is nothing to reconcile.
+		{"endpoint-reconciler-type", "none"},
+	}
+	if c.AuthorizationConfig != "" {
+		s = append(s, setting{"authorization-config", c.AuthorizationConfig})
+	}
+	if c.AuditLog != "" {
+		s = append(s, setting{"audit-log-path", c.AuditLog}, setting{"audit-policy-file", c.AuditPolicy})
+	}
+	return s
+}
+
+// parse returns the options the Config and the user's further flags make up.
+func (c Config) parse() (*options.ServerRunOptions, error) {
+	s := options.NewServerRunOptions()
+	fs := flagSet(s)
+
+	// This flag adds to what was set before, so the user's must come second.
+	if err := fs.Set("feature-gates", featureGates(c.FeatureGates, known)); err != nil {
+		return nil, fmt.Errorf("--feature-gates: %w", err)
+	}
+	if err := fs.Parse(c.ExtraArgs); err != nil {
+		return nil, fmt.Errorf("kube-apiserver's flags: %w", err)
+	}
+	if fs.NArg() != 0 {
+		return nil, fmt.Errorf("kube-apiserver's flags: %q is not a flag", fs.Arg(0))
+	}
+	for _, name := range slices.Sorted(maps.Keys(reserved)) {
+		if fs.Changed(name) {
+			return nil, fmt.Errorf("kube-apiserver's flags: --%s cannot be given: %s", name, reserved[name])
+		}
+	}
+	authorizationChosen := fs.Changed("authorization-config") || fs.Changed("authorization-mode")
+	if !authorizationChosen && c.AuthorizationConfig == "" {
+		if err := fs.Set("authorization-mode", "RBAC"); err != nil {
+			return nil, fmt.Errorf("--authorization-mode: %w", err)
+		}
+	}
+	for _, f := range c.settings() {
+		if fs.Changed(f.name) || f.name == "authorization-config" && authorizationChosen {
+			continue
+		}
+		if err := fs.Set(f.name, f.value); err != nil {
+			return nil, fmt.Errorf("--%s: %w", f.name, err)
+		}
+	}
+	s.SecureServing.Listener = c.Listener
+	return s, nil
+}
+
+// featureGates returns the value of --feature-gates: the user's, and
+// GranularAuthorization on where the user says nothing of it.
+func featureGates(user map[string]bool, known func(string) bool) string {
+	gates := maps.Clone(user)
+	if gates == nil {
+		gates = map[string]bool{}
+	}
+	_, plain := gates[GranularAuthorization]
+	_, prefixed := gates["kube:"+GranularAuthorization]
+	if !plain && !prefixed && known(GranularAuthorization) {
+		gates[GranularAuthorization] = true
+	}
+	var pairs []string
+	for _, name := range slices.Sorted(maps.Keys(gates)) {
+		pairs = append(pairs, fmt.Sprintf("%s=%t", name, gates[name]))
+	}
+	return strings.Join(pairs, ",")
+}
+
+// known reports whether this kube-apiserver has the gate.
+func known(gate string) bool {
+	_, ok := utilfeature.DefaultMutableFeatureGate.GetAll()[featuregate.Feature(gate)]
+	return ok
+}

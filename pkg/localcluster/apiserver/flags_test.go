@@ -1,0 +1,154 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"net"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+
+	"kube-granular.dev/pkg/localcluster/pki"
+)
+
+func TestFeatureGates(t *testing.T) {
+	has := func(string) bool { return true }
+	hasNot := func(string) bool { return false }
+	for _, tc := range []struct {
+		name  string
+		user  map[string]bool
+		known func(string) bool
+		want  string
+	}{
+		{"on by default", nil, has, "GranularAuthorization=true"},
+		{"merged", map[string]bool{"AllAlpha": false, "X": true}, has, "AllAlpha=false,GranularAuthorization=true,X=true"},
+		{"turned off", map[string]bool{"GranularAuthorization": false}, has, "GranularAuthorization=false"},
+		{"turned off with the component's name", map[string]bool{"kube:GranularAuthorization": false}, has, "kube:GranularAuthorization=false"},
+		{"a server without the gate", nil, hasNot, ""},
+		{"asked of a server without the gate", map[string]bool{"GranularAuthorization": true}, hasNot, "GranularAuthorization=true"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := featureGates(tc.user, tc.known); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func testConfig(t *testing.T) Config {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return Config{
+		Listener:    l,
+		EtcdServers: []string{"http://127.0.0.1:1", "http://127.0.0.1:2"},
+		Files:       pki.Files{CA: "/ca", ServingCert: "/crt", ServingKey: "/key"},
+	}
+}
+
+func TestParse(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(*Config)
+		got    func(*options.ServerRunOptions) any
+		want   any
+	}{
+		{
+			name: "RBAC unless told otherwise",
+			got:  func(s *options.ServerRunOptions) any { return s.Authorization.Modes },
+			want: []string{"RBAC"},
+		},
+		{
+			name:   "an authorization configuration stands alone",
+			change: func(c *Config) { c.AuthorizationConfig = "/authz.yaml" },
+			got: func(s *options.ServerRunOptions) any {
+				return []any{s.Authorization.AuthorizationConfigurationFile, len(s.Authorization.Modes)}
+			},
+			want: []any{"/authz.yaml", 0},
+		},
+		{
+			name: "the user's authorization mode beats the configuration",
+			change: func(c *Config) {
+				c.AuthorizationConfig = "/authz.yaml"
+				c.ExtraArgs = []string{"--authorization-mode=Node,RBAC"}
+			},
+			got: func(s *options.ServerRunOptions) any {
+				return append(slices.Clone(s.Authorization.Modes), s.Authorization.AuthorizationConfigurationFile)
+			},
+			want: []string{"Node", "RBAC", ""},
+		},
+		{
+			name:   "the user's flag replaces ours",
+			change: func(c *Config) { c.ExtraArgs = []string{"--service-account-issuer=https://example.com"} },
+			got:    func(s *options.ServerRunOptions) any { return s.Authentication.ServiceAccounts.Issuers },
+			want:   []string{"https://example.com"},
+		},
+		{
+			name:   "underscores are as good as dashes",
+			change: func(c *Config) { c.ExtraArgs = []string{"--service_cluster_ip_range", "10.1.0.0/24"} },
+			got:    func(s *options.ServerRunOptions) any { return s.ServiceClusterIPRanges },
+			want:   "10.1.0.0/24",
+		},
+		{
+			name: "etcd",
+			got:  func(s *options.ServerRunOptions) any { return s.Etcd.StorageConfig.Transport.ServerList },
+			want: []string{"http://127.0.0.1:1", "http://127.0.0.1:2"},
+		},
+		{
+			name:   "audit",
+			change: func(c *Config) { c.AuditLog, c.AuditPolicy = "/audit.log", "/policy.yaml" },
+			got: func(s *options.ServerRunOptions) any {
+				return []string{s.Audit.LogOptions.Path, s.Audit.PolicyFile}
+			},
+			want: []string{"/audit.log", "/policy.yaml"},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := testConfig(t)
+			if tc.change != nil {
+				tc.change(&c)
+			}
+			s, err := c.parse()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, tc.got(s)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if s.SecureServing.Listener != c.Listener {
+				t.Error("the server would not listen on the listener it was given")
+			}
+		})
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"another address", []string{"--bind-address=0.0.0.0"}, "loopback only"},
+		{"another port", []string{"--secure-port=1"}, "use --port"},
+		{"another etcd", []string{"--etcd-servers=http://127.0.0.1:2379"}, "use --etcd-servers in front of --"},
+		{"another serving certificate", []string{"--tls-cert-file=/x"}, "--tls-cert-file cannot be given"},
+		{"an unknown flag", []string{"--no-such-flag"}, "no-such-flag"},
+		{"no flag", []string{"up"}, `"up" is not a flag`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := testConfig(t)
+			c.ExtraArgs = tc.args
+			_, err := c.parse()
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got error %v, want one with %q", err, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,137 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+
+	"github.com/spf13/pflag"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apiserver/pkg/server/flagz"
+	"k8s.io/client-go/rest"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/cli/globalflag"
+	basecompatibility "k8s.io/component-base/compatibility"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/component-base/version/verflag"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+	"k8s.io/kubernetes/pkg/kubeapiserver/authorizer/modes"
+
+	// What kube-apiserver's own main package registers.
+	_ "time/tzdata"
+
+	_ "k8s.io/component-base/logs/json/register"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo"
+	_ "k8s.io/component-base/metrics/prometheus/version"
+
+	"kube-granular.dev/pkg/localcluster/pki"
+)
+
+// Config says how to run kube-apiserver. Paths are absolute.
+type Config struct {
+	// Listener is what the server listens on, a TCP one. The server closes it.
+	Listener net.Listener
+	// EtcdServers are etcd's URLs.
+	EtcdServers []string
+	// Files are the certificates and keys.
+	Files pki.Files
+	// FeatureGates are the user's; GranularAuthorization is on unless they say otherwise.
+	FeatureGates map[string]bool
+	// AuthorizationConfig is the file for --authorization-config. Empty means RBAC.
+	AuthorizationConfig string
+	// AuditLog and AuditPolicy are the log to write and the policy file saying
+	// what goes there. Empty means none.
+	AuditLog, AuditPolicy string
+	// ExtraArgs are further flags of kube-apiserver; they win.
+	ExtraArgs []string
+	// Log receives the server's log.
+	Log io.Writer
+	// Fatal is called when the server cannot go on, before the process ends.
+	Fatal func()
+}
+
+func (c Config) port() int {
+	if addr, ok := c.Listener.Addr().(*net.TCPAddr); ok {
+		return addr.Port
+	}
+	return 0
+}
+
+// Server is a kube-apiserver that is configured and not yet running.
+type Server struct {
+	options options.CompletedOptions
+	rbac    bool
+}
+
+// New validates the configuration as kube-apiserver does at its start, and
+// directs the process's logging to the configured log. Call it once in a process.
+func New(ctx context.Context, c Config) (*Server, error) {
+	s, err := c.parse()
+	if err != nil {
+		return nil, err
+	}
+	verflag.PrintAndExitIfRequested()
+	registry := s.GenericServerRunOptions.ComponentGlobalsRegistry
+	if err := registry.Set(); err != nil {
+		return nil, fmt.Errorf("kube-apiserver's feature gates: %w", err)
+	}
+	// As upstream does: warnings for clients are not for the server's own log.
+	rest.SetDefaultWarningHandler(rest.NoWarnings{})
+	gate := registry.FeatureGateFor(basecompatibility.DefaultKubeComponent)
+	logging := &logsapi.LoggingOptions{ErrorStream: c.Log, InfoStream: c.Log}
+	if err := logsapi.ValidateAndApplyWithOptions(s.Logs, logging, gate); err != nil {
+		return nil, fmt.Errorf("kube-apiserver's logging: %w", err)
+	}
+	exit := klog.OsExit
+	klog.OsExit = func(code int) {
+		c.Fatal()
+		exit(code)
+	}
+
+	completed, err := s.Complete(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("complete kube-apiserver's options: %w", err)
+	}
+	if errs := completed.Validate(); len(errs) != 0 {
+		return nil, fmt.Errorf("kube-apiserver's options: %w", utilerrors.NewAggregate(errs))
+	}
+	if g, ok := gate.(featuregate.MutableFeatureGate); ok {
+		g.AddMetrics()
+	}
+	registry.AddMetrics()
+	rbac := completed.Authorization.AuthorizationConfigurationFile == "" &&
+		slices.Contains(completed.Authorization.Modes, modes.ModeRBAC)
+	return &Server{options: completed, rbac: rbac}, nil
+}
+
+// RBAC reports whether RBAC decides who may do what, as far as the server's
+// flags tell: a structured authorization configuration is not looked into.
+func (s *Server) RBAC() bool { return s.rbac }
+
+// Run serves until ctx is done and the requests in flight are answered.
+func (s *Server) Run(ctx context.Context) error {
+	return app.Run(ctx, s.options)
+}
+
+// flagSet returns every flag the kube-apiserver command has.
+func flagSet(s *options.ServerRunOptions) *pflag.FlagSet {
+	fs := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
+	fs.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
+	named := s.Flags()
+	s.Flagz = flagz.NamedFlagSetsReader{FlagSets: named}
+	verflag.AddFlags(named.FlagSet("global"))
+	globalflag.AddGlobalFlags(named.FlagSet("global"), fs.Name(), logs.SkipLoggingConfigurationFlags())
+	for _, f := range named.FlagSets {
+		fs.AddFlagSet(f)
+	}
+	return fs
+}

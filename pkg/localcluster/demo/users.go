@@ -1,0 +1,82 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package demo
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// Supersafe is the story's service account, in Namespace.
+const Supersafe = "supersafe"
+
+// Users are the story's ordinary users; they come with client certificates and
+// the built-in role that goes with the name.
+var Users = []string{"editor", "viewer"}
+
+// tokenLifetime is long, as a token is renewed by the next start only.
+const tokenLifetime = 365 * 24 * time.Hour
+
+// Token asks the server for a token of the service account Supersafe.
+func Token(ctx context.Context, cfg *rest.Config) (string, error) {
+	client, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return "", err
+	}
+	seconds := int64(tokenLifetime / time.Second)
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
+	response, err := client.CoreV1().ServiceAccounts(Namespace).CreateToken(ctx, Supersafe, request, metav1.CreateOptions{})
+	if err != nil {
+		return "", fmt.Errorf("token for service account %s/%s: %w", Namespace, Supersafe, err)
+	}
+	return response.Status.Token, nil
+}
+
+// grant is one thing a user of the story can do once its role has reached the authorizer.
+type grant struct{ user, verb string }
+
+func grants() []grant {
+	return []grant{
+		{"system:serviceaccount:" + Namespace + ":" + Supersafe, "granular:condition(SuperSafe)"},
+		{"editor", "patch"},
+		{"viewer", "get"},
+	}
+}
+
+// WaitForGrants waits until RBAC knows what the manifests grant. Its caches, and
+// the controller that fills the built-in roles, follow shortly after the objects.
+// Call it only where RBAC decides.
+func WaitForGrants(ctx context.Context, cfg *rest.Config) error {
+	client, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return err
+	}
+	for _, g := range grants() {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: g.user,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: Namespace, Verb: g.verb, Group: "apps", Version: "v1", Resource: "deployments", Name: "web",
+			},
+		}}
+		err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
+			answer, err := client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+			if err != nil {
+				return false, err
+			}
+			return answer.Status.Allowed, nil
+		})
+		if err != nil {
+			return fmt.Errorf("wait until user %q may %q the deployment: %w", g.user, g.verb, err)
+		}
+	}
+	return nil
+}

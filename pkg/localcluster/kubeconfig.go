@@ -1,0 +1,76 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/kubernetes/cmd/kubeadm/app/util/kubeconfig"
+
+	"kube-granular.dev/pkg/localcluster/pki"
+)
+
+const (
+	clusterName = "kube-granular"
+	adminUser   = "admin"
+	adminGroup  = "system:masters"
+)
+
+// access writes the kubeconfigs of one cluster.
+type access struct {
+	dir, url  string
+	authority *pki.Authority
+}
+
+func (a access) path(user string) string {
+	return filepath.Join(a.dir, user+".kubeconfig")
+}
+
+// byCertificate writes the kubeconfig of a user who comes with a client certificate.
+func (a access) byCertificate(user string, groups ...string) (*clientcmdapi.Config, error) {
+	cert, key, err := a.authority.Client(user, groups...)
+	if err != nil {
+		return nil, err
+	}
+	return a.write(user, kubeconfig.CreateWithCerts(a.url, clusterName, user, a.authority.CertificatePEM(), key, cert))
+}
+
+// byToken writes the kubeconfig of a user who comes with a token.
+func (a access) byToken(user, token string) error {
+	_, err := a.write(user, kubeconfig.CreateWithToken(a.url, clusterName, user, a.authority.CertificatePEM(), token))
+	return err
+}
+
+func (a access) write(user string, config *clientcmdapi.Config) (*clientcmdapi.Config, error) {
+	path := a.path(user)
+	// Put in place whole and private: a reader finds the old file or the new one,
+	// and an old file's wider mode does not live on.
+	temporary := path + ".new"
+	if err := os.Remove(temporary); err != nil && !os.IsNotExist(err) {
+		return nil, fmt.Errorf("kubeconfig of %q: %w", user, err)
+	}
+	if err := clientcmd.WriteToFile(*config, temporary); err != nil {
+		return nil, fmt.Errorf("kubeconfig of %q: %w", user, err)
+	}
+	if err := os.Rename(temporary, path); err != nil {
+		return nil, fmt.Errorf("kubeconfig of %q: %w", user, err)
+	}
+	return config, nil
+}
+
+// restConfig returns a client configuration that client-go does not slow down:
+// at start-up the same question is asked until its answer is yes.
+func restConfig(config *clientcmdapi.Config) (*rest.Config, error) {
+	c, err := clientcmd.NewDefaultClientConfig(*config, nil).ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	c.QPS = -1
+	return rest.AddUserAgent(c, "kube-granular"), nil
+}
