@@ -1,0 +1,50 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package audit writes what the Gate decided into the audit event of a request,
+// so that from the audit log alone an operator can tell which permissions a
+// client used and which it lacked.
+//
+//	granular.authorization.k8s.io/marked:      "true"
+//	granular.authorization.k8s.io/permissions: granular:labels granular:replicas
+//	granular.authorization.k8s.io/missing:     granular:specification granular:replicas
+//
+// The invariant: each annotation is written at most once per request, because the
+// audit backend keeps the first. No value of a field is ever written.
+package audit
+
+import (
+	"context"
+	"strings"
+
+	"k8s.io/apiserver/pkg/audit"
+)
+
+const prefix = "granular.authorization.k8s.io/"
+
+// The annotations. Permissions and Missing hold permission verbs, joined by
+// spaces, which a verb never holds.
+const (
+	MarkedAnnotation      = prefix + "marked"
+	PermissionsAnnotation = prefix + "permissions"
+	MissingAnnotation     = prefix + "missing"
+)
+
+// Marked says that the request was let through only because its caller holds the
+// verb "granular".
+func Marked(ctx context.Context) {
+	audit.AddAuditAnnotation(ctx, MarkedAnnotation, "true")
+}
+
+// Permissions says which permission verbs covered the change.
+func Permissions(ctx context.Context, verbs []string) {
+	if len(verbs) > 0 {
+		audit.AddAuditAnnotation(ctx, PermissionsAnnotation, strings.Join(verbs, " "))
+	}
+}
+
+// Missing says which permission verbs would have covered the first field that was
+// not, the most general one first.
+func Missing(ctx context.Context, verbs ...string) {
+	audit.AddAuditAnnotation(ctx, MissingAnnotation, strings.Join(verbs, " "))
+}

@@ -1,0 +1,96 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authorizer
+
+import (
+	"context"
+
+	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/granular"
+	"k8s.io/apiserver/pkg/endpoints/filters"
+
+	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/pkg/audit"
+)
+
+// Gate is the configured authorizer, which answers everything it did before, and
+// the judge of single fields. It implements the port granular.Gate.
+type Gate struct {
+	upstream.Authorizer
+}
+
+var (
+	_ granular.Gate       = &Gate{}
+	_ upstream.Authorizer = &Gate{}
+)
+
+// New puts the Gate around the configured authorizer.
+func New(configured upstream.Authorizer) *Gate {
+	return &Gate{Authorizer: configured}
+}
+
+// mayBeGranular says whether a request is of the kind whose fields can be judged.
+// Everything else, deletions, connections and reads among them, never gets past
+// the ordinary verb.
+func mayBeGranular(a upstream.Attributes) bool {
+	if !a.IsResourceRequest() {
+		return false
+	}
+	switch a.GetVerb() {
+	case "create", "update", "patch":
+		return true
+	}
+	return false
+}
+
+// Fallback asks the verb "granular" for the same resource, subresource and name
+// (KEP-3617, "API Server Additional Plumbing and Checks", step 2). Only NoOpinion
+// of the configured authorizer leads here: an explicit Deny is final.
+func (g *Gate) Fallback(ctx context.Context, a upstream.Attributes) (context.Context, upstream.Decision, string, error) {
+	if !mayBeGranular(a) {
+		return ctx, upstream.DecisionNoOpinion, "", nil
+	}
+	decision, reason, err := g.Authorize(ctx, withVerb(a, permission.General))
+	if decision != upstream.DecisionAllow {
+		return ctx, upstream.DecisionNoOpinion, "", err
+	}
+	marked, _ := granular.WithMarker(ctx)
+	audit.Marked(marked)
+	return marked, decision, reason, nil
+}
+
+// Begin starts the verification of one write. For a caller who holds the ordinary
+// verb and a kind without excluded permissions that is nothing at all.
+func (g *Gate) Begin(ctx context.Context, target granular.Target) granular.Write {
+	marker := granular.MarkerFrom(ctx)
+	kind := kindOf(target)
+	if marker == nil && kind.open() {
+		return nil
+	}
+	attributes, err := filters.GetAuthorizerAttributes(ctx)
+	if err != nil {
+		return refuseAll{err: err}
+	}
+	return newWrite(g, target, kind, attributes, marker)
+}
+
+// FallbackCreate asks the verb "granular" for the create that an update or patch
+// of a missing object implies. Its caller may hold update, so no observation of
+// every field took place: then all that is to be stored is the caller's change.
+func (g *Gate) FallbackCreate(ctx context.Context, target granular.Target, begun granular.Write, a upstream.Attributes) (granular.Write, upstream.Decision, string, error) {
+	if !mayBeGranular(a) {
+		return nil, upstream.DecisionNoOpinion, "", nil
+	}
+	decision, reason, err := g.Authorize(ctx, withVerb(a, permission.General))
+	if decision != upstream.DecisionAllow {
+		return nil, upstream.DecisionNoOpinion, "", err
+	}
+	if w, ok := begun.(*write); ok && w.marked {
+		return w, decision, reason, nil
+	}
+	audit.Marked(ctx)
+	w := newWrite(g, target, kindOf(target), a, nil)
+	w.marked = true
+	return w, decision, reason, nil
+}

@@ -1,0 +1,150 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authorizer
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	gvk "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authorization/granular"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/schema"
+)
+
+// kind is what one schema says about one kind.
+type kind struct {
+	walker *change.Walker
+	// err says why there is no walker.
+	err error
+	// excluded says that there is no walker and that some permission of the
+	// schema is excluded. It is not known which fields that concerns.
+	excluded bool
+}
+
+var (
+	errNoSchema    = errors.New("the schema of the kind is not known")
+	noSchema       = &kind{err: errNoSchema}
+	errNoPlainKind = errors.New("the object can't be compared field by field")
+)
+
+// kindOf returns the permission tree of a target. It is compiled when first
+// needed and lives as long as the schema that the endpoint serves.
+func kindOf(target granular.Target) *kind {
+	if target.Schema == nil {
+		return noSchema
+	}
+	return target.Schema.Compiled(target.Kind, compileKind).(*kind)
+}
+
+func compileKind(of gvk.GroupVersionKind, models map[string]*spec.Schema) any {
+	tree, err := schema.NewModels(models).ByKind(of)
+	if err != nil {
+		return &kind{
+			err:      fmt.Errorf("no permissions are known for %s: %w", of, err),
+			excluded: mentionsExcluded(models),
+		}
+	}
+	return &kind{walker: change.NewWalker(tree)}
+}
+
+// open says that an ordinary caller may write whatever the ordinary verb allows.
+func (k *kind) open() bool {
+	if k.walker == nil {
+		return !k.excluded
+	}
+	return k.walker.Idle(change.Sparse)
+}
+
+// mentionsExcluded looks for excluded permissions anywhere among models.
+func mentionsExcluded(models map[string]*spec.Schema) bool {
+	for _, model := range models {
+		if model != nil && schemaExcludes(model) {
+			return true
+		}
+	}
+	return false
+}
+
+func schemaExcludes(s *spec.Schema) bool {
+	if _, excluded := s.Extensions[schema.ExtExcluded]; excluded {
+		return true
+	}
+	for name := range s.Properties {
+		property := s.Properties[name]
+		if schemaExcludes(&property) {
+			return true
+		}
+	}
+	for i := range s.AllOf {
+		if schemaExcludes(&s.AllOf[i]) {
+			return true
+		}
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil && schemaExcludes(s.AdditionalProperties.Schema) {
+		return true
+	}
+	return s.Items != nil && s.Items.Schema != nil && schemaExcludes(s.Items.Schema)
+}
+
+// compare says which permissions changed from old to new. A nil old, or one that
+// was never stored, makes everything in new a change.
+func (k *kind) compare(target granular.Target, mode change.Mode, newObj, oldObj runtime.Object) (change.Set, error) {
+	if k.walker == nil {
+		return nil, k.err
+	}
+	newVersioned, err := versioned(target, newObj)
+	if err != nil {
+		return nil, err
+	}
+	var oldVersioned any
+	if stored(oldObj) {
+		if oldVersioned, err = versioned(target, oldObj); err != nil {
+			return nil, err
+		}
+	}
+	return k.walker.Compare(mode, oldVersioned, newVersioned)
+}
+
+// locate names the field behind a change, for a message.
+func (k *kind) locate(target granular.Target, c change.Change, newObj, oldObj runtime.Object) string {
+	newVersioned, err := versioned(target, newObj)
+	if err != nil {
+		return c.Path.String()
+	}
+	var oldVersioned any
+	if stored(oldObj) {
+		if oldVersioned, err = versioned(target, oldObj); err != nil {
+			return c.Path.String()
+		}
+	}
+	return k.walker.Locate(c, oldVersioned, newVersioned)
+}
+
+// versioned brings an object into the version of the request, which is the one
+// that permissions are written for. The result may share memory with obj.
+func versioned(target granular.Target, obj runtime.Object) (any, error) {
+	if _, ok := obj.(runtime.Unstructured); ok {
+		// A custom resource is held in the version of the request already.
+		return obj, nil
+	}
+	if target.Convertor == nil {
+		return nil, errNoPlainKind
+	}
+	return target.Convertor.ConvertToVersion(obj, target.Kind.GroupVersion())
+}
+
+// stored says whether an object comes from storage. Handlers pass an empty object
+// for one that does not exist yet.
+func stored(obj runtime.Object) bool {
+	if obj == nil {
+		return false
+	}
+	accessor, err := meta.Accessor(obj)
+	return err == nil && accessor.GetUID() != ""
+}

@@ -1,0 +1,86 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authorizer
+
+import (
+	"context"
+	"errors"
+	"reflect"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"kube-granular.dev/pkg/audit"
+)
+
+// Respond gives the caller of a granular request the object only if the caller may
+// get it. Else a permission to write one label of a Secret would read the Secret;
+// what is left is what identifies the object.
+func (w *write) Respond(ctx context.Context, result runtime.Object) runtime.Object {
+	audit.Permissions(ctx, w.decider.Used())
+	if !w.marked || w.mayGet(ctx) {
+		return result
+	}
+	return identityOf(result)
+}
+
+// RespondError takes out of an error what could show a field that the caller may
+// not get: upstream's validation quotes values, and a patch that does not decode
+// is quoted as a whole.
+func (w *write) RespondError(ctx context.Context, err error) error {
+	var status apierrors.APIStatus
+	if !w.marked || !errors.As(err, &status) || !quotesFields(err) || w.mayGet(ctx) {
+		return err
+	}
+	silent := &apierrors.StatusError{ErrStatus: status.Status()}
+	silent.ErrStatus.Message = "the object was refused; why is shown only to callers who may get it"
+	if details := silent.ErrStatus.Details; details != nil {
+		shown := *details
+		shown.Causes = nil
+		for _, cause := range details.Causes {
+			shown.Causes = append(shown.Causes, metav1.StatusCause{Type: cause.Type, Field: cause.Field})
+		}
+		silent.ErrStatus.Details = &shown
+	}
+	return silent
+}
+
+// quotesFields says which errors upstream builds with parts of the object.
+func quotesFields(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsInternalError(err)
+}
+
+// mayGet asks for get on the object of the request. A create that was posted names
+// no object; then get must be allowed for any.
+func (w *write) mayGet(ctx context.Context) bool {
+	decision, _, _ := w.gate.Authorize(ctx, withVerb(w.attributes, "get"))
+	return decision == upstream.DecisionAllow
+}
+
+// identityOf makes an object of the same type that holds nothing but its identity.
+func identityOf(result runtime.Object) runtime.Object {
+	old, err := meta.Accessor(result)
+	if err != nil {
+		return &metav1.Status{Status: metav1.StatusSuccess}
+	}
+	var identity runtime.Object
+	if u, ok := result.(runtime.Unstructured); ok {
+		identity = u.NewEmptyInstance()
+	} else {
+		identity = reflect.New(reflect.TypeOf(result).Elem()).Interface().(runtime.Object)
+	}
+	identity.GetObjectKind().SetGroupVersionKind(result.GetObjectKind().GroupVersionKind())
+	accessor, err := meta.Accessor(identity)
+	if err != nil {
+		return &metav1.Status{Status: metav1.StatusSuccess}
+	}
+	accessor.SetName(old.GetName())
+	accessor.SetNamespace(old.GetNamespace())
+	accessor.SetUID(old.GetUID())
+	accessor.SetResourceVersion(old.GetResourceVersion())
+	return identity
+}

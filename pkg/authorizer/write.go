@@ -1,0 +1,122 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authorizer
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/granular"
+
+	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/decide"
+)
+
+// write follows one request. The storage may try several times; observed and
+// submitted belong to the attempt under way, what the authorizer answered is kept.
+type write struct {
+	gate       *Gate
+	target     granular.Target
+	kind       *kind
+	attributes upstream.Attributes
+	// marked says that every changed field must be covered, because the caller
+	// does not hold the ordinary verb. marker is nil if only the create that an
+	// update implies is granular.
+	marked  bool
+	marker  *granular.Marker
+	decider *decide.Decider
+
+	// observed is the caller's own change, or nil with everything unset: then all
+	// that is to be stored counts as the caller's.
+	observed   change.Set
+	everything bool
+	// tampered says that the caller edited managed fields by hand.
+	tampered bool
+}
+
+var _ granular.Write = &write{}
+
+func newWrite(gate *Gate, target granular.Target, kind *kind, attributes upstream.Attributes, marker *granular.Marker) *write {
+	return &write{
+		gate:       gate,
+		target:     target,
+		kind:       kind,
+		attributes: attributes,
+		marked:     marker != nil,
+		marker:     marker,
+		decider:    decide.New(port{authorizer: gate.Authorizer, attributes: attributes}, decide.DefaultBudget),
+		everything: true,
+	}
+}
+
+// mode says which changes matter.
+func (w *write) mode() change.Mode {
+	if w.marked {
+		return change.Full
+	}
+	return change.Sparse
+}
+
+// Submitted notes whether the caller edits managed fields. Field management
+// replaces them, so this can't be seen any later. Absent managed fields mean that
+// the server keeps its own; on a subresource it always does.
+func (w *write) Submitted(_ context.Context, newObj, oldObj runtime.Object) (runtime.Object, error) {
+	w.tampered = false
+	if w.target.Subresource != "" {
+		return newObj, nil
+	}
+	accessor, err := meta.Accessor(newObj)
+	if err != nil || len(accessor.GetManagedFields()) == 0 {
+		return newObj, nil
+	}
+	w.tampered = true
+	if stored(oldObj) {
+		if old, err := meta.Accessor(oldObj); err == nil {
+			w.tampered = !equality.Semantic.DeepEqual(accessor.GetManagedFields(), old.GetManagedFields())
+		}
+	}
+	return newObj, nil
+}
+
+// Observe sees the caller's change. An object that can't be compared is no
+// verdict yet: Verify refuses it, after the errors that come first upstream.
+func (w *write) Observe(_ context.Context, newObj, oldObj runtime.Object) (runtime.Object, error) {
+	observed, err := w.kind.compare(w.target, w.mode(), newObj, oldObj)
+	w.observed, w.everything = observed, err != nil
+	return newObj, nil
+}
+
+// Verify judges what is about to be stored: the fields that the caller changed and
+// that did change must be covered.
+func (w *write) Verify(ctx context.Context, newObj, oldObj runtime.Object) error {
+	if w.kind.walker == nil {
+		return w.forbidden(ctx, newObj, fmt.Errorf("its fields can't be verified: %w", w.kind.err))
+	}
+	changes, err := w.kind.compare(w.target, w.mode(), newObj, oldObj)
+	if err != nil {
+		return w.forbidden(ctx, newObj, fmt.Errorf("its fields can't be verified: %w", err))
+	}
+	if !w.everything {
+		changes = change.Intersect(w.observed, changes)
+	}
+	if w.tampered && w.marked {
+		changes = append(change.Set{w.kind.walker.Charge("metadata", "managedFields")}, changes...)
+	}
+	refusal, err := w.decider.Decide(ctx, changes, w.marked)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	if refusal != nil {
+		return w.refused(ctx, refusal, newObj, oldObj)
+	}
+	if w.marker != nil {
+		w.marker.SetVerified()
+	}
+	return nil
+}

@@ -1,0 +1,33 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package features holds the feature gates of kube-granular.
+//
+// All of them are alpha and off. Off means upstream's behaviour: no Gate is
+// installed, and no seam does any work.
+//
+// The package only names gates and adds them to a registry it is given. Who asks
+// a gate, and when, is the business of package wiring.
+package features
+
+import (
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/component-base/featuregate"
+)
+
+// GranularAuthorization makes the API server authorize single fields: the verb
+// "granular" stands in for create, update and patch where the caller holds the
+// permissions of every field it changes, and excluded permissions are asked of
+// everybody (KEP-3617).
+//
+// alpha: v1.37
+const GranularAuthorization featuregate.Feature = "GranularAuthorization"
+
+// Register adds the gates to a registry. It must happen before flags are read.
+func Register(gates featuregate.MutableVersionedFeatureGate) error {
+	return gates.AddVersioned(map[featuregate.Feature]featuregate.VersionedSpecs{
+		GranularAuthorization: {
+			{Version: version.MajorMinor(1, 37), Default: false, PreRelease: featuregate.Alpha},
+		},
+	})
+}
