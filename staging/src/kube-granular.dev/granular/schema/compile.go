@@ -5,19 +5,201 @@ package schema
 
 import (
 	"fmt"
+	"slices"
+	"sort"
 
 	gvkschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-type layers []*spec.Schema
-
-// Compile makes the permission tree of the definition named root. References
-// are resolved among models by the last segment of their path.
-func Compile(models map[string]*spec.Schema, root string) (*Tree, error) {
-	return nil, fmt.Errorf("schema %s: not compiled yet", root)
+// metadataSystem are the fields of an object's own metadata that the server
+// writes. What a caller puts there is replaced or refused by upstream itself.
+var metadataSystem = []string{
+	"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation",
+	"managedFields", "resourceVersion", "selfLink", "uid",
 }
 
-func definitionOf(models map[string]*spec.Schema, kind gvkschema.GroupVersionKind) (string, error) {
-	return "", fmt.Errorf("no definition")
+var rootSystem = []string{"apiVersion", "kind"}
+
+// Compile makes the permission tree of one definition; use Models to make many.
+func Compile(definitions map[string]*spec.Schema, root string) (*Tree, error) {
+	return NewModels(definitions).Compile(root)
+}
+
+// ByKind makes the permission tree of one kind; use Models to make many.
+func ByKind(definitions map[string]*spec.Schema, kind gvkschema.GroupVersionKind) (*Tree, error) {
+	return NewModels(definitions).ByKind(kind)
+}
+
+// Compile makes the permission tree of the definition named root. An error means
+// that the schema's permissions can't be enforced; the kind must then be treated
+// as one whose every field may be excluded.
+func (m *Models) Compile(root string) (*Tree, error) {
+	s := m.schemas[root]
+	if s == nil {
+		return nil, fmt.Errorf("schema: no definition %s", root)
+	}
+	c := &compiler{models: m, verbs: map[string]bool{}}
+	n, err := c.node(layers{s}, place{trail: &trail{name: root}, root: true})
+	if err == nil {
+		err = m.check(root)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("schema of %s: %w", root, err)
+	}
+	t := &Tree{Name: root, Root: n, models: m}
+	t.number(n)
+	return t, nil
+}
+
+// place is what the way from the root to a schema says about it.
+type place struct {
+	trail *trail
+	path  string
+	chain []*Permission
+	scope string
+	// emitters are the parameter sources on the way, the innermost last.
+	emitters []emitter
+	// root marks the object itself, metadata its own metadata and all below.
+	root, metadata bool
+}
+
+type emitter struct {
+	source string
+	node   *Node
+	key    int
+}
+
+type compiler struct {
+	models *Models
+	// metadata is the definition of the object's own metadata.
+	metadata string
+	// verbs says of every permission met whether it is excluded.
+	verbs map[string]bool
+	nodes int
+}
+
+// node compiles what is at a place. It gives nil if no permission is in it.
+func (c *compiler) node(in layers, p place) (*Node, error) {
+	if p.path == ".metadata" {
+		in = c.ownMetadata(in)
+	}
+	e, err := c.expand(in, p)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", orRoot(p.path), err)
+	}
+	if c.nodes++; c.nodes > MaxNodes {
+		return nil, fmt.Errorf("more than %d places with permissions", MaxNodes)
+	}
+	p.trail = e.trail
+	n := &Node{NilIsEmpty: p.metadata}
+	if err := c.permissions(n, e.out, &p); err != nil {
+		return nil, fmt.Errorf("%s: %w", orRoot(p.path), err)
+	}
+	p.chain = n.Chain
+	if err := c.children(n, e.out, p); err != nil {
+		return nil, err
+	}
+	keep := n.Own > 0 || n.Fields != nil || n.Elem != nil
+	switch {
+	case p.root:
+		n.System = rootSystem
+		keep = true
+	case p.path == ".metadata":
+		n.System = metadataSystem
+		n.Kind = Object
+		keep = true
+	}
+	if !keep {
+		return nil, nil
+	}
+	return n, nil
+}
+
+// expand follows what may hold a permission.
+func (c *compiler) expand(in layers, p place) (*expansion, error) {
+	return c.models.expand(in, p.trail, func(name string) (bool, error) {
+		found := c.models.scans[name]
+		switch {
+		case found == nil:
+			return false, fmt.Errorf("definition %s is missing", name)
+		case !found.carries:
+			return false, nil
+		case name == c.metadata && !p.metadata && p.scope == "":
+			// The metadata of an object within the object: its labels are not the
+			// labels this object is selected by.
+			return false, nil
+		case p.trail.has(name):
+			if found.excludes {
+				return false, fmt.Errorf("definition %s holds itself and an excluded permission", name)
+			}
+			return false, nil
+		}
+		return true, c.models.check(name)
+	})
+}
+
+// ownMetadata finds what describes the object's own metadata. A custom
+// resource's schema says no more than that it is an object.
+func (c *compiler) ownMetadata(in layers) layers {
+	e, err := c.models.expand(in, nil, func(string) (bool, error) { return false, nil })
+	if err == nil && e.first != "" {
+		c.metadata = e.first
+		return in
+	}
+	c.metadata = objectMetaDefault
+	if s := c.models.schemas[objectMetaDefault]; s != nil {
+		return append(slices.Clip(in), s)
+	}
+	return in
+}
+
+func (c *compiler) children(n *Node, l layers, p place) error {
+	fields := l.properties()
+	if p.root {
+		if _, ok := fields["metadata"]; !ok {
+			fields["metadata"] = nil
+		}
+		// First, because it says which definition is the object's own metadata.
+		if err := c.field(n, "metadata", fields["metadata"], p); err != nil {
+			return err
+		}
+		delete(fields, "metadata")
+	}
+	names := make([]string, 0, len(fields))
+	for name := range fields {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		if err := c.field(n, name, fields[name], p); err != nil {
+			return err
+		}
+	}
+	if n.Fields != nil {
+		n.Kind = Object
+		sort.Slice(n.Fields, func(i, j int) bool { return n.Fields[i].Field < n.Fields[j].Field })
+	}
+	return c.elements(n, l, p)
+}
+
+func (c *compiler) field(n *Node, name string, l layers, p place) error {
+	below := p
+	below.path += "." + name
+	below.root = false
+	below.metadata = p.metadata || p.root && name == "metadata"
+	child, err := c.node(l, below)
+	if err != nil || child == nil {
+		return err
+	}
+	child.Parent, child.Field = n, name
+	n.Fields = append(n.Fields, child)
+	return nil
+}
+
+func orRoot(path string) string {
+	if path == "" {
+		return "root"
+	}
+	return path
 }

@@ -88,8 +88,6 @@ type Node struct {
 	ExcludedAt bool
 	// ExcludedBelow says that a node below carries an excluded permission.
 	ExcludedBelow bool
-
-	schema layers
 }
 
 // Carries says whether the node itself carries a permission. Changes without

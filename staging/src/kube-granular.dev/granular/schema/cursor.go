@@ -1,0 +1,145 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import "reflect"
+
+// Cursor looks at a schema, permissions aside, on the way down an object. It
+// serves messages and defaults: slow paths. The zero Cursor knows nothing.
+type Cursor struct {
+	models *Models
+	layers layers
+}
+
+// Schema is the cursor at the root of the tree's kind.
+func (t *Tree) Schema() Cursor {
+	if t.models == nil {
+		return Cursor{}
+	}
+	return Cursor{models: t.models}.at(layers{t.models.schemas[t.Name]})
+}
+
+func (c Cursor) at(in layers) Cursor {
+	e, err := c.models.expand(in, nil, func(name string) (bool, error) {
+		return c.models.schemas[name] != nil, nil
+	})
+	if err != nil || len(in) == 0 {
+		return Cursor{}
+	}
+	return Cursor{models: c.models, layers: e.out}
+}
+
+// Field steps to a named field.
+func (c Cursor) Field(name string) Cursor {
+	if c.models == nil {
+		return c
+	}
+	if l := c.layers.property(name); len(l) > 0 {
+		return c.at(l)
+	}
+	return c.at(c.layers.additional())
+}
+
+// Elem steps to what a list holds.
+func (c Cursor) Elem() Cursor {
+	if c.models == nil {
+		return c
+	}
+	return c.at(c.layers.items())
+}
+
+// Named says whether the field is a property rather than the key of a map.
+func (c Cursor) Named(field string) bool { return len(c.layers.property(field)) > 0 }
+
+// List says how the elements of a list are told apart. List means by position.
+func (c Cursor) List() (Kind, []Key) {
+	listType, err := c.layers.text(extListType)
+	if err != nil || c.models == nil {
+		return List, nil
+	}
+	item := c.Elem()
+	switch listType {
+	case "map":
+		names, err := c.layers.listMapKeys()
+		if err != nil {
+			return List, nil
+		}
+		keys := make([]Key, len(names))
+		for i, name := range names {
+			keys[i].Name = name
+			keys[i].Default, _ = item.Field(name).layers.fallback()
+		}
+		return ListMap, keys
+	case "set":
+		if item.layers.scalar() {
+			return Set, nil
+		}
+	}
+	return List, nil
+}
+
+// OnlyDefaults says whether a decoded JSON value is what the schema puts there
+// on its own: the default, or an object of nothing but defaults.
+func (c Cursor) OnlyDefaults(value any) bool {
+	fallback, ok := c.layers.fallback()
+	if !ok {
+		return false
+	}
+	return c.defaults(fallback, value)
+}
+
+func (c Cursor) defaults(fallback, value any) bool {
+	object, ok := value.(map[string]any)
+	if !ok {
+		return plainEqual(fallback, value)
+	}
+	base, ok := fallback.(map[string]any)
+	if !ok {
+		return false
+	}
+	for name, v := range object {
+		field := c.Field(name)
+		if d, ok := base[name]; ok {
+			if !field.defaults(d, v) {
+				return false
+			}
+		} else if !field.OnlyDefaults(v) {
+			return false
+		}
+	}
+	for name, d := range base {
+		if _, ok := object[name]; !ok && !zero(d) {
+			return false
+		}
+	}
+	return true
+}
+
+// plainEqual compares JSON values; a number is the same in any of Go's types.
+func plainEqual(a, b any) bool {
+	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
+	if !x.IsValid() || !y.IsValid() || x.Kind() == y.Kind() {
+		return reflect.DeepEqual(a, b)
+	}
+	if x.CanFloat() {
+		x, y = y, x
+	}
+	// An integer beyond 2^53 may have lost digits as a float: take it as different.
+	const exact = 1 << 53
+	return x.CanInt() && y.CanFloat() && -exact < x.Int() && x.Int() < exact && float64(x.Int()) == y.Float() ||
+		x.CanInt() && y.CanInt() && x.Int() == y.Int()
+}
+
+// zero says that a default is what Go's omitempty leaves out.
+func zero(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	case nil:
+		return true
+	}
+	return reflect.ValueOf(v).IsZero()
+}

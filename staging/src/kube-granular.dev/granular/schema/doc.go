@@ -1,0 +1,37 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package schema compiles permission trees from OpenAPI schemas.
+//
+// A schema says with vendor extensions which permissions cover a field. A tree
+// keeps of it only what leads to a permission:
+//
+//	Deployment
+//	├─ metadata            metadata
+//	│  ├─ labels           metadata, labels          emits label-key
+//	│  │  └─ *             metadata, labels, label(label-key)
+//	│  └─ finalizers ...
+//	├─ spec                specification
+//	│  ├─ replicas         specification, replicas
+//	│  └─ template         specification, podTemplate          (a scope)
+//	│     └─ metadata      specification, podTemplate, podTemplateMetadata
+//	│        └─ labels     ..., podTemplateLabels
+//	└─ status              status
+//	   └─ conditions       status, conditions        emits condition-type
+//	      └─ *             status, conditions, condition(condition-type)
+//
+// Everything else is the remainder of the node it lies under: the walk compares
+// it as a whole and charges it there. Below every node the chain is the one of
+// the node above and what it adds itself, so "more general" is the same as
+// "nearer to the root".
+//
+// References are resolved here and not by a resolver of the API server, because
+// extensions beside a reference must be honoured as well as those on what it
+// refers to.
+//
+// The invariant: a difference anywhere in an object lies under exactly one
+// deepest node, so it has exactly one chain. A schema for which that cannot be
+// had is refused with an error.
+//
+// The package reads no object, keeps no registry of kinds and asks nobody.
+package schema

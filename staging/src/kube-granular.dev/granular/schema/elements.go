@@ -1,0 +1,148 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import (
+	"fmt"
+	"slices"
+)
+
+// elements compiles what is in a map or a list.
+func (c *compiler) elements(n *Node, l layers, p place) error {
+	additional, items := l.additional(), l.items()
+	if !c.carries(additional) && !c.carries(items) {
+		return nil
+	}
+	kind, in := Map, additional
+	if len(items) > 0 {
+		var err error
+		if kind, err = c.listKind(n, l, items, p); err != nil {
+			return fmt.Errorf("%s: %w", orRoot(p.path), err)
+		}
+		in = items
+	}
+	below := p
+	below.path += "[*]"
+	below.root = false
+	var err error
+	if below.emitters, err = c.emitters(n, kind, l, in, p); err != nil {
+		return fmt.Errorf("%s: %w", orRoot(p.path), err)
+	}
+	elem, err := c.node(in, below)
+	if err != nil {
+		return err
+	}
+	if elem == nil {
+		n.Keys = nil
+		return nil
+	}
+	if n.Fields != nil || len(additional) > 0 && len(items) > 0 {
+		return fmt.Errorf("%s: permissions in more than one of properties, additionalProperties and items", orRoot(p.path))
+	}
+	elem.Parent = n
+	n.Kind, n.Elem = kind, elem
+	return nil
+}
+
+// listKind reads how the elements of a list are told apart. Sets of anything but
+// scalars have no key a permission could speak of and count as atomic.
+func (c *compiler) listKind(n *Node, l, items layers, p place) (Kind, error) {
+	listType, err := l.text(extListType)
+	if err != nil {
+		return 0, err
+	}
+	switch listType {
+	case "map":
+		names, err := l.listMapKeys()
+		if err != nil {
+			return 0, err
+		}
+		item, err := c.expandKeys(items)
+		if err != nil {
+			return 0, err
+		}
+		for _, name := range names {
+			key := Key{Name: name}
+			key.Default, _ = item.property(name).fallback()
+			n.Keys = append(n.Keys, key)
+		}
+		return ListMap, nil
+	case "set":
+		item, err := c.expandKeys(items)
+		if err != nil {
+			return 0, err
+		}
+		if item.scalar() {
+			return Set, nil
+		}
+	}
+	return List, nil
+}
+
+// expandKeys follows every reference: keys and types are wanted here, whether or
+// not there is a permission beside them.
+func (c *compiler) expandKeys(in layers) (layers, error) {
+	e, err := c.models.expand(in, nil, func(string) (bool, error) { return true, nil })
+	if err != nil {
+		return nil, err
+	}
+	return e.out, nil
+}
+
+// emitters adds the parameter sources of a container: its own extension, the one
+// on the scalar a set holds, and those on the key properties of a list-map.
+func (c *compiler) emitters(n *Node, kind Kind, l, in layers, p place) ([]emitter, error) {
+	out := slices.Clip(p.emitters)
+	source, err := l.text(ExtSource)
+	if err != nil {
+		return nil, err
+	}
+	if source != "" {
+		if kind == List || kind == ListMap && len(n.Keys) != 1 {
+			return nil, fmt.Errorf("%s: the list has no single key", ExtSource)
+		}
+		out = append(out, emitter{source: source, node: n})
+	}
+	if kind == Map || kind == List {
+		return out, nil
+	}
+	item, err := c.expandKeys(in)
+	if err != nil {
+		return nil, err
+	}
+	if kind == Set {
+		if source, err = item.text(ExtSource); err == nil && source != "" {
+			out = append(out, emitter{source: source, node: n})
+		}
+		return out, err
+	}
+	for i, key := range n.Keys {
+		property, err := c.expandKeys(item.property(key.Name))
+		if err != nil {
+			return nil, err
+		}
+		source, err := property.text(ExtSource)
+		if err != nil {
+			return nil, fmt.Errorf("key %s: %w", key.Name, err)
+		}
+		if source != "" {
+			out = append(out, emitter{source: source, node: n, key: i})
+		}
+	}
+	return out, nil
+}
+
+// carries says whether there may be a permission in the schemas.
+func (c *compiler) carries(in layers) bool {
+	var found scan
+	for _, s := range in {
+		found.schema(s, false)
+	}
+	for _, ref := range found.refs {
+		if target := c.models.scans[ref]; target == nil || target.carries {
+			return true
+		}
+	}
+	return found.carries
+}

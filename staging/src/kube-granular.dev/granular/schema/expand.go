@@ -1,0 +1,77 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import (
+	"fmt"
+
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// trail is the definitions entered on the way from the root.
+type trail struct {
+	above *trail
+	name  string
+}
+
+func (t *trail) has(name string) bool {
+	for ; t != nil; t = t.above {
+		if t.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// expansion turns the schemas that stand at a place into everything that is said
+// about it: references and allOf followed, a field's own words first.
+type expansion struct {
+	models *Models
+	// follow says whether to enter a definition that is met for the first time here.
+	follow func(name string) (bool, error)
+	trail  *trail
+	out    layers
+	// first is the first definition referred to, entered or not.
+	first string
+}
+
+func (m *Models) expand(in layers, t *trail, follow func(string) (bool, error)) (*expansion, error) {
+	e := &expansion{models: m, trail: t, follow: follow}
+	for _, s := range in {
+		if err := e.add(s); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+func (e *expansion) add(s *spec.Schema) error {
+	e.out = append(e.out, s)
+	if name := refName(s); name != "" {
+		if err := e.enter(name); err != nil {
+			return err
+		}
+	}
+	for i := range s.AllOf {
+		if err := e.add(&s.AllOf[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *expansion) enter(name string) error {
+	if e.first == "" {
+		e.first = name
+	}
+	if follow, err := e.follow(name); err != nil || !follow || e.trail.has(name) {
+		return err
+	}
+	s := e.models.schemas[name]
+	if s == nil {
+		return fmt.Errorf("definition %s is missing", name)
+	}
+	e.trail = &trail{above: e.trail, name: name}
+	return e.add(s)
+}

@@ -1,0 +1,184 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// The vendor extensions of KEP-3617, "Permission Description System".
+const (
+	extPrefix         = "x-kubernetes-permission-"
+	ExtVerb           = extPrefix + "verb"
+	ExtExcluded       = extPrefix + "excluded"
+	ExtSource         = extPrefix + "parameter-source"
+	ExtParameterized  = extPrefix + "parameterized-by"
+	ExtTreatment      = extPrefix + "parameter-treatment"
+	ExtExpression     = extPrefix + "parameter-expression"
+	ExtScope          = extPrefix + "scope"
+	extListType       = "x-kubernetes-list-type"
+	extListMapKeys    = "x-kubernetes-list-map-keys"
+	extKinds          = "x-kubernetes-group-version-kind"
+	objectMetaDefault = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+)
+
+var known = map[string]bool{
+	ExtVerb: true, ExtExcluded: true, ExtSource: true, ExtParameterized: true,
+	ExtTreatment: true, ExtExpression: true, ExtScope: true,
+}
+
+// marked says whether a schema itself carries a permission extension. One that
+// is not known counts: it is better refused later than passed over.
+func marked(s *spec.Schema) bool {
+	for k := range s.Extensions {
+		if strings.HasPrefix(k, extPrefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// layers are the schemas that describe one place together: a field's own first,
+// then what it refers to. For one extension the first that has it wins.
+type layers []*spec.Schema
+
+func (l layers) extension(key string) (any, bool) {
+	for _, s := range l {
+		if v, ok := s.Extensions[key]; ok {
+			return v, true
+		}
+	}
+	return nil, false
+}
+
+func (l layers) text(key string) (string, error) {
+	v, ok := l.extension(key)
+	if !ok {
+		return "", nil
+	}
+	s, ok := v.(string)
+	if !ok {
+		return "", fmt.Errorf("%s must be a string", key)
+	}
+	if s == "" {
+		return "", fmt.Errorf("%s must not be empty", key)
+	}
+	return s, nil
+}
+
+// excluded reads a flag. A bare Go marker arrives as an empty string.
+func (l layers) excluded() (bool, error) {
+	v, ok := l.extension(ExtExcluded)
+	if !ok {
+		return false, nil
+	}
+	switch v {
+	case true, "true", "":
+		return true, nil
+	case false, "false":
+		return false, nil
+	}
+	return false, fmt.Errorf("%s must be true or false", ExtExcluded)
+}
+
+func (l layers) listMapKeys() ([]string, error) {
+	v, _ := l.extension(extListMapKeys)
+	var keys []string
+	switch v := v.(type) {
+	case []string:
+		keys = v
+	case []any:
+		for _, k := range v {
+			s, ok := k.(string)
+			if !ok {
+				return nil, fmt.Errorf("%s must be strings", extListMapKeys)
+			}
+			keys = append(keys, s)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, fmt.Errorf("a list of type map needs %s", extListMapKeys)
+	}
+	return keys, nil
+}
+
+// unknown finds a permission extension this version does not know.
+func (l layers) unknown() error {
+	for _, s := range l {
+		for k := range s.Extensions {
+			if strings.HasPrefix(k, extPrefix) && !known[k] {
+				return fmt.Errorf("unknown extension %s", k)
+			}
+		}
+	}
+	return nil
+}
+
+// properties collects what every layer says of each field.
+func (l layers) properties() map[string]layers {
+	out := map[string]layers{}
+	for _, s := range l {
+		for name := range s.Properties {
+			p := s.Properties[name]
+			out[name] = append(out[name], &p)
+		}
+	}
+	return out
+}
+
+func (l layers) property(name string) layers {
+	var out layers
+	for _, s := range l {
+		if p, ok := s.Properties[name]; ok {
+			out = append(out, &p)
+		}
+	}
+	return out
+}
+
+func (l layers) additional() layers {
+	var out layers
+	for _, s := range l {
+		if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+			out = append(out, s.AdditionalProperties.Schema)
+		}
+	}
+	return out
+}
+
+func (l layers) items() layers {
+	var out layers
+	for _, s := range l {
+		if s.Items != nil && s.Items.Schema != nil {
+			out = append(out, s.Items.Schema)
+		}
+	}
+	return out
+}
+
+// scalar says that every value described is a string, number or boolean.
+func (l layers) scalar() bool {
+	for _, s := range l {
+		for _, t := range s.Type {
+			switch t {
+			case "string", "integer", "number", "boolean":
+				return true
+			}
+			return false
+		}
+	}
+	return false
+}
+
+func (l layers) fallback() (any, bool) {
+	for _, s := range l {
+		if s.Default != nil {
+			return s.Default, true
+		}
+	}
+	return nil, false
+}
