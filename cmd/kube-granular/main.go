@@ -18,15 +18,27 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	// The first signal asks; by then a second one must be able to force.
-	context.AfterFunc(ctx, stop)
-
-	if err := newCommand().ExecuteContext(ctx); err != nil {
+	if err := newCommand().ExecuteContext(untilSignal()); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
+}
+
+// untilSignal returns a context that ends with the first SIGINT or SIGTERM. The
+// second ends the process at once, whatever is still under way: etcd's data
+// is safe, it is written before a request is answered.
+func untilSignal() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel()
+		<-signals
+		fmt.Fprintln(os.Stderr, "error: stopped by a second signal")
+		os.Exit(1)
+	}()
+	return ctx
 }
 
 func newCommand() *cobra.Command {

@@ -46,6 +46,8 @@ func (c Config) settings() []setting {
 		{"advertise-address", "127.0.0.1"},
 		// Endpoints must not hold loopback addresses, so there is nothing to reconcile.
 		{"endpoint-reconciler-type", "none"},
+		// Without it a single open watch holds up the end for a minute.
+		{"shutdown-watch-termination-grace-period", "2s"},
 	}
 	if c.AuthorizationConfig != "" {
 		s = append(s, setting{"authorization-config", c.AuthorizationConfig})

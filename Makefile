@@ -1,0 +1,104 @@
+# kube-granular. `make help` says what there is.
+
+GO      ?= go
+BIN     := bin
+UP_ARGS ?=
+
+# The Kubernetes version of go.mod, marked as patched: it is what the server and
+# kubectl say of themselves.
+KUBE_VERSION := $(shell sed -n 's|^[[:space:]]*k8s.io/kubernetes \(v[0-9.]*\).*|\1|p' go.mod)
+GIT_VERSION  := $(KUBE_VERSION)+granular
+KUBE_MAJOR   := $(shell echo $(KUBE_VERSION) | sed 's|^v\([0-9]*\)\..*|\1|')
+KUBE_MINOR   := $(shell echo $(KUBE_VERSION) | sed 's|^v[0-9]*\.\([0-9]*\)\..*|\1|')
+
+# No date and no commit: a binary is linked anew when its code changes, not with
+# every commit.
+LDFLAGS := $(foreach p,k8s.io/client-go/pkg/version k8s.io/component-base/version,\
+	-X $(p).gitVersion=$(GIT_VERSION) -X $(p).gitMajor=$(KUBE_MAJOR) -X $(p).gitMinor=$(KUBE_MINOR))
+
+# The library is a module of its own; the upstream tree's tests are test-upstream's.
+PACKAGES := ./... ./staging/src/kube-granular.dev/granular/...
+SOURCES  := $(wildcard cmd pkg hack patches test staging)
+
+# step runs a command, and says on standard error what it is, every ten seconds
+# how long it has been at it, and at the end how long it took.
+# $(call step,what,command)
+define step
+@start=$$(date +%s); \
+echo "==> $(1)" >&2; \
+( while sleep 10 >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do \
+	echo "    $(1): $$(( $$(date +%s) - start )) s so far" >&2; done ) & beat=$$!; \
+trap 'kill $$beat 2>/dev/null' EXIT; trap 'exit 130' INT TERM; \
+$(2) || { echo "    $(1): failed after $$(( $$(date +%s) - start )) s" >&2; exit 1; }; \
+echo "    $(1): $$(( $$(date +%s) - start )) s" >&2
+endef
+
+# $(call build,binary,package)
+build = $(call step,build $(1),$(GO) build -ldflags '$(LDFLAGS)' -o $(1) $(2))
+
+.DEFAULT_GOAL := help
+
+##@ Use
+
+.PHONY: up
+up: upstream $(BIN)/kube-granular kubectl-if-missing ## Build and run a local cluster; UP_ARGS="--port 0 …" are flags of `kube-granular up`
+	@exec $(BIN)/kube-granular up $(UP_ARGS)
+
+.PHONY: build
+build: upstream $(BIN)/kube-apiserver $(BIN)/kube-granular $(BIN)/kubectl $(BIN)/etcd ## Build bin/kube-apiserver, bin/kube-granular, bin/kubectl and bin/etcd
+
+.PHONY: clean
+clean: ## Remove what was built and the local cluster's data; the upstream tree stays
+	rm -rf $(BIN) .kube-granular
+
+.PHONY: help
+help: ## Say what there is
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@/ { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z][a-z-]*:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+##@ Develop
+
+.PHONY: upstream
+upstream: ## Bring upstream/kubernetes up to date: materialise, patch, generate, write go.work
+	$(call step,upstream/kubernetes,GOWORK=off $(GO) run ./hack/upstream apply)
+
+.PHONY: test
+test: build ## Run all tests: library, patches, tools, units, and integration against the real server
+	$(GO) test -timeout 30m $(PACKAGES)
+
+.PHONY: test-upstream
+test-upstream: upstream ## Run upstream's own tests of what the patches change
+	test/upstream/run
+
+.PHONY: verify
+verify: ## Verify the patch series, and that generated files are up to date
+	$(call step,verify the patch series,GOWORK=off $(GO) run ./hack/upstream verify)
+	@for v in $(wildcard hack/verify-*.sh); do echo "==> $$v" >&2; $$v || exit 1; done
+
+.PHONY: lint
+lint: upstream ## Look for wrong formatting, a missing licence header, and what go vet finds
+	@wrong=$$(gofmt -l $(SOURCES)) && test -z "$$wrong" || { echo "not as gofmt has it (make fmt):" $$wrong >&2; exit 1; }
+	@bare=$$(find $(SOURCES) -name '*.go' -exec grep -L 'SPDX-License-Identifier: Apache-2.0' {} +); \
+	test -z "$$bare" || { echo "without a licence header:" $$bare >&2; exit 1; }
+	$(call step,go vet,$(GO) vet $(PACKAGES))
+
+.PHONY: fmt
+fmt: ## Format the Go code
+	gofmt -w $(SOURCES)
+
+# go build itself knows best what is up to date; it takes seconds to find out.
+.PHONY: $(BIN)/kube-apiserver $(BIN)/kube-granular $(BIN)/kubectl $(BIN)/etcd
+$(BIN)/kube-apiserver: upstream
+	$(call build,$@,./upstream/kubernetes/cmd/kube-apiserver)
+$(BIN)/kube-granular: upstream
+	$(call build,$@,./cmd/kube-granular)
+$(BIN)/kubectl: upstream
+	$(call build,$@,./upstream/kubernetes/cmd/kubectl)
+$(BIN)/etcd: upstream
+	$(call build,$@,go.etcd.io/etcd/server/v3)
+
+# A kubectl of the server's minor version, unless there is one.
+.PHONY: kubectl-if-missing
+kubectl-if-missing:
+	@kubectl version --client --output json 2>/dev/null | grep -q '"minor": "$(KUBE_MINOR)"' || $(MAKE) --no-print-directory $(BIN)/kubectl

@@ -1,0 +1,44 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+func TestWaitReady(t *testing.T) {
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/readyz" || asked.Add(1) < 3 {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	defer server.Close()
+	if err := waitReady(t.Context(), &rest.Config{Host: server.URL}); err != nil {
+		t.Fatal(err)
+	}
+	if asked.Load() != 3 {
+		t.Errorf("asked %d times, want 3: until it was ready and not after", asked.Load())
+	}
+}
+
+func TestWaitReadySaysWhy(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 4*pollInterval)
+	defer cancel()
+	begin := time.Now()
+	err := waitReady(ctx, &rest.Config{Host: server.URL})
+	if err == nil || !strings.Contains(err.Error(), "404") {
+		t.Errorf("got error %v after %v, want one with the last answer", err, time.Since(begin))
+	}
+}
