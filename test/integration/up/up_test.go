@@ -1,0 +1,243 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package up
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// TestLifeOfACluster starts a cluster, uses it, stops it and starts it again.
+func TestLifeOfACluster(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cluster")
+	p := launch(t, dir, "--port", "0")
+
+	t.Run("it says what to try", func(t *testing.T) {
+		said := strings.Join(p.stdout, "\n")
+		for _, want := range []string{
+			"supersafe.kubeconfig label deployment web super.safe.com/",
+			"supersafe.kubeconfig scale deployment web --replicas=",
+		} {
+			if !strings.Contains(said, want) {
+				t.Errorf("%q is not on standard output:\n%s", want, said)
+			}
+		}
+		if last := p.stdout[len(p.stdout)-1]; last != "ready: "+p.url {
+			t.Errorf("last line %q", last)
+		}
+	})
+	t.Run("it listens on one port of loopback and nowhere else", func(t *testing.T) {
+		want := []string{"127.0.0.1:" + p.port}
+		if got := listening(t, p.cmd.Process.Pid); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("listening on %v, want %v", got, want)
+		}
+	})
+	t.Run("its secrets are its owner's", func(t *testing.T) {
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: mode %v, error %v; want 0700", dir, info.Mode().Perm(), err)
+		}
+		for _, pattern := range []string{"*.kubeconfig", "*.log", "pki/*.key"} {
+			files, err := filepath.Glob(filepath.Join(dir, pattern))
+			if err != nil || len(files) == 0 {
+				t.Fatalf("%s: found nothing, error %v", pattern, err)
+			}
+			for _, file := range files {
+				if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+					t.Errorf("%s: mode %v, error %v; want 0600", file, info.Mode().Perm(), err)
+				}
+			}
+		}
+	})
+	t.Run("its users hold what the story says", func(t *testing.T) {
+		for _, tc := range []struct {
+			user, verb string
+			want       bool
+		}{
+			{"admin", "delete", true},
+			{"editor", "patch", true},
+			{"editor", "granular", false},
+			{"viewer", "get", true},
+			{"viewer", "patch", false},
+			{"supersafe", "get", true},
+			{"supersafe", "patch", false},
+			{"supersafe", "update", false},
+			{"supersafe", "granular", true},
+			{"supersafe", "granular:label(super.safe.com)", true},
+			{"supersafe", "granular:label(example.com)", false},
+			{"supersafe", "granular:labels", false},
+		} {
+			if got := may(t, p.client(tc.user), tc.verb); got != tc.want {
+				t.Errorf("%s may %s deployments: %v, want %v", tc.user, tc.verb, got, tc.want)
+			}
+		}
+	})
+	t.Run("its port and its directory are taken", func(t *testing.T) {
+		other := filepath.Join(t.TempDir(), "other")
+		said := refuse(t, "--dir", other, "--port", p.port)
+		for _, want := range []string{"port " + p.port + " on 127.0.0.1 is taken", "--port"} {
+			if !strings.Contains(said, want) {
+				t.Errorf("port taken: %q is not in %q", want, said)
+			}
+		}
+		if _, err := os.Stat(other); !os.IsNotExist(err) {
+			t.Errorf("port taken: its directory was made nonetheless (error %v)", err)
+		}
+		said = refuse(t, "--dir", dir, "--port", "0")
+		for _, want := range []string{dir, "in use", fmt.Sprintf("process %d", p.cmd.Process.Pid)} {
+			if !strings.Contains(said, want) {
+				t.Errorf("directory taken: %q is not in %q", want, said)
+			}
+		}
+	})
+
+	admin := p.client("admin")
+	keep := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "keep"}}
+	if _, err := admin.CoreV1().ConfigMaps("default").Create(t.Context(), keep, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	scaled := func(c kubernetes.Interface) int32 {
+		t.Helper()
+		scale, err := c.AppsV1().Deployments("default").GetScale(t.Context(), "web", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return scale.Spec.Replicas
+	}
+	if n := scaled(admin); n != 2 {
+		t.Errorf("web has %d replicas, want 2", n)
+	}
+	patch := []byte(`{"spec":{"replicas":4}}`)
+	if _, err := p.client("editor").AppsV1().Deployments("default").Patch(t.Context(), "web", "application/merge-patch+json", patch, metav1.PatchOptions{FieldManager: "editor"}); err != nil {
+		t.Fatal(err)
+	}
+	// An open watch must not hold up the end.
+	watch, err := admin.CoreV1().ConfigMaps("default").Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
+	before := p.config("admin")
+	p.stop(syscall.SIGINT)
+
+	p = launch(t, dir, "--port", "0")
+	if after := p.config("admin"); string(after.CAData) != string(before.CAData) || string(after.CertData) != string(before.CertData) {
+		t.Error("a restart issued new certificates")
+	}
+	admin = p.client("admin")
+	if _, err := admin.CoreV1().ConfigMaps("default").Get(t.Context(), "keep", metav1.GetOptions{}); err != nil {
+		t.Errorf("after a restart: %v", err)
+	}
+	if n := scaled(admin); n != 4 {
+		t.Errorf("after a restart web has %d replicas, want 4, as editor left it", n)
+	}
+	if !strings.Contains(p.stderr.String(), "Deployment default/web has been changed by others: left as it is") {
+		t.Errorf("the changed object is not mentioned:\n%s", p.stderr)
+	}
+	p.stop(syscall.SIGTERM)
+}
+
+func TestEmptyClusterWithExistingEtcd(t *testing.T) {
+	endpoint := startEtcd(t)
+	dir := filepath.Join(t.TempDir(), "cluster")
+	p := launch(t, dir, "--port", "0", "--demo=false", "--etcd-servers", endpoint)
+	if _, err := os.Stat(filepath.Join(dir, "etcd")); !os.IsNotExist(err) {
+		t.Errorf("an etcd of its own has data in %s (error %v)", dir, err)
+	}
+	admin := p.client("admin")
+	deployments, err := admin.AppsV1().Deployments("").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(deployments.Items) != 0 {
+		t.Errorf("%d deployments in an empty cluster", len(deployments.Items))
+	}
+	if files, _ := filepath.Glob(filepath.Join(dir, "*.kubeconfig")); len(files) != 1 {
+		t.Errorf("kubeconfigs: %v, want the administrator's alone", files)
+	}
+	p.stop(syscall.SIGTERM)
+}
+
+const authorizationConfig = `
+apiVersion: apiserver.config.k8s.io/v1
+kind: AuthorizationConfiguration
+authorizers:
+- type: RBAC
+  name: rbac
+`
+
+// TestEveryOtherFlag starts one cluster with all of them.
+func TestEveryOtherFlag(t *testing.T) {
+	base := t.TempDir()
+	authz, audit := filepath.Join(base, "authz.yaml"), filepath.Join(base, "audit.log")
+	if err := os.WriteFile(authz, []byte(authorizationConfig), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := launch(t, filepath.Join(base, "cluster"), "--port", "0",
+		"--authorization-config", authz, "--audit-log", audit,
+		"--feature-gates", "GranularAuthorization=false",
+		"--", "--service-account-issuer=https://issuer.example")
+
+	issuer, err := p.client("admin").RESTClient().Get().AbsPath("/.well-known/openid-configuration").DoRaw(t.Context())
+	if err != nil || !strings.Contains(string(issuer), `"issuer":"https://issuer.example"`) {
+		t.Errorf("a flag after -- did not win: %s, error %v", issuer, err)
+	}
+	deployments := p.client("supersafe").AppsV1().Deployments("default")
+	if _, err := deployments.Get(t.Context(), "web", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+	patch := []byte(`{"metadata":{"labels":{"super.safe.com/level":"high"}}}`)
+	_, err = deployments.Patch(t.Context(), "web", "application/merge-patch+json", patch, metav1.PatchOptions{})
+	want := `deployments.apps "web" is forbidden: User "system:serviceaccount:default:supersafe" cannot patch resource "deployments" in API group "apps" in the namespace "default"`
+	if !apierrors.IsForbidden(err) || err.Error() != want {
+		t.Errorf("gate off: got error %v, want upstream's: %s", err, want)
+	}
+	p.stop(syscall.SIGTERM)
+
+	log, err := os.ReadFile(audit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes, reads := 0, 0
+	for line := range strings.Lines(string(log)) {
+		if strings.Contains(line, `"requestObject"`) || strings.Contains(line, `"responseObject"`) {
+			t.Errorf("an object's content is in the audit log: %s", line)
+		}
+		if !strings.Contains(line, "serviceaccount:default:supersafe") {
+			continue
+		}
+		switch {
+		case strings.Contains(line, `"verb":"patch"`):
+			changes++
+		case strings.Contains(line, `"verb":"get"`):
+			reads++
+		}
+	}
+	if changes != 1 || reads != 0 {
+		t.Errorf("audit log: %d changes and %d reads by supersafe, want 1 and 0", changes, reads)
+	}
+}
+
+func may(t *testing.T, c kubernetes.Interface, verb string) bool {
+	t.Helper()
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: "default", Verb: verb, Group: "apps", Version: "v1", Resource: "deployments", Name: "web",
+		},
+	}}
+	answer, err := c.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.Status.Allowed
+}
