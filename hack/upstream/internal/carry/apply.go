@@ -1,0 +1,307 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package carry
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"kube-granular.dev/hack/upstream/internal/generate"
+	"kube-granular.dev/hack/upstream/internal/golang"
+	"kube-granular.dev/hack/upstream/internal/project"
+	"kube-granular.dev/hack/upstream/internal/source"
+	"kube-granular.dev/hack/upstream/internal/tree"
+)
+
+// ApplyOptions choose between the ways of making the tree.
+type ApplyOptions struct {
+	// Pristine leaves the patches and generators out.
+	Pristine bool
+	// Discard overwrites edits; Keep leaves edited files alone where that
+	// overwrites nothing. Without either, edits are an error.
+	Discard, Keep bool
+	// Generators are run whether they must or not.
+	Generators []string
+}
+
+// Apply makes the tree what go.mod, the series and the generators say. Where it
+// already is, nothing is done and nothing is said.
+func (c *Carry) Apply(ctx context.Context, o ApplyOptions) error {
+	unlock, err := tree.Lock(c.Project, func() { c.Log.Say("waiting for another run of this tool") })
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	r, err := load(c.Project.Read)
+	if err != nil {
+		return err
+	}
+	m, err := tree.LoadManifest(c.Project)
+	if err != nil {
+		return err
+	}
+	found, err := tree.Scan(c.Project)
+	if err != nil {
+		return err
+	}
+	edits, touched, err := m.Edits(c.Project, found)
+	if err != nil {
+		return err
+	}
+	digest := r.digest(o.Pristine)
+	if m.Inputs == digest && len(o.Generators) == 0 && !c.sumsMissing() {
+		switch open := unknown(edits, func(string) string { return tree.Gone }); {
+		case len(open) == 0:
+			if touched {
+				return m.Save()
+			}
+			return nil
+		case o.Keep:
+			c.Log.Say("%d files of the tree are edited and no patch has the edits:%s", len(open), tree.Describe(open))
+			return nil
+		case !o.Discard:
+			return dirty(open)
+		}
+	}
+	src, gocmd, err := open(ctx, r.pins)
+	if err != nil {
+		return err
+	}
+	p, err := makePlan(ctx, r, src, m, o.Pristine, o.Generators, c.Log)
+	if err != nil {
+		return err
+	}
+	kept, err := p.settle(m, unknown(edits, p.wanted), o)
+	if err != nil {
+		return err
+	}
+	renew := !slices.Equal(m.Modules, src.Identity())
+	if err := c.write(ctx, p, m, edits, kept); err != nil {
+		return err
+	}
+	if err := c.seedSums(src, renew); err != nil {
+		return err
+	}
+	if err := c.generate(ctx, gocmd, p, m, len(kept) > 0); err != nil {
+		return err
+	}
+	m.Inputs, m.Pending = digest, nil
+	if len(o.Generators) > 0 {
+		m.Inputs = "" // what was forced need not be what is wanted
+	}
+	return m.Save()
+}
+
+// settle sorts edits into those that may be overwritten and those that are
+// kept, and fails on others.
+func (p *plan) settle(m *tree.Manifest, edits []tree.Edit, o ApplyOptions) (map[string]bool, error) {
+	interrupted := m.Inputs == ""
+	kept := map[string]bool{}
+	var open []tree.Edit
+	for _, e := range edits {
+		known := e.Is == p.wanted(e.Tree) ||
+			e.Is == m.Pending[e.Tree] ||
+			interrupted && e.Is == p.pristineSum(e.Tree)
+		if g, ok := generate.Find(m.Running); ok {
+			rel, inside := strings.CutPrefix(e.Tree, project.Kubernetes)
+			known = known || inside && g.Output(rel)
+		}
+		switch {
+		case known:
+		case o.Discard:
+		case o.Keep && p.wanted(e.Tree) == e.Was:
+			kept[e.Tree] = true
+			continue
+		default:
+			open = append(open, e)
+			continue
+		}
+		// The content of a held file is lost: its generator must write it again.
+		if g, ok := p.held[e.Tree]; ok && e.Is != p.want[e.Tree] {
+			p.release(g)
+		}
+	}
+	if len(open) > 0 {
+		return nil, dirty(open)
+	}
+	return kept, nil
+}
+
+// release gives up the generated files of a generator and has it run again.
+func (p *plan) release(g generate.Generator) {
+	for file, by := range p.held {
+		if by.Name == g.Name {
+			delete(p.held, file)
+			if sum, ok := p.pristine[file]; ok {
+				p.want[file] = sum
+			} else {
+				delete(p.want, file)
+			}
+		}
+	}
+	if !slices.ContainsFunc(p.due, func(d generate.Generator) bool { return d.Name == g.Name }) {
+		p.due = append(p.due, g)
+	}
+}
+
+func dirty(edits []tree.Edit) error {
+	return fmt.Errorf("%d files of the tree are edited, and no patch has the edits:%s\nrun `%s refresh` to write them into the patches, or `%s apply --discard` to lose them",
+		len(edits), tree.Describe(edits), command, command)
+}
+
+// write makes the tree what the plan wants, up to what generators write.
+func (c *Carry) write(ctx context.Context, p *plan, m *tree.Manifest, edits []tree.Edit, kept map[string]bool) error {
+	now := map[string]string{}
+	for file, e := range m.Files {
+		now[file] = e.Sum
+	}
+	for _, e := range edits {
+		now[e.Tree] = e.Is
+	}
+	var todo []string
+	for file := range p.want {
+		if !kept[file] && (now[file] != p.want[file] || m.Files[file].Sum != p.want[file] || m.Files[file].PristineSum() != p.pristineSum(file)) {
+			todo = append(todo, file)
+		}
+	}
+	for file := range now {
+		_, wanted := p.want[file]
+		if _, ours := m.Files[file]; !wanted && !kept[file] && (ours || !tree.Stray(file)) {
+			todo = append(todo, file)
+		}
+	}
+	slices.Sort(todo)
+	m.Inputs, m.Pending = "", map[string]string{}
+	for _, file := range todo {
+		if _, ok := p.data[file]; ok {
+			m.Pending[file] = p.want[file]
+		}
+	}
+	if err := m.Save(); err != nil {
+		return err
+	}
+	step := c.Log.Step("writing files", max(len(todo), 1))
+	for _, file := range todo {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := c.writeOne(ctx, p, m, file, now[file]); err != nil {
+			return err
+		}
+		step.Done()
+	}
+	step.End()
+	m.Modules = p.src.Identity()
+	return m.Save()
+}
+
+func (c *Carry) writeOne(ctx context.Context, p *plan, m *tree.Manifest, file, now string) error {
+	want, was := p.wanted(file), p.pristineSum(file)
+	switch {
+	case want == tree.Gone:
+		return m.Remove(c.Project, file, was)
+	case now == want:
+		return m.Record(c.Project, file, want, was)
+	}
+	content, ok := p.data[file]
+	if !ok {
+		path, found, err := p.src.File(ctx, file)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return fmt.Errorf("%s: is in no module", file)
+		}
+		if content.Data, err = os.ReadFile(path); err != nil {
+			return err
+		}
+		// The module cache keeps no modes; a script begins like one.
+		content.Executable = bytes.HasPrefix(content.Data, []byte("#!"))
+	}
+	if source.Hash(content.Data) != want {
+		return fmt.Errorf("%s: the module cache has changed since it was verified: run go clean -modcache", file)
+	}
+	return m.Write(c.Project, file, content.Data, content.Executable, was)
+}
+
+// generate runs the generators that are due and records what they wrote.
+func (c *Carry) generate(ctx context.Context, gocmd *golang.Go, p *plan, m *tree.Manifest, edited bool) error {
+	maps.DeleteFunc(m.Generators, func(name string, _ tree.Run) bool {
+		_, active := p.digests[name]
+		return !active
+	})
+	env := generate.Env{Go: gocmd, Project: c.Project, Scratch: c.Project.Path(project.Scratch)}
+	for _, g := range generate.Table { // p.due may be out of order
+		if !slices.ContainsFunc(p.due, func(d generate.Generator) bool { return d.Name == g.Name }) {
+			continue
+		}
+		m.Running = g.Name
+		if err := m.Save(); err != nil {
+			return err
+		}
+		step := c.Log.Step("running "+g.Name, 0)
+		runErr := g.Run(ctx, env)
+		m.Running = ""
+		if runErr != nil {
+			if err := m.Save(); err != nil {
+				c.Log.Say("%v", err)
+			}
+			return runErr
+		}
+		outputs, err := c.collect(g, p, m)
+		if err != nil {
+			return err
+		}
+		step.End()
+		run := tree.Run{Inputs: p.digests[g.Name], Outputs: outputs}
+		if edited {
+			run.Inputs = "" // it may have read edits that no digest covers
+		}
+		m.Generators[g.Name] = run
+		if err := m.Save(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collect enters the files a generator may have written into the manifest and
+// returns those that are not pristine.
+func (c *Carry) collect(g generate.Generator, p *plan, m *tree.Manifest) ([]string, error) {
+	found, err := tree.Scan(c.Project)
+	if err != nil {
+		return nil, err
+	}
+	outputs := []string{}
+	isOutput := func(file string) bool {
+		rel, ok := strings.CutPrefix(file, project.Kubernetes)
+		return ok && g.Output(rel)
+	}
+	for file := range found {
+		if !isOutput(file) {
+			continue
+		}
+		if err := m.Settle(c.Project, file, p.pristineSum(file)); err != nil {
+			return nil, err
+		}
+		if m.Files[file].Pristine != "" {
+			outputs = append(outputs, file)
+		}
+	}
+	for file := range p.pristine {
+		if _, ok := found[file]; !ok && isOutput(file) {
+			if err := m.Remove(c.Project, file, p.pristineSum(file)); err != nil {
+				return nil, err
+			}
+			outputs = append(outputs, file)
+		}
+	}
+	slices.Sort(outputs)
+	return outputs, nil
+}

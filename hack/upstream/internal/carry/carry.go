@@ -1,0 +1,120 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package carry
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strings"
+
+	"kube-granular.dev/hack/upstream/internal/generate"
+	"kube-granular.dev/hack/upstream/internal/golang"
+	"kube-granular.dev/hack/upstream/internal/progress"
+	"kube-granular.dev/hack/upstream/internal/project"
+	"kube-granular.dev/hack/upstream/internal/series"
+	"kube-granular.dev/hack/upstream/internal/source"
+)
+
+// Carry carries out commands on one project.
+type Carry struct {
+	Project project.Project
+	// Log hears of progress, Out gets results.
+	Log *progress.Log
+	Out io.Writer
+}
+
+// revision is what one revision of the project says.
+type revision struct {
+	gomod, gosum []byte
+	pins         source.Pins
+	series       []*series.Series
+}
+
+// load reads a revision: the working tree's, or another by its reader.
+func load(read series.Reader) (*revision, error) {
+	r := &revision{}
+	var err error
+	if r.gomod, err = read("go.mod"); err != nil {
+		return nil, err
+	}
+	if r.gosum, err = read("go.sum"); err != nil {
+		return nil, fmt.Errorf("%w: without its sums nothing vouches for upstream", err)
+	}
+	if r.pins, err = source.ReadPins(r.gomod, r.gosum); err != nil {
+		return nil, err
+	}
+	r.series, err = series.Load(read)
+	return r, err
+}
+
+// digest covers everything the tree depends on.
+func (r *revision) digest(pristine bool) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "1 %v\n%s\n", pristine, r.pins.Identity())
+	for _, g := range generate.Table {
+		fmt.Fprintf(h, "%s %d\n", g.Name, g.Version)
+	}
+	for _, s := range r.series {
+		for _, p := range s.Patches {
+			fmt.Fprintf(h, "%s %d\n%s\n", p.Name, len(p.Raw), p.Raw)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func open(ctx context.Context, pins source.Pins) (*source.Source, *golang.Go, error) {
+	gocmd, err := golang.Locate()
+	if err != nil {
+		return nil, nil, err
+	}
+	src, err := source.Open(ctx, gocmd, pins)
+	return src, gocmd, err
+}
+
+// pristine reads what a series patches from a source.
+func pristine(ctx context.Context, src *source.Source, s *series.Series) series.Pristine {
+	return func(path string) (series.Content, error) {
+		data, ok, err := src.Read(ctx, s.Prefix+path)
+		if err != nil {
+			return series.Content{}, err
+		}
+		return series.Content{Data: data, Absent: !ok}, nil
+	}
+}
+
+// states applies both series to a source.
+func states(ctx context.Context, src *source.Source, all []*series.Series) ([][]series.State, error) {
+	var out [][]series.State
+	for _, s := range all {
+		st, err := s.Apply(pristine(ctx, src, s))
+		if err != nil {
+			return nil, err
+		}
+		for path := range st[0] {
+			if err := inside(s, path); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, st)
+	}
+	return out, nil
+}
+
+// inside keeps the generator series within the two modules it is for, and both
+// series away from workspaces, which are the tool's own.
+func inside(s *series.Series, path string) error {
+	if s.Prefix == project.Generators && !strings.HasPrefix(path, "gengo/") && !strings.HasPrefix(path, "kube-openapi/") {
+		return fmt.Errorf("%s: %s lies neither in gengo/ nor in kube-openapi/", s.Dir, path)
+	}
+	if path == "go.work" || path == "go.work.sum" || strings.HasPrefix(path, "vendor/") {
+		return fmt.Errorf("%s: %s is not part of the tree", s.Dir, path)
+	}
+	return nil
+}
+
+// command is how a person calls the tool.
+const command = "go run ./hack/upstream"

@@ -1,0 +1,119 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package carry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"kube-granular.dev/hack/upstream/internal/gitrepo"
+	"kube-granular.dev/hack/upstream/internal/series"
+	"kube-granular.dev/hack/upstream/internal/source"
+)
+
+// Review writes the range-diff between the series at another revision of the
+// project and the series in the working tree.
+func (c *Carry) Review(ctx context.Context, against string, color bool) error {
+	read, err := gitrepo.Revision(ctx, c.Project.Root, against)
+	if err != nil {
+		return err
+	}
+	old, err := load(read)
+	if err != nil {
+		return fmt.Errorf("at %s: %w", against, err)
+	}
+	now, err := load(c.Project.Read)
+	if err != nil {
+		return err
+	}
+	oldSrc, _, err := open(ctx, old.pins)
+	if err != nil {
+		return fmt.Errorf("at %s: %w", against, err)
+	}
+	nowSrc := oldSrc
+	if old.pins.Identity() != now.pins.Identity() {
+		if nowSrc, _, err = open(ctx, now.pins); err != nil {
+			return err
+		}
+	}
+	same := true
+	for i := range now.series {
+		if old.digestOf(i) == now.digestOf(i) && nowSrc == oldSrc {
+			continue
+		}
+		same = false
+		if err := c.rangeDiff(ctx, against, old.series[i], now.series[i], oldSrc, nowSrc, color); err != nil {
+			return err
+		}
+	}
+	if same {
+		fmt.Fprintf(c.Out, "no patch differs from %s\n", against)
+	}
+	return nil
+}
+
+func (r *revision) digestOf(i int) string {
+	var b strings.Builder
+	for _, p := range r.series[i].Patches {
+		b.WriteString(p.Name + "\n" + source.Hash(p.Raw) + "\n")
+	}
+	return b.String()
+}
+
+func (c *Carry) rangeDiff(ctx context.Context, against string, old, now *series.Series, oldSrc, nowSrc *source.Source, color bool) (err error) {
+	repo, err := gitrepo.New(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, repo.Close()) }()
+	a, err := branch(ctx, repo, "old", old, oldSrc)
+	if err != nil {
+		return fmt.Errorf("at %s: %w", against, err)
+	}
+	b, err := branch(ctx, repo, "now", now, nowSrc)
+	if err != nil {
+		return err
+	}
+	out, err := repo.RangeDiff(ctx, color, a, b)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.Out, "%s: %s against the working tree (%d and %d patches)\n%s", now.Dir, against, len(old.Patches), len(now.Patches), out)
+	return nil
+}
+
+// branch commits a series, patch by patch, and returns its range.
+func branch(ctx context.Context, repo *gitrepo.Repo, name string, s *series.Series, src *source.Source) (string, error) {
+	st, err := s.Apply(pristine(ctx, src, s))
+	if err != nil {
+		return "", err
+	}
+	commits, err := commit(ctx, repo, name, s, st)
+	if err != nil {
+		return "", err
+	}
+	return commits[0] + ".." + commits[len(commits)-1], nil
+}
+
+// commit puts states on a new branch, the pristine one first.
+func commit(ctx context.Context, repo *gitrepo.Repo, name string, s *series.Series, st []series.State) ([]string, error) {
+	if err := repo.Orphan(ctx, name); err != nil {
+		return nil, err
+	}
+	var commits []string
+	for i, state := range st {
+		message := "pristine\n"
+		if i > 0 {
+			message = s.Patches[i-1].Header.Message()
+		}
+		id, err := repo.Commit(ctx, state, message)
+		if err != nil {
+			return nil, err
+		}
+		commits = append(commits, id)
+	}
+	return commits, nil
+}

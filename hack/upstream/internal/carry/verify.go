@@ -1,0 +1,211 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package carry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"kube-granular.dev/hack/upstream/internal/generate"
+	"kube-granular.dev/hack/upstream/internal/gitrepo"
+	"kube-granular.dev/hack/upstream/internal/project"
+	"kube-granular.dev/hack/upstream/internal/series"
+	"kube-granular.dev/hack/upstream/internal/source"
+	"kube-granular.dev/hack/upstream/internal/tree"
+)
+
+// Verify fails with everything that is wrong with the series, or with the tree
+// if there is one. It changes nothing.
+func (c *Carry) Verify(ctx context.Context) error {
+	r, err := load(c.Project.Read)
+	if err != nil {
+		return err
+	}
+	var wrong []string
+	report := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	for _, s := range r.series {
+		if err := c.complete(s, report); err != nil {
+			return err
+		}
+		for _, p := range s.Patches {
+			for _, w := range p.Header.Check() {
+				report("%s: %s", p.Name, w)
+			}
+			for _, change := range p.Files {
+				if g := generate.WrittenBy(change.Path); g != "" && s.Prefix == project.Kubernetes {
+					report("%s: changes %s, which %s writes", p.Name, change.Path, g)
+				}
+			}
+		}
+	}
+	src, _, err := open(ctx, r.pins)
+	if err != nil {
+		return errors.Join(problems(wrong), err)
+	}
+	all, err := states(ctx, src, r.series)
+	if err != nil {
+		return errors.Join(problems(wrong), err)
+	}
+	for i, s := range r.series {
+		if len(s.Patches) == 0 {
+			continue
+		}
+		published(s, src, report)
+		if err := c.canonical(ctx, s, all[i], report); err != nil {
+			return err
+		}
+		if err := mailable(ctx, s, all[i], report); err != nil {
+			return err
+		}
+	}
+	if err := c.treeAgrees(r, report); err != nil {
+		return err
+	}
+	if len(wrong) > 0 {
+		return problems(wrong)
+	}
+	for _, s := range r.series {
+		c.summary(s)
+	}
+	return nil
+}
+
+func problems(wrong []string) error {
+	if len(wrong) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(wrong, "\n"))
+}
+
+// complete reports patches that no series lists.
+func (c *Carry) complete(s *series.Series, report func(string, ...any)) error {
+	entries, err := os.ReadDir(c.Project.Path(s.Dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		name := s.Dir + "/" + e.Name()
+		listed := slices.ContainsFunc(s.Patches, func(p *series.Patch) bool { return p.Name == name })
+		if strings.HasSuffix(name, ".patch") && !listed {
+			report("%s: is not in %s/series", name, s.Dir)
+		}
+	}
+	return err
+}
+
+// published reports changes to files that a staging module publishes otherwise
+// than the Kubernetes repository has them: git am would fail in a clone.
+func published(s *series.Series, src *source.Source, report func(string, ...any)) {
+	for _, p := range s.Patches {
+		for _, change := range p.Files {
+			for _, m := range src.Staging {
+				if dir := "staging/src/" + m + "/"; change.Path == dir+"go.mod" || change.Path == dir+"go.sum" {
+					report("%s: changes %s, which is not the same in a clone of the Kubernetes repository", p.Name, change.Path)
+				}
+			}
+		}
+	}
+}
+
+// canonical reports patches that refresh would write differently.
+func (c *Carry) canonical(ctx context.Context, s *series.Series, st []series.State, report func(string, ...any)) (err error) {
+	repo, err := gitrepo.New(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, repo.Close()) }()
+	for i, p := range s.Patches {
+		raw, err := renderPatch(ctx, repo, p, st[i], st[i+1])
+		if err != nil {
+			return err
+		}
+		if string(raw) != string(p.Raw) {
+			report("%s:%d: is not as refresh writes it: run `%s refresh --rewrite`", p.Name, firstDifference(raw, p.Raw), command)
+		}
+	}
+	return nil
+}
+
+// firstDifference is the line at which two files begin to differ.
+func firstDifference(a, b []byte) int {
+	x, y := strings.Split(string(a), "\n"), strings.Split(string(b), "\n")
+	for i := range min(len(x), len(y)) {
+		if x[i] != y[i] {
+			return i + 1
+		}
+	}
+	return min(len(x), len(y)) + 1
+}
+
+// mailable reports a series that git am would not apply to the same result.
+func mailable(ctx context.Context, s *series.Series, st []series.State, report func(string, ...any)) (err error) {
+	repo, err := gitrepo.New(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, repo.Close()) }()
+	if _, err := repo.Commit(ctx, st[0], "pristine\n"); err != nil {
+		return err
+	}
+	if err := repo.Am(ctx, s.Patches); err != nil {
+		report("%s: git am refuses the series: %v", s.Dir, err)
+		return nil
+	}
+	final := st[len(st)-1]
+	paths := make([]string, 0, len(final))
+	for file := range final {
+		paths = append(paths, file)
+	}
+	head, err := repo.Head(ctx)
+	if err != nil {
+		return err
+	}
+	got, err := repo.State(ctx, head, paths)
+	if err != nil {
+		return err
+	}
+	slices.Sort(paths)
+	for _, file := range paths {
+		if !got[file].Equal(final[file]) {
+			report("%s: git am makes something else of %s than apply does", s.Dir, file)
+		}
+	}
+	return nil
+}
+
+// treeAgrees reports a tree that is not what the series says.
+func (c *Carry) treeAgrees(r *revision, report func(string, ...any)) error {
+	m, err := tree.LoadManifest(c.Project)
+	if err != nil || !m.Exists() {
+		return err
+	}
+	found, err := tree.Scan(c.Project)
+	if err != nil {
+		return err
+	}
+	edits, _, err := m.Edits(c.Project, found)
+	if err != nil {
+		return err
+	}
+	if open := unknown(edits, func(string) string { return tree.Gone }); len(open) > 0 {
+		report("%s: %d files are edited:%s", strings.TrimSuffix(project.Upstream, "/"), len(open), tree.Describe(open))
+	}
+	if m.Inputs != r.digest(false) {
+		report("%s: is not what the series says: run `%s apply`", strings.TrimSuffix(project.Upstream, "/"), command)
+	}
+	return nil
+}
+
+func (c *Carry) summary(s *series.Series) {
+	for _, p := range s.Patches {
+		added, removed := p.Lines()
+		fmt.Fprintf(c.Out, "%-14s +%-4d -%-4d %s: %s\n", strings.Join(p.Header.Get("Carry"), ","), added, removed, strings.TrimPrefix(path.Join(s.Dir, path.Base(p.Name)), "patches/"), p.Header.Subject)
+	}
+}

@@ -1,0 +1,123 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package carry
+
+import (
+	"errors"
+	"fmt"
+	"go/version"
+	"io/fs"
+	"os"
+	"sort"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+
+	"kube-granular.dev/hack/upstream/internal/project"
+	"kube-granular.dev/hack/upstream/internal/series"
+	"kube-granular.dev/hack/upstream/internal/source"
+	"kube-granular.dev/hack/upstream/internal/tree"
+)
+
+// workspaces enters both go.work files. The project's has upstream's go and
+// godebug lines, so that everything is built as upstream builds it.
+func (p *plan) workspaces(src *source.Source) error {
+	upstream, err := src.Upstream("go.work")
+	if err != nil {
+		return fmt.Errorf("go.work of %s: %w", source.Kubernetes, err)
+	}
+	theirs, err := modfile.ParseWork("go.work of "+source.Kubernetes, upstream, nil)
+	if err != nil {
+		return err
+	}
+	goLine := src.Go
+	if theirs.Go != nil && version.Compare("go"+theirs.Go.Version, "go"+goLine) > 0 {
+		goLine = theirs.Go.Version
+	}
+	uses := append([]string{}, src.Pins.Local...)
+	uses = append(uses, "./"+strings.TrimSuffix(project.Kubernetes, "/"))
+	for _, m := range src.Staging {
+		uses = append(uses, "./"+project.Kubernetes+"staging/src/"+m)
+	}
+	ours := goLine
+	if version.Compare("go"+src.Pins.Go, "go"+ours) > 0 {
+		ours = src.Pins.Go
+	}
+	p.own(project.Work, render(ours, theirs.Godebug, uses))
+	p.own(project.GeneratorsWork, render(goLine, nil, []string{"./gengo", "./kube-openapi"}))
+	return nil
+}
+
+func (p *plan) own(file string, data []byte) {
+	p.want[file], p.data[file] = source.Hash(data), series.Content{Data: data}
+}
+
+func render(goLine string, godebug []*modfile.Godebug, uses []string) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "// Written by hack/upstream. Do not edit.\n\ngo %s\n", goLine)
+	for _, g := range godebug {
+		fmt.Fprintf(&b, "\ngodebug %s=%s\n", g.Key, g.Value)
+	}
+	b.WriteString("\nuse (\n")
+	for _, u := range uses {
+		fmt.Fprintf(&b, "\t%s\n", u)
+	}
+	b.WriteString(")\n")
+	return []byte(b.String())
+}
+
+// seedSums gives both workspaces the sums upstream has. The go command adds to
+// and removes from these files as it sees fit, so they are nobody's edits.
+func (c *Carry) seedSums(src *source.Source, renew bool) error {
+	for file, from := range map[string]string{project.WorkSum: "go.work.sum", project.GeneratorsWorkSum: "go.sum"} {
+		have, err := c.Project.Read(file)
+		missing := errors.Is(err, fs.ErrNotExist)
+		if err != nil && !missing {
+			return err
+		}
+		if !missing && !renew {
+			continue
+		}
+		theirs, err := src.Upstream(from)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		lines := map[string]bool{}
+		for line := range strings.Lines(string(have) + string(theirs)) {
+			lines[strings.TrimRight(line, "\n")] = true
+		}
+		delete(lines, "")
+		all := make([]string, 0, len(lines))
+		for line := range lines {
+			all = append(all, line)
+		}
+		sort.Strings(all)
+		if err := os.WriteFile(c.Project.Path(file), []byte(strings.Join(append(all, ""), "\n")), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sumsMissing says whether a workspace has lost its sums.
+func (c *Carry) sumsMissing() bool {
+	for _, file := range []string{project.WorkSum, project.GeneratorsWorkSum} {
+		if _, err := os.Stat(c.Project.Path(file)); errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+	}
+	return false
+}
+
+// unknown leaves out of edits the files that are none of the tree's business.
+func unknown(edits []tree.Edit, wanted func(file string) string) []tree.Edit {
+	var kept []tree.Edit
+	for _, e := range edits {
+		if e.Was == tree.Gone && tree.Stray(e.Tree) && wanted(e.Tree) == tree.Gone {
+			continue
+		}
+		kept = append(kept, e)
+	}
+	return kept
+}

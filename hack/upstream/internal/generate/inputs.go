@@ -1,0 +1,135 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package generate
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// Inputs is what decides whether generators must run. Paths are relative to
+// Kubernetes' root.
+type Inputs struct {
+	// Modules identify the pristine sources and the generators in them.
+	Modules []string
+	// Patches identifies the generator series, "" if it is empty.
+	Patches string
+	// Changed are the files the patches change; nil content where one removes.
+	Changed map[string][]byte
+	// Pristine reads a file before the patches; nil if there is none.
+	Pristine func(file string) ([]byte, error)
+	// Siblings lists the pristine files of a directory.
+	Siblings func(dir string) []string
+}
+
+// Plan returns the digest of each generator that has something to do: patched
+// input, or patches of its own. What is not in it has pristine output.
+func (in Inputs) Plan(table []Generator) (map[string]string, error) {
+	digests := map[string]string{}
+	for _, g := range table {
+		digest, active, err := in.digest(g, digests)
+		if err != nil {
+			return nil, err
+		}
+		if active {
+			digests[g.Name] = digest
+		}
+	}
+	return digests, nil
+}
+
+// Digest is the digest of a generator that is run whether it must or not.
+func (in Inputs) Digest(g Generator, digests map[string]string) (string, error) {
+	digest, _, err := in.digest(g, digests)
+	return digest, err
+}
+
+func (in Inputs) digest(g Generator, digests map[string]string) (string, bool, error) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %d\n%s\n%s\n", g.Name, g.Version, strings.Join(in.Modules, "\n"), digests[g.After])
+	active := false
+	if g.Patched && in.Patches != "" {
+		active = true
+		io.WriteString(h, in.Patches)
+	}
+	files := make([]string, 0, len(in.Changed))
+	for file := range in.Changed {
+		files = append(files, file)
+	}
+	sort.Strings(files)
+	for _, file := range files {
+		relevant, err := in.relevant(g, file)
+		if err != nil {
+			return "", false, err
+		}
+		if !relevant {
+			continue
+		}
+		was, err := in.Pristine(file)
+		if err != nil {
+			return "", false, err
+		}
+		before, after := g.Sees(was), g.Sees(in.Changed[file])
+		if bytes.Equal(before, after) {
+			continue
+		}
+		active = true
+		fmt.Fprintf(h, "%s %d\n%s\n", file, len(after), after)
+	}
+	return hex.EncodeToString(h.Sum(nil)), active, nil
+}
+
+// relevant says whether a file is part of a generator's input.
+func (in Inputs) relevant(g Generator, file string) (bool, error) {
+	if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") || hidden(file) ||
+		slices.ContainsFunc(g.Except, func(p string) bool { return strings.HasPrefix(file, p) }) {
+		return false, nil
+	}
+	if g.Tag == nil {
+		return slices.ContainsFunc(g.Under, func(p string) bool { return strings.HasPrefix(file, p) }), nil
+	}
+	dir := path.Dir(file)
+	files := in.Siblings(dir)
+	for changed := range in.Changed {
+		if path.Dir(changed) == dir {
+			files = append(files, changed)
+		}
+	}
+	for _, f := range files {
+		if !strings.HasSuffix(f, ".go") {
+			continue
+		}
+		data, changed := in.Changed[f]
+		if !changed {
+			var err error
+			if data, err = in.Pristine(f); err != nil {
+				return false, err
+			}
+		}
+		if tagged(g.Tag, data) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// anyTag is what hack/update-codegen.sh takes for a file with tags at all.
+var anyTag = regexp.MustCompile(`(?m)^// *\+k8s:`)
+
+func tagged(tag *regexp.Regexp, data []byte) bool {
+	return anyTag.Match(data) && tag.Match(data)
+}
+
+// hidden says whether hack/update-codegen.sh looks away from a file.
+func hidden(file string) bool {
+	return strings.Contains(file, "/testdata/") || strings.Contains(file, "/_codegenignore/") || strings.HasPrefix(file, "vendor/")
+}

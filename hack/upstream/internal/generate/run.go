@@ -1,0 +1,128 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package generate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// Run runs a generator on the tree as it lies on disk. If it fails, its output
+// is put back as it was.
+func (g Generator) Run(ctx context.Context, e Env) (err error) {
+	if err := e.mkdirs(); err != nil {
+		return err
+	}
+	sources, err := e.sources()
+	if err != nil {
+		return err
+	}
+	dirs, err := g.dirs(e, sources)
+	if err != nil {
+		return err
+	}
+	if len(dirs) == 0 {
+		return fmt.Errorf("%s: no directory of the tree is its input", g.Name)
+	}
+	saved := map[string][]byte{}
+	for _, file := range sources {
+		if g.Output(file) {
+			if saved[file], err = os.ReadFile(e.path(file)); err != nil {
+				return err
+			}
+		}
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("%s: %w", g.Name, err), restore(e, saved))
+		}
+	}()
+	for file := range saved {
+		if g.Clear(file) {
+			if err := os.Remove(e.path(file)); err != nil {
+				return err
+			}
+		}
+	}
+	return g.run(ctx, e, dirs)
+}
+
+// restore writes back what differs from what was saved.
+func restore(e Env, saved map[string][]byte) error {
+	var errs []error
+	for file, data := range saved {
+		if now, err := os.ReadFile(e.path(file)); err == nil && slices.Equal(now, data) {
+			continue
+		}
+		errs = append(errs, os.WriteFile(e.path(file), data, 0o644))
+	}
+	return errors.Join(errs...)
+}
+
+// sources lists all Go files of the tree a generator may look at or write.
+func (e Env) sources() ([]string, error) {
+	var files []string
+	root := e.dir()
+	err := filepath.WalkDir(root, func(at string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, at)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		if d.IsDir() {
+			// Modules with a workspace of their own generate for themselves.
+			_, err := os.Stat(filepath.Join(at, "go.work"))
+			if d.Name() == ".git" || d.Name() == "_output" || rel != "." && err == nil {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if strings.HasSuffix(rel, ".go") && d.Type().IsRegular() && !hidden("/"+rel) {
+			files = append(files, rel)
+		}
+		return nil
+	})
+	sort.Strings(files)
+	return files, err
+}
+
+// dirs returns the directories that are a generator's input.
+func (g Generator) dirs(e Env, sources []string) ([]string, error) {
+	seen := map[string]bool{}
+	for _, file := range sources {
+		dir := path.Dir(file)
+		if seen[dir] || slices.ContainsFunc(g.Except, func(p string) bool { return strings.HasPrefix(file, p) }) {
+			continue
+		}
+		if g.Tag == nil {
+			// As upstream: every versioned API has a types.go.
+			seen[dir] = strings.HasPrefix(file, stagingAPI) && path.Base(file) == "types.go" || dir+"/" == metaV1
+			continue
+		}
+		data, err := os.ReadFile(e.path(file))
+		if err != nil {
+			return nil, err
+		}
+		seen[dir] = tagged(g.Tag, data)
+	}
+	var dirs []string
+	for dir, ok := range seen {
+		if ok {
+			dirs = append(dirs, dir)
+		}
+	}
+	sort.Strings(dirs)
+	return dirs, nil
+}

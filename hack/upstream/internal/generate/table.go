@@ -1,0 +1,174 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package generate
+
+import (
+	"context"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// Generator is one row of the table. Paths are relative to Kubernetes' root.
+type Generator struct {
+	Name string
+	// Version is raised when the row changes in a way that changes its output.
+	Version int
+	// Tag marks the files whose directories are its input ...
+	Tag *regexp.Regexp
+	// ... except below these; or, without a tag, Under are its input.
+	Except, Under []string
+	// Sees reduces a source file to what the generator looks at.
+	Sees func(src []byte) []byte
+	// Patched says that the generator series changes it.
+	Patched bool
+	// After names a generator whose output it reads.
+	After string
+	// Output says whether a file is written by it, Clear whether that file is
+	// removed first, as upstream does, so that none is left behind.
+	Output, Clear func(file string) bool
+
+	run func(ctx context.Context, e Env, dirs []string) error
+}
+
+// Table are the generators in the order they must run in.
+//
+// What is missing against hack/update-codegen.sh: protobuf, which needs protoc;
+// validation, prerelease-lifecycle, clients, listers and informers, whose input
+// no patch has touched. Trigger a row here before a patch does.
+var Table = []Generator{
+	codeGenerator("deepcopy-gen", `\+k8s:deepcopy-gen=`, "zz_generated.deepcopy.go"),
+	codeGenerator("defaulter-gen", `\+k8s:defaulter-gen=`, "zz_generated.defaults.go"),
+	codeGenerator("conversion-gen", `(?m)^// *\+k8s:conversion-gen=`, "zz_generated.conversion.go",
+		"--extra-peer-dirs", "k8s.io/kubernetes/pkg/apis/core",
+		"--extra-peer-dirs", "k8s.io/kubernetes/pkg/apis/core/v1",
+		"--extra-peer-dirs", "k8s.io/api/core/v1"),
+	codeGenerator("register-gen", `\+k8s:register-gen=`, "zz_generated.register.go"),
+	openAPI,
+	applyConfigurations,
+}
+
+// Find returns the row of a name.
+func Find(name string) (Generator, bool) {
+	for _, g := range Table {
+		if g.Name == name {
+			return g, true
+		}
+	}
+	return Generator{}, false
+}
+
+// WrittenBy returns the name of the generator that writes a file, or "".
+func WrittenBy(file string) string {
+	for _, g := range Table {
+		if g.Output(file) {
+			return g.Name
+		}
+	}
+	return ""
+}
+
+const (
+	boilerplate = "hack/boilerplate/boilerplate.generatego.txt"
+	openAPIDir  = "pkg/generated/openapi"
+	applyDir    = "staging/src/k8s.io/client-go/applyconfigurations/"
+	metaV1      = "staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/"
+	stagingAPI  = "staging/src/k8s.io/api/"
+)
+
+// codeGenerator is a row for a generator of k8s.io/code-generator that writes
+// one file into each tagged directory.
+func codeGenerator(name, tag, output string, flags ...string) Generator {
+	is := func(file string) bool { return path.Base(file) == output }
+	return Generator{
+		Name: name, Version: 1, Tag: regexp.MustCompile(tag), Sees: codeAndTags, Output: is, Clear: is,
+		run: func(ctx context.Context, e Env, dirs []string) error {
+			program, err := e.build(ctx, name, "k8s.io/code-generator/cmd/"+name)
+			if err != nil {
+				return err
+			}
+			args := append([]string{
+				"--go-header-file", boilerplate,
+				"--output-file", output,
+				"--lint-rules=known-tags-only,require-explicit-disablement",
+			}, flags...)
+			_, err = e.exec(ctx, program, append(args, local(dirs)...)...)
+			return err
+		},
+	}
+}
+
+var openAPI = Generator{
+	Name: "openapi-gen", Version: 1, Patched: true,
+	Tag: regexp.MustCompile(`\+k8s:openapi`),
+	Except: []string{
+		"staging/src/k8s.io/code-generator/", "staging/src/k8s.io/sample-apiserver/", "staging/src/k8s.io/sample-controller/",
+	},
+	Sees: func(src []byte) []byte { return src },
+	Output: func(file string) bool {
+		return file == openAPIDir+"/zz_generated.openapi.go" || path.Base(file) == "zz_generated.model_name.go"
+	},
+	Clear: func(file string) bool {
+		return strings.HasPrefix(file, "pkg/generated/") && strings.HasPrefix(path.Base(file), "zz_generated.")
+	},
+	run: func(ctx context.Context, e Env, dirs []string) error {
+		program, err := e.buildPatched(ctx, "openapi-gen", "./kube-openapi/cmd/openapi-gen")
+		if err != nil {
+			return err
+		}
+		_, err = e.exec(ctx, program, append([]string{
+			"--go-header-file", boilerplate,
+			"--output-file", "zz_generated.openapi.go",
+			"--output-dir", openAPIDir,
+			"--output-pkg", "k8s.io/kubernetes/" + openAPIDir,
+			// Upstream compares the report with its list of known violations;
+			// that is upstream's rule for upstream's types.
+			"--report-filename", filepath.Join(e.Scratch, "api-violations.report"),
+			"--output-model-name-file", "zz_generated.model_name.go",
+		}, local(dirs)...)...)
+		return err
+	},
+}
+
+var applyConfigurations = Generator{
+	Name: "applyconfiguration-gen", Version: 1, After: "openapi-gen",
+	Under:  []string{stagingAPI, metaV1},
+	Sees:   withoutMarkers,
+	Output: func(file string) bool { return strings.HasPrefix(file, applyDir) && strings.HasSuffix(file, ".go") },
+	Clear:  func(string) bool { return false },
+	run: func(ctx context.Context, e Env, dirs []string) error {
+		program, err := e.build(ctx, "applyconfiguration-gen", "k8s.io/code-generator/cmd/applyconfiguration-gen")
+		if err != nil {
+			return err
+		}
+		models, err := e.build(ctx, "models-schema", "k8s.io/kubernetes/"+openAPIDir+"/cmd/models-schema")
+		if err != nil {
+			return err
+		}
+		schema, err := e.execInto(ctx, "models-schema.json", models)
+		if err != nil {
+			return err
+		}
+		pkgs := make([]string, len(dirs))
+		for i, d := range dirs {
+			pkgs[i] = strings.TrimPrefix(d, "staging/src/")
+		}
+		_, err = e.exec(ctx, program, append([]string{
+			"--openapi-schema", schema,
+			"--go-header-file", boilerplate,
+			"--output-dir", applyDir,
+			"--output-pkg", "k8s.io/client-go/applyconfigurations",
+		}, pkgs...)...)
+		return err
+	},
+}
+
+func local(dirs []string) []string {
+	out := make([]string, len(dirs))
+	for i, d := range dirs {
+		out[i] = "./" + d
+	}
+	return out
+}

@@ -1,0 +1,264 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gitrepo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"kube-granular.dev/hack/upstream/internal/series"
+)
+
+// Repo is a throw-away repository with a work tree.
+type Repo struct {
+	dir, home string
+}
+
+// New makes an empty repository; Close removes it.
+func New(ctx context.Context) (*Repo, error) {
+	if _, err := exec.LookPath("git"); err != nil {
+		return nil, errors.New("no git command on PATH: materialize and apply do without, this command does not")
+	}
+	home, err := os.MkdirTemp("", "upstream-git-")
+	if err != nil {
+		return nil, err
+	}
+	r := &Repo{home: home, dir: filepath.Join(home, "tree")}
+	if _, err := r.gitIn(ctx, home, nil, "init", "--quiet", "--template=", "--initial-branch=main", r.dir); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// Close removes the repository.
+func (r *Repo) Close() error { return os.RemoveAll(r.home) }
+
+// Git runs a git command in the repository.
+func (r *Repo) Git(ctx context.Context, args ...string) ([]byte, error) {
+	return r.gitIn(ctx, r.dir, nil, args...)
+}
+
+func (r *Repo) gitIn(ctx context.Context, dir string, stdin []byte, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "git", append([]string{
+		"-c", "core.autocrlf=false", "-c", "core.fileMode=true", "-c", "core.quotePath=true", "-c", "core.fsmonitor=false",
+		"-c", "commit.gpgSign=false", "-c", "gc.auto=0", "-c", "advice.detachedHead=false",
+	}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = r.environ()
+	cmd.Stdin = bytes.NewReader(stdin)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return stdout.Bytes(), fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(stderr.String()+stdout.String()))
+	}
+	return stdout.Bytes(), nil
+}
+
+// environ lets nothing of git's own environment through, GIT_DIR above all:
+// it is set when the tool runs in a git hook.
+func (r *Repo) environ() []string {
+	env := []string{
+		"HOME=" + r.home, "XDG_CONFIG_HOME=" + r.home,
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_ATTR_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",
+		"GIT_AUTHOR_NAME=kube-granular developers", "GIT_AUTHOR_EMAIL=developers@kube-granular.dev", "GIT_AUTHOR_DATE=2001-09-17T00:00:00Z",
+		"GIT_COMMITTER_NAME=kube-granular developers", "GIT_COMMITTER_EMAIL=developers@kube-granular.dev", "GIT_COMMITTER_DATE=2001-09-17T00:00:00Z",
+		"LC_ALL=C", "TZ=UTC", "PAGER=cat",
+	}
+	for _, kv := range os.Environ() {
+		switch name, _, _ := strings.Cut(kv, "="); {
+		case strings.HasPrefix(name, "GIT_"), name == "HOME", name == "XDG_CONFIG_HOME", name == "LC_ALL", name == "TZ", name == "PAGER", name == "LANG", name == "LANGUAGE":
+		default:
+			env = append(env, kv)
+		}
+	}
+	return env
+}
+
+// Tree makes the work tree hold exactly a state and returns its tree object.
+func (r *Repo) Tree(ctx context.Context, state series.State) (string, error) {
+	if err := r.empty(); err != nil {
+		return "", err
+	}
+	paths := make([]string, 0, len(state))
+	for path := range state {
+		paths = append(paths, path)
+	}
+	sort.Strings(paths)
+	for _, path := range paths {
+		c := state[path]
+		if c.Absent {
+			continue
+		}
+		mode := os.FileMode(0o644)
+		if c.Executable {
+			mode = 0o755
+		}
+		full := filepath.Join(r.dir, filepath.FromSlash(path))
+		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(full, c.Data, mode); err != nil {
+			return "", err
+		}
+	}
+	if _, err := r.Git(ctx, "add", "--all", "--force", "."); err != nil {
+		return "", err
+	}
+	out, err := r.Git(ctx, "write-tree")
+	return strings.TrimSpace(string(out)), err
+}
+
+// empty removes everything but the repository itself from the work tree.
+func (r *Repo) empty() error {
+	entries, err := os.ReadDir(r.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() != ".git" {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(r.dir, e.Name())))
+		}
+	}
+	return err
+}
+
+// Commit makes the work tree hold a state and commits it on the current branch.
+func (r *Repo) Commit(ctx context.Context, state series.State, message string) (string, error) {
+	if _, err := r.Tree(ctx, state); err != nil {
+		return "", err
+	}
+	if _, err := r.gitIn(ctx, r.dir, []byte(message), "commit", "--quiet", "--allow-empty", "--allow-empty-message", "--no-verify", "--cleanup=verbatim", "--file=-"); err != nil {
+		return "", err
+	}
+	return r.Head(ctx)
+}
+
+// Head is the current commit.
+func (r *Repo) Head(ctx context.Context) (string, error) {
+	out, err := r.Git(ctx, "rev-parse", "HEAD")
+	return strings.TrimSpace(string(out)), err
+}
+
+// Orphan turns to a branch that has no commit yet.
+func (r *Repo) Orphan(ctx context.Context, name string) error {
+	_, err := r.Git(ctx, "symbolic-ref", "HEAD", "refs/heads/"+name)
+	return err
+}
+
+// Diff is the difference of two states in the one form patches are written in.
+// It has no index lines: their hashes would change with every earlier patch.
+func (r *Repo) Diff(ctx context.Context, before, after series.State) ([]byte, error) {
+	a, err := r.Tree(ctx, before)
+	if err != nil {
+		return nil, err
+	}
+	b, err := r.Tree(ctx, after)
+	if err != nil {
+		return nil, err
+	}
+	out, err := r.Git(ctx, "diff-tree", "-p", "-r", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--full-index",
+		"--diff-algorithm=histogram", "--indent-heuristic", "--unified=3", "--inter-hunk-context=0",
+		"--src-prefix=a/", "--dst-prefix=b/", a, b)
+	return dropIndex(out), err
+}
+
+// dropIndex removes index lines; in a hunk no line begins with an "i".
+func dropIndex(diff []byte) []byte {
+	var out bytes.Buffer
+	for line := range bytes.Lines(diff) {
+		if !bytes.HasPrefix(line, []byte("index ")) {
+			out.Write(line)
+		}
+	}
+	return out.Bytes()
+}
+
+// Am applies mail patches as a user of the series would.
+func (r *Repo) Am(ctx context.Context, patches []*series.Patch) error {
+	args := []string{"am", "--quiet", "--no-3way", "--no-gpg-sign"}
+	for i, p := range patches {
+		name := filepath.Join(r.home, fmt.Sprintf("%04d.patch", i))
+		if err := os.WriteFile(name, p.Raw, 0o644); err != nil {
+			return err
+		}
+		args = append(args, name)
+	}
+	_, err := r.Git(ctx, args...)
+	return err
+}
+
+// State reads the committed content of paths.
+func (r *Repo) State(ctx context.Context, commit string, paths []string) (series.State, error) {
+	out, err := r.Git(ctx, "ls-tree", "-r", "-z", commit)
+	if err != nil {
+		return nil, err
+	}
+	modes := map[string]string{}
+	for entry := range strings.SplitSeq(string(out), "\x00") {
+		if meta, path, ok := strings.Cut(entry, "\t"); ok {
+			modes[path] = strings.Fields(meta)[0]
+		}
+	}
+	state := series.State{}
+	for _, path := range paths {
+		mode, ok := modes[path]
+		if !ok {
+			state[path] = series.Content{Absent: true}
+			continue
+		}
+		data, err := r.Git(ctx, "cat-file", "blob", commit+":"+path)
+		if err != nil {
+			return nil, err
+		}
+		state[path] = series.Content{Data: data, Executable: mode == "100755"}
+	}
+	return state, nil
+}
+
+// Pick replays a commit onto the current one by a three-way merge. It returns
+// the paths in conflict, and then the work tree holds the conflict markers.
+func (r *Repo) Pick(ctx context.Context, commit string) ([]string, error) {
+	_, pickErr := r.Git(ctx, "cherry-pick", "--allow-empty", "--keep-redundant-commits", "--strategy=ort", "-Xno-renames", "-Xdiff-algorithm=histogram", commit)
+	if pickErr == nil {
+		return nil, nil
+	}
+	out, err := r.Git(ctx, "diff", "--name-only", "--diff-filter=U", "-z")
+	if err != nil {
+		return nil, err
+	}
+	if names := strings.TrimRight(string(out), "\x00"); names != "" {
+		return strings.Split(names, "\x00"), nil
+	}
+	return nil, pickErr
+}
+
+// ConflictLine is the line of a conflicted file at which the first conflict
+// begins, 0 if it has no markers because one side removed it.
+func (r *Repo) ConflictLine(path string) int {
+	data, err := os.ReadFile(filepath.Join(r.dir, filepath.FromSlash(path)))
+	if err != nil {
+		return 0
+	}
+	before, _, ok := bytes.Cut(data, []byte("<<<<<<< "))
+	if !ok {
+		return 0
+	}
+	return bytes.Count(before, []byte("\n")) + 1
+}
+
+// RangeDiff compares two ranges of commits.
+func (r *Repo) RangeDiff(ctx context.Context, color bool, old, new string) ([]byte, error) {
+	flag := "--no-color"
+	if color {
+		flag = "--color"
+	}
+	return r.Git(ctx, "range-diff", flag, old, new)
+}

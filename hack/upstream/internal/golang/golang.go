@@ -1,0 +1,176 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package golang
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/version"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"golang.org/x/mod/module"
+)
+
+// Go is a go command found on PATH.
+type Go struct {
+	path    string
+	version string
+}
+
+// Locate finds the go command. It fails when there is none.
+func Locate() (*Go, error) {
+	path, err := exec.LookPath("go")
+	if err != nil {
+		return nil, errors.New("no go command on PATH: install Go (https://go.dev/dl/) and put its bin folder on PATH")
+	}
+	return &Go{path: path}, nil
+}
+
+// Require fails unless the go command is at least as new as a go line asks for.
+func (g *Go) Require(ctx context.Context, line, where string) error {
+	if g.version == "" {
+		out, err := g.run(ctx, os.TempDir(), "off", "env", "GOVERSION")
+		if err != nil {
+			return err
+		}
+		g.version = strings.TrimSpace(string(out))
+	}
+	have, _, _ := strings.Cut(g.version, " ") // "go1.26.0 X:experiment"
+	if version.Compare(have, "go"+line) < 0 {
+		return fmt.Errorf("go on PATH is %s, but %s asks for go %s or later", have, where, line)
+	}
+	return nil
+}
+
+// Downloaded is a module in the module cache.
+type Downloaded struct {
+	Path, Version string
+	// Dir is the read-only folder that holds its files.
+	Dir string
+	// Sum and GoModSum are the sums as go.sum writes them.
+	Sum, GoModSum string
+	// Error says why the module could not be had.
+	Error string
+}
+
+// Download brings modules into the module cache and says where they are, in
+// the order asked for.
+func (g *Go) Download(ctx context.Context, mods []module.Version) ([]Downloaded, error) {
+	empty, err := os.MkdirTemp("", "upstream-download-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(empty)
+	args := []string{"mod", "download", "-json"}
+	for _, m := range mods {
+		args = append(args, m.String())
+	}
+	out, runErr := g.run(ctx, empty, "off", args...)
+	byName := map[string]Downloaded{}
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var d Downloaded
+		if err := dec.Decode(&d); err == io.EOF {
+			break
+		} else if err != nil {
+			return nil, errors.Join(fmt.Errorf("go mod download: unreadable answer: %w", err), runErr)
+		}
+		byName[d.Path+"@"+d.Version] = d
+	}
+	var all []Downloaded
+	var missing []string
+	for _, m := range mods {
+		d, ok := byName[m.String()]
+		if !ok || d.Error != "" || d.Dir == "" {
+			why := d.Error
+			if why == "" && runErr != nil {
+				why = runErr.Error()
+			}
+			missing = append(missing, strings.TrimSpace(m.String()+": "+strings.TrimPrefix(why, m.String()+": ")))
+			continue
+		}
+		all = append(all, d)
+	}
+	if len(missing) > 0 {
+		sort.Strings(missing)
+		return nil, fmt.Errorf("cannot download %d of %d modules; is the network, or the proxy named by GOPROXY, within reach?\n  %s",
+			len(missing), len(mods), strings.Join(missing, "\n  "))
+	}
+	return all, nil
+}
+
+// Build builds one program of a workspace into a file.
+func (g *Go) Build(ctx context.Context, dir, workspace, pkg, out string) error {
+	_, err := g.run(ctx, dir, workspace, "build", "-mod=readonly", "-buildvcs=false", "-o", out, pkg)
+	return err
+}
+
+// Exec runs a program in a workspace with go on its PATH and returns what it
+// wrote to its standard output.
+func (g *Go) Exec(ctx context.Context, dir, workspace, program string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir = dir
+	cmd.Env = environ(workspace, g.path)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return stdout.Bytes(), fmt.Errorf("%s: %w\n%s", filepath.Base(program), err, indent(stderr.String()))
+	}
+	return stdout.Bytes(), nil
+}
+
+func (g *Go) run(ctx context.Context, dir, workspace string, args ...string) ([]byte, error) {
+	out, err := g.Exec(ctx, dir, workspace, g.path, args...)
+	if err != nil {
+		err = fmt.Errorf("go %s: %w", strings.Join(args[:min(2, len(args))], " "), err)
+	}
+	return out, err
+}
+
+// environ is the caller's environment with the workspace pinned: what a build
+// sees must not depend on the folder it was started from.
+func environ(workspace, goPath string) []string {
+	env := []string{
+		"GOWORK=" + workspace,
+		"PATH=" + filepath.Dir(goPath) + string(os.PathListSeparator) + os.Getenv("PATH"),
+		"LC_ALL=C",
+	}
+	for _, kv := range os.Environ() {
+		switch name, value, _ := strings.Cut(kv, "="); name {
+		case "GOWORK", "PATH", "LC_ALL", "GOOS", "GOARCH":
+		case "GOFLAGS":
+			env = append(env, "GOFLAGS="+withoutMod(value))
+		default:
+			env = append(env, kv)
+		}
+	}
+	return env
+}
+
+// withoutMod drops -mod and -modfile, which a workspace cannot honour.
+func withoutMod(flags string) string {
+	var kept []string
+	for _, f := range strings.Fields(flags) {
+		if name := strings.TrimLeft(f, "-"); !strings.HasPrefix(name, "mod=") && !strings.HasPrefix(name, "modfile=") {
+			kept = append(kept, f)
+		}
+	}
+	return strings.Join(kept, " ")
+}
+
+// indent keeps the end of a long output, where the cause usually is.
+func indent(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	if n := len(lines); n > 20 {
+		lines = append([]string{fmt.Sprintf("(%d lines left out)", n-20)}, lines[n-20:]...)
+	}
+	return "  " + strings.Join(lines, "\n  ")
+}

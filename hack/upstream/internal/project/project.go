@@ -1,0 +1,68 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package project
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/mod/modfile"
+)
+
+// Module is the module path of the project's root.
+const Module = "kube-granular.dev"
+
+// The places of the materialised sources, as tree paths.
+const (
+	Upstream   = "upstream/"
+	Kubernetes = "upstream/kubernetes/"
+	Generators = "upstream/generators/"
+	Manifest   = "upstream/manifest.json"
+	Scratch    = "upstream/.scratch"
+	Tools      = "upstream/.bin"
+	Work       = "go.work"
+	WorkSum    = "go.work.sum"
+
+	GeneratorsWork    = Generators + "go.work"
+	GeneratorsWorkSum = Generators + "go.work.sum"
+)
+
+// Project is one checkout.
+type Project struct {
+	// Root is the absolute path of the folder that holds go.mod.
+	Root string
+}
+
+// Find returns the project whose go.mod is the nearest one at or above dir.
+func Find(dir string) (Project, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return Project{}, err
+	}
+	for at := abs; ; at = filepath.Dir(at) {
+		data, err := os.ReadFile(filepath.Join(at, "go.mod"))
+		if err == nil && modfile.ModulePath(data) == Module {
+			return Project{Root: at}, nil
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return Project{}, err
+		}
+		if at == filepath.Dir(at) {
+			return Project{}, fmt.Errorf("no go.mod of module %s at or above %s: name the project's folder with --root", Module, dir)
+		}
+	}
+}
+
+// Path turns a tree path into a path of the file system.
+func (p Project) Path(tree string) string {
+	return filepath.Join(p.Root, filepath.FromSlash(tree))
+}
+
+// Read reads the file at a tree path.
+func (p Project) Read(tree string) ([]byte, error) {
+	return os.ReadFile(p.Path(tree))
+}

@@ -1,0 +1,143 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package series
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/bluekeyes/go-gitdiff/gitdiff"
+)
+
+// Content is the content of a file, or its absence.
+type Content struct {
+	Data   []byte
+	Absent bool
+	// Executable is set for a file a patch adds with an executable mode.
+	Executable bool
+}
+
+// Equal compares two contents.
+func (c Content) Equal(d Content) bool {
+	return c.Absent == d.Absent && c.Executable == d.Executable && bytes.Equal(c.Data, d.Data)
+}
+
+// Pristine reads the content of a path before any patch.
+type Pristine func(path string) (Content, error)
+
+// State is the content of every file some patches touch, by path relative to
+// the root the series patches.
+type State map[string]Content
+
+// Apply applies a series and returns the state after each patch, with the
+// pristine content of everything the series touches as the first element.
+// It stops at the first patch that does not apply exactly.
+func (s *Series) Apply(pristine Pristine) ([]State, error) {
+	base := State{}
+	for _, p := range s.Patches {
+		for _, c := range p.Files {
+			if _, ok := base[c.Path]; !ok {
+				content, err := pristine(c.Path)
+				if err != nil {
+					return nil, err
+				}
+				base[c.Path] = content
+			}
+		}
+	}
+	states := []State{base}
+	for _, p := range s.Patches {
+		next, err := p.apply(states[len(states)-1])
+		if err != nil {
+			return states, err
+		}
+		states = append(states, next)
+	}
+	return states, nil
+}
+
+func (p *Patch) apply(before State) (State, error) {
+	after := maps.Clone(before)
+	for _, c := range p.Files {
+		content, err := c.apply(before[c.Path])
+		if err != nil {
+			return nil, &Conflict{Patch: p.Name, Path: c.Path, Line: c.conflictLine(err), Err: err}
+		}
+		after[c.Path] = content
+	}
+	return after, nil
+}
+
+func (c *Change) apply(before Content) (Content, error) {
+	switch {
+	case c.diff.IsNew && !before.Absent:
+		return Content{}, errors.New("adds a file that exists")
+	case !c.diff.IsNew && before.Absent:
+		return Content{}, errors.New("changes a file that does not exist")
+	}
+	var out bytes.Buffer
+	if err := gitdiff.Apply(&out, bytes.NewReader(before.Data), c.diff); err != nil {
+		return Content{}, err
+	}
+	if c.diff.IsDelete {
+		if out.Len() > 0 {
+			return Content{}, errors.New("removes a file that has more content than the patch")
+		}
+		return Content{Absent: true}, nil
+	}
+	executable := before.Executable
+	if c.diff.IsNew {
+		executable = c.diff.NewMode&0o111 != 0
+	}
+	return Content{Data: slices.Clone(out.Bytes()), Executable: executable}, nil
+}
+
+// Conflict says where a patch does not apply.
+type Conflict struct {
+	Patch, Path string
+	// Line is the line of the patch file where the hunk begins.
+	Line int
+	Err  error
+}
+
+func (c *Conflict) Error() string {
+	var at *gitdiff.ApplyError
+	if errors.As(c.Err, &at) && at.Line > 0 {
+		return fmt.Sprintf("%s:%d: hunk does not apply to %s, line %d: %v", c.Patch, c.Line, c.Path, at.Line, c.Err)
+	}
+	return fmt.Sprintf("%s:%d: does not apply to %s: %v", c.Patch, c.Line, c.Path, c.Err)
+}
+
+func (c *Conflict) Unwrap() error { return c.Err }
+
+func (c *Change) conflictLine(err error) int {
+	var at *gitdiff.ApplyError
+	if errors.As(err, &at) && at.Fragment > 0 && at.Fragment <= len(c.hunkLines) {
+		return c.hunkLines[at.Fragment-1]
+	}
+	return c.line
+}
+
+// Locate finds the hunk of a change that cannot be found in a content at all,
+// or failing that the first, and returns the line of the patch where it begins.
+func (c *Change) Locate(content []byte) int {
+	for i, h := range c.diff.TextFragments {
+		var old bytes.Buffer
+		for _, l := range h.Lines {
+			if l.Old() {
+				old.WriteString(l.Line)
+			}
+		}
+		if !bytes.Contains(content, old.Bytes()) {
+			return c.hunkLines[i]
+		}
+	}
+	if len(c.hunkLines) > 0 {
+		return c.hunkLines[0]
+	}
+	return c.line
+}

@@ -1,0 +1,183 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package series
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// The fixed lines of a patch: who applies a series, and when, is recorded by
+// whoever commits it; a patch that changed with the clock could not be reviewed.
+const (
+	fromLine  = "From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001"
+	author    = "kube-granular developers <developers@kube-granular.dev>"
+	date      = "Mon, 17 Sep 2001 00:00:00 +0000"
+	signature = "-- \nkube-granular\n"
+)
+
+// Trailers a patch must have, in the order they are written.
+var Trailers = []string{"Carry", "Upstream", "Forwarded", "Seam", "Drop-When", "Tested-By"}
+
+// carries are the values of Carry.
+var carries = []string{"until-upstream", "permanent", "drop"}
+
+// Trailer is one "Key: value" line of a header, continuation lines joined.
+type Trailer struct{ Key, Value string }
+
+// Header is what a patch says about itself.
+type Header struct {
+	// Subject is without "[PATCH] ".
+	Subject string
+	// Body is the text between subject and trailers, without blank ends.
+	Body     string
+	Trailers []Trailer
+	// fixed says whether the lines nobody may choose were as they must be.
+	fixed bool
+}
+
+var trailerLine = regexp.MustCompile(`^([A-Z][A-Za-z-]*): (.*)$`)
+
+func parseHeader(text string) (Header, error) {
+	var h Header
+	head, rest, ok := strings.Cut(text, "\n\n")
+	if !ok {
+		return h, errors.New("header: no blank line after the mail header")
+	}
+	fields := map[string]string{}
+	last := ""
+	lines := strings.Split(head, "\n")
+	for _, line := range lines[1:] {
+		if key, value, ok := strings.Cut(line, ": "); ok && !strings.HasPrefix(line, " ") {
+			last = key
+			fields[key] = value
+		} else if strings.HasPrefix(line, " ") && last != "" {
+			fields[last] += line
+		}
+	}
+	subject, ok := strings.CutPrefix(fields["Subject"], "[PATCH")
+	if _, after, found := strings.Cut(subject, "] "); ok && found {
+		h.Subject = after
+	} else {
+		return h, errors.New(`header: no line "Subject: [PATCH] <package>: <verb phrase>"`)
+	}
+	h.fixed = lines[0] == fromLine && fields["From"] == author && fields["Date"] == date
+	message, _, ok := cutLine(rest, "---")
+	if !ok {
+		return h, errors.New(`header: no line "---" before the diff`)
+	}
+	h.Body, h.Trailers = splitTrailers(strings.Trim(message, "\n"))
+	return h, nil
+}
+
+// cutLine cuts text around the first line that is exactly sep.
+func cutLine(text, sep string) (before, after string, ok bool) {
+	if after, ok := strings.CutPrefix(text, sep+"\n"); ok {
+		return "", after, true
+	}
+	return strings.Cut(text, "\n"+sep+"\n")
+}
+
+// splitTrailers cuts off the last paragraph if all of it is trailers.
+func splitTrailers(message string) (string, []Trailer) {
+	body, last := "", message
+	if i := strings.LastIndex(message, "\n\n"); i >= 0 {
+		body, last = message[:i], message[i+2:]
+	}
+	var trailers []Trailer
+	for line := range strings.SplitSeq(last, "\n") {
+		if m := trailerLine.FindStringSubmatch(line); m != nil {
+			trailers = append(trailers, Trailer{Key: m[1], Value: m[2]})
+		} else if strings.HasPrefix(line, " ") && len(trailers) > 0 {
+			trailers[len(trailers)-1].Value += "\n" + line
+		} else {
+			return message, nil
+		}
+	}
+	return strings.Trim(body, "\n"), trailers
+}
+
+// Get returns the values of a trailer.
+func (h Header) Get(key string) []string {
+	var all []string
+	for _, t := range h.Trailers {
+		if t.Key == key {
+			all = append(all, t.Value)
+		}
+	}
+	return all
+}
+
+var subjectForm = regexp.MustCompile(`^[a-z0-9][a-z0-9./_,-]*: [a-z][ -~]*[^. ]$`)
+
+// Check returns everything that is wrong with a header.
+func (h Header) Check() []string {
+	var wrong []string
+	if !h.fixed {
+		wrong = append(wrong, fmt.Sprintf("does not begin with the lines %q, %q and %q", fromLine, "From: "+author, "Date: "+date))
+	}
+	if !subjectForm.MatchString(h.Subject) {
+		wrong = append(wrong, fmt.Sprintf("subject %q is not of the form \"<package>: <verb phrase>\", lower-case, ASCII, no full stop", h.Subject))
+	}
+	if len(h.Subject) > 72 {
+		wrong = append(wrong, fmt.Sprintf("subject has %d characters, at most 72 fit", len(h.Subject)))
+	}
+	if h.Body == "" {
+		wrong = append(wrong, "has no body: say why")
+	}
+	for line := range strings.SplitSeq(h.Body, "\n") {
+		if strings.HasPrefix(line, "---") || strings.HasPrefix(line, "diff -") || strings.HasPrefix(line, "Index: ") || strings.HasPrefix(line, "From ") {
+			wrong = append(wrong, fmt.Sprintf("line %q would end the message for git am", line))
+		}
+	}
+	for _, key := range Trailers {
+		values := h.Get(key)
+		switch {
+		case len(values) == 0:
+			wrong = append(wrong, "has no trailer "+key+":")
+		case slices.ContainsFunc(values, func(v string) bool { return strings.TrimSpace(v) == "" || v == unfilled }):
+			wrong = append(wrong, "trailer "+key+": is not filled in")
+		case len(values) > 1 && key != "Tested-By":
+			wrong = append(wrong, fmt.Sprintf("has %d trailers %s:, one is wanted", len(values), key))
+		case key == "Carry" && !slices.Contains(carries, values[0]):
+			wrong = append(wrong, fmt.Sprintf("trailer Carry: is %q, want one of %s", values[0], strings.Join(carries, ", ")))
+		}
+	}
+	return wrong
+}
+
+// unfilled stands in a new patch's trailers until somebody writes them.
+const unfilled = "(fill in)"
+
+// Skeleton is the header of a new patch. Check refuses it until it is filled in.
+func Skeleton(subject string) Header {
+	h := Header{Subject: subject, fixed: true}
+	for _, key := range Trailers {
+		h.Trailers = append(h.Trailers, Trailer{Key: key, Value: unfilled})
+	}
+	return h
+}
+
+// Message is the commit message a patch turns into.
+func (h Header) Message() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n", h.Subject)
+	if h.Body != "" {
+		fmt.Fprintf(&b, "%s\n\n", h.Body)
+	}
+	for _, t := range h.Trailers {
+		fmt.Fprintf(&b, "%s: %s\n", t.Key, t.Value)
+	}
+	return b.String()
+}
+
+// Render writes a patch: the header, and a diff as package gitrepo makes it.
+func Render(h Header, diff []byte) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\nFrom: %s\nDate: %s\nSubject: [PATCH] %s---\n\n%s%s", fromLine, author, date, h.Message(), diff, signature)
+	return []byte(b.String())
+}

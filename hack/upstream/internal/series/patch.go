@@ -1,0 +1,147 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package series
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/bluekeyes/go-gitdiff/gitdiff"
+)
+
+// Patch is one mail patch.
+type Patch struct {
+	// Name is the tree path of its file.
+	Name   string
+	Header Header
+	// Files are its changes, one per file, in the order of the patch.
+	Files []*Change
+	// Raw is the file as it is written.
+	Raw []byte
+}
+
+// Change is what a patch does to one file.
+type Change struct {
+	// Path is relative to the root the series patches.
+	Path string
+	// hunkLines are the lines of the patch file at which its hunks begin.
+	hunkLines []int
+	line      int
+	diff      *gitdiff.File
+}
+
+// Parse reads a patch; name is the tree path of its file. It fails on what a
+// series may not hold: renames, copies, binary changes and hunks without context.
+func Parse(name string, raw []byte) (*Patch, error) {
+	p := &Patch{Name: name, Raw: raw}
+	at := diffStart(raw)
+	var err error
+	if p.Header, err = parseHeader(string(raw[:at])); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	files, _, err := gitdiff.Parse(bytes.NewReader(raw[at:]))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s: changes no file", name)
+	}
+	lines := headLines(raw, at)
+	if len(lines) != len(files) {
+		return nil, fmt.Errorf("%s: has %d diff lines for %d files", name, len(lines), len(files))
+	}
+	seen := map[string]bool{}
+	for i, f := range files {
+		c := &Change{diff: f, Path: f.NewName, line: lines[i].file, hunkLines: lines[i].hunks}
+		if f.IsDelete {
+			c.Path = f.OldName
+		}
+		if err := c.check(); err != nil {
+			return nil, fmt.Errorf("%s:%d: %s: %w", name, c.line, c.Path, err)
+		}
+		if seen[c.Path] {
+			return nil, fmt.Errorf("%s:%d: %s: is changed twice", name, c.line, c.Path)
+		}
+		seen[c.Path] = true
+		p.Files = append(p.Files, c)
+	}
+	return p, nil
+}
+
+func (c *Change) check() error {
+	f := c.diff
+	switch {
+	case f.IsRename || f.IsCopy:
+		return fmt.Errorf("is renamed or copied: write it as a removal and an addition")
+	case f.IsBinary:
+		return fmt.Errorf("is a binary change")
+	case f.OldMode != 0 && f.NewMode != 0 && f.OldMode != f.NewMode:
+		return fmt.Errorf("its mode is changed: the module cache knows no modes")
+	case c.Path != path.Clean(c.Path) || path.IsAbs(c.Path) || c.Path == "." || c.Path == ".." || strings.HasPrefix(c.Path, "../"):
+		return fmt.Errorf("is not a path below the root")
+	case len(c.hunkLines) != len(f.TextFragments):
+		return fmt.Errorf("has %d hunk lines for %d hunks", len(c.hunkLines), len(f.TextFragments))
+	}
+	for i, h := range f.TextFragments {
+		if h.OldLines == 0 && !f.IsNew && h.OldPosition != 0 {
+			return fmt.Errorf("hunk at line %d has no context", c.hunkLines[i])
+		}
+	}
+	return nil
+}
+
+// Lines counts the lines a patch adds and removes.
+func (p *Patch) Lines() (added, removed int64) {
+	for _, c := range p.Files {
+		for _, h := range c.diff.TextFragments {
+			added += h.LinesAdded
+			removed += h.LinesDeleted
+		}
+	}
+	return added, removed
+}
+
+// Touches returns the change to a path, or nil.
+func (p *Patch) Touches(path string) *Change {
+	for _, c := range p.Files {
+		if c.Path == path {
+			return c
+		}
+	}
+	return nil
+}
+
+// diffStart is the offset of the first diff of a patch.
+func diffStart(raw []byte) int {
+	const mark = "\ndiff --git "
+	if i := bytes.Index(raw, []byte(mark)); i >= 0 {
+		return i + 1
+	}
+	return len(raw)
+}
+
+type fileLines struct {
+	file  int
+	hunks []int
+}
+
+// headLines finds the lines at which files and hunks begin. Every line of a
+// hunk begins with a space, a sign or a backslash, so none is mistaken for one.
+func headLines(raw []byte, at int) []fileLines {
+	var all []fileLines
+	number := bytes.Count(raw[:at], []byte("\n"))
+	for line := range bytes.SplitSeq(raw[at:], []byte("\n")) {
+		number++
+		switch {
+		case bytes.HasPrefix(line, []byte("diff --git ")):
+			all = append(all, fileLines{file: number})
+		case bytes.HasPrefix(line, []byte("@@ -")) && len(all) > 0:
+			last := &all[len(all)-1]
+			last.hunks = append(last.hunks, number)
+		}
+	}
+	return all
+}

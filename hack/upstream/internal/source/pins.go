@@ -1,0 +1,194 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/semver"
+)
+
+// Kubernetes is the module path of the Kubernetes repository.
+const Kubernetes = "k8s.io/kubernetes"
+
+// stagingDir is where Kubernetes' go.mod replaces its staging modules to.
+const stagingDir = "./staging/src/"
+
+// Pins is what a project's go.mod and go.sum say about upstream.
+type Pins struct {
+	// Version of k8s.io/kubernetes, like v1.37.1.
+	Version string
+	// Go is the go line of go.mod.
+	Go string
+	// Local are the folders of the project's own modules, "./" first.
+	Local []string
+
+	require map[string]string
+	replace map[string]string // staging module -> what v0.0.0 is replaced with
+	sums    map[module.Version]string
+	gosum   []byte
+}
+
+// ReadPins reads the pins out of a go.mod and a go.sum.
+func ReadPins(gomod, gosum []byte) (Pins, error) {
+	p := Pins{
+		require: map[string]string{},
+		replace: map[string]string{},
+		gosum:   gosum,
+	}
+	f, err := modfile.Parse("go.mod", gomod, nil)
+	if err != nil {
+		return p, err
+	}
+	if f.Go != nil {
+		p.Go = f.Go.Version
+	}
+	for _, r := range f.Require {
+		p.require[r.Mod.Path] = r.Mod.Version
+	}
+	p.Local = []string{"."}
+	for _, r := range f.Replace {
+		if r.New.Version == "" && strings.HasPrefix(r.New.Path, "./") {
+			p.Local = append(p.Local, r.New.Path)
+		}
+		if r.Old.Version == "v0.0.0" && r.Old.Path == r.New.Path {
+			p.replace[r.Old.Path] = r.New.Version
+		}
+	}
+	p.sums = parseSums(gosum)
+	p.Version = p.require[Kubernetes]
+	if p.Version == "" {
+		return p, fmt.Errorf("go.mod: does not require %s", Kubernetes)
+	}
+	if _, err := StagingVersion(p.Version); err != nil {
+		return p, fmt.Errorf("go.mod: %w", err)
+	}
+	return p, nil
+}
+
+// StagingVersion is the version of the staging modules that belongs to a
+// version of Kubernetes: v0.37.1 to v1.37.1.
+func StagingVersion(kubernetes string) (string, error) {
+	if !semver.IsValid(kubernetes) || semver.Major(kubernetes) != "v1" || semver.Canonical(kubernetes) != kubernetes {
+		return "", fmt.Errorf("%s %s is not a version of the form v1.Y.Z", Kubernetes, kubernetes)
+	}
+	return "v0" + strings.TrimPrefix(kubernetes, "v1"), nil
+}
+
+// At returns pins of another version of Kubernetes; nothing is pinned but that,
+// so that only the Go checksum database vouches for what is downloaded.
+func (p Pins) At(version string) Pins {
+	return Pins{Version: version, Go: p.Go, Local: p.Local}
+}
+
+// Free says whether the pins came without go.sum.
+func (p Pins) Free() bool { return p.require == nil }
+
+// Agree checks the pins of staging modules: each is required, and replaced
+// where go.mod replaces v0.0.0, at the version that belongs to Kubernetes'.
+func (p Pins) Agree(staging []string) error {
+	if p.Free() {
+		return nil
+	}
+	want, err := StagingVersion(p.Version)
+	if err != nil {
+		return err
+	}
+	var wrong []string
+	for _, m := range staging {
+		switch have, ok := p.require[m]; {
+		case !ok:
+			wrong = append(wrong, fmt.Sprintf("%s is not required, want %s", m, want))
+		case have != want:
+			wrong = append(wrong, fmt.Sprintf("%s is required at %s, want %s", m, have, want))
+		}
+		if have, ok := p.replace[m]; ok && have != want {
+			wrong = append(wrong, fmt.Sprintf("%s v0.0.0 is replaced with %s, want %s", m, have, want))
+		}
+	}
+	if len(wrong) > 0 {
+		sort.Strings(wrong)
+		return fmt.Errorf("go.mod: pins disagree with %s %s:\n  %s", Kubernetes, p.Version, strings.Join(wrong, "\n  "))
+	}
+	return nil
+}
+
+// Sum returns the sum go.sum holds for the files of a module.
+func (p Pins) Sum(m module.Version) (string, error) {
+	if s := p.sums[m]; s != "" {
+		return s, nil
+	}
+	return "", fmt.Errorf("go.sum: no sum for %s %s: run GOWORK=off go mod download %s", m.Path, m.Version, m)
+}
+
+// Identity is the part of go.mod and go.sum the tree depends on, as text.
+func (p Pins) Identity() string {
+	var lines []string
+	for path, version := range p.require {
+		if path == Kubernetes || strings.HasPrefix(path, "k8s.io/") {
+			m := module.Version{Path: path, Version: version}
+			lines = append(lines, fmt.Sprintf("%s %s %s", path, version, p.sums[m]))
+		}
+	}
+	for path, version := range p.replace {
+		lines = append(lines, fmt.Sprintf("replace %s %s", path, version))
+	}
+	sort.Strings(lines)
+	return strings.Join(append(lines, "go "+p.Go, strings.Join(p.Local, " ")), "\n")
+}
+
+func parseSums(gosum []byte) map[module.Version]string {
+	sums := map[module.Version]string{}
+	for line := range strings.SplitSeq(string(gosum), "\n") {
+		if f := strings.Fields(line); len(f) == 3 && !strings.HasSuffix(f[1], "/go.mod") {
+			sums[module.Version{Path: f[0], Version: f[1]}] = f[2]
+		}
+	}
+	return sums
+}
+
+// upstreamFacts is what Kubernetes' own go.mod says.
+type upstreamFacts struct {
+	Go         string
+	Staging    []string
+	Generators map[string]string // module -> version
+}
+
+func readUpstream(gomod []byte) (upstreamFacts, error) {
+	var u upstreamFacts
+	f, err := modfile.Parse("go.mod of "+Kubernetes, gomod, nil)
+	if err != nil {
+		return u, err
+	}
+	if f.Go == nil {
+		return u, errors.New("go.mod of " + Kubernetes + ": no go line")
+	}
+	u.Go = f.Go.Version
+	for _, r := range f.Replace {
+		if r.New.Path == stagingDir+r.Old.Path {
+			u.Staging = append(u.Staging, r.Old.Path)
+		}
+	}
+	if len(u.Staging) == 0 {
+		return u, errors.New("go.mod of " + Kubernetes + ": replaces no module with " + stagingDir)
+	}
+	sort.Strings(u.Staging)
+	u.Generators = map[string]string{}
+	for _, r := range f.Require {
+		if _, ok := generatorDirs[r.Mod.Path]; ok {
+			u.Generators[r.Mod.Path] = r.Mod.Version
+		}
+	}
+	for path := range generatorDirs {
+		if u.Generators[path] == "" {
+			return u, fmt.Errorf("go.mod of %s: does not require %s", Kubernetes, path)
+		}
+	}
+	return u, nil
+}

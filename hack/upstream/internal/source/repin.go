@@ -1,0 +1,105 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
+
+	"kube-granular.dev/hack/upstream/internal/golang"
+)
+
+// PinLines are the requirements go.mod must have for this version.
+func (s *Source) PinLines() []string {
+	var lines []string
+	for _, m := range s.pinned() {
+		lines = append(lines, m.Path+" "+m.Version)
+	}
+	return lines
+}
+
+// pinned are the modules go.mod pins: all but the generators.
+func (s *Source) pinned() []module.Version {
+	mods := []module.Version{s.Modules[0].Version}
+	for _, m := range s.Modules[1:] {
+		if _, generator := generatorDirs[m.Path]; !generator {
+			mods = append(mods, m.Version)
+		}
+	}
+	return mods
+}
+
+// Sums downloads the pinned modules and returns their lines in go.sum, which
+// the go command has compared with its checksum database.
+func (s *Source) Sums(ctx context.Context, gocmd *golang.Go) ([]string, error) {
+	got, err := gocmd.Download(ctx, s.pinned())
+	if err != nil {
+		return nil, err
+	}
+	var lines []string
+	for _, d := range got {
+		lines = append(lines, d.Path+" "+d.Version+" "+d.Sum, d.Path+" "+d.Version+"/go.mod "+d.GoModSum)
+	}
+	return lines, nil
+}
+
+// Repin changes the pins of a go.mod to another version and adds sums to a
+// go.sum. Staging modules the version no longer has are dropped.
+func Repin(gomod, gosum []byte, s *Source, sums []string) (newMod, newSum []byte, err error) {
+	f, err := modfile.Parse("go.mod", gomod, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	old, err := ReadPins(gomod, gosum)
+	if err != nil {
+		return nil, nil, err
+	}
+	oldStaging, err := StagingVersion(old.Version)
+	if err != nil {
+		return nil, nil, err
+	}
+	wanted := map[string]string{}
+	for _, m := range s.pinned() {
+		wanted[m.Path] = m.Version
+	}
+	for path, version := range old.require {
+		if wanted[path] == "" && version == oldStaging && strings.HasPrefix(path, "k8s.io/") {
+			err = f.DropRequire(path)
+			if _, ok := old.replace[path]; ok && err == nil {
+				err = f.DropReplace(path, "v0.0.0")
+			}
+			if err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	for _, m := range s.pinned() {
+		if err := f.AddRequire(m.Path, m.Version); err != nil {
+			return nil, nil, err
+		}
+		if m.Path != Kubernetes && len(old.replace) > 0 {
+			if err := f.AddReplace(m.Path, "v0.0.0", m.Path, m.Version); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	f.Cleanup()
+	if newMod, err = f.Format(); err != nil {
+		return nil, nil, fmt.Errorf("go.mod: %w", err)
+	}
+	lines := map[string]bool{}
+	for line := range strings.Lines(string(gosum)) {
+		lines[strings.TrimSpace(line)] = true
+	}
+	for _, line := range sums {
+		lines[line] = true
+	}
+	delete(lines, "")
+	all := sorted(lines)
+	return newMod, []byte(strings.Join(append(all, ""), "\n")), nil
+}

@@ -1,0 +1,230 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+
+	"golang.org/x/mod/module"
+
+	"kube-granular.dev/hack/upstream/internal/golang"
+	"kube-granular.dev/hack/upstream/internal/project"
+)
+
+// generatorDirs says where the modules of the generators are laid out.
+var generatorDirs = map[string]string{
+	"k8s.io/gengo/v2":     project.Generators + "gengo/",
+	"k8s.io/kube-openapi": project.Generators + "kube-openapi/",
+}
+
+// leftOut are files and folders of Kubernetes that are not laid out: its
+// vendored modules, which go.sum's verified ones replace, and its workspace,
+// which the project's own one replaces.
+var leftOut = []string{"vendor/", "go.work", "go.work.sum"}
+
+// Module is a module of the module cache and its place in the tree.
+type Module struct {
+	module.Version
+	// Prefix is the tree path of its root, ending in a slash.
+	Prefix string
+	// Sum is the sum its files must have; "" if no go.sum vouches for it.
+	Sum string
+}
+
+// Source is one version of upstream.
+type Source struct {
+	// Pins are what it was opened with.
+	Pins Pins
+	// Go is the go line of Kubernetes' go.mod, Staging its staging modules.
+	Go      string
+	Staging []string
+	// Modules are all modules laid out, the root of Kubernetes first.
+	Modules []Module
+
+	gocmd *golang.Go
+	mu    sync.Mutex
+	dirs  map[module.Version]string
+}
+
+// Open finds out what a version of upstream consists of. It downloads
+// Kubernetes itself, and the others when they are first read. It fails if the
+// pins disagree with Kubernetes' go.mod, or if Go is too old for it.
+func Open(ctx context.Context, gocmd *golang.Go, pins Pins) (*Source, error) {
+	s := &Source{Pins: pins, gocmd: gocmd, dirs: map[module.Version]string{}}
+	if pins.Go != "" {
+		if err := gocmd.Require(ctx, pins.Go, "go.mod"); err != nil {
+			return nil, err
+		}
+	}
+	root := Module{Version: module.Version{Path: Kubernetes, Version: pins.Version}, Prefix: project.Kubernetes}
+	if err := s.pin(&root, pins.sums, "go.sum"); err != nil {
+		return nil, err
+	}
+	if err := s.fetch(ctx, root); err != nil {
+		return nil, err
+	}
+	gomod, err := os.ReadFile(filepath.Join(s.dirs[root.Version], "go.mod"))
+	if err != nil {
+		return nil, err
+	}
+	facts, err := readUpstream(gomod)
+	if err != nil {
+		return nil, err
+	}
+	if err := gocmd.Require(ctx, facts.Go, Kubernetes+" "+pins.Version); err != nil {
+		return nil, err
+	}
+	if err := pins.Agree(facts.Staging); err != nil {
+		return nil, err
+	}
+	s.Go, s.Staging, s.Modules = facts.Go, facts.Staging, []Module{root}
+	staging, err := StagingVersion(pins.Version)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, path := range facts.Staging {
+		m := Module{
+			Version: module.Version{Path: path, Version: staging},
+			Prefix:  project.Kubernetes + strings.TrimPrefix(stagingDir, "./") + path + "/",
+		}
+		errs = append(errs, s.pin(&m, pins.sums, "go.sum"))
+		s.Modules = append(s.Modules, m)
+	}
+	// Kubernetes' own go.sum, itself covered by its sum, vouches for the generators.
+	gosum, err := os.ReadFile(filepath.Join(s.dirs[root.Version], "go.sum"))
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range []string{"k8s.io/gengo/v2", "k8s.io/kube-openapi"} {
+		m := Module{Version: module.Version{Path: path, Version: facts.Generators[path]}, Prefix: generatorDirs[path]}
+		errs = append(errs, s.pin(&m, parseSums(gosum), "go.sum of "+Kubernetes))
+		s.Modules = append(s.Modules, m)
+	}
+	return s, errors.Join(errs...)
+}
+
+func (s *Source) pin(m *Module, sums map[module.Version]string, where string) error {
+	if s.Pins.Free() {
+		return nil
+	}
+	m.Sum = sums[m.Version]
+	if m.Sum == "" {
+		return fmt.Errorf("%s: no sum for %s %s: run GOWORK=off go mod download %s", where, m.Path, m.Version.Version, m.Version)
+	}
+	return nil
+}
+
+// fetch brings modules into the module cache, once, and compares the sums the
+// go command vouches for.
+func (s *Source) fetch(ctx context.Context, mods ...Module) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var want []Module
+	var ask []module.Version
+	for _, m := range mods {
+		if s.dirs[m.Version] == "" {
+			want, ask = append(want, m), append(ask, m.Version)
+		}
+	}
+	if len(want) == 0 {
+		return nil
+	}
+	got, err := s.gocmd.Download(ctx, ask)
+	if err != nil {
+		return err
+	}
+	for i, d := range got {
+		if sum := want[i].Sum; sum != "" && sum != d.Sum {
+			return fmt.Errorf("%s: the downloaded module has sum %s, go.sum holds %s", want[i].Version, d.Sum, sum)
+		}
+		s.dirs[want[i].Version] = d.Dir
+	}
+	return nil
+}
+
+// Identity names the modules and their sums, one line each.
+func (s *Source) Identity() []string {
+	var lines []string
+	for _, m := range s.Modules {
+		lines = append(lines, fmt.Sprintf("%s %s %s", m.Path, m.Version.Version, m.Sum))
+	}
+	return lines
+}
+
+// locate returns the module a tree path belongs to and its path therein.
+func (s *Source) locate(tree string) (Module, string, bool) {
+	best := -1
+	for i, m := range s.Modules {
+		if strings.HasPrefix(tree, m.Prefix) && (best < 0 || len(m.Prefix) > len(s.Modules[best].Prefix)) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return Module{}, "", false
+	}
+	m := s.Modules[best]
+	rel := strings.TrimPrefix(tree, m.Prefix)
+	return m, rel, !excluded(m, rel)
+}
+
+func excluded(m Module, rel string) bool {
+	return m.Path == Kubernetes && slices.ContainsFunc(leftOut, func(x string) bool {
+		return rel == x || strings.HasSuffix(x, "/") && strings.HasPrefix(rel, x)
+	})
+}
+
+// File returns where the pristine file of a tree path lies; ok is false if
+// there is none.
+func (s *Source) File(ctx context.Context, tree string) (path string, ok bool, err error) {
+	m, rel, ok := s.locate(tree)
+	if !ok {
+		return "", false, nil
+	}
+	if err := s.fetch(ctx, m); err != nil {
+		return "", false, err
+	}
+	path = filepath.Join(s.dirs[m.Version], filepath.FromSlash(rel))
+	switch info, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir():
+		return "", false, nil
+	case err != nil:
+		return "", false, err
+	}
+	return path, true, nil
+}
+
+// Read returns the pristine content of a tree path; ok is false if there is none.
+func (s *Source) Read(ctx context.Context, tree string) (data []byte, ok bool, err error) {
+	path, ok, err := s.File(ctx, tree)
+	if err != nil || !ok {
+		return nil, false, err
+	}
+	data, err = os.ReadFile(path)
+	return data, err == nil, err
+}
+
+// Upstream reads a file of Kubernetes' root that is not laid out, like go.work.
+func (s *Source) Upstream(name string) ([]byte, error) {
+	return os.ReadFile(filepath.Join(s.dirs[s.Modules[0].Version], name))
+}
+
+// sorted returns the keys of a set of tree paths in order.
+func sorted[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}

@@ -1,0 +1,110 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"kube-granular.dev/hack/upstream/internal/project"
+)
+
+// format is raised when an older manifest can no longer be understood.
+const format = 1
+
+// Gone is the sum of a file that is not there.
+const Gone = "-"
+
+// Entry is a file as it was last written.
+type Entry struct {
+	Size int64 `json:"s"`
+	// Time is the modification time in nanoseconds.
+	Time int64 `json:"t"`
+	// Sum is the SHA-256 of the content, Gone if a patch removed the file.
+	Sum string `json:"h"`
+	// Pristine is the sum of the pristine file if it differs, Gone if the file
+	// is none of upstream's.
+	Pristine string `json:"p,omitempty"`
+}
+
+// PristineSum is the sum of the pristine file, Gone if there is none.
+func (e Entry) PristineSum() string {
+	if e.Pristine != "" {
+		return e.Pristine
+	}
+	return e.Sum
+}
+
+// Run records what a generator was last run on.
+type Run struct {
+	// Inputs is the digest of everything its output depends on.
+	Inputs string `json:"inputs"`
+	// Outputs are the tree paths it left different from pristine.
+	Outputs []string `json:"outputs"`
+}
+
+// Manifest records how the tree came to be.
+type Manifest struct {
+	Format int `json:"format"`
+	// Inputs is the digest of everything the tree depends on; "" while a run
+	// has begun and not ended.
+	Inputs string `json:"inputs"`
+	// Modules are the pristine modules, their versions and sums.
+	Modules []string `json:"modules"`
+	// Generators are the last runs by name.
+	Generators map[string]Run `json:"generators,omitempty"`
+	// Pending are sums of files about to be written by the run that has begun.
+	Pending map[string]string `json:"pending,omitempty"`
+	// Running names the generator that has begun and not ended.
+	Running string `json:"running,omitempty"`
+	// Files are all files laid out, by tree path.
+	Files map[string]Entry `json:"files"`
+
+	path  string
+	saved bool
+}
+
+// LoadManifest reads the manifest of a project. There is none before the first
+// run; then, and if an older tool wrote it, it is empty.
+func LoadManifest(p project.Project) (*Manifest, error) {
+	m := &Manifest{path: p.Path(project.Manifest)}
+	data, err := os.ReadFile(m.path)
+	if err == nil {
+		if err := json.Unmarshal(data, m); err != nil {
+			return nil, fmt.Errorf("%s: %w: remove the upstream folder and start again", project.Manifest, err)
+		}
+		m.saved = true
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if m.Format != format {
+		*m = Manifest{Format: format, path: m.path}
+	}
+	if m.Files == nil {
+		m.Files = map[string]Entry{}
+	}
+	if m.Generators == nil {
+		m.Generators = map[string]Run{}
+	}
+	return m, nil
+}
+
+// Exists says whether there was a manifest to read, or one has been saved.
+func (m *Manifest) Exists() bool { return m.saved }
+
+// Save writes the manifest, atomically.
+func (m *Manifest) Save() error {
+	data, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	if err := writeAtomic(m.path, append(data, '\n'), 0o644); err != nil {
+		return err
+	}
+	m.saved = true
+	return nil
+}

@@ -1,0 +1,110 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"kube-granular.dev/hack/upstream/internal/project"
+	"kube-granular.dev/hack/upstream/internal/source"
+)
+
+// Write writes a file and enters it into the manifest. pristine is the sum of
+// the pristine file, Gone if there is none.
+func (m *Manifest) Write(p project.Project, tree string, data []byte, executable bool, pristine string) error {
+	mode := fs.FileMode(0o644)
+	if executable {
+		mode = 0o755
+	}
+	if err := writeAtomic(p.Path(tree), data, mode); err != nil {
+		return err
+	}
+	return m.Record(p, tree, source.Hash(data), pristine)
+}
+
+// Record enters a file that lies on disk with a known sum into the manifest.
+func (m *Manifest) Record(p project.Project, tree, sum, pristine string) error {
+	info, err := os.Lstat(p.Path(tree))
+	if err != nil {
+		return err
+	}
+	e := Entry{Size: info.Size(), Time: info.ModTime().UnixNano(), Sum: sum}
+	if pristine != sum {
+		e.Pristine = pristine
+	}
+	m.Files[tree] = e
+	return nil
+}
+
+// Remove removes a file, and the folders this leaves empty, and enters that
+// into the manifest.
+func (m *Manifest) Remove(p project.Project, tree, pristine string) error {
+	full := p.Path(tree)
+	if err := os.Remove(full); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for dir := filepath.Dir(full); len(dir) > len(p.Path(project.Upstream)); dir = filepath.Dir(dir) {
+		if os.Remove(dir) != nil { // not empty
+			break
+		}
+	}
+	if pristine == Gone {
+		delete(m.Files, tree)
+	} else {
+		m.Files[tree] = Entry{Sum: Gone, Pristine: pristine}
+	}
+	return nil
+}
+
+// Settle enters a file something else wrote. If its content is what the
+// manifest holds, its time is set back, so that nothing looks changed.
+func (m *Manifest) Settle(p project.Project, tree, pristine string) error {
+	full := p.Path(tree)
+	sum, err := source.HashFile(full)
+	if err != nil {
+		return err
+	}
+	if e, ok := m.Files[tree]; ok && e.Sum == sum {
+		at := time.Unix(0, e.Time)
+		if err := os.Chtimes(full, at, at); err != nil {
+			return err
+		}
+	}
+	return m.Record(p, tree, sum, pristine)
+}
+
+// writeAtomic leaves either the old content or the new one, never a part.
+func writeAtomic(path string, data []byte, mode fs.FileMode) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".upstream-*.swp") // a stray name
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(mode), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// Within says whether a tree path lies below one of some folders.
+func Within(tree string, prefixes ...string) bool {
+	for _, prefix := range prefixes {
+		if strings.HasPrefix(tree, prefix) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,161 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command upstream carries the patch series: it makes the patched Kubernetes
+// tree out of the pinned sources, and writes edits of the tree back into patches.
+//
+// It works before any workspace exists; call it with
+//
+//	GOWORK=off go run ./hack/upstream apply
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"kube-granular.dev/hack/upstream/internal/carry"
+	"kube-granular.dev/hack/upstream/internal/generate"
+	"kube-granular.dev/hack/upstream/internal/progress"
+	"kube-granular.dev/hack/upstream/internal/project"
+)
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := newCommand().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "upstream:", err)
+		return 1
+	}
+	return 0
+}
+
+func newCommand() *cobra.Command {
+	c := &carry.Carry{Log: progress.New(os.Stderr), Out: os.Stdout}
+	root := ""
+	cmd := &cobra.Command{
+		Use:           "upstream",
+		Short:         "Make the patched Kubernetes tree, and keep the patches",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRunE: func(*cobra.Command, []string) (err error) {
+			c.Project, err = project.Find(root)
+			return err
+		},
+	}
+	cmd.CompletionOptions.DisableDefaultCmd = true
+	cmd.PersistentFlags().StringVar(&root, "root", ".", "a folder of the project")
+	cmd.AddCommand(applyCommands(c)...)
+	cmd.AddCommand(patchCommands(c)...)
+	return cmd
+}
+
+// applyCommands write the tree.
+func applyCommands(c *carry.Carry) []*cobra.Command {
+	var o carry.ApplyOptions
+	apply := &cobra.Command{
+		Use:   "apply",
+		Short: "Make upstream/ what go.mod, the patches and the generators say",
+		Long: `Make upstream/ what go.mod, the patches and the generators say, and write go.work.
+
+Only files that differ are written. Files edited by hand are never overwritten,
+unless --discard is given; without it, edits are an error, so that what is built
+is what the patches say.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.Apply(cmd.Context(), o) },
+	}
+	apply.Flags().BoolVar(&o.Discard, "discard", false, "overwrite edited files, remove added ones")
+	apply.Flags().BoolVar(&o.Keep, "keep", false, "leave edited files alone where that overwrites nothing")
+	apply.MarkFlagsMutuallyExclusive("discard", "keep")
+
+	var p carry.ApplyOptions
+	materialize := &cobra.Command{
+		Use:   "materialize",
+		Short: "Make upstream/ the pristine sources, without patches",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p.Pristine = true
+			return c.Apply(cmd.Context(), p)
+		},
+	}
+	materialize.Flags().BoolVar(&p.Discard, "discard", false, "overwrite edited files, remove added ones")
+
+	var names []string
+	for _, g := range generate.Table {
+		names = append(names, g.Name)
+	}
+	var pristine bool
+	generators := &cobra.Command{
+		Use:       "generate GENERATOR...",
+		Short:     "Run generators now, on the tree with whatever edits it has",
+		ValidArgs: names,
+		Args:      cobra.MatchAll(cobra.MinimumNArgs(1), cobra.OnlyValidArgs),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.Apply(cmd.Context(), carry.ApplyOptions{Pristine: pristine, Keep: true, Generators: args})
+		},
+	}
+	generators.Flags().BoolVar(&pristine, "pristine", false, "run them on the pristine sources, without patches")
+	return []*cobra.Command{materialize, apply, generators}
+}
+
+// patchCommands read or write the patches.
+func patchCommands(c *carry.Carry) []*cobra.Command {
+	var o carry.RefreshOptions
+	refresh := &cobra.Command{
+		Use:   "refresh [PATH...]",
+		Short: "Write edits of upstream/ back into the patches",
+		Long: `Write edits of upstream/ back into the patches, and print which patches changed.
+
+Each edited file goes into the last patch that touches it. Paths, like
+upstream/kubernetes/pkg/apis, limit what is looked at.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Paths = args
+			return c.Refresh(cmd.Context(), o)
+		},
+	}
+	refresh.Flags().StringVar(&o.Into, "into", "", "the patch that takes the edits, as NNNN-name or generators/NNNN-name")
+	refresh.Flags().StringVar(&o.New, "new", "", "make a patch NNNN-name.patch or generators/NNNN-name.patch of the edits")
+	refresh.Flags().StringVar(&o.Subject, "subject", "", "the subject of the new patch, `<package>: <verb phrase>`")
+	refresh.Flags().BoolVar(&o.Rewrite, "rewrite", false, "write every patch in its canonical form")
+
+	var against string
+	var color bool
+	review := &cobra.Command{
+		Use:   "review",
+		Short: "Show how the patches differ from those at another revision",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return c.Review(cmd.Context(), against, color) },
+	}
+	review.Flags().StringVar(&against, "against", "HEAD", "a revision of this project")
+	review.Flags().BoolVar(&color, "color", false, "in colour")
+
+	verify := &cobra.Command{
+		Use:   "verify",
+		Short: "Check the patches: headers, order, form, and that they apply",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return c.Verify(cmd.Context()) },
+	}
+
+	var to string
+	var write bool
+	rebase := &cobra.Command{
+		Use:   "rebase",
+		Short: "Move the patches to another version of Kubernetes",
+		Long: `Move the patches to another version of Kubernetes.
+
+Hunks that merely moved follow. The first one that does not ends the command with
+the names of the patch and the file, and nothing is changed.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.Rebase(cmd.Context(), to, write) },
+	}
+	rebase.Flags().StringVar(&to, "to", "", "the version, like v1.37.2")
+	rebase.Flags().BoolVar(&write, "write", false, "change the pins in go.mod and the sums in go.sum as well")
+	cobra.CheckErr(rebase.MarkFlagRequired("to"))
+	return []*cobra.Command{refresh, review, verify, rebase}
+}
