@@ -3,23 +3,13 @@
 
 package change
 
-import "kube-granular.dev/granular/schema"
+import (
+	"slices"
+	"strings"
 
-// Step is one step of a concrete path.
-type Step struct {
-	// Node is the node the step arrives at; nil where a field of the root is in
-	// no tree.
-	Node *schema.Node
-	// Field is the name of a field, empty for an element.
-	Field string
-	// Keys identify an element: the key of a Map, the values of a ListMap's keys
-	// in its order, the element of a Set. Empty for an element of an atomic List,
-	// which has no identity.
-	Keys []string
-}
-
-// Path leads from the root to a place in an object.
-type Path []Step
+	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/granular/schema"
+)
 
 // Change is one permission node that changed.
 type Change struct {
@@ -38,12 +28,12 @@ type Change struct {
 	// Extent is Path, or a container below it, where Whole is set.
 	Extent Path
 
-	id string
+	id, extent string
 }
 
-// Parameter gives the raw key a permission of the change's chain is
-// parameterised by, empty if it takes none.
-func (c Change) Parameter(p *schema.Permission) string {
+// Parameter gives the raw key a permission of the node's chain is parameterised
+// by, empty if it takes none.
+func (c *Change) Parameter(p *schema.Permission) string {
 	for i := len(c.Path) - 1; i > 0; i-- {
 		if c.Path[i-1].Node == p.SourceNode && p.SourceKey < len(c.Path[i].Keys) {
 			return c.Path[i].Keys[p.SourceKey]
@@ -52,5 +42,55 @@ func (c Change) Parameter(p *schema.Permission) string {
 	return ""
 }
 
-// Set is the changes of one write, sorted by path. The nil Set is no change.
+// Verb gives the verb of a permission of the node's chain.
+func (c *Change) Verb(p *schema.Permission) permission.Verb { return p.Verb(c.Parameter(p)) }
+
+// String names the change in tests and traces: its path, and an asterisk if it
+// is Whole. It shows keys, but no values.
+func (c *Change) String() string {
+	s := c.Path.String()
+	if s == "" {
+		s = "."
+	}
+	if c.Whole {
+		s += " *" + strings.TrimPrefix(c.Extent.String(), c.Path.String())
+	}
+	return s
+}
+
+// reach is the ID of the narrowest place known to hold the difference.
+func (c *Change) reach() string {
+	if c.Whole {
+		return c.extent
+	}
+	return c.id
+}
+
+// Set is the changes of one write, sorted by path, each at most once. The nil
+// Set is no change.
 type Set []Change
+
+func compare(a, b Change) int {
+	if d := strings.Compare(a.id, b.id); d != 0 {
+		return d
+	}
+	if a.Whole != b.Whole {
+		if b.Whole {
+			return -1
+		}
+		return 1
+	}
+	if d := strings.Compare(a.extent, b.extent); d != 0 || a.Presence == b.Presence {
+		return d
+	}
+	if b.Presence {
+		return -1
+	}
+	return 1
+}
+
+// normal sorts and drops what is there twice.
+func (s Set) normal() Set {
+	slices.SortFunc(s, compare)
+	return slices.CompactFunc(s, func(a, b Change) bool { return compare(a, b) == 0 })
+}

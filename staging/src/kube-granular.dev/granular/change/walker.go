@@ -4,7 +4,10 @@
 package change
 
 import (
+	"errors"
 	"fmt"
+	"reflect"
+	"sync"
 
 	"kube-granular.dev/granular/schema"
 )
@@ -23,11 +26,15 @@ const (
 // Walker compares objects of one kind. It keeps the plans compiled for the Go
 // types it met and may be used by any number of goroutines.
 type Walker struct {
-	tree *schema.Tree
+	tree  *schema.Tree
+	plans sync.Map // reflect.Type to *plan or error
+	walks sync.Pool
 }
 
 // NewWalker makes the walker of a tree.
-func NewWalker(tree *schema.Tree) *Walker { return &Walker{tree: tree} }
+func NewWalker(tree *schema.Tree) *Walker {
+	return &Walker{tree: tree, walks: sync.Pool{New: func() any { return &walk{tree: tree} }}}
+}
 
 // Tree gives the tree the walker was made for.
 func (w *Walker) Tree() *schema.Tree { return w.tree }
@@ -41,23 +48,92 @@ func (w *Walker) Idle(mode Mode) bool { return mode == Sparse && !w.tree.HasExcl
 // old is nil on create. An error means that the objects can't be compared
 // against the tree; the write must then be refused.
 func (w *Walker) Compare(mode Mode, old, new any) (Set, error) {
-	return nil, fmt.Errorf("not there yet")
+	if w.Idle(mode) {
+		return nil, nil
+	}
+	if w.tree.Root.Kind != schema.Object {
+		return nil, fmt.Errorf("walk of %s: the root is no object", w.tree.Name)
+	}
+	if n, ok := content(new); ok {
+		o, ok := content(old)
+		if !ok && !isNil(old) {
+			return nil, fmt.Errorf("walk of %s: old is a %T, new a %T", w.tree.Name, old, new)
+		}
+		before := plainView{}
+		if ok {
+			before = plainView{value: o, there: true}
+		}
+		return run(w, mode, before, plainView{value: n, there: true}), nil
+	}
+	v := reflect.ValueOf(new)
+	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
+		return nil, fmt.Errorf("walk of %s: new is a %T, not a pointer to a struct", w.tree.Name, new)
+	}
+	p, err := w.plan(v.Type())
+	if err != nil {
+		return nil, fmt.Errorf("walk of %s: %w", w.tree.Name, err)
+	}
+	before := typedView{p: p}
+	if !isNil(old) {
+		if before.v = reflect.ValueOf(old); before.v.Type() != v.Type() {
+			return nil, fmt.Errorf("walk of %s: old is a %T, new a %T", w.tree.Name, old, new)
+		}
+	}
+	return run(w, mode, before, typedView{v: v, p: p}), nil
 }
 
-// Charge makes the change a difference at a field path is charged to, for writes
-// that reach an object by another way than its own fields, such as a scale
-// subresource or managedFields edited by hand. Only names of fields may be passed.
-func (w *Walker) Charge(fields ...string) Change { return Change{} }
+func run[V view[V]](w *Walker, mode Mode, old, new V) Set {
+	k := w.walks.Get().(*walk)
+	k.mode, k.path, k.out = mode, k.path[:0], nil
+	compareNode(k, w.tree.Root, old, new)
+	out := k.out
+	k.out = nil
+	clear(k.path[:cap(k.path)])
+	w.walks.Put(k)
+	return out.normal()
+}
 
-// Locate gives the path of the most specific difference below a change, for a
-// message: .spec.strategy.type, .metadata.labels[foo.com/bar],
-// .status.conditions[type="Ready"].reason. Never a value, at most
-// MaxPathLength bytes, only printable ASCII. It is slow.
-func (w *Walker) Locate(c Change, old, new any) string { return c.Path.String() }
+func (w *Walker) plan(t reflect.Type) (*plan, error) {
+	found, ok := w.plans.Load(t)
+	if !ok {
+		p, err := compile(w.tree.Root, t)
+		if err != nil {
+			found = err
+		} else {
+			found = p
+		}
+		found, _ = w.plans.LoadOrStore(t, found)
+	}
+	switch found := found.(type) {
+	case *plan:
+		return found, nil
+	case error:
+		return nil, found
+	}
+	return nil, errors.New("no plan")
+}
 
-// Intersect gives the final changes the caller has to answer for: those that the
-// caller made, seen before mutating admission, and that are about to be stored.
-func Intersect(observed, final Set) Set { return nil }
+// content gives the map behind an unstructured object.
+func content(object any) (map[string]any, bool) {
+	switch o := object.(type) {
+	case map[string]any:
+		return o, o != nil
+	case interface{ UnstructuredContent() map[string]any }:
+		if isNil(o) {
+			return nil, false
+		}
+		return o.UnstructuredContent(), true
+	}
+	return nil, false
+}
 
-// String gives the path as a message shows it.
-func (p Path) String() string { return "" }
+func isNil(object any) bool {
+	v := reflect.ValueOf(object)
+	switch v.Kind() {
+	case reflect.Invalid:
+		return true
+	case reflect.Pointer, reflect.Map, reflect.Interface:
+		return v.IsNil()
+	}
+	return false
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/schema"
 )
 
 // Authorizer is the port to whoever knows what a caller may do. The request's
@@ -26,49 +27,141 @@ const DefaultBudget = 64
 // concurrent use.
 type Decider struct {
 	authorizer Authorizer
+	budget     int
+	answers    map[string]bool
+	asked      []string
+	used       []string
 }
 
 // New makes the decider of one request. A budget of 0 means DefaultBudget.
-func New(a Authorizer, budget int) *Decider { return &Decider{authorizer: a} }
+func New(a Authorizer, budget int) *Decider {
+	if budget <= 0 {
+		budget = DefaultBudget
+	}
+	return &Decider{authorizer: a, budget: budget}
+}
+
+// Asked gives the verbs the authorizer was asked, in order, each once. A verb
+// after the first allowed one of a question was not asked.
+func (d *Decider) Asked() []string { return d.asked }
+
+// Used gives the verbs that covered a change, in the order of their first use.
+func (d *Decider) Used() []string { return d.used }
 
 // Decide says whether the caller may make all the changes, nil meaning yes.
 // Marked requests need a permission for every change, unmarked ones only for
 // what is excluded. It stops at the first change that is not covered.
 func (d *Decider) Decide(ctx context.Context, changes change.Set, marked bool) (*Refusal, error) {
-	return nil, fmt.Errorf("not there yet")
+	for i := range changes {
+		c := &changes[i]
+		candidates, excluded := Candidates(c.Node)
+		if !marked && !excluded {
+			continue
+		}
+		refusal, err := d.cover(ctx, c, candidates)
+		if refusal != nil || err != nil {
+			return refusal, err
+		}
+	}
+	return nil, nil
 }
 
-// Asked gives the verbs the authorizer was asked, in order.
-func (d *Decider) Asked() []string { return nil }
-
-// Used gives the verbs that were allowed and covered a change, in order of use.
-func (d *Decider) Used() []string { return nil }
-
-// Reason says why a change was refused.
-type Reason int
-
-const (
-	// NotCovered: the caller holds none of the permissions that would do.
-	NotCovered Reason = iota + 1
-	// NoPermission: there is no permission that would do.
-	NoPermission
-	// Budget: too many verbs were asked already.
-	Budget
-)
-
-// Refusal is the first change that is not covered.
-type Refusal struct {
-	Reason Reason
-	Change change.Change
-	// General and Specific are the most general and most specific verb that
-	// would have covered the change; equal if there is but one, empty for
-	// NoPermission. For Budget, General is the one to ask for.
-	General, Specific string
+// Candidates gives the permissions that may cover a change of a node, most
+// general first, and whether one of them is excluded.
+func Candidates(n *schema.Node) (candidates []*schema.Permission, excluded bool) {
+	deepest := -1
+	for i, p := range n.Chain {
+		if p.Excluded {
+			deepest = i
+		}
+	}
+	if deepest < 0 {
+		return n.Chain, false
+	}
+	for i, p := range n.Chain {
+		if p.Excluded || i > deepest {
+			candidates = append(candidates, p)
+		}
+	}
+	return candidates, true
 }
 
-// Cannot gives "cannot change .spec.replicas" for the path Locate gave; an empty
-// path stands for the change's own.
-func (r *Refusal) Cannot(path string) string { return "" }
+func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*schema.Permission) (*Refusal, error) {
+	if len(candidates) == 0 {
+		return &Refusal{Reason: NoPermission, Change: *c}, nil
+	}
+	verbs := make([]string, len(candidates))
+	var ask []string
+	for i, p := range candidates {
+		verbs[i] = c.Verb(p).String()
+		allowed, known := d.answers[verbs[i]]
+		if allowed {
+			d.use(verbs[i])
+			return nil, nil
+		}
+		if !known {
+			ask = append(ask, verbs[i])
+		}
+	}
+	left := d.budget - len(d.asked)
+	short := len(ask) > left
+	if short {
+		ask = ask[:left]
+	}
+	if len(ask) > 0 {
+		first, err := d.ask(ctx, ask)
+		if err != nil {
+			return nil, err
+		}
+		if first >= 0 {
+			d.use(ask[first])
+			return nil, nil
+		}
+	}
+	if short {
+		return &Refusal{Reason: Budget, Change: *c, General: broad(c, candidates), Specific: verbs[len(verbs)-1], budget: d.budget}, nil
+	}
+	return &Refusal{Reason: NotCovered, Change: *c, General: verbs[0], Specific: verbs[len(verbs)-1]}, nil
+}
 
-// Needs gives the part after the colon: needs one of the verbs "granular:a", "granular:b".
-func (r *Refusal) Needs() string { return "" }
+// broad picks what to ask for instead of many narrow grants: the narrowest
+// candidate that takes no parameter.
+func broad(c *change.Change, candidates []*schema.Permission) string {
+	best := candidates[0]
+	for _, p := range candidates {
+		if p.Source == "" {
+			best = p
+		}
+	}
+	return c.Verb(best).String()
+}
+
+func (d *Decider) ask(ctx context.Context, verbs []string) (int, error) {
+	first, err := d.authorizer.FirstAllowed(ctx, verbs)
+	if err != nil {
+		return -1, err
+	}
+	if first >= len(verbs) {
+		return -1, fmt.Errorf("authorizer allowed the verb at %d of %d", first, len(verbs))
+	}
+	if d.answers == nil {
+		d.answers = map[string]bool{}
+	}
+	for i, verb := range verbs {
+		if first >= 0 && i > first {
+			break
+		}
+		d.answers[verb] = i == first
+		d.asked = append(d.asked, verb)
+	}
+	return max(first, -1), nil
+}
+
+func (d *Decider) use(verb string) {
+	for _, u := range d.used {
+		if u == verb {
+			return
+		}
+	}
+	d.used = append(d.used, verb)
+}

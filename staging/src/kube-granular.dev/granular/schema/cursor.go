@@ -49,8 +49,10 @@ func (c Cursor) Elem() Cursor {
 	return c.at(c.layers.items())
 }
 
-// Named says whether the field is a property rather than the key of a map.
-func (c Cursor) Named(field string) bool { return len(c.layers.property(field)) > 0 }
+// IsKey says whether a name below is the key of a map rather than a field.
+func (c Cursor) IsKey(name string) bool {
+	return len(c.layers.property(name)) == 0 && len(c.layers.additional()) > 0
+}
 
 // List says how the elements of a list are told apart. List means by position.
 func (c Cursor) List() (Kind, []Key) {

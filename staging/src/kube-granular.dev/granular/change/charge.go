@@ -1,0 +1,29 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import "kube-granular.dev/granular/schema"
+
+// Charge makes the change a difference at a field is charged to, for writes that
+// reach an object by another way than the object's own representation: the field
+// a scale subresource stands for, or metadata.managedFields edited by hand. The
+// fields lead from the root through objects; elements of maps and lists can't be
+// named.
+func (w *Walker) Charge(fields ...string) Change {
+	k := walk{mode: Full, tree: w.tree}
+	n := w.tree.Root
+	for _, field := range fields {
+		child := n.Child(field)
+		if child == nil {
+			if n.Parent == nil && !n.Carries() {
+				k.push((*schema.Node)(nil), field, nil)
+			}
+			break
+		}
+		n = child
+		k.push(n, field, nil)
+	}
+	k.charge(n)
+	return k.out[0]
+}

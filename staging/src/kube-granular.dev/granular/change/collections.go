@@ -1,0 +1,206 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"strconv"
+	"strings"
+
+	"kube-granular.dev/granular/schema"
+)
+
+func compareMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
+	changed := false
+	one := func(key string) {
+		w.push(n.Elem, "", []string{key})
+		if compareNode(w, n.Elem, old.at(key), new.at(key)) {
+			changed = true
+		}
+		w.pop()
+	}
+	for _, key := range old.keys() {
+		one(key)
+	}
+	for _, key := range new.keys() {
+		if old.at(key).state() == absent {
+			one(key)
+		}
+	}
+	return changed
+}
+
+// element is one element of a list with an identity.
+type element[V any] struct {
+	value V
+	keys  []string
+	id    string
+}
+
+// elements gives the elements of a list by identity, and false if one has none
+// or two have the same: then nothing says which of the old is which of the new.
+func elements[V view[V]](n *schema.Node, list V) ([]element[V], map[string]int, bool) {
+	out := make([]element[V], 0, list.len())
+	byID := make(map[string]int, list.len())
+	for i := range list.len() {
+		keys, ok := list.key(n, i)
+		if !ok {
+			return nil, nil, false
+		}
+		e := element[V]{value: list.index(i), keys: keys, id: identity(keys)}
+		if _, twice := byID[e.id]; twice {
+			return nil, nil, false
+		}
+		byID[e.id] = i
+		out = append(out, e)
+	}
+	return out, byID, true
+}
+
+func identity(keys []string) string {
+	if len(keys) == 1 {
+		return keys[0]
+	}
+	var b strings.Builder
+	for _, k := range keys {
+		b.WriteString(strconv.Quote(k))
+	}
+	return b.String()
+}
+
+func compareListMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
+	before, beforeByID, ok := elements(n, old)
+	after, afterByID, ok2 := elements(n, new)
+	if !ok || !ok2 {
+		return byPosition(w, n, old, new, true)
+	}
+	none := new.none()
+	changed, reordered, last := false, false, -1
+	one := func(keys []string, a, b V) {
+		w.push(n.Elem, "", keys)
+		if compareNode(w, n.Elem, a, b) {
+			changed = true
+		}
+		w.pop()
+	}
+	for _, e := range before {
+		i, kept := afterByID[e.id]
+		if !kept {
+			one(e.keys, e.value, none)
+			continue
+		}
+		if i < last {
+			reordered = true
+		}
+		last = i
+		one(e.keys, e.value, after[i].value)
+	}
+	for _, e := range after {
+		if _, kept := beforeByID[e.id]; !kept {
+			one(e.keys, none, e.value)
+		}
+	}
+	// Elements that have an owner each have no order among them. Where one owner
+	// has them all, as a pod its containers, the order is the owner's to decide.
+	if reordered && !n.Elem.Carries() && (w.mode == Full || n.ExcludedAt) {
+		w.charge(n)
+		changed = true
+	}
+	return changed
+}
+
+// compareSet finds elements by value. How often one occurs counts, its place
+// does not.
+func compareSet[V view[V]](w *walk, n *schema.Node, old, new V) bool {
+	count := map[string]int{}
+	shown := map[string]element[V]{}
+	tally := func(list V, by int) bool {
+		for i := range list.len() {
+			keys, ok := list.key(n, i)
+			if !ok {
+				return false
+			}
+			// The first key names the element, the second tells 1 from "1".
+			id := identity(keys)
+			count[id] += by
+			shown[id] = element[V]{value: list.index(i), keys: keys[:1]}
+		}
+		return true
+	}
+	if !tally(old, -1) || !tally(new, +1) {
+		return byPosition(w, n, old, new, true)
+	}
+	changed := false
+	for id, by := range count {
+		if by == 0 {
+			continue
+		}
+		before, after := new.none(), shown[id].value
+		if by < 0 {
+			before, after = after, before
+		}
+		w.push(n.Elem, "", shown[id].keys)
+		if compareNode(w, n.Elem, before, after) {
+			changed = true
+		}
+		w.pop()
+	}
+	return changed
+}
+
+func compareList[V view[V]](w *walk, n *schema.Node, old, new V) bool {
+	return byPosition(w, n, old, new, false)
+}
+
+// byPosition pairs elements by position. Where that is for want of a better
+// identity, the change stands for anything in the list, and what has different
+// keys at one position went and came.
+func byPosition[V view[V]](w *walk, n *schema.Node, old, new V, whole bool) bool {
+	none := new.none()
+	changed := false
+	one := func(keys []string, a, b V) {
+		w.push(n.Elem, "", keys)
+		if compareNode(w, n.Elem, a, b) {
+			changed = true
+		}
+		w.pop()
+	}
+	keysAt := func(list V, i int) []string {
+		if !whole || i >= list.len() {
+			return nil
+		}
+		keys, ok := list.key(n, i)
+		if n.Kind == schema.Set && ok {
+			keys = keys[:1]
+		}
+		return keys
+	}
+	for i := range max(old.len(), new.len()) {
+		a, b := none, none
+		if i < old.len() {
+			a = old.index(i)
+		}
+		if i < new.len() {
+			b = new.index(i)
+		}
+		ka, kb := keysAt(old, i), keysAt(new, i)
+		if i < old.len() && i < new.len() && identity(ka) != identity(kb) {
+			one(ka, a, none)
+			one(kb, none, b)
+			continue
+		}
+		if i >= old.len() {
+			ka = kb
+		}
+		one(ka, a, b)
+	}
+	switch {
+	case whole:
+		w.whole(n, false)
+		changed = true
+	case old.len() != new.len() && (w.mode == Full || n.ExcludedAt):
+		w.charge(n)
+		changed = true
+	}
+	return changed
+}

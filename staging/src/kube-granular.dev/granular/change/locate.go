@@ -1,0 +1,217 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kube-granular.dev/granular/schema"
+)
+
+// Locate gives the path of the most specific difference below a change, for a
+// message: .spec.strategy.type, .metadata.labels[foo.com/bar],
+// .status.conditions[type="Ready"].reason. It shows names, keys and the elements
+// of sets, which are identity, and never a value; at most MaxPathLength bytes,
+// only printable ASCII. It is slow and meant for refusals.
+func (w *Walker) Locate(c Change, old, new any) string {
+	a, okA := asPlain(old)
+	b, okB := asPlain(new)
+	start, n := c.Path, c.Node
+	if c.Whole {
+		start, n = c.Extent, nil
+		if len(start) > 0 {
+			n = start[len(start)-1].Node
+		}
+	}
+	if !okA && !isNil(old) || !okB {
+		return start.String()
+	}
+	l := locator{whole: c.Whole}
+	at := spot{cursor: w.tree.Schema(), node: w.tree.Root, a: a, b: b}
+	for i, s := range start {
+		at = at.follow(s)
+		s.show(&l.out)
+		if i == len(start)-1 && s.Node == nil {
+			n = nil
+		}
+	}
+	at.node = n
+	l.descend(at)
+	return shorten(l.out.String(), MaxPathLength)
+}
+
+func asPlain(object any) (any, bool) {
+	if m, ok := content(object); ok {
+		return m, true
+	}
+	if isNil(object) {
+		return nil, false
+	}
+	return typedView{v: reflect.ValueOf(object)}.plain()
+}
+
+// spot is one place in both objects. A nil value is an absent one.
+type spot struct {
+	cursor schema.Cursor
+	node   *schema.Node
+	a, b   any
+}
+
+func (s spot) child(name string) spot {
+	a, _ := s.a.(map[string]any)
+	b, _ := s.b.(map[string]any)
+	out := spot{cursor: s.cursor.Field(name), a: a[name], b: b[name]}
+	if s.node != nil && s.node.Kind == schema.Map {
+		out.node = s.node.Elem
+	} else if s.node != nil {
+		out.node = s.node.Child(name)
+	}
+	return out
+}
+
+func (s spot) element(a, b any) spot {
+	out := spot{cursor: s.cursor.Elem(), a: a, b: b}
+	if s.node != nil {
+		out.node = s.node.Elem
+	}
+	return out
+}
+
+func (s spot) follow(step Step) spot {
+	if step.Field != "" {
+		return s.child(step.Field)
+	}
+	if s.node != nil && s.node.Kind == schema.Map && len(step.Keys) == 1 {
+		return s.child(step.Keys[0])
+	}
+	find := func(list any) any {
+		v := plainView{value: list}
+		if s.node == nil || len(step.Keys) == 0 {
+			return nil
+		}
+		for i := range v.len() {
+			if keys, ok := v.key(s.node, i); ok && slices.Equal(keys[:len(step.Keys)], step.Keys) {
+				return v.list()[i]
+			}
+		}
+		return nil
+	}
+	return s.element(find(s.a), find(s.b))
+}
+
+type locator struct {
+	out   strings.Builder
+	whole bool
+}
+
+// descend goes on to what differs and says whether anything does. What a deeper
+// permission covers is charged by itself and passed over.
+func (l *locator) descend(s spot) bool {
+	if equalPlain(s.a, s.b) {
+		return false
+	}
+	_, mapA := s.a.(map[string]any)
+	_, mapB := s.b.(map[string]any)
+	_, listA := s.a.([]any)
+	_, listB := s.b.([]any)
+	before := l.out.String()
+	found := false
+	switch {
+	case mapA && mapB:
+		found = l.fields(s)
+	case listA && listB:
+		found = l.elements(s)
+	default:
+		return true
+	}
+	if !found {
+		l.rewind(before)
+	}
+	return found || s.node == nil || l.whole
+}
+
+func (l *locator) rewind(to string) {
+	l.out.Reset()
+	l.out.WriteString(to)
+}
+
+// into tries one place below, shown by show.
+func (l *locator) into(s spot, show func()) bool {
+	if s.node != nil && s.node.Carries() && !l.whole || equalPlain(s.a, s.b) {
+		return false
+	}
+	before := l.out.String()
+	if show(); l.descend(s) {
+		return true
+	}
+	l.rewind(before)
+	return false
+}
+
+func (l *locator) fields(s spot) bool {
+	a, b := s.a.(map[string]any), s.b.(map[string]any)
+	names := slices.Collect(maps.Keys(a))
+	for name := range b {
+		if _, ok := a[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if s.node != nil && s.node.Ignores(name) {
+			continue
+		}
+		if l.into(s.child(name), func() {
+			if s.cursor.IsKey(name) {
+				showElement(&l.out, schema.Map, nil, []string{name})
+			} else {
+				showField(&l.out, name)
+			}
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *locator) elements(s spot) bool {
+	kind, names := s.cursor.List()
+	n := &schema.Node{Kind: kind, Keys: names}
+	old, new := plainView{value: s.a, there: true}, plainView{value: s.b, there: true}
+	before, beforeByID, ok := elements(n, old)
+	after, afterByID, ok2 := elements(n, new)
+	if kind == schema.List || !ok || !ok2 {
+		for i := range min(old.len(), new.len()) {
+			if l.into(s.element(old.list()[i], new.list()[i]), func() { l.out.WriteString("[" + strconv.Itoa(i) + "]") }) {
+				return true
+			}
+		}
+		return false
+	}
+	one := func(e element[plainView], a, b any) bool {
+		if kind == schema.Set {
+			e.keys = e.keys[:1]
+		}
+		return l.into(s.element(a, b), func() { showElement(&l.out, kind, names, e.keys) })
+	}
+	for _, e := range before {
+		var b any
+		if i, kept := afterByID[e.id]; kept {
+			b = after[i].value.value
+		}
+		if one(e, e.value.value, b) {
+			return true
+		}
+	}
+	for _, e := range after {
+		if _, kept := beforeByID[e.id]; !kept && one(e, nil, e.value.value) {
+			return true
+		}
+	}
+	return false
+}

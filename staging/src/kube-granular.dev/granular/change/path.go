@@ -1,0 +1,132 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"strconv"
+	"strings"
+
+	"kube-granular.dev/granular/schema"
+)
+
+// Step is one step of a concrete path.
+type Step struct {
+	// Node is the node the step arrives at; nil where a field is in no tree.
+	Node *schema.Node
+	// Field is the name of a field, empty for an element.
+	Field string
+	// Keys identify an element: the key of a Map, the values of a ListMap's keys
+	// in its order, the element of a Set. Empty for an element of an atomic List,
+	// which has no identity.
+	Keys []string
+}
+
+// Path leads from the root to a place in an object.
+type Path []Step
+
+// appendID makes a spelling of the step that no other step has and that ends
+// where it ends, so a path leads through another exactly if it begins with its ID.
+func (s Step) appendID(b []byte) []byte {
+	if s.Field != "" {
+		return strconv.AppendQuote(append(b, '.'), s.Field)
+	}
+	b = append(b, '[')
+	for _, k := range s.Keys {
+		b = strconv.AppendQuote(b, k)
+	}
+	return append(b, ']')
+}
+
+func (p Path) id() string {
+	var b []byte
+	for _, s := range p {
+		b = s.appendID(b)
+	}
+	return string(b)
+}
+
+// Bounds of what a message shows, in bytes.
+const (
+	// MaxPathLength is the longest path a message shows.
+	MaxPathLength = 512
+	maxKeyLength  = 128
+)
+
+// String gives the path as a message shows it: printable ASCII alone, at most
+// MaxPathLength bytes.
+func (p Path) String() string {
+	var b strings.Builder
+	for _, s := range p {
+		s.show(&b)
+	}
+	return shorten(b.String(), MaxPathLength)
+}
+
+func (s Step) show(b *strings.Builder) {
+	switch {
+	case s.Field != "":
+		showField(b, s.Field)
+	case len(s.Keys) == 0 || s.Node == nil:
+		b.WriteString("[*]")
+	default:
+		parent := s.Node.Parent
+		showElement(b, parent.Kind, parent.Keys, s.Keys)
+	}
+}
+
+// showElement shows an element by its identity.
+func showElement(b *strings.Builder, kind schema.Kind, names []schema.Key, keys []string) {
+	b.WriteByte('[')
+	for i, k := range keys {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		switch {
+		case kind == schema.Map:
+			b.WriteString(bare(k))
+		case kind == schema.ListMap && i < len(names):
+			b.WriteString(names[i].Name + "=" + quoted(k))
+		default:
+			b.WriteString(quoted(k))
+		}
+	}
+	b.WriteByte(']')
+}
+
+func showField(b *strings.Builder, name string) {
+	if name == bare(name) && !strings.ContainsAny(name, "./[]") {
+		b.WriteString("." + name)
+		return
+	}
+	b.WriteString("[" + bare(name) + "]")
+}
+
+// bare shows a key without quotes where nobody could misread it.
+func bare(key string) string {
+	for i := 0; i < len(key); i++ {
+		c := key[i]
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-_./", c) >= 0) {
+			return quoted(key)
+		}
+	}
+	if key == "" || len(key) > maxKeyLength {
+		return quoted(key)
+	}
+	return key
+}
+
+func quoted(key string) string {
+	cut := ""
+	if len(key) > maxKeyLength {
+		key, cut = key[:maxKeyLength], "..."
+	}
+	return strconv.QuoteToASCII(key) + cut
+}
+
+func shorten(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	return s[:limit-3] + "..."
+}

@@ -1,0 +1,161 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kube-granular.dev/granular/schema"
+)
+
+// plainView looks at decoded JSON: map[string]any, []any, string, bool, int64,
+// float64 and nil.
+type plainView struct {
+	value any
+	there bool
+	// lax says that null and empty containers count as absent.
+	lax bool
+}
+
+func (v plainView) state() state {
+	switch value := v.value.(type) {
+	case nil:
+		if v.there && !v.lax {
+			return null
+		}
+		return absent
+	case map[string]any:
+		if v.lax && len(value) == 0 {
+			return absent
+		}
+	case []any:
+		if v.lax && len(value) == 0 {
+			return absent
+		}
+	}
+	return present
+}
+
+func (v plainView) blank() bool { return v.state() == absent }
+
+func (v plainView) identical(o plainView) bool {
+	a, ok := v.value.(map[string]any)
+	b, ok2 := o.value.(map[string]any)
+	return ok && ok2 && sameMap(a, b)
+}
+
+func (v plainView) equal(o plainView) bool {
+	a, b := v.state(), o.state()
+	return a == b && (a != present || equalPlain(v.value, o.value))
+}
+
+func (v plainView) shaped(n *schema.Node) bool {
+	ok := v.value == nil
+	switch n.Kind {
+	case schema.Object, schema.Map:
+		_, isMap := v.value.(map[string]any)
+		return ok || isMap
+	case schema.Leaf:
+		return true
+	}
+	_, isList := v.value.([]any)
+	return ok || isList
+}
+
+func (v plainView) object() map[string]any {
+	m, _ := v.value.(map[string]any)
+	return m
+}
+
+func (v plainView) list() []any {
+	l, _ := v.value.([]any)
+	return l
+}
+
+func (v plainView) field(n *schema.Node, i int) plainView {
+	child := n.Fields[i]
+	value, ok := v.object()[child.Field]
+	return plainView{value: value, there: ok, lax: child.NilIsEmpty}
+}
+
+func (v plainView) remainder(n *schema.Node, o plainView, differs func(string) bool) {
+	a, b := v.object(), o.object()
+	one := func(field string, x, y any, inX, inY bool) bool {
+		if n.Child(field) != nil || n.Ignores(field) {
+			return true
+		}
+		vx := plainView{value: x, there: inX, lax: n.NilIsEmpty}
+		vy := plainView{value: y, there: inY, lax: n.NilIsEmpty}
+		return vx.equal(vy) || differs(field)
+	}
+	for field, x := range a {
+		if y, ok := b[field]; !one(field, x, y, true, ok) {
+			return
+		}
+	}
+	for field, y := range b {
+		if _, ok := a[field]; !ok && !one(field, nil, y, false, true) {
+			return
+		}
+	}
+}
+
+func (v plainView) keys() []string { return slices.Collect(maps.Keys(v.object())) }
+
+func (v plainView) at(key string) plainView {
+	value, ok := v.object()[key]
+	return plainView{value: value, there: ok}
+}
+
+func (v plainView) none() plainView { return plainView{} }
+
+func (v plainView) len() int { return len(v.list()) }
+
+func (v plainView) index(i int) plainView { return plainView{value: v.list()[i], there: true} }
+
+func (v plainView) key(n *schema.Node, i int) ([]string, bool) {
+	value := v.list()[i]
+	if n.Kind == schema.Set {
+		text, kind, ok := scalarText(value)
+		return []string{text, kind}, ok
+	}
+	element, ok := value.(map[string]any)
+	if !ok {
+		return nil, false
+	}
+	out := make([]string, len(n.Keys))
+	all := true
+	for i, key := range n.Keys {
+		k, there := element[key.Name]
+		if !there {
+			k = key.Default
+		}
+		text, _, ok := scalarText(k)
+		out[i] = text
+		all = all && ok
+	}
+	return out, all
+}
+
+func (v plainView) plain() (any, bool) { return v.value, v.there }
+
+// scalarText gives a scalar as a parameter and a message show it, and its kind.
+func scalarText(v any) (text, kind string, ok bool) {
+	switch v := v.(type) {
+	case string:
+		return v, "s", true
+	case bool:
+		return strconv.FormatBool(v), "b", true
+	}
+	if i, ok := integer(v); ok {
+		return strconv.FormatInt(i, 10), "n", true
+	}
+	if f, ok := v.(float64); ok {
+		return strings.ToLower(strconv.FormatFloat(f, 'g', -1, 64)), "n", true
+	}
+	return "", "", false
+}

@@ -1,0 +1,185 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"kube-granular.dev/granular/schema"
+)
+
+// plan says where in a Go type the parts of a tree's node are.
+type plan struct {
+	node *schema.Node
+	// typ is the type of the value, inner what a pointer points to.
+	typ, inner reflect.Type
+	// zero is an inner value of nothing; it is never written.
+	zero reflect.Value
+	// equal compares values of typ.
+	equal func(a, b reflect.Value) bool
+	// fields lies parallel to node.Fields; rest holds what leads to no child.
+	fields []fieldPlan
+	rest   []restPlan
+	elem   *plan
+	keys   []keyPlan
+}
+
+type fieldPlan struct {
+	index []int
+	plan  *plan
+	zero  reflect.Value
+}
+
+type restPlan struct {
+	index []int
+	name  string
+	equal func(a, b reflect.Value) bool
+}
+
+type keyPlan struct {
+	index []int
+	// omitted says that JSON leaves out a zero key, so that it is no identity.
+	omitted  bool
+	fallback any
+}
+
+// compile follows a tree through a Go type by the names in its json tags. A type
+// that lacks what the tree names is refused: it is not the version the schema
+// describes.
+func compile(n *schema.Node, t reflect.Type) (*plan, error) {
+	p := &plan{node: n, typ: t, inner: t, equal: equalTyped}
+	if t.Kind() == reflect.Pointer {
+		p.inner = t.Elem()
+	}
+	p.zero = reflect.New(p.inner).Elem()
+	kind, ok := wantKind[n.Kind]
+	if ok && p.inner.Kind() != kind {
+		return nil, fmt.Errorf("%s: a Go %s can't be walked as %s", n.Pattern(), p.inner, n.Kind)
+	}
+	var err error
+	switch n.Kind {
+	case schema.Leaf:
+		return p, nil
+	case schema.Object:
+		return p, p.object()
+	case schema.Map:
+		if p.inner.Key().Kind() != reflect.String {
+			return nil, fmt.Errorf("%s: the keys of a Go %s are no strings", n.Pattern(), p.inner)
+		}
+	}
+	if p.elem, err = compile(n.Elem, p.inner.Elem()); err != nil {
+		return nil, err
+	}
+	return p, p.listKeys()
+}
+
+var wantKind = map[schema.Kind]reflect.Kind{
+	schema.Object:  reflect.Struct,
+	schema.Map:     reflect.Map,
+	schema.ListMap: reflect.Slice,
+	schema.Set:     reflect.Slice,
+	schema.List:    reflect.Slice,
+}
+
+func (p *plan) object() error {
+	found := map[string]jsonField{}
+	for _, f := range jsonFields(p.inner, nil) {
+		if _, twice := found[f.name]; twice {
+			return fmt.Errorf("%s: a Go %s has two fields %s", p.node.Pattern(), p.inner, f.name)
+		}
+		found[f.name] = f
+		if p.node.Child(f.name) == nil && !p.node.Ignores(f.name) {
+			p.rest = append(p.rest, restPlan{index: f.index, name: f.name, equal: equalTyped})
+		}
+	}
+	for _, child := range p.node.Fields {
+		f, ok := found[child.Field]
+		if !ok {
+			if len(child.Chain) == 0 && child.Fields == nil && child.Elem == nil {
+				p.fields = append(p.fields, fieldPlan{}) // a kind without metadata
+				continue
+			}
+			return fmt.Errorf("%s: a Go %s has no such field", child.Pattern(), p.inner)
+		}
+		below, err := compile(child, f.typ)
+		if err != nil {
+			return err
+		}
+		p.fields = append(p.fields, fieldPlan{index: f.index, plan: below, zero: reflect.New(f.typ).Elem()})
+	}
+	return nil
+}
+
+func (p *plan) listKeys() error {
+	if p.node.Kind == schema.Set && !scalarKind(p.elem.inner) {
+		return fmt.Errorf("%s: a Go %s is no set of scalars", p.node.Pattern(), p.inner)
+	}
+	for _, key := range p.node.Keys {
+		at := -1
+		fields := []jsonField(nil)
+		if p.elem.inner.Kind() == reflect.Struct {
+			fields = jsonFields(p.elem.inner, nil)
+		}
+		for i, f := range fields {
+			if f.name == key.Name && scalarKind(deref(f.typ)) {
+				at = i
+			}
+		}
+		if at < 0 {
+			return fmt.Errorf("%s: a Go %s has no scalar key %s", p.node.Pattern(), p.elem.inner, key.Name)
+		}
+		p.keys = append(p.keys, keyPlan{index: fields[at].index, omitted: fields[at].omitted, fallback: key.Default})
+	}
+	return nil
+}
+
+type jsonField struct {
+	name    string
+	index   []int
+	typ     reflect.Type
+	omitted bool
+}
+
+// jsonFields lists the fields of a struct by their names in JSON, those of
+// inlined structs included. A field JSON leaves out goes by its Go name in
+// brackets: it is compared, but no schema can name it.
+func jsonFields(t reflect.Type, at []int) []jsonField {
+	var out []jsonField
+	for i := range t.NumField() {
+		f := t.Field(i)
+		index := append(at[:len(at):len(at)], i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		inline := f.Anonymous && name == "" || strings.Contains(","+options+",", ",inline,")
+		switch {
+		case inline && f.Type.Kind() == reflect.Struct:
+			out = append(out, jsonFields(f.Type, index)...)
+			continue
+		case name == "-" || !f.IsExported():
+			name = "(" + f.Name + ")"
+		case name == "":
+			name = f.Name
+		}
+		omitted := strings.Contains(","+options+",", ",omitempty,") || strings.Contains(","+options+",", ",omitzero,")
+		out = append(out, jsonField{name: name, index: index, typ: f.Type, omitted: omitted})
+	}
+	return out
+}
+
+func deref(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}
+
+func scalarKind(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.String, reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Float32, reflect.Float64:
+		return true
+	}
+	return false
+}

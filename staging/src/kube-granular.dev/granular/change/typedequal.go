@@ -1,0 +1,122 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"math"
+	"reflect"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+var (
+	quantityType = reflect.TypeFor[resource.Quantity]()
+	timeType     = reflect.TypeFor[time.Time]()
+	intstrType   = reflect.TypeFor[intstr.IntOrString]()
+)
+
+// equalTyped compares Go values strictly. It is the reference for what counts as
+// equal: a nil and an empty map or slice do, as protobuf can't tell them apart,
+// while a nil pointer and one to a zero value do not. Values nothing is known
+// of, such as functions, are different unless both are nil.
+func equalTyped(a, b reflect.Value) bool {
+	if a.Type() != b.Type() {
+		return false
+	}
+	switch t := a.Type(); {
+	case (t == quantityType || t == timeType || t == intstrType) && !a.CanInterface():
+		return false
+	case t == quantityType:
+		return equalQuantity(read[resource.Quantity](a), read[resource.Quantity](b))
+	case t == timeType:
+		return read[time.Time](a).Equal(read[time.Time](b))
+	case t == intstrType:
+		return equalIntOrString(read[intstr.IntOrString](a), read[intstr.IntOrString](b))
+	}
+	switch a.Kind() {
+	case reflect.Bool:
+		return a.Bool() == b.Bool()
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return a.Int() == b.Int()
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return a.Uint() == b.Uint()
+	case reflect.Float32, reflect.Float64:
+		return math.Float64bits(a.Float()) == math.Float64bits(b.Float())
+	case reflect.String:
+		return a.String() == b.String()
+	case reflect.Pointer:
+		if a.IsNil() || b.IsNil() || a.UnsafePointer() == b.UnsafePointer() {
+			return a.UnsafePointer() == b.UnsafePointer()
+		}
+		return equalTyped(a.Elem(), b.Elem())
+	case reflect.Interface:
+		if a.IsNil() || b.IsNil() {
+			return a.IsNil() && b.IsNil()
+		}
+		return equalTyped(a.Elem(), b.Elem())
+	case reflect.Struct:
+		for i := range a.NumField() {
+			if !equalTyped(a.Field(i), b.Field(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.Slice, reflect.Array:
+		return equalSequence(a, b)
+	case reflect.Map:
+		return equalTypedMap(a, b)
+	case reflect.Func, reflect.Chan:
+		return a.IsNil() && b.IsNil()
+	}
+	return false
+}
+
+func equalSequence(a, b reflect.Value) bool {
+	if a.Len() != b.Len() {
+		return false
+	}
+	for i := range a.Len() {
+		if !equalTyped(a.Index(i), b.Index(i)) {
+			return false
+		}
+	}
+	return true
+}
+
+func equalTypedMap(a, b reflect.Value) bool {
+	if a.Len() != b.Len() {
+		return false
+	}
+	for it := a.MapRange(); it.Next(); {
+		y := b.MapIndex(it.Key())
+		if !y.IsValid() || !equalTyped(it.Value(), y) {
+			return false
+		}
+	}
+	return true
+}
+
+// read copies a value out: a Quantity remembers its spelling in itself, which
+// must not happen to a shared object. The types asked for occur in exported
+// fields only; anything else would not be an API type.
+func read[T any](v reflect.Value) T {
+	out, _ := reflect.TypeAssert[T](v)
+	return out
+}
+
+func equalQuantity(a, b resource.Quantity) bool { return a == b || a.String() == b.String() }
+
+func equalIntOrString(a, b intstr.IntOrString) bool {
+	switch {
+	case a.Type != b.Type:
+		return false
+	case a.Type == intstr.Int:
+		return a.IntVal == b.IntVal
+	case a.Type == intstr.String:
+		return a.StrVal == b.StrVal
+	}
+	return a == b
+}

@@ -1,0 +1,192 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"encoding/json"
+	"reflect"
+
+	"kube-granular.dev/granular/schema"
+)
+
+// typedView looks at a value of a Go type along its plan.
+type typedView struct {
+	v reflect.Value
+	p *plan
+	// void says that what holds the value is absent and v stands in for nothing.
+	void bool
+	// elem says that the value is an element, whose presence counts by itself.
+	elem bool
+}
+
+// inner follows the pointer, and gives the invalid value where nothing is.
+func (v typedView) inner() reflect.Value {
+	if v.v.IsValid() && v.v.Kind() == reflect.Pointer {
+		return v.v.Elem()
+	}
+	return v.v
+}
+
+func (v typedView) nothing() bool {
+	switch v.v.Kind() {
+	case reflect.Invalid:
+		return true
+	case reflect.Pointer, reflect.Interface:
+		return v.v.IsNil()
+	case reflect.Map, reflect.Slice:
+		return v.v.Len() == 0
+	}
+	return false
+}
+
+func (v typedView) state() state {
+	if v.v.IsValid() && v.elem || !v.nothing() {
+		return present
+	}
+	return absent
+}
+
+func (v typedView) blank() bool { return v.void || v.nothing() && !(v.elem && v.v.IsValid()) }
+
+func (v typedView) identical(o typedView) bool {
+	if !v.v.IsValid() || !o.v.IsValid() {
+		return v.v.IsValid() == o.v.IsValid()
+	}
+	if v.v.Kind() == reflect.Pointer {
+		return v.v.UnsafePointer() == o.v.UnsafePointer()
+	}
+	return false
+}
+
+func (v typedView) equal(o typedView) bool {
+	if !v.v.IsValid() || !o.v.IsValid() {
+		return v.v.IsValid() == o.v.IsValid()
+	}
+	return v.p.equal(v.v, o.v)
+}
+
+func (v typedView) shaped(*schema.Node) bool { return true }
+
+func (v typedView) field(_ *schema.Node, i int) typedView {
+	f := &v.p.fields[i]
+	if f.plan == nil {
+		return typedView{}
+	}
+	if base := v.inner(); base.IsValid() {
+		return typedView{v: base.FieldByIndex(f.index), p: f.plan, void: v.void}
+	}
+	return typedView{v: f.zero, p: f.plan, void: true}
+}
+
+func (v typedView) remainder(_ *schema.Node, o typedView, differs func(string) bool) {
+	a, b := v.inner(), o.inner()
+	if !a.IsValid() {
+		a = v.p.zero
+	}
+	if !b.IsValid() {
+		b = v.p.zero
+	}
+	for i := range v.p.rest {
+		r := &v.p.rest[i]
+		if !r.equal(a.FieldByIndex(r.index), b.FieldByIndex(r.index)) && !differs(r.name) {
+			return
+		}
+	}
+}
+
+func (v typedView) keys() []string {
+	m := v.inner()
+	if !m.IsValid() {
+		return nil
+	}
+	out := make([]string, 0, m.Len())
+	for it := m.MapRange(); it.Next(); {
+		out = append(out, it.Key().String())
+	}
+	return out
+}
+
+func (v typedView) none() typedView { return typedView{p: v.p.elem, elem: true} }
+
+func (v typedView) at(key string) typedView {
+	out := v.none()
+	if m := v.inner(); m.IsValid() && !m.IsNil() {
+		k := reflect.New(m.Type().Key()).Elem()
+		k.SetString(key)
+		out.v = m.MapIndex(k)
+	}
+	return out
+}
+
+func (v typedView) len() int {
+	if list := v.inner(); list.IsValid() {
+		return list.Len()
+	}
+	return 0
+}
+
+func (v typedView) index(i int) typedView {
+	return typedView{v: v.inner().Index(i), p: v.p.elem, elem: true}
+}
+
+func (v typedView) key(n *schema.Node, i int) ([]string, bool) {
+	e := v.index(i).inner()
+	if !e.IsValid() {
+		return make([]string, max(2, len(n.Keys))), false
+	}
+	if n.Kind == schema.Set {
+		text, kind, ok := scalarText(scalarOf(e))
+		return []string{text, kind}, ok
+	}
+	out := make([]string, len(v.p.keys))
+	all := true
+	for i, k := range v.p.keys {
+		f := e.FieldByIndex(k.index)
+		value := any(nil)
+		if f.Kind() == reflect.Pointer {
+			f = f.Elem()
+		}
+		if f.IsValid() && !(f.IsZero() && k.omitted && e.FieldByIndex(k.index).Kind() != reflect.Pointer) {
+			value = scalarOf(f)
+		} else {
+			value = k.fallback
+		}
+		text, _, ok := scalarText(value)
+		out[i] = text
+		all = all && ok
+	}
+	return out, all
+}
+
+func (v typedView) plain() (any, bool) {
+	if !v.v.IsValid() || !v.v.CanInterface() {
+		return nil, false
+	}
+	data, err := json.Marshal(v.v.Interface())
+	if err != nil {
+		return nil, false
+	}
+	var out any
+	if err := json.Unmarshal(data, &out); err != nil {
+		return nil, false
+	}
+	return out, true
+}
+
+// scalarOf gives a scalar of any Go type as decoded JSON would have it.
+func scalarOf(v reflect.Value) any {
+	switch {
+	case v.Kind() == reflect.String:
+		return v.String()
+	case v.Kind() == reflect.Bool:
+		return v.Bool()
+	case v.CanInt():
+		return v.Int()
+	case v.CanUint():
+		return int64(v.Uint())
+	case v.CanFloat():
+		return v.Float()
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import "kube-granular.dev/granular/schema"
+
+// state is how a value is there.
+type state int
+
+const (
+	absent state = iota
+	null
+	present
+)
+
+// view is a value of an object as the walk sees it. There are two: typed for Go
+// types and plain for unstructured ones. The zero view is an absent value.
+type view[V any] interface {
+	state() state
+	// blank says that the value is not there because nobody put one there, so the
+	// schema's default stands for it.
+	blank() bool
+	// identical says that both are the very same value in memory. It is cheap and
+	// may say false of equal values.
+	identical(V) bool
+	// equal compares strictly, by representation, and may be asked about absent values.
+	equal(V) bool
+	// shaped says whether the value is what the node's kind expects. Absent and
+	// null are; a view that is not is taken for absent by all methods below.
+	shaped(*schema.Node) bool
+
+	// field gives the child of an object at the position in n.Fields.
+	field(n *schema.Node, i int) V
+	// remainder calls differs for fields that lead to no child and differ, until
+	// it gives false.
+	remainder(n *schema.Node, other V, differs func(field string) bool)
+	// keys lists the keys of a map.
+	keys() []string
+	// at gives the value of a map's key.
+	at(key string) V
+
+	// none is an absent element of the map or list.
+	none() V
+
+	// len, index and key look at a list. key gives what identifies an element of
+	// a ListMap or Set, and false if it can't be told.
+	len() int
+	index(i int) V
+	key(n *schema.Node, i int) ([]string, bool)
+	// plain gives the value as decoded JSON, and false if it has no such form.
+	plain() (any, bool)
+}

@@ -1,0 +1,190 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"slices"
+
+	"kube-granular.dev/granular/schema"
+)
+
+// walk is one comparison under way. Nothing of it outlives Compare but out.
+type walk struct {
+	mode Mode
+	tree *schema.Tree
+	path Path
+	out  Set
+}
+
+// wanted says whether anything at or below the node is of interest.
+func (w *walk) wanted(n *schema.Node) bool {
+	return w.mode == Full || n.ExcludedAt || n.ExcludedBelow
+}
+
+func (w *walk) push(n *schema.Node, field string, keys []string) {
+	w.path = append(w.path, Step{Node: n, Field: field, Keys: keys})
+}
+
+func (w *walk) pop() { w.path = w.path[:len(w.path)-1] }
+
+// charge charges the place the walk is at, n, or what it was given as a field of
+// the root, to the nearest node above that carries a permission.
+func (w *walk) charge(n *schema.Node) {
+	if w.mode == Full || n.ExcludedAt {
+		w.add(n, Change{})
+	}
+}
+
+// whole charges the place and lets the change stand for all that is below it.
+func (w *walk) whole(n *schema.Node, presence bool) {
+	if w.wanted(n) {
+		w.add(n, Change{Whole: true, Presence: presence})
+	}
+}
+
+func (w *walk) add(n *schema.Node, c Change) {
+	depth := len(w.path)
+	c.Node = n
+	for !c.Node.Carries() && c.Node.Parent != nil {
+		c.Node = c.Node.Parent
+		depth--
+	}
+	if c.Node.Parent == nil && !c.Node.Carries() {
+		depth = min(1, len(w.path)) // no permission at all: name the field of the root
+	} else {
+		depth = max(depth, 0)
+	}
+	if c.Whole {
+		c.Extent = slices.Clone(w.path)
+		c.extent = c.Extent.id()
+	}
+	c.Path = slices.Clone(w.path[:depth])
+	c.id = c.Path.id()
+	w.out = append(w.out, c)
+}
+
+// compareNode walks one node and says whether anything at or below it changed.
+// The path already leads to it.
+func compareNode[V view[V]](w *walk, n *schema.Node, old, new V) bool {
+	if old.identical(new) || n.Kind != schema.Object && old.equal(new) {
+		return false
+	}
+	if n.Own > 0 && onlyDefault(w, n, old, new) {
+		return w.chargeParent(n)
+	}
+	if n.Kind == schema.Leaf {
+		w.charge(n)
+		return true
+	}
+	if !old.shaped(n) || !new.shaped(n) {
+		if old.equal(new) {
+			return false
+		}
+		w.whole(n, false)
+		below(w, n, old, new)
+		return true
+	}
+	if below(w, n, old, new) {
+		return true
+	}
+	if old.state() != new.state() {
+		w.whole(n, true)
+		return true
+	}
+	return false
+}
+
+func below[V view[V]](w *walk, n *schema.Node, old, new V) bool {
+	switch n.Kind {
+	case schema.Object:
+		return compareObject(w, n, old, new)
+	case schema.Map:
+		return compareMap(w, n, old, new)
+	case schema.ListMap:
+		return compareListMap(w, n, old, new)
+	case schema.Set:
+		return compareSet(w, n, old, new)
+	}
+	return compareList(w, n, old, new)
+}
+
+// onlyDefault says that an excluded permission's field appeared or vanished
+// together with what the schema would have put there by itself. That is no
+// change of the excluded permission, only one of what holds the field.
+func onlyDefault[V view[V]](w *walk, n *schema.Node, old, new V) bool {
+	if !n.Chain[len(n.Chain)-1].Excluded || old.blank() == new.blank() || n.Parent == nil {
+		return false
+	}
+	there := new
+	if new.blank() {
+		there = old
+	}
+	value, ok := there.plain()
+	return ok && w.schema().OnlyDefaults(value)
+}
+
+// chargeParent charges what holds a field that only took its default. Where no
+// permission covers that, the server's default is nobody's change.
+func (w *walk) chargeParent(n *schema.Node) bool {
+	if w.mode == Sparse && !n.Parent.ExcludedAt || len(n.Parent.Chain) == 0 {
+		return false
+	}
+	last := w.path[len(w.path)-1]
+	w.pop()
+	w.charge(n.Parent)
+	w.path = append(w.path, last)
+	return true
+}
+
+// schema finds the schema of the place the walk is at.
+func (w *walk) schema() schema.Cursor {
+	c := w.tree.Schema()
+	for i, s := range w.path {
+		if s.Field != "" {
+			c = c.Field(s.Field)
+		} else if parent := s.Node.Parent; parent.Kind == schema.Map && len(w.path[i].Keys) > 0 {
+			c = c.Field(s.Keys[0])
+		} else {
+			c = c.Elem()
+		}
+	}
+	return c
+}
+
+func compareObject[V view[V]](w *walk, n *schema.Node, old, new V) bool {
+	changed := false
+	for i, child := range n.Fields {
+		if !w.wanted(child) {
+			continue
+		}
+		w.push(child, child.Field, nil)
+		if compareNode(w, child, old.field(n, i), new.field(n, i)) {
+			changed = true
+		}
+		w.pop()
+	}
+	if w.mode == Sparse && !n.ExcludedAt {
+		return changed
+	}
+	if n.Parent == nil && !n.Carries() {
+		// Nothing covers these; each is charged by itself, to be named by itself.
+		old.remainder(n, new, func(field string) bool {
+			w.push(nil, field, nil)
+			w.charge(n)
+			w.pop()
+			changed = true
+			return true
+		})
+		return changed
+	}
+	differs := false
+	old.remainder(n, new, func(string) bool {
+		differs = true
+		return false
+	})
+	if differs {
+		w.charge(n)
+	}
+	return changed || differs
+}
