@@ -36,9 +36,11 @@ func (w *walk) charge(n *schema.Node) {
 	}
 }
 
-// whole charges the place and lets the change stand for all that is below it.
+// whole charges the place and lets the change stand for all that is below it. A
+// Sparse walk doesn't look at all that is below, so presence alone says nothing
+// there unless the place is excluded itself.
 func (w *walk) whole(n *schema.Node, presence bool) {
-	if w.wanted(n) {
+	if w.mode == Full || n.ExcludedAt || n.ExcludedBelow && !presence {
 		w.add(n, Change{Whole: true, Presence: presence})
 	}
 }

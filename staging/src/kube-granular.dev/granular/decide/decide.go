@@ -6,6 +6,7 @@ package decide
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"kube-granular.dev/granular/change"
 	"kube-granular.dev/granular/schema"
@@ -99,7 +100,7 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 			d.use(verbs[i])
 			return nil, nil
 		}
-		if !known {
+		if !known && !slices.Contains(ask, verbs[i]) {
 			ask = append(ask, verbs[i])
 		}
 	}

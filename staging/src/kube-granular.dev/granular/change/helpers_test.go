@@ -1,0 +1,91 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	"kube-granular.dev/granular/internal/testmodels"
+)
+
+// goTypes are the kinds of the test models that k8s.io/api has a type for.
+var goTypes = map[string]func() any{
+	"apps/v1/Deployment": func() any { return &appsv1.Deployment{} },
+	"/v1/Pod":            func() any { return &corev1.Pod{} },
+	"/v1/ConfigMap":      func() any { return &corev1.ConfigMap{} },
+}
+
+func walkerOf(t testing.TB, kind string) *Walker {
+	t.Helper()
+	part := strings.Split(kind, "/")
+	tree, err := testmodels.Tree(part[0], part[1], part[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewWalker(tree)
+}
+
+// plainOf reads YAML as the API server reads a custom resource; empty is nil.
+func plainOf(t testing.TB, text string) map[string]any {
+	t.Helper()
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out map[string]any
+	if err := utiljson.Unmarshal(data, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// typedOf reads YAML into the kind's Go type; empty is nil.
+func typedOf(t testing.TB, kind, text string) any {
+	t.Helper()
+	make := goTypes[kind]
+	if make == nil {
+		t.Fatalf("no Go type for %s", kind)
+	}
+	out := make()
+	if strings.TrimSpace(text) == "" {
+		return reflect.Zero(reflect.TypeOf(out)).Interface()
+	}
+	if err := yaml.UnmarshalStrict([]byte(text), out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// verbs shows a set: for each change the most specific verb and the path.
+func verbs(s Set) []string {
+	var out []string
+	for i := range s {
+		c := &s[i]
+		verb := "-"
+		if n := len(c.Node.Chain); n > 0 {
+			verb = strings.TrimPrefix(c.Verb(c.Node.Chain[n-1]).String(), "granular:")
+		}
+		out = append(out, verb+" "+c.String())
+	}
+	return out
+}
+
+func compareOrFail(t testing.TB, w *Walker, mode Mode, old, new any) Set {
+	t.Helper()
+	s, err := w.Compare(mode, old, new)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
