@@ -22,6 +22,10 @@ import (
 // Mitigations").
 func (w *write) refused(ctx context.Context, refusal *decide.Refusal, newObj, oldObj runtime.Object) error {
 	path := w.kind.locate(w.target, refusal.Change, newObj, oldObj)
+	if w.tampered && refusal.Change.Path.String() == w.managedFields().Path.String() {
+		// The objects hold the server's managed fields by now, not the caller's.
+		path = ".metadata.managedFields"
+	}
 	switch {
 	case refusal.General == "":
 	case refusal.General == refusal.Specific, refusal.Specific == "":

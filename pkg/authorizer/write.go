@@ -106,7 +106,7 @@ func (w *write) Verify(ctx context.Context, newObj, oldObj runtime.Object) error
 		changes = change.Intersect(w.observed, changes)
 	}
 	if w.tampered && w.marked {
-		changes = append(change.Set{w.kind.walker.Charge("metadata", "managedFields")}, changes...)
+		changes = append(change.Set{w.managedFields()}, changes...)
 	}
 	refusal, err := w.decider.Decide(ctx, changes, w.marked)
 	if err != nil {
@@ -119,4 +119,9 @@ func (w *write) Verify(ctx context.Context, newObj, oldObj runtime.Object) error
 		w.marker.SetVerified()
 	}
 	return nil
+}
+
+// managedFields is what editing them by hand is charged to.
+func (w *write) managedFields() change.Change {
+	return w.kind.walker.Charge("metadata", "managedFields")
 }

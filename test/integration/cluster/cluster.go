@@ -1,0 +1,186 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cluster runs the real server for tests: bin/kube-granular up, as a user
+// starts it, with etcd in the same process, on a free port of the loopback
+// interface and in a directory that is removed in the end.
+//
+// The invariant: whatever Start started is stopped by Stop, and Stop says so if
+// the server did not end cleanly.
+package cluster
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// patience bounds starting and stopping on a busy machine with two cores.
+const patience = 3 * time.Minute
+
+// Cluster is a running server.
+type Cluster struct {
+	// URL is where it listens, Dir where its files are.
+	URL, Dir string
+
+	process *exec.Cmd
+	output  *output
+	ended   chan error
+}
+
+// Root is the top directory of the project.
+func Root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "patches", "series")); err == nil {
+			return dir, nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", errors.New("this is not inside the project: no directory above holds patches/series")
+		}
+		dir = parent
+	}
+}
+
+// Bin is where `make build` leaves the binaries. It fails if they are not there:
+// a test that needs them must not pass without.
+func Bin() (string, error) {
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	bin := filepath.Join(root, "bin")
+	for _, name := range []string{"kube-granular", "kubectl"} {
+		if _, err := os.Stat(filepath.Join(bin, name)); err != nil {
+			return "", fmt.Errorf("bin/%s is missing, run `make build` first: %w", name, err)
+		}
+	}
+	return bin, nil
+}
+
+// Start runs `kube-granular up` with further flags and waits until it is ready.
+func Start(args ...string) (*Cluster, error) {
+	bin, err := Bin()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "kube-granular-")
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{Dir: dir, output: newOutput(), ended: make(chan error, 1)}
+	c.process = exec.Command(filepath.Join(bin, "kube-granular"), append([]string{"up", "--dir", dir, "--port", "0"}, args...)...)
+	c.process.Stdout, c.process.Stderr = c.output, c.output
+	if err := c.process.Start(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	go func() { c.ended <- c.process.Wait() }()
+
+	select {
+	case c.URL = <-c.output.ready:
+		return c, nil
+	case err := <-c.ended:
+		err = fmt.Errorf("kube-granular up ended before it was ready: %v\n%s\n%s", err, c.output, c.serverLog())
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	case <-time.After(patience):
+		err := fmt.Errorf("kube-granular up was not ready after %s\n%s\n%s", patience, c.output, c.serverLog())
+		return nil, errors.Join(err, c.Stop())
+	}
+}
+
+// Stop ends the server as Ctrl-C does and removes its files.
+func (c *Cluster) Stop() error {
+	if err := c.process.Process.Signal(syscall.SIGINT); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	var err error
+	select {
+	case err = <-c.ended:
+		if err != nil {
+			err = fmt.Errorf("kube-granular up did not end cleanly: %w\n%s", err, c.output)
+		}
+	case <-time.After(patience):
+		err = errors.Join(fmt.Errorf("kube-granular up was still running %s after Ctrl-C", patience), c.process.Process.Kill())
+	}
+	return errors.Join(err, os.RemoveAll(c.Dir))
+}
+
+// Kubeconfig is the file of a user: admin, supersafe, editor or viewer.
+func (c *Cluster) Kubeconfig(user string) string {
+	return filepath.Join(c.Dir, user+".kubeconfig")
+}
+
+// Config is the client configuration of a user, without client-side throttling.
+func (c *Cluster) Config(user string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig(user))
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	return config, nil
+}
+
+// serverLog is the end of the server's log, for a message.
+func (c *Cluster) serverLog() string {
+	data, err := os.ReadFile(filepath.Join(c.Dir, "kube-apiserver.log"))
+	if err != nil {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	return strings.Join(lines[max(0, len(lines)-20):], "\n")
+}
+
+// output keeps what the process prints and finds the line that says it is ready.
+type output struct {
+	ready chan string
+
+	mu   sync.Mutex
+	text bytes.Buffer
+	pipe *io.PipeWriter
+}
+
+func newOutput() *output {
+	r, w := io.Pipe()
+	o := &output{ready: make(chan string, 1), pipe: w}
+	go func() {
+		lines := bufio.NewScanner(r)
+		for lines.Scan() {
+			if url, ok := strings.CutPrefix(lines.Text(), "ready: "); ok {
+				select {
+				case o.ready <- url:
+				default:
+				}
+			}
+		}
+	}()
+	return o
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text.Write(p)
+	return o.pipe.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}

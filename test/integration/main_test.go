@@ -1,0 +1,43 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"kube-granular.dev/test/integration/cluster"
+)
+
+// on is the cluster of all tests that need nothing but the gate.
+var on *cluster.Cluster
+
+// auditLog is where its audit events go.
+var auditLog string
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "kube-granular-audit-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	auditLog = filepath.Join(dir, "audit.log")
+	if on, err = cluster.Start("--audit-log", auditLog); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	code := m.Run()
+	if err := on.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	return code
+}

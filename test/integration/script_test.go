@@ -1,0 +1,132 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"kube-granular.dev/test/integration/cluster"
+)
+
+var namespaces atomic.Int64
+
+// runScripts runs the scripts that match a pattern against a cluster.
+func runScripts(t *testing.T, c *cluster.Cluster, pattern string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", "script", pattern))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) == 0 {
+		t.Fatalf("no script matches %s", pattern)
+	}
+	bin, err := cluster.Bin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Files:               files,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			namespace := fmt.Sprintf("script-%d", namespaces.Add(1))
+			env.Setenv("NS", namespace)
+			env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
+			env.Setenv("HOME", env.WorkDir)
+			for _, user := range []string{"admin", "supersafe", "editor", "viewer"} {
+				env.Setenv(strings.ToUpper(user), c.Kubeconfig(user))
+			}
+			return fixtures(filepath.Join(bin, "kubectl"), c.Kubeconfig("admin"), namespace)
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"as":        as(c),
+			"snapshot":  snapshot(c),
+			"unchanged": unchanged(c),
+		},
+	})
+}
+
+// fixtures fills the namespace of a script.
+func fixtures(kubectl, kubeconfig, namespace string) error {
+	for _, args := range [][]string{
+		{"create", "namespace", namespace},
+		{"apply", "--server-side", "-n", namespace, "-f", filepath.Join("testdata", "fixtures")},
+	} {
+		out, err := exec.Command(kubectl, append([]string{"--kubeconfig", kubeconfig}, args...)...).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("kubectl %s: %w\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+	return nil
+}
+
+// as runs kubectl as a user, in the namespace of the script.
+//
+//	[!] as USER args…
+func as(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if len(args) < 2 {
+			ts.Fatalf("usage: as USER args…")
+		}
+		err := ts.Exec("kubectl", append([]string{"--kubeconfig", c.Kubeconfig(args[0]), "-n", ts.Getenv("NS")}, args[1:]...)...)
+		if neg && err == nil {
+			ts.Fatalf("as %s: kubectl succeeded, it was to be refused", strings.Join(args, " "))
+		}
+		if !neg && err != nil {
+			ts.Fatalf("as %s: %v", strings.Join(args, " "), err)
+		}
+	}
+}
+
+// resourceVersion identifies what is stored of an object.
+func resourceVersion(c *cluster.Cluster, ts *testscript.TestScript, object string) string {
+	cmd := exec.Command("kubectl", "--kubeconfig", c.Kubeconfig("admin"), "-n", ts.Getenv("NS"),
+		"get", object, "-o", "jsonpath={.metadata.uid}/{.metadata.resourceVersion}")
+	cmd.Path = filepath.Join(strings.SplitN(ts.Getenv("PATH"), string(os.PathListSeparator), 2)[0], "kubectl")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		ts.Fatalf("get %s: %v: %s", object, err, out)
+	}
+	return string(out)
+}
+
+func key(object string) string {
+	return "SNAPSHOT_" + regexp.MustCompile(`\W`).ReplaceAllString(object, "_")
+}
+
+// snapshot remembers what is stored of an object.
+//
+//	snapshot KIND/NAME
+func snapshot(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) != 1 {
+			ts.Fatalf("usage: snapshot KIND/NAME")
+		}
+		ts.Setenv(key(args[0]), resourceVersion(c, ts, args[0]))
+	}
+}
+
+// unchanged fails if anything of an object was stored since its snapshot.
+//
+//	[!] unchanged KIND/NAME
+func unchanged(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if len(args) != 1 || ts.Getenv(key(args[0])) == "" {
+			ts.Fatalf("usage: unchanged KIND/NAME, after a snapshot of it")
+		}
+		same := resourceVersion(c, ts, args[0]) == ts.Getenv(key(args[0]))
+		if same == neg {
+			ts.Fatalf("%s: unchanged is %t", args[0], same)
+		}
+	}
+}

@@ -1,0 +1,36 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"testing"
+
+	"kube-granular.dev/test/integration/cluster"
+)
+
+// TestSupersafe is KEP-3617's story 1: an operator that may change its own labels,
+// annotations, finalizers and condition, and nothing else.
+func TestSupersafe(t *testing.T) {
+	runScripts(t, on, "supersafe_*.txtar")
+}
+
+// TestEditor holds that callers with the ordinary verbs notice nothing.
+func TestEditor(t *testing.T) {
+	runScripts(t, on, "editor.txtar")
+}
+
+// TestGateOff holds that without the feature gate every answer is upstream's.
+func TestGateOff(t *testing.T) {
+	off, err := cluster.Start("--feature-gates", "GranularAuthorization=false")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The scripts run in parallel, and end after this function does.
+	t.Cleanup(func() {
+		if err := off.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	runScripts(t, off, "gate_off.txtar")
+}
