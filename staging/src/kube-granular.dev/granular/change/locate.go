@@ -60,6 +60,8 @@ type spot struct {
 	cursor schema.Cursor
 	node   *schema.Node
 	a, b   any
+	// elem says that this is an element of a list.
+	elem bool
 }
 
 func (s spot) child(name string) spot {
@@ -75,7 +77,7 @@ func (s spot) child(name string) spot {
 }
 
 func (s spot) element(a, b any) spot {
-	out := spot{cursor: s.cursor.Elem(), a: a, b: b}
+	out := spot{cursor: s.cursor.Elem(), a: a, b: b, elem: true}
 	if s.node != nil {
 		out.node = s.node.Elem
 	}
@@ -115,14 +117,14 @@ func (l *locator) descend(s spot) bool {
 	if equalPlain(s.a, s.b) {
 		return false
 	}
-	_, mapA := s.a.(map[string]any)
-	_, mapB := s.b.(map[string]any)
+	a, mapA := s.a.(map[string]any)
+	b, mapB := s.b.(map[string]any)
 	_, listA := s.a.([]any)
 	_, listB := s.b.([]any)
 	before := l.out.String()
 	found := false
 	switch {
-	case mapA && mapB:
+	case mapA && mapB, !s.elem && (len(a) > 0 && s.b == nil || len(b) > 0 && s.a == nil):
 		found = l.fields(s)
 	case listA && listB:
 		found = l.elements(s)
@@ -154,7 +156,8 @@ func (l *locator) into(s spot, show func()) bool {
 }
 
 func (l *locator) fields(s spot) bool {
-	a, b := s.a.(map[string]any), s.b.(map[string]any)
+	a, _ := s.a.(map[string]any)
+	b, _ := s.b.(map[string]any)
 	names := slices.Collect(maps.Keys(a))
 	for name := range b {
 		if _, ok := a[name]; !ok {
@@ -211,6 +214,16 @@ func (l *locator) elements(s spot) bool {
 	for _, e := range after {
 		if _, kept := beforeByID[e.id]; !kept && one(e, nil, e.value.value) {
 			return true
+		}
+	}
+	// No element to name; if it is their order, the list is what changed.
+	last := -1
+	for _, e := range before {
+		if i, kept := afterByID[e.id]; kept {
+			if i < last {
+				return kind == schema.ListMap
+			}
+			last = i
 		}
 	}
 	return false
