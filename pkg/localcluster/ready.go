@@ -32,7 +32,9 @@ func waitReady(ctx context.Context, cfg *rest.Config) error {
 		}
 		response, err := client.Do(request)
 		if err != nil {
-			last = err
+			if ctx.Err() == nil {
+				last = err // else it only says that time is up
+			}
 			return false, nil
 		}
 		_ = response.Body.Close()

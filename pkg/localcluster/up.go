@@ -151,7 +151,10 @@ func (c *cluster) startServer(ctx context.Context, l net.Listener, endpoints []s
 			return nil, err
 		}
 	}
-	server, err := apiserver.New(ctx, apiserver.Config{
+	// The server must outlive ctx by as much as the parts that use it need to end.
+	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	gaveUp := make(chan struct{})
+	server, err := apiserver.New(serving, apiserver.Config{
 		Listener:            l,
 		EtcdServers:         endpoints,
 		Files:               files,
@@ -161,14 +164,22 @@ func (c *cluster) startServer(ctx context.Context, l net.Listener, endpoints []s
 		AuditPolicy:         policy,
 		ExtraArgs:           c.ExtraArgs,
 		Log:                 log,
-		Fatal:               func() { c.say("kube-apiserver cannot go on (log: %s)", display(path)) },
+		Fatal: func() {
+			if serving.Err() == nil {
+				c.say("kube-apiserver cannot go on (log: %s)", display(path))
+				return
+			}
+			// Asked to stop in the midst of its start, kube-apiserver ends its
+			// process with an error. It is none, and etcd has yet to be stopped.
+			close(gaveUp)
+			select {}
+		},
 	})
 	if err != nil {
+		cancel()
 		return nil, err
 	}
 
-	// The server must outlive ctx by as much as the parts that use it need to end.
-	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -183,7 +194,10 @@ func (c *cluster) startServer(ctx context.Context, l net.Listener, endpoints []s
 	c.onStop(func() {
 		c.say("stopping kube-apiserver")
 		cancel()
-		<-done
+		select {
+		case <-done:
+		case <-gaveUp:
+		}
 	})
 	return server, c.withFailures(ctx, func(ctx context.Context) error {
 		return waitReady(ctx, client)

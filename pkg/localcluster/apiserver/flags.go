@@ -10,13 +10,11 @@ import (
 	"strconv"
 	"strings"
 
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	"k8s.io/component-base/featuregate"
+	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
-)
 
-// GranularAuthorization is the feature gate a local cluster turns on.
-const GranularAuthorization = "GranularAuthorization"
+	"kube-granular.dev/pkg/features"
+)
 
 // reserved are the flags that have a flag of kube-granular's own, or that would
 // break the promise to listen on loopback only. They say what to use instead.
@@ -64,7 +62,7 @@ func (c Config) parse() (*options.ServerRunOptions, error) {
 	fs := flagSet(s)
 
 	// This flag adds to what was set before, so the user's must come second.
-	if err := fs.Set("feature-gates", featureGates(c.FeatureGates, known)); err != nil {
+	if err := fs.Set("feature-gates", featureGates(c.FeatureGates)); err != nil {
 		return nil, fmt.Errorf("--feature-gates: %w", err)
 	}
 	if err := fs.Parse(c.ExtraArgs); err != nil {
@@ -98,25 +96,21 @@ func (c Config) parse() (*options.ServerRunOptions, error) {
 
 // featureGates returns the value of --feature-gates: the user's, and
 // GranularAuthorization on where the user says nothing of it.
-func featureGates(user map[string]bool, known func(string) bool) string {
+func featureGates(user map[string]bool) string {
 	gates := maps.Clone(user)
 	if gates == nil {
 		gates = map[string]bool{}
 	}
-	_, plain := gates[GranularAuthorization]
-	_, prefixed := gates["kube:"+GranularAuthorization]
-	if !plain && !prefixed && known(GranularAuthorization) {
-		gates[GranularAuthorization] = true
+	ours := string(features.GranularAuthorization)
+	_, plain := gates[ours]
+	// A gate may be named with the component it belongs to.
+	_, prefixed := gates[basecompatibility.DefaultKubeComponent+":"+ours]
+	if !plain && !prefixed {
+		gates[ours] = true
 	}
 	var pairs []string
 	for _, name := range slices.Sorted(maps.Keys(gates)) {
 		pairs = append(pairs, fmt.Sprintf("%s=%t", name, gates[name]))
 	}
 	return strings.Join(pairs, ",")
-}
-
-// known reports whether this kube-apiserver has the gate.
-func known(gate string) bool {
-	_, ok := utilfeature.DefaultMutableFeatureGate.GetAll()[featuregate.Feature(gate)]
-	return ok
 }

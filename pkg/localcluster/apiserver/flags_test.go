@@ -16,23 +16,18 @@ import (
 )
 
 func TestFeatureGates(t *testing.T) {
-	has := func(string) bool { return true }
-	hasNot := func(string) bool { return false }
 	for _, tc := range []struct {
-		name  string
-		user  map[string]bool
-		known func(string) bool
-		want  string
+		name string
+		user map[string]bool
+		want string
 	}{
-		{"on by default", nil, has, "GranularAuthorization=true"},
-		{"merged", map[string]bool{"AllAlpha": false, "X": true}, has, "AllAlpha=false,GranularAuthorization=true,X=true"},
-		{"turned off", map[string]bool{"GranularAuthorization": false}, has, "GranularAuthorization=false"},
-		{"turned off with the component's name", map[string]bool{"kube:GranularAuthorization": false}, has, "kube:GranularAuthorization=false"},
-		{"a server without the gate", nil, hasNot, ""},
-		{"asked of a server without the gate", map[string]bool{"GranularAuthorization": true}, hasNot, "GranularAuthorization=true"},
+		{"on by default", nil, "GranularAuthorization=true"},
+		{"merged", map[string]bool{"AllAlpha": false, "X": true}, "AllAlpha=false,GranularAuthorization=true,X=true"},
+		{"turned off", map[string]bool{"GranularAuthorization": false}, "GranularAuthorization=false"},
+		{"turned off with the component's name", map[string]bool{"kube:GranularAuthorization": false}, "kube:GranularAuthorization=false"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := featureGates(tc.user, tc.known); got != tc.want {
+			if got := featureGates(tc.user); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})

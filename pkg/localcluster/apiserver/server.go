@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"sync"
 
 	"github.com/spf13/pflag"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -55,7 +56,8 @@ type Config struct {
 	ExtraArgs []string
 	// Log receives the server's log.
 	Log io.Writer
-	// Fatal is called when the server cannot go on, before the process ends.
+	// Fatal is called when the server cannot go on; the process ends when it
+	// returns. It is called at most once.
 	Fatal func()
 }
 
@@ -91,9 +93,9 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err := logsapi.ValidateAndApplyWithOptions(s.Logs, logging, gate); err != nil {
 		return nil, fmt.Errorf("kube-apiserver's logging: %w", err)
 	}
-	exit := klog.OsExit
+	exit, fatal := klog.OsExit, sync.OnceFunc(c.Fatal)
 	klog.OsExit = func(code int) {
-		c.Fatal()
+		fatal()
 		exit(code)
 	}
 

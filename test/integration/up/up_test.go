@@ -4,12 +4,15 @@
 package up
 
 import (
+	"bufio"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -225,6 +228,49 @@ func TestEveryOtherFlag(t *testing.T) {
 	}
 	if changes != 1 || reads != 0 {
 		t.Errorf("audit log: %d changes and %d reads by supersafe, want 1 and 0", changes, reads)
+	}
+}
+
+func TestSecondSignalForces(t *testing.T) {
+	p := launch(t, filepath.Join(t.TempDir(), "cluster"), "--port", "0", "--demo=false")
+	// Two different ones, as the kernel may deliver two of a kind as one.
+	for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		if err := p.cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case <-p.exited:
+	case <-time.After(stopTimeout):
+		t.Fatalf("still there %v after the second signal", stopTimeout)
+	}
+	if code := p.cmd.ProcessState.ExitCode(); code != 1 {
+		t.Errorf("exit code %d, want 1\n%s", code, p.stderr)
+	}
+}
+
+func TestStopWhileStarting(t *testing.T) {
+	cmd := exec.Command(binary(t, "kube-granular"), "up", "--dir", filepath.Join(t.TempDir(), "cluster"), "--port", "0")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timer := time.AfterFunc(stopTimeout, func() { _ = cmd.Process.Kill() })
+	defer timer.Stop()
+	var said []string
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		said = append(said, lines.Text())
+		if strings.Contains(lines.Text(), "starting kube-apiserver") {
+			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v, want exit code 0 as for any stop that was asked for\n%s", err, strings.Join(said, "\n"))
 	}
 }
 
