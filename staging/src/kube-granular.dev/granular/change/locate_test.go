@@ -1,0 +1,69 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestLocate(t *testing.T) {
+	const widget = "example.com/v1/Widget"
+	long := strings.Repeat("k", 300)
+	for _, test := range []struct{ kind, old, new, want string }{
+		{deployment, "spec: {strategy: {type: A}}", "spec: {strategy: {type: B}}", ".spec.strategy.type"},
+		{deployment, "spec: {minReadySeconds: 1, replicas: 1}", "spec: {minReadySeconds: 2, replicas: 2}", ".spec.minReadySeconds"},
+		{deployment, "metadata: {name: a}", "metadata: {name: a, labels: {foo.com/bar: v}}", ".metadata.labels[foo.com/bar]"},
+		{deployment, "metadata: {name: a}", "metadata: {name: a, labels: {'a b]': v}}", `.metadata.labels["a b]"]`},
+		{deployment, "metadata: {name: a}", "metadata: {name: a, labels: {\"\\u202e\\n\": v}}", `.metadata.labels["\u202e\n"]`},
+		{deployment, "metadata: {name: a}", "metadata: {name: a, labels: {" + long + ": v}}", ".metadata.labels[\"" + long[:128] + "\"...]"},
+		{deployment, "metadata: {finalizers: [a]}", "metadata: {finalizers: [a, b]}", `.metadata.finalizers["b"]`},
+		{deployment, "status: {conditions: [{type: SuperSafe, reason: a}]}", "status: {conditions: [{type: SuperSafe, reason: b}]}", `.status.conditions[type="SuperSafe"].reason`},
+		{deployment, "spec: {template: {spec: {containers: [{name: c, image: a}]}}}", "spec: {template: {spec: {containers: [{name: c, image: b}]}}}", `.spec.template.spec.containers[name="c"].image`},
+		{deployment, "spec: {template: {spec: {containers: [{name: c, ports: [{containerPort: 80, hostPort: 1}]}]}}}", "spec: {template: {spec: {containers: [{name: c, ports: [{containerPort: 80, hostPort: 2}]}]}}}", `.spec.template.spec.containers[name="c"].ports[containerPort="80",protocol="TCP"].hostPort`},
+		{"/v1/ConfigMap", "data: {a: secret1}", "data: {a: secret2}", ".data[a]"},
+		{"/v1/ConfigMap", "data: {a: b}", "{data: {a: b}, immutable: true}", ".immutable"},
+		{widget, "spec: {colour: red}", "spec: [1]", ".spec"},
+		{widget, "spec: {steps: [{run: a}, {run: b}]}", "spec: {steps: [{run: a}, {run: c}]}", ".spec.steps[1].run"},
+		{widget, "spec: {settings: {s: {deep: 1}}}", "spec: {settings: {s: {deep: 2}}}", ".spec.settings[s].deep"},
+	} {
+		t.Run(test.want, func(t *testing.T) {
+			w := walkerOf(t, test.kind)
+			old, new := plainOf(t, test.old), plainOf(t, test.new)
+			set := compareOrFail(t, w, Full, old, new)
+			if got := w.Locate(set[0], old, new); got != test.want {
+				t.Errorf("got %s", got)
+			}
+			if goTypes[test.kind] == nil {
+				return
+			}
+			typedOld, typedNew := typedOf(t, test.kind, test.old), typedOf(t, test.kind, test.new)
+			set = compareOrFail(t, w, Full, typedOld, typedNew)
+			if got := w.Locate(set[0], typedOld, typedNew); got != test.want {
+				t.Errorf("Go type: got %s", got)
+			}
+		})
+	}
+}
+
+// A caller chooses keys and depth; neither makes a message long or unprintable.
+func TestLocateIsBounded(t *testing.T) {
+	w := walkerOf(t, "example.com/v1/Widget")
+	deep := any(int64(1))
+	for range 2000 {
+		deep = map[string]any{"\x1b[31m": deep}
+	}
+	new := map[string]any{"spec": map[string]any{"settings": map[string]any{"s": deep}}}
+	old := map[string]any{"spec": map[string]any{"settings": map[string]any{}}}
+	set := compareOrFail(t, w, Full, old, new)
+	got := w.Locate(set[0], old, new)
+	if len(got) > MaxPathLength {
+		t.Errorf("%d bytes", len(got))
+	}
+	for i := range len(got) {
+		if got[i] < ' ' || got[i] > '~' {
+			t.Fatalf("byte %d is %x", i, got[i])
+		}
+	}
+}

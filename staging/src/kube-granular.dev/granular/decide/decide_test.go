@@ -1,0 +1,206 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decide
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/internal/testmodels"
+)
+
+// holder allows what it holds, and says when it is asked twice.
+type holder struct {
+	t     *testing.T
+	holds []string
+	asked map[string]bool
+	calls int
+}
+
+func (h *holder) FirstAllowed(_ context.Context, verbs []string) (int, error) {
+	h.calls++
+	for i, v := range verbs {
+		if h.asked[v] {
+			h.t.Errorf("%s is asked twice", v)
+		}
+		if h.asked == nil {
+			h.asked = map[string]bool{}
+		}
+		h.asked[v] = true
+		if slices.Contains(h.holds, v) {
+			return i, nil
+		}
+	}
+	return -1, nil
+}
+
+func changesOf(t *testing.T, group, version, kind string, mode change.Mode, old, new map[string]any) change.Set {
+	t.Helper()
+	tree, err := testmodels.Tree(group, version, kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := change.NewWalker(tree).Compare(mode, old, new)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+type object = map[string]any
+
+func labels(n int) object {
+	l := object{}
+	for i := range n {
+		l[fmt.Sprintf("domain%04d.com/x", i)] = "1"
+	}
+	return object{"metadata": object{"name": "a", "labels": l}}
+}
+
+func TestMemoryLastsForRetries(t *testing.T) {
+	h := &holder{t: t, holds: []string{"granular:label(domain0000.com)", "granular:labels"}}
+	d := New(h, 0)
+	set := changesOf(t, "apps", "v1", "Deployment", change.Full, labels(0), labels(3))
+	for range 3 {
+		refusal, err := d.Decide(context.Background(), set, true)
+		if refusal != nil || err != nil {
+			t.Fatal(refusal, err)
+		}
+	}
+	if diff := cmp.Diff([]string{"granular:metadata", "granular:labels"}, d.Asked()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"granular:labels"}, d.Used()); diff != "" {
+		t.Error(diff)
+	}
+	if h.calls != 1 {
+		t.Errorf("%d calls", h.calls)
+	}
+}
+
+func TestBudget(t *testing.T) {
+	old, new := labels(0), labels(5000)
+	set := changesOf(t, "apps", "v1", "Deployment", change.Full, old, new)
+	h := &holder{t: t}
+	for i := range 5000 {
+		h.holds = append(h.holds, fmt.Sprintf("granular:label(domain%04d.com)", i))
+	}
+	d := New(h, 0)
+	refusal, err := d.Decide(context.Background(), set, true)
+	if err != nil || refusal == nil {
+		t.Fatal(refusal, err)
+	}
+	if len(d.Asked()) != DefaultBudget {
+		t.Errorf("%d verbs asked", len(d.Asked()))
+	}
+	want := `cannot change .metadata.labels[domain0062.com/x]: more than 64 permissions would have to be asked for this request; hold the verb "granular:labels" instead`
+	if got := refusal.Message(""); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	// The narrow ones that fit are enough for as many changes.
+	d = New(&holder{t: t, holds: h.holds}, 0)
+	if refusal, err := d.Decide(context.Background(), set[:62], true); refusal != nil || err != nil {
+		t.Error(refusal, err)
+	}
+}
+
+func TestBudgetInTheMiddleOfAChain(t *testing.T) {
+	set := changesOf(t, "apps", "v1", "Deployment", change.Full, labels(0), labels(1))
+	for budget := 1; budget <= 3; budget++ {
+		d := New(&holder{t: t, holds: []string{"granular:label(domain0000.com)"}}, budget)
+		refusal, err := d.Decide(context.Background(), set, true)
+		if err != nil || (refusal == nil) != (budget == 3) {
+			t.Errorf("budget %d: %v, %v", budget, refusal, err)
+		}
+		if refusal != nil && refusal.Reason != Budget {
+			t.Errorf("budget %d: %s", budget, refusal.Reason)
+		}
+	}
+}
+
+func TestExcluded(t *testing.T) {
+	old := object{"spec": object{"colour": "red", "guard": object{"mode": "a", "level": int64(1), "lock": "x"}}}
+	all := []string{"granular:specification", "granular:guard", "granular:guardLevel", "granular:guardLock"}
+	for _, test := range []struct {
+		field    string
+		new      any
+		covering []string
+	}{
+		{"mode", "b", []string{"granular:guard"}},
+		{"level", int64(2), []string{"granular:guard", "granular:guardLevel"}},
+		{"lock", "y", []string{"granular:guard", "granular:guardLock"}},
+	} {
+		guard := object{"mode": "a", "level": int64(1), "lock": "x"}
+		guard[test.field] = test.new
+		new := object{"spec": object{"colour": "red", "guard": guard}}
+		for _, marked := range []bool{true, false} {
+			mode := change.Sparse
+			if marked {
+				mode = change.Full
+			}
+			set := changesOf(t, "example.com", "v1", "Widget", mode, old, new)
+			for _, verb := range all {
+				refusal, err := New(&holder{t: t, holds: []string{verb}}, 0).Decide(context.Background(), set, marked)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want := slices.Contains(test.covering, verb); (refusal == nil) != want {
+					t.Errorf("%s, marked %v: a holder of %s: %v", test.field, marked, verb, refusal)
+				}
+			}
+		}
+	}
+}
+
+func TestUnmarkedIsNotAskedForIncluded(t *testing.T) {
+	set := changesOf(t, "apps", "v1", "Deployment", change.Full, labels(0), labels(3))
+	d := New(&holder{t: t}, 0)
+	if refusal, err := d.Decide(context.Background(), set, false); refusal != nil || err != nil || len(d.Asked()) > 0 {
+		t.Error(refusal, err, d.Asked())
+	}
+}
+
+func TestNoPermission(t *testing.T) {
+	set := changesOf(t, "", "v1", "ConfigMap", change.Full, object{}, object{"immutable": true})
+	d := New(&holder{t: t, holds: []string{"granular"}}, 0)
+	refusal, err := d.Decide(context.Background(), set, true)
+	if err != nil || refusal == nil || refusal.Reason != NoPermission {
+		t.Fatal(refusal, err)
+	}
+	if got, want := refusal.Message(""), "cannot change .immutable: no permission covers this field"; got != want {
+		t.Errorf("got %s", got)
+	}
+}
+
+type broken struct {
+	index int
+	err   error
+}
+
+func (b broken) FirstAllowed(context.Context, []string) (int, error) { return b.index, b.err }
+
+func TestAuthorizerThatFails(t *testing.T) {
+	set := changesOf(t, "apps", "v1", "Deployment", change.Full, labels(0), labels(1))
+	down := errors.New("down")
+	d := New(broken{index: 0, err: down}, 0)
+	if refusal, err := d.Decide(context.Background(), set, true); !errors.Is(err, down) || refusal != nil {
+		t.Error(refusal, err)
+	}
+	if _, err := New(broken{index: 9}, 0).Decide(context.Background(), set, true); err == nil {
+		t.Error("an index beyond the question is taken")
+	}
+	refusal, err := New(broken{index: -7}, 0).Decide(context.Background(), set, true)
+	if err != nil || refusal == nil {
+		t.Error("a negative index is taken for an answer", refusal, err)
+	}
+	if got, want := refusal.Message(".x"), `cannot change .x: needs one of the verbs "granular:metadata", "granular:label(domain0000.com)"`; got != want {
+		t.Errorf("got %s", got)
+	}
+}
