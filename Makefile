@@ -36,12 +36,18 @@ endef
 # $(call build,binary,package)
 build = $(call step,build $(1),$(GO) build -ldflags '$(LDFLAGS)' -o $(1) $(2))
 
+# A kubectl of the server's minor version, unless there is one.
+ifneq ($(filter up,$(MAKECMDGOALS)),)
+KUBECTL_MISSING := $(shell kubectl version --client --output json 2>/dev/null | \
+	grep -q '"minor": "$(KUBE_MINOR)"' || echo $(BIN)/kubectl)
+endif
+
 .DEFAULT_GOAL := help
 
 ##@ Use
 
 .PHONY: up
-up: upstream $(BIN)/kube-granular kubectl-if-missing ## Build and run a local cluster; UP_ARGS="--port 0 …" are flags of `kube-granular up`
+up: upstream $(BIN)/kube-granular $(KUBECTL_MISSING) ## Build and run a local cluster; UP_ARGS="--port 0 …" are flags of `kube-granular up`
 	@exec $(BIN)/kube-granular up $(UP_ARGS)
 
 .PHONY: build
@@ -97,8 +103,3 @@ $(BIN)/kubectl: upstream
 	$(call build,$@,./upstream/kubernetes/cmd/kubectl)
 $(BIN)/etcd: upstream
 	$(call build,$@,go.etcd.io/etcd/server/v3)
-
-# A kubectl of the server's minor version, unless there is one.
-.PHONY: kubectl-if-missing
-kubectl-if-missing:
-	@kubectl version --client --output json 2>/dev/null | grep -q '"minor": "$(KUBE_MINOR)"' || $(MAKE) --no-print-directory $(BIN)/kubectl

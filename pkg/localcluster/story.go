@@ -72,11 +72,12 @@ func (c *cluster) sayNext(access access) {
 	say("")
 	say("  %s label deployment web super.safe.com/level=high --overwrite", k)
 	say("  %s annotate deployment web super.safe.com/checked=yes --overwrite", k)
+	say(`  %s patch deployment web --subresource status --patch '{"status":{"conditions":[{"type":"SuperSafe","status":"True"}]}}'`, k)
 	say("")
 	say("and is refused anything else:")
 	say("")
 	say("  %s label deployment web team=red --overwrite", k)
-	say("  %s scale deployment web --replicas=5", k)
+	say(`  %s patch deployment web --patch '{"spec":{"replicas":5}}'`, k)
 	say("")
 	say("Others in this cluster: %s (everything), %s (the built-in role edit), %s (the built-in role view):",
 		adminUser, demo.Users[0], demo.Users[1])

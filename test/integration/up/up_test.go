@@ -26,15 +26,34 @@ func TestLifeOfACluster(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cluster")
 	p := launch(t, dir, "--port", "0")
 
-	t.Run("it says what to try", func(t *testing.T) {
-		said := strings.Join(p.stdout, "\n")
-		for _, want := range []string{
-			"supersafe.kubeconfig label deployment web super.safe.com/",
-			"supersafe.kubeconfig scale deployment web --replicas=",
-		} {
-			if !strings.Contains(said, want) {
-				t.Errorf("%q is not on standard output:\n%s", want, said)
+	t.Run("what it says to try does what it says", func(t *testing.T) {
+		allowed, refused := 0, 0
+		expectRefusal := false
+		for _, line := range p.stdout {
+			command, ok := strings.CutPrefix(line, "  ")
+			switch {
+			case !ok && line != "":
+				expectRefusal = strings.Contains(line, "refused")
+				continue
+			case !ok:
+				continue
 			}
+			said, err := exec.CommandContext(t.Context(), "sh", "-c", command).CombinedOutput()
+			switch {
+			case expectRefusal:
+				refused++
+				if err == nil || !strings.Contains(string(said), "(Forbidden)") || !strings.Contains(string(said), "granular:") {
+					t.Errorf("$ %s\n%sgot error %v, want a refusal that names a granular verb", command, said, err)
+				}
+			default:
+				allowed++
+				if err != nil {
+					t.Errorf("$ %s\n%sgot error %v", command, said, err)
+				}
+			}
+		}
+		if allowed != 6 || refused != 2 {
+			t.Errorf("%d commands to succeed and %d to be refused, want 6 and 2:\n%s", allowed, refused, strings.Join(p.stdout, "\n"))
 		}
 		if last := p.stdout[len(p.stdout)-1]; last != "ready: "+p.url {
 			t.Errorf("last line %q", last)
@@ -117,8 +136,8 @@ func TestLifeOfACluster(t *testing.T) {
 		}
 		return scale.Spec.Replicas
 	}
-	if n := scaled(admin); n != 2 {
-		t.Errorf("web has %d replicas, want 2", n)
+	if n := scaled(admin); n != 3 {
+		t.Errorf("web has %d replicas, want the 3 of what was tried", n)
 	}
 	patch := []byte(`{"spec":{"replicas":4}}`)
 	if _, err := p.client("editor").AppsV1().Deployments("default").Patch(t.Context(), "web", "application/merge-patch+json", patch, metav1.PatchOptions{FieldManager: "editor"}); err != nil {
