@@ -1,0 +1,224 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package schema_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	gvkschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"sigs.k8s.io/yaml"
+
+	"kube-granular.dev/granular/schema"
+)
+
+// compileYAML takes definitions by name; "root" is compiled. Extensions are
+// written without their long prefix, as verb, excluded and so on.
+func compileYAML(t testing.TB, text string) (*schema.Tree, error) {
+	t.Helper()
+	for _, short := range []string{"verb", "excluded", "parameter-source", "parameterized-by", "parameter-treatment", "parameter-expression", "scope", "nonsense"} {
+		text = strings.ReplaceAll(text, "+"+short+":", "x-kubernetes-permission-"+short+":")
+	}
+	text = strings.ReplaceAll(text, "+list:", "x-kubernetes-list-type:")
+	text = strings.ReplaceAll(text, "+keys:", "x-kubernetes-list-map-keys:")
+	definitions := map[string]*spec.Schema{}
+	if err := yaml.UnmarshalStrict([]byte(text), &definitions); err != nil {
+		t.Fatal(err)
+	}
+	return schema.Compile(definitions, "root")
+}
+
+func TestCompile(t *testing.T) {
+	for _, test := range []struct{ name, text, want string }{
+		{"nothing", "root: {type: object}", "root (object)\n  metadata (object)\n"},
+		{"own words before the type's", `
+root: {properties: {a: {$ref: "#/definitions/A", +verb: own}, b: {allOf: [{$ref: "#/components/schemas/A"}]}}}
+A: {+verb: type, +excluded: "", properties: {x: {type: string, +verb: inner}}}
+`, `root (object)
+  a (object) own excluded
+    x (leaf) inner
+  b (object) type excluded
+    x (leaf) inner
+  metadata (object)
+`},
+		{"a flag taken back", `
+root: {properties: {a: {$ref: "#/definitions/A", +excluded: false}}}
+A: {+verb: type, +excluded: true}
+`, "root (object)\n  a (leaf) type\n  metadata (object)\n"},
+		{"scope within scope", `
+root: {properties: {spec: {+verb: specification, properties: {job: {$ref: "#/definitions/Job"}}}}}
+Job: {+scope: jobTemplate, properties: {spec: {+verb: specification, properties: {pod: {$ref: "#/definitions/Pod"}}}}}
+Pod: {+scope: podTemplate, properties: {spec: {+verb: specification, properties: {pool: {type: string, +verb: example.com/nodePool}}}}}
+`, `root (object)
+  metadata (object)
+  spec (object) specification
+    job (object) jobTemplate
+      spec (object) jobTemplateSpecification
+        pod (object) podTemplate
+          spec (object) podTemplateSpecification
+            pool (leaf) example.com/podTemplateNodePool
+`},
+		{"metadata met again outside a scope", `
+root: {properties: {metadata: {$ref: "#/definitions/Meta"}, items: {items: {properties: {metadata: {$ref: "#/definitions/Meta"}}}}}}
+Meta: {+verb: metadata, properties: {labels: {+verb: labels}}}
+`, "root (object)\n  metadata (object) metadata\n    labels (leaf) labels\n"},
+		{"metadata that is no more than an object", `
+root: {properties: {metadata: {type: object, properties: {name: {type: string}}}, template: {$ref: "#/definitions/T"}}}
+T: {properties: {metadata: {$ref: "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}}}
+io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta: {+verb: metadata}
+`, "root (object)\n  metadata (object) metadata\n"},
+		{"recursion is cut", `
+root: {properties: {tree: {$ref: "#/definitions/Tree"}}}
+Tree: {+verb: tree, properties: {leaf: {+verb: leaf}, left: {$ref: "#/definitions/Tree"}, right: {items: {$ref: "#/definitions/Tree"}}}}
+`, "root (object)\n  metadata (object)\n  tree (object) tree\n    leaf (leaf) leaf\n"},
+		{"a field's own words on the way round", `
+root: {properties: {tree: {$ref: "#/definitions/Tree"}}}
+Tree: {+verb: tree, properties: {left: {$ref: "#/definitions/Tree", +verb: branch}}}
+`, "root (object)\n  metadata (object)\n  tree (object) tree\n    left (leaf) branch\n"},
+		{"the innermost source of a name", `
+root: {properties: {m: {+parameter-source: k, additionalProperties: {+parameter-source: k, additionalProperties: {+verb: v, +parameterized-by: k}}}}}
+`, "root (object)\n  m (map)\n    * (map)\n      * (leaf) v(k .m[*])\n  metadata (object)\n"},
+		{"a set of objects is a list", `
+root: {properties: {l: {+list: set, items: {type: object, properties: {a: {+verb: v}}}}}}
+`, "root (object)\n  l (list)\n    * (object)\n      a (leaf) v\n  metadata (object)\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			tree, err := compileYAML(t, test.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, tree.String()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func chain(n int) string {
+	text := "{type: string}"
+	for i := range n {
+		text = fmt.Sprintf("{+verb: p%d, properties: {a: %s}}", i, text)
+	}
+	return text
+}
+
+func TestCompileRefuses(t *testing.T) {
+	for _, test := range []struct{ name, text, want string }{
+		{"malformed permission", "root: {properties: {a: {+verb: Labels}}}", ".a: x-kubernetes-permission-verb: permission: the name must begin with a lower-case letter"},
+		{"empty permission", "root: {properties: {a: {+verb: ''}}}", ".a: x-kubernetes-permission-verb must not be empty"},
+		{"permission that is no string", "root: {properties: {a: {+verb: 1}}}", ".a: x-kubernetes-permission-verb must be a string"},
+		{"malformed scope", "root: {properties: {a: {+scope: a.b}}}", ".a: x-kubernetes-permission-scope: "},
+		{"excluded by itself", "root: {properties: {a: {+excluded: true}}}", ".a: x-kubernetes-permission-excluded without x-kubernetes-permission-verb"},
+		{"excluded in doubt", "root: {properties: {a: {+verb: a, +excluded: perhaps}}}", ".a: x-kubernetes-permission-excluded must be true or false"},
+		{"excluded here and not there", "root: {properties: {a: {+verb: a, +excluded: true}, b: {+verb: a}}}", `permission "a" is excluded in one place and not in another`},
+		{"no source", "root: {properties: {a: {+verb: a, +parameterized-by: k}}}", `.a: x-kubernetes-permission-parameterized-by: nothing above emits "k"`},
+		{"a source beside, not above", "root: {properties: {m: {+parameter-source: k, additionalProperties: {+verb: x}}, a: {+verb: a, +parameterized-by: k}}}", "nothing above emits"},
+		{"a source on a list without a key", "root: {properties: {l: {+parameter-source: k, items: {+verb: x}}}}", ".l: x-kubernetes-permission-parameter-source: the list has no single key"},
+		{"a source on a list with two keys", "root: {properties: {l: {+parameter-source: k, +list: map, +keys: [a, b], items: {+verb: x}}}}", "no single key"},
+		{"a list-map without keys", "root: {properties: {l: {+list: map, items: {+verb: x}}}}", ".l: a list of type map needs x-kubernetes-list-map-keys"},
+		{"unknown treatment", "root: {properties: {m: {+parameter-source: k, additionalProperties: {+verb: x, +parameterized-by: k, +parameter-treatment: upper}}}}", ".m[*]: x-kubernetes-permission-parameter-treatment: unknown parameter treatment"},
+		{"treatment of nothing", "root: {properties: {a: {+verb: x, +parameter-treatment: slash-delimited-prefix}}}", "x-kubernetes-permission-parameter-treatment without"},
+		{"expression", "root: {properties: {a: {+verb: x, +parameter-expression: self}}}", ".a: x-kubernetes-permission-parameter-expression is not supported"},
+		{"an extension from the future", "root: {properties: {a: {+verb: x, +nonsense: y}}}", ".a: unknown extension x-kubernetes-permission-nonsense"},
+		{"below anyOf", "root: {properties: {a: {anyOf: [{+verb: x}]}}}", "x-kubernetes-permission-verb can't stand below anyOf"},
+		{"referred to from not", `
+root: {properties: {a: {not: {$ref: "#/definitions/A"}}}}
+A: {+verb: x}`, "a permission of A can't stand below anyOf"},
+		{"dangling reference", `root: {properties: {a: {$ref: "#/definitions/A"}}}`, ".a: definition A is missing"},
+		{"excluded in a circle", `
+root: {properties: {a: {$ref: "#/definitions/A"}}}
+A: {properties: {x: {+verb: x, +excluded: true}, a: {$ref: "#/definitions/A"}}}`, ".a.a: definition A holds itself and an excluded permission"},
+		{"two shapes", "root: {properties: {a: {properties: {x: {+verb: x}}, additionalProperties: {+verb: z}}}}", "more than one of properties, additionalProperties and items"},
+		{"too deep", "root: " + chain(schema.MaxPermissionsOnPath+1), "more than 8 permissions on one path"},
+		{"too broad", `
+root: {properties: {a: {$ref: "#/definitions/A"}, b: {$ref: "#/definitions/A"}, c: {$ref: "#/definitions/A"}, d: {$ref: "#/definitions/A"}}}
+` + wide(), "more than 10000 places with permissions"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			tree, err := compileYAML(t, test.text)
+			if err == nil {
+				t.Fatalf("compiled:\n%s", tree)
+			}
+			if !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	if _, err := compileYAML(t, "root: "+chain(schema.MaxPermissionsOnPath)); err != nil {
+		t.Errorf("the longest chain: %v", err)
+	}
+}
+
+// wide makes definitions that refer to the next ten times each.
+func wide() string {
+	var b strings.Builder
+	for c := 'A'; c < 'F'; c++ {
+		fmt.Fprintf(&b, "%c: {properties: {", c)
+		for i := range 10 {
+			fmt.Fprintf(&b, "f%d: {$ref: '#/definitions/%c'}, ", i, c+1)
+		}
+		b.WriteString("}}\n")
+	}
+	return b.String() + "F: {+verb: x}\n"
+}
+
+func TestByKind(t *testing.T) {
+	kind := func(version string) map[string]any {
+		return map[string]any{"group": "g", "version": version, "kind": "K"}
+	}
+	s := func(entries ...any) *spec.Schema {
+		out := &spec.Schema{}
+		out.AddExtension("x-kubernetes-group-version-kind", entries)
+		return out
+	}
+	models := map[string]*spec.Schema{
+		"one": s(kind("v1"), kind("v2")), "two": s(kind("v2")),
+		"other": s(map[any]any{"group": "g", "version": "v3", "kind": "K"}),
+	}
+	for version, want := range map[string]string{"v1": "one", "v3": "other"} {
+		tree, err := schema.ByKind(models, gvkschema.GroupVersionKind{Group: "g", Version: version, Kind: "K"})
+		if err != nil || tree.Name != want {
+			t.Errorf("%s: %v, %v", version, tree, err)
+		}
+	}
+	for _, version := range []string{"v2", "v4"} {
+		if tree, err := schema.ByKind(models, gvkschema.GroupVersionKind{Group: "g", Version: version, Kind: "K"}); err == nil {
+			t.Errorf("%s: %s", version, tree)
+		}
+	}
+}
+
+func TestOnlyDefaults(t *testing.T) {
+	tree, err := compileYAML(t, `
+root:
+  properties:
+    a: {type: boolean, default: false}
+    num: {type: integer, default: 3}
+    none: {type: string}
+    o:
+      default: {}
+      properties: {mode: {type: string, default: quiet}, depth: {type: integer}}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		field string
+		value any
+		want  bool
+	}{
+		{"a", false, true}, {"a", true, false}, {"a", nil, false}, {"a", "", false},
+		{"num", int64(3), true}, {"num", 3.0, true}, {"num", 3.5, false}, {"num", "3", false},
+		{"none", "", false}, {"missing", false, false},
+		{"o", map[string]any{}, true}, {"o", map[string]any{"mode": "quiet"}, true},
+		{"o", map[string]any{"mode": "loud"}, false}, {"o", map[string]any{"depth": int64(1)}, false},
+	} {
+		if got := tree.Schema().Field(test.field).OnlyDefaults(test.value); got != test.want {
+			t.Errorf("%s: %v is only the default: %v", test.field, test.value, got)
+		}
+	}
+}
