@@ -133,7 +133,7 @@ A: {+verb: x}`, "a permission of A can't stand below anyOf"},
 root: {properties: {a: {$ref: "#/definitions/A"}}}
 A: {properties: {x: {+verb: x, +excluded: true}, a: {$ref: "#/definitions/A"}}}`, ".a.a: definition A holds itself and an excluded permission"},
 		{"two shapes", "root: {properties: {a: {properties: {x: {+verb: x}}, additionalProperties: {+verb: z}}}}", "more than one of properties, additionalProperties and items"},
-		{"too deep", "root: " + chain(schema.MaxPermissionsOnPath+1), "more than 8 permissions on one path"},
+		{"too deep", "root: " + chain(schema.MaxPermissionsOnPath+1), "more than 12 permissions on one path"},
 		{"too broad", `
 root: {properties: {a: {$ref: "#/definitions/A"}, b: {$ref: "#/definitions/A"}, c: {$ref: "#/definitions/A"}, d: {$ref: "#/definitions/A"}}}
 ` + wide(), "more than 10000 places with permissions"},
