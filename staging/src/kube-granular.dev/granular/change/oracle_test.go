@@ -1,0 +1,198 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/kube-openapi/pkg/schemaconv"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"kube-granular.dev/granular/internal/testmodels"
+	"kube-granular.dev/granular/schema"
+)
+
+// oracle says what changed by other means: structured-merge-diff compares, and
+// every path it gives is charged by going down the tree as far as it leads. It
+// knows nothing of positions in atomic lists and of order.
+type oracle struct {
+	tree *schema.Tree
+	kind typed.ParseableType
+}
+
+func newOracle(t testing.TB, definitions map[string]*spec.Schema, tree *schema.Tree) *oracle {
+	t.Helper()
+	converted, err := schemaconv.ToSchemaFromOpenAPI(definitions, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parser := &typed.Parser{Schema: *converted}
+	return &oracle{tree: tree, kind: parser.Type(tree.Name)}
+}
+
+func (o *oracle) compare(t testing.TB, old, new map[string]any) []string {
+	t.Helper()
+	before, err := o.kind.FromUnstructured(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := o.kind.FromUnstructured(new)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := before.Compare(after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := c.Added.Union(c.Removed).Union(c.Modified)
+	found := map[string]bool{}
+	all.Leaves().Iterate(func(p fieldpath.Path) { found[o.charge(p)] = true })
+	var out []string
+	for s := range found {
+		if s != "" {
+			out = append(out, s)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (o *oracle) charge(p fieldpath.Path) string {
+	n, id := o.tree.Root, ""
+	charged, chargedID := n, ""
+	for i, e := range p {
+		var next *schema.Node
+		switch {
+		case e.FieldName != nil && n.Kind == schema.Map:
+			next, id = n.Elem, id+fmt.Sprintf("[%q]", *e.FieldName)
+		case e.FieldName != nil:
+			if n.Ignores(*e.FieldName) {
+				return ""
+			}
+			next, id = n.Child(*e.FieldName), id+fmt.Sprintf(".%q", *e.FieldName)
+		case e.Key != nil:
+			next, id = n.Elem, id+"["
+			for _, k := range n.Keys {
+				for _, f := range *e.Key {
+					if f.Name == k.Name {
+						id += fmt.Sprintf("%q", scalarString(f.Value))
+					}
+				}
+			}
+			id += "]"
+		case e.Value != nil:
+			next, id = n.Elem, id+fmt.Sprintf("[%q]", scalarString(*e.Value))
+		}
+		if i == 0 {
+			chargedID = id
+		}
+		if next == nil {
+			break
+		}
+		if n = next; n.Carries() {
+			charged, chargedID = n, id
+		}
+	}
+	return fmt.Sprintf("%s %d", chargedID, charged.ID)
+}
+
+func scalarString(v value.Value) string { return fmt.Sprint(v.Unstructured()) }
+
+func shown(s Set) []string {
+	var out []string
+	for i := range s {
+		out = append(out, fmt.Sprintf("%s %d", s[i].id, s[i].Node.ID))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func TestWalkAgreesWithStructuredMergeDiff(t *testing.T) {
+	definitions, err := testmodels.Definitions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{"apps/v1/Deployment", "/v1/Pod", "/v1/ConfigMap", "example.com/v1/Widget"} {
+		t.Run(kind, func(t *testing.T) {
+			w := walkerOf(t, kind)
+			o := newOracle(t, definitions, w.Tree())
+			changed := 0
+			for seed := range uint64(1500) {
+				changed += agree(t, w, o, definitions, seed)
+			}
+			if changed < 1500 {
+				t.Errorf("only %d changes in all", changed)
+			}
+		})
+	}
+}
+
+func agree(t *testing.T, w *Walker, o *oracle, definitions map[string]*spec.Schema, seed uint64) int {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 1))
+	g := testmodels.Generator{IntN: r.IntN, Definitions: definitions}
+	root := definitions[w.Tree().Name]
+	old := tame(g.Value(root, 9))
+	new := tame(g.Change(root, old, 9))
+	got := compareOrFail(t, w, Full, old, new)
+	if diff := cmp.Diff(o.compare(t, old, new), shown(got)); diff != "" {
+		t.Fatalf("seed %d (-oracle +walk):\n%s\nold %v\nnew %v", seed, diff, old, new)
+	}
+	again := compareOrFail(t, w, Full, new, old)
+	if diff := cmp.Diff(shown(got), shown(again)); diff != "" {
+		t.Fatalf("seed %d: the way back differs (-there +back):\n%s", seed, diff)
+	}
+	// Whatever is excluded in a full walk is found by the sparse one, and nothing else.
+	var excluded []string
+	for _, c := range got {
+		if c.Node.ExcludedAt {
+			excluded = append(excluded, verbs(Set{c})...)
+		}
+	}
+	if diff := cmp.Diff(excluded, verbs(compareOrFail(t, w, Sparse, old, new))); diff != "" {
+		t.Fatalf("seed %d (-full +sparse):\n%s", seed, diff)
+	}
+	return len(got)
+}
+
+// tame takes out what the oracle can't judge: where one owner has the elements
+// of a list, the walk minds their order and looks into atomic ones by position;
+// and the object's own metadata, in which empty is nothing.
+func tame(v any) map[string]any {
+	object, _ := v.(map[string]any)
+	metadata, _ := object["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	for k, v := range metadata {
+		if empty(v) {
+			delete(metadata, k)
+		}
+	}
+	metadata["name"] = "object"
+	object["metadata"] = metadata
+	object["apiVersion"], object["kind"] = "v1", "K"
+	if spec, ok := object["spec"].(map[string]any); ok {
+		delete(spec, "steps")
+	}
+	return object
+}
+
+func empty(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	}
+	return strings.TrimSpace(fmt.Sprint(v)) == ""
+}
