@@ -5,6 +5,8 @@ package apiserver
 
 import (
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -143,6 +145,41 @@ func TestParseRefuses(t *testing.T) {
 			_, err := c.parse()
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got error %v, want one with %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestUsesRBAC(t *testing.T) {
+	file := func(authorizers string) []string {
+		path := filepath.Join(t.TempDir(), "authz.yaml")
+		config := "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers:\n" + authorizers
+		if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return []string{"--authorization-config=" + path}
+	}
+	for _, tc := range []struct {
+		name string
+		args []string
+		want bool
+	}{
+		{"by default", nil, true},
+		{"among other modes", []string{"--authorization-mode=Node,RBAC"}, true},
+		{"not asked for", []string{"--authorization-mode=AlwaysDeny"}, false},
+		{"in a chain", file("- {type: Node, name: node}\n- {type: RBAC, name: rbac}\n"), true},
+		{"in no chain", file("- {type: Node, name: node}\n"), false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := testConfig(t)
+			c.ExtraArgs = tc.args
+			s, err := c.parse()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := usesRBAC(s.Authorization)
+			if err != nil || got != tc.want {
+				t.Errorf("got %v, error %v; want %v", got, err, tc.want)
 			}
 		})
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/pflag"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	apiserverapi "k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/apis/apiserver/load"
 	"k8s.io/apiserver/pkg/server/flagz"
 	"k8s.io/client-go/rest"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -26,6 +28,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 	"k8s.io/kubernetes/pkg/kubeapiserver/authorizer/modes"
+	kubeoptions "k8s.io/kubernetes/pkg/kubeapiserver/options"
 
 	// What kube-apiserver's own main package registers.
 	_ "time/tzdata"
@@ -110,14 +113,28 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		g.AddMetrics()
 	}
 	registry.AddMetrics()
-	rbac := completed.Authorization.AuthorizationConfigurationFile == "" &&
-		slices.Contains(completed.Authorization.Modes, modes.ModeRBAC)
+	rbac, err := usesRBAC(completed.Authorization)
+	if err != nil {
+		return nil, err
+	}
 	return &Server{options: completed, rbac: rbac}, nil
 }
 
-// RBAC reports whether RBAC decides who may do what, as far as the server's
-// flags tell: a structured authorization configuration is not looked into.
+// RBAC reports whether RBAC is among the configured authorizers.
 func (s *Server) RBAC() bool { return s.rbac }
+
+func usesRBAC(o *kubeoptions.BuiltInAuthorizationOptions) (bool, error) {
+	if o.AuthorizationConfigurationFile == "" {
+		return slices.Contains(o.Modes, modes.ModeRBAC), nil
+	}
+	config, err := load.LoadFromFile(o.AuthorizationConfigurationFile)
+	if err != nil {
+		return false, fmt.Errorf("--authorization-config: %w", err)
+	}
+	return slices.ContainsFunc(config.Authorizers, func(a apiserverapi.AuthorizerConfiguration) bool {
+		return string(a.Type) == modes.ModeRBAC
+	}), nil
+}
 
 // Run serves until ctx is done and the requests in flight are answered.
 func (s *Server) Run(ctx context.Context) error {

@@ -54,7 +54,8 @@ func grants() []grant {
 
 // WaitForGrants waits until RBAC knows what the manifests grant. Its caches, and
 // the controller that fills the built-in roles, follow shortly after the objects.
-// Call it only where RBAC decides.
+// Call it only where RBAC is among the authorizers; another one may still refuse,
+// so bound the wait.
 func WaitForGrants(ctx context.Context, cfg *rest.Config) error {
 	client, err := kubernetes.NewForConfig(cfg)
 	if err != nil {

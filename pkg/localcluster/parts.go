@@ -1,0 +1,130 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/component-base/version"
+
+	"kube-granular.dev/pkg/localcluster/aggregation"
+	"kube-granular.dev/pkg/localcluster/apiserver"
+	"kube-granular.dev/pkg/localcluster/etcd"
+	"kube-granular.dev/pkg/localcluster/pki"
+)
+
+// startEtcd returns the URLs of the etcd to use.
+func (c *cluster) startEtcd(ctx context.Context) ([]string, error) {
+	if len(c.EtcdServers) > 0 {
+		return c.EtcdServers, nil
+	}
+	log := filepath.Join(c.Dir, "etcd.log")
+	c.say("starting etcd (log: %s)", display(log))
+	member, err := etcd.Start(ctx, etcd.Config{
+		DataDir: filepath.Join(c.Dir, "etcd"),
+		RunDir:  filepath.Join(c.Dir, "run"),
+		LogFile: log,
+		Fatal:   func(message string) { c.say("etcd cannot go on: %s (log: %s)", message, display(log)) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		if err := <-member.Err(); err != nil {
+			c.failed <- fmt.Errorf("etcd failed: %w (its log is %s)", err, display(log))
+		}
+	}()
+	c.onStop(func() {
+		c.say("stopping etcd")
+		member.Stop()
+	})
+	return []string{member.Endpoint()}, nil
+}
+
+// startServer starts kube-apiserver and returns once it is ready.
+func (c *cluster) startServer(ctx context.Context, l net.Listener, endpoints []string, files pki.Files, client *rest.Config) (*apiserver.Server, error) {
+	path := filepath.Join(c.Dir, "kube-apiserver.log")
+	log, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open kube-apiserver's log: %w", err)
+	}
+	c.say("starting kube-apiserver %s (log: %s)", version.Get().GitVersion, display(path))
+	policy := ""
+	if c.AuditLog != "" {
+		if policy, err = writeAuditPolicy(c.Dir); err != nil {
+			return nil, err
+		}
+	}
+	// The server must outlive ctx by as much as the parts that use it need to end.
+	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	gaveUp := make(chan struct{})
+	server, err := apiserver.New(serving, apiserver.Config{
+		Listener:            l,
+		EtcdServers:         endpoints,
+		Files:               files,
+		FeatureGates:        c.FeatureGates,
+		AuthorizationConfig: c.AuthorizationConfig,
+		AuditLog:            c.AuditLog,
+		AuditPolicy:         policy,
+		ExtraArgs:           c.ExtraArgs,
+		Log:                 log,
+		Fatal: func() {
+			if serving.Err() == nil {
+				c.say("kube-apiserver cannot go on (log: %s)", display(path))
+				return
+			}
+			// Asked to stop in the midst of its start, kube-apiserver ends its
+			// process with an error. It is none, and etcd has yet to be stopped.
+			close(gaveUp)
+			select {}
+		},
+	})
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err := server.Run(serving)
+		if serving.Err() == nil {
+			if err == nil {
+				err = errors.New("it ended by itself")
+			}
+			c.failed <- fmt.Errorf("kube-apiserver: %w (its log is %s)", err, display(path))
+		}
+	}()
+	c.onStop(func() {
+		c.say("stopping kube-apiserver")
+		cancel()
+		select {
+		case <-done:
+		case <-gaveUp:
+		}
+	})
+	return server, c.withFailures(ctx, func(ctx context.Context) error {
+		return waitReady(ctx, client)
+	})
+}
+
+func (c *cluster) startAggregation(client *rest.Config) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	wait, err := aggregation.Start(ctx, client)
+	if err != nil {
+		cancel()
+		return fmt.Errorf("start the controller of aggregated roles: %w", err)
+	}
+	c.onStop(func() {
+		cancel()
+		wait()
+	})
+	return nil
+}
