@@ -88,7 +88,7 @@ func (c *Carry) Apply(ctx context.Context, o ApplyOptions) error {
 	if err := c.seedSums(src, renew); err != nil {
 		return err
 	}
-	if err := c.generate(ctx, gocmd, p, m, len(kept) > 0); err != nil {
+	if err := c.generate(ctx, gocmd, p, m, len(kept) > 0, o.Generators); err != nil {
 		return err
 	}
 	m.Inputs, m.Pending = digest, nil
@@ -231,7 +231,7 @@ func (c *Carry) writeOne(ctx context.Context, p *plan, m *tree.Manifest, file, n
 }
 
 // generate runs the generators that are due and records what they wrote.
-func (c *Carry) generate(ctx context.Context, gocmd *golang.Go, p *plan, m *tree.Manifest, edited bool) error {
+func (c *Carry) generate(ctx context.Context, gocmd *golang.Go, p *plan, m *tree.Manifest, edited bool, forced []string) error {
 	maps.DeleteFunc(m.Generators, func(name string, _ tree.Run) bool {
 		_, active := p.digests[name]
 		return !active
@@ -264,6 +264,11 @@ func (c *Carry) generate(ctx context.Context, gocmd *golang.Go, p *plan, m *tree
 			run.Inputs = "" // it may have read edits that no digest covers
 		}
 		m.Generators[g.Name] = run
+		if slices.Contains(forced, g.Name) {
+			for _, file := range outputs {
+				fmt.Fprintf(c.Out, "%s: not as upstream has it: %s\n", g.Name, file)
+			}
+		}
 		if err := m.Save(); err != nil {
 			return err
 		}

@@ -225,7 +225,7 @@ func (w *rewrite) home(s *series.Series, file string, o RefreshOptions) (int, er
 	}
 	switch {
 	case w.added != nil:
-		if s.Patches[len(s.Patches)-1] != w.added {
+		if !slices.Contains(s.Patches, w.added) {
 			return 0, fmt.Errorf("%s%s: belongs to another series than %s: refresh it alone, by naming its path", s.Prefix, file, w.added.Name)
 		}
 		return len(s.Patches) - 1, nil

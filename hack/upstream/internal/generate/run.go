@@ -14,6 +14,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"time"
 )
 
 // Run runs a generator on the tree as it lies on disk. If it fails, its output
@@ -33,10 +34,10 @@ func (g Generator) Run(ctx context.Context, e Env) (err error) {
 	if len(dirs) == 0 {
 		return fmt.Errorf("%s: no directory of the tree is its input", g.Name)
 	}
-	saved := map[string][]byte{}
+	saved := map[string]output{}
 	for _, file := range sources {
 		if g.Output(file) {
-			if saved[file], err = os.ReadFile(e.path(file)); err != nil {
+			if saved[file], err = read(e.path(file)); err != nil {
 				return err
 			}
 		}
@@ -47,7 +48,7 @@ func (g Generator) Run(ctx context.Context, e Env) (err error) {
 		}
 	}()
 	for file := range saved {
-		if g.Clear(file) {
+		if g.Clear(file) && (!g.Beside || slices.Contains(dirs, path.Dir(file))) {
 			if err := os.Remove(e.path(file)); err != nil {
 				return err
 			}
@@ -56,14 +57,30 @@ func (g Generator) Run(ctx context.Context, e Env) (err error) {
 	return g.run(ctx, e, dirs)
 }
 
-// restore writes back what differs from what was saved.
-func restore(e Env, saved map[string][]byte) error {
+// output is a generated file before the generator ran.
+type output struct {
+	data []byte
+	time time.Time
+}
+
+func read(path string) (output, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return output{}, err
+	}
+	data, err := os.ReadFile(path)
+	return output{data: data, time: info.ModTime()}, err
+}
+
+// restore puts back what was saved, so that nothing looks changed.
+func restore(e Env, saved map[string]output) error {
 	var errs []error
-	for file, data := range saved {
-		if now, err := os.ReadFile(e.path(file)); err == nil && slices.Equal(now, data) {
-			continue
+	for file, was := range saved {
+		path := e.path(file)
+		if now, err := os.ReadFile(path); err != nil || !slices.Equal(now, was.data) {
+			errs = append(errs, os.WriteFile(path, was.data, 0o644))
 		}
-		errs = append(errs, os.WriteFile(e.path(file), data, 0o644))
+		errs = append(errs, os.Chtimes(path, was.time, was.time))
 	}
 	return errors.Join(errs...)
 }

@@ -26,6 +26,8 @@ type Generator struct {
 	Patched bool
 	// After names a generator whose output it reads.
 	After string
+	// Beside says that output lies in the directories of its input.
+	Beside bool
 	// Output says whether a file is written by it, Clear whether that file is
 	// removed first, as upstream does, so that none is left behind.
 	Output, Clear func(file string) bool
@@ -83,7 +85,8 @@ const (
 func codeGenerator(name, tag, output string, flags ...string) Generator {
 	is := func(file string) bool { return path.Base(file) == output }
 	return Generator{
-		Name: name, Version: 1, Tag: regexp.MustCompile(tag), Sees: codeAndTags, Output: is, Clear: is,
+		Name: name, Version: 1, Tag: regexp.MustCompile(tag), Sees: codeAndTags,
+		Beside: true, Output: is, Clear: is,
 		run: func(ctx context.Context, e Env, dirs []string) error {
 			program, err := e.build(ctx, name, "k8s.io/code-generator/cmd/"+name)
 			if err != nil {
