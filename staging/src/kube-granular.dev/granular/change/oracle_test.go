@@ -35,7 +35,8 @@ func newOracle(t testing.TB, definitions map[string]*spec.Schema, tree *schema.T
 	if err != nil {
 		t.Fatal(err)
 	}
-	parser := &typed.Parser{Schema: *converted}
+	parser := &typed.Parser{}
+	converted.CopyInto(&parser.Schema)
 	return &oracle{tree: tree, kind: parser.Type(tree.Name)}
 }
 

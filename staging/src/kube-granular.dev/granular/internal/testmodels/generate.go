@@ -5,6 +5,7 @@ package testmodels
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -26,6 +27,7 @@ type Generator struct {
 func (g *Generator) resolved(s *spec.Schema) *spec.Schema {
 	out := *s
 	out.Properties = map[string]spec.Schema{}
+	out.Extensions = maps.Clone(s.Extensions)
 	g.merge(&out, s, 0)
 	return &out
 }
@@ -42,6 +44,9 @@ func (g *Generator) merge(out, s *spec.Schema, depth int) {
 	}
 	if len(out.Type) == 0 {
 		out.Type = s.Type
+	}
+	if out.Format == "" {
+		out.Format = s.Format
 	}
 	if out.Default == nil {
 		out.Default = s.Default
@@ -85,13 +90,19 @@ func (g *Generator) scalar(s *spec.Schema, kind string) any {
 		var v any
 		switch kind {
 		case "integer":
-			v = int64(g.IntN(4))
+			v = int64(g.IntN(4) + 1)
 		case "boolean":
 			v = g.IntN(2) == 0
 		case "number":
 			v = float64(g.IntN(4)) + 0.5
 		default:
 			v = []string{"a", "b", "c.com/d", "c.com/e"}[g.IntN(4)]
+			switch s.Format {
+			case "date-time":
+				v = fmt.Sprintf("2020-01-0%dT00:00:00Z", g.IntN(4)+1)
+			case "byte":
+				v = []string{"YQ==", "Yg==", "Yw==", "ZA=="}[g.IntN(4)]
+			}
 		}
 		if fmt.Sprint(v) != fmt.Sprint(s.Default) {
 			return v
@@ -134,7 +145,7 @@ func (g *Generator) list(s *spec.Schema, depth int) any {
 		id := fmt.Sprint(len(byKey))
 		switch listType {
 		case "set":
-			id = fmt.Sprint(v)
+			id = fmt.Sprintf("%T %v", v, v)
 		case "map":
 			id = ""
 			element, _ := v.(map[string]any)
