@@ -34,3 +34,9 @@ func TestGateOff(t *testing.T) {
 	})
 	runScripts(t, off, "gate_off.txtar")
 }
+
+// TestClosed holds the paths on which no field can be verified: each refuses a
+// caller who holds the verb granular and not the ordinary one.
+func TestClosed(t *testing.T) {
+	runScripts(t, on, "closed.txtar")
+}
