@@ -150,7 +150,7 @@ func TestDenyIsFinal(t *testing.T) {
 		{name: "deny of a general permission leaves the specific one", deny: only("granular:labels"), status: http.StatusOK, asked: asked},
 		{name: "deny of the specific permission", deny: only(asked[4]), status: http.StatusForbidden, says: `cannot change .metadata.labels[super.safe.com/level]`, asked: asked[:5]},
 		{name: "failure at the ordinary verb", fail: only("patch"), status: http.StatusInternalServerError, asked: asked[:1]},
-		{name: "failure at a permission", fail: only("granular:metadata"), status: http.StatusInternalServerError, asked: asked[:3]},
+		{name: "failure at a permission", fail: only("granular:metadata"), status: http.StatusInternalServerError, asked: append(slices.Clone(asked[:3]), "get")},
 		{name: "failure at granular", fail: only("granular"), status: http.StatusInternalServerError, asked: asked[:2]},
 	}
 	for i, tc := range tests {
@@ -164,7 +164,8 @@ func TestDenyIsFinal(t *testing.T) {
 			if status != tc.status || !strings.Contains(answer, tc.says) {
 				t.Errorf("got %d %s\nwanted %d and %q", status, answer, tc.status, tc.says)
 			}
-			if got := o.verbs(); !slices.Equal(slices.Compact(got), tc.asked) {
+			// A failing webhook is called again by the server.
+			if got := slices.Compact(o.verbs()); !slices.Equal(got, tc.asked) {
 				t.Errorf("asked %q, wanted %q", got, tc.asked)
 			}
 			o.set(nil, nil)
