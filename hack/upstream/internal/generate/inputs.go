@@ -94,8 +94,8 @@ func (in Inputs) relevant(g Generator, file string) (bool, error) {
 		slices.ContainsFunc(g.Except, func(p string) bool { return strings.HasPrefix(file, p) }) {
 		return false, nil
 	}
-	if g.Tag == nil {
-		return slices.ContainsFunc(g.Under, func(p string) bool { return strings.HasPrefix(file, p) }), nil
+	if within := slices.ContainsFunc(g.Under, func(p string) bool { return strings.HasPrefix(file, p) }); g.Tag == nil || len(g.Under) > 0 && !within {
+		return within, nil
 	}
 	dir := path.Dir(file)
 	files := in.Siblings(dir)

@@ -128,6 +128,9 @@ func (g Generator) dirs(e Env, sources []string) ([]string, error) {
 			seen[dir] = strings.HasPrefix(file, stagingAPI) && path.Base(file) == "types.go" || dir+"/" == metaV1
 			continue
 		}
+		if len(g.Under) > 0 && !slices.ContainsFunc(g.Under, func(p string) bool { return strings.HasPrefix(file, p) }) {
+			continue
+		}
 		data, err := os.ReadFile(e.path(file))
 		if err != nil {
 			return nil, err

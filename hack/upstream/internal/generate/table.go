@@ -18,7 +18,8 @@ type Generator struct {
 	Version int
 	// Tag marks the files whose directories are its input ...
 	Tag *regexp.Regexp
-	// ... except below these; or, without a tag, Under are its input.
+	// ... except below these, and only below Under if there are any; without a
+	// tag, Under are its input.
 	Except, Under []string
 	// Sees reduces a source file to what the generator looks at.
 	Sees func(src []byte) []byte
@@ -49,6 +50,8 @@ var Table = []Generator{
 		"--extra-peer-dirs", "k8s.io/api/core/v1"),
 	codeGenerator("register-gen", `\+k8s:register-gen=`, "zz_generated.register.go"),
 	openAPI,
+	stagingOpenAPI("apiextensions-apiserver", "k8s.io/api/autoscaling/v1"),
+	stagingOpenAPI("kube-aggregator"),
 	applyConfigurations,
 }
 
