@@ -47,6 +47,10 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	gocmd, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -58,6 +62,15 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GOSUMDB", "off")
 			env.Setenv("GOTOOLCHAIN", "local")
 			env.Setenv("GOWORK", "off")
+			// For scripts that empty PATH.
+			env.Setenv("GOEXE", gocmd)
+			if upstream, err := exec.LookPath("upstream"); err != nil {
+				return err
+			} else if err := os.MkdirAll(filepath.Join(env.WorkDir, "bin"), 0o755); err != nil {
+				return err
+			} else if err := os.Symlink(upstream, filepath.Join(env.WorkDir, "bin", "upstream")); err != nil {
+				return err
+			}
 			env.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(env.WorkDir, "gitconfig"))
 			env.Values["snap"] = map[string]string{}
 			root := filepath.Join(env.WorkDir, "p")

@@ -64,6 +64,9 @@ func makePlan(ctx context.Context, r *revision, src *source.Source, m *tree.Mani
 	changed := map[string][]byte{}
 	generatorPatches := ""
 	if !pristineOnly {
+		if err := p.unchanged(ctx, r.series); err != nil {
+			return nil, err
+		}
 		all, err := states(ctx, src, r.series)
 		if err != nil {
 			return nil, err
@@ -146,13 +149,29 @@ func pristineSums(ctx context.Context, src *source.Source, m *tree.Manifest, log
 	return sums, nil
 }
 
+// unchanged fails if a file to be patched is not the one whose sum was verified.
+func (p *plan) unchanged(ctx context.Context, all []*series.Series) error {
+	for _, s := range all {
+		for _, patch := range s.Patches {
+			for _, change := range patch.Files {
+				file := s.Prefix + change.Path
+				content, err := pristine(ctx, p.src, s)(change.Path)
+				if err != nil {
+					return err
+				}
+				if sum(content) != p.pristineSum(file) {
+					return fmt.Errorf("%s: the module cache has changed since it was verified: run go clean -modcache", file)
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // patch enters what a series changes.
 func (p *plan) patch(s *series.Series, states []series.State) error {
 	for path, base := range states[0] {
 		file := s.Prefix + path
-		if was := p.pristineSum(file); !base.Absent && source.Hash(base.Data) != was || base.Absent && was != tree.Gone {
-			return fmt.Errorf("%s: the module cache has changed since it was verified: run go clean -modcache", file)
-		}
 		if g := generate.WrittenBy(path); g != "" && s.Prefix == project.Kubernetes {
 			return fmt.Errorf("%s: changes %s, which %s writes: leave it out of the patch", lastTouching(s, path).Name, path, g)
 		}

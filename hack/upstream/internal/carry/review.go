@@ -64,6 +64,16 @@ func (r *revision) digestOf(i int) string {
 }
 
 func (c *Carry) rangeDiff(ctx context.Context, against string, old, now *series.Series, oldSrc, nowSrc *source.Source, color bool) (err error) {
+	if len(old.Patches) == 0 || len(now.Patches) == 0 {
+		// git compares no empty range, and there is nothing to compare.
+		for _, p := range old.Patches {
+			fmt.Fprintf(c.Out, "%s: removed since %s: %s\n", p.Name, against, p.Header.Subject)
+		}
+		for _, p := range now.Patches {
+			fmt.Fprintf(c.Out, "%s: added since %s: %s\n", p.Name, against, p.Header.Subject)
+		}
+		return nil
+	}
 	repo, err := gitrepo.New(ctx)
 	if err != nil {
 		return err

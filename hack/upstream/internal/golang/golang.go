@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"sort"
 	"strings"
 
@@ -62,6 +63,9 @@ type Downloaded struct {
 	Error string
 }
 
+// tooNew is how the go command says that a module is beyond it.
+var tooNew = regexp.MustCompile(`requires go >= ([0-9.]+)`)
+
 // Download brings modules into the module cache and says where they are, in
 // the order asked for.
 func (g *Go) Download(ctx context.Context, mods []module.Version) ([]Downloaded, error) {
@@ -93,6 +97,11 @@ func (g *Go) Download(ctx context.Context, mods []module.Version) ([]Downloaded,
 			why := d.Error
 			if why == "" && runErr != nil {
 				why = runErr.Error()
+			}
+			if line := tooNew.FindStringSubmatch(why); line != nil {
+				if err := g.Require(ctx, line[1], m.String()); err != nil {
+					return nil, err
+				}
 			}
 			missing = append(missing, strings.TrimSpace(m.String()+": "+strings.TrimPrefix(why, m.String()+": ")))
 			continue
