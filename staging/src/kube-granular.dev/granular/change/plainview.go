@@ -82,26 +82,38 @@ func (v plainView) field(n *schema.Node, i int) plainView {
 	return plainView{value: value, there: ok, lax: child.NilIsEmpty}
 }
 
-func (v plainView) remainder(n *schema.Node, o plainView, differs func(string) bool) {
+func (v plainView) sameRest(n *schema.Node, o plainView) bool {
 	a, b := v.object(), o.object()
-	one := func(field string, x, y any, inX, inY bool) bool {
-		if n.Child(field) != nil || n.Ignores(field) {
-			return true
-		}
-		vx := plainView{value: x, there: inX, lax: n.NilIsEmpty}
-		vy := plainView{value: y, there: inY, lax: n.NilIsEmpty}
-		return vx.equal(vy) || differs(field)
-	}
 	for field, x := range a {
-		if y, ok := b[field]; !one(field, x, y, true, ok) {
-			return
+		if y, ok := b[field]; !sameField(n, field, plainView{x, true, n.NilIsEmpty}, plainView{y, ok, n.NilIsEmpty}) {
+			return false
 		}
 	}
 	for field, y := range b {
-		if _, ok := a[field]; !ok && !one(field, nil, y, false, true) {
-			return
+		if _, ok := a[field]; !ok && !sameField(n, field, plainView{lax: n.NilIsEmpty}, plainView{y, true, n.NilIsEmpty}) {
+			return false
 		}
 	}
+	return true
+}
+
+func sameField(n *schema.Node, field string, a, b plainView) bool {
+	return n.Child(field) != nil || n.Ignores(field) || a.equal(b)
+}
+
+func (v plainView) differing(n *schema.Node, o plainView) []string {
+	var out []string
+	for field := range v.object() {
+		if !sameField(n, field, v.at(field), o.at(field)) {
+			out = append(out, field)
+		}
+	}
+	for field := range o.object() {
+		if _, ok := v.object()[field]; !ok && !sameField(n, field, plainView{}, o.at(field)) {
+			out = append(out, field)
+		}
+	}
+	return out
 }
 
 func (v plainView) keys() []string { return slices.Collect(maps.Keys(v.object())) }

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 
+	"kube-granular.dev/granular/change/internal/fast"
 	"kube-granular.dev/granular/schema"
 )
 
@@ -18,9 +19,9 @@ type plan struct {
 	typ, inner reflect.Type
 	// zero is an inner value of nothing; it is never written.
 	zero reflect.Value
-	// equal compares values of typ.
-	equal func(a, b reflect.Value) bool
-	// fields lies parallel to node.Fields; rest holds what leads to no child.
+	// equal compares values of typ, restEqual what leads to no child.
+	equal, restEqual fast.Func
+	// fields lies parallel to node.Fields; rest names what leads to no child.
 	fields []fieldPlan
 	rest   []restPlan
 	elem   *plan
@@ -36,7 +37,6 @@ type fieldPlan struct {
 type restPlan struct {
 	index []int
 	name  string
-	equal func(a, b reflect.Value) bool
 }
 
 type keyPlan struct {
@@ -46,11 +46,14 @@ type keyPlan struct {
 	fallback any
 }
 
+// compiled makes the fast comparisons; equalTyped says what they must say.
+var compiled = fast.New(equalTyped)
+
 // compile follows a tree through a Go type by the names in its json tags. A type
 // that lacks what the tree names is refused: it is not the version the schema
 // describes.
 func compile(n *schema.Node, t reflect.Type) (*plan, error) {
-	p := &plan{node: n, typ: t, inner: t, equal: equalTyped}
+	p := &plan{node: n, typ: t, inner: t, equal: compiled.Of(t)}
 	if t.Kind() == reflect.Pointer {
 		p.inner = t.Elem()
 	}
@@ -92,9 +95,14 @@ func (p *plan) object() error {
 		}
 		found[f.name] = f
 		if p.node.Child(f.name) == nil && !p.node.Ignores(f.name) {
-			p.rest = append(p.rest, restPlan{index: f.index, name: f.name, equal: equalTyped})
+			p.rest = append(p.rest, restPlan{index: f.index, name: f.name})
 		}
 	}
+	paths := make([][]int, len(p.rest))
+	for i := range p.rest {
+		paths[i] = p.rest[i].index
+	}
+	p.restEqual = compiled.Fields(p.inner, paths)
 	for _, child := range p.node.Fields {
 		f, ok := found[child.Field]
 		if !ok {

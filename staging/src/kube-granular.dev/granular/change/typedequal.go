@@ -78,6 +78,9 @@ func equalSequence(a, b reflect.Value) bool {
 	if a.Len() != b.Len() {
 		return false
 	}
+	if a.Kind() == reflect.Slice && a.UnsafePointer() == b.UnsafePointer() {
+		return true
+	}
 	for i := range a.Len() {
 		if !equalTyped(a.Index(i), b.Index(i)) {
 			return false
@@ -89,6 +92,9 @@ func equalSequence(a, b reflect.Value) bool {
 func equalTypedMap(a, b reflect.Value) bool {
 	if a.Len() != b.Len() {
 		return false
+	}
+	if a.UnsafePointer() == b.UnsafePointer() {
+		return true
 	}
 	for it := a.MapRange(); it.Next(); {
 		y := b.MapIndex(it.Key())

@@ -63,7 +63,10 @@ func (v typedView) equal(o typedView) bool {
 	if !v.v.IsValid() || !o.v.IsValid() {
 		return v.v.IsValid() == o.v.IsValid()
 	}
-	return v.p.equal(v.v, o.v)
+	if v.v.CanAddr() && o.v.CanAddr() {
+		return v.p.equal(v.v.Addr().UnsafePointer(), o.v.Addr().UnsafePointer())
+	}
+	return equalTyped(v.v, o.v)
 }
 
 func (v typedView) shaped(*schema.Node) bool { return true }
@@ -79,20 +82,35 @@ func (v typedView) field(_ *schema.Node, i int) typedView {
 	return typedView{v: f.zero, p: f.plan, void: true}
 }
 
-func (v typedView) remainder(_ *schema.Node, o typedView, differs func(string) bool) {
-	a, b := v.inner(), o.inner()
+// bases gives the structs of both sides; an absent one is a zero one.
+func (v typedView) bases(o typedView) (a, b reflect.Value) {
+	a, b = v.inner(), o.inner()
 	if !a.IsValid() {
 		a = v.p.zero
 	}
 	if !b.IsValid() {
 		b = v.p.zero
 	}
-	for i := range v.p.rest {
-		r := &v.p.rest[i]
-		if !r.equal(a.FieldByIndex(r.index), b.FieldByIndex(r.index)) && !differs(r.name) {
-			return
+	return a, b
+}
+
+func (v typedView) sameRest(n *schema.Node, o typedView) bool {
+	a, b := v.bases(o)
+	if a.CanAddr() && b.CanAddr() {
+		return v.p.restEqual(a.Addr().UnsafePointer(), b.Addr().UnsafePointer())
+	}
+	return len(v.differing(n, o)) == 0
+}
+
+func (v typedView) differing(_ *schema.Node, o typedView) []string {
+	a, b := v.bases(o)
+	var out []string
+	for _, r := range v.p.rest {
+		if !equalTyped(a.FieldByIndex(r.index), b.FieldByIndex(r.index)) {
+			out = append(out, r.name)
 		}
 	}
+	return out
 }
 
 func (v typedView) keys() []string {

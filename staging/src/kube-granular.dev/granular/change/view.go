@@ -32,9 +32,10 @@ type view[V any] interface {
 
 	// field gives the child of an object at the position in n.Fields.
 	field(n *schema.Node, i int) V
-	// remainder calls differs for fields that lead to no child and differ, until
-	// it gives false.
-	remainder(n *schema.Node, other V, differs func(field string) bool)
+	// sameRest compares the fields of an object that lead to no child, and differing
+	// names those that differ. That the server's own differ is never seen.
+	sameRest(n *schema.Node, other V) bool
+	differing(n *schema.Node, other V) []string
 	// keys lists the keys of a map.
 	keys() []string
 	// at gives the value of a map's key.

@@ -169,24 +169,18 @@ func compareObject[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	if w.mode == Sparse && !n.ExcludedAt {
 		return changed
 	}
-	if n.Parent == nil && !n.Carries() {
-		// Nothing covers these; each is charged by itself, to be named by itself.
-		old.remainder(n, new, func(field string) bool {
-			w.push(nil, field, nil)
-			w.charge(n)
-			w.pop()
-			changed = true
-			return true
-		})
+	if old.sameRest(n, new) {
 		return changed
 	}
-	differs := false
-	old.remainder(n, new, func(string) bool {
-		differs = true
-		return false
-	})
-	if differs {
+	if n.Parent != nil || n.Carries() {
 		w.charge(n)
+		return true
 	}
-	return changed || differs
+	// Nothing covers these; each is charged by itself, to be named by itself.
+	for _, field := range old.differing(n, new) {
+		w.push(nil, field, nil)
+		w.charge(n)
+		w.pop()
+	}
+	return true
 }

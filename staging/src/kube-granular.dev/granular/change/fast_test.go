@@ -1,0 +1,209 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// zoo has a field of every kind a Go API type may have, and some it may not.
+type zoo struct {
+	B      bool
+	I8     int8
+	I32    int32
+	I64    int64
+	U8     uint8
+	F      float64
+	S      string
+	P      *int32
+	PP     **string
+	Sl     []string
+	Bytes  []byte
+	I32s   []int32
+	Floats []float64
+	Self   *zoo
+	Selfs  []zoo
+	M      map[string]string
+	MB     map[string][]byte
+	MS     map[string][]string
+	MQ     corev1.ResourceList
+	MI     map[int32]string
+	MZ     map[string]zoo
+	Any    any
+	Raw    runtime.RawExtension
+	Q      resource.Quantity
+	T      metav1.Time
+	PT     *metav1.MicroTime
+	IS     intstr.IntOrString
+	Arr    [3]int16
+	Fun    func()
+	Inner  struct {
+		A bool
+		B int64
+		c string
+	}
+	metav1.TypeMeta `json:",inline"`
+}
+
+func fill(r *rand.Rand, v reflect.Value, depth int) {
+	if r.IntN(3) == 0 {
+		return
+	}
+	switch v.Type() {
+	case quantityType:
+		text := []string{"1G", "1e9", "1000M", "0", "0.5", "500m", "123456789012345678901234567890"}[r.IntN(7)]
+		q := resource.MustParse(text)
+		if r.IntN(2) == 0 {
+			_ = q.String()
+		}
+		v.Set(reflect.ValueOf(q))
+		return
+	case timeType:
+		zone := []*time.Location{time.UTC, time.FixedZone("x", 3600)}[r.IntN(2)]
+		v.Set(reflect.ValueOf(time.Unix(int64(r.IntN(3)), 0).In(zone)))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		v.SetInt(int64(r.IntN(3)))
+	case reflect.Uint8:
+		v.SetUint(uint64(r.IntN(3)))
+	case reflect.Float64:
+		v.SetFloat([]float64{0, math.Copysign(0, -1), math.NaN(), 1}[r.IntN(4)])
+	case reflect.String:
+		v.SetString([]string{"", "a", "b"}[r.IntN(3)])
+	case reflect.Pointer:
+		if depth > 0 {
+			v.Set(reflect.New(v.Type().Elem()))
+			fill(r, v.Elem(), depth-1)
+		}
+	case reflect.Slice:
+		if depth > 0 {
+			v.Set(reflect.MakeSlice(v.Type(), r.IntN(3), 3))
+			for i := range v.Len() {
+				fill(r, v.Index(i), depth-1)
+			}
+		}
+	case reflect.Array:
+		for i := range v.Len() {
+			fill(r, v.Index(i), depth)
+		}
+	case reflect.Map:
+		if depth > 0 {
+			v.Set(reflect.MakeMap(v.Type()))
+			for range r.IntN(3) {
+				key, elem := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+				fill(r, key, 0)
+				fill(r, elem, depth-1)
+				v.SetMapIndex(key, elem)
+			}
+		}
+	case reflect.Interface:
+		if v.NumMethod() == 0 {
+			v.Set(reflect.ValueOf([]any{"a", int64(1), 1.0, map[string]any{"x": []any{nil, true}}, zoo{I32: 1}}[r.IntN(5)]))
+		} else if depth > 0 {
+			v.Set(reflect.ValueOf([]runtime.Object{&corev1.ConfigMap{Data: map[string]string{"a": "b"}}, &corev1.Pod{}}[r.IntN(2)]))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				fill(r, v.Field(i), depth)
+			}
+		}
+	}
+}
+
+// agreeFast holds the compiled comparison to the reference: on twins, on
+// strangers, and on twins of which one field was filled anew.
+func agreeFast(t *testing.T, seed uint64) (equal bool) {
+	t.Helper()
+	a, b := &zoo{}, &zoo{}
+	fill(rand.New(rand.NewPCG(seed, 3)), reflect.ValueOf(a).Elem(), 3)
+	fill(rand.New(rand.NewPCG(seed, 3)), reflect.ValueOf(b).Elem(), 3)
+	r := rand.New(rand.NewPCG(seed, 4))
+	field := reflect.ValueOf(b).Elem().Field(r.IntN(reflect.TypeFor[zoo]().NumField()))
+	if seed%3 > 0 {
+		field.SetZero()
+		if fill(r, field, 2); seed%3 == 2 {
+			b.Inner.c = "x"
+		}
+	}
+	compare := compiled.Of(reflect.TypeFor[zoo]())
+	for _, pair := range [][2]*zoo{{a, b}, {b, a}, {a, a}} {
+		x, y := reflect.ValueOf(pair[0]), reflect.ValueOf(pair[1])
+		want := equalTyped(x.Elem(), y.Elem())
+		if got := compare(x.UnsafePointer(), y.UnsafePointer()); got != want {
+			t.Fatalf("seed %d: fast says %v, the reference %v\n%+v\n%+v", seed, got, want, pair[0], pair[1])
+		}
+		equal = equal || want && pair[0] != pair[1]
+	}
+	return equal
+}
+
+func TestFastAgreesWithReference(t *testing.T) {
+	equal := 0
+	const rounds = 4000
+	for seed := range uint64(rounds) {
+		if agreeFast(t, seed) {
+			equal++
+		}
+	}
+	if equal < rounds/5 || equal > rounds*4/5 {
+		t.Errorf("%d of %d pairs were equal: that is no test", equal, rounds)
+	}
+}
+
+func FuzzFast(f *testing.F) {
+	for seed := range uint64(3) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) { agreeFast(t, seed) })
+}
+
+func TestStrictEquality(t *testing.T) {
+	q := func(s string) resource.Quantity { return resource.MustParse(s) }
+	one := int32(1)
+	other := int32(1)
+	zero := int32(0)
+	now := time.Unix(1, 0)
+	for _, test := range []struct {
+		name string
+		a, b zoo
+		want bool
+	}{
+		{"1G is not 1e9", zoo{Q: q("1G")}, zoo{Q: q("1e9")}, false},
+		{"1G and 1000M are kept alike", zoo{Q: q("1G")}, zoo{Q: q("1000M")}, true},
+		{"one instant in two zones", zoo{T: metav1.NewTime(now.UTC())}, zoo{T: metav1.NewTime(now.In(time.FixedZone("x", 60)))}, true},
+		{"nil and empty map", zoo{M: map[string]string{}}, zoo{}, true},
+		{"nil and empty slice", zoo{Sl: []string{}}, zoo{}, true},
+		{"nil and zero", zoo{P: &zero}, zoo{}, false},
+		{"two pointers to one value", zoo{P: &one}, zoo{P: &other}, true},
+		{"the unused half of an int-or-string", zoo{IS: intstr.IntOrString{IntVal: 1, StrVal: "x"}}, zoo{IS: intstr.FromInt32(1)}, true},
+		{"1 is not \"1\"", zoo{IS: intstr.FromInt32(1)}, zoo{IS: intstr.FromString("1")}, false},
+		{"raw bytes", zoo{Raw: runtime.RawExtension{Raw: []byte("{}")}}, zoo{Raw: runtime.RawExtension{Raw: []byte("{ }")}}, false},
+		{"0 is not -0", zoo{F: 0}, zoo{F: math.Copysign(0, -1)}, false},
+		{"a key with an empty value", zoo{MB: map[string][]byte{"a": nil}}, zoo{}, false},
+		{"a function is like no other", zoo{Fun: func() {}}, zoo{Fun: func() {}}, false},
+	} {
+		a, b := reflect.ValueOf(&test.a), reflect.ValueOf(&test.b)
+		if got := equalTyped(a.Elem(), b.Elem()); got != test.want {
+			t.Errorf("%s: equal %v", test.name, got)
+		}
+		if got := compiled.Of(a.Type().Elem())(a.UnsafePointer(), b.UnsafePointer()); got != test.want {
+			t.Errorf("%s: fast, equal %v", test.name, got)
+		}
+	}
+}

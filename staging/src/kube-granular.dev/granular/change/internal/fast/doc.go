@@ -1,0 +1,15 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fast compares values of a Go type strictly, by functions compiled once
+// for the type that work on addresses.
+//
+// It is the one place of the library that uses unsafe. A function made for a
+// type is only ever given addresses of values of that very type, which the
+// caller keeps alive; it reads and never writes, and keeps no address. Plain
+// fields that lie next to each other are compared as memory.
+//
+// The invariant: it says what the walk's reference comparison by reflection says,
+// for every pair of values. A fuzzer of package change holds it to that. Types it
+// has no fast way for it hands to the reference.
+package fast

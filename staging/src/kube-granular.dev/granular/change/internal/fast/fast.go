@@ -1,0 +1,180 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fast
+
+import (
+	"reflect"
+	"sync"
+	"time"
+	"unsafe"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Func says whether the values at two addresses are equal.
+type Func func(a, b unsafe.Pointer) bool
+
+// Reference is the comparison that decides what equal means.
+type Reference func(a, b reflect.Value) bool
+
+// Compiler makes functions and keeps them by type. It may be used by any number
+// of goroutines.
+type Compiler struct {
+	reference Reference
+	made      sync.Map // reflect.Type to *entry
+}
+
+// entry lets a type refer to itself before its function is there.
+type entry struct {
+	once sync.Once
+	run  Func
+}
+
+// New makes a compiler for what the reference holds equal.
+func New(reference Reference) *Compiler { return &Compiler{reference: reference} }
+
+// Of gives the function for a type.
+func (c *Compiler) Of(t reflect.Type) Func {
+	found, ok := c.made.Load(t)
+	if !ok {
+		found, _ = c.made.LoadOrStore(t, &entry{})
+	}
+	e := found.(*entry)
+	e.once.Do(func() { e.run = c.compile(t) })
+	return e.run
+}
+
+// later gives a function that looks its type up when it is first run, for what a
+// pointer, slice or map leads to: a type may lead to itself.
+func (c *Compiler) later(t reflect.Type) Func {
+	var once sync.Once
+	var run Func
+	return func(a, b unsafe.Pointer) bool {
+		once.Do(func() { run = c.Of(t) })
+		return run(a, b)
+	}
+}
+
+var (
+	quantityType = reflect.TypeFor[resource.Quantity]()
+	timeType     = reflect.TypeFor[time.Time]()
+	intstrType   = reflect.TypeFor[intstr.IntOrString]()
+)
+
+func (c *Compiler) compile(t reflect.Type) Func {
+	switch t {
+	case quantityType:
+		return quantity
+	case timeType:
+		return func(a, b unsafe.Pointer) bool { return (*time.Time)(a).Equal(*(*time.Time)(b)) }
+	case intstrType:
+		return intOrString
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return func(a, b unsafe.Pointer) bool { return *(*string)(a) == *(*string)(b) }
+	case reflect.Pointer:
+		elem := c.later(t.Elem())
+		return func(a, b unsafe.Pointer) bool {
+			x, y := *(*unsafe.Pointer)(a), *(*unsafe.Pointer)(b)
+			return x == y || x != nil && y != nil && elem(x, y)
+		}
+	case reflect.Slice:
+		return c.slice(t)
+	case reflect.Map:
+		return c.mapping(t)
+	case reflect.Struct:
+		return c.structure(t)
+	}
+	if plain(t) {
+		return memory(t.Size())
+	}
+	return c.slow(t)
+}
+
+// slow hands a value to the reference.
+func (c *Compiler) slow(t reflect.Type) Func {
+	return func(a, b unsafe.Pointer) bool {
+		return c.reference(reflect.NewAt(t, a).Elem(), reflect.NewAt(t, b).Elem())
+	}
+}
+
+// plain says that values of the type are equal exactly if their memory is.
+func plain(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr,
+		reflect.Float32, reflect.Float64:
+		return true
+	}
+	return false
+}
+
+func memory(size uintptr) Func {
+	switch size {
+	case 1:
+		return func(a, b unsafe.Pointer) bool { return *(*uint8)(a) == *(*uint8)(b) }
+	case 4:
+		return func(a, b unsafe.Pointer) bool { return *(*uint32)(a) == *(*uint32)(b) }
+	case 8:
+		return func(a, b unsafe.Pointer) bool { return *(*uint64)(a) == *(*uint64)(b) }
+	}
+	return func(a, b unsafe.Pointer) bool {
+		return string(unsafe.Slice((*byte)(a), size)) == string(unsafe.Slice((*byte)(b), size))
+	}
+}
+
+// quantity works on copies: a Quantity remembers its spelling in itself, which
+// must not happen to an object others read.
+func quantity(a, b unsafe.Pointer) bool {
+	x, y := (*resource.Quantity)(a), (*resource.Quantity)(b)
+	return *x == *y || spelling(*x) == spelling(*y)
+}
+
+func spelling(q resource.Quantity) string { return q.String() }
+
+func intOrString(a, b unsafe.Pointer) bool {
+	x, y := (*intstr.IntOrString)(a), (*intstr.IntOrString)(b)
+	switch {
+	case x.Type != y.Type:
+		return false
+	case x.Type == intstr.Int:
+		return x.IntVal == y.IntVal
+	case x.Type == intstr.String:
+		return x.StrVal == y.StrVal
+	}
+	return *x == *y
+}
+
+func (c *Compiler) slice(t reflect.Type) Func {
+	elem, size := t.Elem(), t.Elem().Size()
+	if plain(elem) {
+		return func(a, b unsafe.Pointer) bool {
+			x, y := *(*[]byte)(a), *(*[]byte)(b)
+			if len(x) != len(y) {
+				return false
+			}
+			n := uintptr(len(x)) * size
+			return string(unsafe.Slice(unsafe.SliceData(x), n)) == string(unsafe.Slice(unsafe.SliceData(y), n))
+		}
+	}
+	one := c.later(elem)
+	return func(a, b unsafe.Pointer) bool {
+		x, y := *(*[]struct{})(a), *(*[]struct{})(b)
+		if len(x) != len(y) {
+			return false
+		}
+		p, q := unsafe.Pointer(unsafe.SliceData(x)), unsafe.Pointer(unsafe.SliceData(y))
+		if p == q || size == 0 {
+			return true
+		}
+		for i := range uintptr(len(x)) {
+			if !one(unsafe.Add(p, i*size), unsafe.Add(q, i*size)) {
+				return false
+			}
+		}
+		return true
+	}
+}

@@ -1,0 +1,54 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fast
+
+import (
+	"reflect"
+	"slices"
+	"unsafe"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// mapping compares maps with keys of a string kind. Maps whose values have one
+// of a few layouts are read as the map of that layout: a named string type has
+// the hash and the layout of string. The rest goes to the reference.
+func (c *Compiler) mapping(t reflect.Type) Func {
+	if t.Key().Kind() == reflect.String {
+		switch elem := t.Elem(); {
+		case elem.Kind() == reflect.String:
+			return maps(func(a, b string) bool { return a == b })
+		case elem == quantityType:
+			return maps(func(a, b resource.Quantity) bool { return a == b || spelling(a) == spelling(b) })
+		case elem.Kind() == reflect.Slice && elem.Elem().Kind() == reflect.Uint8:
+			return maps(func(a, b []byte) bool { return string(a) == string(b) })
+		case elem.Kind() == reflect.Slice && elem.Elem().Kind() == reflect.String:
+			return maps(slices.Equal[[]string])
+		}
+	}
+	slow := c.slow(t)
+	return func(a, b unsafe.Pointer) bool {
+		x, y := *(*unsafe.Pointer)(a), *(*unsafe.Pointer)(b)
+		return x == y || slow(a, b)
+	}
+}
+
+func maps[V any](equal func(a, b V) bool) Func {
+	return func(a, b unsafe.Pointer) bool {
+		if *(*unsafe.Pointer)(a) == *(*unsafe.Pointer)(b) {
+			return true
+		}
+		x, y := *(*map[string]V)(a), *(*map[string]V)(b)
+		if len(x) != len(y) {
+			return false
+		}
+		for k, v := range x {
+			w, ok := y[k]
+			if !ok || !equal(v, w) {
+				return false
+			}
+		}
+		return true
+	}
+}
