@@ -89,7 +89,7 @@ func TestTypedAgreesWithPlain(t *testing.T) {
 	for kind := range goTypes {
 		t.Run(kind, func(t *testing.T) {
 			w := walkerOf(t, kind)
-			for seed := range uint64(700) {
+			for seed := range uint64(250) {
 				agreeTyped(t, w, kind, seed)
 			}
 		})

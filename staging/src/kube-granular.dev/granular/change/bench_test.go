@@ -74,10 +74,12 @@ func TestNoAllocationsWithoutChange(t *testing.T) {
 		"widget, full":   func() Set { s, _ := widgets.Compare(Full, x, y); return s },
 		"widget, sparse": func() Set { s, _ := widgets.Compare(Sparse, x, y); return s },
 	} {
+		run() // compiles, and fills the pool
 		if set := run(); set != nil {
 			t.Fatalf("%s: %v", name, verbs(set))
 		}
-		if n := testing.AllocsPerRun(100, func() { run() }); n > 0 {
+		// Under the race detector a pool forgets at random.
+		if n := testing.AllocsPerRun(100, func() { run() }); n > 0 && !raceDetector {
 			t.Errorf("%s: %v allocations", name, n)
 		}
 	}
