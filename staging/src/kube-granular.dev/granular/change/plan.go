@@ -90,7 +90,7 @@ var wantKind = map[schema.Kind]reflect.Kind{
 func (p *plan) object() error {
 	found := map[string]jsonField{}
 	for _, f := range jsonFields(p.inner, nil) {
-		if _, twice := found[f.name]; twice {
+		if _, twice := found[f.name]; twice && p.node.Child(f.name) != nil {
 			return fmt.Errorf("%s: a Go %s has two fields %s", p.node.Pattern(), p.inner, f.name)
 		}
 		found[f.name] = f

@@ -1,0 +1,50 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestCharge(t *testing.T) {
+	w := walkerOf(t, "example.com/v1/Widget")
+	for _, test := range []struct {
+		fields []string
+		want   string
+	}{
+		{[]string{"metadata", "managedFields"}, "metadata .metadata"},
+		{[]string{"metadata", "labels"}, "labels .metadata.labels"},
+		{[]string{"spec", "size"}, "example.com/widgetSize .spec.size"},
+		{[]string{"spec", "triggerSelfDestructOnSecurityBreach"}, "selfDestructTrigger .spec.triggerSelfDestructOnSecurityBreach"},
+		{[]string{"spec", "colour", "deep"}, "specification .spec"},
+		{[]string{"mystery", "deep"}, "- .mystery"},
+	} {
+		if diff := cmp.Diff([]string{test.want}, verbs(Set{w.Charge(test.fields...)})); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", test.fields, diff)
+		}
+	}
+}
+
+// What can't be compared is an error and never an empty set.
+func TestCompareRefuses(t *testing.T) {
+	pods := walkerOf(t, "/v1/Pod")
+	for name, pair := range map[string][2]any{
+		"another type":      {&corev1.Node{}, &corev1.Node{}},
+		"two types":         {&corev1.ConfigMap{}, &corev1.Pod{}},
+		"plain and typed":   {map[string]any{}, &corev1.Pod{}},
+		"typed and plain":   {&corev1.Pod{}, map[string]any{}},
+		"nothing new":       {&corev1.Pod{}, nil},
+		"a nil pointer":     {&corev1.Pod{}, (*corev1.Pod)(nil)},
+		"not a pointer":     {corev1.Pod{}, corev1.Pod{}},
+		"a pointer to text": {new(string), new(string)},
+	} {
+		if set, err := pods.Compare(Full, pair[0], pair[1]); err == nil {
+			t.Errorf("%s: %v", name, verbs(set))
+		}
+	}
+}
