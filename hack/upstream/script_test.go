@@ -27,15 +27,19 @@ go 1.24
 
 require (
 	k8s.io/api v0.37.1
+	k8s.io/apiextensions-apiserver v0.37.1
 	k8s.io/client-go v0.37.1
 	k8s.io/code-generator v0.37.1
+	k8s.io/kube-aggregator v0.37.1
 	k8s.io/kubernetes v1.37.1
 )
 
 replace (
 	k8s.io/api v0.0.0 => k8s.io/api v0.37.1
+	k8s.io/apiextensions-apiserver v0.0.0 => k8s.io/apiextensions-apiserver v0.37.1
 	k8s.io/client-go v0.0.0 => k8s.io/client-go v0.37.1
 	k8s.io/code-generator v0.0.0 => k8s.io/code-generator v0.37.1
+	k8s.io/kube-aggregator v0.0.0 => k8s.io/kube-aggregator v0.37.1
 )
 `
 
@@ -75,7 +79,7 @@ func TestScripts(t *testing.T) {
 			env.Values["snap"] = map[string]string{}
 			root := filepath.Join(env.WorkDir, "p")
 			env.Cd = root
-			sums := modules.gosum("k8s.io/api", "k8s.io/client-go", "k8s.io/code-generator", "k8s.io/kubernetes")
+			sums := modules.gosum("k8s.io/api", "k8s.io/apiextensions-apiserver", "k8s.io/client-go", "k8s.io/code-generator", "k8s.io/kube-aggregator", "k8s.io/kubernetes")
 			for name, data := range map[string]string{
 				"p/go.mod": gomod, "p/go.sum": sums, "p/patches/series": "",
 				// What a developer's git is set to must not show in patches.

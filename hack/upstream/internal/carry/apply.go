@@ -7,13 +7,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strings"
 
 	"kube-granular.dev/hack/upstream/internal/generate"
-	"kube-granular.dev/hack/upstream/internal/golang"
 	"kube-granular.dev/hack/upstream/internal/project"
 	"kube-granular.dev/hack/upstream/internal/source"
 	"kube-granular.dev/hack/upstream/internal/tree"
@@ -88,7 +86,7 @@ func (c *Carry) Apply(ctx context.Context, o ApplyOptions) error {
 	if err := c.seedSums(src, renew); err != nil {
 		return err
 	}
-	if err := c.generate(ctx, gocmd, p, m, len(kept) > 0, o.Generators); err != nil {
+	if err := c.generate(ctx, gocmd, p, m, kept, o.Generators); err != nil {
 		return err
 	}
 	m.Inputs, m.Pending = digest, nil
@@ -228,85 +226,4 @@ func (c *Carry) writeOne(ctx context.Context, p *plan, m *tree.Manifest, file, n
 		return fmt.Errorf("%s: the module cache has changed since it was verified: run go clean -modcache", file)
 	}
 	return m.Write(c.Project, file, content.Data, content.Executable, was)
-}
-
-// generate runs the generators that are due and records what they wrote.
-func (c *Carry) generate(ctx context.Context, gocmd *golang.Go, p *plan, m *tree.Manifest, edited bool, forced []string) error {
-	maps.DeleteFunc(m.Generators, func(name string, _ tree.Run) bool {
-		_, active := p.digests[name]
-		return !active
-	})
-	env := generate.Env{Go: gocmd, Project: c.Project, Scratch: c.Project.Path(project.Scratch)}
-	for _, g := range generate.Table { // p.due may be out of order
-		if !slices.ContainsFunc(p.due, func(d generate.Generator) bool { return d.Name == g.Name }) {
-			continue
-		}
-		m.Running = g.Name
-		if err := m.Save(); err != nil {
-			return err
-		}
-		step := c.Log.Step("running "+g.Name, 0)
-		runErr := g.Run(ctx, env)
-		m.Running = ""
-		if runErr != nil {
-			if err := m.Save(); err != nil {
-				c.Log.Say("%v", err)
-			}
-			return runErr
-		}
-		outputs, err := c.collect(g, p, m)
-		if err != nil {
-			return err
-		}
-		step.End()
-		run := tree.Run{Inputs: p.digests[g.Name], Outputs: outputs}
-		if edited {
-			run.Inputs = "" // it may have read edits that no digest covers
-		}
-		m.Generators[g.Name] = run
-		if slices.Contains(forced, g.Name) {
-			for _, file := range outputs {
-				fmt.Fprintf(c.Out, "%s: not as upstream has it: %s\n", g.Name, file)
-			}
-		}
-		if err := m.Save(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// collect enters the files a generator may have written into the manifest and
-// returns those that are not pristine.
-func (c *Carry) collect(g generate.Generator, p *plan, m *tree.Manifest) ([]string, error) {
-	found, err := tree.Scan(c.Project)
-	if err != nil {
-		return nil, err
-	}
-	outputs := []string{}
-	isOutput := func(file string) bool {
-		rel, ok := strings.CutPrefix(file, project.Kubernetes)
-		return ok && g.Output(rel)
-	}
-	for file := range found {
-		if !isOutput(file) {
-			continue
-		}
-		if err := m.Settle(c.Project, file, p.pristineSum(file)); err != nil {
-			return nil, err
-		}
-		if m.Files[file].Pristine != "" {
-			outputs = append(outputs, file)
-		}
-	}
-	for file := range p.pristine {
-		if _, ok := found[file]; !ok && isOutput(file) {
-			if err := m.Remove(c.Project, file, p.pristineSum(file)); err != nil {
-				return nil, err
-			}
-			outputs = append(outputs, file)
-		}
-	}
-	slices.Sort(outputs)
-	return outputs, nil
 }

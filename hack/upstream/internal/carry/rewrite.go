@@ -1,0 +1,260 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package carry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"kube-granular.dev/hack/upstream/internal/gitrepo"
+	"kube-granular.dev/hack/upstream/internal/project"
+	"kube-granular.dev/hack/upstream/internal/series"
+	"kube-granular.dev/hack/upstream/internal/source"
+	"kube-granular.dev/hack/upstream/internal/tree"
+)
+
+// rewrite is a change of patches in the making.
+type rewrite struct {
+	carry      *Carry
+	series     []*series.Series
+	states     [][]series.State
+	changed    map[*series.Patch]bool
+	added      *series.Patch
+	rewriteAll bool
+}
+
+func (w *rewrite) add(name, subject string) error {
+	s, err := series.Place(w.series, name)
+	if err != nil {
+		return err
+	}
+	p := &series.Patch{Name: s.Dir + "/" + path.Base(name), Header: series.Skeleton(subject)}
+	if _, err := os.Stat(w.carry.Project.Path(p.Name)); err == nil {
+		return fmt.Errorf("%s: exists", p.Name)
+	}
+	i := slices.Index(w.series, s)
+	s.Patches = append(s.Patches, p)
+	last := w.states[i][len(w.states[i])-1]
+	w.states[i] = append(w.states[i], clone(last))
+	w.added = p
+	return nil
+}
+
+// attribute finds the patch each edit belongs to and changes the states.
+func (w *rewrite) attribute(ctx context.Context, src *source.Source, m *tree.Manifest, edits []tree.Edit, o RefreshOptions) error {
+	var homeless, stale []tree.Edit
+	for _, e := range edits {
+		i := 0
+		if strings.HasPrefix(e.Tree, project.Generators) {
+			i = 1
+		}
+		s, file := w.series[i], strings.TrimPrefix(e.Tree, w.series[i].Prefix)
+		if err := inside(s, file); err != nil {
+			return err
+		}
+		if err := w.known(ctx, src, i, file); err != nil {
+			return err
+		}
+		// The edit was made on what apply last wrote. If the series says something
+		// else by now, the difference is not the developer's alone.
+		last := w.states[i][len(w.states[i])-1][file]
+		if sum(last) != e.Was {
+			stale = append(stale, e)
+			continue
+		}
+		at, err := w.home(s, file, o)
+		if err != nil {
+			return err
+		}
+		if at < 0 {
+			homeless = append(homeless, e)
+			continue
+		}
+		content, err := w.carry.content(e, last)
+		if err != nil {
+			return err
+		}
+		for _, st := range w.states[i][at+1:] {
+			st[file] = content
+		}
+		w.changed[s.Patches[at]] = true
+	}
+	if len(stale) > 0 {
+		return fmt.Errorf("%d edited files were changed in the series after the last apply, and the edits are not based on that: put the patches back, refresh, and bring the two together with git:%s",
+			len(stale), tree.Describe(stale))
+	}
+	if len(homeless) > 0 {
+		return fmt.Errorf("%d edited files are touched by no patch: name the one that takes them with --into NNNN-name, or make one with --new NNNN-name.patch --subject \"...\":%s",
+			len(homeless), tree.Describe(homeless))
+	}
+	return nil
+}
+
+// known makes sure that every state has the file.
+func (w *rewrite) known(ctx context.Context, src *source.Source, i int, file string) error {
+	if _, ok := w.states[i][0][file]; ok {
+		return nil
+	}
+	content, err := pristine(ctx, src, w.series[i])(file)
+	for _, st := range w.states[i] {
+		st[file] = content
+	}
+	return err
+}
+
+// home is the index of the patch an edit of a file goes into, -1 if none.
+func (w *rewrite) home(s *series.Series, file string, o RefreshOptions) (int, error) {
+	last := -1
+	for i, p := range s.Patches {
+		if p.Touches(file) != nil {
+			last = i
+		}
+	}
+	switch {
+	case w.added != nil:
+		if !slices.Contains(s.Patches, w.added) {
+			return 0, fmt.Errorf("%s%s: belongs to another series than %s: refresh it alone, by naming its path", s.Prefix, file, w.added.Name)
+		}
+		return len(s.Patches) - 1, nil
+	case o.Into != "":
+		target, at := series.Find(w.series, o.Into)
+		switch {
+		case target == nil:
+			return 0, fmt.Errorf("--into: no series has a patch %s", o.Into)
+		case target != s:
+			return 0, fmt.Errorf("%s%s: belongs to another series than %s: refresh it alone, by naming its path", s.Prefix, file, o.Into)
+		case last > at:
+			return 0, fmt.Errorf("%s%s: cannot go into %s, because the later %s touches it as well", s.Prefix, file, s.Patches[at].Name, s.Patches[last].Name)
+		}
+		return at, nil
+	}
+	return last, nil
+}
+
+// content reads an edited file. The tree keeps no modes of upstream's files, so
+// only a file that patches add can be executable.
+func (c *Carry) content(e tree.Edit, last series.Content) (series.Content, error) {
+	if e.Is == tree.Gone {
+		return series.Content{Absent: true}, nil
+	}
+	full := c.Project.Path(e.Tree)
+	info, err := os.Lstat(full)
+	if err != nil {
+		return series.Content{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return series.Content{}, fmt.Errorf("%s: is not a regular file", e.Tree)
+	}
+	data, err := os.ReadFile(full)
+	executable := last.Executable
+	if last.Absent {
+		executable = info.Mode()&fs.FileMode(0o111) != 0
+	}
+	return series.Content{Data: data, Executable: executable}, err
+}
+
+func sum(c series.Content) string {
+	if c.Absent {
+		return tree.Gone
+	}
+	return source.Hash(c.Data)
+}
+
+func clone(s series.State) series.State {
+	out := make(series.State, len(s))
+	for k, v := range s {
+		out[k] = v
+	}
+	return out
+}
+
+// render writes the patches that changed, in their canonical form.
+func (w *rewrite) render(ctx context.Context) (map[string][]byte, error) {
+	repo, err := gitrepo.New(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer repo.Close()
+	out := map[string][]byte{}
+	for i, s := range w.series {
+		for j, p := range s.Patches {
+			if !w.changed[p] && !w.rewriteAll && p != w.added {
+				continue
+			}
+			raw, err := renderPatch(ctx, repo, p, w.states[i][j], w.states[i][j+1])
+			if err != nil {
+				return nil, err
+			}
+			if string(raw) != string(p.Raw) {
+				out[p.Name] = raw
+			}
+		}
+	}
+	return out, nil
+}
+
+// renderPatch writes a patch as the difference of two states.
+func renderPatch(ctx context.Context, repo *gitrepo.Repo, p *series.Patch, before, after series.State) ([]byte, error) {
+	a, b := series.State{}, series.State{}
+	for file := range after {
+		if !before[file].Equal(after[file]) {
+			a[file], b[file] = before[file], after[file]
+		}
+	}
+	diff, err := repo.Diff(ctx, a, b)
+	if err != nil {
+		return nil, err
+	}
+	if len(diff) == 0 {
+		return nil, fmt.Errorf("%s: would change nothing any more: remove it and its line in the series file, then run `%s apply`", p.Name, command)
+	}
+	raw := series.Render(p.Header, diff)
+	if _, err := series.Parse(p.Name, raw); err != nil {
+		return nil, fmt.Errorf("cannot write this edit as a patch: %w", err)
+	}
+	return raw, nil
+}
+
+// save writes patches, and the series file if there is a new one.
+func (w *rewrite) save(written map[string][]byte) error {
+	for _, s := range w.series {
+		for _, p := range s.Patches {
+			raw, ok := written[p.Name]
+			if !ok {
+				continue
+			}
+			if err := os.MkdirAll(w.carry.Project.Path(s.Dir), 0o755); err != nil {
+				return err
+			}
+			if err := os.WriteFile(w.carry.Project.Path(p.Name), raw, 0o644); err != nil {
+				return err
+			}
+			if p == w.added {
+				if err := w.enlist(s, p); err != nil {
+					return err
+				}
+			}
+			fmt.Fprintln(w.carry.Out, p.Name)
+		}
+	}
+	return nil
+}
+
+func (w *rewrite) enlist(s *series.Series, p *series.Patch) error {
+	file := s.Dir + "/series"
+	data, err := w.carry.Project.Read(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if n := len(data); n > 0 && data[n-1] != '\n' {
+		data = append(data, '\n')
+	}
+	return os.WriteFile(w.carry.Project.Path(file), append(data, path.Base(p.Name)+"\n"...), 0o644)
+}
