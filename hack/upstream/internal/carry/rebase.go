@@ -64,7 +64,7 @@ func (c *Carry) Rebase(ctx context.Context, to string, write bool) error {
 		return err
 	}
 	if !write {
-		fmt.Fprintf(c.Out, "the series now applies to %s and no longer to %s; go.mod must require:\n", to, r.pins.Version)
+		fmt.Fprintf(c.Out, "the series applies to %s; go.mod must require:\n", to)
 		for _, line := range target.PinLines() {
 			fmt.Fprintf(c.Out, "\t%s\n", line)
 		}
