@@ -72,7 +72,7 @@ func mentionsExcluded(models map[string]*spec.Schema) bool {
 }
 
 func schemaExcludes(s *spec.Schema) bool {
-	if _, excluded := s.Extensions[schema.ExtExcluded]; excluded {
+	if v, ok := s.Extensions[schema.ExtExcluded]; ok && v != false {
 		return true
 	}
 	for name := range s.Properties {

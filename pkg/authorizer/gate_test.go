@@ -1,0 +1,97 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authorizer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/granular"
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// grants is an authorizer that allows some verbs, denies others, fails on others,
+// and keeps what it was asked.
+type grants struct {
+	upstream.Authorizer
+	allow, deny, fail []string
+	asked             []string
+}
+
+func (g *grants) Authorize(_ context.Context, a upstream.Attributes) (upstream.Decision, string, error) {
+	g.asked = append(g.asked, a.GetVerb())
+	switch {
+	case slices.Contains(g.fail, a.GetVerb()):
+		return upstream.DecisionNoOpinion, "", errors.New("out of order")
+	case slices.Contains(g.deny, a.GetVerb()):
+		return upstream.DecisionDeny, "", nil
+	case slices.Contains(g.allow, a.GetVerb()):
+		return upstream.DecisionAllow, "", nil
+	}
+	return upstream.DecisionNoOpinion, "", nil
+}
+
+func attributes(verb string) upstream.AttributesRecord {
+	return upstream.AttributesRecord{
+		User: &user.DefaultInfo{Name: "jane"}, Verb: verb, ResourceRequest: true,
+		APIGroup: "example.com", APIVersion: "v1", Resource: "things", Namespace: "n", Name: "t",
+	}
+}
+
+// requestContext is the context of a request as the filters leave it.
+func requestContext(verb string) context.Context {
+	a := attributes(verb)
+	ctx := request.WithUser(context.Background(), a.User)
+	return request.WithRequestInfo(ctx, &request.RequestInfo{
+		IsResourceRequest: true, Verb: verb, APIGroup: a.APIGroup, APIVersion: a.APIVersion,
+		Resource: a.Resource, Namespace: a.Namespace, Name: a.Name,
+	})
+}
+
+func TestFallback(t *testing.T) {
+	nonResource := attributes("create")
+	nonResource.ResourceRequest = false
+	tests := map[string]struct {
+		attributes upstream.Attributes
+		grants     grants
+		marked     bool
+		wantErr    bool
+		asked      []string
+	}{
+		"create":              {attributes("create"), grants{allow: []string{"granular"}}, true, false, []string{"granular"}},
+		"update":              {attributes("update"), grants{allow: []string{"granular"}}, true, false, []string{"granular"}},
+		"patch":               {attributes("patch"), grants{allow: []string{"granular"}}, true, false, []string{"granular"}},
+		"no granular":         {attributes("patch"), grants{allow: []string{"granular:metadata"}}, false, false, []string{"granular"}},
+		"granular denied":     {attributes("patch"), grants{deny: []string{"granular"}}, false, false, []string{"granular"}},
+		"authorizer fails":    {attributes("patch"), grants{fail: []string{"granular"}}, false, true, []string{"granular"}},
+		"delete":              {attributes("delete"), grants{allow: []string{"granular"}}, false, false, nil},
+		"deletecollection":    {attributes("deletecollection"), grants{allow: []string{"granular"}}, false, false, nil},
+		"get":                 {attributes("get"), grants{allow: []string{"granular"}}, false, false, nil},
+		"connect":             {attributes("connect"), grants{allow: []string{"granular"}}, false, false, nil},
+		"impersonate":         {attributes("impersonate"), grants{allow: []string{"granular"}}, false, false, nil},
+		"not a resource":      {nonResource, grants{allow: []string{"granular"}}, false, false, nil},
+		"a permission itself": {attributes("granular:metadata"), grants{allow: []string{"granular"}}, false, false, nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			ctx, decision, _, err := New(&tc.grants).Fallback(context.Background(), tc.attributes)
+			if marked := granular.MarkerFrom(ctx) != nil; marked != tc.marked {
+				t.Errorf("marked: %t", marked)
+			}
+			if allowed := decision == upstream.DecisionAllow; allowed != tc.marked {
+				t.Errorf("decision: %v", decision)
+			}
+			if (err != nil) != tc.wantErr {
+				t.Errorf("error: %v", err)
+			}
+			if !slices.Equal(tc.grants.asked, tc.asked) {
+				t.Errorf("asked %q, wanted %q", tc.grants.asked, tc.asked)
+			}
+		})
+	}
+}

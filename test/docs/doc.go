@@ -1,0 +1,15 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package docs executes what the documentation shows.
+//
+// Every file of docs/tutorials, and the README, runs against a cluster of its own:
+//
+//   - a block ```yaml title=NAME is written to the file NAME,
+//   - in a block ```console, lines that start with "$ " are run by bash, and the
+//     lines below are what they print; a line "..." stands for any number of lines.
+//
+// A command may fail only where its output shows an error. Blocks of other kinds
+// are for reading. The working directory holds .kube-granular, as after `make up`,
+// and bin/ is on PATH.
+package docs

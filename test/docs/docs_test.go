@@ -1,0 +1,93 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kube-granular.dev/test/integration/cluster"
+)
+
+// TestTutorials runs every tutorial, and what the README shows, as a reader would.
+func TestTutorials(t *testing.T) {
+	root, err := cluster.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents, err := filepath.Glob(filepath.Join(root, "docs", "tutorials", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(documents) == 0 {
+		t.Fatal("there are no tutorials")
+	}
+	for _, document := range append(documents, filepath.Join(root, "README.md")) {
+		t.Run(filepath.Base(document), func(t *testing.T) {
+			run(t, document)
+		})
+	}
+}
+
+func run(t *testing.T, document string) {
+	text, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps, err := parse(string(text))
+	if err != nil {
+		t.Fatalf("%s: %v", document, err)
+	}
+	commands := 0
+	for _, s := range steps {
+		if s.command != "" {
+			commands++
+		}
+	}
+	if commands == 0 {
+		t.Fatalf("%s shows no command", document)
+	}
+	bin, err := cluster.Bin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := cluster.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	dir := t.TempDir()
+	if err := os.Symlink(c.Dir, filepath.Join(dir, ".kube-granular")); err != nil {
+		t.Fatal(err)
+	}
+	env := append(os.Environ(),
+		"HOME="+dir,
+		"KUBECONFIG="+c.Kubeconfig("admin"),
+		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	for _, s := range steps {
+		if s.file != "" {
+			if err := os.WriteFile(filepath.Join(dir, s.file), []byte(s.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		cmd := exec.Command("bash", "-c", s.command)
+		cmd.Dir, cmd.Env = dir, env
+		printed, err := cmd.CombinedOutput()
+		got := output(string(printed))
+		if !matches(got, s.want) {
+			t.Fatalf("%s:%d: $ %s\nprinted:\n%s\n\nthe document says:\n%s", document, s.line, s.command, strings.Join(got, "\n"), strings.Join(s.want, "\n"))
+		}
+		if failed := err != nil; failed != fails(s.want) {
+			t.Fatalf("%s:%d: $ %s\nfailed: %t (%v), printed:\n%s", document, s.line, s.command, failed, err, strings.Join(got, "\n"))
+		}
+	}
+}
