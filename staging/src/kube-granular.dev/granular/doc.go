@@ -1,0 +1,15 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package granular is the pure library behind fine-grained authorization: it
+// knows Kubernetes schemas and objects, and no API server.
+//
+//	schema      OpenAPI definitions           -> a permission tree per kind
+//	change      a tree, an old and a new object -> which nodes changed
+//	decide      changes, an authorizer        -> nothing, or the first refusal
+//	permission  how a permission verb is spelled
+//	corpus      scenarios as data, for the library and for a running server
+//
+// The invariant, held by a test: no package here starts a goroutine, reads a
+// clock, opens a connection, logs or gives up the process.
+package granular
