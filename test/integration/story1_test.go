@@ -40,3 +40,8 @@ func TestGateOff(t *testing.T) {
 func TestClosed(t *testing.T) {
 	runScripts(t, on, "closed.txtar")
 }
+
+// TestScale holds that replicas is one permission, on the object and on its scale.
+func TestScale(t *testing.T) {
+	runScripts(t, on, "scale.txtar")
+}
