@@ -74,7 +74,7 @@ test: build ## Run all tests: library, patches, tools, units, and integration ag
 	$(GO) test -timeout 30m $(PACKAGES)
 
 .PHONY: test-upstream
-test-upstream: upstream ## Run upstream's own tests of what the patches change
+test-upstream: upstream $(BIN)/etcd ## Run upstream's own tests of what the patches change
 	test/upstream/run
 
 .PHONY: verify
