@@ -5,7 +5,9 @@ package authorizer
 
 import (
 	"context"
+	"slices"
 
+	"k8s.io/apiserver/pkg/authentication/user"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
@@ -27,25 +29,104 @@ func withVerb(a upstream.Attributes, verb string) upstream.Attributes {
 func (a verbAttributes) GetVerb() string  { return a.verb }
 func (a verbAttributes) IsReadOnly() bool { return a.verb == "get" }
 
-// port answers package decide with the configured authorizer, one verb at a time.
+// port answers package decide with the configured authorizer.
+//
+// RBAC looks through all bindings for every question, so many verbs are answered
+// from the rules of the caller, which take one such look. Those rules only ever
+// spare questions: what they allow the authorizer itself is asked, and must allow;
+// where they might not be all there is, it is asked one verb at a time.
 type port struct {
 	authorizer upstream.Authorizer
 	attributes upstream.Attributes
+
+	// looked says that rules and complete are set.
+	looked   bool
+	complete bool
+	rules    []upstream.ResourceRuleInfo
+	// calls counts questions to the authorizer, a look at the rules being one.
+	calls int
 }
 
 // FirstAllowed gives the index of the first verb that is allowed, or -1. A Deny
 // of a permission verb says that this permission covers nothing; a more specific
 // one may still be allowed. An error that comes with Allow is ignored, as the
 // filter WithAuthorization does.
-func (p port) FirstAllowed(ctx context.Context, verbs []string) (int, error) {
+func (p *port) FirstAllowed(ctx context.Context, verbs []string) (int, error) {
+	if !p.enumerable(ctx, len(verbs)) {
+		return p.oneByOne(ctx, verbs)
+	}
+	first := slices.IndexFunc(verbs, p.ruled)
+	if first < 0 {
+		return -1, nil
+	}
+	if allowed, err := p.allowed(ctx, verbs[first]); err != nil || allowed {
+		return first, err
+	}
+	// The rules changed under the request, or say more than the authorizer does.
+	return p.oneByOne(ctx, verbs)
+}
+
+func (p *port) oneByOne(ctx context.Context, verbs []string) (int, error) {
 	for i, verb := range verbs {
-		decision, _, err := p.authorizer.Authorize(ctx, withVerb(p.attributes, verb))
-		if decision == upstream.DecisionAllow {
-			return i, nil
-		}
-		if err != nil {
+		if allowed, err := p.allowed(ctx, verb); err != nil {
 			return -1, err
+		} else if allowed {
+			return i, nil
 		}
 	}
 	return -1, nil
+}
+
+func (p *port) allowed(ctx context.Context, verb string) (bool, error) {
+	p.calls++
+	decision, _, err := p.authorizer.Authorize(ctx, withVerb(p.attributes, verb))
+	if decision == upstream.DecisionAllow {
+		return true, nil
+	}
+	return false, err
+}
+
+// enumerable says whether the rules of the caller are known and all there is. One
+// verb alone is not worth a look at them.
+func (p *port) enumerable(ctx context.Context, verbs int) bool {
+	if p.looked || verbs < 2 {
+		return p.complete
+	}
+	p.looked = true
+	resolver, ok := p.authorizer.(upstream.RuleResolver)
+	caller := p.attributes.GetUser()
+	if !ok || caller == nil || slices.Contains(caller.GetGroups(), user.SystemPrivilegedGroup) {
+		// Members of the privileged group are allowed everything by no rule.
+		return false
+	}
+	rules, _, incomplete, err := resolver.RulesFor(ctx, caller, p.attributes.GetNamespace())
+	p.calls++
+	p.rules, p.complete = rules, !incomplete && err == nil
+	return p.complete
+}
+
+// ruled says whether a rule of the caller allows a verb on the object of the
+// request.
+func (p *port) ruled(verb string) bool {
+	for _, rule := range p.rules {
+		if slices.ContainsFunc(rule.GetVerbs(), func(v string) bool { return v == verb || v == "*" }) && p.concerns(rule) {
+			return true
+		}
+	}
+	return false
+}
+
+// concerns says whether a rule is about the object of the request, read as
+// k8s.io/kubernetes/pkg/apis/rbac/v1 does.
+func (p *port) concerns(rule upstream.ResourceRuleInfo) bool {
+	a := p.attributes
+	group, resource := a.GetAPIGroup(), a.GetResource()
+	if sub := a.GetSubresource(); sub != "" {
+		resource += "/" + sub
+	}
+	return slices.ContainsFunc(rule.GetAPIGroups(), func(g string) bool { return g == group || g == "*" }) &&
+		slices.ContainsFunc(rule.GetResources(), func(r string) bool {
+			return r == resource || r == "*" || a.GetSubresource() != "" && r == "*/"+a.GetSubresource()
+		}) &&
+		(len(rule.GetResourceNames()) == 0 || slices.Contains(rule.GetResourceNames(), a.GetName()))
 }

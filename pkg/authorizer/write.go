@@ -50,7 +50,7 @@ func newWrite(gate *Gate, target granular.Target, kind *kind, attributes upstrea
 		attributes: attributes,
 		marked:     marker != nil,
 		marker:     marker,
-		decider:    decide.New(port{authorizer: gate.Authorizer, attributes: attributes}, decide.DefaultBudget),
+		decider:    decide.New(&port{authorizer: gate.Authorizer, attributes: attributes}, decide.DefaultBudget),
 		everything: true,
 	}
 }

@@ -1,0 +1,191 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authorizer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
+)
+
+// roles is RBAC over objects held in memory, the real authorizer.
+type roles struct {
+	clusterRoles    []*rbacv1.ClusterRole
+	clusterBindings []*rbacv1.ClusterRoleBinding
+	bindings        []*rbacv1.RoleBinding
+}
+
+func (r *roles) GetRole(context.Context, string, string) (*rbacv1.Role, error) {
+	return nil, errors.New("there are no roles")
+}
+
+func (r *roles) GetClusterRole(_ context.Context, name string) (*rbacv1.ClusterRole, error) {
+	for _, role := range r.clusterRoles {
+		if role.Name == name {
+			return role, nil
+		}
+	}
+	return nil, errors.New("not found")
+}
+
+func (r *roles) ListClusterRoleBindings(context.Context) ([]*rbacv1.ClusterRoleBinding, error) {
+	return r.clusterBindings, nil
+}
+
+func (r *roles) ListRoleBindings(context.Context, string) ([]*rbacv1.RoleBinding, error) {
+	return r.bindings, nil
+}
+
+func (r *roles) authorizer() *rbac.RBACAuthorizer {
+	return rbac.New(r, r, r, r)
+}
+
+func (r *roles) grant(subject string, rules ...rbacv1.PolicyRule) {
+	name := fmt.Sprintf("role-%d", len(r.clusterRoles))
+	r.clusterRoles = append(r.clusterRoles, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules})
+	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: subject}}
+	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}
+	if len(r.clusterRoles)%2 == 0 {
+		r.clusterBindings = append(r.clusterBindings, &rbacv1.ClusterRoleBinding{Subjects: subjects, RoleRef: ref})
+	} else {
+		r.bindings = append(r.bindings, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "n"}, Subjects: subjects, RoleRef: ref})
+	}
+}
+
+func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
+
+// TestBothWaysAgree holds the answers from rules to the answers of RBAC itself,
+// one verb at a time, for random roles and requests.
+func TestBothWaysAgree(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	verbs := []string{"granular:a", "granular:b", "granular:c(x)", "granular:c(y)", "*", "update"}
+	groups := []string{"example.com", "other.com", "*", ""}
+	resources := []string{"things", "things/status", "*/status", "*", "others"}
+	names := [][]string{nil, {"t"}, {"u"}, {"t", "u"}, {""}}
+	allowed := 0
+	for range 5000 {
+		r := &roles{}
+		for range 1 + random.IntN(12) {
+			r.grant(pick(random, []string{"jane", "jane", "joe"}), rbacv1.PolicyRule{
+				Verbs:         []string{pick(random, verbs), pick(random, verbs)},
+				APIGroups:     []string{pick(random, groups)},
+				Resources:     []string{pick(random, resources)},
+				ResourceNames: pick(random, names),
+			})
+		}
+		a := attributes("patch")
+		a.Subresource = pick(random, []string{"", "status", "scale"})
+		a.Name = pick(random, []string{"t", "u", ""})
+		a.Namespace = pick(random, []string{"n", ""})
+		ask := []string{pick(random, verbs[:4]), pick(random, verbs[:4]), pick(random, verbs[:4])}
+
+		together := &port{authorizer: r.authorizer(), attributes: a}
+		got, err := together.FirstAllowed(context.Background(), ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := (&port{authorizer: r.authorizer(), attributes: a}).oneByOne(context.Background(), ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != want {
+			t.Fatalf("asked %q of %+v: from rules %d, one by one %d\n%+v", ask, a, got, want, r.clusterRoles)
+		}
+		if !together.complete || together.calls > 2 {
+			t.Fatalf("%d calls, complete: %t", together.calls, together.complete)
+		}
+		if got >= 0 {
+			allowed++
+		}
+	}
+	if allowed < 500 || allowed > 4500 {
+		t.Errorf("%d of 5000 were allowed, the cases are lopsided", allowed)
+	}
+}
+
+// enumerating has rules that need not be the whole truth.
+type enumerating struct {
+	grants
+	rules      []string
+	incomplete bool
+	err        error
+}
+
+func (e *enumerating) RulesFor(context.Context, user.Info, string) ([]upstream.ResourceRuleInfo, []upstream.NonResourceRuleInfo, bool, error) {
+	return []upstream.ResourceRuleInfo{&upstream.DefaultResourceRuleInfo{
+		Verbs: e.rules, APIGroups: []string{"*"}, Resources: []string{"*"},
+	}}, nil, e.incomplete, e.err
+}
+
+// TestRulesAreNoVerdict holds that only the authorizer itself allows anything, and
+// that rules which may not be all there is refuse nothing.
+func TestRulesAreNoVerdict(t *testing.T) {
+	ask := []string{"granular:a", "granular:b"}
+	root := attributes("patch")
+	root.User = &user.DefaultInfo{Name: "root", Groups: []string{user.SystemPrivilegedGroup}}
+	tests := map[string]struct {
+		enumerating
+		attributes upstream.AttributesRecord
+		want       int
+		wantErr    bool
+	}{
+		"rules say more than the authorizer":   {enumerating{rules: []string{"granular:a"}}, attributes("patch"), -1, false},
+		"the authorizer denies what is ruled":  {enumerating{rules: ask, grants: grants{deny: ask[:1], allow: ask[1:]}}, attributes("patch"), 1, false},
+		"the authorizer fails at what is rule": {enumerating{rules: ask, grants: grants{fail: ask[:1]}}, attributes("patch"), 0, true},
+		"incomplete rules":                     {enumerating{incomplete: true, grants: grants{allow: ask[1:]}}, attributes("patch"), 1, false},
+		"rules with an error":                  {enumerating{err: errors.New("no"), grants: grants{allow: ask[1:]}}, attributes("patch"), 1, false},
+		"a privileged caller":                  {enumerating{grants: grants{allow: ask[1:]}}, root, 1, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := (&port{authorizer: &tc.enumerating, attributes: tc.attributes}).FirstAllowed(context.Background(), ask)
+			if (err != nil) != tc.wantErr {
+				t.Fatal(err)
+			}
+			if err == nil && got != tc.want {
+				t.Errorf("got %d, wanted %d", got, tc.want)
+			}
+		})
+	}
+}
+
+// BenchmarkSixteenRefused compares sixteen verbs that are refused, together and one
+// by one, with one check that is refused, as bindings grow.
+func BenchmarkSixteenRefused(b *testing.B) {
+	var ask []string
+	for i := range 16 {
+		ask = append(ask, fmt.Sprintf("granular:p%d", i))
+	}
+	for _, bindings := range []int{1, 10, 100, 1000, 10000} {
+		r := &roles{}
+		r.grant("jane", rbacv1.PolicyRule{Verbs: []string{"granular", "get"}, APIGroups: []string{"example.com"}, Resources: []string{"things"}})
+		for len(r.clusterRoles) < bindings {
+			r.grant("joe", rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{"*"}, Resources: []string{"*"}})
+		}
+		authorizer := r.authorizer()
+		ways := map[string]func(*port) (int, error){
+			"one-check":  func(p *port) (int, error) { return p.oneByOne(b.Context(), ask[:1]) },
+			"one-by-one": func(p *port) (int, error) { return p.oneByOne(b.Context(), ask) },
+			"together":   func(p *port) (int, error) { return p.FirstAllowed(b.Context(), ask) },
+		}
+		for _, name := range []string{"one-check", "one-by-one", "together"} {
+			b.Run(fmt.Sprintf("bindings=%d/%s", bindings, name), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if got, err := ways[name](&port{authorizer: authorizer, attributes: attributes("patch")}); got >= 0 || err != nil {
+						b.Fatal(got, err)
+					}
+				}
+			})
+		}
+	}
+}
