@@ -73,6 +73,10 @@ upstream: ## Bring upstream/kubernetes up to date: materialise, patch, generate,
 test: build ## Run all tests: library, patches, tools, units, and integration against the real server
 	$(GO) test -timeout 30m $(PACKAGES)
 
+.PHONY: fuzz
+fuzz: upstream ## Run every fuzzer for FUZZTIME (10s) each
+	hack/fuzz.sh
+
 .PHONY: test-upstream
 test-upstream: upstream $(BIN)/etcd ## Run upstream's own tests of what the patches change
 	test/upstream/run
