@@ -62,6 +62,14 @@ Pod: {+scope: podTemplate, properties: {spec: {+verb: specification, properties:
           spec (object) podTemplateSpecification
             pool (leaf) example.com/podTemplateNodePool
 `},
+		{"a verb beside a scope is one of the outer object", `
+root: {properties: {spec: {+verb: specification, $ref: "#/definitions/Claim"}}}
+Claim: {+scope: claimTemplate, properties: {spec: {+verb: specification}}}
+`, `root (object)
+  metadata (object)
+  spec (object) specification claimTemplate
+    spec (leaf) claimTemplateSpecification
+`},
 		{"metadata met again outside a scope", `
 root: {properties: {metadata: {$ref: "#/definitions/Meta"}, items: {items: {properties: {metadata: {$ref: "#/definitions/Meta"}}}}}}
 Meta: {+verb: metadata, properties: {labels: {+verb: labels}}}

@@ -30,6 +30,9 @@ func (c Cursor) at(in layers) Cursor {
 	return Cursor{models: c.models, layers: e.out}
 }
 
+// Has says whether the schema names a field.
+func (c Cursor) Has(name string) bool { return len(c.layers.property(name)) > 0 }
+
 // Field steps to a named field.
 func (c Cursor) Field(name string) Cursor {
 	if c.models == nil {

@@ -11,7 +11,8 @@ import (
 )
 
 // permissions reads what a place itself carries and makes the node's chain. A
-// scope carries a permission of its own name, which covers all in it.
+// scope carries a permission of its own name, which covers all in it. A verb on
+// the same place is one of what the scope lies in: only below are names prefixed.
 func (c *compiler) permissions(n *Node, l layers, p *place) error {
 	n.Chain = slices.Clip(p.chain)
 	if err := l.unknown(); err != nil {
@@ -48,36 +49,36 @@ func (c *compiler) permissions(n *Node, l layers, p *place) error {
 	case parameterized == "" && treatment != "":
 		return fmt.Errorf("%s without %s", ExtTreatment, ExtParameterized)
 	}
-	if scope != "" {
-		if err := permission.Validate(scope); err != nil {
-			return fmt.Errorf("%s: %w", ExtScope, err)
+	if verb != "" {
+		perm := &Permission{Name: permission.Scoped(p.scope, verb), Excluded: excluded, Source: parameterized}
+		if err := permission.Validate(verb); err != nil {
+			return fmt.Errorf("%s: %w", ExtVerb, err)
 		}
-		p.scope = scope
-		if err := c.add(n, &Permission{Name: scope, Excluded: excluded && verb == ""}); err != nil {
+		if perm.Treatment, err = permission.ParseTreatment(treatment); err != nil {
+			return fmt.Errorf("%s: %w", ExtTreatment, err)
+		}
+		if parameterized != "" {
+			for _, e := range p.emitters { // the innermost wins
+				if e.source == parameterized {
+					perm.SourceNode, perm.SourceKey = e.node, e.key
+				}
+			}
+			if perm.SourceNode == nil {
+				return fmt.Errorf("%s: nothing above emits %q", ExtParameterized, parameterized)
+			}
+		}
+		if err := c.add(n, perm); err != nil {
 			return err
 		}
 	}
-	if verb == "" {
+	if scope == "" {
 		return nil
 	}
-	perm := &Permission{Name: permission.Scoped(p.scope, verb), Excluded: excluded, Source: parameterized}
-	if err := permission.Validate(verb); err != nil {
-		return fmt.Errorf("%s: %w", ExtVerb, err)
+	if err := permission.Validate(scope); err != nil {
+		return fmt.Errorf("%s: %w", ExtScope, err)
 	}
-	if perm.Treatment, err = permission.ParseTreatment(treatment); err != nil {
-		return fmt.Errorf("%s: %w", ExtTreatment, err)
-	}
-	if parameterized != "" {
-		for _, e := range p.emitters { // the innermost wins
-			if e.source == parameterized {
-				perm.SourceNode, perm.SourceKey = e.node, e.key
-			}
-		}
-		if perm.SourceNode == nil {
-			return fmt.Errorf("%s: nothing above emits %q", ExtParameterized, parameterized)
-		}
-	}
-	return c.add(n, perm)
+	p.scope = scope
+	return c.add(n, &Permission{Name: scope, Excluded: excluded && verb == ""})
 }
 
 func (c *compiler) add(n *Node, p *Permission) error {

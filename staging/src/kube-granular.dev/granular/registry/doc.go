@@ -1,0 +1,16 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package registry holds the permissions of the built-in kinds: what each means,
+// which parameter it takes, and which fields of which kinds it covers.
+//
+// The data is permissions.yaml, generated from the schema of a running server; a
+// test of the project compares the two. It serves tools and warnings. Nothing is
+// ever decided by it: decisions rest on the schema that a request is served with.
+//
+// The invariant: a name without a domain that is not in the registry is nobody's,
+// so third parties qualify theirs with a domain (KEP-3617, "Style Guide /
+// Consistency Help", option B).
+//
+// The package holds no state but the data it parsed once, and changes none.
+package registry

@@ -1,0 +1,102 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	_ "embed"
+	"fmt"
+	"sync"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Registry is everything that is known of the permissions of built-in kinds. It
+// is read-only.
+type Registry struct {
+	// Permissions are sorted by name.
+	Permissions []Permission `json:"permissions"`
+	// Kinds are those that places speak of, sorted by group, kind and version.
+	Kinds []Kind `json:"kinds"`
+}
+
+// Permission is one permission of built-in kinds.
+type Permission struct {
+	// Name has its scope in front: podTemplateLabels.
+	Name string `json:"name"`
+	// Meaning is one line for people.
+	Meaning string `json:"meaning"`
+	// Scope is the scope whose prefix the name has, if any.
+	Scope string `json:"scope,omitempty"`
+	// Excluded permissions are no part of update.
+	Excluded bool `json:"excluded"`
+	// Parameter is nil if the verb takes none.
+	Parameter *Parameter `json:"parameter,omitempty"`
+	Places    []Place    `json:"places"`
+}
+
+// Parameter says what stands between the parentheses of the verb.
+type Parameter struct {
+	// Source names what the parameter is made from, such as label-key.
+	Source string `json:"source"`
+	// Treatment is empty if the source is taken verbatim.
+	Treatment string `json:"treatment,omitempty"`
+}
+
+// Place is a field that a permission covers, with all that is below it.
+type Place struct {
+	// Path is a pattern such as .metadata.labels[*].
+	Path string `json:"path"`
+	// Above are the permissions that cover the place as well, most general first.
+	Above []string `json:"above,omitempty"`
+	// Kinds have the place, as "apps/v1 Deployment". All means every kind.
+	Kinds []string `json:"kinds"`
+}
+
+// All stands in Place.Kinds for every kind of the registry.
+const All = "*"
+
+// Kind is one kind in one version.
+type Kind struct {
+	Kind string `json:"kind"`
+	// Resources take the kind, as a role names them: deployments.apps/scale.
+	Resources []string `json:"resources"`
+}
+
+//go:embed permissions.yaml
+var data []byte
+
+type index struct {
+	Registry
+	byName map[string]*Permission
+}
+
+var load = sync.OnceValues(func() (*index, error) {
+	out := &index{byName: map[string]*Permission{}}
+	if err := yaml.UnmarshalStrict(data, &out.Registry); err != nil {
+		return nil, fmt.Errorf("registry: permissions.yaml: %w", err)
+	}
+	for i := range out.Permissions {
+		out.byName[out.Permissions[i].Name] = &out.Permissions[i]
+	}
+	return out, nil
+})
+
+// Load gives the registry. It fails only if the data it was built with is broken.
+func Load() (*Registry, error) {
+	i, err := load()
+	if err != nil {
+		return nil, err
+	}
+	return &i.Registry, nil
+}
+
+// Lookup finds a permission by its name, scope included. It gives nil for a name
+// that no built-in kind has.
+func Lookup(name string) (*Permission, error) {
+	i, err := load()
+	if err != nil {
+		return nil, err
+	}
+	return i.byName[name], nil
+}

@@ -1,0 +1,67 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package permissions
+
+import (
+	"slices"
+	"testing"
+
+	"kube-granular.dev/hack/permissions/vocabulary"
+)
+
+// TestEveryRootFieldIsCovered holds that each field of a root is covered as a
+// whole by a permission that stands on it, or is listed with its reason; and that
+// the list holds nothing else.
+func TestEveryRootFieldIsCovered(t *testing.T) {
+	v := load(t)
+	if len(kinds) < 90 {
+		t.Fatalf("only %d kinds are served", len(kinds))
+	}
+	used := map[[3]string]bool{}
+	for _, k := range kinds {
+		fields := k.Fields()
+		if !slices.Contains(fields, "metadata") {
+			t.Errorf("%s has no metadata", k.ID())
+		}
+		for _, field := range fields {
+			node := k.Tree.Root.Child(field)
+			covered := node != nil && node.Own > 0
+			id := [3]string{k.Group, k.Kind, field}
+			listed := isListed(v, id)
+			if listed {
+				used[id] = true
+			}
+			switch {
+			case covered && listed:
+				t.Errorf("%s: .%s is covered by %q, and listed as uncovered", k.ID(), field, node.Chain[len(node.Chain)-1].Name)
+			case !covered && !listed:
+				t.Errorf("%s: .%s is covered by no permission and not listed", k.ID(), field)
+			}
+		}
+	}
+	for _, u := range v.Uncovered {
+		for _, kind := range u.Kinds {
+			for _, field := range u.Fields {
+				if !used[[3]string{u.Group, kind, field}] {
+					t.Errorf("%s/%s: .%s is listed as uncovered and not served", u.Group, kind, field)
+				}
+			}
+		}
+	}
+}
+
+func isListed(v *vocabulary.Vocabulary, id [3]string) bool {
+	return slices.ContainsFunc(v.Uncovered, func(u vocabulary.Uncovered) bool {
+		return u.Group == id[0] && slices.Contains(u.Kinds, id[1]) && slices.Contains(u.Fields, id[2])
+	})
+}
+
+func load(t *testing.T) *vocabulary.Vocabulary {
+	t.Helper()
+	v, err := vocabulary.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}

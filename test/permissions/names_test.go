@@ -1,0 +1,88 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package permissions
+
+import (
+	"testing"
+
+	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/hack/permissions/vocabulary"
+)
+
+// ancestors are the fields above the one a permission stands on, as far up as the
+// scope it is in.
+func ancestors(t *testing.T, n *schema.Node) []string {
+	t.Helper()
+	v := load(t)
+	up := n
+	for up.Parent != nil && up.Field == "" {
+		up = up.Parent // an element belongs to its list
+	}
+	var out []string
+	for up = up.Parent; up != nil; up = up.Parent {
+		for _, p := range up.Chain[len(up.Chain)-up.Own:] {
+			if scope, base := v.Split(p.Name); scope != "" && base == "" {
+				return out
+			}
+		}
+		if up.Field != "" {
+			out = append(out, up.Field)
+		}
+	}
+	return out
+}
+
+// TestNames holds every permission of every kind to the style guide of KEP-3617,
+// and the vocabulary to what is served.
+func TestNames(t *testing.T) {
+	v := load(t)
+	met, scopes, nouns := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	wrong := map[string]bool{}
+	for _, k := range kinds {
+		for _, n := range k.Tree.Nodes {
+			for _, p := range n.Chain[len(n.Chain)-n.Own:] {
+				scope, base := v.Split(p.Name)
+				met[base], scopes[scope] = true, true
+				if err := v.Style(p.Name, k.Kind, ancestors(t, n)); err != nil && !wrong[p.Name+err.Error()] {
+					wrong[p.Name+err.Error()] = true
+					t.Errorf("%s: %s: permission %q: %v", k.ID(), n.Pattern(), p.Name, err)
+				}
+				if _, err := v.Meaning(p.Name); err != nil && !wrong[p.Name] {
+					wrong[p.Name] = true
+					t.Error(err)
+				}
+			}
+		}
+	}
+	for name := range met {
+		if name != "" {
+			nouns[last(name)] = true
+		}
+	}
+	for scope := range scopes {
+		if scope != "" {
+			nouns[last(scope)] = true
+		}
+	}
+	for name := range v.Permissions {
+		if !met[name] {
+			t.Errorf("the vocabulary describes %q, which nothing has", name)
+		}
+	}
+	for scope := range v.Scopes {
+		if !scopes[scope] {
+			t.Errorf("the vocabulary describes the scope %q, which nothing has", scope)
+		}
+	}
+	for _, noun := range v.Nouns {
+		if !nouns[noun] {
+			t.Errorf("the vocabulary lists the noun %q, which nothing needs", noun)
+		}
+	}
+}
+
+func last(name string) string {
+	words := vocabulary.Words(name)
+	return words[len(words)-1]
+}
