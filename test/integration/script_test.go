@@ -50,6 +50,7 @@ func runScripts(t *testing.T, c *cluster.Cluster, pattern string) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"as":        as(c),
+			"grant":     grant(c),
 			"send":      send(c),
 			"snapshot":  snapshot(c),
 			"unchanged": unchanged(c),

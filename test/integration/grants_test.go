@@ -1,0 +1,12 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import "testing"
+
+// TestGrants holds the roles of docs/tutorials/useful-grants.md, and further ones that
+// people ask for: each does what it says and nothing next to it.
+func TestGrants(t *testing.T) {
+	runScripts(t, on, "grants_*.txtar")
+}
