@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	gvkschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,6 +22,10 @@ const (
 	Allow     Decision = "Allow"
 	Forbidden Decision = "Forbidden"
 )
+
+// Ways are how a server can be asked for a change, or, the last one, for a new
+// object.
+var Ways = []string{"put", "merge", "strategic", "json", "apply", "post"}
 
 // Object is decoded as the API server decodes a custom resource: whole numbers
 // are int64.
@@ -40,6 +45,13 @@ type Scenario struct {
 	Final    Object   `json:"final,omitempty"`
 	Unmarked bool     `json:"unmarked,omitempty"`
 	Grants   []string `json:"grants,omitempty"`
+
+	Subresource string   `json:"subresource,omitempty"`
+	Reset       bool     `json:"reset,omitempty"`
+	Ways        []string `json:"ways,omitempty"`
+	Answer      int      `json:"answer,omitempty"`
+	LibraryOnly string   `json:"libraryOnly,omitempty"`
+
 	Decision Decision `json:"decision"`
 	Asked    []string `json:"asked,omitempty"`
 	Field    string   `json:"field,omitempty"`
@@ -59,7 +71,7 @@ func (s *Scenario) GVK() gvkschema.GroupVersionKind {
 // Load reads every .yaml file of a folder. Unknown fields, doubled names and
 // scenarios that contradict themselves are errors.
 func Load(dir string) ([]Scenario, error) {
-	out, err := read(dir)
+	out, err := Read(dir)
 	for i := range out {
 		if err := out[i].validate(); err != nil {
 			return nil, fmt.Errorf("%s: scenario %q: %w", out[i].File, out[i].Name, err)
@@ -68,7 +80,8 @@ func Load(dir string) ([]Scenario, error) {
 	return out, err
 }
 
-func read(dir string) ([]Scenario, error) {
+// Read is Load for scenarios whose verdicts are yet to be written.
+func Read(dir string) ([]Scenario, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil {
 		return nil, err
@@ -91,11 +104,45 @@ func read(dir string) ([]Scenario, error) {
 				return nil, fmt.Errorf("%s: scenario %q is there twice", file, s.Name)
 			}
 			names[s.Name] = true
+			if err := s.complete(dir); err != nil {
+				return nil, fmt.Errorf("%s: scenario %q: %w", file, s.Name, err)
+			}
 		}
 		out = append(out, scenarios...)
 	}
 	if len(out) == 0 {
 		return nil, fmt.Errorf("no scenarios in %s", dir)
+	}
+	return out, nil
+}
+
+// complete lays the objects of a scenario over what its kind can't do without.
+func (s *Scenario) complete(dir string) error {
+	gvk := s.GVK()
+	base, err := readBase(filepath.Join(dir, "base", strings.ToLower(gvk.Kind)+".yaml"))
+	if err != nil {
+		return err
+	}
+	for _, object := range []*Object{&s.Old, &s.New, &s.Final} {
+		if *object != nil {
+			*object = Overlay(base, *object)
+		}
+	}
+	return nil
+}
+
+// readBase gives nil for a kind that has none.
+func readBase(file string) (Object, error) {
+	data, err := os.ReadFile(file)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out Object
+	if err := yaml.UnmarshalStrict(data, &out); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return out, nil
 }
@@ -109,6 +156,13 @@ func (s *Scenario) validate() error {
 		return fmt.Errorf("decision must be %s or %s", Allow, Forbidden)
 	case refused != (s.Decision == Forbidden):
 		return fmt.Errorf("field and needs belong to a refusal, and it needs both")
+	case s.Reset && s.Final == nil:
+		return fmt.Errorf("reset says how final came about, and there is none")
+	}
+	for _, way := range s.Ways {
+		if !slices.Contains(Ways, way) {
+			return fmt.Errorf("%q is not a way to send a change: %v", way, Ways)
+		}
 	}
 	return nil
 }

@@ -4,8 +4,8 @@
 package corpus
 
 import (
-	"context"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -15,125 +15,72 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"kube-granular.dev/granular/change"
-	"kube-granular.dev/granular/decide"
 	"kube-granular.dev/granular/internal/testmodels"
 )
 
 const dir = "../../../../../test/corpus"
 
-type grants []string
-
-func (g grants) FirstAllowed(_ context.Context, verbs []string) (int, error) {
-	return slices.IndexFunc(verbs, func(v string) bool { return slices.Contains(g, v) }), nil
+// known are the kinds this library has models for. Whoever may import the
+// generated definitions runs all of the corpus, see test/corpus.
+var known = map[string]reflect.Type{
+	"Deployment": reflect.TypeFor[appsv1.Deployment](),
+	"Pod":        reflect.TypeFor[corev1.Pod](),
+	"ConfigMap":  reflect.TypeFor[corev1.ConfigMap](),
+	"Widget":     nil,
 }
 
-type outcome struct {
-	Decision     Decision
-	Asked        []string
-	Field, Needs string
+// load gives the scenarios of known kinds.
+func load(t *testing.T, read func(string) ([]Scenario, error)) []Scenario {
+	t.Helper()
+	all, err := read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(all, func(s Scenario) bool {
+		_, ok := known[s.GVK().Kind]
+		return !ok
+	})
 }
 
-func run(t *testing.T, s *Scenario, typed bool) outcome {
+func run(t *testing.T, s *Scenario, object func(Object) (any, error)) Outcome {
 	t.Helper()
 	gvk := s.GVK()
 	tree, err := testmodels.Tree(gvk.Group, gvk.Version, gvk.Kind)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := change.NewWalker(tree)
-	mode := change.Full
-	if s.Unmarked {
-		mode = change.Sparse
-	}
-	object := func(o Object) any {
-		if typed {
-			return toTyped(t, gvk.Kind, o)
-		}
-		if o == nil {
-			return nil
-		}
-		return map[string]any(o)
-	}
-	compare := func(new any) change.Set {
-		set, err := w.Compare(mode, object(s.Old), new)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return set
-	}
-	final := s.Final
-	if final == nil {
-		final = s.New
-	}
-	d := decide.New(grants(s.Grants), 0)
-	changes := change.Intersect(compare(object(s.New)), compare(object(final)))
-	refusal, err := d.Decide(context.Background(), changes, !s.Unmarked)
+	got, err := Run(s, change.NewWalker(tree), object)
 	if err != nil {
 		t.Fatal(err)
-	}
-	got := outcome{Decision: Allow, Asked: d.Asked()}
-	if refusal != nil {
-		got.Decision = Forbidden
-		got.Field = w.Locate(refusal.Change, object(s.Old), object(final))
-		got.Needs = refusal.Needs()
 	}
 	return got
 }
 
-func toTyped(t *testing.T, kind string, o Object) any {
-	t.Helper()
-	var out any
-	switch kind {
-	case "Deployment":
-		out = (*appsv1.Deployment)(nil)
-		if o != nil {
-			out = &appsv1.Deployment{}
+// typed is the form of an object as a built-in kind is held.
+func typed(goType reflect.Type) func(Object) (any, error) {
+	return func(o Object) (any, error) {
+		if o == nil {
+			return reflect.Zero(reflect.PointerTo(goType)).Interface(), nil
 		}
-	case "Pod":
-		out = (*corev1.Pod)(nil)
-		if o != nil {
-			out = &corev1.Pod{}
+		out := reflect.New(goType).Interface()
+		data, err := yaml.Marshal(o)
+		if err == nil {
+			err = yaml.UnmarshalStrict(data, out)
 		}
-	case "ConfigMap":
-		out = (*corev1.ConfigMap)(nil)
-		if o != nil {
-			out = &corev1.ConfigMap{}
-		}
-	default:
-		t.Fatalf("no Go type for %s", kind)
+		return out, err
 	}
-	if o == nil {
-		return out
-	}
-	data, err := yaml.Marshal(o)
-	if err == nil {
-		err = yaml.UnmarshalStrict(data, out)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
 }
 
 func TestCorpus(t *testing.T) {
-	scenarios, err := Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	builtin := []string{"Deployment", "Pod", "ConfigMap"}
-	for i := range scenarios {
-		s := &scenarios[i]
+	for _, s := range load(t, Load) {
 		t.Run(filepath.Base(s.File)+"/"+s.Name, func(t *testing.T) {
-			got := run(t, s, false)
-			want := outcome{Decision: s.Decision, Asked: s.Asked, Field: s.Field, Needs: s.Needs}
-			if diff := cmp.Diff(want, got); diff != "" {
+			if diff := cmp.Diff(s.Want(), run(t, &s, Plain)); diff != "" {
 				t.Errorf("unstructured; if this is meant, run with -update and read what changed in %s (-want +got):\n%s", s.File, diff)
 			}
-			if !slices.Contains(builtin, s.GVK().Kind) {
-				return
-			}
-			if diff := cmp.Diff(want, run(t, s, true)); diff != "" {
-				t.Errorf("Go type (-want +got):\n%s", diff)
+			if goType := known[s.GVK().Kind]; goType != nil {
+				if diff := cmp.Diff(s.Want(), run(t, &s, typed(goType))); diff != "" {
+					t.Errorf("Go type (-want +got):\n%s", diff)
+				}
 			}
 		})
 	}
@@ -142,12 +89,7 @@ func TestCorpus(t *testing.T) {
 // Whoever is allowed holds no more than what it used: without any one of the
 // grants that were found allowed it is refused, and the refusal is about that.
 func TestEveryUsedGrantIsNeeded(t *testing.T) {
-	scenarios, err := Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range scenarios {
-		s := scenarios[i]
+	for _, s := range load(t, Load) {
 		if s.Decision != Allow {
 			continue
 		}
@@ -157,10 +99,44 @@ func TestEveryUsedGrantIsNeeded(t *testing.T) {
 			}
 			without := s
 			without.Grants = slices.DeleteFunc(slices.Clone(s.Grants), func(g string) bool { return g == grant })
-			got := run(t, &without, false)
-			if got.Decision != Forbidden {
+			if got := run(t, &without, Plain); got.Decision != Forbidden {
 				t.Errorf("%s: allowed without %s", s.Name, grant)
 			}
 		}
+	}
+}
+
+func TestOverlayAndDiff(t *testing.T) {
+	parse := func(text string) (o Object) {
+		if err := yaml.Unmarshal([]byte(text), &o); err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	tests := map[string]struct{ before, diff, after string }{
+		"nothing":         {`{a: {b: 1}}`, `{}`, `{a: {b: 1}}`},
+		"a field":         {`{a: {b: 1, c: 1}}`, `{a: {b: 2}}`, `{a: {b: 2, c: 1}}`},
+		"a field more":    {`{}`, `{a: {b: 2}}`, `{a: {b: 2}}`},
+		"a field less":    {`{a: {b: 1, c: 1}}`, `{a: {b: null}}`, `{a: {c: 1}}`},
+		"the last field":  {`{a: {b: 1}}`, `{a: {b: null}}`, `{a: {}}`},
+		"a whole field":   {`{a: {b: 1}}`, `{a: null}`, `{}`},
+		"a list":          {`{a: [1, 2]}`, `{a: [1]}`, `{a: [1]}`},
+		"another type":    {`{a: [1, 2]}`, `{a: {b: 1}}`, `{a: {b: 1}}`},
+		"a field, a list": {`{a: {b: 1}}`, `{a: [1]}`, `{a: [1]}`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			before, after := parse(tc.before), parse(tc.after)
+			diff := Diff(before, after)
+			if d := cmp.Diff(parse(tc.diff), diff); d != "" {
+				t.Errorf("difference (-want +got):\n%s", d)
+			}
+			if d := cmp.Diff(after, Overlay(before, diff)); d != "" {
+				t.Errorf("overlay (-want +got):\n%s", d)
+			}
+			if d := cmp.Diff(parse(tc.before), before); d != "" {
+				t.Errorf("what was overlaid changed (-want +got):\n%s", d)
+			}
+		})
 	}
 }

@@ -18,6 +18,18 @@
 //     field: ...        the path a refusal names
 //     needs: ...        what a refusal says is missing
 //
+// What makes an object of a kind valid lies in base/ as one file for each kind;
+// old, new and final are laid over it, null taking something away.
+//
+// Four fields concern a server alone:
+//
+//	subresource: status   where the change is sent to
+//	reset: true           final is what the strategy of the kind makes of new; else
+//	                      a mutating webhook does
+//	ways: [put, merge]    how the change may be sent, if not in every way
+//	answer: 422           the server's own errors come first: with this code
+//	libraryOnly: why      what keeps it from being sent to a server
+//
 // The invariant: a scenario says everything its verdict depends on. The package
-// reads files and decides nothing.
+// holds no rule of its own: Run asks packages change and decide.
 package corpus

@@ -1,0 +1,63 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package corpus
+
+import (
+	"maps"
+	"reflect"
+)
+
+// Overlay lays one object over another, as a JSON merge patch does: fields are
+// replaced, null takes one away, lists are replaced as a whole. Neither is
+// changed.
+func Overlay(base, over Object) Object {
+	out, _ := overlay(map[string]any(base), map[string]any(over)).(map[string]any)
+	return out
+}
+
+func overlay(base, over any) any {
+	fields, ok := over.(map[string]any)
+	if !ok {
+		return over
+	}
+	below, _ := base.(map[string]any)
+	out := maps.Clone(below)
+	if out == nil {
+		out = map[string]any{}
+	}
+	for name, value := range fields {
+		if value == nil {
+			delete(out, name)
+			continue
+		}
+		out[name] = overlay(out[name], value)
+	}
+	return out
+}
+
+// Diff gives what Overlay takes to make after of before.
+func Diff(before, after Object) Object {
+	out := Object{}
+	for name, was := range before {
+		is, kept := after[name]
+		was, wasFields := was.(map[string]any)
+		fields, isFields := is.(map[string]any)
+		switch {
+		case !kept:
+			out[name] = nil
+		case wasFields && isFields:
+			if below := Diff(was, fields); len(below) > 0 {
+				out[name] = map[string]any(below)
+			}
+		case !reflect.DeepEqual(before[name], is):
+			out[name] = is
+		}
+	}
+	for name, is := range after {
+		if _, kept := before[name]; !kept {
+			out[name] = is
+		}
+	}
+	return out
+}

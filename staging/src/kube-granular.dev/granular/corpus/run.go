@@ -1,0 +1,81 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package corpus
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/decide"
+)
+
+// Outcome is what came of a scenario.
+type Outcome struct {
+	Decision     Decision
+	Asked        []string
+	Field, Needs string
+}
+
+// Want is the outcome that a scenario names.
+func (s *Scenario) Want() Outcome {
+	return Outcome{Decision: s.Decision, Asked: s.Asked, Field: s.Field, Needs: s.Needs}
+}
+
+// Run holds the library to a scenario. object brings the objects into the form
+// that w is to walk, nil for those of a create included.
+func Run(s *Scenario, w *change.Walker, object func(Object) (any, error)) (Outcome, error) {
+	final := s.Final
+	if final == nil {
+		final = s.New
+	}
+	var forms [3]any
+	for i, o := range []Object{s.Old, s.New, final} {
+		form, err := object(o)
+		if err != nil {
+			return Outcome{}, fmt.Errorf("%s: %w", s.Name, err)
+		}
+		forms[i] = form
+	}
+	mode := change.Full
+	if s.Unmarked {
+		mode = change.Sparse
+	}
+	observed, err := w.Compare(mode, forms[0], forms[1])
+	if err != nil {
+		return Outcome{}, fmt.Errorf("%s: %w", s.Name, err)
+	}
+	stored, err := w.Compare(mode, forms[0], forms[2])
+	if err != nil {
+		return Outcome{}, fmt.Errorf("%s: %w", s.Name, err)
+	}
+	d := decide.New(holds(s.Grants), 0)
+	refusal, err := d.Decide(context.Background(), change.Intersect(observed, stored), !s.Unmarked)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("%s: %w", s.Name, err)
+	}
+	got := Outcome{Decision: Allow, Asked: d.Asked()}
+	if refusal != nil {
+		got.Decision = Forbidden
+		got.Field = w.Locate(refusal.Change, forms[0], forms[2])
+		got.Needs = refusal.Needs()
+	}
+	return got, nil
+}
+
+// Plain is the form of an object as a custom resource is held.
+func Plain(o Object) (any, error) {
+	if o == nil {
+		return nil, nil
+	}
+	return map[string]any(o), nil
+}
+
+// holds is an authorizer that allows what it lists.
+type holds []string
+
+func (h holds) FirstAllowed(_ context.Context, verbs []string) (int, error) {
+	return slices.IndexFunc(verbs, func(v string) bool { return slices.Contains(h, v) }), nil
+}
