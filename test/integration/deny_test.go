@@ -71,10 +71,9 @@ func (o *opinions) verbs() []string {
 	return slices.Clone(o.asked)
 }
 
-// chain writes a structured authorization configuration: the webhook, then RBAC.
-func chain(t *testing.T, webhook *httptest.Server) string {
-	t.Helper()
-	dir := t.TempDir()
+// chain writes a structured authorization configuration into dir: the webhook,
+// then RBAC.
+func chain(dir string, webhook *httptest.Server) (string, error) {
 	kubeconfig := clientcmdapi.NewConfig()
 	kubeconfig.Clusters["webhook"] = &clientcmdapi.Cluster{
 		Server:                   webhook.URL,
@@ -85,10 +84,10 @@ func chain(t *testing.T, webhook *httptest.Server) string {
 	kubeconfig.CurrentContext = "webhook"
 	kubeconfigFile := filepath.Join(dir, "webhook.kubeconfig")
 	if err := clientcmd.WriteToFile(*kubeconfig, kubeconfigFile); err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	config := filepath.Join(dir, "authorization.yaml")
-	if err := os.WriteFile(config, []byte(`
+	return config, os.WriteFile(config, []byte(`
 apiVersion: apiserver.config.k8s.io/v1
 kind: AuthorizationConfiguration
 authorizers:
@@ -108,10 +107,7 @@ authorizers:
       kubeConfigFile: `+kubeconfigFile+`
 - type: RBAC
   name: rbac
-`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return config
+`), 0o600)
 }
 
 // TestDenyIsFinal holds that an explicit Deny of an authorization chain is not
@@ -121,7 +117,11 @@ func TestDenyIsFinal(t *testing.T) {
 	o := &opinions{}
 	webhook := httptest.NewTLSServer(o)
 	defer webhook.Close()
-	c, err := cluster.Start("--authorization-config", chain(t, webhook))
+	config, err := chain(t.TempDir(), webhook)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := cluster.Start("--authorization-config", config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,6 +35,12 @@ func run(m *testing.M) int {
 		return 1
 	}
 	code := m.Run()
+	if theStage != nil {
+		if err := theStage.stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
 	if err := on.Stop(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1

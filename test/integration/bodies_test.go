@@ -1,0 +1,144 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// mediaTypes are the forms in which a body can be sent.
+var mediaTypes = []string{runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeCBOR, runtime.ContentTypeProtobuf}
+
+// encoded brings an object into a form. Protobuf is for built-in kinds.
+func encoded(t *testing.T, object runtime.Object, mediaType string) []byte {
+	t.Helper()
+	codecs := serializer.NewCodecFactory(scheme.Scheme, serializer.WithSerializer(cbor.NewSerializerInfo))
+	info, ok := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), mediaType)
+	if !ok {
+		t.Fatalf("nothing encodes %s", mediaType)
+	}
+	encoder := info.Serializer
+	var out bytes.Buffer
+	if err := encoder.Encode(object, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// TestBodies holds that a permission is needed in whatever form a body comes, and
+// that whoever may not get the object reads no form of it.
+func TestBodies(t *testing.T) {
+	s := onStage(t)
+	const configMaps = "/api/v1/namespaces/default/configmaps"
+	for i, mediaType := range mediaTypes {
+		t.Run("PUT "+mediaType, func(t *testing.T) {
+			path, live := s.made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: body}, data: {a: what-nobody-reads}}`)
+			wanted := &corev1.ConfigMap{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live, wanted); err != nil {
+				t.Fatal(err)
+			}
+			wanted.APIVersion, wanted.Kind = "v1", "ConfigMap"
+			wanted.Labels = map[string]string{"a.example.com/x": "1"}
+			body := encoded(t, wanted, mediaType)
+			for _, accept := range mediaTypes {
+				a := s.twins(t, path, "cannot change .metadata.labels[a.example.com/x]", []string{"granular:label(a.example.com)", "granular"}, func(user string) answer {
+					return s.sendAccept(t, user, http.MethodPut, path, mediaType, accept, body)
+				})
+				if !bytes.Contains(a.body, []byte(wanted.Name)) || bytes.Contains(a.body, []byte("what-nobody-reads")) {
+					t.Errorf("as %s: %q", accept, a.body)
+				}
+				s.must(t, http.MethodPatch, path, contentTypes["merge"], `{"metadata":{"labels":null}}`)
+				wanted.ResourceVersion = ""
+				body = encoded(t, wanted, mediaType)
+			}
+		})
+		t.Run("POST "+mediaType, func(t *testing.T) {
+			name := fmt.Sprintf("posted-%d", i)
+			body := encoded(t, &corev1.ConfigMap{
+				TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+				ObjectMeta: metav1.ObjectMeta{Name: name},
+				Data:       map[string]string{"a": "1"},
+			}, mediaType)
+			for _, grants := range [][]string{
+				{"granular:metadata", "granular:data", "granular"},
+				{"granular:data", "granular:metadata", "granular"},
+			} {
+				says := map[string]string{"granular:metadata": "cannot change .metadata.name", "granular:data": "cannot change .data"}[grants[0]]
+				s.twins(t, configMaps+"/"+name, says, grants, func(user string) answer {
+					return s.send(t, user, http.MethodPost, configMaps, mediaType, body)
+				})
+				s.must(t, http.MethodDelete, configMaps+"/"+name, "", nil)
+			}
+		})
+	}
+}
+
+// TestBodiesOfCustomResources is TestBodies for what is held without a Go type.
+func TestBodiesOfCustomResources(t *testing.T) {
+	s := onStage(t)
+	prepareCorpus(t, s)
+	for _, mediaType := range mediaTypes[:3] {
+		t.Run(mediaType, func(t *testing.T) {
+			path, live := s.made(t, `{apiVersion: corpus.example.com/v1, kind: Gadget, metadata: {name: body}, spec: {size: 1, colour: what-nobody-reads}}`)
+			wanted := &unstructured.Unstructured{Object: live}
+			wanted.SetLabels(map[string]string{"a.example.com/x": "1"})
+			a := s.twins(t, path, "cannot change .metadata.labels[a.example.com/x]", []string{"granular:label(a.example.com)", "granular"}, func(user string) answer {
+				return s.sendAccept(t, user, http.MethodPut, path, mediaType, mediaType, encoded(t, wanted, mediaType))
+			})
+			if !bytes.Contains(a.body, []byte(wanted.GetName())) || bytes.Contains(a.body, []byte("what-nobody-reads")) {
+				t.Errorf("%q", a.body)
+			}
+		})
+	}
+}
+
+// TestPatchesInCBOR holds the two patches that have a binary form.
+func TestPatchesInCBOR(t *testing.T) {
+	s := onStage(t)
+	path, live := s.made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: body}, data: {a: "1"}}`)
+	applied := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
+		"name": live["metadata"].(map[string]any)["name"], "namespace": "default", "labels": map[string]any{"a.example.com/x": "1"},
+	}}}
+	s.twins(t, path, "cannot change .metadata.labels[a.example.com/x]", []string{"granular:label(a.example.com)", "granular"}, func(user string) answer {
+		return s.send(t, user, http.MethodPatch, path+"?force=true&fieldManager=cbor", "application/apply-patch+cbor", encoded(t, applied, runtime.ContentTypeCBOR))
+	})
+}
+
+// TestForce holds that force takes a field from another manager for who holds its
+// permission only, and that without force the conflict comes first.
+func TestForce(t *testing.T) {
+	s := onStage(t)
+	path, live := s.made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: forced, labels: {a.example.com/x: theirs}}}`)
+	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"labels":{"a.example.com/x":"mine"}}}`, live["metadata"].(map[string]any)["name"])
+	apply := func(user, query string) answer {
+		return s.send(t, user, http.MethodPatch, path+"?fieldManager=other"+query, contentTypes["apply"], body)
+	}
+	s.callers.call("unforced", "granular", "granular:label(a.example.com)", "get")
+	if a := apply("unforced", ""); a.code != http.StatusConflict || !strings.Contains(a.message(), "conflict") {
+		t.Errorf("without force, with the permission: %s", a)
+	}
+	s.callers.call("unforced", "granular")
+	if a := apply("unforced", ""); a.code != http.StatusConflict {
+		t.Errorf("without force, without the permission: %s", a)
+	}
+	s.twins(t, path, "cannot change .metadata.labels[a.example.com/x]", []string{"granular:label(a.example.com)", "granular"}, func(user string) answer {
+		return apply(user, "&force=true")
+	})
+	s.callers.call("forced", "granular")
+	if a := apply("forced", "&force=true"); a.code != http.StatusOK {
+		t.Errorf("what is so already can be applied by who may not change it: %s", a)
+	}
+}

@@ -1,0 +1,108 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestCreateOnUpdate holds that a PUT and an apply of a missing object ask for the
+// verb of the request and for create, that granular may stand in for either, and
+// that then every field is to be covered. All combinations are sent, each for real
+// and as a dry run.
+func TestCreateOnUpdate(t *testing.T) {
+	s := onStage(t)
+	fields := []string{"granular:metadata", "granular:specification"}
+	ways := []struct{ name, verb, method, query, contentType string }{
+		{"PUT", "update", http.MethodPut, "?", contentTypes["json"]},
+		{"apply", "patch", http.MethodPatch, "?fieldManager=m&force=true&", contentTypes["apply"]},
+	}
+	for _, way := range ways {
+		for combination := range 32 {
+			holds := func(bit int) bool { return combination&(1<<bit) != 0 }
+			verb, create, granular := holds(0), holds(1), holds(2)
+			var grants []string
+			for bit, grant := range []string{way.verb, "create", "granular", fields[0], fields[1]} {
+				if holds(bit) {
+					grants = append(grants, grant)
+				}
+			}
+			covered := holds(3) && holds(4)
+			allowed := (verb || granular) && (create || granular) && (verb && create || covered)
+			t.Run(fmt.Sprintf("%s %s", way.name, strings.Join(grants, " ")), func(t *testing.T) {
+				name := fmt.Sprintf("created-%d", namespaces.Add(1))
+				path := "/apis/coordination.k8s.io/v1/namespaces/default/leases/" + name
+				body := `{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"` + name + `"},"spec":{"holderIdentity":"me"}}`
+				s.callers.call(name, grants...)
+				for _, dryRun := range []string{"dryRun=All", ""} {
+					a := s.send(t, name, way.method, path+way.query+dryRun, way.contentType, body)
+					if allowed != (a.code == http.StatusCreated) || !allowed && a.code != http.StatusForbidden {
+						t.Errorf("%s: %s", dryRun, a)
+					}
+					now := s.send(t, "", http.MethodGet, path, "", nil)
+					if there := now.code == http.StatusOK; there != (allowed && dryRun == "") {
+						t.Errorf("%q: it is there: %t", dryRun, there)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestPatchOfNothing holds that only an apply creates.
+func TestPatchOfNothing(t *testing.T) {
+	s := onStage(t)
+	s.callers.call("patcher", "granular", "granular:metadata", "granular:specification", "get")
+	for _, way := range []string{"merge", "strategic", "jsonpatch"} {
+		body := `{"spec":{"holderIdentity":"me"}}`
+		if way == "jsonpatch" {
+			body = `[{"op":"add","path":"/spec/holderIdentity","value":"me"}]`
+		}
+		a := s.send(t, "patcher", http.MethodPatch, "/apis/coordination.k8s.io/v1/namespaces/default/leases/missing", contentTypes[way], body)
+		if a.code != http.StatusNotFound {
+			t.Errorf("%s: %s", way, a)
+		}
+	}
+}
+
+// TestGenerateName holds that a generated name is identity as a chosen one is.
+func TestGenerateName(t *testing.T) {
+	s := onStage(t)
+	const path = "/api/v1/namespaces/default/configmaps"
+	a := s.twins(t, path, "cannot change .metadata.generateName", []string{"granular:metadata", "granular", "granular:labels", "granular:data", "get"}, func(user string) answer {
+		return s.send(t, user, http.MethodPost, path, contentTypes["json"], `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"gen-","labels":{"a":"b"}}}`)
+	})
+	if name, _ := a.object(t)["metadata"].(map[string]any)["name"].(string); !strings.HasPrefix(name, "gen-") || name == "gen-" {
+		t.Errorf("the name is %q", name)
+	}
+}
+
+// TestDryRun holds that a dry run is refused as the real thing is, and that one
+// that is allowed stores nothing.
+func TestDryRun(t *testing.T) {
+	s := onStage(t)
+	path, live := s.made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: dry}, data: {a: "1"}}`)
+	before := s.must(t, http.MethodGet, path, "", nil)
+	name := live["metadata"].(map[string]any)["name"].(string)
+	put := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"labels":{"a":"b"}},"data":{"a":"1"}}`, name)
+	for _, tc := range []struct{ name, method, contentType, body string }{
+		{"PUT", http.MethodPut, "json", put},
+		{"merge", http.MethodPatch, "merge", `{"metadata":{"labels":{"a":"b"}}}`},
+		{"strategic", http.MethodPatch, "strategic", `{"metadata":{"labels":{"a":"b"}}}`},
+		{"json patch", http.MethodPatch, "jsonpatch", `[{"op":"add","path":"/metadata/labels","value":{"a":"b"}}]`},
+		{"apply", http.MethodPatch, "apply", fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"labels":{"a":"b"}}}`, name)},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s.twins(t, path, "cannot change .metadata.labels[a]", []string{"granular:label(a)", "granular"}, func(user string) answer {
+				return s.send(t, user, tc.method, path+"?dryRun=All&fieldManager=dry", contentTypes[tc.contentType], tc.body)
+			})
+			if after := s.must(t, http.MethodGet, path, "", nil); after.String() != before.String() {
+				t.Errorf("a dry run stored %s", after)
+			}
+		})
+	}
+}

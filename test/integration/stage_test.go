@@ -1,0 +1,308 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"sigs.k8s.io/yaml"
+
+	"kube-granular.dev/test/integration/cluster"
+)
+
+// stage is a server whose authorization chain begins with callers.
+type stage struct {
+	*cluster.Cluster
+	callers *callers
+
+	client *http.Client
+	close  []func() error
+
+	mu     sync.Mutex
+	mapper meta.RESTMapper
+}
+
+// theStage is shared by all tests that need callers made up on the spot, and
+// started by the first of them.
+var (
+	theStage    *stage
+	theStageErr error
+	raiseStage  sync.Once
+)
+
+func onStage(t *testing.T) *stage {
+	t.Helper()
+	raiseStage.Do(func() { theStage, theStageErr = newStage() })
+	if theStageErr != nil {
+		t.Fatal(theStageErr)
+	}
+	return theStage
+}
+
+func newStage() (s *stage, err error) {
+	s = &stage{callers: &callers{}}
+	defer func() {
+		if err != nil {
+			_ = s.stop()
+		}
+	}()
+	dir, err := os.MkdirTemp("", "kube-granular-stage-")
+	if err != nil {
+		return nil, err
+	}
+	s.close = append(s.close, func() error { return os.RemoveAll(dir) })
+	webhook := httptest.NewTLSServer(s.callers)
+	s.close = append(s.close, func() error { webhook.Close(); return nil })
+	config, err := chain(dir, webhook)
+	if err != nil {
+		return nil, err
+	}
+	if s.Cluster, err = cluster.Start("--authorization-config", config, "--feature-gates", "CBORServingAndStorage=true"); err != nil {
+		return nil, err
+	}
+	s.close = append(s.close, s.Cluster.Stop)
+	admin, err := s.Config("admin")
+	if err != nil {
+		return nil, err
+	}
+	s.client, err = rest.HTTPClientFor(admin)
+	return s, err
+}
+
+// stop undoes what newStage did, last first.
+func (s *stage) stop() error {
+	var first error
+	for i := len(s.close) - 1; i >= 0; i-- {
+		if err := s.close[i](); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// authority is what a webhook configuration needs to trust a test's server.
+func authority(server *httptest.Server) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+}
+
+// answer is what the server said.
+type answer struct {
+	code int
+	body []byte
+}
+
+func (a answer) String() string { return fmt.Sprintf("%d %s", a.code, a.body) }
+
+// message is that of a Status, or the whole body.
+func (a answer) message() string {
+	var status struct{ Message string }
+	if json.Unmarshal(a.body, &status) != nil || status.Message == "" {
+		return string(a.body)
+	}
+	return status.Message
+}
+
+func (a answer) object(t *testing.T) map[string]any {
+	t.Helper()
+	out := map[string]any{}
+	if err := utiljson.Unmarshal(a.body, &out); err != nil {
+		t.Fatalf("%v: %s", err, a)
+	}
+	return out
+}
+
+// send makes one request as a user, or as the administrator if user is empty.
+// What is not a string or bytes is sent as JSON.
+func (s *stage) send(t *testing.T, user, method, path, contentType string, body any) answer {
+	t.Helper()
+	return s.sendAccept(t, user, method, path, contentType, "application/json", body)
+}
+
+func (s *stage) sendAccept(t *testing.T, user, method, path, contentType, accept string, body any) answer {
+	t.Helper()
+	a, err := s.roundTrip(user, method, path, contentType, accept, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func (s *stage) roundTrip(user, method, path, contentType, accept string, body any) (answer, error) {
+	var data []byte
+	switch b := body.(type) {
+	case nil:
+	case string:
+		data = []byte(b)
+	case []byte:
+		data = b
+	default:
+		var err error
+		if data, err = json.Marshal(b); err != nil {
+			return answer{}, err
+		}
+	}
+	req, err := http.NewRequest(method, s.URL+path, bytes.NewReader(data))
+	if err != nil {
+		return answer{}, err
+	}
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
+	}
+	req.Header.Set("Accept", accept)
+	if user != "" {
+		req.Header.Set("Impersonate-User", user)
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return answer{}, err
+	}
+	defer resp.Body.Close()
+	out, err := io.ReadAll(resp.Body)
+	return answer{resp.StatusCode, out}, err
+}
+
+// must makes one request as the administrator, which has to succeed.
+func (s *stage) must(t *testing.T, method, path, contentType string, body any) answer {
+	t.Helper()
+	a := s.send(t, "", method, path, contentType, body)
+	if a.code >= 300 {
+		t.Fatalf("%s %s: %s", method, path, a)
+	}
+	return a
+}
+
+// mapping says where objects of a kind are served.
+func (s *stage) mapping(t *testing.T, gvk schema.GroupVersionKind) *meta.RESTMapping {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for fresh := false; ; fresh = true {
+		if s.mapper != nil {
+			mapping, err := s.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+			if err == nil {
+				return mapping
+			}
+			if fresh {
+				t.Fatal(err)
+			}
+		}
+		admin, err := s.Config("admin")
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, err := discovery.NewDiscoveryClientForConfig(admin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		groups, err := restmapper.GetAPIGroupResources(client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.mapper = restmapper.NewDiscoveryRESTMapper(groups)
+	}
+}
+
+// paths of the collection and of one object.
+func (s *stage) paths(t *testing.T, object map[string]any) (collection, one string) {
+	t.Helper()
+	u := unstructured.Unstructured{Object: object}
+	mapping := s.mapping(t, u.GroupVersionKind())
+	collection = "/apis/" + mapping.Resource.Group + "/" + mapping.Resource.Version
+	if mapping.Resource.Group == "" {
+		collection = "/api/" + mapping.Resource.Version
+	}
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		collection += "/namespaces/" + u.GetNamespace()
+	}
+	collection += "/" + mapping.Resource.Resource
+	return collection, collection + "/" + url.PathEscape(u.GetName())
+}
+
+// name makes a name for an object or user of what a test says.
+func named(parts ...any) string {
+	return strings.ToLower(strings.ReplaceAll(strings.Trim(fmt.Sprint(parts...), "-"), " ", "-"))
+}
+
+// install creates a CustomResourceDefinition and returns once it is served.
+func (s *stage) install(t *testing.T, manifest []byte) {
+	t.Helper()
+	const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	var crd apiextensionsv1.CustomResourceDefinition
+	if err := yaml.UnmarshalStrict(manifest, &crd); err != nil {
+		t.Fatal(err)
+	}
+	if a := s.send(t, "", http.MethodPost, definitions, contentTypes["yaml"], manifest); a.code >= 300 && a.code != http.StatusConflict {
+		t.Fatal(a)
+	}
+	served := fmt.Sprintf("/apis/%s/%s/%s", crd.Spec.Group, crd.Spec.Versions[0].Name, crd.Spec.Names.Plural)
+	err := wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		return s.send(t, "", http.MethodGet, served, "", nil).code == http.StatusOK, nil
+	})
+	if err != nil {
+		t.Fatalf("%s is not served: %v", served, err)
+	}
+}
+
+// made creates an object as the administrator, with a name of its own, and gives
+// its path and what is stored.
+func (s *stage) made(t *testing.T, manifest string) (path string, live map[string]any) {
+	t.Helper()
+	var object map[string]any
+	if err := yaml.Unmarshal([]byte(manifest), &object); err != nil {
+		t.Fatal(err)
+	}
+	u := unstructured.Unstructured{Object: object}
+	u.SetName(fmt.Sprintf("%s-%d", u.GetName(), namespaces.Add(1)))
+	if u.GetNamespace() == "" && s.mapping(t, u.GroupVersionKind()).Scope.Name() == meta.RESTScopeNameNamespace {
+		u.SetNamespace("default")
+	}
+	collection, one := s.paths(t, object)
+	s.must(t, http.MethodPost, collection, contentTypes["json"], object)
+	return one, s.must(t, http.MethodGet, one, "", nil).object(t)
+}
+
+// twins sends one request twice: by a caller who holds all of grants but the first,
+// which is refused, says why and changes nothing at path; and by one who holds all
+// of them, which is not. It gives the second answer.
+func (s *stage) twins(t *testing.T, path, says string, grants []string, do func(user string) answer) answer {
+	t.Helper()
+	n := namespaces.Add(1)
+	refused, allowed := fmt.Sprintf("refused-%d", n), fmt.Sprintf("allowed-%d", n)
+	s.callers.call(refused, grants[1:]...)
+	s.callers.call(allowed, grants...)
+	before := s.send(t, "", http.MethodGet, path, "", nil)
+	if a := do(refused); a.code != http.StatusForbidden || !strings.Contains(a.message(), says) {
+		t.Errorf("without %s: got %s\nwanted 403 and %q", grants[0], a, says)
+	}
+	if after := s.send(t, "", http.MethodGet, path, "", nil); !bytes.Equal(before.body, after.body) {
+		t.Errorf("it was refused and stored:\n%s\n%s", before, after)
+	}
+	a := do(allowed)
+	if a.code >= 300 {
+		t.Errorf("with all of %q: got %s", grants, a)
+	}
+	return a
+}

@@ -1,0 +1,118 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"kube-granular.dev/granular/corpus"
+)
+
+// stamps is a mutating admission webhook that changes what some users write.
+type stamps struct {
+	mu    sync.Mutex
+	known map[string]func(map[string]any) corpus.Object
+	calls map[string]int
+}
+
+// newStamps installs the webhook for users whose names begin with prefix, and
+// returns once the server calls it.
+func newStamps(t *testing.T, s *stage, prefix string) *stamps {
+	t.Helper()
+	st := &stamps{known: map[string]func(map[string]any) corpus.Object{}, calls: map[string]int{}}
+	server := httptest.NewTLSServer(st)
+	t.Cleanup(server.Close)
+	name := prefix + "stamps.example.com"
+	const configurations = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+	everything := map[string]any{"apiGroups": []string{"*"}, "apiVersions": []string{"*"}, "resources": []string{"*/*"}, "operations": []string{"CREATE", "UPDATE"}}
+	s.must(t, http.MethodPost, configurations, "application/json", map[string]any{
+		"apiVersion": "admissionregistration.k8s.io/v1",
+		"kind":       "MutatingWebhookConfiguration",
+		"metadata":   map[string]any{"name": name},
+		"webhooks": []any{map[string]any{
+			"name":                    name,
+			"clientConfig":            map[string]any{"url": server.URL, "caBundle": authority(server)},
+			"rules":                   []any{everything},
+			"matchConditions":         []any{map[string]any{"name": "users", "expression": fmt.Sprintf("request.userInfo.username.startsWith(%q)", prefix)}},
+			"sideEffects":             "None",
+			"admissionReviewVersions": []string{"v1"},
+		}},
+	})
+	t.Cleanup(func() { s.must(t, http.MethodDelete, configurations+"/"+name, "", nil) })
+
+	probe := prefix + "probe"
+	s.callers.call(probe, "create")
+	st.set(probe, corpus.Object{"metadata": map[string]any{"labels": map[string]any{"stamped": "yes"}}})
+	err := wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		a := s.send(t, probe, http.MethodPost, "/api/v1/namespaces/default/configmaps?dryRun=All", "application/json",
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"probe"}}`)
+		return strings.Contains(string(a.body), `"stamped":"yes"`), nil
+	})
+	if err != nil {
+		t.Fatalf("the webhook is not called: %v", err)
+	}
+	return st
+}
+
+// set lays over what a user writes.
+func (st *stamps) set(user string, over corpus.Object) {
+	st.setFunc(user, func(map[string]any) corpus.Object { return over })
+}
+
+func (st *stamps) setFunc(user string, over func(object map[string]any) corpus.Object) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.known[user] = over
+}
+
+// called says how often the webhook saw a request of a user.
+func (st *stamps) called(user string) int {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.calls[user]
+}
+
+func (st *stamps) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	var review admissionv1.AdmissionReview
+	if err := json.NewDecoder(req.Body).Decode(&review); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	response := &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
+	st.mu.Lock()
+	over := st.known[review.Request.UserInfo.Username]
+	st.calls[review.Request.UserInfo.Username]++
+	st.mu.Unlock()
+	if over != nil {
+		object := map[string]any{}
+		if err := utiljson.Unmarshal(review.Request.Object.Raw, &object); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		patch, err := json.Marshal(jsonPatch(object, corpus.Overlay(object, over(object))))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		kind := admissionv1.PatchTypeJSONPatch
+		response.Patch, response.PatchType = patch, &kind
+	}
+	review.Request, review.Response = nil, response
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(review); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
+}
