@@ -92,5 +92,6 @@ func (g *Gate) FallbackCreate(ctx context.Context, target granular.Target, begun
 	audit.Marked(ctx)
 	w := newWrite(g, target, kindOf(target), a, nil)
 	w.marked = true
+	w.unanswered = true
 	return w, decision, reason, nil
 }

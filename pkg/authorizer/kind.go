@@ -11,10 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	gvk "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authorization/granular"
+	"k8s.io/klog/v2"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"kube-granular.dev/granular/change"
 	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/pkg/metrics"
 )
 
 // kind is what one schema says about one kind.
@@ -44,12 +46,16 @@ func kindOf(target granular.Target) *kind {
 
 func compileKind(of gvk.GroupVersionKind, models map[string]*spec.Schema) any {
 	tree, err := schema.NewModels(models).ByKind(of)
+	metrics.Compiled(err == nil)
 	if err != nil {
+		// Whoever may write all fields is not kept from it, unless some are excluded.
+		klog.ErrorS(err, "No single fields of the kind can be authorized", "kind", of)
 		return &kind{
 			err:      fmt.Errorf("no permissions are known for %s: %w", of, err),
 			excluded: mentionsExcluded(models),
 		}
 	}
+	klog.V(4).InfoS("Compiled the permissions of a kind", "kind", of)
 	return &kind{walker: change.NewWalker(tree)}
 }
 

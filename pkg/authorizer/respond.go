@@ -13,15 +13,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
-
-	"kube-granular.dev/pkg/audit"
 )
 
 // Respond gives the caller of a granular request the object only if the caller may
 // get it. Else a permission to write one label of a Secret would read the Secret;
 // what is left is what identifies the object.
 func (w *write) Respond(ctx context.Context, result runtime.Object) runtime.Object {
-	audit.Permissions(ctx, w.decider.Used())
+	w.finish(ctx, true)
 	if !w.marked || w.mayGet(ctx) {
 		return result
 	}
@@ -32,6 +30,7 @@ func (w *write) Respond(ctx context.Context, result runtime.Object) runtime.Obje
 // not get: upstream's validation quotes values, and a patch that does not decode
 // is quoted as a whole.
 func (w *write) RespondError(ctx context.Context, err error) error {
+	w.finish(ctx, false)
 	var status apierrors.APIStatus
 	if !w.marked || !errors.As(err, &status) || !quotesFields(err) || w.mayGet(ctx) {
 		return err

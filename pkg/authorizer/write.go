@@ -16,6 +16,7 @@ import (
 
 	"kube-granular.dev/granular/change"
 	"kube-granular.dev/granular/decide"
+	"kube-granular.dev/pkg/metrics"
 )
 
 // write follows one request. The storage may try several times; observed and
@@ -38,6 +39,9 @@ type write struct {
 	everything bool
 	// tampered says that the caller edited managed fields by hand.
 	tampered bool
+
+	// unanswered says that nobody will ask this write for a response.
+	unanswered bool
 }
 
 var _ granular.Write = &write{}
@@ -86,7 +90,9 @@ func (w *write) Submitted(_ context.Context, newObj, oldObj runtime.Object) (run
 
 // Observe sees the caller's change. An object that can't be compared is no
 // verdict yet: Verify refuses it, after the errors that come first upstream.
-func (w *write) Observe(_ context.Context, newObj, oldObj runtime.Object) (runtime.Object, error) {
+func (w *write) Observe(ctx context.Context, newObj, oldObj runtime.Object) (runtime.Object, error) {
+	ctx, done := w.trace(ctx, "Observe granular change")
+	defer func() { metrics.Observed(ctx, done()) }()
 	observed, err := w.kind.compare(w.target, w.mode(), newObj, oldObj)
 	w.observed, w.everything = observed, err != nil
 	return newObj, nil
@@ -95,6 +101,16 @@ func (w *write) Observe(_ context.Context, newObj, oldObj runtime.Object) (runti
 // Verify judges what is about to be stored: the fields that the caller changed and
 // that did change must be covered.
 func (w *write) Verify(ctx context.Context, newObj, oldObj runtime.Object) error {
+	ctx, done := w.trace(ctx, "Verify granular change")
+	err := w.verify(ctx, newObj, oldObj)
+	w.verified(ctx, done(), newObj, err)
+	if w.unanswered {
+		w.finish(ctx, err == nil)
+	}
+	return err
+}
+
+func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error {
 	if w.kind.walker == nil {
 		return w.forbidden(ctx, newObj, fmt.Errorf("its fields can't be verified: %w", w.kind.err))
 	}
@@ -113,6 +129,9 @@ func (w *write) Verify(ctx context.Context, newObj, oldObj runtime.Object) error
 		return apierrors.NewInternalError(err)
 	}
 	if refusal != nil {
+		if refusal.Reason == decide.Budget {
+			metrics.OverBudget(ctx)
+		}
 		return w.refused(ctx, refusal, newObj, oldObj)
 	}
 	if w.marker != nil {

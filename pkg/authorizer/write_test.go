@@ -34,7 +34,7 @@ const things = `{
 
 var thing = gvk.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}
 
-func target(t *testing.T, model string) granular.Target {
+func target(t testing.TB, model string) granular.Target {
 	t.Helper()
 	out := granular.Target{Kind: thing, Resource: gvk.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}}
 	if model != "" {

@@ -5,12 +5,14 @@
 //
 // Importing it is all that has to be done, and the patched kube-apiserver does
 // just that: the feature gates become known, and the Gate is put around the
-// configured authorizer where its gate is on.
+// configured authorizer, and its metrics are served, where its gate is on.
 //
 // This is the only package that registers anything anywhere. It holds no logic.
 package wiring
 
 import (
+	"sync"
+
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/granular"
@@ -18,6 +20,7 @@ import (
 
 	"kube-granular.dev/pkg/authorizer"
 	"kube-granular.dev/pkg/features"
+	"kube-granular.dev/pkg/metrics"
 )
 
 func init() {
@@ -25,9 +28,13 @@ func init() {
 	granular.Install(around)
 }
 
+// A process may start several servers, the registry of metrics is one.
+var registerMetrics = sync.OnceFunc(metrics.Register)
+
 func around(configured upstream.Authorizer) upstream.Authorizer {
 	if !utilfeature.DefaultFeatureGate.Enabled(features.GranularAuthorization) {
 		return configured
 	}
+	registerMetrics()
 	return authorizer.New(configured)
 }

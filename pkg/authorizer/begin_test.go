@@ -1,0 +1,45 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authorizer
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apiserver/pkg/authorization/granular"
+)
+
+// TestBeginCostsNothing holds that an ordinary request of a kind without excluded
+// permissions, which is nearly every write of a cluster, allocates nothing.
+func TestBeginCostsNothing(t *testing.T) {
+	gate := New(&grants{})
+	ctx := requestContext("update")
+	var port granular.Gate = gate
+	for name, model := range map[string]granular.Target{
+		"known":     target(t, strings.Replace(things, "EXCLUDED", "false", 1)),
+		"malformed": target(t, strings.Replace(strings.Replace(things, "EXCLUDED", "false", 1), `"size"}`, `"Not A Permission"}`, 1)),
+		"unknown":   target(t, ""),
+	} {
+		var w granular.Write
+		if allocs := testing.AllocsPerRun(1000, func() { w = port.Begin(ctx, model) }); allocs != 0 {
+			t.Errorf("schema %s: %v allocations", name, allocs)
+		}
+		if w != nil {
+			t.Errorf("schema %s: there is something to verify", name)
+		}
+	}
+}
+
+// BenchmarkBegin is what the Gate costs an ordinary request.
+func BenchmarkBegin(b *testing.B) {
+	model := target(b, strings.Replace(things, "EXCLUDED", "false", 1))
+	var port granular.Gate = New(&grants{})
+	ctx := requestContext("update")
+	b.ReportAllocs()
+	for b.Loop() {
+		if port.Begin(ctx, model) != nil {
+			b.Fatal("there is something to verify")
+		}
+	}
+}

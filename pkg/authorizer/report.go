@@ -1,0 +1,74 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authorizer
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/component-base/tracing"
+	"k8s.io/klog/v2"
+
+	"kube-granular.dev/pkg/audit"
+	"kube-granular.dev/pkg/metrics"
+)
+
+// slow is what makes a step worth a line in the log; it is what upstream takes for
+// a whole write.
+const slow = 500 * time.Millisecond
+
+// trace begins a span. done ends it and says how long it took.
+func (w *write) trace(ctx context.Context, name string) (_ context.Context, done func() time.Duration) {
+	started := time.Now()
+	ctx, span := tracing.Start(ctx, name,
+		attribute.String("group", w.target.Resource.Group),
+		attribute.String("resource", w.target.Resource.Resource),
+		attribute.String("subresource", w.target.Subresource),
+		attribute.Bool("marked", w.marked))
+	return ctx, func() time.Duration {
+		span.End(slow)
+		return time.Since(started)
+	}
+}
+
+// verified reports what a verification came to. No value of a field is ever in
+// it: errors of ours hold none.
+func (w *write) verified(ctx context.Context, took time.Duration, newObj runtime.Object, err error) {
+	log := klog.FromContext(ctx)
+	switch {
+	case err == nil:
+		metrics.Verified(ctx, took, metrics.Allowed)
+		if log := log.V(5); log.Enabled() {
+			log.Info("Allowed a write field by field", w.what(newObj, "permissions", w.decider.Used())...)
+		}
+	case apierrors.IsForbidden(err):
+		metrics.Verified(ctx, took, metrics.Refused)
+		if log := log.V(4); log.Enabled() {
+			log.Info("Refused a write field by field", w.what(newObj, "reason", err.Error(), "asked", len(w.decider.Asked()))...)
+		}
+	default:
+		metrics.Verified(ctx, took, metrics.Error)
+		log.Error(err, "Unable to verify a write field by field", w.what(newObj)...)
+	}
+}
+
+// what names the request in a line of the log.
+func (w *write) what(obj runtime.Object, more ...any) []any {
+	return append([]any{
+		"user", w.user(), "resource", w.target.Resource, "subresource", w.target.Subresource,
+		"object", klog.KRef(w.attributes.GetNamespace(), w.name(obj)), "marked", w.marked,
+	}, more...)
+}
+
+// finish reports once for a request: how many permissions were asked and, if it was
+// let through, which were used.
+func (w *write) finish(ctx context.Context, allowed bool) {
+	if allowed {
+		audit.Permissions(ctx, w.decider.Used())
+	}
+	metrics.Asked(ctx, len(w.decider.Asked()))
+}

@@ -1,0 +1,72 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/component-base/metrics/testutil"
+)
+
+// TestNamesAndLabels holds what dashboards and alerts rest on.
+func TestNamesAndLabels(t *testing.T) {
+	Register()
+	ctx := context.Background()
+	Observed(ctx, time.Millisecond)
+	Verified(ctx, time.Millisecond, Allowed)
+	Verified(ctx, time.Millisecond, Refused)
+	Verified(ctx, time.Millisecond, Refused)
+	Verified(ctx, time.Millisecond, Error)
+	OverBudget(ctx)
+	Asked(ctx, 3)
+	Asked(ctx, 64)
+	Compiled(true)
+	Compiled(false)
+	const want = `
+# HELP apiserver_granular_authorization_authorizer_calls [ALPHA] Permission verbs that the authorizer was asked for one request.
+# TYPE apiserver_granular_authorization_authorizer_calls histogram
+apiserver_granular_authorization_authorizer_calls_bucket{le="0"} 0
+apiserver_granular_authorization_authorizer_calls_bucket{le="1"} 0
+apiserver_granular_authorization_authorizer_calls_bucket{le="2"} 0
+apiserver_granular_authorization_authorizer_calls_bucket{le="4"} 1
+apiserver_granular_authorization_authorizer_calls_bucket{le="8"} 1
+apiserver_granular_authorization_authorizer_calls_bucket{le="16"} 1
+apiserver_granular_authorization_authorizer_calls_bucket{le="32"} 1
+apiserver_granular_authorization_authorizer_calls_bucket{le="64"} 2
+apiserver_granular_authorization_authorizer_calls_bucket{le="+Inf"} 2
+apiserver_granular_authorization_authorizer_calls_sum 67
+apiserver_granular_authorization_authorizer_calls_count 2
+# HELP apiserver_granular_authorization_decisions_total [ALPHA] Writes verified field by field, by result: 'allowed', 'refused' or 'error'. An attempt that the storage repeats counts again.
+# TYPE apiserver_granular_authorization_decisions_total counter
+apiserver_granular_authorization_decisions_total{result="allowed"} 1
+apiserver_granular_authorization_decisions_total{result="error"} 1
+apiserver_granular_authorization_decisions_total{result="refused"} 2
+# HELP apiserver_granular_authorization_over_budget_total [ALPHA] Writes refused because more permission verbs would have to be asked than one request may.
+# TYPE apiserver_granular_authorization_over_budget_total counter
+apiserver_granular_authorization_over_budget_total 1
+# HELP apiserver_granular_authorization_trees_compiled_total [ALPHA] Permission trees made of schemas, by result: 'compiled' or 'failed'.
+# TYPE apiserver_granular_authorization_trees_compiled_total counter
+apiserver_granular_authorization_trees_compiled_total{result="compiled"} 1
+apiserver_granular_authorization_trees_compiled_total{result="failed"} 1
+`
+	err := testutil.GatherAndCompare(legacyregistry.DefaultGatherer, strings.NewReader(want),
+		"apiserver_granular_authorization_authorizer_calls", "apiserver_granular_authorization_decisions_total",
+		"apiserver_granular_authorization_over_budget_total", "apiserver_granular_authorization_trees_compiled_total")
+	if err != nil {
+		t.Error(err)
+	}
+	for name, count := range map[string]uint64{"observe": 1, "verify": 4} {
+		vec, err := testutil.GetHistogramVecFromGatherer(legacyregistry.DefaultGatherer, "apiserver_granular_authorization_"+name+"_duration_seconds", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := vec.GetAggregatedSampleCount(); got != count {
+			t.Errorf("%s: %d observations, wanted %d", name, got, count)
+		}
+	}
+}
