@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/kubernetes/scheme"
 
@@ -138,7 +139,7 @@ func (r *rehearsal) run(t *testing.T) {
 // own gives an object of the scenario a name of its own.
 func (r *rehearsal) own(o corpus.Object) corpus.Object {
 	gvk := r.s.GVK()
-	u := unstructured.Unstructured{Object: corpus.Overlay(o, nil)}
+	u := unstructured.Unstructured{Object: runtime.DeepCopyJSON(o)}
 	u.SetGroupVersionKind(gvk)
 	if u.GetName() != "" {
 		u.SetName(named(u.GetName(), "-", r.id))

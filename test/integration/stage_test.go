@@ -80,7 +80,7 @@ func newStage() (s *stage, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Cluster, err = cluster.Start("--authorization-config", config, "--feature-gates", "CBORServingAndStorage=true"); err != nil {
+	if s.Cluster, err = cluster.Start("--authorization-config", config, "--feature-gates", "CBORServingAndStorage=true", "--", "--runtime-config=api/all=true"); err != nil {
 		return nil, err
 	}
 	s.close = append(s.close, s.Cluster.Stop)
@@ -266,14 +266,20 @@ func (s *stage) install(t *testing.T, manifest []byte) {
 	}
 }
 
-// made creates an object as the administrator, with a name of its own, and gives
-// its path and what is stored.
-func (s *stage) made(t *testing.T, manifest string) (path string, live map[string]any) {
+func fromYAML(t *testing.T, manifest string) map[string]any {
 	t.Helper()
 	var object map[string]any
 	if err := yaml.Unmarshal([]byte(manifest), &object); err != nil {
 		t.Fatal(err)
 	}
+	return object
+}
+
+// made creates an object as the administrator, with a name of its own, and gives
+// its path and what is stored.
+func (s *stage) made(t *testing.T, manifest string) (path string, live map[string]any) {
+	t.Helper()
+	object := fromYAML(t, manifest)
 	u := unstructured.Unstructured{Object: object}
 	u.SetName(fmt.Sprintf("%s-%d", u.GetName(), namespaces.Add(1)))
 	if u.GetNamespace() == "" && s.mapping(t, u.GroupVersionKind()).Scope.Name() == meta.RESTScopeNameNamespace {

@@ -1,0 +1,81 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestTooLargeWithManagedFields holds that the second attempt upstream makes, of an
+// object that is too large for etcd with managed fields and not without, is verified
+// like the first. Objects are brought to the edge by bisection.
+func TestTooLargeWithManagedFields(t *testing.T) {
+	s := onStage(t)
+	for _, way := range []string{"PUT", "merge"} {
+		t.Run(way, func(t *testing.T) {
+			path := edge(t, s)
+			live := s.must(t, http.MethodGet, path, "", nil).object(t)
+			meta := metadata(t, live)
+			if meta["managedFields"] == nil {
+				t.Fatal("the object has no managed fields to begin with")
+			}
+			method, contentType, body := http.MethodPatch, contentTypes["merge"], any(`{"metadata":{"labels":{"a.example.com/x":"1"}}}`)
+			if way == "PUT" {
+				method, contentType = http.MethodPut, contentTypes["json"]
+				meta["labels"] = map[string]any{"a.example.com/x": "1"}
+				body = live
+			}
+			s.twins(t, path, "cannot change .metadata.labels[a.example.com/x]", []string{"granular:label(a.example.com)", "granular"}, func(user string) answer {
+				return s.send(t, user, method, path+"?fieldManager="+strings.Repeat("m", 100), contentType, body)
+			})
+			now := metadata(t, s.must(t, http.MethodGet, path, "", nil).object(t))
+			if now["managedFields"] != nil {
+				t.Error("managed fields were kept, so there was no second attempt")
+			}
+			if fmt.Sprint(now["labels"]) != "map[a.example.com/x:1]" {
+				t.Errorf("the labels are %v", now["labels"])
+			}
+		})
+	}
+}
+
+// edge makes an object that is stored with managed fields, and would not be if it
+// were a little larger.
+func edge(t *testing.T, s *stage) string {
+	t.Helper()
+	const names = 1200
+	name := fmt.Sprintf("large-%d", namespaces.Add(1))
+	path := "/api/v1/namespaces/default/configmaps/" + name
+	object := func(filler int) map[string]any {
+		data := map[string]any{"filler": strings.Repeat("x", filler)}
+		for i := range names {
+			// Names of keys are stored twice: in the data and in the managed fields.
+			data[fmt.Sprintf("%0200d", i)] = ""
+		}
+		return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}, "data": data}
+	}
+	s.must(t, http.MethodPost, strings.TrimSuffix(path, "/"+name), contentTypes["json"], object(0))
+	kept := func(filler int) bool {
+		a := s.must(t, http.MethodPut, path, contentTypes["json"], object(filler))
+		return metadata(t, a.object(t))["managedFields"] != nil
+	}
+	low, high := 0, 1<<20
+	if !kept(low) || kept(high-100) {
+		t.Fatal("the edge is somewhere else")
+	}
+	for high-low > 40 {
+		if middle := (low + high) / 2; kept(middle) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	if !kept(low) {
+		t.Fatal("the edge moves")
+	}
+	return path
+}

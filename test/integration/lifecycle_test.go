@@ -1,0 +1,168 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"kube-granular.dev/granular/corpus"
+)
+
+// metadata of an object.
+func metadata(t *testing.T, object map[string]any) map[string]any {
+	t.Helper()
+	out, ok := object["metadata"].(map[string]any)
+	if !ok {
+		t.Fatalf("there is no metadata in %v", object)
+	}
+	return out
+}
+
+// TestLastFinalizer holds that whoever may take away the last finalizer of an
+// object that is being deleted makes it vanish, and nobody else does.
+func TestLastFinalizer(t *testing.T) {
+	s := onStage(t)
+	prepareCorpus(t, s)
+	kinds := map[string]string{
+		"built-in kind":   `{apiVersion: v1, kind: ConfigMap, metadata: {name: doomed, finalizers: [a.example.com/hold]}, data: {a: "1"}}`,
+		"custom resource": `{apiVersion: corpus.example.com/v1, kind: Gadget, metadata: {name: doomed, finalizers: [a.example.com/hold]}, spec: {size: 1}}`,
+	}
+	for kind, manifest := range kinds {
+		for _, way := range []string{"json", "merge", "jsonpatch", "strategic"} {
+			if way == "strategic" && kind == "custom resource" {
+				continue // there are no strategic patches of custom resources
+			}
+			t.Run(kind+" "+way, func(t *testing.T) {
+				path, _ := s.made(t, manifest)
+				s.must(t, http.MethodDelete, path, "", nil)
+				live := s.must(t, http.MethodGet, path, "", nil).object(t)
+				if metadata(t, live)["deletionTimestamp"] == nil {
+					t.Fatal("it is not being deleted")
+				}
+				method, body := http.MethodPatch, any(`{"metadata":{"finalizers":null}}`)
+				switch way {
+				case "json":
+					method, body = http.MethodPut, corpus.Overlay(live, corpus.Object{"metadata": map[string]any{"finalizers": nil}})
+				case "jsonpatch":
+					body = `[{"op":"remove","path":"/metadata/finalizers/0"}]`
+				case "strategic":
+					body = `{"metadata":{"$deleteFromPrimitiveList/finalizers":["a.example.com/hold"]}}`
+				}
+				s.twins(t, path, `cannot change .metadata.finalizers["a.example.com/hold"]`, []string{"granular:finalizer(a.example.com)", "granular"}, func(user string) answer {
+					return s.send(t, user, method, path, contentTypes[way], body)
+				})
+				if a := s.send(t, "", http.MethodGet, path, "", nil); a.code != http.StatusNotFound {
+					t.Errorf("it is still there: %s", a)
+				}
+			})
+		}
+	}
+}
+
+// TestDeletionAsksForDelete holds that the verb granular never deletes, however the
+// object's finalizers stand.
+func TestDeletionAsksForDelete(t *testing.T) {
+	s := onStage(t)
+	path, _ := s.made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: kept}}`)
+	s.callers.call("deleter", "granular", "granular:metadata", "granular:finalizers", "granular:data", "update", "patch", "create")
+	if a := s.send(t, "deleter", http.MethodDelete, path, "", nil); a.code != http.StatusForbidden {
+		t.Errorf("got %s", a)
+	}
+	if asked := s.callers.known["deleter"].verbs(); fmt.Sprint(asked) != "[delete]" {
+		t.Errorf("asked %q", asked)
+	}
+}
+
+// TestErrorsComeInOrder holds that what upstream says of a request comes before
+// what we say of its fields: then the loops of controllers go on working.
+func TestErrorsComeInOrder(t *testing.T) {
+	s := onStage(t)
+	path, live := s.made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: ordered, labels: {a: "1"}}}`)
+	stale := metadata(t, live)["resourceVersion"].(string)
+	s.must(t, http.MethodPatch, path, contentTypes["merge"], `{"metadata":{"labels":{"b":"1"}}}`)
+	name := metadata(t, live)["name"].(string)
+	put := func(meta string) string {
+		return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"labels":{"a":"2"}%s}}`, name, meta)
+	}
+	for _, tc := range []struct {
+		name, method, path, contentType, body string
+		code                                  int
+	}{
+		{"not found", http.MethodPatch, path + "-not", "merge", `{"metadata":{"labels":{"a":"2"}}}`, http.StatusNotFound},
+		{"PUT of a stale object", http.MethodPut, path, "json", put(`,"resourceVersion":"` + stale + `"`), http.StatusConflict},
+		{"patch of a stale object", http.MethodPatch, path, "merge", `{"metadata":{"resourceVersion":"` + stale + `","labels":{"a":"2"}}}`, http.StatusConflict},
+		{"PUT of another object", http.MethodPut, path, "json", put(`,"uid":"00000000-0000-0000-0000-000000000000"`), http.StatusConflict},
+		{"PUT of what is not valid", http.MethodPut, path, "json", strings.Replace(put(""), `"2"`, `"not a value"`, 1), http.StatusUnprocessableEntity},
+		{"patch of what is not valid", http.MethodPatch, path, "merge", `{"metadata":{"labels":{"a":"not a value"}}}`, http.StatusUnprocessableEntity},
+		{"PUT of another name", http.MethodPut, path, "json", strings.Replace(put(""), name, "other", 1), http.StatusBadRequest},
+		{"a patch that fits nothing", http.MethodPatch, path, "jsonpatch", `[{"op":"remove","path":"/data/none"}]`, http.StatusUnprocessableEntity},
+		{"a test of a patch that fails", http.MethodPatch, path, "jsonpatch", `[{"op":"test","path":"/metadata/labels/a","value":"5"}]`, http.StatusUnprocessableEntity},
+		{"create of what is there", http.MethodPost, path[:strings.LastIndex(path, "/")], "json", put(""), http.StatusForbidden},
+		{"nothing upstream objects to", http.MethodPut, path, "json", put(""), http.StatusForbidden},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s.callers.call("orderly", "granular", "get")
+			if a := s.send(t, "orderly", tc.method, tc.path, contentTypes[tc.contentType], tc.body); a.code != tc.code {
+				t.Errorf("got %s, wanted %d", a, tc.code)
+			}
+		})
+	}
+	s.callers.call("orderly", "granular", "granular:metadata", "get")
+	if a := s.send(t, "orderly", http.MethodPost, path[:strings.LastIndex(path, "/")], contentTypes["json"], put("")); a.code != http.StatusConflict {
+		t.Errorf("create of what is there, with the permission: got %s", a)
+	}
+}
+
+// TestRetriesAreJudgedAnew holds that an attempt which the storage repeats, because
+// somebody else wrote in between, is judged by the object it will overwrite: what
+// was no change at first can be one then.
+func TestRetriesAreJudgedAnew(t *testing.T) {
+	s := onStage(t)
+	stamps := newStamps(t, s, "raced-")
+	for _, tc := range []struct {
+		name   string
+		grants []string
+		code   int
+		asked  string
+	}{
+		{"without the permission", []string{"granular"}, http.StatusForbidden, "[patch granular granular:data]"},
+		{"with the permission", []string{"granular", "granular:data", "get"}, http.StatusOK, "[patch granular granular:data get]"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			path, _ := s.made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: raced}, data: {a: "1"}}`)
+			user := named("raced-", tc.name)
+			s.callers.call(user, tc.grants...)
+			// While admission looks at the first attempt, in which nothing changes, the
+			// administrator changes what the caller sends.
+			var attempts atomic.Int32
+			stamps.setFunc(user, func(map[string]any) corpus.Object {
+				if attempts.Add(1) == 1 {
+					if a, err := s.roundTrip("", http.MethodPatch, path, contentTypes["merge"], "application/json", `{"data":{"a":"2"}}`); err != nil || a.code != http.StatusOK {
+						t.Errorf("%v %s", err, a)
+					}
+				}
+				// Something has to be stored, or the storage would not notice.
+				return corpus.Object{"metadata": map[string]any{"labels": map[string]any{"attempt": fmt.Sprint(attempts.Load())}}}
+			})
+			a := s.send(t, user, http.MethodPatch, path, contentTypes["merge"], `{"data":{"a":"1"}}`)
+			if a.code != tc.code {
+				t.Errorf("got %s, wanted %d", a, tc.code)
+			}
+			if got := attempts.Load(); got != 2 {
+				t.Errorf("%d attempts", got)
+			}
+			if asked := fmt.Sprint(s.callers.known[user].verbs()); asked != tc.asked {
+				t.Errorf("asked %s, wanted %s", asked, tc.asked)
+			}
+			now := s.must(t, http.MethodGet, path, "", nil).object(t)
+			if stored := now["data"].(map[string]any)["a"] == "1"; stored != (tc.code == http.StatusOK) {
+				t.Errorf("stored: %v", now)
+			}
+		})
+	}
+}

@@ -1,0 +1,114 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"fmt"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"kube-granular.dev/test/integration/cluster"
+)
+
+const metricsPrefix = "apiserver_granular_authorization_"
+
+// metricsOf reads our metrics as an operator does, by their names and labels.
+func metricsOf(t *testing.T, c *cluster.Cluster) map[string]float64 {
+	t.Helper()
+	bin, err := cluster.Bin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(filepath.Join(bin, "kubectl"), "--kubeconfig", c.Kubeconfig("admin"), "get", "--raw", "/metrics").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	got := map[string]float64{}
+	for line := range strings.Lines(string(out)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if name, ours := strings.CutPrefix(name, metricsPrefix); ours {
+			if got[name], err = strconv.ParseFloat(value, 64); err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+		}
+	}
+	return got
+}
+
+// TestMetrics holds what each kind of request adds to the metrics.
+func TestMetrics(t *testing.T) {
+	s := onStage(t)
+	path, _ := s.made(t, `{apiVersion: v1, kind: Secret, metadata: {name: measured}}`)
+	var seventy []string
+	for i := range 70 {
+		seventy = append(seventy, fmt.Sprintf(`"d%02d.example.com/x":"1"`, i))
+	}
+	one := `{"metadata":{"labels":{"a.example.com/x":"%d"}}}`
+	verified := map[string]float64{"authorizer_calls_count": 1, "observe_duration_seconds_count": 1, "verify_duration_seconds_count": 1}
+	with := func(more map[string]float64) map[string]float64 {
+		out := map[string]float64{}
+		for _, m := range []map[string]float64{verified, more} {
+			for name, value := range m {
+				out[name] = value
+			}
+		}
+		return out
+	}
+	for i, tc := range []struct {
+		name   string
+		grants []string
+		body   string
+		code   int
+		adds   map[string]float64
+	}{
+		{"an ordinary write", []string{"patch"}, one, http.StatusOK, map[string]float64{}},
+		{"a write that upstream refuses", nil, one, http.StatusForbidden, map[string]float64{}},
+		{"allowed", []string{"granular", "granular:label(a.example.com)"}, one, http.StatusOK,
+			with(map[string]float64{`decisions_total{result="allowed"}`: 1, "authorizer_calls_sum": 3})},
+		{"refused", []string{"granular"}, one, http.StatusForbidden,
+			with(map[string]float64{`decisions_total{result="refused"}`: 1, "authorizer_calls_sum": 3})},
+		{"refused at the first of seventy", []string{"granular"}, `{"metadata":{"labels":{` + strings.Join(seventy, ",") + `}}}`, http.StatusForbidden,
+			with(map[string]float64{`decisions_total{result="refused"}`: 1, "authorizer_calls_sum": 3})},
+		{"over budget", append([]string{"granular"}, domains(70)...), `{"metadata":{"labels":{` + strings.Join(seventy, ",") + `}}}`, http.StatusForbidden,
+			with(map[string]float64{`decisions_total{result="refused"}`: 1, "authorizer_calls_sum": 64, "over_budget_total": 1})},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			user := fmt.Sprintf("measured-%d", i)
+			s.callers.call(user, tc.grants...)
+			before := metricsOf(t, s.Cluster)
+			body := tc.body
+			if strings.Contains(body, "%d") {
+				body = fmt.Sprintf(body, i)
+			}
+			if a := s.send(t, user, http.MethodPatch, path, contentTypes["merge"], body); a.code != tc.code {
+				t.Errorf("got %s", a)
+			}
+			after := metricsOf(t, s.Cluster)
+			for _, name := range []string{
+				`decisions_total{result="allowed"}`, `decisions_total{result="refused"}`, `decisions_total{result="error"}`,
+				"authorizer_calls_count", "authorizer_calls_sum", "over_budget_total",
+				"observe_duration_seconds_count", "verify_duration_seconds_count",
+			} {
+				if got := after[name] - before[name]; got != tc.adds[name] {
+					t.Errorf("%s%s grew by %v, wanted %v", metricsPrefix, name, got, tc.adds[name])
+				}
+			}
+		})
+	}
+	if got := metricsOf(t, s.Cluster); got[`trees_compiled_total{result="compiled"}`] == 0 || got["verify_duration_seconds_sum"] == 0 {
+		t.Errorf("nothing was compiled, or in no time: %v", got)
+	}
+}
+
+func domains(n int) []string {
+	var out []string
+	for i := range n {
+		out = append(out, fmt.Sprintf("granular:label(d%02d.example.com)", i))
+	}
+	return out
+}

@@ -1,0 +1,199 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+
+	"kube-granular.dev/granular/corpus"
+)
+
+// versioned are objects of every kind that is served in several versions.
+var versioned = map[string]string{
+	"horizontalpodautoscalers.autoscaling": `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: v}, spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, metrics: [{type: Resource, resource: {name: memory, target: {type: Utilization, averageUtilization: 50}}}]}}`,
+}
+
+// TestEveryVersion walks all kinds that are served in several versions and writes a
+// label through each: the permissions are those of the version of the request, and
+// what only another version can hold is not lost or charged.
+func TestEveryVersion(t *testing.T) {
+	s := onStage(t)
+	admin, err := s.Config("admin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := discovery.NewDiscoveryClientForConfig(admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, lists, err := client.ServerGroupsAndResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions := map[string][]schema.GroupVersionKind{}
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range list.APIResources {
+			if strings.Contains(r.Name, "/") || !slices.Contains(r.Verbs, "patch") || strings.HasSuffix(gv.Group, "example.com") {
+				continue
+			}
+			name := schema.GroupResource{Group: gv.Group, Resource: r.Name}.String()
+			versions[name] = append(versions[name], gv.WithKind(r.Kind))
+		}
+	}
+	several := 0
+	for name, kinds := range versions {
+		if len(kinds) < 2 {
+			continue
+		}
+		several++
+		t.Run(name, func(t *testing.T) {
+			manifest, ok := versioned[name]
+			if !ok {
+				t.Fatalf("there is no object to write: %v", kinds)
+			}
+			path, live := s.made(t, manifest)
+			version := live["apiVersion"].(string)
+			for _, kind := range kinds {
+				t.Run(kind.Version, func(t *testing.T) {
+					path := strings.Replace(path, version, kind.GroupVersion().String(), 1)
+					for i, way := range []string{"merge", "strategic", "apply", "json"} {
+						label := map[string]any{"a.example.com/x": fmt.Sprintf("%s-%d", kind.Version, i)}
+						query, method, body := "", http.MethodPatch, map[string]any{"metadata": map[string]any{"labels": label}}
+						switch way {
+						case "apply":
+							query = "?force=true&fieldManager=" + kind.Version
+							body["apiVersion"], body["kind"] = kind.GroupVersion().String(), kind.Kind
+							metadata(t, body)["name"] = metadata(t, live)["name"]
+						case "json":
+							method = http.MethodPut
+							now := s.must(t, http.MethodGet, path, "", nil).object(t)
+							body = corpus.Overlay(now, corpus.Object(body))
+						}
+						s.twins(t, path, "cannot change .metadata.labels[a.example.com/x]", []string{"granular:label(a.example.com)", "granular"}, func(user string) answer {
+							if way == "json" {
+								delete(metadata(t, body), "resourceVersion")
+								metadata(t, body)["resourceVersion"] = metadata(t, s.must(t, http.MethodGet, path, "", nil).object(t))["resourceVersion"]
+							}
+							return s.send(t, user, method, path+query, contentTypes[way], body)
+						})
+					}
+				})
+			}
+			now := s.must(t, http.MethodGet, path, "", nil).object(t)
+			if before, after := fmt.Sprint(live["spec"]), fmt.Sprint(now["spec"]); before != after {
+				t.Errorf("writing labels changed the specification:\n%s\n%s", before, after)
+			}
+		})
+	}
+	if several == 0 {
+		t.Error("no kind is served in several versions")
+	}
+}
+
+// TestConversionWebhook holds that a custom resource is judged in the version of the
+// request, whichever is stored, with a conversion webhook in between.
+func TestConversionWebhook(t *testing.T) {
+	s := onStage(t)
+	server := httptest.NewTLSServer(http.HandlerFunc(convertGizmos))
+	t.Cleanup(server.Close)
+	manifest, err := json.Marshal(map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "gizmos.versions.example.com"},
+		"spec": map[string]any{
+			"group": "versions.example.com", "scope": "Namespaced",
+			"names": map[string]any{"plural": "gizmos", "singular": "gizmo", "kind": "Gizmo", "listKind": "GizmoList"},
+			"versions": []any{
+				map[string]any{"name": "v1", "served": true, "storage": true, "schema": gizmoSchema("size")},
+				map[string]any{"name": "v2", "served": true, "storage": false, "schema": gizmoSchema("length")},
+			},
+			"conversion": map[string]any{"strategy": "Webhook", "webhook": map[string]any{
+				"conversionReviewVersions": []string{"v1"},
+				"clientConfig":             map[string]any{"url": server.URL, "caBundle": authority(server)},
+			}},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.install(t, manifest)
+	path, _ := s.made(t, `{apiVersion: versions.example.com/v1, kind: Gizmo, metadata: {name: g}, spec: {size: 1}}`)
+	for version, field := range map[string]string{"v1": "size", "v2": "length"} {
+		t.Run(version, func(t *testing.T) {
+			path := strings.Replace(path, "/v1/", "/"+version+"/", 1)
+			s.twins(t, path, "cannot change .metadata.labels[a.example.com/x]", []string{"granular:label(a.example.com)", "granular"}, func(user string) answer {
+				return s.send(t, user, http.MethodPatch, path, contentTypes["merge"], `{"metadata":{"labels":{"a.example.com/x":"`+version+`"}}}`)
+			})
+			s.twins(t, path, "cannot change .metadata.annotations[a.example.com/x]", []string{"granular:annotation(a.example.com)", "granular"}, func(user string) answer {
+				now := s.must(t, http.MethodGet, path, "", nil).object(t)
+				if now["spec"].(map[string]any)[field] == nil {
+					t.Fatalf("it is not converted: %v", now)
+				}
+				return s.send(t, user, http.MethodPut, path, contentTypes["json"],
+					corpus.Overlay(now, corpus.Object{"metadata": map[string]any{"annotations": map[string]any{"a.example.com/x": version}}}))
+			})
+			s.callers.call("resizer-"+version, "granular", "granular:metadata", "granular:specification")
+			a := s.send(t, "resizer-"+version, http.MethodPatch, path, contentTypes["merge"], `{"spec":{"`+field+`":5}}`)
+			if a.code != http.StatusForbidden || !strings.Contains(a.message(), "cannot change .spec."+field+" ") {
+				t.Errorf("got %s", a)
+			}
+		})
+	}
+}
+
+func gizmoSchema(field string) map[string]any {
+	return map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": map[string]any{
+		"spec": map[string]any{"type": "object", "properties": map[string]any{field: map[string]any{"type": "integer"}}},
+	}}}
+}
+
+// convertGizmos renames the one field that the versions name differently.
+func convertGizmos(w http.ResponseWriter, req *http.Request) {
+	var review apiextensionsv1.ConversionReview
+	if err := json.NewDecoder(req.Body).Decode(&review); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	response := &apiextensionsv1.ConversionResponse{UID: review.Request.UID}
+	response.Result.Status = "Success"
+	for _, raw := range review.Request.Objects {
+		u := &unstructured.Unstructured{}
+		if err := json.Unmarshal(raw.Raw, u); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		u.SetAPIVersion(review.Request.DesiredAPIVersion)
+		from, to := "size", "length"
+		if strings.HasSuffix(review.Request.DesiredAPIVersion, "/v1") {
+			from, to = to, from
+		}
+		if spec, ok := u.Object["spec"].(map[string]any); ok {
+			if value, ok := spec[from]; ok {
+				delete(spec, from)
+				spec[to] = value
+			}
+		}
+		response.ConvertedObjects = append(response.ConvertedObjects, runtime.RawExtension{Object: u})
+	}
+	review.Request, review.Response = nil, response
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(review); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
+}
