@@ -119,7 +119,7 @@ func (a answer) String() string { return fmt.Sprintf("%d %s", a.code, a.body) }
 // message is that of a Status, or the whole body.
 func (a answer) message() string {
 	var status struct{ Message string }
-	if json.Unmarshal(a.body, &status) != nil || status.Message == "" {
+	if yaml.Unmarshal(a.body, &status) != nil || status.Message == "" {
 		return string(a.body)
 	}
 	return status.Message

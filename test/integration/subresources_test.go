@@ -27,7 +27,7 @@ func TestSubresources(t *testing.T) {
 		grants                                       []string
 	}{
 		{"resize", pod, "resize", "strategic", `{"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"200m"}}}]}}`,
-			`cannot change .spec.containers[name="a"].resources.requests.cpu in namespace "default" through "pods/resize": needs one of the verbs "granular:specification", "granular:resources"`, []string{"granular:resources"}},
+			`cannot change .spec.containers[name="a"].resources.requests[cpu] in namespace "default" through "pods/resize": needs one of the verbs "granular:specification", "granular:resources"`, []string{"granular:resources"}},
 		{"resize with the general verb", pod, "resize", "merge", `{"spec":{"containers":[{"name":"a","image":"one","resources":{"requests":{"cpu":"300m"}}}]}}`,
 			`through "pods/resize"`, []string{"granular:specification"}},
 		{"an ephemeral container", pod, "ephemeralcontainers", "strategic", `{"spec":{"ephemeralContainers":[{"name":"debug","image":"two","terminationMessagePolicy":"File"}]}}`,

@@ -4,6 +4,9 @@
 package integration
 
 import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -23,7 +26,39 @@ import (
 
 // versioned are objects of every kind that is served in several versions.
 var versioned = map[string]string{
-	"horizontalpodautoscalers.autoscaling": `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: v}, spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, metrics: [{type: Resource, resource: {name: memory, target: {type: Utilization, averageUtilization: 50}}}]}}`,
+	"horizontalpodautoscalers.autoscaling":                         `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: v}, spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, metrics: [{type: Resource, resource: {name: memory, target: {type: Utilization, averageUtilization: 50}}}]}}`,
+	"leasecandidates.coordination.k8s.io":                          `{apiVersion: coordination.k8s.io/v1beta1, kind: LeaseCandidate, metadata: {name: v}, spec: {leaseName: l, binaryVersion: 1.0.0, emulationVersion: 1.0.0, strategy: OldestEmulationVersion}}`,
+	"storageversionmigrations.storagemigration.k8s.io":             `{apiVersion: storagemigration.k8s.io/v1, kind: StorageVersionMigration, metadata: {name: v}, spec: {resource: {group: apps, resource: deployments}}}`,
+	"mutatingadmissionpolicies.admissionregistration.k8s.io":       `{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingAdmissionPolicy, metadata: {name: v}, spec: {reinvocationPolicy: Never, matchConstraints: {resourceRules: [{apiGroups: [none.example.com], apiVersions: ["*"], operations: [CREATE], resources: ["*"]}]}, mutations: [{patchType: ApplyConfiguration, applyConfiguration: {expression: "Object{}"}}]}}`,
+	"mutatingadmissionpolicybindings.admissionregistration.k8s.io": `{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingAdmissionPolicyBinding, metadata: {name: v}, spec: {policyName: none}}`,
+	"deviceclasses.resource.k8s.io":                                `{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: v}, spec: {}}`,
+	"resourceclaims.resource.k8s.io":                               `{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: v}, spec: {devices: {requests: [{name: r, exactly: {deviceClassName: c}}]}}}`,
+	"resourceclaimtemplates.resource.k8s.io":                       `{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: v}, spec: {spec: {devices: {requests: [{name: r, exactly: {deviceClassName: c}}]}}}}`,
+	"resourceslices.resource.k8s.io":                               `{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: v}, spec: {driver: d.example.com, nodeName: node, pool: {name: p, generation: 1, resourceSliceCount: 1}, devices: [{name: d}]}}`,
+	"devicetaintrules.resource.k8s.io":                             `{apiVersion: resource.k8s.io/v1, kind: DeviceTaintRule, metadata: {name: v}, spec: {deviceSelector: {driver: d.example.com}, taint: {key: example.com/k, effect: NoSchedule}}}`,
+	"clustertrustbundles.certificates.k8s.io":                      trustBundle(),
+	"podcertificaterequests.certificates.k8s.io":                   podCertificateRequest(),
+}
+
+// trustBundle holds a certificate that means nothing to anybody.
+func trustBundle() string {
+	server := httptest.NewUnstartedServer(nil)
+	server.StartTLS()
+	defer server.Close()
+	spec, _ := json.Marshal(map[string]any{"trustBundle": string(authority(server))})
+	return `{apiVersion: certificates.k8s.io/v1, kind: ClusterTrustBundle, metadata: {name: v}, spec: ` + string(spec) + `}`
+}
+
+// podCertificateRequest proves to hold its key.
+func podCertificateRequest() string {
+	const pod = "11111111-1111-1111-1111-111111111111"
+	_, key, _ := ed25519.GenerateKey(rand.Reader)
+	request, _ := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key)
+	spec, _ := json.Marshal(map[string]any{
+		"signerName": "example.com/signer", "podName": "p", "podUID": pod, "serviceAccountName": "s", "serviceAccountUID": pod,
+		"nodeName": "n", "nodeUID": pod, "stubPKCS10Request": request,
+	})
+	return `{apiVersion: certificates.k8s.io/v1, kind: PodCertificateRequest, metadata: {name: v}, spec: ` + string(spec) + `}`
 }
 
 // TestEveryVersion walks all kinds that are served in several versions and writes a
