@@ -47,7 +47,7 @@ func target(t testing.TB, model string) granular.Target {
 	return out
 }
 
-func object(t *testing.T, text string) *unstructured.Unstructured {
+func object(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{}
 	if err := json.Unmarshal([]byte(text), &u.Object); err != nil {
