@@ -48,7 +48,7 @@ func (w *write) verified(ctx context.Context, took time.Duration, newObj runtime
 	case apierrors.IsForbidden(err):
 		metrics.Verified(ctx, took, metrics.Refused)
 		if log := log.V(4); log.Enabled() {
-			log.Info("Refused a write field by field", w.what(newObj, "reason", err.Error(), "asked", len(w.decider.Asked()))...)
+			log.Info("Refused a write field by field", w.what(newObj, "reason", err.Error(), "calls", w.port.calls)...)
 		}
 	default:
 		metrics.Verified(ctx, took, metrics.Error)
@@ -64,11 +64,11 @@ func (w *write) what(obj runtime.Object, more ...any) []any {
 	}, more...)
 }
 
-// finish reports once for a request: how many permissions were asked and, if it was
-// let through, which were used.
+// finish reports once for a request: how often the authorizer was called and, if it
+// was let through, which permissions were used.
 func (w *write) finish(ctx context.Context, allowed bool) {
 	if allowed {
 		audit.Permissions(ctx, w.decider.Used())
 	}
-	metrics.Asked(ctx, len(w.decider.Asked()))
+	metrics.Calls(ctx, w.port.calls)
 }

@@ -31,6 +31,7 @@ type write struct {
 	// update implies is granular.
 	marked  bool
 	marker  *granular.Marker
+	port    *port
 	decider *decide.Decider
 
 	// observed is the caller's own change, or nil with everything unset: then all
@@ -47,6 +48,7 @@ type write struct {
 var _ granular.Write = &write{}
 
 func newWrite(gate *Gate, target granular.Target, kind *kind, attributes upstream.Attributes, marker *granular.Marker) *write {
+	asks := &port{authorizer: gate.Authorizer, attributes: attributes}
 	return &write{
 		gate:       gate,
 		target:     target,
@@ -54,7 +56,8 @@ func newWrite(gate *Gate, target granular.Target, kind *kind, attributes upstrea
 		attributes: attributes,
 		marked:     marker != nil,
 		marker:     marker,
-		decider:    decide.New(&port{authorizer: gate.Authorizer, attributes: attributes}, decide.DefaultBudget),
+		port:       asks,
+		decider:    decide.New(asks, decide.DefaultBudget),
 		everything: true,
 	}
 }

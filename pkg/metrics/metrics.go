@@ -4,7 +4,7 @@
 // Package metrics counts and times what the Gate does:
 //
 //	apiserver_granular_authorization_decisions_total{result}           allowed, refused or error
-//	apiserver_granular_authorization_authorizer_calls                  permission verbs asked for one request
+//	apiserver_granular_authorization_authorizer_calls                  calls of the authorizer for one request
 //	apiserver_granular_authorization_observe_duration_seconds          seeing the caller's change
 //	apiserver_granular_authorization_verify_duration_seconds           judging what is about to be stored
 //	apiserver_granular_authorization_trees_compiled_total{result}      compiled or failed
@@ -49,8 +49,9 @@ var (
 
 	calls = metrics.NewHistogram(&metrics.HistogramOpts{
 		Namespace: namespace, Subsystem: subsystem, Name: "authorizer_calls",
-		Help:           "Permission verbs that the authorizer was asked for one request.",
-		Buckets:        []float64{0, 1, 2, 4, 8, 16, 32, 64},
+		Help: "Calls of the authorizer that the verification of one request took.",
+		// 64 verbs and one look at the caller's rules are the most there can be.
+		Buckets:        []float64{0, 1, 2, 4, 8, 16, 32, 65},
 		StabilityLevel: metrics.ALPHA,
 	})
 
@@ -107,9 +108,9 @@ func OverBudget(ctx context.Context) {
 	overBudget.WithContext(ctx).Inc()
 }
 
-// Asked counts one request, whatever became of it.
-func Asked(ctx context.Context, verbs int) {
-	calls.WithContext(ctx).Observe(float64(verbs))
+// Calls counts one request, whatever became of it.
+func Calls(ctx context.Context, made int) {
+	calls.WithContext(ctx).Observe(float64(made))
 }
 
 // Compiled counts one permission tree.

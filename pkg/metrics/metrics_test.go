@@ -23,12 +23,12 @@ func TestNamesAndLabels(t *testing.T) {
 	Verified(ctx, time.Millisecond, Refused)
 	Verified(ctx, time.Millisecond, Error)
 	OverBudget(ctx)
-	Asked(ctx, 3)
-	Asked(ctx, 64)
+	Calls(ctx, 3)
+	Calls(ctx, 64)
 	Compiled(true)
 	Compiled(false)
 	const want = `
-# HELP apiserver_granular_authorization_authorizer_calls [ALPHA] Permission verbs that the authorizer was asked for one request.
+# HELP apiserver_granular_authorization_authorizer_calls [ALPHA] Calls of the authorizer that the verification of one request took.
 # TYPE apiserver_granular_authorization_authorizer_calls histogram
 apiserver_granular_authorization_authorizer_calls_bucket{le="0"} 0
 apiserver_granular_authorization_authorizer_calls_bucket{le="1"} 0
@@ -37,7 +37,7 @@ apiserver_granular_authorization_authorizer_calls_bucket{le="4"} 1
 apiserver_granular_authorization_authorizer_calls_bucket{le="8"} 1
 apiserver_granular_authorization_authorizer_calls_bucket{le="16"} 1
 apiserver_granular_authorization_authorizer_calls_bucket{le="32"} 1
-apiserver_granular_authorization_authorizer_calls_bucket{le="64"} 2
+apiserver_granular_authorization_authorizer_calls_bucket{le="65"} 2
 apiserver_granular_authorization_authorizer_calls_bucket{le="+Inf"} 2
 apiserver_granular_authorization_authorizer_calls_sum 67
 apiserver_granular_authorization_authorizer_calls_count 2

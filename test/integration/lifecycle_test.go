@@ -69,11 +69,11 @@ func TestLastFinalizer(t *testing.T) {
 func TestDeletionAsksForDelete(t *testing.T) {
 	s := onStage(t)
 	path, _ := s.made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: kept}}`)
-	s.callers.call("deleter", "granular", "granular:metadata", "granular:finalizers", "granular:data", "update", "patch", "create")
+	deleter := s.callers.call("deleter", "granular", "granular:metadata", "granular:finalizers", "granular:data", "update", "patch", "create")
 	if a := s.send(t, "deleter", http.MethodDelete, path, "", nil); a.code != http.StatusForbidden {
 		t.Errorf("got %s", a)
 	}
-	if asked := s.callers.known["deleter"].verbs(); fmt.Sprint(asked) != "[delete]" {
+	if asked := deleter.verbs(); fmt.Sprint(asked) != "[delete]" {
 		t.Errorf("asked %q", asked)
 	}
 }
@@ -136,7 +136,7 @@ func TestRetriesAreJudgedAnew(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			path, _ := s.made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: raced}, data: {a: "1"}}`)
 			user := named("raced-", tc.name)
-			s.callers.call(user, tc.grants...)
+			caller := s.callers.call(user, tc.grants...)
 			// While admission looks at the first attempt, in which nothing changes, the
 			// administrator changes what the caller sends.
 			var attempts atomic.Int32
@@ -156,7 +156,7 @@ func TestRetriesAreJudgedAnew(t *testing.T) {
 			if got := attempts.Load(); got != 2 {
 				t.Errorf("%d attempts", got)
 			}
-			if asked := fmt.Sprint(s.callers.known[user].verbs()); asked != tc.asked {
+			if asked := fmt.Sprint(caller.verbs()); asked != tc.asked {
 				t.Errorf("asked %s, wanted %s", asked, tc.asked)
 			}
 			now := s.must(t, http.MethodGet, path, "", nil).object(t)

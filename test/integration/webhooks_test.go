@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,13 +34,12 @@ func TestMutatingWebhook(t *testing.T) {
 	s := onStage(t)
 	prepareCorpus(t, s)
 	stamps := newStamps(t, s, "webhooked-")
-	var n int
+	var n atomic.Int64
 	everything := func(user string) {
 		stamps.setFunc(user, func(map[string]any) corpus.Object {
-			n++
 			return corpus.Object{"metadata": map[string]any{
 				"labels":      map[string]any{"stamped.example.com/by": "webhook"},
-				"annotations": map[string]any{"stamped.example.com/at": fmt.Sprint(n)},
+				"annotations": map[string]any{"stamped.example.com/at": fmt.Sprint(n.Add(1))},
 			}}
 		})
 	}

@@ -1,0 +1,279 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"kube-granular.dev/granular/corpus"
+)
+
+// rehearsal is one scenario sent in one way.
+type rehearsal struct {
+	*stage
+	stamps *stamps
+	s      *corpus.Scenario
+	way    string
+	id     string
+
+	user            string
+	caller          *caller
+	collection, one string
+	// live is what the server holds before the request.
+	live corpus.Object
+}
+
+func (r *rehearsal) run(t *testing.T) {
+	r.user = "caller-" + r.id
+	if r.s.Final != nil && !r.s.Reset {
+		r.user = "stamped-" + r.id
+		r.stamps.set(r.user, corpus.Diff(r.s.New, r.s.Final))
+	}
+	r.prepare(t)
+	verb, got := r.request(t)
+	r.compare(t, verb, got)
+}
+
+// own gives an object of the scenario a name of its own.
+func (r *rehearsal) own(o corpus.Object) corpus.Object {
+	gvk := r.s.GVK()
+	u := unstructured.Unstructured{Object: runtime.DeepCopyJSON(o)}
+	u.SetGroupVersionKind(gvk)
+	if u.GetName() != "" {
+		u.SetName(named(u.GetName(), "-", r.id))
+	}
+	return u.Object
+}
+
+// prepare stores the object before, status included.
+func (r *rehearsal) prepare(t *testing.T) {
+	t.Helper()
+	if r.s.Old == nil {
+		r.collection, r.one = r.paths(t, r.own(r.s.New))
+		return
+	}
+	old := r.own(r.s.Old)
+	r.collection, r.one = r.paths(t, old)
+	r.must(t, http.MethodPost, r.collection, contentTypes["json"], old)
+	if status, ok := old["status"]; ok {
+		r.must(t, http.MethodPatch, r.one+"/status", contentTypes["merge"], map[string]any{"status": status})
+	}
+	r.live = r.must(t, http.MethodGet, r.one, "", nil).object(t)
+}
+
+// request sends the change and gives the ordinary verb of doing so.
+func (r *rehearsal) request(t *testing.T) (string, answer) {
+	t.Helper()
+	verbs := append([]string{"get"}, r.s.Grants...)
+	one := r.one
+	if r.s.Subresource != "" {
+		one += "/" + r.s.Subresource
+	}
+	wanted := corpus.Overlay(r.live, corpus.Diff(r.s.Old, r.s.New))
+	method, verb, path, contentType := http.MethodPatch, "patch", one, contentTypes[r.way]
+	var body any
+	switch r.way {
+	case "put":
+		method, verb, contentType, body = http.MethodPut, "update", contentTypes["json"], wanted
+	case "post":
+		method, verb, contentType, path, body = http.MethodPost, "create", contentTypes["json"], r.collection, r.own(r.s.New)
+	case "merge":
+		body = corpus.Diff(r.live, wanted)
+	case "json":
+		contentType, body = contentTypes["jsonpatch"], jsonPatch(r.live, wanted)
+	case "strategic":
+		body = r.strategic(t, wanted)
+	case "apply":
+		path += "?force=true&fieldManager=" + r.user
+		body = corpus.Overlay(wanted, corpus.Object{"metadata": map[string]any{
+			"managedFields": nil, "resourceVersion": nil, "uid": nil, "creationTimestamp": nil, "generation": nil,
+		}})
+	}
+	if r.s.Unmarked {
+		verbs = append(verbs, verb)
+	} else {
+		verbs = append(verbs, "granular")
+	}
+	r.caller = r.callers.call(r.user, verbs...)
+	return verb, r.send(t, r.user, method, path, contentType, body)
+}
+
+// jsonPatch replaces the fields of the root that differ.
+func jsonPatch(before, after corpus.Object) []any {
+	out := []any{}
+	for name := range corpus.Diff(before, after) {
+		if value, kept := after[name]; kept {
+			out = append(out, map[string]any{"op": "add", "path": "/" + name, "value": value})
+		} else {
+			out = append(out, map[string]any{"op": "remove", "path": "/" + name})
+		}
+	}
+	return out
+}
+
+func (r *rehearsal) strategic(t *testing.T, wanted corpus.Object) []byte {
+	t.Helper()
+	goType, err := scheme.Scheme.New(r.s.GVK())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := json.Marshal(r.live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := json.Marshal(wanted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch, err := strategicpatch.CreateTwoWayMergePatch(before, after, goType)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return patch
+}
+
+// compare holds the answer to what the scenario says.
+func (r *rehearsal) compare(t *testing.T, verb string, got answer) {
+	t.Helper()
+	// Storage of roles asks for itself whether somebody may grant what it writes.
+	asked := slices.DeleteFunc(r.caller.verbs(), func(verb string) bool { return verb == "escalate" || verb == "bind" })
+	want := []string{verb}
+	if !r.s.Unmarked {
+		want = append(want, "granular")
+	}
+	if r.s.Answer != 0 {
+		if got.code != r.s.Answer {
+			t.Errorf("got %s\nwanted %d", got, r.s.Answer)
+		}
+	} else {
+		want = append(want, r.s.Asked...)
+	}
+	allowed := r.s.Decision == corpus.Allow && r.s.Answer == 0
+	if !r.s.Unmarked && (allowed || r.s.Answer != 0) {
+		// Whether the caller may see the answer.
+		want = append(want, "get")
+	}
+	if diff := cmp.Diff(want, asked); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+	switch {
+	case r.s.Answer != 0:
+	case allowed && got.code >= 300:
+		t.Errorf("got %s", got)
+	case r.s.Decision == corpus.Forbidden:
+		r.refused(t, got)
+	}
+	r.stored(t, allowed)
+}
+
+// refused holds the message to the scenario, word by word.
+func (r *rehearsal) refused(t *testing.T, got answer) {
+	t.Helper()
+	u := unstructured.Unstructured{Object: r.own(r.s.New)}
+	mapping := r.mapping(t, r.s.GVK())
+	where := ""
+	if u.GetNamespace() != "" {
+		where = fmt.Sprintf(" in namespace %q", u.GetNamespace())
+	} else if mapping.Resource.Resource == "namespaces" && r.s.Old != nil {
+		// A namespace lies in itself, as far as authorization is concerned.
+		where = fmt.Sprintf(" in namespace %q", u.GetName())
+	}
+	if r.s.Subresource != "" {
+		where += fmt.Sprintf(" through %q", mapping.Resource.Resource+"/"+r.s.Subresource)
+	}
+	want := fmt.Sprintf("%s %q is forbidden: User %q cannot change %s%s: %s",
+		mapping.Resource.GroupResource(), u.GetName(), r.user, r.s.Field, where, r.s.Needs)
+	if got.code != http.StatusForbidden {
+		t.Errorf("got %s\nwanted 403 %s", got, want)
+		return
+	}
+	if diff := cmp.Diff(want, got.message()); diff != "" {
+		t.Errorf("message (-want +got):\n%s", diff)
+	}
+	var status struct {
+		Details struct{ Causes []struct{ Field string } }
+	}
+	if err := json.Unmarshal(got.body, &status); err != nil {
+		t.Fatal(err)
+	}
+	if causes := status.Details.Causes; len(causes) != 1 || causes[0].Field != r.s.Field {
+		t.Errorf("the causes are %v, wanted the field %s", causes, r.s.Field)
+	}
+}
+
+// stored looks at what the server holds after the request.
+func (r *rehearsal) stored(t *testing.T, allowed bool) {
+	t.Helper()
+	now := r.send(t, "", http.MethodGet, r.one, "", nil)
+	switch {
+	case !allowed && r.live == nil:
+		if now.code != http.StatusNotFound {
+			t.Errorf("it was refused and is there: %s", now)
+		}
+	case !allowed:
+		if diff := cmp.Diff(r.live, corpus.Object(now.object(t))); diff != "" {
+			t.Errorf("it was refused and stored (-before +after):\n%s", diff)
+		}
+	default:
+		final := r.s.Final
+		if final == nil {
+			final = r.s.New
+		}
+		if missing := lacks(map[string]any(corpus.Diff(r.s.Old, final)), now.object(t)); missing != "" {
+			t.Errorf("%s was not stored: %s", missing, now)
+		}
+	}
+}
+
+// lacks gives where a difference is not in an object. Elements of lists may be
+// anywhere, and hold more.
+func lacks(diff, is any) string {
+	switch diff := diff.(type) {
+	case map[string]any:
+		is, _ := is.(map[string]any)
+		for name, value := range diff {
+			if name == "name" || name == "resourceVersion" {
+				continue // each run has names of its own
+			}
+			there, ok := is[name]
+			if value == nil {
+				if ok {
+					return "." + name + " taken away"
+				}
+				continue
+			}
+			if missing := lacks(value, there); missing != "" {
+				return "." + name + missing
+			}
+		}
+	case []any:
+		is, _ := is.([]any)
+		if len(diff) != len(is) {
+			return fmt.Sprintf(" of %d elements", len(diff))
+		}
+		for i, element := range diff {
+			if !slices.ContainsFunc(is, func(e any) bool { return lacks(element, e) == "" }) {
+				return fmt.Sprintf("[%d]", i)
+			}
+		}
+	default:
+		before, _ := json.Marshal(diff)
+		after, _ := json.Marshal(is)
+		if !bytes.Equal(before, after) {
+			return fmt.Sprintf(": %s", before)
+		}
+	}
+	return ""
+}
