@@ -8,6 +8,11 @@
 // with what testdata/fixtures puts there, and says with `as USER` who runs
 // kubectl. `snapshot` and `unchanged` prove that a refused request stored nothing.
 //
+// What scripts can't say is said in Go on the stage: a server whose authorization
+// chain begins with a webhook that knows a caller for every request, grants it what
+// the test says and keeps what it was asked. There the corpus is sent in each way a
+// change can be, and bodies, versions, subresources, retries and webhooks are tried.
+//
 // The invariant: for every request that is allowed there is a twin that differs in
 // one thing and is refused.
 package integration
