@@ -55,7 +55,7 @@ func (g *Gate) Fallback(ctx context.Context, a upstream.Attributes) (context.Con
 	if decision != upstream.DecisionAllow {
 		return ctx, upstream.DecisionNoOpinion, "", err
 	}
-	marked, _ := granular.WithMarker(ctx)
+	marked, _ := granular.WithMarker(withWarnings(ctx))
 	audit.Marked(marked)
 	return marked, decision, reason, nil
 }
@@ -72,6 +72,7 @@ func (g *Gate) Begin(ctx context.Context, target granular.Target) granular.Write
 	if err != nil {
 		return refuseAll{err: err}
 	}
+	warningsOf(ctx).hold()
 	return newWrite(g, target, kind, attributes, marker)
 }
 
@@ -83,14 +84,18 @@ func (g *Gate) FallbackCreate(ctx context.Context, target granular.Target, begun
 		return nil, upstream.DecisionNoOpinion, "", nil
 	}
 	decision, reason, err := g.Authorize(ctx, withVerb(a, permission.General))
+	w, ok := begun.(*write)
 	if decision != upstream.DecisionAllow {
+		if ok {
+			w.createRefused = true
+		}
 		return nil, upstream.DecisionNoOpinion, "", err
 	}
-	if w, ok := begun.(*write); ok && w.marked {
+	if ok && w.marked {
 		return w, decision, reason, nil
 	}
 	audit.Marked(ctx)
-	w := newWrite(g, target, kindOf(target), a, nil)
+	w = newWrite(g, target, kindOf(target), a, nil)
 	w.marked = true
 	w.unanswered = true
 	return w, decision, reason, nil

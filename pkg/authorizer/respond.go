@@ -20,36 +20,45 @@ import (
 // what is left is what identifies the object.
 func (w *write) Respond(ctx context.Context, result runtime.Object) runtime.Object {
 	w.finish(ctx, true)
-	if !w.marked || w.mayGet(ctx) {
+	shown := !w.marked || w.mayGet(ctx)
+	warningsOf(ctx).settle(shown)
+	if shown {
 		return result
 	}
 	return identityOf(result)
 }
 
 // RespondError takes out of an error what could show a field that the caller may
-// not get: upstream's validation quotes values, and a patch that does not decode
-// is quoted as a whole.
+// not get: upstream's validation quotes values, a patch that does not decode is
+// quoted as a whole, and the storage of roles lists the rules nobody may grant.
 func (w *write) RespondError(ctx context.Context, err error) error {
 	w.finish(ctx, false)
 	var status apierrors.APIStatus
-	if !w.marked || !errors.As(err, &status) || !quotesFields(err) || w.mayGet(ctx) {
+	quotes := errors.As(err, &status) && w.quotesFields(err)
+	shown := !w.marked || quotes && w.mayGet(ctx)
+	warningsOf(ctx).settle(shown)
+	if shown || !quotes {
 		return err
 	}
 	silent := &apierrors.StatusError{ErrStatus: status.Status()}
 	silent.ErrStatus.Message = "the object was refused; why is shown only to callers who may get it"
 	if details := silent.ErrStatus.Details; details != nil {
-		shown := *details
-		shown.Causes = nil
+		fields := *details
+		fields.Causes = nil
 		for _, cause := range details.Causes {
-			shown.Causes = append(shown.Causes, metav1.StatusCause{Type: cause.Type, Field: cause.Field})
+			fields.Causes = append(fields.Causes, metav1.StatusCause{Type: cause.Type, Field: cause.Field})
 		}
-		silent.ErrStatus.Details = &shown
+		silent.ErrStatus.Details = &fields
 	}
 	return silent
 }
 
-// quotesFields says which errors upstream builds with parts of the object.
-func quotesFields(err error) bool {
+// quotesFields says which errors upstream may build with parts of the object. Ours
+// hold none, and neither does the refusal of a create.
+func (w *write) quotesFields(err error) bool {
+	if apierrors.IsForbidden(err) {
+		return !w.createRefused && (w.verdict == nil || !errors.Is(err, w.verdict))
+	}
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsInternalError(err)
 }
 

@@ -41,6 +41,10 @@ type write struct {
 	// tampered says that the caller edited managed fields by hand.
 	tampered bool
 
+	// verdict is what the latest Verify said. createRefused says that upstream refused
+	// the create that an update implies.
+	verdict       error
+	createRefused bool
 	// unanswered says that nobody will ask this write for a response.
 	unanswered bool
 }
@@ -106,6 +110,7 @@ func (w *write) Observe(ctx context.Context, newObj, oldObj runtime.Object) (run
 func (w *write) Verify(ctx context.Context, newObj, oldObj runtime.Object) error {
 	ctx, done := w.trace(ctx, "Verify granular change")
 	err := w.verify(ctx, newObj, oldObj)
+	w.verdict = err
 	w.verified(ctx, done(), newObj, err)
 	if w.unanswered {
 		w.finish(ctx, err == nil)

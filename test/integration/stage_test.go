@@ -106,8 +106,9 @@ func authority(server *httptest.Server) []byte {
 
 // answer is what the server said.
 type answer struct {
-	code int
-	body []byte
+	code     int
+	body     []byte
+	warnings []string
 }
 
 func (a answer) String() string { return fmt.Sprintf("%d %s", a.code, a.body) }
@@ -177,7 +178,7 @@ func (s *stage) roundTrip(user, method, path, contentType, accept string, body a
 	}
 	defer resp.Body.Close()
 	out, err := io.ReadAll(resp.Body)
-	return answer{resp.StatusCode, out}, err
+	return answer{resp.StatusCode, out, resp.Header.Values("Warning")}, err
 }
 
 // must makes one request as the administrator, which has to succeed.

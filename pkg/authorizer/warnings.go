@@ -1,0 +1,85 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authorizer
+
+import (
+	"context"
+	"sync"
+
+	"k8s.io/apiserver/pkg/warning"
+)
+
+// warnings stands in front of the recorder of a granular request's warnings.
+// Upstream's warnings quote fields of the whole object, those that the caller did
+// not send among them. So they are held back while the object is written, until it
+// is known whether the caller may get it. What comes before is about the body the
+// caller sent and goes through.
+type warnings struct {
+	record func(agent, text string)
+
+	mu    sync.Mutex
+	state holding
+	held  [][2]string
+}
+
+type holding int
+
+const (
+	passing holding = iota
+	held
+	dropping
+)
+
+type warningsKey struct{}
+
+// withWarnings puts warnings in front of what records those of ctx.
+func withWarnings(ctx context.Context) context.Context {
+	w := &warnings{record: func(agent, text string) { warning.AddWarning(ctx, agent, text) }}
+	return warning.WithWarningRecorder(context.WithValue(ctx, warningsKey{}, w), w)
+}
+
+// warningsOf gives nil, which does nothing, for a request that is not granular.
+func warningsOf(ctx context.Context) *warnings {
+	w, _ := ctx.Value(warningsKey{}).(*warnings)
+	return w
+}
+
+// AddWarning is called by upstream, wherever it has something to say.
+func (w *warnings) AddWarning(agent, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch w.state {
+	case passing:
+		w.record(agent, text)
+	case held:
+		w.held = append(w.held, [2]string{agent, text})
+	}
+}
+
+// hold keeps warnings back from now on.
+func (w *warnings) hold() {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.state = held
+}
+
+// settle lets them go, or forgets them and all to come.
+func (w *warnings) settle(show bool) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.state = dropping
+	if show {
+		w.state = passing
+		for _, warning := range w.held {
+			w.record(warning[0], warning[1])
+		}
+	}
+	w.held = nil
+}

@@ -1,0 +1,73 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestWarningsQuoteNothing holds that a granular caller who may not get an object
+// does not read in the server's warnings what the answer leaves out: they quote
+// fields that the caller neither sent nor may see.
+func TestWarningsQuoteNothing(t *testing.T) {
+	s := onStage(t)
+	path, _ := s.made(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: warned}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {nodeSelector: {beta.kubernetes.io/arch: quoted}, containers: [{name: a, image: one, resources: {requests: {memory: "1234567.5"}}}]}}}}`)
+	for i, tc := range []struct {
+		name   string
+		grants []string
+		warned bool
+	}{
+		{"who may get it", []string{"granular", "granular:replicas", "get"}, true},
+		{"who may not", []string{"granular", "granular:replicas"}, false},
+		{"who may patch it", []string{"patch"}, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			user := fmt.Sprintf("warned-%d", i)
+			s.callers.call(user, tc.grants...)
+			a := s.send(t, user, http.MethodPatch, path, contentTypes["merge"], fmt.Sprintf(`{"spec":{"replicas":%d}}`, i+2))
+			if a.code != http.StatusOK {
+				t.Fatal(a)
+			}
+			if warnings := strings.Join(a.warnings, "\n"); strings.Contains(warnings, "1234567500m") != tc.warned {
+				t.Errorf("the warnings are %q", warnings)
+			}
+		})
+	}
+}
+
+// TestRefusalsQuoteNothing holds the same of a refusal by upstream, which lists the
+// rules of a role that a caller would grant.
+func TestRefusalsQuoteNothing(t *testing.T) {
+	s := onStage(t)
+	path, _ := s.made(t, `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: quoted}, rules: [{apiGroups: [""], resources: [quoted], verbs: [get]}]}`)
+	for i, tc := range []struct {
+		name   string
+		grants []string
+		says   string
+		not    string
+	}{
+		{"who may get it", []string{"granular", "granular:labels", "get"}, "Resources:[\"quoted\"]", "shown only"},
+		{"who may not", []string{"granular", "granular:labels"}, "shown only to callers who may get it", "Resources"},
+		{"who may patch it", []string{"patch"}, "Resources:[\"quoted\"]", "shown only"},
+		{"our own refusal", []string{"granular", "escalate"}, "cannot change .metadata.labels[a]", "shown only"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			user := fmt.Sprintf("refused-role-%d", i)
+			s.callers.call(user, tc.grants...)
+			a := s.send(t, user, http.MethodPatch, path, contentTypes["merge"], `{"metadata":{"labels":{"a":"b"}}}`)
+			if a.code != http.StatusForbidden || !strings.Contains(a.message(), tc.says) || strings.Contains(a.message(), tc.not) {
+				t.Errorf("got %s", a)
+			}
+		})
+	}
+	// A create that upstream refuses quotes nothing, and says so.
+	s.callers.callIf("refused-create", func(q question) bool { return q.verb == "patch" })
+	a := s.send(t, "refused-create", http.MethodPatch, "/api/v1/namespaces/default/configmaps/none?fieldManager=m", contentTypes["apply"], `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"none"}}`)
+	if a.code != http.StatusForbidden || !strings.Contains(a.message(), `cannot create resource "configmaps"`) {
+		t.Errorf("got %s", a)
+	}
+}
