@@ -99,7 +99,8 @@ func schemaExcludes(s *spec.Schema) bool {
 }
 
 // compare says which permissions changed from old to new. A nil old, or one that
-// was never stored, makes everything in new a change.
+// was never stored, makes everything in new a change but what every new object of
+// the kind has by default.
 func (k *kind) compare(target granular.Target, mode change.Mode, newObj, oldObj runtime.Object) (change.Set, error) {
 	if k.walker == nil {
 		return nil, k.err
@@ -108,13 +109,26 @@ func (k *kind) compare(target granular.Target, mode change.Mode, newObj, oldObj 
 	if err != nil {
 		return nil, err
 	}
-	var oldVersioned any
 	if stored(oldObj) {
-		if oldVersioned, err = versioned(target, oldObj); err != nil {
+		oldVersioned, err := versioned(target, oldObj)
+		if err != nil {
 			return nil, err
 		}
+		return k.walker.Compare(mode, oldVersioned, newVersioned)
 	}
-	return k.walker.Compare(mode, oldVersioned, newVersioned)
+	set, err := k.walker.Compare(mode, nil, newVersioned)
+	if err != nil || len(set) == 0 {
+		return set, err
+	}
+	// What is not there was not written; what is there by default neither.
+	if blank := pristine(target); blank != nil {
+		written, err := k.walker.Compare(mode, blank, newVersioned)
+		if err != nil {
+			return nil, err
+		}
+		set = change.Intersect(written, set)
+	}
+	return set, nil
 }
 
 // locate names the field behind a change, for a message.
@@ -123,13 +137,40 @@ func (k *kind) locate(target granular.Target, c change.Change, newObj, oldObj ru
 	if err != nil {
 		return c.Path.String()
 	}
-	var oldVersioned any
-	if stored(oldObj) {
-		if oldVersioned, err = versioned(target, oldObj); err != nil {
-			return c.Path.String()
-		}
+	oldVersioned, err := before(target, oldObj)
+	if err != nil {
+		return c.Path.String()
 	}
 	return k.walker.Locate(c, oldVersioned, newVersioned)
+}
+
+// before is what a new object is shown against, nil standing for nothing at all.
+func before(target granular.Target, oldObj runtime.Object) (any, error) {
+	if stored(oldObj) {
+		return versioned(target, oldObj)
+	}
+	return pristine(target), nil
+}
+
+// pristine is an object that says nothing, after defaulting. Defaults come with
+// decoding: the phase of a namespace is set before anybody can look, and is not what
+// its creator wrote. Upstream's convertors are schemes, which make and default the
+// objects they convert; where one is not, and for custom resources, everything in a
+// new object counts.
+func pristine(target granular.Target) any {
+	scheme, ok := target.Convertor.(interface {
+		runtime.ObjectCreater
+		runtime.ObjectDefaulter
+	})
+	if !ok {
+		return nil
+	}
+	object, err := scheme.New(target.Kind)
+	if err != nil {
+		return nil
+	}
+	scheme.Default(object)
+	return object
 }
 
 // versioned brings an object into the version of the request, which is the one
