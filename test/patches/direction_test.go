@@ -63,7 +63,8 @@ var directions = []struct {
 	{"pkg/localcluster", []string{"kube-granular.dev/pkg/"}},
 	{"pkg", []string{"kube-granular.dev/granular/", "kube-granular.dev/pkg/"}},
 	{"cmd", []string{"kube-granular.dev/granular/", "kube-granular.dev/pkg/"}},
-	{"hack", []string{"kube-granular.dev/hack/"}},
+	{"hack/upstream", []string{"kube-granular.dev/hack/upstream/"}},
+	{"hack/permissions", []string{"kube-granular.dev/hack/permissions/", "kube-granular.dev/granular/", "kube-granular.dev/test/integration/cluster"}},
 }
 
 // TestDirections holds that dependencies point one way: cmd, then pkg, then the

@@ -71,7 +71,7 @@ func TestMarkers(t *testing.T) {
 			"metadata.annotations.*":                  "metadata annotations annotation(annotation-key)",
 			"metadata.finalizers.*":                   "metadata finalizers finalizer(finalizer-name)",
 			"metadata.ownerReferences":                "metadata ownerReferences",
-			"spec.strategy":                           "specification",
+			"spec.strategy":                           "specification rolloutStrategy",
 			"spec.replicas":                           "specification replicas",
 			"spec.template":                           "specification podTemplate",
 			"spec.template.metadata.labels.*":         "specification podTemplate podTemplateMetadata podTemplateLabels podTemplateLabel(label-key)",
