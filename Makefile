@@ -82,7 +82,7 @@ test-upstream: upstream $(BIN)/etcd ## Run upstream's own tests of what the patc
 	test/upstream/run
 
 .PHONY: verify
-verify: ## Verify the patch series, and that generated files are up to date
+verify: build ## Verify the patch series, and that generated files are up to date
 	$(call step,verify the patch series,GOWORK=off $(GO) run ./hack/upstream verify)
 	@for v in $(wildcard hack/verify-*.sh); do echo "==> $$v" >&2; $$v || exit 1; done
 
