@@ -74,7 +74,7 @@ test: build ## Run all tests: library, patches, tools, units, and integration ag
 	$(GO) test -timeout 30m $(PACKAGES)
 
 .PHONY: fuzz
-fuzz: upstream ## Run every fuzzer for FUZZTIME (10s) each
+fuzz: upstream ## Run every fuzzer for FUZZTIME (20000x, a count; or a time such as 1h) each
 	hack/fuzz.sh
 
 .PHONY: test-upstream
