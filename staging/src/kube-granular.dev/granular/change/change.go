@@ -42,8 +42,9 @@ func (c *Change) Parameter(p *schema.Permission) string {
 	return ""
 }
 
-// Verb gives the verb of a permission of the node's chain.
-func (c *Change) Verb(p *schema.Permission) permission.Verb { return p.Verb(c.Parameter(p)) }
+// Verb gives the verb of a permission of the node's chain. An error means that
+// the permission has no verb for this change, so it can't cover it.
+func (c *Change) Verb(p *schema.Permission) (permission.Verb, error) { return p.Verb(c.Parameter(p)) }
 
 // String names the change in tests and traces: its path, and an asterisk if it
 // is Whole. It shows keys, but no values.

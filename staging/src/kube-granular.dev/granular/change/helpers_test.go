@@ -74,7 +74,10 @@ func verbs(s Set) []string {
 		c := &s[i]
 		verb := "-"
 		if n := len(c.Node.Chain); n > 0 {
-			verb = strings.TrimPrefix(c.Verb(c.Node.Chain[n-1]).String(), "granular:")
+			v, err := c.Verb(c.Node.Chain[n-1])
+			if verb = strings.TrimPrefix(v.String(), "granular:"); err != nil {
+				verb = err.Error()
+			}
 		}
 		out = append(out, verb+" "+c.String())
 	}

@@ -91,18 +91,26 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 	if len(candidates) == 0 {
 		return &Refusal{Reason: NoPermission, Change: *c}, nil
 	}
-	verbs := make([]string, len(candidates))
+	verbs := make([]string, 0, len(candidates))
 	var ask []string
-	for i, p := range candidates {
-		verbs[i] = c.Verb(p).String()
-		allowed, known := d.answers[verbs[i]]
+	for _, p := range candidates {
+		v, err := c.Verb(p)
+		if err != nil {
+			continue // it has no parameter for this key, so it covers nothing of it
+		}
+		verb := v.String()
+		verbs = append(verbs, verb)
+		allowed, known := d.answers[verb]
 		if allowed {
-			d.use(verbs[i])
+			d.use(verb)
 			return nil, nil
 		}
-		if !known && !slices.Contains(ask, verbs[i]) {
-			ask = append(ask, verbs[i])
+		if !known && !slices.Contains(ask, verb) {
+			ask = append(ask, verb)
 		}
+	}
+	if len(verbs) == 0 {
+		return &Refusal{Reason: NoParameter, Change: *c}, nil
 	}
 	left := d.budget - len(d.asked)
 	short := len(ask) > left
@@ -120,21 +128,21 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 		}
 	}
 	if short {
-		return &Refusal{Reason: Budget, Change: *c, General: broad(c, candidates), Specific: verbs[len(verbs)-1], budget: d.budget}, nil
+		return &Refusal{Reason: Budget, Change: *c, General: broad(candidates, verbs[0]), Specific: verbs[len(verbs)-1], budget: d.budget}, nil
 	}
 	return &Refusal{Reason: NotCovered, Change: *c, General: verbs[0], Specific: verbs[len(verbs)-1]}, nil
 }
 
 // broad picks what to ask for instead of many narrow grants: the narrowest
-// candidate that takes no parameter.
-func broad(c *change.Change, candidates []*schema.Permission) string {
-	best := candidates[0]
+// candidate that takes no parameter, or else the most general one.
+func broad(candidates []*schema.Permission, general string) string {
+	best := general
 	for _, p := range candidates {
-		if p.Source == "" {
-			best = p
+		if v, err := p.Verb(""); p.Source == "" && err == nil {
+			best = v.String()
 		}
 	}
-	return c.Verb(best).String()
+	return best
 }
 
 func (d *Decider) ask(ctx context.Context, verbs []string) (int, error) {

@@ -19,6 +19,9 @@ const (
 	NoPermission
 	// Budget: too many verbs were asked already.
 	Budget
+	// NoParameter: no permission that covers the change has a parameter for its
+	// key, because its expression fails.
+	NoParameter
 )
 
 func (r Reason) String() string {
@@ -29,6 +32,8 @@ func (r Reason) String() string {
 		return "NoPermission"
 	case Budget:
 		return "Budget"
+	case NoParameter:
+		return "NoParameter"
 	}
 	return "unknown"
 }
@@ -39,7 +44,7 @@ type Refusal struct {
 	Change change.Change
 	// General and Specific are the most general and most specific verb that
 	// would have covered the change; equal if there is but one, empty for
-	// NoPermission. For Budget, General is the one to hold instead of many.
+	// NoPermission and NoParameter. For Budget, General is the one to hold instead of many.
 	General, Specific string
 
 	budget int
@@ -64,6 +69,8 @@ func (r *Refusal) Needs() string {
 	switch {
 	case r.Reason == NoPermission:
 		return "no permission covers this field"
+	case r.Reason == NoParameter:
+		return "the expression of its permission gives no parameter for this key"
 	case r.Reason == Budget:
 		return fmt.Sprintf("more than %d permissions would have to be asked for this request; hold the verb %q instead", r.budget, r.General)
 	case r.General == r.Specific:

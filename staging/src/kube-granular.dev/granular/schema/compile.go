@@ -39,13 +39,13 @@ func (m *Models) Compile(root string) (*Tree, error) {
 	if s == nil {
 		return nil, fmt.Errorf("schema: no definition %s", root)
 	}
-	c := &compiler{models: m, verbs: map[string]bool{}}
+	c := &compiler{models: m, verbs: map[string]bool{}, expressions: map[string]compiledExpression{}}
 	n, err := c.node(layers{s}, place{trail: &trail{name: root}, root: true})
 	if err == nil {
-		err = m.check(root)
+		err = c.report(nil, m.check(root))
 	}
-	if err != nil {
-		return nil, fmt.Errorf("schema of %s: %w", root, err)
+	if err != nil || len(c.problems) > 0 {
+		return nil, fmt.Errorf("schema of %s: %w", root, c.problems)
 	}
 	t := &Tree{Name: root, Root: n, models: m}
 	t.number(n)
@@ -55,13 +55,14 @@ func (m *Models) Compile(root string) (*Tree, error) {
 // place is what the way from the root to a schema says about it.
 type place struct {
 	trail *trail
-	path  string
+	at    *where
 	chain []*Permission
 	scope string
 	// emitters are the parameter sources on the way, the innermost last.
 	emitters []emitter
-	// root marks the object itself, metadata its own metadata and all below.
-	root, metadata bool
+	// root marks the object itself, metadata its own metadata and all below,
+	// ownMetadata that metadata alone.
+	root, metadata, ownMetadata bool
 }
 
 type emitter struct {
@@ -75,26 +76,29 @@ type compiler struct {
 	// metadata is the definition of the object's own metadata.
 	metadata string
 	// verbs says of every permission met whether it is excluded.
-	verbs map[string]bool
-	nodes int
+	verbs       map[string]bool
+	expressions map[string]compiledExpression
+	nodes       int
+	problems    Problems
 }
 
-// node compiles what is at a place. It gives nil if no permission is in it.
+// node compiles what is at a place. It gives nil if no permission is in it, or if
+// there is a problem that leaves nothing to look at.
 func (c *compiler) node(in layers, p place) (*Node, error) {
-	if p.path == ".metadata" {
+	if p.ownMetadata {
 		in = c.ownMetadata(in)
 	}
 	e, err := c.expand(in, p)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", orRoot(p.path), err)
+		return nil, c.report(p.at, err)
 	}
-	if c.nodes++; c.nodes > MaxNodes {
-		return nil, fmt.Errorf("more than %d places with permissions", MaxNodes)
+	if p.at.depth() > MaxDepth {
+		return nil, c.stop(faultf("", "more than %d levels deep", MaxDepth))
 	}
 	p.trail = e.trail
 	n := &Node{NilIsEmpty: p.metadata}
-	if err := c.permissions(n, e.out, &p); err != nil {
-		return nil, fmt.Errorf("%s: %w", orRoot(p.path), err)
+	if err := c.report(p.at, c.permissions(n, e.out, &p)); err != nil {
+		return nil, err
 	}
 	p.chain = n.Chain
 	if err := c.children(n, e.out, p); err != nil {
@@ -105,13 +109,16 @@ func (c *compiler) node(in layers, p place) (*Node, error) {
 	case p.root:
 		n.System = rootSystem
 		keep = true
-	case p.path == ".metadata":
+	case p.ownMetadata:
 		n.System = metadataSystem
 		n.Kind = Object
 		keep = true
 	}
 	if !keep {
 		return nil, nil
+	}
+	if c.nodes++; c.nodes > MaxNodes {
+		return nil, c.stop(faultf("", "more than %d places with permissions", MaxNodes))
 	}
 	return n, nil
 }
@@ -184,10 +191,14 @@ func (c *compiler) children(n *Node, l layers, p place) error {
 }
 
 func (c *compiler) field(n *Node, name string, l layers, p place) error {
+	if !p.root && !c.carries(l) {
+		return nil
+	}
 	below := p
-	below.path += "." + name
+	below.at = p.at.field(name)
 	below.root = false
-	below.metadata = p.metadata || p.root && name == "metadata"
+	below.ownMetadata = p.root && name == "metadata"
+	below.metadata = p.metadata || below.ownMetadata
 	child, err := c.node(l, below)
 	if err != nil || child == nil {
 		return err
@@ -197,9 +208,10 @@ func (c *compiler) field(n *Node, name string, l layers, p place) error {
 	return nil
 }
 
-func orRoot(path string) string {
-	if path == "" {
-		return "root"
+// stop reports a problem after which nothing more is looked at.
+func (c *compiler) stop(err error) error {
+	if err := c.report(nil, err); err != nil {
+		return err
 	}
-	return path
+	return errTooMany
 }

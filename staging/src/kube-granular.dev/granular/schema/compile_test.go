@@ -117,11 +117,11 @@ func chain(n int) string {
 func TestCompileRefuses(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"malformed permission", "root: {properties: {a: {+verb: Labels}}}", ".a: x-kubernetes-permission-verb: permission: the name must begin with a lower-case letter"},
-		{"empty permission", "root: {properties: {a: {+verb: ''}}}", ".a: x-kubernetes-permission-verb must not be empty"},
-		{"permission that is no string", "root: {properties: {a: {+verb: 1}}}", ".a: x-kubernetes-permission-verb must be a string"},
+		{"empty permission", "root: {properties: {a: {+verb: ''}}}", ".a: x-kubernetes-permission-verb: must not be empty"},
+		{"permission that is no string", "root: {properties: {a: {+verb: 1}}}", ".a: x-kubernetes-permission-verb: must be a string"},
 		{"malformed scope", "root: {properties: {a: {+scope: a.b}}}", ".a: x-kubernetes-permission-scope: "},
-		{"excluded by itself", "root: {properties: {a: {+excluded: true}}}", ".a: x-kubernetes-permission-excluded without x-kubernetes-permission-verb"},
-		{"excluded in doubt", "root: {properties: {a: {+verb: a, +excluded: perhaps}}}", ".a: x-kubernetes-permission-excluded must be true or false"},
+		{"excluded by itself", "root: {properties: {a: {+excluded: true}}}", ".a: x-kubernetes-permission-excluded: has no effect without x-kubernetes-permission-verb"},
+		{"excluded in doubt", "root: {properties: {a: {+verb: a, +excluded: perhaps}}}", ".a: x-kubernetes-permission-excluded: must be true or false"},
 		{"excluded here and not there", "root: {properties: {a: {+verb: a, +excluded: true}, b: {+verb: a}}}", `permission "a" is excluded in one place and not in another`},
 		{"no source", "root: {properties: {a: {+verb: a, +parameterized-by: k}}}", `.a: x-kubernetes-permission-parameterized-by: nothing above emits "k"`},
 		{"a source beside, not above", "root: {properties: {m: {+parameter-source: k, additionalProperties: {+verb: x}}, a: {+verb: a, +parameterized-by: k}}}", "nothing above emits"},
@@ -129,9 +129,12 @@ func TestCompileRefuses(t *testing.T) {
 		{"a source on a list with two keys", "root: {properties: {l: {+parameter-source: k, +list: map, +keys: [a, b], items: {+verb: x}}}}", "no single key"},
 		{"a list-map without keys", "root: {properties: {l: {+list: map, items: {+verb: x}}}}", ".l: a list of type map needs x-kubernetes-list-map-keys"},
 		{"unknown treatment", "root: {properties: {m: {+parameter-source: k, additionalProperties: {+verb: x, +parameterized-by: k, +parameter-treatment: upper}}}}", ".m[*]: x-kubernetes-permission-parameter-treatment: unknown parameter treatment"},
-		{"treatment of nothing", "root: {properties: {a: {+verb: x, +parameter-treatment: slash-delimited-prefix}}}", "x-kubernetes-permission-parameter-treatment without"},
-		{"expression", "root: {properties: {a: {+verb: x, +parameter-expression: self}}}", ".a: x-kubernetes-permission-parameter-expression is not supported"},
-		{"an extension from the future", "root: {properties: {a: {+verb: x, +nonsense: y}}}", ".a: unknown extension x-kubernetes-permission-nonsense"},
+		{"treatment of nothing", "root: {properties: {a: {+verb: x, +parameter-treatment: slash-delimited-prefix}}}", "x-kubernetes-permission-parameter-treatment: has no effect without"},
+		{"expression of nothing", "root: {properties: {a: {+verb: x, +parameter-expression: self}}}", ".a: x-kubernetes-permission-parameter-expression: has no effect without"},
+		{"expression that nobody compiles", "root: {properties: {m: {+parameter-source: k, additionalProperties: {+verb: x, +parameterized-by: k, +parameter-expression: self}}}}", ".m[*]: x-kubernetes-permission-parameter-expression: is not supported here"},
+		{"expression and treatment", "root: {properties: {m: {+parameter-source: k, additionalProperties: {+verb: x, +parameterized-by: k, +parameter-expression: self, +parameter-treatment: slash-delimited-prefix}}}}", ".m[*]: x-kubernetes-permission-parameter-expression: can't stand together with"},
+		{"more than one problem", "root: {properties: {a: {+verb: A}, b: {+verb: b, properties: {c: {+verb: C}}}}}", ".a: x-kubernetes-permission-verb: permission: the name must begin with a lower-case letter (and 1 more)"},
+		{"an extension from the future", "root: {properties: {a: {+verb: x, +nonsense: y}}}", ".a: x-kubernetes-permission-nonsense: unknown extension"},
 		{"below anyOf", "root: {properties: {a: {anyOf: [{+verb: x}]}}}", "x-kubernetes-permission-verb can't stand below anyOf"},
 		{"referred to from not", `
 root: {properties: {a: {not: {$ref: "#/definitions/A"}}}}

@@ -6,6 +6,8 @@ package schema
 import (
 	"fmt"
 	"slices"
+
+	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 // elements compiles what is in a map or a list.
@@ -18,16 +20,16 @@ func (c *compiler) elements(n *Node, l layers, p place) error {
 	if len(items) > 0 {
 		var err error
 		if kind, err = c.listKind(n, l, items, p); err != nil {
-			return fmt.Errorf("%s: %w", orRoot(p.path), err)
+			return c.report(p.at, err)
 		}
 		in = items
 	}
 	below := p
-	below.path += "[*]"
-	below.root = false
+	below.at = p.at.elem()
+	below.root, below.ownMetadata = false, false
 	var err error
 	if below.emitters, err = c.emitters(n, kind, l, in, p); err != nil {
-		return fmt.Errorf("%s: %w", orRoot(p.path), err)
+		return c.report(p.at, err)
 	}
 	elem, err := c.node(in, below)
 	if err != nil {
@@ -38,7 +40,7 @@ func (c *compiler) elements(n *Node, l layers, p place) error {
 		return nil
 	}
 	if n.Fields != nil || len(additional) > 0 && len(items) > 0 {
-		return fmt.Errorf("%s: permissions in more than one of properties, additionalProperties and items", orRoot(p.path))
+		return c.report(p.at, faultf("", "permissions in more than one of properties, additionalProperties and items"))
 	}
 	elem.Parent = n
 	n.Kind, n.Elem = kind, elem
@@ -100,7 +102,7 @@ func (c *compiler) emitters(n *Node, kind Kind, l, in layers, p place) ([]emitte
 	}
 	if source != "" {
 		if kind == List || kind == ListMap && len(n.Keys) != 1 {
-			return nil, fmt.Errorf("%s: the list has no single key", ExtSource)
+			return nil, faultf(ExtSource, "the list has no single key")
 		}
 		out = append(out, emitter{source: source, node: n})
 	}
@@ -133,16 +135,38 @@ func (c *compiler) emitters(n *Node, kind Kind, l, in layers, p place) ([]emitte
 	return out, nil
 }
 
-// carries says whether there may be a permission in the schemas.
+// carries says whether there may be a permission in the schemas. It ends at the
+// first; what has none is looked through but once for every level above it that
+// has one.
 func (c *compiler) carries(in layers) bool {
-	var found scan
 	for _, s := range in {
-		found.schema(s, false)
-	}
-	for _, ref := range found.refs {
-		if target := c.models.scans[ref]; target == nil || target.carries {
+		if c.schemaCarries(s) {
 			return true
 		}
 	}
-	return found.carries
+	return false
+}
+
+func (c *compiler) schemaCarries(s *spec.Schema) bool {
+	if marked(s) {
+		return true
+	}
+	if name := refName(s); name != "" {
+		if target := c.models.scans[name]; target == nil || target.carries {
+			return true
+		}
+	}
+	for name := range s.Properties {
+		p := s.Properties[name]
+		if c.schemaCarries(&p) {
+			return true
+		}
+	}
+	for i := range s.AllOf {
+		if c.schemaCarries(&s.AllOf[i]) {
+			return true
+		}
+	}
+	return s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil && c.schemaCarries(s.AdditionalProperties.Schema) ||
+		s.Items != nil && s.Items.Schema != nil && c.schemaCarries(s.Items.Schema)
 }

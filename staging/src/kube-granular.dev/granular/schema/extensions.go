@@ -4,7 +4,6 @@
 package schema
 
 import (
-	"fmt"
 	"strings"
 
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -62,10 +61,10 @@ func (l layers) text(key string) (string, error) {
 	}
 	s, ok := v.(string)
 	if !ok {
-		return "", fmt.Errorf("%s must be a string", key)
+		return "", faultf(key, "must be a string")
 	}
 	if s == "" {
-		return "", fmt.Errorf("%s must not be empty", key)
+		return "", faultf(key, "must not be empty")
 	}
 	return s, nil
 }
@@ -82,7 +81,7 @@ func (l layers) excluded() (bool, error) {
 	case false, "false":
 		return false, nil
 	}
-	return false, fmt.Errorf("%s must be true or false", ExtExcluded)
+	return false, faultf(ExtExcluded, "must be true or false")
 }
 
 func (l layers) listMapKeys() ([]string, error) {
@@ -95,13 +94,13 @@ func (l layers) listMapKeys() ([]string, error) {
 		for _, k := range v {
 			s, ok := k.(string)
 			if !ok {
-				return nil, fmt.Errorf("%s must be strings", extListMapKeys)
+				return nil, faultf(extListMapKeys, "must be strings")
 			}
 			keys = append(keys, s)
 		}
 	}
 	if len(keys) == 0 {
-		return nil, fmt.Errorf("a list of type map needs %s", extListMapKeys)
+		return nil, faultf("", "a list of type map needs %s", extListMapKeys)
 	}
 	return keys, nil
 }
@@ -111,7 +110,7 @@ func (l layers) unknown() error {
 	for _, s := range l {
 		for k := range s.Extensions {
 			if strings.HasPrefix(k, extPrefix) && !known[k] {
-				return fmt.Errorf("unknown extension %s", k)
+				return faultf(k, "unknown extension")
 			}
 		}
 	}

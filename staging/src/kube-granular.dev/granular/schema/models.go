@@ -19,16 +19,23 @@ type Models struct {
 	byKind  map[gvkschema.GroupVersionKind][]string
 	// scans says of a definition what is in it and in what it refers to.
 	scans map[string]*scan
+
+	expressions Expressions
+	maxOnPath   int
 }
 
 // NewModels looks through the definitions once. References among them are
 // resolved by the last segment of their path, so both #/definitions/x and
 // #/components/schemas/x do.
-func NewModels(definitions map[string]*spec.Schema) *Models {
+func NewModels(definitions map[string]*spec.Schema, options ...Option) *Models {
 	m := &Models{
-		schemas: definitions,
-		byKind:  map[gvkschema.GroupVersionKind][]string{},
-		scans:   map[string]*scan{},
+		schemas:   definitions,
+		byKind:    map[gvkschema.GroupVersionKind][]string{},
+		scans:     map[string]*scan{},
+		maxOnPath: MaxPermissionsOnPath,
+	}
+	for _, option := range options {
+		option(m)
 	}
 	usedBy := map[string][]*scan{}
 	for name, s := range definitions {

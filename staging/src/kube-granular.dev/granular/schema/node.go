@@ -38,16 +38,27 @@ type Permission struct {
 	SourceNode *Node
 	// SourceKey is the position in SourceNode.Keys for a ListMap, otherwise 0.
 	SourceKey int
-	// Treatment makes the parameter from the raw key.
-	Treatment permission.Treatment
+	// Treatment makes the parameter from the raw key, unless Expression is set.
+	Treatment  permission.Treatment
+	Expression Expression
 }
 
 // Verb gives the verb for a raw key, which is ignored where there is no parameter.
-func (p *Permission) Verb(key string) permission.Verb {
+// An error means that there is no verb that covers this key.
+func (p *Permission) Verb(key string) (permission.Verb, error) {
 	if p.Source == "" {
-		return permission.Verb{Permission: p.Name}
+		return permission.Verb{Permission: p.Name}, nil
 	}
-	return permission.Verb{Permission: p.Name, Parameter: p.Treatment.Apply(key), Parameterized: true}
+	parameter := ""
+	if p.Expression == nil {
+		parameter = p.Treatment.Apply(key)
+	} else {
+		var err error
+		if parameter, err = p.Expression.Parameter(key); err != nil {
+			return permission.Verb{}, err
+		}
+	}
+	return permission.Verb{Permission: p.Name, Parameter: parameter, Parameterized: true}, nil
 }
 
 // Key is one key of a list-map.

@@ -4,7 +4,6 @@
 package schema
 
 import (
-	"fmt"
 	"slices"
 
 	"kube-granular.dev/granular/permission"
@@ -17,9 +16,6 @@ func (c *compiler) permissions(n *Node, l layers, p *place) error {
 	n.Chain = slices.Clip(p.chain)
 	if err := l.unknown(); err != nil {
 		return err
-	}
-	if _, ok := l.extension(ExtExpression); ok {
-		return fmt.Errorf("%s is not supported, use %s", ExtExpression, ExtTreatment)
 	}
 	verb, err := l.text(ExtVerb)
 	if err != nil {
@@ -41,33 +37,31 @@ func (c *compiler) permissions(n *Node, l layers, p *place) error {
 	if err != nil {
 		return err
 	}
+	expression, err := l.text(ExtExpression)
+	if err != nil {
+		return err
+	}
 	switch {
 	case verb == "" && scope == "" && excluded:
-		return fmt.Errorf("%s without %s", ExtExcluded, ExtVerb)
+		return faultf(ExtExcluded, "has no effect without %s", ExtVerb)
 	case verb == "" && parameterized != "":
-		return fmt.Errorf("%s without %s", ExtParameterized, ExtVerb)
+		return faultf(ExtParameterized, "has no effect without %s", ExtVerb)
 	case parameterized == "" && treatment != "":
-		return fmt.Errorf("%s without %s", ExtTreatment, ExtParameterized)
+		return faultf(ExtTreatment, "has no effect without %s", ExtParameterized)
+	case parameterized == "" && expression != "":
+		return faultf(ExtExpression, "has no effect without %s", ExtParameterized)
+	case treatment != "" && expression != "":
+		return faultf(ExtExpression, "can't stand together with %s", ExtTreatment)
 	}
 	if verb != "" {
-		perm := &Permission{Name: permission.Scoped(p.scope, verb), Excluded: excluded, Source: parameterized}
 		if err := permission.Validate(verb); err != nil {
-			return fmt.Errorf("%s: %w", ExtVerb, err)
+			return faultf(ExtVerb, "%v", err)
 		}
-		if perm.Treatment, err = permission.ParseTreatment(treatment); err != nil {
-			return fmt.Errorf("%s: %w", ExtTreatment, err)
+		perm := &Permission{Name: permission.Scoped(p.scope, verb), Excluded: excluded, Source: parameterized}
+		if err := c.parameter(perm, p, treatment, expression); err != nil {
+			return err
 		}
-		if parameterized != "" {
-			for _, e := range p.emitters { // the innermost wins
-				if e.source == parameterized {
-					perm.SourceNode, perm.SourceKey = e.node, e.key
-				}
-			}
-			if perm.SourceNode == nil {
-				return fmt.Errorf("%s: nothing above emits %q", ExtParameterized, parameterized)
-			}
-		}
-		if err := c.add(n, perm); err != nil {
+		if err := c.add(n, ExtVerb, perm); err != nil {
 			return err
 		}
 	}
@@ -75,23 +69,46 @@ func (c *compiler) permissions(n *Node, l layers, p *place) error {
 		return nil
 	}
 	if err := permission.Validate(scope); err != nil {
-		return fmt.Errorf("%s: %w", ExtScope, err)
+		return faultf(ExtScope, "%v", err)
 	}
 	p.scope = scope
-	return c.add(n, &Permission{Name: scope, Excluded: excluded && verb == ""})
+	return c.add(n, ExtScope, &Permission{Name: scope, Excluded: excluded && verb == ""})
 }
 
-func (c *compiler) add(n *Node, p *Permission) error {
+// parameter says where a permission's parameter comes from and what is made of it.
+func (c *compiler) parameter(perm *Permission, p *place, treatment, expression string) (err error) {
+	if perm.Source == "" {
+		return nil
+	}
+	for _, e := range p.emitters { // the innermost wins
+		if e.source == perm.Source {
+			perm.SourceNode, perm.SourceKey = e.node, e.key
+		}
+	}
+	if perm.SourceNode == nil {
+		return faultf(ExtParameterized, "nothing above emits %q", perm.Source)
+	}
+	if perm.Treatment, err = permission.ParseTreatment(treatment); err != nil {
+		return faultf(ExtTreatment, "%v", err)
+	}
+	if expression != "" {
+		perm.Expression, err = c.expression(expression)
+	}
+	return err
+}
+
+func (c *compiler) add(n *Node, extension string, p *Permission) error {
 	if err := permission.Validate(p.Name); err != nil {
-		return fmt.Errorf("below its scope: %w", err)
+		return faultf(extension, "below its scope: %v", err)
 	}
 	if excluded, met := c.verbs[p.Name]; met && excluded != p.Excluded {
-		return fmt.Errorf("permission %q is excluded in one place and not in another", p.Name)
+		return faultf(extension, "permission %q is excluded in one place and not in another", p.Name)
 	}
 	c.verbs[p.Name] = p.Excluded
-	if n.Chain = append(n.Chain, p); len(n.Chain) > MaxPermissionsOnPath {
-		return fmt.Errorf("more than %d permissions on one path", MaxPermissionsOnPath)
+	if len(n.Chain) >= c.models.maxOnPath {
+		return faultf(extension, "more than %d permissions on one path", c.models.maxOnPath)
 	}
+	n.Chain = append(n.Chain, p)
 	n.Own++
 	return nil
 }

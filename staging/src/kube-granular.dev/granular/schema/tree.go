@@ -18,6 +18,8 @@ const (
 	MaxPermissionsOnPath = 12
 	// MaxNodes is the most nodes a tree may have.
 	MaxNodes = 10000
+	// MaxDepth is how deep below the root a permission may lie.
+	MaxDepth = 128
 )
 
 // Tree is the permission tree of one kind in one version.
@@ -122,6 +124,9 @@ func (t *Tree) String() string {
 				fmt.Fprintf(&b, "(%s %s", p.Source, p.SourceNode.Pattern())
 				if p.Treatment != "" {
 					b.WriteString(" " + string(p.Treatment))
+				}
+				if p.Expression != nil {
+					b.WriteString(" expression")
 				}
 				b.WriteString(")")
 			}

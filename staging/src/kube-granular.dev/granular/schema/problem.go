@@ -1,0 +1,135 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// MaxProblems is how many problems of one schema are reported.
+const MaxProblems = 20
+
+// Step is one step from the root of a schema to a place in it: to a named field,
+// or, where Elem is set, to what a map or a list holds.
+type Step struct {
+	Field string
+	Elem  bool
+}
+
+// Problem says why what a schema says about one place can't be enforced. It never
+// repeats what the author wrote there.
+type Problem struct {
+	// Place is where, empty for the root or for the schema as a whole.
+	Place []Step
+	// Extension is the vendor extension at fault, empty if it is none in particular.
+	Extension string
+	// Reason is a sentence without its subject.
+	Reason string
+}
+
+func (p *Problem) Error() string {
+	var b strings.Builder
+	if len(p.Place) > 0 {
+		for _, s := range p.Place {
+			if s.Elem {
+				b.WriteString("[*]")
+			} else {
+				b.WriteString("." + s.Field)
+			}
+		}
+		b.WriteString(": ")
+	}
+	if p.Extension != "" {
+		b.WriteString(p.Extension + ": ")
+	}
+	return b.String() + p.Reason
+}
+
+// Problems are at least one problem, in the order they were met.
+type Problems []*Problem
+
+func (p Problems) Error() string {
+	if len(p) == 1 {
+		return p[0].Error()
+	}
+	return fmt.Sprintf("%v (and %d more)", p[0], len(p)-1)
+}
+
+// ProblemsOf gives the problems behind an error of Compile or ByKind. An error of
+// another kind becomes a problem of the schema as a whole.
+func ProblemsOf(err error) Problems {
+	if err == nil {
+		return nil
+	}
+	var problems Problems
+	if errors.As(err, &problems) {
+		return problems
+	}
+	return Problems{{Reason: err.Error()}}
+}
+
+// fault is a problem whose place is not known yet.
+type fault struct {
+	extension, reason string
+}
+
+func (f *fault) Error() string {
+	if f.extension == "" {
+		return f.reason
+	}
+	return f.extension + ": " + f.reason
+}
+
+func faultf(extension, format string, args ...any) error {
+	return &fault{extension: extension, reason: fmt.Sprintf(format, args...)}
+}
+
+// errTooMany ends a compilation that has reported enough, or must not go on.
+var errTooMany = errors.New("too many problems")
+
+// report notes a problem at a place. The compilation goes on, so that an author
+// sees more than the first, unless that is what must not happen.
+func (c *compiler) report(at *where, err error) error {
+	if err == nil || errors.Is(err, errTooMany) {
+		return err
+	}
+	problem := &Problem{Place: at.steps(), Reason: err.Error()}
+	var f *fault
+	if errors.As(err, &f) {
+		problem.Extension, problem.Reason = f.extension, f.reason
+	}
+	if c.problems = append(c.problems, problem); len(c.problems) >= MaxProblems {
+		return errTooMany
+	}
+	return nil
+}
+
+// where is a place, known by the way to it. The root is nil.
+type where struct {
+	above *where
+	step  Step
+}
+
+func (w *where) field(name string) *where { return &where{above: w, step: Step{Field: name}} }
+func (w *where) elem() *where             { return &where{above: w, step: Step{Elem: true}} }
+
+func (w *where) steps() []Step {
+	var out []Step
+	for ; w != nil; w = w.above {
+		out = append(out, w.step)
+	}
+	slices.Reverse(out)
+	return out
+}
+
+func (w *where) depth() int {
+	n := 0
+	for ; w != nil; w = w.above {
+		n++
+	}
+	return n
+}
