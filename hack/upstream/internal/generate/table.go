@@ -53,6 +53,7 @@ var Table = []Generator{
 	stagingOpenAPI("apiextensions-apiserver", "k8s.io/api/autoscaling/v1"),
 	stagingOpenAPI("kube-aggregator"),
 	applyConfigurations,
+	stagingApplyConfigurations("apiextensions-apiserver", "pkg/apis/apiextensions/v1", "pkg/apis/apiextensions/v1beta1"),
 }
 
 // Find returns the row of a name.
