@@ -54,6 +54,7 @@ var Table = []Generator{
 	stagingOpenAPI("kube-aggregator"),
 	applyConfigurations,
 	stagingApplyConfigurations("apiextensions-apiserver", "pkg/apis/apiextensions/v1", "pkg/apis/apiextensions/v1beta1"),
+	compatibilityFixtures("apiextensions-apiserver", "pkg/apis", "pkg/apis/apiextensions/v1", "pkg/apis/apiextensions/v1beta1"),
 }
 
 // Find returns the row of a name.

@@ -1,0 +1,38 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package generate
+
+import (
+	"context"
+	"regexp"
+	"strings"
+)
+
+// compatibilityFixtures is a row for the objects, in every encoding, that upstream
+// holds new versions of an API to. Some are binary, which no patch may hold; they
+// are written by the very test that reads them.
+func compatibilityFixtures(module, pkg string, apis ...string) Generator {
+	dir := "staging/src/k8s.io/" + module + "/"
+	fixtures := dir + pkg + "/testdata/HEAD/"
+	var inputs []string
+	for _, api := range apis {
+		inputs = append(inputs, dir+api+"/")
+	}
+	return Generator{
+		Name: "compatibility-fixtures/" + module, Version: 1,
+		Tag: regexp.MustCompile(`\+groupName=`), Under: inputs,
+		Sees:   codeAndTags,
+		Output: func(file string) bool { return strings.HasPrefix(file, fixtures) },
+		Clear:  func(string) bool { return false },
+		run: func(ctx context.Context, e Env, _ []string) error {
+			test := []string{"go", "test", "-run", "^TestCompatibility$", "k8s.io/" + module + "/" + pkg}
+			// The test fails where it has written something. It must pass after that.
+			if _, err := e.exec(ctx, "env", append([]string{"UPDATE_COMPATIBILITY_FIXTURE_DATA=true"}, test...)...); err == nil {
+				return nil
+			}
+			_, err := e.exec(ctx, test[0], test[1:]...)
+			return err
+		},
+	}
+}
