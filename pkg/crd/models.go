@@ -1,0 +1,84 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crd
+
+import (
+	"maps"
+	"strings"
+	"sync"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/generated/openapi"
+	"k8s.io/kube-openapi/pkg/common"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"kube-granular.dev/granular/schema"
+)
+
+const (
+	rootName   = "root"
+	objectMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+)
+
+// replaced are the properties of a root and of an embedded resource whose schema
+// the server replaces by its own.
+var replaced = []string{"apiVersion", "kind", "metadata"}
+
+// compile makes the permission tree that a version will be served with. The models
+// are those of upstream's pkg/controller/openapi/builder, without the routes.
+func (v *Validator) compile(s *apiextensions.JSONSchemaProps) (*schema.Tree, error) {
+	structural, err := structural.NewStructural(s)
+	if err != nil {
+		return nil, err
+	}
+	root := structural.ToKubeOpenAPI()
+	own(root, true)
+	models := maps.Clone(builtin())
+	models[rootName] = root
+	return schema.NewModels(models,
+		schema.WithExpressions(v.expressions), schema.WithMaxPermissionsOnPath(MaxPermissionsOnPath)).Compile(rootName)
+}
+
+// own puts the server's schemas where it puts them.
+func own(s *spec.Schema, object bool) {
+	for name := range s.Properties {
+		p := s.Properties[name]
+		own(&p, false)
+		s.Properties[name] = p
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		own(s.Items.Schema, false)
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+		own(s.AdditionalProperties.Schema, false)
+	}
+	if embedded, _ := s.Extensions.GetBool("x-kubernetes-embedded-resource"); !embedded && !object {
+		return
+	}
+	for _, name := range replaced {
+		delete(s.Properties, name)
+	}
+	s.SetProperty("metadata", *spec.RefSchema("#/definitions/" + objectMeta))
+}
+
+// builtin are the definitions of an object's own metadata and all it refers to.
+var builtin = sync.OnceValue(func() map[string]*spec.Schema {
+	all := openapi.GetOpenAPIDefinitions(func(name string) spec.Ref {
+		return spec.MustCreateRef("#/definitions/" + common.EscapeJsonPointer(name))
+	})
+	out := map[string]*spec.Schema{}
+	queue := []string{objectMeta}
+	for len(queue) > 0 {
+		name := queue[0]
+		queue = queue[1:]
+		if definition, ok := all[name]; ok && out[name] == nil {
+			out[name] = &definition.Schema
+			for _, d := range definition.Dependencies {
+				queue = append(queue, strings.ReplaceAll(d, "~1", "/"))
+			}
+		}
+	}
+	return out
+})

@@ -1,0 +1,204 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crd
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"kube-granular.dev/granular/schema"
+)
+
+// at makes an error of a problem of the compiler, with the path an author knows.
+func at(version *version, problem *schema.Problem) *field.Error {
+	path, s := descend(version, problem.Place)
+	if problem.Extension == "" {
+		return field.Invalid(path, field.OmitValueType{}, problem.Reason)
+	}
+	return field.Invalid(path.Child(problem.Extension), written(s, problem.Extension), problem.Reason)
+}
+
+// descend follows the steps of the compiler through an author's schema.
+func descend(version *version, place []schema.Step) (*field.Path, *apiextensions.JSONSchemaProps) {
+	path, s := version.path, version.schema
+	for _, step := range place {
+		switch {
+		case !step.Elem:
+			path = path.Child("properties").Key(step.Field)
+			s = property(s, step.Field)
+		case s != nil && s.Items != nil:
+			path, s = path.Child("items"), s.Items.Schema
+		default:
+			path = path.Child("additionalProperties")
+			s = values(s)
+		}
+	}
+	return path, s
+}
+
+func property(s *apiextensions.JSONSchemaProps, name string) *apiextensions.JSONSchemaProps {
+	if s == nil {
+		return nil
+	}
+	p, ok := s.Properties[name]
+	if !ok {
+		return nil
+	}
+	return &p
+}
+
+func values(s *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaProps {
+	if s == nil || s.AdditionalProperties == nil {
+		return nil
+	}
+	return s.AdditionalProperties.Schema
+}
+
+func items(s *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaProps {
+	if s == nil || s.Items == nil {
+		return nil
+	}
+	return s.Items.Schema
+}
+
+// extensions are the permission extensions of a schema by name, as written.
+func extensions(s *apiextensions.JSONSchemaProps) map[string]any {
+	out := map[string]any{}
+	for name, text := range map[string]*string{
+		schema.ExtVerb:          s.XPermissionVerb,
+		schema.ExtSource:        s.XPermissionParameterSource,
+		schema.ExtParameterized: s.XPermissionParameterizedBy,
+		schema.ExtTreatment:     s.XPermissionParameterTreatment,
+		schema.ExtExpression:    s.XPermissionParameterExpression,
+		schema.ExtScope:         s.XPermissionScope,
+	} {
+		if text != nil {
+			out[name] = *text
+		}
+	}
+	if s.XPermissionExcluded {
+		out[schema.ExtExcluded] = true
+	}
+	return out
+}
+
+func written(s *apiextensions.JSONSchemaProps, extension string) any {
+	if s != nil {
+		if value, ok := extensions(s)[extension]; ok {
+			return value
+		}
+	}
+	return field.OmitValueType{}
+}
+
+// visit calls f for every schema that describes values: not for those below allOf
+// and the like, which upstream's structural schemas keep free of extensions.
+func visit(s *apiextensions.JSONSchemaProps, path *field.Path, f func(s *apiextensions.JSONSchemaProps, path *field.Path) bool) {
+	if s == nil || !f(s, path) {
+		return
+	}
+	names := make([]string, 0, len(s.Properties))
+	for name := range s.Properties {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		visit(property(s, name), path.Child("properties").Key(name), f)
+	}
+	visit(values(s), path.Child("additionalProperties"), f)
+	visit(items(s), path.Child("items"), f)
+}
+
+// misplaced finds extensions where the compiler does not see them: those the
+// server replaces, those of the object as a whole, and sources without keys.
+func misplaced(root *apiextensions.JSONSchemaProps, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	forbid := func(s *apiextensions.JSONSchemaProps, path *field.Path, why string) {
+		names := make([]string, 0, 1)
+		for name := range extensions(s) {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			errs = append(errs, field.Forbidden(path.Child(name), why))
+		}
+	}
+	keys := map[string]bool{} // paths of schemas that describe keys
+	visit(root, path, func(s *apiextensions.JSONSchemaProps, path *field.Path) bool {
+		if s == root {
+			forbid(s, path, "the object as a whole has no permission: its metadata has its own")
+		}
+		if s == root || s.XEmbeddedResource {
+			for _, name := range replaced {
+				visit(property(s, name), path.Child("properties").Key(name), func(s *apiextensions.JSONSchemaProps, path *field.Path) bool {
+					forbid(s, path, fmt.Sprintf("the server puts a schema of its own in the place of this %s", name))
+					return true
+				})
+			}
+		}
+		if isList(s, "map") && len(s.XListMapKeys) == 1 {
+			keys[path.Child("items", "properties").Key(s.XListMapKeys[0]).String()] = true
+		} else if isList(s, "map") {
+			for _, name := range s.XListMapKeys {
+				keys[path.Child("items", "properties").Key(name).String()] = true
+			}
+		} else if isList(s, "set") {
+			keys[path.Child("items").String()] = true
+		}
+		if s.XPermissionParameterSource != nil && s != root && !emits(s) && !keys[path.String()] {
+			errs = append(errs, field.Invalid(path.Child(schema.ExtSource), *s.XPermissionParameterSource,
+				"must stand on a map, on a list of type map with one key or of type set, or on the schema of such a key"))
+		}
+		return true
+	})
+	return errs
+}
+
+// emits says whether a schema describes something with keys.
+func emits(s *apiextensions.JSONSchemaProps) bool {
+	return values(s) != nil || isList(s, "map") && len(s.XListMapKeys) == 1 || isList(s, "set")
+}
+
+func isList(s *apiextensions.JSONSchemaProps, listType string) bool {
+	return s.XListType != nil && *s.XListType == listType && items(s) != nil
+}
+
+// withoutIdentity finds excluded permissions in elements of atomic lists. Such
+// elements are told apart by their position alone: who may change the rest of two
+// elements could make each of them the other, excluded field and all.
+func withoutIdentity(version *version, tree *schema.Tree) field.ErrorList {
+	var errs field.ErrorList
+	for _, n := range tree.Nodes {
+		for _, p := range n.Chain[len(n.Chain)-n.Own:] {
+			if !p.Excluded || !inAtomic(n) {
+				continue
+			}
+			path, _ := descend(version, stepsTo(n))
+			errs = append(errs, field.Forbidden(path.Child(schema.ExtExcluded),
+				"elements of an atomic list have no identity: exclude the whole list, or give it the type map"))
+		}
+	}
+	return errs
+}
+
+func inAtomic(n *schema.Node) bool {
+	for up := n.Parent; up != nil; up = up.Parent {
+		if up.Kind == schema.List {
+			return !up.ExcludedAt
+		}
+	}
+	return false
+}
+
+func stepsTo(n *schema.Node) []schema.Step {
+	var out []schema.Step
+	for ; n.Parent != nil; n = n.Parent {
+		out = append(out, schema.Step{Field: n.Field, Elem: n.Field == ""})
+	}
+	slices.Reverse(out)
+	return out
+}

@@ -1,0 +1,145 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crd
+
+import (
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	"k8s.io/apiextensions-apiserver/pkg/granular"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"kube-granular.dev/granular/schema"
+)
+
+// MaxPermissionsOnPath is the longest chain of permissions an author may write.
+// Every one of them may have to be asked for every field.
+const MaxPermissionsOnPath = 8
+
+// Validator judges definitions. It may be used by any number of goroutines.
+type Validator struct {
+	enabled     func() bool
+	expressions schema.Expressions
+}
+
+var _ granular.Extensions = &Validator{}
+
+// New makes a validator. enabled says whether extensions are enforced by this
+// server; expressions is the language that new ones may be written in.
+func New(enabled func() bool, expressions schema.Expressions) *Validator {
+	return &Validator{enabled: enabled, expressions: expressions}
+}
+
+// Enabled says whether extensions are enforced by this server.
+func (v *Validator) Enabled() bool { return v.enabled() }
+
+// Validate gives an error for each mistake in newCRD that is not in oldCRD, which
+// is nil on create. Paths are those of apiextensions.k8s.io/v1.
+func (v *Validator) Validate(newCRD, oldCRD *apiextensions.CustomResourceDefinition) field.ErrorList {
+	found := v.mistakes(newCRD)
+	if len(found) == 0 {
+		return nil
+	}
+	known := map[mistakeKey]bool{}
+	if oldCRD != nil {
+		for _, m := range v.mistakes(oldCRD) {
+			known[m.key] = true
+		}
+	}
+	var errs field.ErrorList
+	for _, m := range found {
+		if !known[m.key] {
+			errs = append(errs, m.err)
+		}
+	}
+	return errs
+}
+
+// mistakeKey identifies a mistake across updates that reorder versions.
+type mistakeKey struct {
+	version, place, detail string
+}
+
+type mistake struct {
+	key mistakeKey
+	err *field.Error
+}
+
+// version is one version of a definition and what was found about it.
+type version struct {
+	name   string
+	path   *field.Path
+	schema *apiextensions.JSONSchemaProps
+	// counts says that objects are written through it or stored in it.
+	counts bool
+	// tree is nil if the schema does not compile.
+	tree *schema.Tree
+}
+
+// versionsOf lists the versions that have a schema. A schema that all of them
+// share is kept apart by the internal type, which no author sees.
+func versionsOf(crd *apiextensions.CustomResourceDefinition) []*version {
+	var out []*version
+	for i := range crd.Spec.Versions {
+		v := &crd.Spec.Versions[i]
+		validation := v.Schema
+		if validation == nil {
+			validation = crd.Spec.Validation
+		}
+		if validation == nil || validation.OpenAPIV3Schema == nil {
+			continue
+		}
+		out = append(out, &version{
+			name:   v.Name,
+			path:   field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema"),
+			schema: validation.OpenAPIV3Schema,
+			counts: v.Served || v.Storage,
+		})
+	}
+	return out
+}
+
+func (v *Validator) mistakes(crd *apiextensions.CustomResourceDefinition) []mistake {
+	versions := versionsOf(crd)
+	uses := false
+	for _, version := range versions {
+		uses = uses || granular.Uses(version.schema)
+	}
+	if !uses {
+		return nil
+	}
+	var out []mistake
+	var shared *version
+	for i, version := range versions {
+		if i > 0 && version.schema == versions[0].schema {
+			version.tree = shared.tree
+			continue // all share one schema, once is enough
+		}
+		if i == 0 {
+			shared = version
+		}
+		for _, err := range v.version(version) {
+			key := mistakeKey{version: version.name, place: err.Field[len(version.path.String()):], detail: err.Detail}
+			out = append(out, mistake{key: key, err: err})
+		}
+	}
+	for _, err := range disagreements(crd, versions) {
+		out = append(out, mistake{key: mistakeKey{detail: err.Detail}, err: err})
+	}
+	return out
+}
+
+// version looks at one version, and sets its tree if that compiles.
+func (v *Validator) version(version *version) field.ErrorList {
+	errs := misplaced(version.schema, version.path)
+	tree, err := v.compile(version.schema)
+	if err != nil {
+		for _, problem := range schema.ProblemsOf(err) {
+			errs = append(errs, at(version, problem))
+		}
+		return errs
+	}
+	if len(errs) == 0 {
+		version.tree = tree
+	}
+	return append(errs, withoutIdentity(version, tree)...)
+}

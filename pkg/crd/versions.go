@@ -1,0 +1,80 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crd
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"kube-granular.dev/granular/schema"
+)
+
+// disagreements finds excluded permissions that one version has and another has
+// not. Whoever writes through the version without could change, or drop, what the
+// other one guards. The versions that count are those that are served, and the
+// stored one. Without a conversion webhook a field is the same field in all
+// versions, so there the places must agree as well.
+func disagreements(crd *apiextensions.CustomResourceDefinition, versions []*version) field.ErrorList {
+	converted := crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensions.WebhookConverter
+	var errs field.ErrorList
+	var first *version
+	var expected map[string]string
+	for _, v := range versions {
+		if !v.counts || v.tree == nil {
+			continue
+		}
+		excluded := excludedIn(v.tree)
+		if first == nil {
+			first, expected = v, excluded
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(expected)) {
+			places, ok := excluded[name]
+			switch {
+			case !ok:
+				errs = append(errs, disagreement(v, "excludes no permission %s, as version %s does", name, first.name))
+			case !converted && places != expected[name]:
+				errs = append(errs, disagreement(v, "excludes permission %s at %s, version %s at %s; without a conversion webhook both hold the same fields",
+					name, places, first.name, expected[name]))
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(excluded)) {
+			if _, ok := expected[name]; !ok {
+				errs = append(errs, disagreement(v, "excludes permission %s, version %s does not", name, first.name))
+			}
+		}
+	}
+	return errs
+}
+
+func disagreement(v *version, format string, args ...any) *field.Error {
+	return field.Invalid(v.path, field.OmitValueType{}, fmt.Sprintf("version %s ", v.name)+fmt.Sprintf(format, args...))
+}
+
+// excludedIn gives the excluded permissions of a tree, with a mark on those that
+// take a parameter, and the places each of them has.
+func excludedIn(tree *schema.Tree) map[string]string {
+	places := map[string][]string{}
+	for _, info := range tree.Permissions() {
+		if !info.Excluded {
+			continue
+		}
+		name := info.Name
+		if info.Source != "" {
+			name += "(…)"
+		}
+		places[name] = append(places[name], info.Pattern)
+	}
+	out := map[string]string{}
+	for name, patterns := range places {
+		slices.Sort(patterns)
+		out[name] = strings.Join(patterns, ", ")
+	}
+	return out
+}

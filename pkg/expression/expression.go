@@ -1,0 +1,154 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package expression
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/checker"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/apiserver/pkg/cel/library"
+
+	"kube-granular.dev/granular/schema"
+)
+
+const (
+	// MaxLength is the longest expression, in bytes. Upstream has no such limit on
+	// rules, but a rule is evaluated once for an object, and this once for a key.
+	MaxLength = 1024
+	// MaxKeyLength is the longest key an expression's cost is estimated for, in
+	// bytes: a DNS subdomain, a slash and a name, as labels and finalizers have.
+	// Longer ones are evaluated as well, as far as MaxCost goes.
+	MaxKeyLength = 253 + 1 + 63
+	// MaxCost is the cost of one evaluation, estimated and at run time, in the
+	// units of upstream's PerCallLimit. A tenth of a second is a million of them
+	// (k8s.io/apiserver/pkg/apis/cel); a key must not cost more than a millisecond.
+	MaxCost = 10_000
+)
+
+const self = "self"
+
+// Language is the language of expressions. It implements schema.Expressions.
+type Language struct {
+	of environment.Type
+}
+
+var (
+	_ schema.Expressions = &Language{}
+	_ schema.Expression  = &program{}
+)
+
+// Accepted is the language that new expressions may be written in.
+func Accepted() *Language { return &Language{of: environment.NewExpressions} }
+
+// Stored is the language of what was accepted by any version of the server. No
+// cost is estimated any more: versions may estimate differently.
+func Stored() *Language { return &Language{of: environment.StoredExpressions} }
+
+var envSet = sync.OnceValues(func() (*environment.EnvSet, error) {
+	return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(environment.VersionedOptions{
+		IntroducedVersion: version.MajorMinor(1, 0),
+		EnvOptions:        []cel.EnvOption{cel.Variable(self, cel.StringType)},
+	})
+})
+
+func env(of environment.Type) (*cel.Env, error) {
+	set, err := envSet()
+	if err != nil {
+		return nil, err
+	}
+	return set.Env(of)
+}
+
+// Compile compiles an expression and estimates its cost.
+func (l *Language) Compile(expression string) (schema.Expression, error) {
+	if len(expression) > MaxLength {
+		return nil, fmt.Errorf("is longer than %d bytes", MaxLength)
+	}
+	env, err := env(l.of)
+	if err != nil {
+		return nil, err
+	}
+	ast, issues := env.Compile(expression)
+	if issues.Err() != nil {
+		return nil, fmt.Errorf("does not compile: %s", firstOf(issues))
+	}
+	if ast.OutputType() != cel.StringType {
+		return nil, errors.New("must give a string")
+	}
+	if l.of == environment.NewExpressions {
+		if err := estimate(env, ast); err != nil {
+			return nil, err
+		}
+	}
+	p, err := env.Program(ast, cel.CostLimit(MaxCost), cel.CostTracking(&library.CostEstimator{}))
+	if err != nil {
+		return nil, fmt.Errorf("does not compile: %w", err)
+	}
+	return &program{program: p}, nil
+}
+
+func estimate(env *cel.Env, ast *cel.Ast) error {
+	cost, err := env.EstimateCost(ast, estimator{})
+	if err != nil {
+		return fmt.Errorf("its cost can't be estimated: %w", err)
+	}
+	if cost.Max > MaxCost {
+		estimated := "without bound"
+		if cost.Max < math.MaxUint64 {
+			estimated = fmt.Sprintf("%d", cost.Max)
+		}
+		return fmt.Errorf("is too costly: its cost for a key of %d bytes is estimated at %s, more than %d", MaxKeyLength, estimated, MaxCost)
+	}
+	return nil
+}
+
+// firstOf gives the first issue without the excerpt of the source that follows it.
+func firstOf(issues *cel.Issues) string {
+	for _, e := range issues.Errors() {
+		return fmt.Sprintf("column %d: %s", e.Location.Column()+1, strings.TrimSpace(e.Message))
+	}
+	return "unknown reason"
+}
+
+type program struct {
+	program cel.Program
+}
+
+// Parameter evaluates the expression for a key.
+func (p *program) Parameter(key string) (string, error) {
+	if !utf8.ValidString(key) {
+		return "", errors.New("the key is not UTF-8")
+	}
+	value, _, err := p.program.Eval(map[string]any{self: key})
+	if err != nil {
+		return "", err
+	}
+	parameter, ok := value.Value().(string)
+	if !ok {
+		return "", errors.New("the result is not a string")
+	}
+	return parameter, nil
+}
+
+// estimator knows the one size that the library can't: that of the key.
+type estimator struct{}
+
+func (estimator) EstimateSize(element checker.AstNode) *checker.SizeEstimate {
+	if path := element.Path(); len(path) == 1 && path[0] == self {
+		return &checker.SizeEstimate{Min: 0, Max: MaxKeyLength}
+	}
+	return nil
+}
+
+func (estimator) EstimateCallCost(function, overload string, target *checker.AstNode, args []checker.AstNode) *checker.CallEstimate {
+	return (&library.CostEstimator{SizeEstimator: estimator{}}).EstimateCallCost(function, overload, target, args)
+}
