@@ -140,9 +140,7 @@ func misplaced(root *apiextensions.JSONSchemaProps, path *field.Path) field.Erro
 				})
 			}
 		}
-		if isList(s, "map") && len(s.XListMapKeys) == 1 {
-			keys[path.Child("items", "properties").Key(s.XListMapKeys[0]).String()] = true
-		} else if isList(s, "map") {
+		if isList(s, "map") {
 			for _, name := range s.XListMapKeys {
 				keys[path.Child("items", "properties").Key(name).String()] = true
 			}

@@ -4,6 +4,8 @@
 package crd
 
 import (
+	"slices"
+
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	"k8s.io/apiextensions-apiserver/pkg/granular"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -134,7 +136,10 @@ func (v *Validator) version(version *version) field.ErrorList {
 	tree, err := v.compile(version.schema)
 	if err != nil {
 		for _, problem := range schema.ProblemsOf(err) {
-			errs = append(errs, at(version, problem))
+			err := at(version, problem)
+			if !slices.ContainsFunc(errs, func(e *field.Error) bool { return e.Field == err.Field }) {
+				errs = append(errs, err)
+			}
 		}
 		return errs
 	}

@@ -1,0 +1,240 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crd
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func lines(errs field.ErrorList) string {
+	var b strings.Builder
+	for _, err := range errs {
+		b.WriteString(strings.TrimPrefix(err.Error(), "spec.versions[0].schema.openAPIV3Schema") + "\n")
+	}
+	return b.String()
+}
+
+func chain(n int) string {
+	text := "{type: string}"
+	for i := range n {
+		text = fmt.Sprintf("{type: object, +verb: p%d, properties: {a: %s}}", n-i, text)
+	}
+	return text
+}
+
+// Every mistake is named with the field an author finds it at.
+func TestValidate(t *testing.T) {
+	const verb = ".properties[a].x-kubernetes-permission-verb"
+	for _, test := range []struct{ name, schema, want string }{
+		{"nothing", `properties: {a: {type: string}}`, ""},
+		{"all of it", `
+properties:
+  spec:
+    type: object
+    +verb: specification
+    properties:
+      trigger: {type: boolean, +verb: example.com/trigger, +excluded: true}
+      pools:
+        type: object
+        +parameter-source: pool
+        additionalProperties: {type: integer, +verb: example.com/pool, +parameterized-by: pool, +parameter-treatment: slash-delimited-prefix}
+      owners:
+        type: array
+        +list: map
+        +keys: [name]
+        items: {type: object, +verb: example.com/owner, +parameterized-by: owner, +parameter-expression: "self.split('@')[0]", properties: {name: {type: string, +parameter-source: owner}}}
+      tags:
+        type: array
+        +list: set
+        +parameter-source: tag
+        items: {type: string, +verb: example.com/tag, +parameterized-by: tag}
+      template:
+        type: object
+        +scope: example.com/cell
+        +embedded: true
+        +preserve: true
+        properties: {spec: {type: object, +preserve: true, +verb: specification}}
+`, ""},
+		{"malformed permission", `properties: {a: {type: string, +verb: Labels}}`,
+			verb + `: Invalid value: "Labels": permission: the name must begin with a lower-case letter` + "\n"},
+		{"empty permission", `properties: {a: {type: string, +verb: ""}}`, verb + `: Invalid value: "": must not be empty` + "\n"},
+		{"a field path", `properties: {a: {type: object, properties: {b: {type: string, +verb: a.b}}}}`,
+			`.properties[a].properties[b].x-kubernetes-permission-verb: Invalid value: "a.b": permission: the name must be lowerCamelCase, byte 1 is neither letter nor digit` + "\n"},
+		{"malformed scope", `properties: {a: {type: object, +scope: Pod}}`,
+			`.properties[a].x-kubernetes-permission-scope: Invalid value: "Pod": permission: the name must begin with a lower-case letter` + "\n"},
+		{"a name that a scope makes too long", `properties: {a: {type: object, +scope: ` + strings.Repeat("s", 40) + `, properties: {b: {type: string, +verb: ` + strings.Repeat("v", 40) + `}}}}`,
+			`.properties[a].properties[b].x-kubernetes-permission-verb: Invalid value: "` + strings.Repeat("v", 40) + `": below its scope: permission: the name is longer than 63 bytes` + "\n"},
+		{"excluded by itself", `properties: {a: {type: string, +excluded: true}}`,
+			`.properties[a].x-kubernetes-permission-excluded: Invalid value: true: has no effect without x-kubernetes-permission-verb` + "\n"},
+		{"excluded in one place only", `properties: {a: {type: string, +verb: a, +excluded: true}, b: {type: string, +verb: a}}`,
+			`.properties[b].x-kubernetes-permission-verb: Invalid value: "a": permission "a" is excluded in one place and not in another` + "\n"},
+		{"excluded, but not in an object's metadata", `properties: {a: {type: object, +verb: labels, +excluded: true}}`,
+			verb + `: Invalid value: "labels": permission "labels" is excluded in one place and not in another` + "\n"},
+		{"parameter without source", `properties: {a: {type: string, +verb: a, +parameterized-by: k}}`,
+			`.properties[a].x-kubernetes-permission-parameterized-by: Invalid value: "k": nothing above emits "k"` + "\n"},
+		{"parameter of nothing", `properties: {a: {type: string, +parameterized-by: k}}`,
+			`.properties[a].x-kubernetes-permission-parameterized-by: Invalid value: "k": has no effect without x-kubernetes-permission-verb` + "\n"},
+		{"unknown treatment", `properties: {a: {type: object, +parameter-source: k, additionalProperties: {type: string, +verb: a, +parameterized-by: k, +parameter-treatment: upper}}}`,
+			`.properties[a].additionalProperties.x-kubernetes-permission-parameter-treatment: Invalid value: "upper": unknown parameter treatment, known is "slash-delimited-prefix"` + "\n"},
+		{"treatment of nothing", `properties: {a: {type: string, +verb: a, +parameter-treatment: slash-delimited-prefix}}`,
+			`.properties[a].x-kubernetes-permission-parameter-treatment: Invalid value: "slash-delimited-prefix": has no effect without x-kubernetes-permission-parameterized-by` + "\n"},
+		{"treatment and expression", `properties: {a: {type: object, +parameter-source: k, additionalProperties: {type: string, +verb: a, +parameterized-by: k, +parameter-treatment: slash-delimited-prefix, +parameter-expression: self}}}`,
+			`.properties[a].additionalProperties.x-kubernetes-permission-parameter-expression: Invalid value: "self": can't stand together with x-kubernetes-permission-parameter-treatment` + "\n"},
+		{"expression that does not compile", `properties: {a: {type: array, +list: set, +parameter-source: k, items: {type: string, +verb: a, +parameterized-by: k, +parameter-expression: "self.nonsense()"}}}`,
+			`.properties[a].items.x-kubernetes-permission-parameter-expression: Invalid value: "self.nonsense()": does not compile: column 14: undeclared reference to 'nonsense' (in container '')` + "\n"},
+		{"expression that gives no string", `properties: {a: {type: array, +list: set, +parameter-source: k, items: {type: string, +verb: a, +parameterized-by: k, +parameter-expression: "self == 'a'"}}}`,
+			`.properties[a].items.x-kubernetes-permission-parameter-expression: Invalid value: "self == 'a'": must give a string` + "\n"},
+		{"expression that is too costly", `properties: {a: {type: array, +list: set, +parameter-source: k, items: {type: string, +verb: a, +parameterized-by: k, +parameter-expression: "self.split('').map(a, self.split('').map(b, a+b).join('')).join('')"}}}`,
+			`.properties[a].items.x-kubernetes-permission-parameter-expression: Invalid value: "self.split('').map(a, self.split('').map(b, a+b).join('')).join('')": is too costly: its cost for a key of 317 bytes is estimated at `},
+		{"source without keys", `properties: {a: {type: object, +parameter-source: k, properties: {b: {type: string}}}, l: {type: array, +parameter-source: k, items: {type: string}}, m: {type: array, +list: map, +keys: [x, y], +parameter-source: k, items: {type: object, properties: {x: {type: string, +parameter-source: k}, y: {type: string}, z: {type: string, +parameter-source: k}}}}}`,
+			`.properties[a].x-kubernetes-permission-parameter-source: Invalid value: "k": must stand on a map, on a list of type map with one key or of type set, or on the schema of such a key
+.properties[l].x-kubernetes-permission-parameter-source: Invalid value: "k": must stand on a map, on a list of type map with one key or of type set, or on the schema of such a key
+.properties[m].x-kubernetes-permission-parameter-source: Invalid value: "k": must stand on a map, on a list of type map with one key or of type set, or on the schema of such a key
+.properties[m].items.properties[z].x-kubernetes-permission-parameter-source: Invalid value: "k": must stand on a map, on a list of type map with one key or of type set, or on the schema of such a key
+`},
+		{"on the object as a whole", `{+verb: all, properties: {a: {type: string}}}`,
+			`.x-kubernetes-permission-verb: Forbidden: the object as a whole has no permission: its metadata has its own` + "\n"},
+		{"on the object's own metadata", `properties: {kind: {type: string, +verb: kind}, metadata: {type: object, +verb: metadata, properties: {name: {type: string, +verb: name, +excluded: true}}}}`,
+			`.properties[kind].x-kubernetes-permission-verb: Forbidden: the server puts a schema of its own in the place of this kind
+.properties[metadata].x-kubernetes-permission-verb: Forbidden: the server puts a schema of its own in the place of this metadata
+.properties[metadata].properties[name].x-kubernetes-permission-excluded: Forbidden: the server puts a schema of its own in the place of this metadata
+.properties[metadata].properties[name].x-kubernetes-permission-verb: Forbidden: the server puts a schema of its own in the place of this metadata
+`},
+		{"on an embedded object's metadata", `properties: {a: {type: object, +embedded: true, +preserve: true, properties: {metadata: {type: object, +verb: a}}}}`,
+			`.properties[a].properties[metadata].x-kubernetes-permission-verb: Forbidden: the server puts a schema of its own in the place of this metadata` + "\n"},
+		{"eight on one path", `properties: {a: ` + chain(8) + `}`, ""},
+		{"nine on one path", `properties: {a: ` + chain(9) + `}`,
+			`.properties[a]` + strings.Repeat(".properties[a]", 8) + `.x-kubernetes-permission-verb: Invalid value: "p9": more than 8 permissions on one path` + "\n"},
+		{"excluded in an atomic list", `properties: {a: {type: array, items: {type: object, properties: {b: {type: string, +verb: b, +excluded: true}, c: {type: string, +verb: c}}}}}`,
+			`.properties[a].items.properties[b].x-kubernetes-permission-excluded: Forbidden: elements of an atomic list have no identity: exclude the whole list, or give it the type map` + "\n"},
+		{"an excluded atomic list", `properties: {a: {type: array, +verb: a, +excluded: true, items: {type: object, properties: {b: {type: string, +verb: b, +excluded: true}}}}}`, ""},
+		{"excluded in a list of type map", `properties: {a: {type: array, +list: map, +keys: [k], items: {type: object, required: [k], properties: {k: {type: string}, b: {type: string, +verb: b, +excluded: true}}}}}`, ""},
+		{"a set of objects is atomic", `properties: {a: {type: array, +list: set, items: {type: object, x-kubernetes-map-type: atomic, properties: {b: {type: string, +verb: b, +excluded: true}}}}}`,
+			`.properties[a].items.properties[b].x-kubernetes-permission-excluded: Forbidden: elements of an atomic list have no identity: exclude the whole list, or give it the type map` + "\n"},
+		{"unknown fields around", `properties: {a: {type: object, +preserve: true, +verb: a, properties: {b: {type: string, +verb: b, +excluded: true}}}}`, ""},
+		{"all mistakes at once", `properties: {a: {type: string, +verb: A}, b: {type: string, +verb: B}}`,
+			`.properties[a].x-kubernetes-permission-verb: Invalid value: "A": permission: the name must begin with a lower-case letter
+.properties[b].x-kubernetes-permission-verb: Invalid value: "B": permission: the name must begin with a lower-case letter
+`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			crd := definition(t, nil, test.schema)
+			got := lines(validator().Validate(crd, nil))
+			if test.want == "" || strings.HasSuffix(test.want, "\n") {
+				if diff := cmp.Diff(test.want, got); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			} else if !strings.HasPrefix(got, test.want) {
+				t.Errorf("got %s", got)
+			}
+			if errs := validator().Validate(crd, crd); len(errs) > 0 {
+				t.Errorf("what was stored so is no error: %v", errs)
+			}
+		})
+	}
+}
+
+// A definition that was stored with a mistake may be changed elsewhere, and even
+// there where nothing gets worse.
+func TestRatcheting(t *testing.T) {
+	const stored = `properties: {a: {type: string, +verb: A}, b: {type: string}}`
+	for _, test := range []struct {
+		name, schema string
+		change       func(*apiextensionsv1.CustomResourceDefinition)
+		want         string
+	}{
+		{name: "untouched", schema: stored, change: func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Names.ShortNames = []string{"t"} }},
+		{name: "changed beside", schema: `properties: {a: {type: string, maxLength: 3, +verb: A}, c: {type: string, +verb: c}}`},
+		{name: "mended", schema: `properties: {a: {type: string, +verb: a}, b: {type: string}}`},
+		{name: "a new mistake", schema: `properties: {a: {type: string, +verb: A}, b: {type: string, +verb: B}}`,
+			want: `.properties[b].x-kubernetes-permission-verb: Invalid value: "B": permission: the name must begin with a lower-case letter` + "\n"},
+		{name: "the mistake moved", schema: `properties: {b: {type: string, +verb: A}}`,
+			want: `.properties[b].x-kubernetes-permission-verb: Invalid value: "A": permission: the name must begin with a lower-case letter` + "\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, lines(validator().Validate(definition(t, test.change, test.schema), definition(t, nil, stored)))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestVersions(t *testing.T) {
+	const (
+		none    = `properties: {spec: {type: object, +verb: specification, properties: {trigger: {type: boolean}, destruct: {type: boolean}}}}`
+		here    = `properties: {spec: {type: object, +verb: specification, properties: {trigger: {type: boolean, +verb: boom, +excluded: true}, other: {type: string}}}}`
+		renamed = `properties: {spec: {type: object, +verb: specification, properties: {destruct: {type: boolean, +verb: boom, +excluded: true}}}}`
+		other   = `properties: {spec: {type: object, properties: {trigger: {type: boolean, +verb: bang, +excluded: true}}}}`
+	)
+	webhook := func(crd *apiextensionsv1.CustomResourceDefinition) {
+		crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter, Webhook: &apiextensionsv1.WebhookConversion{}}
+	}
+	for _, test := range []struct {
+		name    string
+		schemas []string
+		change  func(*apiextensionsv1.CustomResourceDefinition)
+		want    string
+	}{
+		{name: "the same", schemas: []string{here, here}},
+		{name: "the same place, something else beside", schemas: []string{here, strings.Replace(here, "other", "another", 1)}},
+		{name: "in one version only", schemas: []string{none, here},
+			want: "spec.versions[1].schema.openAPIV3Schema: Invalid value: version v2 excludes permission boom, version v1 does not\n"},
+		{name: "in the first version only", schemas: []string{here, none},
+			want: "spec.versions[1].schema.openAPIV3Schema: Invalid value: version v2 excludes no permission boom, as version v1 does\n"},
+		{name: "another permission", schemas: []string{here, other},
+			want: "spec.versions[1].schema.openAPIV3Schema: Invalid value: version v2 excludes no permission boom, as version v1 does\n" +
+				"spec.versions[1].schema.openAPIV3Schema: Invalid value: version v2 excludes permission bang, version v1 does not\n"},
+		{name: "another field", schemas: []string{here, renamed},
+			want: "spec.versions[1].schema.openAPIV3Schema: Invalid value: version v2 excludes permission boom at .spec.destruct, version v1 at .spec.trigger; without a conversion webhook both hold the same fields\n"},
+		{name: "another field, converted", schemas: []string{here, renamed}, change: webhook},
+		{name: "another permission, converted", schemas: []string{here, none}, change: webhook,
+			want: "spec.versions[1].schema.openAPIV3Schema: Invalid value: version v2 excludes no permission boom, as version v1 does\n"},
+		{name: "in a version that nobody writes", schemas: []string{here, none}, change: func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[1].Served = false }},
+		{name: "in the stored version, which is not served", schemas: []string{none, here}, change: func(crd *apiextensionsv1.CustomResourceDefinition) {
+			crd.Spec.Versions[0].Served = false
+		}, want: "spec.versions[1].schema.openAPIV3Schema: Invalid value: version v2 excludes permission boom, version v1 does not\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var got strings.Builder
+			crd := definition(t, test.change, test.schemas...)
+			for _, err := range validator().Validate(crd, nil) {
+				got.WriteString(err.Error() + "\n")
+			}
+			if diff := cmp.Diff(test.want, got.String()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if errs := validator().Validate(crd, crd); len(errs) > 0 {
+				t.Errorf("what was stored so is no error: %v", errs)
+			}
+		})
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	const schema = `properties: {a: {type: string, +verb: mine}, b: {type: object, +scope: cell, properties: {c: {type: string, +verb: example.org/theirs}, d: {type: string, +verb: replicas}}}}`
+	crd := definition(t, nil, schema, schema+"\n")
+	want := []string{
+		`spec.versions[0].schema.openAPIV3Schema.properties[a].x-kubernetes-permission-verb: permission "mine" is not well-known, somebody else's may be called the same; use "example.com/mine"`,
+		`spec.versions[0].schema.openAPIV3Schema.properties[b].x-kubernetes-permission-scope: permission "cell" is not well-known, somebody else's may be called the same; use "example.com/cell"`,
+	}
+	if diff := cmp.Diff(want, validator().Warnings(crd, nil)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := validator().Warnings(crd, definition(t, nil, strings.Replace(schema, "+scope: cell", "nullable: true", 1))); len(got) != 1 || got[0] != want[1] {
+		t.Errorf("on update: %v", got)
+	}
+	var many strings.Builder
+	for i := range 3 * MaxWarnings {
+		fmt.Fprintf(&many, "p%d: {type: string, +verb: v%d}, ", i, i)
+	}
+	if got := validator().Warnings(definition(t, nil, "properties: {"+many.String()+"}"), nil); len(got) != MaxWarnings {
+		t.Errorf("%d warnings, wanted %d", len(got), MaxWarnings)
+	}
+}
