@@ -39,15 +39,15 @@ func (m *Models) Compile(root string) (*Tree, error) {
 	if s == nil {
 		return nil, fmt.Errorf("schema: no definition %s", root)
 	}
-	c := &compiler{models: m, verbs: map[string]bool{}, expressions: map[string]compiledExpression{}}
+	c := &compiler{models: m, survey: m.survey(root), verbs: map[string]bool{}, expressions: map[string]compiledExpression{}}
 	n, err := c.node(layers{s}, place{trail: &trail{name: root}, root: true})
 	if err == nil {
-		err = c.report(nil, m.check(root))
+		err = c.report(nil, c.survey.check(root))
 	}
 	if err != nil || len(c.problems) > 0 {
 		return nil, fmt.Errorf("schema of %s: %w", root, c.problems)
 	}
-	t := &Tree{Name: root, Root: n, models: m}
+	t := &Tree{Name: root, Root: n, models: &Models{schemas: m.schemas}}
 	t.number(n)
 	return t, nil
 }
@@ -73,6 +73,7 @@ type emitter struct {
 
 type compiler struct {
 	models *Models
+	survey *survey
 	// metadata is the definition of the object's own metadata.
 	metadata string
 	// verbs says of every permission met whether it is excluded.
@@ -126,7 +127,7 @@ func (c *compiler) node(in layers, p place) (*Node, error) {
 // expand follows what may hold a permission.
 func (c *compiler) expand(in layers, p place) (*expansion, error) {
 	return c.models.expand(in, p.trail, func(name string) (bool, error) {
-		found := c.models.scans[name]
+		found := c.survey.scans[name]
 		switch {
 		case found == nil:
 			return false, fmt.Errorf("definition %s is missing", name)
@@ -142,7 +143,7 @@ func (c *compiler) expand(in layers, p place) (*expansion, error) {
 			}
 			return false, nil
 		}
-		return true, c.models.check(name)
+		return true, c.survey.check(name)
 	})
 }
 
@@ -162,24 +163,17 @@ func (c *compiler) ownMetadata(in layers) layers {
 }
 
 func (c *compiler) children(n *Node, l layers, p place) error {
-	fields := l.properties()
 	if p.root {
-		if _, ok := fields["metadata"]; !ok {
-			fields["metadata"] = nil
-		}
 		// First, because it says which definition is the object's own metadata.
-		if err := c.field(n, "metadata", fields["metadata"], p); err != nil {
+		if err := c.field(n, "metadata", l.property("metadata"), p); err != nil {
 			return err
 		}
-		delete(fields, "metadata")
 	}
-	names := make([]string, 0, len(fields))
-	for name := range fields {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
-		if err := c.field(n, name, fields[name], p); err != nil {
+	for _, name := range c.carrying(l) {
+		if p.root && name == "metadata" {
+			continue
+		}
+		if err := c.field(n, name, l.property(name), p); err != nil {
 			return err
 		}
 	}
@@ -190,10 +184,24 @@ func (c *compiler) children(n *Node, l layers, p place) error {
 	return c.elements(n, l, p)
 }
 
-func (c *compiler) field(n *Node, name string, l layers, p place) error {
-	if !p.root && !c.carries(l) {
-		return nil
+// carrying names the fields of which any layer may have a permission, sorted.
+func (c *compiler) carrying(l layers) []string {
+	var names []string
+	for _, s := range l {
+		if !c.survey.promising[identity(s.Properties)] {
+			continue
+		}
+		for name, p := range s.Properties {
+			if c.survey.valueCarries(p) {
+				names = append(names, name)
+			}
+		}
 	}
+	sort.Strings(names)
+	return slices.Compact(names)
+}
+
+func (c *compiler) field(n *Node, name string, l layers, p place) error {
 	below := p
 	below.at = p.at.field(name)
 	below.root = false

@@ -6,14 +6,12 @@ package schema
 import (
 	"fmt"
 	"slices"
-
-	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 // elements compiles what is in a map or a list.
 func (c *compiler) elements(n *Node, l layers, p place) error {
 	additional, items := l.additional(), l.items()
-	if !c.carries(additional) && !c.carries(items) {
+	if !c.survey.carry(additional) && !c.survey.carry(items) {
 		return nil
 	}
 	kind, in := Map, additional
@@ -133,40 +131,4 @@ func (c *compiler) emitters(n *Node, kind Kind, l, in layers, p place) ([]emitte
 		}
 	}
 	return out, nil
-}
-
-// carries says whether there may be a permission in the schemas. It ends at the
-// first; what has none is looked through but once for every level above it that
-// has one.
-func (c *compiler) carries(in layers) bool {
-	for _, s := range in {
-		if c.schemaCarries(s) {
-			return true
-		}
-	}
-	return false
-}
-
-func (c *compiler) schemaCarries(s *spec.Schema) bool {
-	if marked(s) {
-		return true
-	}
-	if name := refName(s); name != "" {
-		if target := c.models.scans[name]; target == nil || target.carries {
-			return true
-		}
-	}
-	for name := range s.Properties {
-		p := s.Properties[name]
-		if c.schemaCarries(&p) {
-			return true
-		}
-	}
-	for i := range s.AllOf {
-		if c.schemaCarries(&s.AllOf[i]) {
-			return true
-		}
-	}
-	return s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil && c.schemaCarries(s.AdditionalProperties.Schema) ||
-		s.Items != nil && s.Items.Schema != nil && c.schemaCarries(s.Items.Schema)
 }

@@ -117,18 +117,7 @@ func (l layers) unknown() error {
 	return nil
 }
 
-// properties collects what every layer says of each field.
-func (l layers) properties() map[string]layers {
-	out := map[string]layers{}
-	for _, s := range l {
-		for name := range s.Properties {
-			p := s.Properties[name]
-			out[name] = append(out[name], &p)
-		}
-	}
-	return out
-}
-
+// property collects what every layer says of a field.
 func (l layers) property(name string) layers {
 	var out layers
 	for _, s := range l {

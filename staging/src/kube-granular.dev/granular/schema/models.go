@@ -15,29 +15,24 @@ import (
 // read-only and may be shared by any number of goroutines; the definitions must
 // not be changed any more.
 type Models struct {
-	schemas map[string]*spec.Schema
-	byKind  map[gvkschema.GroupVersionKind][]string
-	// scans says of a definition what is in it and in what it refers to.
-	scans map[string]*scan
-
+	schemas     map[string]*spec.Schema
+	byKind      map[gvkschema.GroupVersionKind][]string
 	expressions Expressions
 	maxOnPath   int
 }
 
-// NewModels looks through the definitions once. References among them are
+// NewModels finds the kinds among the definitions. References among them are
 // resolved by the last segment of their path, so both #/definitions/x and
 // #/components/schemas/x do.
 func NewModels(definitions map[string]*spec.Schema, options ...Option) *Models {
 	m := &Models{
 		schemas:   definitions,
 		byKind:    map[gvkschema.GroupVersionKind][]string{},
-		scans:     map[string]*scan{},
 		maxOnPath: MaxPermissionsOnPath,
 	}
 	for _, option := range options {
 		option(m)
 	}
-	usedBy := map[string][]*scan{}
 	for name, s := range definitions {
 		if s == nil {
 			continue
@@ -45,38 +40,8 @@ func NewModels(definitions map[string]*spec.Schema, options ...Option) *Models {
 		for _, kind := range kindsOf(s) {
 			m.byKind[kind] = append(m.byKind[kind], name)
 		}
-		found := &scan{name: name}
-		found.schema(s, false)
-		m.scans[name] = found
-		for _, ref := range found.refs {
-			usedBy[ref] = append(usedBy[ref], found)
-		}
 	}
-	m.spread(usedBy)
 	return m
-}
-
-// spread hands on from every definition to those that refer to it, cycles
-// included, that there is a permission, and an excluded one, in it.
-func (m *Models) spread(usedBy map[string][]*scan) {
-	var queue []string
-	for name, found := range m.scans {
-		if found.carries {
-			queue = append(queue, name)
-		}
-	}
-	for len(queue) > 0 {
-		name := queue[len(queue)-1]
-		queue = queue[:len(queue)-1]
-		found := m.scans[name]
-		for _, user := range usedBy[name] {
-			if !user.carries || found.excludes && !user.excludes {
-				user.carries = true
-				user.excludes = user.excludes || found.excludes
-				queue = append(queue, user.name)
-			}
-		}
-	}
 }
 
 // ByKind compiles the tree of the definition that says, in

@@ -4,7 +4,6 @@
 package schema
 
 import (
-	"fmt"
 	"strings"
 
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -12,7 +11,8 @@ import (
 
 // scan is what one look through a definition found, references not followed.
 type scan struct {
-	name string
+	name   string
+	survey *survey
 	// carries says that a permission is in the definition or, after spread, in
 	// anything it refers to. Only such references are ever followed.
 	carries bool
@@ -28,13 +28,16 @@ type scan struct {
 // schema looks at s. Below anyOf and the like nothing says which of the schemas
 // holds for a value, so a permission there would cover sometimes this and
 // sometimes that.
-func (f *scan) schema(s *spec.Schema, unsure bool) {
-	for key := range s.Extensions {
+//
+// It says whether there is a permission or a reference in s.
+func (f *scan) schema(s *spec.Schema, unsure bool) bool {
+	promising := false
+	for key, value := range s.Extensions {
 		if !strings.HasPrefix(key, extPrefix) {
 			continue
 		}
-		f.carries = true
-		if excluded, err := (layers{s}).excluded(); err != nil || excluded {
+		promising, f.carries = true, true
+		if key == ExtExcluded && value != false && value != "false" {
 			f.excludes = true
 		}
 		if unsure && (f.misplaced == "" || key < f.misplaced) {
@@ -42,23 +45,28 @@ func (f *scan) schema(s *spec.Schema, unsure bool) {
 		}
 	}
 	if ref := refName(s); ref != "" {
+		promising = true
 		f.refs = append(f.refs, ref)
 		if unsure {
 			f.unsure = append(f.unsure, ref)
 		}
 	}
-	for name := range s.Properties {
-		p := s.Properties[name]
-		f.schema(&p, unsure)
+	below := false
+	for _, p := range s.Properties {
+		below = f.value(p, unsure) || below
+	}
+	if below {
+		promising = true
+		f.survey.promising[identity(s.Properties)] = true
 	}
 	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-		f.schema(s.AdditionalProperties.Schema, unsure)
+		promising = f.schema(s.AdditionalProperties.Schema, unsure) || promising
 	}
 	if s.Items != nil && s.Items.Schema != nil {
-		f.schema(s.Items.Schema, unsure)
+		promising = f.schema(s.Items.Schema, unsure) || promising
 	}
 	for i := range s.AllOf {
-		f.schema(&s.AllOf[i], unsure)
+		promising = f.schema(&s.AllOf[i], unsure) || promising
 	}
 	for i := range s.OneOf {
 		f.schema(&s.OneOf[i], true)
@@ -69,9 +77,8 @@ func (f *scan) schema(s *spec.Schema, unsure bool) {
 	if s.Not != nil {
 		f.schema(s.Not, true)
 	}
-	for name := range s.PatternProperties {
-		p := s.PatternProperties[name]
-		f.schema(&p, true)
+	for _, p := range s.PatternProperties {
+		f.value(p, true)
 	}
 	if s.Items != nil {
 		for i := range s.Items.Schemas {
@@ -81,18 +88,11 @@ func (f *scan) schema(s *spec.Schema, unsure bool) {
 	if s.AdditionalItems != nil && s.AdditionalItems.Schema != nil {
 		f.schema(s.AdditionalItems.Schema, true)
 	}
+	return promising
 }
 
-// check refuses a definition in which a permission stands where none can work.
-func (m *Models) check(name string) error {
-	found := m.scans[name]
-	if found.misplaced != "" {
-		return fmt.Errorf("definition %s: %s can't stand below anyOf, oneOf, not or a pattern", name, found.misplaced)
-	}
-	for _, ref := range found.unsure {
-		if target := m.scans[ref]; target != nil && target.carries {
-			return fmt.Errorf("definition %s: a permission of %s can't stand below anyOf, oneOf, not or a pattern", name, ref)
-		}
-	}
-	return nil
-}
+// value is schema for what lies in a map and has no address. Inlined into a loop, the
+// copy would be taken for something that outlives it, and a schema is large.
+//
+//go:noinline
+func (f *scan) value(s spec.Schema, unsure bool) bool { return f.schema(&s, unsure) }
