@@ -21,7 +21,10 @@ import (
 // holds a value, nor every verb that is missing (KEP-3617, "Risks and
 // Mitigations").
 func (w *write) refused(ctx context.Context, refusal *decide.Refusal, newObj, oldObj runtime.Object) error {
-	path := w.kind.locate(w.target, refusal.Change, newObj, oldObj)
+	path := ".spec.replicas"
+	if !w.scale.meant(refusal.Change) {
+		path = w.kind.locate(w.target, refusal.Change, newObj, oldObj)
+	}
 	if w.tampered && refusal.Change.Path.String() == w.managedFields().Path.String() {
 		// The objects hold the server's managed fields by now, not the caller's.
 		path = ".metadata.managedFields"

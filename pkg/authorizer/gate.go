@@ -65,7 +65,7 @@ func (g *Gate) Fallback(ctx context.Context, a upstream.Attributes) (context.Con
 func (g *Gate) Begin(ctx context.Context, target granular.Target) granular.Write {
 	marker := granular.MarkerFrom(ctx)
 	kind := kindOf(target)
-	if marker == nil && kind.open() {
+	if marker == nil && mayWrite(kind, scaleOf(target)) {
 		return nil
 	}
 	attributes, err := filters.GetAuthorizerAttributes(ctx)
@@ -74,6 +74,14 @@ func (g *Gate) Begin(ctx context.Context, target granular.Target) granular.Write
 	}
 	warningsOf(ctx).hold()
 	return newWrite(g, target, kind, attributes, marker)
+}
+
+// mayWrite says that an ordinary caller may write whatever the ordinary verb allows.
+func mayWrite(kind *kind, scale *scale) bool {
+	if scale != nil {
+		return scale.open()
+	}
+	return kind.open()
 }
 
 // FallbackCreate asks the verb "granular" for the create that an update or patch

@@ -16,6 +16,7 @@ import (
 
 	"kube-granular.dev/granular/change"
 	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/pkg/expression"
 	"kube-granular.dev/pkg/metrics"
 )
 
@@ -33,6 +34,10 @@ var (
 	errNoSchema    = errors.New("the schema of the kind is not known")
 	noSchema       = &kind{err: errNoSchema}
 	errNoPlainKind = errors.New("the object can't be compared field by field")
+	errHidden      = errors.New("an excluded permission of its definition has no effect")
+
+	// language is that of the expressions in definitions that are stored.
+	language = expression.Stored()
 )
 
 // kindOf returns the permission tree of a target. It is compiled when first
@@ -41,18 +46,25 @@ func kindOf(target granular.Target) *kind {
 	if target.Schema == nil {
 		return noSchema
 	}
-	return target.Schema.Compiled(target.Kind, compileKind).(*kind)
+	return target.Schema.Compiled(target.Kind, func(of gvk.GroupVersionKind, models map[string]*spec.Schema) any {
+		return compileKind(of, models, target.Schema.Excludes)
+	}).(*kind)
 }
 
-func compileKind(of gvk.GroupVersionKind, models map[string]*spec.Schema) any {
-	tree, err := schema.NewModels(models).ByKind(of)
+// compileKind fails closed where no tree is to be had, and where the tree excludes
+// nothing although the definition of the kind does.
+func compileKind(of gvk.GroupVersionKind, models map[string]*spec.Schema, excludes map[gvk.GroupVersionKind]bool) *kind {
+	tree, err := schema.NewModels(models, schema.WithExpressions(language)).ByKind(of)
+	if err == nil && excludes[of] && !tree.HasExcluded() {
+		err = errHidden
+	}
 	metrics.Compiled(err == nil)
 	if err != nil {
 		// Whoever may write all fields is not kept from it, unless some are excluded.
 		klog.ErrorS(err, "No single fields of the kind can be authorized", "kind", of)
 		return &kind{
 			err:      fmt.Errorf("no permissions are known for %s: %w", of, err),
-			excluded: mentionsExcluded(models),
+			excluded: len(excludes) > 0 || mentionsExcluded(models),
 		}
 	}
 	klog.V(4).InfoS("Compiled the permissions of a kind", "kind", of)

@@ -25,6 +25,7 @@ type write struct {
 	gate       *Gate
 	target     granular.Target
 	kind       *kind
+	scale      *scale
 	attributes upstream.Attributes
 	// marked says that every changed field must be covered, because the caller
 	// does not hold the ordinary verb. marker is nil if only the create that an
@@ -57,6 +58,7 @@ func newWrite(gate *Gate, target granular.Target, kind *kind, attributes upstrea
 		gate:       gate,
 		target:     target,
 		kind:       kind,
+		scale:      scaleOf(target),
 		attributes: attributes,
 		marked:     marker != nil,
 		marker:     marker,
@@ -102,6 +104,9 @@ func (w *write) Observe(ctx context.Context, newObj, oldObj runtime.Object) (run
 	defer func() { metrics.Observed(ctx, done()) }()
 	observed, err := w.kind.compare(w.target, w.mode(), newObj, oldObj)
 	w.observed, w.everything = observed, err != nil
+	if w.scale != nil {
+		w.scale.observe(newObj, oldObj)
+	}
 	return newObj, nil
 }
 
@@ -119,15 +124,18 @@ func (w *write) Verify(ctx context.Context, newObj, oldObj runtime.Object) error
 }
 
 func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error {
-	if w.kind.walker == nil {
-		return w.forbidden(ctx, newObj, fmt.Errorf("its fields can't be verified: %w", w.kind.err))
+	if err := w.unknown(); err != nil {
+		return w.forbidden(ctx, newObj, fmt.Errorf("its fields can't be verified: %w", err))
 	}
-	changes, err := w.kind.compare(w.target, w.mode(), newObj, oldObj)
+	changes, err := w.changes(newObj, oldObj)
 	if err != nil {
 		return w.forbidden(ctx, newObj, fmt.Errorf("its fields can't be verified: %w", err))
 	}
 	if !w.everything {
 		changes = change.Intersect(w.observed, changes)
+	}
+	if w.scale != nil {
+		changes = w.scale.changes(w.observed, changes, w.marked)
 	}
 	if w.tampered && w.marked {
 		changes = append(change.Set{w.managedFields()}, changes...)
@@ -144,6 +152,27 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 	}
 	if w.marker != nil {
 		w.marker.SetVerified()
+	}
+	return nil
+}
+
+// changes is what is about to change. Of a scale that is of interest for granular
+// requests only.
+func (w *write) changes(newObj, oldObj runtime.Object) (change.Set, error) {
+	if w.scale != nil && !w.marked {
+		return nil, nil
+	}
+	return w.kind.compare(w.target, w.mode(), newObj, oldObj)
+}
+
+// unknown says why the request can't be judged. The scale's own permissions don't
+// matter to a caller who holds the ordinary verb, the resource's always do.
+func (w *write) unknown() error {
+	if w.scale != nil && w.scale.kind.walker == nil {
+		return w.scale.kind.err
+	}
+	if w.kind.walker == nil && (w.scale == nil || w.marked) {
+		return w.kind.err
 	}
 	return nil
 }

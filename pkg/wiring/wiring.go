@@ -4,8 +4,9 @@
 // Package wiring connects kube-granular with a kube-apiserver it is linked into.
 //
 // Importing it is all that has to be done, and the patched kube-apiserver does
-// just that: the feature gates become known, and the Gate is put around the
-// configured authorizer, and its metrics are served, where its gate is on.
+// just that: the feature gates become known; and where its gate is on the Gate is put
+// around the configured authorizer, its metrics are served, and permission extensions
+// of custom resource definitions are judged.
 //
 // This is the only package that registers anything anywhere. It holds no logic.
 package wiring
@@ -13,12 +14,15 @@ package wiring
 import (
 	"sync"
 
+	crdgranular "k8s.io/apiextensions-apiserver/pkg/granular"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/granular"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 
 	"kube-granular.dev/pkg/authorizer"
+	"kube-granular.dev/pkg/crd"
+	"kube-granular.dev/pkg/expression"
 	"kube-granular.dev/pkg/features"
 	"kube-granular.dev/pkg/metrics"
 )
@@ -26,13 +30,18 @@ import (
 func init() {
 	utilruntime.Must(features.Register(utilfeature.DefaultMutableFeatureGate))
 	granular.Install(around)
+	crdgranular.Install(crd.New(enabled, expression.Accepted()))
+}
+
+func enabled() bool {
+	return utilfeature.DefaultFeatureGate.Enabled(features.GranularAuthorization)
 }
 
 // A process may start several servers, the registry of metrics is one.
 var registerMetrics = sync.OnceFunc(metrics.Register)
 
 func around(configured upstream.Authorizer) upstream.Authorizer {
-	if !utilfeature.DefaultFeatureGate.Enabled(features.GranularAuthorization) {
+	if !enabled() {
 		return configured
 	}
 	registerMetrics()
