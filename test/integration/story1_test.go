@@ -32,7 +32,7 @@ func TestGateOff(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	runScripts(t, off, "gate_off.txtar")
+	runScripts(t, off, "gate_off*.txtar")
 }
 
 // TestClosed holds the paths on which no field can be verified: each refuses a

@@ -1,0 +1,106 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// vast makes a definition of about a number of bytes as JSON. With permissions every
+// group of fields has one.
+func vast(name string, bytes int, permissions bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"%[1]ss.vast.example.com"},"spec":{"group":"vast.example.com","scope":"Namespaced","names":{"plural":"%[1]ss","singular":"%[1]s","kind":"%[1]s","listKind":"%[1]sList"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{`, name)
+	const group = 60
+	for g := 0; b.Len() < bytes; g++ {
+		if g > 0 {
+			b.WriteString(",")
+		}
+		fmt.Fprintf(&b, `"g%d":{"type":"object"`, g)
+		if permissions {
+			fmt.Fprintf(&b, `,"x-kubernetes-permission-verb":"vast.example.com/g%d","x-kubernetes-permission-excluded":true`, g)
+		}
+		b.WriteString(`,"properties":{`)
+		for f := range group {
+			if f > 0 {
+				b.WriteString(",")
+			}
+			fmt.Fprintf(&b, `"f%d":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"array","items":{"type":"integer"}}}}`, f)
+		}
+		b.WriteString("}}")
+	}
+	b.WriteString("}}}}}}]}}")
+	return b.String()
+}
+
+// TestVastCRD holds that the largest definition a request can carry is dealt with in
+// bounded time, and that others are served meanwhile. It reports both times, beside
+// those of the same definition without any permission.
+func TestVastCRD(t *testing.T) {
+	for _, test := range []struct {
+		name        string
+		bytes       int
+		permissions bool
+		stored      bool
+	}{
+		{name: "plainhuge", bytes: 3_000_000},
+		{name: "huge", bytes: 3_000_000, permissions: true},
+		{name: "plainlarge", bytes: 900_000, stored: true},
+		{name: "large", bytes: 900_000, permissions: true, stored: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			body := vast(test.name, test.bytes, test.permissions)
+			ctx, stop := context.WithCancel(t.Context())
+			var others []time.Duration
+			var reader sync.WaitGroup
+			reader.Go(func() {
+				for ctx.Err() == nil {
+					start := time.Now()
+					status, answer, err := request(on, admin, http.MethodGet, "/api/v1/namespaces/default", "", "")
+					if err != nil || status != http.StatusOK {
+						t.Errorf("meanwhile: %d %s %v", status, answer, err)
+						return
+					}
+					others = append(others, time.Since(start))
+				}
+			})
+			start := time.Now()
+			status, answer, err := request(on, admin, http.MethodPost, crds, contentTypes["json"], body)
+			took := time.Since(start)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// etcd stores no more than half of what a request may hold.
+			if created := status == http.StatusCreated; created != test.stored || !created && !strings.Contains(answer, "too large") {
+				t.Errorf("%d %.200s", status, answer)
+			}
+			first := time.Duration(0)
+			if test.stored {
+				path := "/apis/vast.example.com/v1/namespaces/default/" + test.name + "s"
+				served(t, on, path)
+				start := time.Now()
+				status, answer, err := request(on, admin, http.MethodPost, path, contentTypes["json"],
+					fmt.Sprintf(`{"apiVersion":"vast.example.com/v1","kind":%q,"metadata":{"name":"x"},"spec":{"g1":{"f1":{"a":"b"}}}}`, test.name))
+				first = time.Since(start)
+				if err != nil || status != http.StatusCreated {
+					t.Errorf("the first object: %d %s %v", status, answer, err)
+				}
+			}
+			stop()
+			reader.Wait()
+			slices.Sort(others)
+			t.Logf("%d bytes: %v to judge, %v for the first object; others waited %v at most, %v in the middle", len(body), took, first, others[len(others)-1], others[len(others)/2])
+			if took > 30*time.Second || others[len(others)-1] > 10*time.Second {
+				t.Error("the server stalls")
+			}
+		})
+	}
+}

@@ -1,0 +1,106 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package patches
+
+import (
+	"reflect"
+	"testing"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	"k8s.io/apiextensions-apiserver/pkg/granular"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+)
+
+// judge stands in for package crd.
+type judge struct{ enabled bool }
+
+func (j judge) Enabled() bool { return j.enabled }
+func (judge) Validate(_, _ *apiextensions.CustomResourceDefinition) field.ErrorList {
+	return field.ErrorList{field.Required(field.NewPath("spec"), "")}
+}
+func (judge) Warnings(_, _ *apiextensions.CustomResourceDefinition) []string {
+	return []string{"warned"}
+}
+
+func marked() apiextensions.JSONSchemaProps {
+	return apiextensions.JSONSchemaProps{
+		Type:                           "string",
+		XPermissionVerb:                ptr.To("a"),
+		XPermissionExcluded:            true,
+		XPermissionParameterSource:     ptr.To("b"),
+		XPermissionParameterizedBy:     ptr.To("c"),
+		XPermissionParameterTreatment:  ptr.To("d"),
+		XPermissionParameterExpression: ptr.To("e"),
+		XPermissionScope:               ptr.To("f"),
+	}
+}
+
+// everywhere makes a definition with a schema in every place that can hold one.
+func everywhere(one func() apiextensions.JSONSchemaProps) *apiextensions.CustomResourceDefinition {
+	deep := func() apiextensions.JSONSchemaProps {
+		s := one()
+		s.AllOf = []apiextensions.JSONSchemaProps{one()}
+		s.AnyOf = []apiextensions.JSONSchemaProps{one()}
+		s.OneOf = []apiextensions.JSONSchemaProps{one()}
+		s.Not = ptr.To(one())
+		s.Items = &apiextensions.JSONSchemaPropsOrArray{Schema: ptr.To(one()), JSONSchemas: []apiextensions.JSONSchemaProps{one()}}
+		s.AdditionalProperties = &apiextensions.JSONSchemaPropsOrBool{Schema: ptr.To(one())}
+		s.AdditionalItems = &apiextensions.JSONSchemaPropsOrBool{Schema: ptr.To(one())}
+		s.Properties = map[string]apiextensions.JSONSchemaProps{"p": one()}
+		s.PatternProperties = map[string]apiextensions.JSONSchemaProps{"p": one()}
+		s.Definitions = apiextensions.JSONSchemaDefinitions{"p": one()}
+		s.Dependencies = apiextensions.JSONSchemaDependencies{"p": {Schema: ptr.To(one())}}
+		return s
+	}
+	root := deep()
+	root.Properties["deep"] = deep()
+	crd := &apiextensions.CustomResourceDefinition{}
+	crd.Spec.Validation = &apiextensions.CustomResourceValidation{OpenAPIV3Schema: root.DeepCopy()}
+	crd.Spec.Versions = []apiextensions.CustomResourceDefinitionVersion{
+		{Name: "v1", Schema: &apiextensions.CustomResourceValidation{OpenAPIV3Schema: root.DeepCopy()}},
+		{Name: "v2"},
+	}
+	return crd
+}
+
+// TestExtensionsDropped holds that where nothing enforces extensions none is kept that
+// is new, in no place, and all are where a stored definition has one.
+func TestExtensionsDropped(t *testing.T) {
+	defer granular.Install(nil)
+	plain := everywhere(func() apiextensions.JSONSchemaProps { return apiextensions.JSONSchemaProps{Type: "string"} })
+	full := everywhere(marked)
+	for name, test := range map[string]struct {
+		install granular.Extensions
+		old     *apiextensions.CustomResourceDefinition
+		want    *apiextensions.CustomResourceDefinition
+	}{
+		"nothing installed, create":                {want: plain},
+		"off, create":                              {install: judge{}, want: plain},
+		"off, update of a definition without any":  {install: judge{}, old: plain, want: plain},
+		"off, update of a definition that has one": {install: judge{}, old: everywhere(scoped), want: full},
+		"on, create":                               {install: judge{enabled: true}, want: full},
+		"on, update":                               {install: judge{enabled: true}, old: plain, want: full},
+	} {
+		t.Run(name, func(t *testing.T) {
+			granular.Install(test.install)
+			crd := full.DeepCopy()
+			granular.DropDisabled(crd, test.old)
+			if !reflect.DeepEqual(crd, test.want) {
+				t.Error("not what was wanted")
+			}
+			on := test.install != nil && test.install.Enabled()
+			if errs := granular.Validate(crd, test.old); len(errs) > 0 != on {
+				t.Errorf("validated: %v", errs)
+			}
+			if warnings := granular.Warnings(crd, test.old); len(warnings) > 0 != on {
+				t.Errorf("warned: %v", warnings)
+			}
+		})
+	}
+}
+
+func scoped() apiextensions.JSONSchemaProps {
+	return apiextensions.JSONSchemaProps{Type: "string", XPermissionScope: ptr.To("f")}
+}
