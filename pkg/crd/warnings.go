@@ -10,24 +10,22 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"kube-granular.dev/granular/registry"
 	"kube-granular.dev/granular/schema"
 )
 
 // MaxWarnings is how many permissions of one definition are warned about.
 const MaxWarnings = 10
 
-// WellKnown are the permissions that may be used without a domain: those of the
-// built-in kinds. Who uses one of them means the same concept.
-var WellKnown = map[string]bool{
-	"annotation": true, "annotations": true, "condition": true, "conditions": true, "data": true,
-	"finalizer": true, "finalizers": true, "image": true, "jobTemplate": true, "label": true, "labels": true,
-	"metadata": true, "nodeAssignment": true, "ownerReferences": true, "paused": true, "podTemplate": true,
-	"replicas": true, "rules": true, "schedulability": true, "specification": true, "status": true,
-	"subjects": true, "suspension": true, "taints": true, "tolerations": true, "volumeClaimTemplate": true,
+// wellKnown says whether a permission may be used without a domain: those of the
+// built-in kinds may. Who uses one of them means the same concept.
+func wellKnown(name string) bool {
+	found, err := registry.Lookup(name)
+	return err == nil && found != nil
 }
 
-// Warnings gives one for each permission of newCRD without a domain that is none
-// of the WellKnown, unless oldCRD has it already.
+// Warnings gives one for each permission of newCRD without a domain that no
+// built-in kind has, unless oldCRD has it already.
 func (v *Validator) Warnings(newCRD, oldCRD *apiextensions.CustomResourceDefinition) []string {
 	seen := map[string]bool{}
 	if oldCRD != nil {
@@ -53,7 +51,7 @@ func unqualified(crd *apiextensions.CustomResourceDefinition, f func(name string
 	for _, version := range versionsOf(crd) {
 		visit(version.schema, version.path, func(s *apiextensions.JSONSchemaProps, path *field.Path) bool {
 			for extension, name := range map[string]*string{schema.ExtVerb: s.XPermissionVerb, schema.ExtScope: s.XPermissionScope} {
-				if name != nil && *name != "" && !strings.Contains(*name, "/") && !WellKnown[*name] {
+				if name != nil && *name != "" && !strings.Contains(*name, "/") && !wellKnown(*name) {
 					f(*name, path.Child(extension))
 				}
 			}
