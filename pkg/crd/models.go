@@ -11,6 +11,8 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/generated/openapi"
+	"k8s.io/apiextensions-apiserver/pkg/granular"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
@@ -29,16 +31,38 @@ var replaced = []string{"apiVersion", "kind", "metadata"}
 // compile makes the permission tree that a version will be served with. The models
 // are those of upstream's pkg/controller/openapi/builder, without the routes.
 func (v *Validator) compile(s *apiextensions.JSONSchemaProps) (*schema.Tree, error) {
-	structural, err := structural.NewStructural(s)
+	converted, err := structural.NewStructural(s)
 	if err != nil {
 		return nil, err
 	}
-	root := structural.ToKubeOpenAPI()
+	root := converted.ToKubeOpenAPI()
 	own(root, true)
 	models := maps.Clone(builtin())
 	models[rootName] = root
 	return schema.NewModels(models,
 		schema.WithExpressions(v.expressions), schema.WithMaxPermissionsOnPath(MaxPermissionsOnPath)).Compile(rootName)
+}
+
+// legacy says that a definition was stored before schemas had to be structural.
+// Upstream demands it of all others.
+func legacy(crd *apiextensions.CustomResourceDefinition) bool {
+	return apiextensions.IsCRDConditionTrue(crd, apiextensions.NonStructuralSchema)
+}
+
+// unstructured finds extensions in a schema that is not structural. The models that
+// it is served with have no fields, so nothing in it has an effect.
+func unstructured(version *version) field.ErrorList {
+	if !granular.Uses(version.schema) {
+		return nil
+	}
+	s, err := structural.NewStructural(version.schema)
+	if err == nil {
+		err = structural.ValidateStructural(version.path, s).ToAggregate()
+	}
+	if err == nil {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(version.path, "permissions need a structural schema")}
 }
 
 // own puts the server's schemas where it puts them.

@@ -119,7 +119,11 @@ func (v *Validator) mistakes(crd *apiextensions.CustomResourceDefinition) []mist
 		if i == 0 {
 			shared = version
 		}
-		for _, err := range v.version(version) {
+		errs := v.version(version)
+		if legacy(crd) {
+			errs = append(errs, unstructured(version)...)
+		}
+		for _, err := range errs {
 			key := mistakeKey{version: version.name, place: err.Field[len(version.path.String()):], detail: err.Detail}
 			out = append(out, mistake{key: key, err: err})
 		}

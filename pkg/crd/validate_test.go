@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -163,6 +164,22 @@ func TestRatcheting(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A definition from before schemas had to be structural is served with models that
+// have no fields, whatever its schema says.
+func TestLegacy(t *testing.T) {
+	for name, test := range map[string]struct{ schema, want string }{
+		"structural by now": {`properties: {a: {type: string, +verb: a, +excluded: true}}`, ""},
+		"still not":         {`properties: {a: {+verb: a, +excluded: true}}`, ": Forbidden: permissions need a structural schema\n"},
+		"without any":       {`properties: {a: {minLength: 1}}`, ""},
+	} {
+		crd := definition(t, nil, test.schema)
+		crd.Status.Conditions = []apiextensions.CustomResourceDefinitionCondition{{Type: apiextensions.NonStructuralSchema, Status: apiextensions.ConditionTrue}}
+		if diff := cmp.Diff(test.want, lines(validator().Validate(crd, definition(t, nil, `properties: {a: {minLength: 1}}`)))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 
