@@ -144,8 +144,8 @@ func renaming(names map[string]string) http.Handler {
 	})
 }
 
-// grant gives a user a role of its own in the default namespace.
-func grant(t *testing.T, c *cluster.Cluster, user, group, resource string, verbs ...string) {
+// grantTo gives a user a role of its own in the default namespace.
+func grantTo(t *testing.T, c *cluster.Cluster, user, group, resource string, verbs ...string) {
 	t.Helper()
 	quoted, err := json.Marshal(verbs)
 	if err != nil {
