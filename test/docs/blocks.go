@@ -113,7 +113,7 @@ func output(text string) []string {
 // fails says whether the wanted output shows an error.
 func fails(want []string) bool {
 	for _, line := range want {
-		if strings.HasPrefix(line, "Error") || strings.HasPrefix(line, "error:") || strings.HasPrefix(line, "The ") && strings.HasSuffix(line, "is invalid:") {
+		if strings.HasPrefix(line, "Error") || strings.HasPrefix(line, "error:") || strings.HasPrefix(line, "The ") && strings.Contains(line, " is invalid:") {
 			return true
 		}
 	}
