@@ -55,7 +55,7 @@ func unstructured(version *version) field.ErrorList {
 	if !granular.Uses(version.schema) {
 		return nil
 	}
-	s, err := structural.NewStructural(version.schema)
+	s, err := structural.NewStructural(version.whole)
 	if err == nil {
 		err = structural.ValidateStructural(version.path, s).ToAggregate()
 	}

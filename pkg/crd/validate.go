@@ -68,9 +68,11 @@ type mistake struct {
 
 // version is one version of a definition and what was found about it.
 type version struct {
-	name   string
-	path   *field.Path
-	schema *apiextensions.JSONSchemaProps
+	name string
+	path *field.Path
+	// whole is what was written, schema what of it has to do with permissions. Both
+	// are the same for versions that share them.
+	whole, schema *apiextensions.JSONSchemaProps
 	// counts says that objects are written through it or stored in it.
 	counts bool
 	// tree is nil if the schema does not compile.
@@ -81,6 +83,7 @@ type version struct {
 // share is kept apart by the internal type, which no author sees.
 func versionsOf(crd *apiextensions.CustomResourceDefinition) []*version {
 	var out []*version
+	cut := map[*apiextensions.JSONSchemaProps]*apiextensions.JSONSchemaProps{}
 	for i := range crd.Spec.Versions {
 		v := &crd.Spec.Versions[i]
 		validation := v.Schema
@@ -90,10 +93,15 @@ func versionsOf(crd *apiextensions.CustomResourceDefinition) []*version {
 		if validation == nil || validation.OpenAPIV3Schema == nil {
 			continue
 		}
+		whole := validation.OpenAPIV3Schema
+		if cut[whole] == nil {
+			cut[whole] = prune(whole)
+		}
 		out = append(out, &version{
 			name:   v.Name,
 			path:   field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema"),
-			schema: validation.OpenAPIV3Schema,
+			whole:  whole,
+			schema: cut[whole],
 			counts: v.Served || v.Storage,
 		})
 	}
