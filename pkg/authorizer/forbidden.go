@@ -11,16 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"kube-granular.dev/granular/decide"
-	"kube-granular.dev/pkg/audit"
 )
 
 // refused builds the 403 of a change that is not covered: the object, the field,
 // and the most general and the most specific verb that would have done. It never
 // holds a value, nor every verb that is missing (KEP-3617, "Risks and
 // Mitigations").
-func (w *write) refused(ctx context.Context, refusal *decide.Refusal, newObj, oldObj runtime.Object) error {
+func (w *write) refused(refusal *decide.Refusal, newObj, oldObj runtime.Object) error {
 	path := ".spec.replicas"
 	if !w.scale.meant(refusal.Change) {
 		path = w.kind.locate(w.target, refusal.Change, newObj, oldObj)
@@ -29,12 +29,13 @@ func (w *write) refused(ctx context.Context, refusal *decide.Refusal, newObj, ol
 		// The objects hold the server's managed fields by now, not the caller's.
 		path = ".metadata.managedFields"
 	}
+	var missing []string
 	switch {
 	case refusal.General == "":
 	case refusal.General == refusal.Specific, refusal.Specific == "":
-		audit.Missing(ctx, refusal.General)
+		missing = []string{refusal.General}
 	default:
-		audit.Missing(ctx, refusal.General, refusal.Specific)
+		missing = []string{refusal.General, refusal.Specific}
 	}
 	err := apierrors.NewForbidden(w.target.Resource.GroupResource(), w.name(newObj),
 		fmt.Errorf("User %q %s%s: %s", w.user(), refusal.Cannot(path), w.where(), refusal.Needs()))
@@ -43,11 +44,12 @@ func (w *write) refused(ctx context.Context, refusal *decide.Refusal, newObj, ol
 		Field:   path,
 		Message: refusal.Needs(),
 	})
+	w.missing = missing
 	return err
 }
 
 // forbidden refuses the whole object, because its fields can't be judged.
-func (w *write) forbidden(_ context.Context, newObj runtime.Object, why error) error {
+func (w *write) forbidden(newObj runtime.Object, why error) error {
 	return apierrors.NewForbidden(w.target.Resource.GroupResource(), w.name(newObj),
 		fmt.Errorf("User %q can't write it%s: %w", w.user(), w.where(), why))
 }
@@ -85,6 +87,10 @@ func (w *write) name(obj runtime.Object) string {
 // refuseAll stands in where a request says nothing about its caller.
 type refuseAll struct {
 	err error
+}
+
+func (r refuseAll) Patch(context.Context, types.PatchType, []byte) error {
+	return apierrors.NewInternalError(r.err)
 }
 
 func (r refuseAll) Submitted(context.Context, runtime.Object, runtime.Object) (runtime.Object, error) {

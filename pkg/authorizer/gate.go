@@ -95,7 +95,7 @@ func (g *Gate) FallbackCreate(ctx context.Context, target granular.Target, begun
 	w, ok := begun.(*write)
 	if decision != upstream.DecisionAllow {
 		if ok {
-			w.createRefused = true
+			w.createRefused.Store(true)
 		}
 		return nil, upstream.DecisionNoOpinion, "", err
 	}

@@ -126,7 +126,11 @@ func (k *kind) compare(target granular.Target, mode change.Mode, newObj, oldObj 
 		if err != nil {
 			return nil, err
 		}
-		return k.walker.Compare(mode, oldVersioned, newVersioned)
+		set, err := k.walker.Compare(mode, oldVersioned, newVersioned)
+		if err != nil || newVersioned == any(newObj) {
+			return set, err
+		}
+		return append(k.standIns(target, newObj, oldObj, newVersioned, oldVersioned), set...), nil
 	}
 	set, err := k.walker.Compare(mode, nil, newVersioned)
 	if err != nil || len(set) == 0 {
@@ -140,7 +144,10 @@ func (k *kind) compare(target granular.Target, mode change.Mode, newObj, oldObj 
 		}
 		set = change.Intersect(written, set)
 	}
-	return set, nil
+	if newVersioned == any(newObj) {
+		return set, nil
+	}
+	return append(k.standIns(target, newObj, nil, newVersioned, nil), set...), nil
 }
 
 // locate names the field behind a change, for a message.

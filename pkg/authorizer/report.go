@@ -5,6 +5,7 @@ package authorizer
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -64,11 +65,21 @@ func (w *write) what(obj runtime.Object, more ...any) []any {
 	}, more...)
 }
 
-// finish reports once for a request: how often the authorizer was called and, if it
-// was let through, which permissions were used.
-func (w *write) finish(ctx context.Context, allowed bool) {
-	if allowed {
+// finish reports once for a request: how often the authorizer was called, and which
+// permissions were used or, if it failed for want of them, which would have had to be
+// held.
+func (w *write) finish(ctx context.Context, err error) {
+	if err == nil {
 		audit.Permissions(ctx, w.decider.Used())
+		metrics.Calls(ctx, w.port.calls)
+		return
 	}
-	metrics.Calls(ctx, w.port.calls)
+	calls := 0
+	if last := w.verdict.Load(); last != nil {
+		calls = last.calls
+		if len(last.missing) > 0 && errors.Is(err, last.err) {
+			audit.Missing(ctx, last.missing...)
+		}
+	}
+	metrics.Calls(ctx, calls)
 }

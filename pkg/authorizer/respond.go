@@ -13,13 +13,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
 )
 
 // Respond gives the caller of a granular request the object only if the caller may
 // get it. Else a permission to write one label of a Secret would read the Secret;
 // what is left is what identifies the object.
 func (w *write) Respond(ctx context.Context, result runtime.Object) runtime.Object {
-	w.finish(ctx, true)
+	w.finish(ctx, nil)
 	shown := !w.marked || w.mayGet(ctx)
 	warningsOf(ctx).settle(shown)
 	if shown {
@@ -30,11 +31,13 @@ func (w *write) Respond(ctx context.Context, result runtime.Object) runtime.Obje
 
 // RespondError takes out of an error what could show a field that the caller may
 // not get: upstream's validation quotes values, a patch that does not decode is
-// quoted as a whole, and the storage of roles lists the rules nobody may grant.
+// quoted as a whole, a conflict names other managers, the storage of roles lists the
+// rules nobody may grant, and an admission plugin or policy may say anything. Code,
+// reason and fields stay.
 func (w *write) RespondError(ctx context.Context, err error) error {
-	w.finish(ctx, false)
+	w.finish(ctx, err)
 	var status apierrors.APIStatus
-	quotes := errors.As(err, &status) && w.quotesFields(err)
+	quotes := errors.As(err, &status) && !w.harmless(err, status.Status())
 	shown := !w.marked || quotes && w.mayGet(ctx)
 	warningsOf(ctx).settle(shown)
 	if shown || !quotes {
@@ -53,13 +56,28 @@ func (w *write) RespondError(ctx context.Context, err error) error {
 	return silent
 }
 
-// quotesFields says which errors upstream may build with parts of the object. Ours
-// hold none, and neither does the refusal of a create.
-func (w *write) quotesFields(err error) bool {
-	if apierrors.IsForbidden(err) {
-		return !w.createRefused && (w.verdict == nil || !errors.Is(err, w.verdict))
+// harmless says which errors hold nothing of the object: our own, that of a create
+// that upstream refused, and those that name the object and say no more.
+func (w *write) harmless(err error, status metav1.Status) bool {
+	if last := w.verdict.Load(); last != nil && last.err != nil && apierrors.IsForbidden(err) && errors.Is(err, last.err) {
+		return true
 	}
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsInternalError(err)
+	if w.createRefused.Load() && apierrors.IsForbidden(err) {
+		return true
+	}
+	if status.Details == nil {
+		return false
+	}
+	resource, name := w.target.Resource.GroupResource(), status.Details.Name
+	switch {
+	case apierrors.IsNotFound(err):
+		return status.Message == apierrors.NewNotFound(resource, name).Error()
+	case apierrors.IsAlreadyExists(err):
+		return status.Message == apierrors.NewAlreadyExists(resource, name).Error()
+	case apierrors.IsConflict(err):
+		return status.Message == apierrors.NewConflict(resource, name, errors.New(registry.OptimisticLockErrorMsg)).Error()
+	}
+	return false
 }
 
 // mayGet asks for get on the object of the request. A create that was posted names

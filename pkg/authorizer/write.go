@@ -6,6 +6,7 @@ package authorizer
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,12 +43,27 @@ type write struct {
 	// tampered says that the caller edited managed fields by hand.
 	tampered bool
 
+	// missing is what would have covered the change that was refused last.
+	missing []string
+
+	// A request that took too long is answered while it is still under way, so what the
+	// answer to a failure depends on is read and written at the same time.
+	//
 	// verdict is what the latest Verify said. createRefused says that upstream refused
 	// the create that an update implies.
-	verdict       error
-	createRefused bool
+	verdict       atomic.Pointer[verdict]
+	createRefused atomic.Bool
 	// unanswered says that nobody will ask this write for a response.
 	unanswered bool
+}
+
+// verdict is the end of one attempt. It is that of the request only if no later
+// attempt comes to another: the storage first tries with what it remembers of the
+// object, and again with what there is.
+type verdict struct {
+	err     error
+	missing []string
+	calls   int
 }
 
 var _ granular.Write = &write{}
@@ -107,6 +123,7 @@ func (w *write) Observe(ctx context.Context, newObj, oldObj runtime.Object) (run
 	if w.scale != nil {
 		w.scale.observe(newObj, oldObj)
 	}
+	w.createRefused.Store(false)
 	return newObj, nil
 }
 
@@ -114,22 +131,23 @@ func (w *write) Observe(ctx context.Context, newObj, oldObj runtime.Object) (run
 // that did change must be covered.
 func (w *write) Verify(ctx context.Context, newObj, oldObj runtime.Object) error {
 	ctx, done := w.trace(ctx, "Verify granular change")
+	w.missing = nil
 	err := w.verify(ctx, newObj, oldObj)
-	w.verdict = err
+	w.verdict.Store(&verdict{err: err, missing: w.missing, calls: w.port.calls})
 	w.verified(ctx, done(), newObj, err)
 	if w.unanswered {
-		w.finish(ctx, err == nil)
+		w.finish(ctx, err)
 	}
 	return err
 }
 
 func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error {
 	if err := w.unknown(); err != nil {
-		return w.forbidden(ctx, newObj, fmt.Errorf("its fields can't be verified: %w", err))
+		return w.forbidden(newObj, fmt.Errorf("its fields can't be verified: %w", err))
 	}
 	changes, err := w.changes(newObj, oldObj)
 	if err != nil {
-		return w.forbidden(ctx, newObj, fmt.Errorf("its fields can't be verified: %w", err))
+		return w.forbidden(newObj, fmt.Errorf("its fields can't be verified: %w", err))
 	}
 	if !w.everything {
 		changes = change.Intersect(w.observed, changes)
@@ -148,7 +166,7 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 		if refusal.Reason == decide.Budget {
 			metrics.OverBudget(ctx)
 		}
-		return w.refused(ctx, refusal, newObj, oldObj)
+		return w.refused(refusal, newObj, oldObj)
 	}
 	if w.marker != nil {
 		w.marker.SetVerified()

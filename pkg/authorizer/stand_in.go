@@ -1,0 +1,77 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authorizer
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authorization/granular"
+
+	"kube-granular.dev/granular/change"
+)
+
+// standIns gives the change of fields that the version of the request has no place
+// for. Conversion then keeps them in annotations: in autoscaling/v1 most of what a
+// HorizontalPodAutoscaler specifies is in its annotations, and an annotation of an
+// apps/v1 Deployment rolls it back. What is stored is not an annotation, so who may
+// write annotations may not write it; it is charged to the specification, or, through
+// a status, to the status, as well.
+//
+// An annotation or label stands in for a field if the object in the version of the
+// request has another value for it than the object that is stored.
+func (k *kind) standIns(target granular.Target, newObj, oldObj runtime.Object, newVersioned, oldVersioned any) change.Set {
+	if !standInChanged(metav1.Object.GetAnnotations, newObj, oldObj, newVersioned, oldVersioned) &&
+		!standInChanged(metav1.Object.GetLabels, newObj, oldObj, newVersioned, oldVersioned) {
+		return nil
+	}
+	field := "spec"
+	if target.Subresource == "status" {
+		field = "status"
+	}
+	return change.Set{k.walker.Charge(field)}
+}
+
+func standInChanged(of func(metav1.Object) map[string]string, newObj, oldObj runtime.Object, newVersioned, oldVersioned any) bool {
+	after, before := keyed(of, newVersioned), keyed(of, oldVersioned)
+	for _, key := range slices.Concat(moved(of, newObj, newVersioned), moved(of, oldObj, oldVersioned)) {
+		x, here := after[key]
+		y, there := before[key]
+		if x != y || here != there {
+			return true
+		}
+	}
+	return false
+}
+
+// moved lists the keys that conversion put there, took away or rewrote.
+func moved(of func(metav1.Object) map[string]string, obj runtime.Object, versioned any) []string {
+	hub, shown := keyed(of, obj), keyed(of, versioned)
+	if maps.Equal(hub, shown) {
+		return nil
+	}
+	var out []string
+	for key, x := range shown {
+		if y, ok := hub[key]; !ok || x != y {
+			out = append(out, key)
+		}
+	}
+	for key := range hub {
+		if _, ok := shown[key]; !ok {
+			out = append(out, key)
+		}
+	}
+	return out
+}
+
+func keyed(of func(metav1.Object) map[string]string, obj any) map[string]string {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return nil
+	}
+	return of(accessor)
+}
