@@ -5,7 +5,6 @@ package integration
 
 import (
 	"encoding/json"
-	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,8 +15,6 @@ import (
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"kube-granular.dev/test/integration/cluster"
 )
@@ -74,16 +71,8 @@ func (o *opinions) verbs() []string {
 // chain writes a structured authorization configuration into dir: the webhook,
 // then RBAC.
 func chain(dir string, webhook *httptest.Server) (string, error) {
-	kubeconfig := clientcmdapi.NewConfig()
-	kubeconfig.Clusters["webhook"] = &clientcmdapi.Cluster{
-		Server:                   webhook.URL,
-		CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: webhook.Certificate().Raw}),
-	}
-	kubeconfig.AuthInfos["server"] = &clientcmdapi.AuthInfo{}
-	kubeconfig.Contexts["webhook"] = &clientcmdapi.Context{Cluster: "webhook", AuthInfo: "server"}
-	kubeconfig.CurrentContext = "webhook"
-	kubeconfigFile := filepath.Join(dir, "webhook.kubeconfig")
-	if err := clientcmd.WriteToFile(*kubeconfig, kubeconfigFile); err != nil {
+	kubeconfigFile, err := kubeconfigOf(dir, webhook)
+	if err != nil {
 		return "", err
 	}
 	config := filepath.Join(dir, "authorization.yaml")

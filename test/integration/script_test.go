@@ -50,8 +50,9 @@ func runScripts(t *testing.T, c *cluster.Cluster, pattern string) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"as":        as(c),
-			"grant":     grant(c),
 			"send":      send(c),
+			"grant":     grant(c),
+			"waitfor":   waitfor(c),
 			"snapshot":  snapshot(c),
 			"unchanged": unchanged(c),
 		},
