@@ -3,6 +3,7 @@
 GO      ?= go
 BIN     := bin
 UP_ARGS ?=
+RACE_ARGS ?=
 
 # The Kubernetes version of go.mod, marked as patched: it is what the server and
 # kubectl say of themselves.
@@ -77,6 +78,11 @@ test: build ## Run all tests: library, patches, tools, units, and integration ag
 fuzz: upstream ## Run every fuzzer for FUZZTIME (20000x, a count; or a time such as 1h) each
 	hack/fuzz.sh
 
+# It compiles all of Kubernetes once more, so it is not part of `make test`.
+.PHONY: test-race
+test-race: $(BIN)/kube-granular-race $(BIN)/kubectl ## Run the concurrency test against a server with the race detector; RACE_ARGS="-writers=400" are its flags
+	KUBE_GRANULAR_SERVER=$(CURDIR)/$< $(GO) test -race -v -count=1 -timeout 60m ./test/integration/concurrency $(RACE_ARGS)
+
 .PHONY: test-upstream
 test-upstream: upstream $(BIN)/etcd ## Run upstream's own tests of what the patches change
 	test/upstream/run
@@ -98,11 +104,13 @@ fmt: ## Format the Go code
 	gofmt -w $(SOURCES)
 
 # go build itself knows best what is up to date; it takes seconds to find out.
-.PHONY: $(BIN)/kube-apiserver $(BIN)/kube-granular $(BIN)/kubectl $(BIN)/etcd
+.PHONY: $(BIN)/kube-apiserver $(BIN)/kube-granular $(BIN)/kube-granular-race $(BIN)/kubectl $(BIN)/etcd
 $(BIN)/kube-apiserver: upstream
 	$(call build,$@,./upstream/kubernetes/cmd/kube-apiserver)
 $(BIN)/kube-granular: upstream
 	$(call build,$@,./cmd/kube-granular)
+$(BIN)/kube-granular-race: upstream
+	$(call step,build $@,$(GO) build -race -ldflags '$(LDFLAGS)' -o $@ ./cmd/kube-granular)
 $(BIN)/kubectl: upstream
 	$(call build,$@,./upstream/kubernetes/cmd/kubectl)
 $(BIN)/etcd: upstream

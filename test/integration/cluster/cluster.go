@@ -74,18 +74,26 @@ func Bin() (string, error) {
 	return bin, nil
 }
 
+// ServerEnv names another binary to run instead of bin/kube-granular, such as one
+// with the race detector.
+const ServerEnv = "KUBE_GRANULAR_SERVER"
+
 // Start runs `kube-granular up` with further flags and waits until it is ready.
 func Start(args ...string) (*Cluster, error) {
 	bin, err := Bin()
 	if err != nil {
 		return nil, err
 	}
+	server := filepath.Join(bin, "kube-granular")
+	if other := os.Getenv(ServerEnv); other != "" {
+		server = other
+	}
 	dir, err := os.MkdirTemp("", "kube-granular-")
 	if err != nil {
 		return nil, err
 	}
 	c := &Cluster{Dir: dir, output: newOutput(), ended: make(chan error, 1)}
-	c.process = exec.Command(filepath.Join(bin, "kube-granular"), append([]string{"up", "--dir", dir, "--port", "0"}, args...)...)
+	c.process = exec.Command(server, append([]string{"up", "--dir", dir, "--port", "0"}, args...)...)
 	c.process.Stdout, c.process.Stderr = c.output, c.output
 	if err := c.process.Start(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))

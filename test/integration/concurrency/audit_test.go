@@ -1,0 +1,98 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package concurrency
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"kube-granular.dev/pkg/audit"
+)
+
+// replay reads the audit log and holds it against answers and grants.
+func replay(t *testing.T, log string, made []attempt) []string {
+	t.Helper()
+	byURI := map[string]*attempt{}
+	for i := range made {
+		byURI[fmt.Sprintf("fieldManager=r%d", made[i].id)] = &made[i]
+	}
+	var wrong []string
+	seen := map[int]bool{}
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		wrong, seen = nil, map[int]bool{}
+		file, err := os.Open(log)
+		if err != nil {
+			return false, err
+		}
+		defer file.Close()
+		lines := bufio.NewScanner(file)
+		lines.Buffer(nil, 1<<22)
+		for lines.Scan() {
+			var event auditv1.Event
+			if json.Unmarshal(lines.Bytes(), &event) != nil || event.Stage != auditv1.StageResponseComplete {
+				continue
+			}
+			_, query, _ := strings.Cut(event.RequestURI, "?")
+			query, _, _ = strings.Cut(query, "&")
+			if a := byURI[query]; a != nil {
+				seen[a.id] = true
+				wrong = append(wrong, recorded(a, &event)...)
+			}
+		}
+		return len(seen) == len(made), lines.Err()
+	})
+	if err != nil {
+		wrong = append(wrong, fmt.Sprintf("the audit log knows %d of %d requests: %v", len(seen), len(made), err))
+	}
+	return wrong
+}
+
+// recorded looks at the audit event of one request.
+func recorded(a *attempt, event *auditv1.Event) []string {
+	var wrong []string
+	say := func(format string, args ...any) {
+		wrong = append(wrong, fmt.Sprintf("audit of request %d by %s (%d): ", a.id, a.user, a.status)+fmt.Sprintf(format, args...))
+	}
+	held := users[a.user]
+	if event.ImpersonatedUser == nil || event.ImpersonatedUser.Username != a.user || int(event.ResponseStatus.Code) != a.status {
+		say("it tells of %v and %v", event.ImpersonatedUser, event.ResponseStatus)
+	}
+	if marked := event.Annotations[audit.MarkedAnnotation] == "true"; marked != (slices.Contains(held, "granular")) {
+		say("marked is %t", marked)
+	}
+	used := strings.Fields(event.Annotations[audit.PermissionsAnnotation])
+	for _, verb := range used {
+		if !slices.Contains(held, verb) && !(a.user == flipping && verb == flipped) {
+			say("it used %s, which was never granted", verb)
+		}
+	}
+	if a.status < 300 && slices.Contains(held, "granular") {
+		for _, change := range a.changes {
+			if !slices.ContainsFunc(covering[change], func(verb string) bool { return slices.Contains(used, verb) }) {
+				say("%s was stored, and it used only %q", change, used)
+			}
+		}
+	}
+	missing := strings.Fields(event.Annotations[audit.MissingAnnotation])
+	if a.status == http.StatusForbidden && slices.Contains(held, "granular") && len(missing) == 0 && !strings.Contains(a.answer, "no permission covers") {
+		say("it does not say what is missing: %s", a.answer)
+	}
+	for _, verb := range missing {
+		if a.status < 300 || slices.Contains(held, verb) {
+			say("it misses %s", verb)
+		}
+	}
+	return wrong
+}

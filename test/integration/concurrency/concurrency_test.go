@@ -1,0 +1,192 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package concurrency
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"kube-granular.dev/test/integration/cluster"
+)
+
+var (
+	parallel = flag.Int("writers", 200, "how many clients write at once")
+	each     = flag.Int("requests", 15, "how many requests each of them makes")
+	seed     = flag.Uint64("seed", 1, "what the random choices of the clients begin with")
+)
+
+// TestConcurrency is the whole of it; see the package.
+func TestConcurrency(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "audit.log")
+	c, err := cluster.Start("--audit-log", log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	config, err := c.Config("admin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &writers{url: c.URL}
+	for range 8 {
+		own := rest.CopyConfig(config)
+		own.Dial = (&net.Dialer{}).DialContext // one of its own is not shared
+		client, err := rest.HTTPClientFor(own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.clients = append(w.clients, client)
+	}
+	client := kubernetes.NewForConfigOrDie(config)
+	prepare(t, w, client)
+	h := follow(t, c, dynamic.NewForConfigOrDie(config))
+
+	background, stop := context.WithCancel(t.Context())
+	var underneath sync.WaitGroup
+	underneath.Go(func() { flip(background, t, w, client) })
+	underneath.Go(func() { reshape(background, t, w) })
+
+	start := time.Now()
+	attempts := make([][]attempt, *parallel)
+	var all sync.WaitGroup
+	for i := range attempts {
+		all.Go(func() {
+			random := rand.New(rand.NewPCG(*seed, uint64(i)))
+			for range *each {
+				a, err := w.one(t.Context(), random)
+				if err != nil {
+					t.Errorf("request %d: %v", a.id, err)
+					return
+				}
+				attempts[i] = append(attempts[i], a)
+			}
+		})
+	}
+	all.Wait()
+	took := time.Since(start)
+	stop()
+	underneath.Wait()
+	history := h.end()
+
+	made := slices.Concat(attempts...)
+	count := map[int]int{}
+	for _, a := range made {
+		count[a.status]++
+	}
+	t.Logf("%d requests by %d clients in %s: %v by status; %d states of objects; the role changed %d times", len(made), *parallel, took, count, len(history), w.role.Load()/2)
+	if count[200] == 0 || count[403] == 0 {
+		t.Errorf("that proves nothing: %v", count)
+	}
+	report(t, check(made, history))
+	report(t, replay(t, log, made))
+	server, err := os.ReadFile(filepath.Join(c.Dir, "kube-apiserver.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(server)) {
+		for _, bad := range []string{"panic", "DATA RACE", "was not verified field by field"} {
+			if strings.Contains(line, bad) {
+				t.Errorf("the server's log says %s", line)
+			}
+		}
+	}
+}
+
+// report shows the first of what is wrong.
+func report(t *testing.T, wrong []string) {
+	t.Helper()
+	for i, what := range wrong {
+		if i == 20 {
+			t.Errorf("and %d more", len(wrong)-i)
+			break
+		}
+		t.Error(what)
+	}
+}
+
+// flip gives a user one verb more and takes it away again until the end.
+func flip(ctx context.Context, t *testing.T, w *writers, client kubernetes.Interface) {
+	for more := true; ctx.Err() == nil; more = !more {
+		w.role.Add(1)
+		var verbs []string
+		if more {
+			verbs = []string{flipped}
+		}
+		role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: flipping + "-more"}, Rules: rules(verbs)}
+		_, err := client.RbacV1().Roles("concurrency").Update(ctx, role, metav1.UpdateOptions{})
+		if err == nil {
+			err = holds(ctx, w, flipping, flipped, more)
+		}
+		if ctx.Err() == nil && err != nil {
+			t.Errorf("change the role: %v", err)
+			return
+		}
+		w.role.Add(1)
+		// Some requests must fall into the time in which nothing changes.
+		next := w.count.Load() + 25
+		if wait.PollUntilContextCancel(ctx, 5*time.Millisecond, true, func(context.Context) (bool, error) { return w.count.Load() >= next, nil }) != nil {
+			return
+		}
+	}
+}
+
+// definition is the custom resource, with something in its schema that changes.
+func definition(description string) map[string]any {
+	return map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "widgets.concurrency.example.com"},
+		"spec": map[string]any{
+			"group": "concurrency.example.com", "scope": "Namespaced",
+			"names": map[string]any{"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+			"versions": []any{map[string]any{
+				"name": "v1", "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": map[string]any{
+					"spec": map[string]any{"type": "object", "properties": map[string]any{"size": map[string]any{"type": "string", "description": description}}},
+				}}},
+			}},
+		},
+	}
+}
+
+// reshape changes the schema of the custom resource until the end.
+func reshape(ctx context.Context, t *testing.T, w *writers) {
+	for i := 1; ctx.Err() == nil; i++ {
+		body, err := json.Marshal(definition(fmt.Sprint(i)))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		status, answer, err := send(ctx, w.clients[1], "", http.MethodPatch, w.url+"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.concurrency.example.com", "application/merge-patch+json", body)
+		if ctx.Err() == nil && (err != nil || status != http.StatusOK) {
+			t.Errorf("change the schema: %d %s %v", status, answer, err)
+			return
+		}
+		next := w.count.Load() + 40
+		if wait.PollUntilContextCancel(ctx, 5*time.Millisecond, true, func(context.Context) (bool, error) { return w.count.Load() >= next, nil }) != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,176 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package concurrency
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+)
+
+// writers send requests to a server as the users of this test.
+type writers struct {
+	url string
+	// clients are several, so that there is more than one connection.
+	clients []*http.Client
+	// role is 0 modulo 4 while the flipping verb is surely not held and 2 while it
+	// surely is.
+	role  atomic.Int64
+	count atomic.Int64
+}
+
+const (
+	apps    = "/apis/apps/v1/namespaces/concurrency/deployments/"
+	widgets = "/apis/concurrency.example.com/v1/namespaces/concurrency/widgets/"
+)
+
+// kinds of requests, and what each changes.
+var requests = []struct {
+	name    string
+	widget  bool
+	changes []string
+}{
+	{"label", false, []string{"label own"}},
+	{"label", true, []string{"label own"}},
+	{"other", false, []string{"label other"}},
+	{"other", true, []string{"label other"}},
+	{"annotation", false, []string{"annotation"}},
+	{"annotation", true, []string{"annotation"}},
+	{"replicas", false, []string{"replicas"}},
+	{"scale", false, []string{"replicas"}},
+	{"history", false, []string{"replicas", "history"}},
+	{"condition", false, []string{"condition own"}},
+	{"template", false, []string{"template label"}},
+	{"mixed", false, []string{"label own", "replicas"}},
+	{"everything", false, []string{"label own", "label other", "annotation", "replicas"}},
+	{"put", false, []string{"label own"}},
+	{"put", true, []string{"label own", "label other"}},
+	{"apply", false, []string{"annotation", "replicas"}},
+}
+
+// one makes a random request and says what became of it.
+func (w *writers) one(ctx context.Context, random *rand.Rand) (attempt, error) {
+	kind := requests[random.IntN(len(requests))]
+	names := slices.Sorted(maps.Keys(users))
+	a := attempt{id: int(w.count.Add(1)), user: names[random.IntN(len(names))], changes: kind.changes}
+	a.object = fmt.Sprintf("%sd%d", apps, random.IntN(6))
+	if kind.widget {
+		a.object = fmt.Sprintf("%sw%d", widgets, random.IntN(3))
+	}
+	client := w.clients[random.IntN(len(w.clients))]
+	method, path, contentType := http.MethodPatch, a.object, "application/merge-patch+json"
+	body := content(a.id, a.changes)
+	switch kind.name {
+	case "scale":
+		path += "/scale"
+	case "condition":
+		path += "/status"
+	case "put":
+		method, contentType = http.MethodPut, "application/json"
+		_, live, err := send(ctx, client, "", http.MethodGet, w.url+path, "", nil)
+		if err != nil {
+			return a, err
+		}
+		object := map[string]any{}
+		if err := json.Unmarshal([]byte(live), &object); err != nil {
+			return a, fmt.Errorf("%s: %w: %s", path, err, live)
+		}
+		body = merge(object, body)
+	case "apply":
+		contentType = "application/apply-patch+yaml"
+		body["apiVersion"], body["kind"] = "apps/v1", "Deployment"
+		set(body, strings.TrimPrefix(a.object, apps), "metadata", "name")
+	}
+	path += fmt.Sprintf("?fieldManager=r%d", a.id)
+	if kind.name == "apply" {
+		path += "&force=true"
+	}
+	data, err := json.Marshal(body)
+	if err != nil {
+		return a, err
+	}
+	a.before = w.role.Load()
+	a.status, a.answer, err = send(ctx, client, a.user, method, w.url+path, contentType, data)
+	a.after = w.role.Load()
+	return a, err
+}
+
+// content is what a request with a number writes.
+func content(id int, changes []string) map[string]any {
+	value, out := fmt.Sprintf("r%d", id), map[string]any{}
+	for _, change := range changes {
+		switch change {
+		case "label own":
+			set(out, value, "metadata", "labels", "own.example.com/a")
+		case "label other":
+			set(out, value, "metadata", "labels", "other.example.com/a")
+		case "annotation":
+			set(out, value, "metadata", "annotations", "own.example.com/a")
+		case "replicas":
+			set(out, id, "spec", "replicas")
+		case "history":
+			set(out, id, "spec", "revisionHistoryLimit")
+		case "condition own":
+			set(out, []any{map[string]any{"type": "Own", "status": "True", "reason": value}}, "status", "conditions")
+		case "template label":
+			set(out, value, "spec", "template", "metadata", "labels", "own.example.com/a")
+		}
+	}
+	return out
+}
+
+func set(into map[string]any, value any, path ...string) {
+	for _, field := range path[:len(path)-1] {
+		inner, ok := into[field].(map[string]any)
+		if !ok {
+			inner = map[string]any{}
+			into[field] = inner
+		}
+		into = inner
+	}
+	into[path[len(path)-1]] = value
+}
+
+// merge is a merge patch (RFC 7386) without removals.
+func merge(into, change map[string]any) map[string]any {
+	out := maps.Clone(into)
+	for key, value := range change {
+		inner, ok := value.(map[string]any)
+		if old, is := out[key].(map[string]any); ok && is {
+			value = merge(old, inner)
+		}
+		out[key] = value
+	}
+	return out
+}
+
+// send makes one request as a user; without one, as the administrator.
+func send(ctx context.Context, client *http.Client, user, method, url, contentType string, body []byte) (int, string, error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
+	}
+	req.Header.Set("Accept", "application/json")
+	if user != "" {
+		req.Header.Set("Impersonate-User", user)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, strings.TrimSpace(string(answer)), err
+}
