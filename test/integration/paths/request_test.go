@@ -1,0 +1,209 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package paths
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"strconv"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kubernetes/test/integration/etcd"
+)
+
+// request is what to send down a path. must says that a caller with every general
+// permission gets through.
+type request struct {
+	url, contentType string
+	body             func() any
+	must             bool
+}
+
+func code(status int) string { return strconv.Itoa(status) }
+
+// operations are what else there is to do with an object than to write its fields.
+// They are posted, or connect to another server, and need no body to be refused.
+var operations = map[string]string{
+	"bindings": "", "selfsubjectreviews": "", "tokenreviews": "",
+	"localsubjectaccessreviews": "", "selfsubjectaccessreviews": "", "selfsubjectrulesreviews": "", "subjectaccessreviews": "",
+	"pods/attach": "", "pods/binding": "", "pods/eviction": "", "pods/exec": "", "pods/portforward": "", "pods/proxy": "", "pods/proxy/{path}": "",
+	"services/proxy": "", "services/proxy/{path}": "", "nodes/proxy": "", "nodes/proxy/{path}": "", "serviceaccounts/token": "", "things": "",
+}
+
+// changes are what to merge into an object through a subresource other than its
+// status.
+var changes = map[string]string{
+	"ephemeralcontainers": `{"spec":{"ephemeralContainers":[{"name":"e","image":"i","terminationMessagePolicy":"File","imagePullPolicy":"Always"}]}}`,
+	"finalize":            `{"spec":{"finalizers":["kubernetes","example.com/f"]}}`,
+	"approval":            `{"status":{"conditions":[{"type":"Approved","status":"True","reason":"r"}]}}`,
+}
+
+// statuses stand in where upstream's data has none that says anything.
+var statuses = map[string]string{
+	"cronjobs": `{"status":{"lastScheduleTime":"2026-01-01T00:00:00Z"}}`,
+}
+
+// request makes the object of a path if need be, and says what to send.
+func (s *server) request(t *testing.T, p path, data map[schema.GroupVersionResource]etcd.StorageData) request {
+	t.Helper()
+	stub, known := data[p.GroupVersionResource]
+	if _, ok := operations[p.resource()]; ok {
+		return request{url: p.url(namespace, operationName(p)), contentType: contentType(p), body: func() any {
+			return map[string]any{"apiVersion": p.kind.GroupVersion().String(), "kind": p.kind.Kind, "metadata": map[string]any{"name": operationName(p)}}
+		}}
+	}
+	if !known {
+		t.Fatalf("nothing is known about %s: if it is an operation, name it as such; else upstream's test data lacks it", p.GroupVersionResource)
+	}
+	object := parse(t, stub.Stub, p)
+	if p.subresource != "" {
+		object["kind"] = s.kind(t, p)
+	}
+	name := object["metadata"].(map[string]any)["name"].(string)
+	if p.verb == "create" {
+		// Had it been allowed it would say 201, or 409 where the object is there.
+		return request{url: p.url(namespace, "") + "?dryRun=All", contentType: mediaJSON, body: func() any { return object }}
+	}
+	s.make(t, p, stub, object, name)
+	s.turn++
+	change := map[string]any{"metadata": map[string]any{"labels": map[string]any{"paths.example.com/walked": strconv.Itoa(s.turn)}}}
+	must := p.subresource == ""
+	switch {
+	case p.subresource == "status":
+		change = s.statusChange(t, p, stub, name)
+	case p.subresource == "resize":
+		change = s.resized(t, p, name)
+	case p.subresource == "scale":
+		change = map[string]any{"spec": map[string]any{"replicas": s.turn}}
+	case p.subresource != "":
+		text, ok := changes[p.subresource]
+		if !ok {
+			t.Fatalf("it is not known what to change through %s", p.resource())
+		}
+		change = map[string]any{}
+		if err := json.Unmarshal([]byte(text), &change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	url := p.url(namespace, name)
+	if p.subresource != "" {
+		url += "?dryRun=All" // the next path shall find the same object
+	}
+	if p.verb == "patch" {
+		return request{url: url, contentType: mediaMerge, must: must, body: func() any { return change }}
+	}
+	return request{url: url, contentType: mediaJSON, must: must, body: func() any {
+		live := map[string]any{}
+		s.read(t, readable(p, namespace, name), &live)
+		return merge(live, change)
+	}}
+}
+
+// readable is where the object of a path can be read: not every subresource can.
+func readable(p path, namespace, name string) string {
+	if p.subresource != "scale" {
+		p.subresource = ""
+	}
+	return p.url(namespace, name)
+}
+
+func operationName(p path) string {
+	if p.subresource == "" && p.verb == "create" {
+		return ""
+	}
+	return "x"
+}
+
+func contentType(p path) string {
+	if p.verb == "patch" {
+		return mediaMerge
+	}
+	return mediaJSON
+}
+
+// kind is that of the resource a subresource belongs to.
+func (s *server) kind(t *testing.T, p path) string {
+	t.Helper()
+	for _, main := range s.paths {
+		if main.GroupVersionResource == p.GroupVersionResource && main.subresource == "" {
+			return main.kind.Kind
+		}
+	}
+	t.Fatalf("%s belongs to nothing", p.resource())
+	return ""
+}
+
+// make creates the object unless it is there.
+func (s *server) make(t *testing.T, p path, stub etcd.StorageData, object map[string]any, name string) {
+	t.Helper()
+	main := p
+	main.subresource = ""
+	if status, _ := s.send(t, "", http.MethodGet, main.url(namespace, name), "", nil); status == http.StatusOK {
+		return
+	}
+	for _, before := range stub.Prerequisites {
+		for _, other := range s.paths {
+			if other.GroupVersionResource == before.GvrData && other.subresource == "" && other.verb == "create" {
+				status, answer := s.send(t, "", http.MethodPost, other.url(namespace, ""), mediaJSON, parse(t, before.Stub, other))
+				if status >= 300 && status != http.StatusConflict {
+					t.Fatalf("create %s: %d %s", other, status, answer)
+				}
+			}
+		}
+	}
+	status, answer := s.send(t, "", http.MethodPost, main.url(namespace, ""), mediaJSON, object)
+	if status >= 300 {
+		t.Fatalf("create %s: %d %s", main.resource(), status, answer)
+	}
+}
+
+// statusChange finds a status that the object does not have yet.
+func (s *server) statusChange(t *testing.T, p path, stub etcd.StorageData, name string) map[string]any {
+	t.Helper()
+	live, change := map[string]any{}, map[string]any{}
+	s.read(t, readable(p, namespace, name), &live)
+	for _, text := range []string{statuses[p.Resource], stub.GetStatusStub(), stub.GetMutatedStatusStub()} {
+		if text == "" {
+			continue
+		}
+		change = map[string]any{}
+		if err := json.Unmarshal([]byte(text), &change); err != nil {
+			t.Fatal(err)
+		}
+		before, _ := json.Marshal(live["status"])
+		after, _ := json.Marshal(merge(live, change)["status"])
+		if string(before) != string(after) {
+			break
+		}
+	}
+	return map[string]any{"status": change["status"]}
+}
+
+// resized gives the first container of a pod twice the resources.
+func (s *server) resized(t *testing.T, p path, name string) map[string]any {
+	t.Helper()
+	live := map[string]any{}
+	s.read(t, readable(p, namespace, name), &live)
+	containers := live["spec"].(map[string]any)["containers"].([]any)
+	first := maps.Clone(containers[0].(map[string]any))
+	first["resources"] = map[string]any{"limits": map[string]any{"cpu": fmt.Sprintf("%dM", s.turn)}, "requests": map[string]any{"cpu": fmt.Sprintf("%dM", s.turn)}}
+	return map[string]any{"spec": map[string]any{"containers": append([]any{first}, containers[1:]...)}}
+}
+
+// merge is a merge patch (RFC 7386) without removals.
+func merge(into, change map[string]any) map[string]any {
+	out := maps.Clone(into)
+	for key, value := range change {
+		inner, ok := value.(map[string]any)
+		if old, is := out[key].(map[string]any); ok && is {
+			out[key] = merge(old, inner)
+			continue
+		}
+		out[key] = value
+	}
+	return out
+}

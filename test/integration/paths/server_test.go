@@ -1,0 +1,120 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package paths
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"kube-granular.dev/test/integration/cluster"
+)
+
+// server is the running server, as its administrator reaches it.
+type server struct {
+	url    string
+	client *http.Client
+	// turn tells changes apart that are made to the same object.
+	turn int
+	// paths are those that were discovered.
+	paths []path
+}
+
+func connect(t *testing.T, c *cluster.Cluster) *server {
+	t.Helper()
+	config, err := c.Config("admin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &server{url: c.URL, client: client}
+}
+
+// send makes a request as a user; without one, as the administrator.
+func (s *server) send(t *testing.T, user, method, path, contentType string, body any) (int, string) {
+	t.Helper()
+	data, ok := body.([]byte)
+	if !ok && body != nil {
+		var err error
+		if data, err = json.Marshal(body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	req, err := http.NewRequestWithContext(t.Context(), method, s.url+path, bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", contentType)
+	}
+	req.Header.Set("Accept", "application/json")
+	if user != "" {
+		req.Header.Set("Impersonate-User", user)
+		// All others may review themselves.
+		req.Header.Set("Impersonate-Group", "system:unauthenticated")
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(answer)
+}
+
+func (s *server) read(t *testing.T, path string, into any) {
+	t.Helper()
+	status, answer := s.send(t, "", http.MethodGet, path, "", nil)
+	if status != http.StatusOK {
+		t.Fatalf("GET %s: %d %s", path, status, answer)
+	}
+	if err := json.Unmarshal([]byte(answer), into); err != nil {
+		t.Fatalf("GET %s: %v", path, err)
+	}
+}
+
+const (
+	mediaJSON  = "application/json"
+	mediaMerge = "application/merge-patch+json"
+	mediaApply = "application/apply-patch+yaml"
+)
+
+// apply writes an object of the administrator's, whether it is there or not.
+func (s *server) apply(t *testing.T, path string, object map[string]any) {
+	t.Helper()
+	status, answer := s.send(t, "", http.MethodPatch, path+"?fieldManager=paths&force=true", mediaApply, object)
+	if status >= 300 {
+		t.Fatalf("apply %s: %d %s", path, status, answer)
+	}
+}
+
+// grant gives a user verbs on everything.
+func (s *server) grant(t *testing.T, user string, verbs ...string) {
+	t.Helper()
+	const rbac = "/apis/rbac.authorization.k8s.io/v1/"
+	meta := map[string]any{"name": user}
+	s.apply(t, rbac+"clusterroles/"+user, map[string]any{
+		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": meta,
+		"rules": []any{
+			map[string]any{"apiGroups": []string{"*"}, "resources": []string{"*"}, "verbs": verbs},
+			// No path of the API, but what changing the status of a claim asks for.
+			map[string]any{"apiGroups": []string{"resource.k8s.io"}, "resources": []string{"resourceclaims/binding"}, "verbs": []string{"patch", "update"}},
+		},
+	})
+	s.apply(t, rbac+"clusterrolebindings/"+user, map[string]any{
+		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": meta,
+		"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": user},
+		"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}},
+	})
+}

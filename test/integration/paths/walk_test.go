@@ -1,0 +1,176 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package paths
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/kubernetes/test/integration/etcd"
+
+	"kube-granular.dev/test/integration/cluster"
+)
+
+const (
+	namespace = "paths"
+	// bare holds the verb granular alone, full every general permission as well;
+	// neither holds an ordinary verb.
+	bare = "paths-bare"
+	full = "paths-full"
+)
+
+var (
+	// verified is our refusal of a field, refused that of a whole path.
+	verified = regexp.MustCompile(`^403 .*User \\"paths-bare\\" cannot change [.][^:]*: (needs |no permission covers)`)
+	refused  = regexp.MustCompile(`^403 .*the verb \\?"granular\\?" does not cover this operation`)
+)
+
+// TestEveryPath sends two granular callers down every path of the installed API
+// that writes.
+func TestEveryPath(t *testing.T) {
+	c, err := cluster.Start("--feature-gates", "AllAlpha=true,AllBeta=true", "--", "--runtime-config=api/all=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	s := connect(t, c)
+	// What some kinds demand of their writers besides, in upstream's own validation.
+	besides := []string{"get", "escalate", "bind", "sign", "attest", "approve"}
+	s.grant(t, bare, append(besides, "granular")...)
+	s.grant(t, full, append(besides, "granular", "granular:metadata", "granular:specification", "granular:status")...)
+	s.apply(t, "/api/v1/namespaces/"+namespace, map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace}})
+	s.apply(t, "/api/v1/namespaces/"+namespace+"/serviceaccounts/default", map[string]any{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": "default"}})
+	s.extend(t)
+
+	all := s.discovered(t)
+	names := make([]string, len(all))
+	for i, p := range all {
+		names[i] = p.String()
+	}
+	if diff := cmp.Diff(names, s.published(t)); diff != "" {
+		t.Errorf("discovery (-) and OpenAPI (+) don't have the same paths:\n%s", diff)
+	}
+	// What lies behind an APIService that nobody answers for is in neither.
+	for _, verb := range slices.Sorted(maps.Keys(methods)) {
+		all = append(all, path{GroupVersionResource: elsewhere.WithResource("things"), verb: verb, kind: elsewhere.WithKind("Thing"), namespaced: true})
+	}
+
+	data := etcd.GetEtcdStorageDataForNamespace(namespace)
+	data[widgets] = etcd.StorageData{
+		Stub:              `{"metadata":{"name":"w"},"spec":{"replicas":1}}`,
+		StatusStub:        `{"status":{"replicas":1}}`,
+		MutatedStatusStub: `{"status":{"replicas":2}}`,
+	}
+	data[widgetsBeta] = data[widgets]
+	verdicts := map[path]string{}
+	for _, p := range all {
+		t.Run(strings.ReplaceAll(p.String(), "/", "|"), func(t *testing.T) {
+			verdicts[p] = s.try(t, p, data)
+		})
+	}
+	if !t.Failed() {
+		document(t, verdicts)
+	}
+}
+
+// extend adds a custom resource with two versions and all subresources, and an API
+// that another server is to answer for.
+func (s *server) extend(t *testing.T) {
+	t.Helper()
+	version := func(name string, storage bool) map[string]any {
+		replicas := map[string]any{"type": "object", "properties": map[string]any{"replicas": map[string]any{"type": "integer"}}}
+		return map[string]any{
+			"name": name, "served": true, "storage": storage,
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": map[string]any{"spec": replicas, "status": replicas}}},
+			"subresources": map[string]any{
+				"status": map[string]any{},
+				"scale":  map[string]any{"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"},
+			},
+		}
+	}
+	name := widgets.Resource + "." + widgets.Group
+	s.apply(t, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"+name, map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": name},
+		"spec": map[string]any{
+			"group": widgets.Group, "scope": "Namespaced",
+			"names":    map[string]any{"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+			"versions": []any{version("v1", true), version("v1beta1", false)},
+		},
+	})
+	s.apply(t, "/apis/apiregistration.k8s.io/v1/apiservices/v1."+elsewhere.Group, map[string]any{
+		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1." + elsewhere.Group},
+		"spec": map[string]any{
+			"group": elsewhere.Group, "version": "v1", "groupPriorityMinimum": 10, "versionPriority": 10, "insecureSkipTLSVerify": true,
+			"service": map[string]any{"namespace": namespace, "name": "elsewhere"},
+		},
+	})
+	served := func(url, part string) {
+		err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+			_, answer := s.send(t, "", http.MethodGet, url, "", nil)
+			return strings.Contains(answer, part), nil
+		})
+		if err != nil {
+			t.Fatalf("%s never had %s: %v", url, part, err)
+		}
+	}
+	for _, v := range []string{"v1", "v1beta1"} {
+		served("/apis/"+widgets.Group+"/"+v, "widgets/scale")
+		served("/openapi/v2", "/apis/"+widgets.Group+"/"+v+"/namespaces/{namespace}/widgets/{name}/scale")
+	}
+	served("/apis/"+elsewhere.Group+"/v1", "service unavailable")
+}
+
+var (
+	widgets     = schema.GroupVersionResource{Group: "paths.example.com", Version: "v1", Resource: "widgets"}
+	widgetsBeta = schema.GroupVersionResource{Group: "paths.example.com", Version: "v1beta1", Resource: "widgets"}
+	elsewhere   = schema.GroupVersion{Group: "elsewhere.example.com", Version: "v1"}
+)
+
+// try sends both callers down a path and says what became of it.
+func (s *server) try(t *testing.T, p path, data map[schema.GroupVersionResource]etcd.StorageData) string {
+	request := s.request(t, p, data)
+	answerOf := func(user string) string {
+		status, answer := s.send(t, user, methods[p.verb], request.url, request.contentType, request.body())
+		return code(status) + " " + strings.Join(strings.Fields(answer), " ")
+	}
+	answer, other := answerOf(bare), answerOf(full)
+	switch {
+	case refused.MatchString(answer) && refused.MatchString(other):
+		return "refused"
+	case verified.MatchString(answer) && !refused.MatchString(other):
+		if request.must && !strings.HasPrefix(other, "20") {
+			t.Errorf("a caller with every general permission is refused: %s", other)
+		}
+		return "verified"
+	}
+	t.Errorf("neither verified nor refused. With granular alone: %s\nwith every general permission: %s", answer, other)
+	return ""
+}
+
+// parse reads an object of the test data.
+func parse(t *testing.T, text string, p path) map[string]any {
+	t.Helper()
+	out := map[string]any{}
+	if text != "" {
+		if err := json.Unmarshal([]byte(text), &out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out["apiVersion"], out["kind"] = p.GroupVersion().String(), p.kind.Kind
+	return out
+}
