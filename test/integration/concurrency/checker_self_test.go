@@ -70,6 +70,18 @@ func TestChecker(t *testing.T) {
 			[]attempt{{id: 1, user: flipping, object: object, changes: scale, status: 403, before: 2, after: 4}},
 			[]step{start}, "",
 		},
+		"too late and stored": {
+			[]attempt{{id: 1, user: "labels", object: object, changes: own, status: 504}},
+			[]step{start, state("r1", "r0", 0)}, "",
+		},
+		"too late and not stored": {
+			[]attempt{{id: 1, user: "labels", object: object, changes: own, status: 504}},
+			[]step{start}, "",
+		},
+		"too late and not covered": {
+			[]attempt{{id: 1, user: "labels", object: object, changes: scale, status: 504}},
+			[]step{start, state("r0", "r0", 1)}, "who holds nothing that covers it",
+		},
 		"an error of the server": {
 			[]attempt{{id: 1, user: "labels", object: object, changes: own, status: 500, answer: "out of order"}},
 			[]step{start}, "500 out of order",

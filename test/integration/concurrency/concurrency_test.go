@@ -98,7 +98,7 @@ func TestConcurrency(t *testing.T) {
 		count[a.status]++
 	}
 	t.Logf("%d requests by %d clients in %s: %v by status; %d states of objects; the role changed %d times", len(made), *parallel, took, count, len(history), w.role.Load()/2)
-	if count[200] == 0 || count[403] == 0 {
+	if count[200] == 0 || count[403] == 0 || count[http.StatusGatewayTimeout] > len(made)/4 {
 		t.Errorf("that proves nothing: %v", count)
 	}
 	report(t, check(made, history))
@@ -108,7 +108,7 @@ func TestConcurrency(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(server)) {
-		for _, bad := range []string{"panic", "DATA RACE", "was not verified field by field"} {
+		for _, bad := range []string{"panicked: true", "Observed a panic", "DATA RACE", "was not verified field by field"} {
 			if strings.Contains(line, bad) {
 				t.Errorf("the server's log says %s", line)
 			}
