@@ -16,30 +16,20 @@ import (
 // not be changed any more.
 type Models struct {
 	schemas     map[string]*spec.Schema
-	byKind      map[gvkschema.GroupVersionKind][]string
 	expressions Expressions
 	maxOnPath   int
 }
 
-// NewModels finds the kinds among the definitions. References among them are
-// resolved by the last segment of their path, so both #/definitions/x and
-// #/components/schemas/x do.
+// NewModels costs nothing, so it may be called for every kind. References among the
+// definitions are resolved by the last segment of their path, so both #/definitions/x
+// and #/components/schemas/x do.
 func NewModels(definitions map[string]*spec.Schema, options ...Option) *Models {
 	m := &Models{
 		schemas:   definitions,
-		byKind:    map[gvkschema.GroupVersionKind][]string{},
 		maxOnPath: MaxPermissionsOnPath,
 	}
 	for _, option := range options {
 		option(m)
-	}
-	for name, s := range definitions {
-		if s == nil {
-			continue
-		}
-		for _, kind := range kindsOf(s) {
-			m.byKind[kind] = append(m.byKind[kind], name)
-		}
 	}
 	return m
 }
@@ -47,38 +37,41 @@ func NewModels(definitions map[string]*spec.Schema, options ...Option) *Models {
 // ByKind compiles the tree of the definition that says, in
 // x-kubernetes-group-version-kind, that it is the kind.
 func (m *Models) ByKind(kind gvkschema.GroupVersionKind) (*Tree, error) {
-	names := m.byKind[kind]
-	switch len(names) {
+	// An index would be the slower way: a few definitions, those of options and events,
+	// list hundreds of kinds each, and a kind is looked up once.
+	found, name := 0, ""
+	for candidate, s := range m.schemas {
+		if s != nil && says(s, kind) {
+			found, name = found+1, candidate
+		}
+	}
+	switch found {
 	case 0:
 		return nil, fmt.Errorf("schema: no definition for kind %s", kind)
 	case 1:
-		return m.Compile(names[0])
+		return m.Compile(name)
 	}
-	return nil, fmt.Errorf("schema: %d definitions for kind %s", len(names), kind)
+	return nil, fmt.Errorf("schema: %d definitions for kind %s", found, kind)
 }
 
-func kindsOf(s *spec.Schema) []gvkschema.GroupVersionKind {
+// says whether a definition is that of a kind.
+func says(s *spec.Schema, kind gvkschema.GroupVersionKind) bool {
 	list, _ := s.Extensions[extKinds].([]any)
-	var out []gvkschema.GroupVersionKind
 	for _, entry := range list {
-		var kind gvkschema.GroupVersionKind
+		var group, version, name any
 		switch e := entry.(type) {
 		case map[string]any:
-			kind.Group, _ = e["group"].(string)
-			kind.Version, _ = e["version"].(string)
-			kind.Kind, _ = e["kind"].(string)
+			group, version, name = e["group"], e["version"], e["kind"]
 		case map[any]any:
-			kind.Group, _ = e["group"].(string)
-			kind.Version, _ = e["version"].(string)
-			kind.Kind, _ = e["kind"].(string)
+			group, version, name = e["group"], e["version"], e["kind"]
 		case map[string]string:
-			kind.Group, kind.Version, kind.Kind = e["group"], e["version"], e["kind"]
+			group, version, name = e["group"], e["version"], e["kind"]
 		}
-		if kind.Kind != "" {
-			out = append(out, kind)
+		if name == kind.Kind && version == kind.Version && (group == kind.Group || group == nil && kind.Group == "") {
+			return true
 		}
 	}
-	return out
+	return false
 }
 
 func refName(s *spec.Schema) string {
