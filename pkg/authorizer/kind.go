@@ -34,6 +34,7 @@ var (
 	errNoSchema    = errors.New("the schema of the kind is not known")
 	noSchema       = &kind{err: errNoSchema}
 	errNoPlainKind = errors.New("the object can't be compared field by field")
+	errStandIn     = errors.New("an annotation stands in for a field, and fields of the kind are excluded")
 	errHidden      = errors.New("an excluded permission of its definition has no effect")
 
 	// language is that of the expressions in definitions that are stored.
@@ -130,7 +131,8 @@ func (k *kind) compare(target granular.Target, mode change.Mode, newObj, oldObj 
 		if err != nil || newVersioned == any(newObj) {
 			return set, err
 		}
-		return append(k.standIns(target, newObj, oldObj, newVersioned, oldVersioned), set...), nil
+		standIns, err := k.standIns(target, newObj, oldObj, newVersioned, oldVersioned)
+		return append(standIns, set...), err
 	}
 	set, err := k.walker.Compare(mode, nil, newVersioned)
 	if err != nil || len(set) == 0 {
@@ -147,7 +149,8 @@ func (k *kind) compare(target granular.Target, mode change.Mode, newObj, oldObj 
 	if newVersioned == any(newObj) {
 		return set, nil
 	}
-	return append(k.standIns(target, newObj, nil, newVersioned, nil), set...), nil
+	standIns, err := k.standIns(target, newObj, nil, newVersioned, nil)
+	return append(standIns, set...), err
 }
 
 // locate names the field behind a change, for a message.

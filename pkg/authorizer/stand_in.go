@@ -23,17 +23,21 @@ import (
 // a status, to the status, as well.
 //
 // An annotation or label stands in for a field if the object in the version of the
-// request has another value for it than the object that is stored.
-func (k *kind) standIns(target granular.Target, newObj, oldObj runtime.Object, newVersioned, oldVersioned any) change.Set {
+// request has another value for it than the object that is stored. Which field that is
+// only the conversion knows, so where fields of the kind are excluded it is refused.
+func (k *kind) standIns(target granular.Target, newObj, oldObj runtime.Object, newVersioned, oldVersioned any) (change.Set, error) {
 	if !standInChanged(metav1.Object.GetAnnotations, newObj, oldObj, newVersioned, oldVersioned) &&
 		!standInChanged(metav1.Object.GetLabels, newObj, oldObj, newVersioned, oldVersioned) {
-		return nil
+		return nil, nil
+	}
+	if !k.walker.Idle(change.Sparse) {
+		return nil, errStandIn
 	}
 	field := "spec"
 	if target.Subresource == "status" {
 		field = "status"
 	}
-	return change.Set{k.walker.Charge(field)}
+	return change.Set{k.walker.Charge(field)}, nil
 }
 
 func standInChanged(of func(metav1.Object) map[string]string, newObj, oldObj runtime.Object, newVersioned, oldVersioned any) bool {
