@@ -149,6 +149,10 @@ func agreeFast(t *testing.T, seed uint64) (equal bool) {
 			t.Fatalf("seed %d: fast says %v, the reference %v\n%+v\n%+v", seed, got, want, pair[0], pair[1])
 		}
 		equal = equal || want && pair[0] != pair[1]
+		want = exactlyEqual(x.Elem(), y.Elem())
+		if got := Equality(x.Elem().Type())(x.Elem(), y.Elem()); got != want {
+			t.Fatalf("seed %d: exactly, fast says %v, the reference %v\n%+v\n%+v", seed, got, want, pair[0], pair[1])
+		}
 	}
 	return equal
 }
@@ -163,6 +167,35 @@ func TestFastAgreesWithReference(t *testing.T) {
 	}
 	if equal < rounds/5 || equal > rounds*4/5 {
 		t.Errorf("%d of %d pairs were equal: that is no test", equal, rounds)
+	}
+}
+
+func TestExactlyEqual(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		a, b zoo
+		want bool
+	}{
+		{"nil and empty map", zoo{M: map[string]string{}}, zoo{}, false},
+		{"nil and empty map of bytes", zoo{MB: map[string][]byte{}}, zoo{}, false},
+		{"nil and empty bytes in a map", zoo{MB: map[string][]byte{"a": {}}}, zoo{MB: map[string][]byte{"a": nil}}, false},
+		{"nil and empty strings in a map", zoo{MS: map[string][]string{"a": {}}}, zoo{MS: map[string][]string{"a": nil}}, false},
+		{"nil and empty map of structs", zoo{MZ: map[string]zoo{}}, zoo{}, false},
+		{"nil and empty slice", zoo{Sl: []string{}}, zoo{}, false},
+		{"nil and empty bytes", zoo{Bytes: []byte{}}, zoo{}, false},
+		{"nil and empty slice of structs", zoo{Selfs: []zoo{}}, zoo{}, false},
+		{"nil and empty deep down", zoo{Selfs: []zoo{{Sl: []string{}}}}, zoo{Selfs: []zoo{{}}}, false},
+		{"two empty ones", zoo{Sl: []string{}, M: map[string]string{}}, zoo{Sl: make([]string, 0, 3), M: map[string]string{}}, true},
+		{"1G is not 1e9", zoo{Q: resource.MustParse("1G")}, zoo{Q: resource.MustParse("1e9")}, false},
+		{"neither an int nor a string", zoo{IS: intstr.IntOrString{Type: 7}}, zoo{IS: intstr.IntOrString{Type: 7}}, false},
+	} {
+		a, b := reflect.ValueOf(&test.a).Elem(), reflect.ValueOf(&test.b).Elem()
+		if got := exactlyEqual(a, b); got != test.want {
+			t.Errorf("%s: equal %v", test.name, got)
+		}
+		if got := Equality(a.Type())(a, b); got != test.want {
+			t.Errorf("%s: fast, equal %v", test.name, got)
+		}
 	}
 }
 

@@ -22,7 +22,13 @@ var (
 // equal: a nil and an empty map or slice do, as protobuf can't tell them apart,
 // while a nil pointer and one to a zero value do not. Values nothing is known
 // of, such as functions, are different unless both are nil.
-func equalTyped(a, b reflect.Value) bool {
+func equalTyped(a, b reflect.Value) bool { return equalValues(a, b, false) }
+
+// exactlyEqual is equalTyped, but tells nil from empty, and holds no int-or-string
+// equal that is neither.
+func exactlyEqual(a, b reflect.Value) bool { return equalValues(a, b, true) }
+
+func equalValues(a, b reflect.Value, exact bool) bool {
 	if a.Type() != b.Type() {
 		return false
 	}
@@ -34,7 +40,7 @@ func equalTyped(a, b reflect.Value) bool {
 	case t == timeType:
 		return read[time.Time](a).Equal(read[time.Time](b))
 	case t == intstrType:
-		return equalIntOrString(read[intstr.IntOrString](a), read[intstr.IntOrString](b))
+		return equalIntOrString(read[intstr.IntOrString](a), read[intstr.IntOrString](b), exact)
 	}
 	switch a.Kind() {
 	case reflect.Bool:
@@ -51,46 +57,46 @@ func equalTyped(a, b reflect.Value) bool {
 		if a.IsNil() || b.IsNil() || a.UnsafePointer() == b.UnsafePointer() {
 			return a.UnsafePointer() == b.UnsafePointer()
 		}
-		return equalTyped(a.Elem(), b.Elem())
+		return equalValues(a.Elem(), b.Elem(), exact)
 	case reflect.Interface:
 		if a.IsNil() || b.IsNil() {
 			return a.IsNil() && b.IsNil()
 		}
-		return equalTyped(a.Elem(), b.Elem())
+		return equalValues(a.Elem(), b.Elem(), exact)
 	case reflect.Struct:
 		for i := range a.NumField() {
-			if !equalTyped(a.Field(i), b.Field(i)) {
+			if !equalValues(a.Field(i), b.Field(i), exact) {
 				return false
 			}
 		}
 		return true
 	case reflect.Slice, reflect.Array:
-		return equalSequence(a, b)
+		return equalSequence(a, b, exact)
 	case reflect.Map:
-		return equalTypedMap(a, b)
+		return equalTypedMap(a, b, exact)
 	case reflect.Func, reflect.Chan:
 		return a.IsNil() && b.IsNil()
 	}
 	return false
 }
 
-func equalSequence(a, b reflect.Value) bool {
-	if a.Len() != b.Len() {
+func equalSequence(a, b reflect.Value, exact bool) bool {
+	if a.Len() != b.Len() || exact && a.Kind() == reflect.Slice && a.IsNil() != b.IsNil() {
 		return false
 	}
 	if a.Kind() == reflect.Slice && a.UnsafePointer() == b.UnsafePointer() {
 		return true
 	}
 	for i := range a.Len() {
-		if !equalTyped(a.Index(i), b.Index(i)) {
+		if !equalValues(a.Index(i), b.Index(i), exact) {
 			return false
 		}
 	}
 	return true
 }
 
-func equalTypedMap(a, b reflect.Value) bool {
-	if a.Len() != b.Len() {
+func equalTypedMap(a, b reflect.Value, exact bool) bool {
+	if a.Len() != b.Len() || exact && a.IsNil() != b.IsNil() {
 		return false
 	}
 	if a.UnsafePointer() == b.UnsafePointer() {
@@ -98,7 +104,7 @@ func equalTypedMap(a, b reflect.Value) bool {
 	}
 	for it := a.MapRange(); it.Next(); {
 		y := b.MapIndex(it.Key())
-		if !y.IsValid() || !equalTyped(it.Value(), y) {
+		if !y.IsValid() || !equalValues(it.Value(), y, exact) {
 			return false
 		}
 	}
@@ -115,7 +121,7 @@ func read[T any](v reflect.Value) T {
 
 func equalQuantity(a, b resource.Quantity) bool { return a == b || a.String() == b.String() }
 
-func equalIntOrString(a, b intstr.IntOrString) bool {
+func equalIntOrString(a, b intstr.IntOrString, exact bool) bool {
 	switch {
 	case a.Type != b.Type:
 		return false
@@ -124,5 +130,5 @@ func equalIntOrString(a, b intstr.IntOrString) bool {
 	case a.Type == intstr.String:
 		return a.StrVal == b.StrVal
 	}
-	return a == b
+	return !exact && a == b
 }

@@ -23,6 +23,7 @@ type Reference func(a, b reflect.Value) bool
 // of goroutines.
 type Compiler struct {
 	reference Reference
+	exact     bool
 	made      sync.Map // reflect.Type to *entry
 }
 
@@ -32,8 +33,13 @@ type entry struct {
 	run  Func
 }
 
-// New makes a compiler for what the reference holds equal.
+// New makes a compiler for what the reference holds equal, which is a nil and an
+// empty map or slice too.
 func New(reference Reference) *Compiler { return &Compiler{reference: reference} }
+
+// NewExact makes a compiler for a reference that tells nil from empty, and holds
+// no int-or-string equal that is neither.
+func NewExact(reference Reference) *Compiler { return &Compiler{reference: reference, exact: true} }
 
 // Of gives the function for a type.
 func (c *Compiler) Of(t reflect.Type) Func {
@@ -70,7 +76,7 @@ func (c *Compiler) compile(t reflect.Type) Func {
 	case timeType:
 		return func(a, b unsafe.Pointer) bool { return (*time.Time)(a).Equal(*(*time.Time)(b)) }
 	case intstrType:
-		return intOrString
+		return c.intOrString
 	}
 	switch t.Kind() {
 	case reflect.String:
@@ -135,7 +141,7 @@ func quantity(a, b unsafe.Pointer) bool {
 
 func spelling(q resource.Quantity) string { return q.String() }
 
-func intOrString(a, b unsafe.Pointer) bool {
+func (c *Compiler) intOrString(a, b unsafe.Pointer) bool {
 	x, y := (*intstr.IntOrString)(a), (*intstr.IntOrString)(b)
 	switch {
 	case x.Type != y.Type:
@@ -145,15 +151,15 @@ func intOrString(a, b unsafe.Pointer) bool {
 	case x.Type == intstr.String:
 		return x.StrVal == y.StrVal
 	}
-	return *x == *y
+	return !c.exact && *x == *y
 }
 
 func (c *Compiler) slice(t reflect.Type) Func {
-	elem, size := t.Elem(), t.Elem().Size()
+	elem, size, exact := t.Elem(), t.Elem().Size(), c.exact
 	if plain(elem) {
 		return func(a, b unsafe.Pointer) bool {
 			x, y := *(*[]byte)(a), *(*[]byte)(b)
-			if len(x) != len(y) {
+			if len(x) != len(y) || exact && (x == nil) != (y == nil) {
 				return false
 			}
 			n := uintptr(len(x)) * size
@@ -163,7 +169,7 @@ func (c *Compiler) slice(t reflect.Type) Func {
 	one := c.later(elem)
 	return func(a, b unsafe.Pointer) bool {
 		x, y := *(*[]struct{})(a), *(*[]struct{})(b)
-		if len(x) != len(y) {
+		if len(x) != len(y) || exact && (x == nil) != (y == nil) {
 			return false
 		}
 		p, q := unsafe.Pointer(unsafe.SliceData(x)), unsafe.Pointer(unsafe.SliceData(y))

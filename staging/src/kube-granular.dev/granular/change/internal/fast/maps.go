@@ -18,13 +18,13 @@ func (c *Compiler) mapping(t reflect.Type) Func {
 	if t.Key().Kind() == reflect.String {
 		switch elem := t.Elem(); {
 		case elem.Kind() == reflect.String:
-			return maps(func(a, b string) bool { return a == b })
+			return maps(c.exact, func(a, b string) bool { return a == b })
 		case elem == quantityType:
-			return maps(func(a, b resource.Quantity) bool { return a == b || spelling(a) == spelling(b) })
+			return maps(c.exact, func(a, b resource.Quantity) bool { return a == b || spelling(a) == spelling(b) })
 		case elem.Kind() == reflect.Slice && elem.Elem().Kind() == reflect.Uint8:
-			return maps(func(a, b []byte) bool { return string(a) == string(b) })
+			return maps(c.exact, c.equalBytes)
 		case elem.Kind() == reflect.Slice && elem.Elem().Kind() == reflect.String:
-			return maps(slices.Equal[[]string])
+			return maps(c.exact, c.equalStrings)
 		}
 	}
 	slow := c.slow(t)
@@ -34,13 +34,21 @@ func (c *Compiler) mapping(t reflect.Type) Func {
 	}
 }
 
-func maps[V any](equal func(a, b V) bool) Func {
+func (c *Compiler) equalBytes(a, b []byte) bool {
+	return string(a) == string(b) && (!c.exact || (a == nil) == (b == nil))
+}
+
+func (c *Compiler) equalStrings(a, b []string) bool {
+	return slices.Equal(a, b) && (!c.exact || (a == nil) == (b == nil))
+}
+
+func maps[V any](exact bool, equal func(a, b V) bool) Func {
 	return func(a, b unsafe.Pointer) bool {
 		if *(*unsafe.Pointer)(a) == *(*unsafe.Pointer)(b) {
 			return true
 		}
 		x, y := *(*map[string]V)(a), *(*map[string]V)(b)
-		if len(x) != len(y) {
+		if len(x) != len(y) || exact && (x == nil) != (y == nil) {
 			return false
 		}
 		for k, v := range x {
