@@ -13,6 +13,8 @@ require (
 	golang.org/x/tools v0.47.0
 )
 
+require sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
+
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect

@@ -23,15 +23,27 @@ import (
 // alpha: v1.37
 const GranularAuthorization featuregate.Feature = "GranularAuthorization"
 
+// PrunedFieldManagement makes the field management of updates convert and compare
+// only what the update changed. The managers are the same, and cost less.
+//
+// alpha: v1.37
+const PrunedFieldManagement featuregate.Feature = "PrunedFieldManagement"
+
 // granularDefault is set by the linker, and only where upstream's own tests are run
 // with the gate on: they start servers in their own ways, with flags of their own.
 var granularDefault = "false"
+
+// prunedDefault is set as granularDefault is.
+var prunedDefault = "false"
 
 // Register adds the gates to a registry. It must happen before flags are read.
 func Register(gates featuregate.MutableVersionedFeatureGate) error {
 	return gates.AddVersioned(map[featuregate.Feature]featuregate.VersionedSpecs{
 		GranularAuthorization: {
 			{Version: version.MajorMinor(1, 37), Default: granularDefault == "true", PreRelease: featuregate.Alpha},
+		},
+		PrunedFieldManagement: {
+			{Version: version.MajorMinor(1, 37), Default: prunedDefault == "true", PreRelease: featuregate.Alpha},
 		},
 	})
 }

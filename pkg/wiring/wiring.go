@@ -4,9 +4,9 @@
 // Package wiring connects kube-granular with a kube-apiserver it is linked into.
 //
 // Importing it is all that has to be done, and the patched kube-apiserver does
-// just that: the feature gates become known; and where its gate is on the Gate is put
+// just that: the feature gates become known; where its gate is on the Gate is put
 // around the configured authorizer, its metrics are served, and permission extensions
-// of custom resource definitions are judged.
+// of custom resource definitions are judged; field managers prune where theirs is.
 //
 // This is the only package that registers anything anywhere. It holds no logic.
 package wiring
@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	crdgranular "k8s.io/apiextensions-apiserver/pkg/granular"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/granular"
@@ -25,12 +26,14 @@ import (
 	"kube-granular.dev/pkg/expression"
 	"kube-granular.dev/pkg/features"
 	"kube-granular.dev/pkg/metrics"
+	"kube-granular.dev/pkg/fieldmanagement"
 )
 
 func init() {
 	utilruntime.Must(features.Register(utilfeature.DefaultMutableFeatureGate))
 	granular.Install(around)
 	crdgranular.Install(crd.New(enabled, expression.Accepted()))
+	managedfields.InstallPruner(prune)
 }
 
 func enabled() bool {
@@ -46,4 +49,10 @@ func around(configured upstream.Authorizer) upstream.Authorizer {
 	}
 	registerMetrics()
 	return authorizer.New(configured)
+}
+
+func prune(converter managedfields.TypeConverter) managedfields.Pruner {
+	return fieldmanagement.NewPruner(converter, func() bool {
+		return utilfeature.DefaultFeatureGate.Enabled(features.PrunedFieldManagement)
+	})
 }

@@ -1,0 +1,148 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fieldmanagement
+
+import (
+	"encoding/json"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/schema"
+)
+
+// On an update only the live object has managedFields: upstream has taken them off
+// the new one. So Compare says that they were removed, and that they were atomic,
+// which any list of managers says as well as the long one they really are.
+
+// stub stands for the managedFields of a live object. It is never written.
+var stub = []metav1.ManagedFieldsEntry{{}}
+
+// stubManagedFields replaces the managers of the live object where they are of the
+// shape the schema knows.
+func stubManagedFields(live, new reflect.Value) {
+	entries, ok := live.Interface().([]metav1.ManagedFieldsEntry)
+	if !ok || len(entries) == 0 || new.Len() > 0 {
+		return
+	}
+	for i := range entries {
+		if f := entries[i].FieldsV1; f != nil {
+			if raw := f.GetRawBytes(); len(raw) == 0 || raw[0] != '{' || !json.Valid(raw) {
+				return
+			}
+		}
+	}
+	live.Set(reflect.ValueOf(stub))
+}
+
+// plainStub is stub for unstructured objects. It is never written.
+var plainStub = []any{map[string]any{}}
+
+// knownManagers says that decoded managers are of the shape the schema knows.
+func knownManagers(list []any) bool {
+	for _, item := range list {
+		entry, ok := item.(map[string]any)
+		if !ok {
+			return false
+		}
+		for k, v := range entry {
+			switch k {
+			case "manager", "operation", "apiVersion", "time", "fieldsType", "subresource":
+				if _, ok := v.(string); !ok {
+					return false
+				}
+			case "fieldsV1":
+				if !onlyMaps(v) {
+					return false
+				}
+			default:
+				return false
+			}
+		}
+	}
+	return len(list) > 0
+}
+
+// onlyMaps says that a value is made of maps alone, as field sets are.
+func onlyMaps(v any) bool {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return false
+	}
+	for _, below := range m {
+		if !onlyMaps(below) {
+			return false
+		}
+	}
+	return true
+}
+
+// managedFieldsOf says that the schema of a kind has metadata.managedFields as one
+// atomic list, against which every list of managers is valid whose field sets are
+// JSON objects.
+func (p *prover) managedFieldsOf(root schema.TypeRef) bool {
+	metadata, ok := p.field(root, "metadata")
+	if !ok {
+		return false
+	}
+	list, ok := p.field(metadata, "managedFields")
+	if !ok {
+		return false
+	}
+	atom, ok := p.schema.Resolve(list)
+	if !ok || atom.List == nil || atom.List.ElementRelationship != schema.Atomic {
+		return false
+	}
+	entry := atom.List.ElementType
+	item, ok := p.schema.Resolve(entry)
+	if !ok || item.Map == nil {
+		return false
+	}
+	fields, ok := jsonFieldsOf(reflect.TypeFor[metav1.ManagedFieldsEntry]())
+	if !ok {
+		return false
+	}
+	for _, f := range fields {
+		tr, ok := fieldType(item.Map, f.name)
+		if !ok {
+			return false
+		}
+		if f.typ == reflect.TypeFor[*metav1.FieldsV1]() {
+			ok = p.anything(tr)
+		} else {
+			ok = p.valid(f.typ, tr)
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *prover) field(tr schema.TypeRef, name string) (schema.TypeRef, bool) {
+	atom, ok := p.schema.Resolve(tr)
+	if !ok || atom.Map == nil {
+		return schema.TypeRef{}, false
+	}
+	return fieldType(atom.Map, name)
+}
+
+// anything says that every JSON object is valid against a type.
+func (p *prover) anything(tr schema.TypeRef) bool {
+	atom, ok := p.schema.Resolve(tr)
+	if !ok || atom.Map == nil || len(atom.Map.Fields) > 0 {
+		return false
+	}
+	return untyped(p, atom.Map.ElementType, 0)
+}
+
+// untyped follows the types the schema uses for values it knows nothing of: a
+// deduced one, and an atomic one for what lies in its lists.
+func untyped(p *prover, tr schema.TypeRef, depth int) bool {
+	atom, ok := p.schema.Resolve(tr)
+	if !ok || atom.Scalar == nil || *atom.Scalar != schema.Untyped || atom.List == nil || atom.Map == nil || len(atom.Map.Fields) > 0 ||
+		atom.List.ElementRelationship != schema.Atomic {
+		return false
+	}
+	return depth == 3 || untyped(p, atom.Map.ElementType, depth+1) && untyped(p, atom.List.ElementType, depth+1)
+}

@@ -1,0 +1,213 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fieldmanagement
+
+import (
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/structured-merge-diff/v6/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// prover says of Go types whether every value of theirs is valid against a schema,
+// duplicates allowed. Where it does not know it says no.
+type prover struct {
+	schema *schema.Schema
+	// proven holds what was asked before. While a type is under way it counts as
+	// valid: a value can't be its own part. So what was found meanwhile holds only
+	// if the proof it is a part of succeeds.
+	proven    map[proof]bool
+	meanwhile []proof
+	depth     int
+}
+
+type proof struct {
+	typ reflect.Type
+	// The name of a type of the schema, or where it is inlined. Neither keeps the
+	// schema alive longer than the prover.
+	name         string
+	inlined      *schema.Map
+	list         *schema.List
+	relationship schema.ElementRelationship
+}
+
+// spelled are the types that represent themselves, and as what scalar.
+var spelled = map[reflect.Type][]schema.Scalar{
+	reflect.TypeFor[metav1.Time]():        {schema.String},
+	reflect.TypeFor[metav1.MicroTime]():   {schema.String},
+	reflect.TypeFor[metav1.Duration]():    {schema.String},
+	reflect.TypeFor[resource.Quantity]():  {schema.String},
+	reflect.TypeFor[intstr.IntOrString](): {},
+}
+
+// converts says that a type represents itself in a way of its own.
+func converts(t reflect.Type) bool { return value.TypeReflectEntryOf(t).CanConvertToUnstructured() }
+
+func (p *prover) valid(t reflect.Type, tr schema.TypeRef) bool {
+	atom, ok := p.schema.Resolve(tr)
+	if !ok || atom.Map == nil && atom.List == nil && atom.Scalar == nil {
+		return false
+	}
+	key := proof{typ: t, inlined: atom.Map, list: atom.List}
+	if tr.NamedType != nil {
+		key.name = *tr.NamedType
+	}
+	if tr.ElementRelationship != nil {
+		key.relationship = *tr.ElementRelationship
+	}
+	if known, ok := p.proven[key]; ok {
+		return known
+	}
+	if p.proven == nil {
+		p.proven = map[proof]bool{}
+	}
+	p.proven[key] = true
+	p.meanwhile = append(p.meanwhile, key)
+	p.depth++
+	valid := p.prove(t, atom)
+	p.depth--
+	if !valid {
+		p.proven[key] = false
+	}
+	if p.depth == 0 {
+		for _, k := range p.meanwhile {
+			if !valid && p.proven[k] {
+				delete(p.proven, k)
+			}
+		}
+		p.meanwhile = p.meanwhile[:0]
+	}
+	return valid
+}
+
+func (p *prover) prove(t reflect.Type, atom schema.Atom) bool {
+	if kinds, ok := spelled[t]; ok {
+		return scalar(atom, kinds...)
+	}
+	if converts(t) {
+		// A pointer to what is spelled converts as what it points to does.
+		_, ok := spelled[deref(t)]
+		return ok && t.Kind() == reflect.Pointer && p.prove(t.Elem(), atom)
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return scalar(atom, schema.String)
+	case reflect.Bool:
+		return scalar(atom, schema.Boolean)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint16, reflect.Uint32:
+		return scalar(atom, schema.Numeric)
+	case reflect.Pointer:
+		return t.Elem().Kind() != reflect.Pointer && p.prove(t.Elem(), atom)
+	case reflect.Slice:
+		if t.Elem() == reflect.TypeFor[byte]() {
+			return scalar(atom, schema.String)
+		}
+		return atom.List != nil && p.list(t.Elem(), atom.List)
+	case reflect.Map:
+		return atom.Map != nil && t.Key().Kind() == reflect.String && !converts(t.Key()) &&
+			len(atom.Map.Fields) == 0 && atom.Map.ElementType != schema.TypeRef{} && p.valid(t.Elem(), atom.Map.ElementType)
+	case reflect.Struct:
+		return atom.Map != nil && p.object(t, atom.Map)
+	}
+	return false // floats, interfaces and whatever no API type should have
+}
+
+func deref(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}
+
+func scalar(atom schema.Atom, kinds ...schema.Scalar) bool {
+	if atom.Scalar == nil {
+		return false
+	}
+	if *atom.Scalar == schema.Untyped {
+		return true
+	}
+	for _, k := range kinds {
+		if *atom.Scalar == k {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *prover) object(t reflect.Type, m *schema.Map) bool {
+	fields, ok := jsonFieldsOf(t)
+	if !ok {
+		return false
+	}
+	for _, f := range fields {
+		tr, ok := fieldType(m, f.name)
+		if !ok || !p.valid(f.typ, tr) {
+			return false
+		}
+	}
+	return true
+}
+
+// fieldType gives the type a schema has for a field.
+func fieldType(m *schema.Map, name string) (schema.TypeRef, bool) {
+	if f, ok := m.FindField(name); ok {
+		return f.Type, true
+	}
+	return m.ElementType, m.ElementType != schema.TypeRef{}
+}
+
+// list proves that each element is valid and, where lists go by key, has one.
+func (p *prover) list(elem reflect.Type, l *schema.List) bool {
+	if l.ElementRelationship == schema.Associative {
+		if len(l.Keys) == 0 {
+			switch elem.Kind() {
+			case reflect.String, reflect.Bool, reflect.Int32, reflect.Int64:
+				return !converts(elem) && p.valid(elem, l.ElementType)
+			}
+			return false
+		}
+		if elem.Kind() != reflect.Struct || converts(elem) || !p.keyed(elem, l) {
+			return false
+		}
+	}
+	return p.valid(elem, l.ElementType)
+}
+
+// keyed says that an element always has at least one of the keys.
+func (p *prover) keyed(elem reflect.Type, l *schema.List) bool {
+	atom, ok := p.schema.Resolve(l.ElementType)
+	if !ok || atom.Map == nil {
+		return false
+	}
+	zero := reflect.New(elem).Elem()
+	for _, key := range l.Keys {
+		if f, ok := atom.Map.FindField(key); ok && f.Default != nil {
+			return true
+		}
+		if entry := value.TypeReflectEntryOf(elem).Fields()[key]; entry != nil && !entry.CanOmit(entry.GetFrom(zero)) {
+			return true
+		}
+	}
+	return false
+}
+
+// jsonName reads a json tag as structured-merge-diff does.
+func jsonName(f reflect.StructField) (name string, inline, omit bool) {
+	if f.PkgPath != "" && !f.Anonymous {
+		return "", false, true
+	}
+	tag := f.Tag.Get("json")
+	if tag == "-" {
+		return "", false, true
+	}
+	name, _, _ = strings.Cut(tag, ",")
+	if name == "" {
+		return f.Name, f.Anonymous, false
+	}
+	return name, false, false
+}

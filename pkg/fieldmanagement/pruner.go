@@ -1,0 +1,108 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fieldmanagement
+
+import (
+	"reflect"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+)
+
+// Pruner implements managedfields.Pruner for one field manager. It may be used by
+// any number of goroutines.
+type Pruner struct {
+	converter managedfields.TypeConverter
+	enabled   func() bool
+	plans     sync.Map // kindOf to *plan
+}
+
+var _ managedfields.Pruner = &Pruner{}
+
+// NewPruner makes the pruner of a field manager that has the given converter. It
+// prunes nothing while enabled says false.
+func NewPruner(converter managedfields.TypeConverter, enabled func() bool) *Pruner {
+	return &Pruner{converter: converter, enabled: enabled}
+}
+
+type kindOf struct {
+	gvk schema.GroupVersionKind
+	typ reflect.Type
+}
+
+// plan says what may be dropped from the objects of one kind and Go type.
+type plan struct {
+	// object is nil for unstructured objects and where nothing may be dropped.
+	object *structPlan
+	// stub says that managedFields of the live object are one atomic list of known
+	// shape, for which another list may stand.
+	stub bool
+}
+
+// Prune returns live and new without what is equal in both, or as they are where
+// that might make a difference.
+func (p *Pruner) Prune(live, new runtime.Object, version fieldpath.APIVersion, managers fieldpath.ManagedFields) (runtime.Object, runtime.Object) {
+	if !p.enabled() {
+		return live, new
+	}
+	for _, m := range managers {
+		if m.APIVersion() != version {
+			return live, new
+		}
+	}
+	before, after := reflect.ValueOf(live), reflect.ValueOf(new)
+	if !isStructPointer(before) || !isStructPointer(after) || before.Type() != after.Type() {
+		return live, new
+	}
+	gvk := new.GetObjectKind().GroupVersionKind()
+	if live.GetObjectKind().GroupVersionKind() != gvk {
+		return live, new
+	}
+	plan := p.planOf(kindOf{gvk, after.Type().Elem()})
+	if u, ok := new.(*unstructured.Unstructured); ok {
+		return p.unstructured(plan, live.(*unstructured.Unstructured), u)
+	}
+	if plan.object == nil {
+		return live, new
+	}
+	a, b := reflect.New(before.Type().Elem()), reflect.New(after.Type().Elem())
+	a.Elem().Set(before.Elem())
+	b.Elem().Set(after.Elem())
+	plan.object.prune(a.Elem(), b.Elem())
+	return a.Interface().(runtime.Object), b.Interface().(runtime.Object)
+}
+
+func isStructPointer(v reflect.Value) bool {
+	return v.Kind() == reflect.Pointer && !v.IsNil() && v.Elem().Kind() == reflect.Struct
+}
+
+func (p *Pruner) planOf(k kindOf) *plan {
+	found, ok := p.plans.Load(k)
+	if !ok {
+		found, _ = p.plans.LoadOrStore(k, p.compile(k))
+	}
+	return found.(*plan)
+}
+
+// compile learns the schema of a kind from an object that has nothing but it.
+func (p *Pruner) compile(k kindOf) *plan {
+	bare := &unstructured.Unstructured{}
+	bare.SetGroupVersionKind(k.gvk)
+	value, err := p.converter.ObjectToTyped(bare, typed.AllowDuplicates)
+	if err != nil || value.Schema() == nil {
+		return &plan{}
+	}
+	s := &prover{schema: value.Schema()}
+	out := &plan{stub: s.managedFieldsOf(value.TypeRef())}
+	if k.typ != reflect.TypeFor[unstructured.Unstructured]() && !converts(k.typ) {
+		out.object = s.compile(k.typ, value.TypeRef(), map[reflect.Type]bool{})
+		out.object.root(out.stub)
+	}
+	return out
+}

@@ -1,0 +1,139 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fieldmanagement
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+)
+
+// unstructured prunes objects that say nothing about what they may hold. The new
+// one is validated as a whole first, and thereby what both have in common.
+func (p *Pruner) unstructured(plan *plan, live, new *unstructured.Unstructured) (runtime.Object, runtime.Object) {
+	if live.Object == nil || new.Object == nil {
+		return live, new
+	}
+	if _, err := p.converter.ObjectToTyped(new, typed.AllowDuplicates); err != nil {
+		return live, new // fails again, for all to see
+	}
+	a, b, same := pruneMaps(live.Object, new.Object, 0)
+	if same {
+		a, b = map[string]any{}, map[string]any{}
+	}
+	restore(a, live.Object, "apiVersion", "kind")
+	restore(b, new.Object, "apiVersion", "kind")
+	before, ok := live.Object["metadata"].(map[string]any)
+	after, ok2 := new.Object["metadata"].(map[string]any)
+	// What was looked into is a copy; what was not is the object's own.
+	if x, ok3 := a["metadata"].(map[string]any); ok && ok2 && ok3 && before != nil && after != nil {
+		y, _ := b["metadata"].(map[string]any)
+		restore(x, before, "name", "namespace")
+		restore(y, after, "name", "namespace")
+		list, ok := x["managedFields"].([]any)
+		if _, there := after["managedFields"]; ok && !there && plan.stub && knownManagers(list) {
+			x["managedFields"] = plainStub
+		}
+	}
+	return &unstructured.Unstructured{Object: a}, &unstructured.Unstructured{Object: b}
+}
+
+// restore puts back what is read by other means than comparison.
+func restore(pruned, from map[string]any, names ...string) {
+	for _, name := range names {
+		if v, ok := from[name]; ok && pruned != nil {
+			pruned[name] = v
+		}
+	}
+}
+
+// maxDepth bounds how deep maps are looked into; what lies deeper is compared by
+// upstream.
+const maxDepth = 64
+
+// pruneMaps gives copies of two maps without what is equal in both, and says
+// whether all was; then it gives none. Lists are dropped or kept as they are.
+func pruneMaps(a, b map[string]any, depth int) (x, y map[string]any, same bool) {
+	same = true
+	differ := func() {
+		if same {
+			x, y, same = map[string]any{}, map[string]any{}, false
+		}
+	}
+	for k, v := range a {
+		w, ok := b[k]
+		if !ok {
+			differ()
+			x[k] = v
+			continue
+		}
+		m, ok := v.(map[string]any)
+		n, ok2 := w.(map[string]any)
+		if ok && ok2 && m != nil && n != nil && depth < maxDepth {
+			c, d, equal := pruneMaps(m, n, depth+1)
+			if !equal {
+				differ()
+				x[k], y[k] = c, d
+			}
+			continue
+		}
+		if !equalPlain(v, w, depth) {
+			differ()
+			x[k], y[k] = v, w
+		}
+	}
+	for k, w := range b {
+		if _, ok := a[k]; !ok {
+			differ()
+			y[k] = w
+		}
+	}
+	return x, y, same
+}
+
+// equalPlain compares values of one Go type only: 1 and 1.0 may differ to a schema.
+func equalPlain(a, b any, depth int) bool {
+	if depth > maxDepth {
+		return false
+	}
+	switch a := a.(type) {
+	case nil:
+		return b == nil
+	case string:
+		b, ok := b.(string)
+		return ok && a == b
+	case bool:
+		b, ok := b.(bool)
+		return ok && a == b
+	case int64:
+		b, ok := b.(int64)
+		return ok && a == b
+	case float64:
+		b, ok := b.(float64)
+		return ok && a == b && a != 0 // not the two zeros, and no NaN
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) || a == nil || b == nil {
+			return false
+		}
+		for k, v := range a {
+			if w, ok := b[k]; !ok || !equalPlain(v, w, depth+1) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) || a == nil || b == nil {
+			return false
+		}
+		for i := range a {
+			if !equalPlain(a[i], b[i], depth+1) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
