@@ -16,8 +16,10 @@
 // nothing below two fields of equal representation that are valid. So a field is
 // dropped only if it is
 //
-//   - equal in representation, nil and empty apart, and without floating-point
-//     numbers, of which NaN differs from itself;
+//   - equal in representation, nil and empty apart, without floating-point numbers,
+//     of which NaN differs from itself, and without values that write their own
+//     JSON; in lists, which upstream may leave to reflect.DeepEqual, equal in
+//     memory;
 //   - valid against the schema, because every value of its Go type is, or, for
 //     unstructured objects, because the new object was validated as a whole;
 //   - below nothing that is left out of JSON for being zero, since what is absent

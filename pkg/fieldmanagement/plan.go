@@ -5,6 +5,7 @@ package fieldmanagement
 
 import (
 	"reflect"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
@@ -16,6 +17,8 @@ import (
 // structPlan says what of a struct may be dropped. The nil structPlan is nothing.
 type structPlan struct {
 	fields []fieldPlan
+	// whole says that the fields are all there are, and may all be dropped.
+	whole bool
 }
 
 type fieldPlan struct {
@@ -46,29 +49,93 @@ func (p *prover) compile(t reflect.Type, tr schema.TypeRef, within map[reflect.T
 	}
 	within[t] = true
 	defer delete(within, t)
-	out := &structPlan{}
+	out := &structPlan{whole: true}
 	for _, f := range fields {
 		ref, ok := fieldType(atom.Map, f.name)
 		if !ok {
+			out.whole = false
 			continue
 		}
 		plan := fieldPlan{name: f.name, typ: f.typ, index: f.index}
-		if p.valid(f.typ, ref) {
-			plan.equal = change.Equality(f.typ)
-		}
 		inner := f.typ
 		if plan.pointer = inner.Kind() == reflect.Pointer; plan.pointer {
 			inner = inner.Elem()
 		}
 		// A zero value that JSON leaves out must not come from dropping.
-		if inner.Kind() == reflect.Struct && !f.entry.CanOmit(zeroOf(f.typ)) && !converts(inner) && !converts(f.typ) {
+		if inner.Kind() == reflect.Struct && !f.entry.CanOmit(zeroOf(f.typ)) && !converts(inner) && !converts(f.typ) && !p.atomic(ref) {
 			plan.below = p.compile(inner, ref, within)
+		}
+		if plan.below != nil && plan.below.whole || p.valid(f.typ, ref) {
+			plan.equal = p.equality(f.typ, ref, plan)
+		} else if keys := p.keysOf(f.typ, ref); len(keys) > 0 {
+			plan.equal = elements(f.typ, keys)
 		}
 		if plan.equal != nil || plan.below != nil {
 			out.fields = append(out.fields, plan)
 		}
+		out.whole = out.whole && plan.equal != nil
 	}
 	return out
+}
+
+// equality gives the comparison of a field that holds what upstream's does. What
+// an atomic list holds, upstream compares with reflect.DeepEqual; what a list by
+// key holds, only where it lies in a further list; and so change.Equality does it.
+func (p *prover) equality(t reflect.Type, tr schema.TypeRef, plan fieldPlan) func(a, b reflect.Value) bool {
+	atom, ok := p.schema.Resolve(tr)
+	switch below := plan.below; {
+	case !ok:
+		return nil
+	case below != nil && below.whole && !plan.pointer:
+		return below.equal
+	case below != nil && below.whole:
+		return func(a, b reflect.Value) bool {
+			if a.IsNil() || b.IsNil() {
+				return a.IsNil() && b.IsNil()
+			}
+			return a.UnsafePointer() == b.UnsafePointer() || below.equal(a.Elem(), b.Elem())
+		}
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct && atom.List != nil && atom.List.ElementRelationship == schema.Associative:
+		return elements(t, nil)
+	}
+	if structs(deref(t)) {
+		return change.Identity(t)
+	}
+	return change.Equality(t)
+}
+
+// structs says that a type may hold lists at a place the schema says nothing of
+// here.
+func structs(t reflect.Type) bool { return t.Kind() == reflect.Struct && !converts(t) }
+
+// elements compares lists by key element by element. Where there are keys given, an
+// element that JSON leaves all of out is no valid one.
+func elements(t reflect.Type, keys []*value.FieldCacheEntry) func(a, b reflect.Value) bool {
+	one := change.Equality(t.Elem())
+	return func(a, b reflect.Value) bool {
+		if a.Len() != b.Len() || a.IsNil() != b.IsNil() {
+			return false
+		}
+		for i := range a.Len() {
+			if !one(a.Index(i), b.Index(i)) || len(keys) > 0 && !slices.ContainsFunc(keys, func(k *value.FieldCacheEntry) bool {
+				return !k.CanOmit(k.GetFrom(a.Index(i)))
+			}) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// equal says that all fields are equal.
+func (s *structPlan) equal(a, b reflect.Value) bool {
+	for i := range s.fields {
+		f := &s.fields[i]
+		if !f.equal(a.FieldByIndex(f.index), b.FieldByIndex(f.index)) {
+			return false
+		}
+	}
+	return true
 }
 
 // zeroOf gives the least value of a type that is there at all.

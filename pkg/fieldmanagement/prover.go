@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"kube-granular.dev/granular/change"
 )
 
 // prover says of Go types whether every value of theirs is valid against a schema,
@@ -89,10 +91,13 @@ func (p *prover) prove(t reflect.Type, atom schema.Atom) bool {
 	if kinds, ok := spelled[t]; ok {
 		return scalar(atom, kinds...)
 	}
+	if change.Opaque(t) {
+		return true // no such value is ever held equal, so none is dropped
+	}
 	if converts(t) {
 		// A pointer to what is spelled converts as what it points to does.
 		_, ok := spelled[deref(t)]
-		return ok && t.Kind() == reflect.Pointer && p.prove(t.Elem(), atom)
+		return (ok || change.Opaque(deref(t))) && t.Kind() == reflect.Pointer && p.prove(t.Elem(), atom)
 	}
 	switch t.Kind() {
 	case reflect.String:
@@ -161,6 +166,12 @@ func fieldType(m *schema.Map, name string) (schema.TypeRef, bool) {
 	return m.ElementType, m.ElementType != schema.TypeRef{}
 }
 
+// atomic says that a type is compared as a whole.
+func (p *prover) atomic(tr schema.TypeRef) bool {
+	atom, ok := p.schema.Resolve(tr)
+	return !ok || atom.Map == nil || atom.Map.ElementRelationship == schema.Atomic
+}
+
 // list proves that each element is valid and, where lists go by key, has one.
 func (p *prover) list(elem reflect.Type, l *schema.List) bool {
 	if l.ElementRelationship == schema.Associative {
@@ -176,6 +187,26 @@ func (p *prover) list(elem reflect.Type, l *schema.List) bool {
 		}
 	}
 	return p.valid(elem, l.ElementType)
+}
+
+// keysOf gives the keys of which each element of a list must have one, if that is
+// all that is wrong with the list.
+func (p *prover) keysOf(t reflect.Type, tr schema.TypeRef) []*value.FieldCacheEntry {
+	atom, ok := p.schema.Resolve(tr)
+	if !ok || t.Kind() != reflect.Slice || converts(t) || atom.List == nil || atom.List.ElementRelationship != schema.Associative {
+		return nil
+	}
+	elem := t.Elem()
+	if elem.Kind() != reflect.Struct || converts(elem) || p.keyed(elem, atom.List) || !p.valid(elem, atom.List.ElementType) {
+		return nil
+	}
+	var out []*value.FieldCacheEntry
+	for _, key := range atom.List.Keys {
+		if entry := value.TypeReflectEntryOf(elem).Fields()[key]; entry != nil {
+			out = append(out, entry)
+		}
+	}
+	return out
 }
 
 // keyed says that an element always has at least one of the keys.

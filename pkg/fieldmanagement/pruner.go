@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -55,6 +56,9 @@ func (p *Pruner) Prune(live, new runtime.Object, version fieldpath.APIVersion, m
 		if m.APIVersion() != version {
 			return live, new
 		}
+	}
+	if m, err := meta.Accessor(live); err != nil || m.GetUID() == "" && len(m.GetManagedFields()) == 0 {
+		return live, new // a create, where there is nothing to drop
 	}
 	before, after := reflect.ValueOf(live), reflect.ValueOf(new)
 	if !isStructPointer(before) || !isStructPointer(after) || before.Type() != after.Type() {

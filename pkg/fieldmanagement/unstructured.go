@@ -15,10 +15,14 @@ func (p *Pruner) unstructured(plan *plan, live, new *unstructured.Unstructured) 
 	if live.Object == nil || new.Object == nil {
 		return live, new
 	}
+	d := difference{}
+	a, b, same := d.prune(live.Object, new.Object, 0)
+	if d.same < d.kept/2 {
+		return live, new // validation would cost more than it saves, as on create
+	}
 	if _, err := p.converter.ObjectToTyped(new, typed.AllowDuplicates); err != nil {
 		return live, new // fails again, for all to see
 	}
-	a, b, same := pruneMaps(live.Object, new.Object, 0)
 	if same {
 		a, b = map[string]any{}, map[string]any{}
 	}
@@ -52,9 +56,12 @@ func restore(pruned, from map[string]any, names ...string) {
 // upstream.
 const maxDepth = 64
 
-// pruneMaps gives copies of two maps without what is equal in both, and says
+// difference counts values that were dropped from both sides, and those kept.
+type difference struct{ same, kept int }
+
+// prune gives copies of two maps without what is equal in both, and says
 // whether all was; then it gives none. Lists are dropped or kept as they are.
-func pruneMaps(a, b map[string]any, depth int) (x, y map[string]any, same bool) {
+func (d *difference) prune(a, b map[string]any, depth int) (x, y map[string]any, same bool) {
 	same = true
 	differ := func() {
 		if same {
@@ -66,27 +73,32 @@ func pruneMaps(a, b map[string]any, depth int) (x, y map[string]any, same bool) 
 		if !ok {
 			differ()
 			x[k] = v
+			d.kept += size(v)
 			continue
 		}
 		m, ok := v.(map[string]any)
 		n, ok2 := w.(map[string]any)
 		if ok && ok2 && m != nil && n != nil && depth < maxDepth {
-			c, d, equal := pruneMaps(m, n, depth+1)
+			c, e, equal := d.prune(m, n, depth+1)
 			if !equal {
 				differ()
-				x[k], y[k] = c, d
+				x[k], y[k] = c, e
 			}
 			continue
 		}
 		if !equalPlain(v, w, depth) {
 			differ()
 			x[k], y[k] = v, w
+			d.kept += 2
+		} else {
+			d.same++
 		}
 	}
 	for k, w := range b {
 		if _, ok := a[k]; !ok {
 			differ()
 			y[k] = w
+			d.kept += size(w)
 		}
 	}
 	return x, y, same
@@ -136,4 +148,17 @@ func equalPlain(a, b any, depth int) bool {
 		return true
 	}
 	return false
+}
+
+// size counts the values of maps in maps.
+func size(v any) int {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return 1
+	}
+	n := 0
+	for _, below := range m {
+		n += size(below)
+	}
+	return n
 }

@@ -41,7 +41,7 @@ type zoo struct {
 	MI     map[int32]string
 	MZ     map[string]zoo
 	Any    any
-	Raw    runtime.RawExtension
+	Raw    *runtime.RawExtension
 	Q      resource.Quantity
 	T      metav1.Time
 	PT     *metav1.MicroTime
@@ -153,8 +153,44 @@ func agreeFast(t *testing.T, seed uint64) (equal bool) {
 		if got := Equality(x.Elem().Type())(x.Elem(), y.Elem()); got != want {
 			t.Fatalf("seed %d: exactly, fast says %v, the reference %v\n%+v\n%+v", seed, got, want, pair[0], pair[1])
 		}
+		want = bitwiseEqual(x.Elem(), y.Elem())
+		if got := Identity(x.Elem().Type())(x.Elem(), y.Elem()); got != want {
+			t.Fatalf("seed %d: bitwise, fast says %v, the reference %v\n%+v\n%+v", seed, got, want, pair[0], pair[1])
+		}
+		if want && !reflect.DeepEqual(pair[0], pair[1]) && !hasNaN(x) {
+			t.Fatalf("seed %d: bitwise equal, not deeply\n%+v\n%+v", seed, pair[0], pair[1])
+		}
 	}
 	return equal
+}
+
+// hasNaN says that a value, which fill made, holds something unequal to itself.
+func hasNaN(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Float64:
+		return math.IsNaN(v.Float())
+	case reflect.Pointer, reflect.Interface:
+		return !v.IsNil() && hasNaN(v.Elem())
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			if hasNaN(v.Index(i)) {
+				return true
+			}
+		}
+	case reflect.Map:
+		for it := v.MapRange(); it.Next(); {
+			if hasNaN(it.Value()) {
+				return true
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if hasNaN(v.Field(i)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func TestFastAgreesWithReference(t *testing.T) {
@@ -171,6 +207,12 @@ func TestFastAgreesWithReference(t *testing.T) {
 }
 
 func TestExactlyEqual(t *testing.T) {
+	q := resource.MustParse
+	spelled := func(string) resource.Quantity {
+		out := resource.NewQuantity(1e9, resource.DecimalSI)
+		_ = out.String()
+		return *out
+	}
 	for _, test := range []struct {
 		name string
 		a, b zoo
@@ -187,6 +229,12 @@ func TestExactlyEqual(t *testing.T) {
 		{"nil and empty deep down", zoo{Selfs: []zoo{{Sl: []string{}}}}, zoo{Selfs: []zoo{{}}}, false},
 		{"two empty ones", zoo{Sl: []string{}, M: map[string]string{}}, zoo{Sl: make([]string, 0, 3), M: map[string]string{}}, true},
 		{"1G is not 1e9", zoo{Q: resource.MustParse("1G")}, zoo{Q: resource.MustParse("1e9")}, false},
+		{"a remembered spelling in a list", zoo{Selfs: []zoo{{Q: spelled("1G")}}}, zoo{Selfs: []zoo{{Q: q("1G")}}}, false},
+		{"one spelling elsewhere", zoo{Q: q("1G")}, zoo{Q: q("1000M")}, true},
+		{"one spelling in a map", zoo{MQ: corev1.ResourceList{"a": q("1G")}}, zoo{MQ: corev1.ResourceList{"a": q("1000M")}}, true},
+		{"the unused half in a list", zoo{Selfs: []zoo{{IS: intstr.IntOrString{IntVal: 1, StrVal: "x"}}}}, zoo{Selfs: []zoo{{IS: intstr.FromInt32(1)}}}, false},
+		{"two zones in a list", zoo{Selfs: []zoo{{T: metav1.NewTime(time.Unix(1, 0).UTC())}}}, zoo{Selfs: []zoo{{T: metav1.NewTime(time.Unix(1, 0).In(time.FixedZone("x", 60)))}}}, false},
+		{"two of the same raw bytes", zoo{Raw: &runtime.RawExtension{Raw: []byte("{}")}}, zoo{Raw: &runtime.RawExtension{Raw: []byte("{}")}}, false},
 		{"neither an int nor a string", zoo{IS: intstr.IntOrString{Type: 7}}, zoo{IS: intstr.IntOrString{Type: 7}}, false},
 	} {
 		a, b := reflect.ValueOf(&test.a).Elem(), reflect.ValueOf(&test.b).Elem()
@@ -226,7 +274,7 @@ func TestStrictEquality(t *testing.T) {
 		{"two pointers to one value", zoo{P: &one}, zoo{P: &other}, true},
 		{"the unused half of an int-or-string", zoo{IS: intstr.IntOrString{IntVal: 1, StrVal: "x"}}, zoo{IS: intstr.FromInt32(1)}, true},
 		{"1 is not \"1\"", zoo{IS: intstr.FromInt32(1)}, zoo{IS: intstr.FromString("1")}, false},
-		{"raw bytes", zoo{Raw: runtime.RawExtension{Raw: []byte("{}")}}, zoo{Raw: runtime.RawExtension{Raw: []byte("{ }")}}, false},
+		{"raw bytes", zoo{Raw: &runtime.RawExtension{Raw: []byte("{}")}}, zoo{Raw: &runtime.RawExtension{Raw: []byte("{ }")}}, false},
 		{"0 is not -0", zoo{F: 0}, zoo{F: math.Copysign(0, -1)}, false},
 		{"a key with an empty value", zoo{MB: map[string][]byte{"a": nil}}, zoo{}, false},
 		{"a function is like no other", zoo{Fun: func() {}}, zoo{Fun: func() {}}, false},

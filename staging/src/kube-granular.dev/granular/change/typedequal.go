@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"kube-granular.dev/granular/change/internal/fast"
 )
 
 var (
@@ -22,25 +24,41 @@ var (
 // equal: a nil and an empty map or slice do, as protobuf can't tell them apart,
 // while a nil pointer and one to a zero value do not. Values nothing is known
 // of, such as functions, are different unless both are nil.
-func equalTyped(a, b reflect.Value) bool { return equalValues(a, b, false) }
+func equalTyped(a, b reflect.Value) bool { return equalValues(a, b, loose) }
 
-// exactlyEqual is equalTyped, but tells nil from empty, and holds no int-or-string
-// equal that is neither.
-func exactlyEqual(a, b reflect.Value) bool { return equalValues(a, b, true) }
+// how strict a comparison is.
+type strictness int
 
-func equalValues(a, b reflect.Value, exact bool) bool {
+const (
+	// loose holds a nil and an empty map or slice equal.
+	loose strictness = iota
+	// exactly tells those apart, and what lies in slices bitwise.
+	exactly
+	// bitwise tells apart what Go does.
+	bitwise
+)
+
+func exactlyEqual(a, b reflect.Value) bool { return equalValues(a, b, exactly) }
+
+func bitwiseEqual(a, b reflect.Value) bool { return equalValues(a, b, bitwise) }
+
+func equalValues(a, b reflect.Value, how strictness) bool {
 	if a.Type() != b.Type() {
 		return false
 	}
 	switch t := a.Type(); {
+	case how > loose && fast.Opaque(t):
+		return false
 	case (t == quantityType || t == timeType || t == intstrType) && !a.CanInterface():
 		return false
 	case t == quantityType:
-		return equalQuantity(read[resource.Quantity](a), read[resource.Quantity](b))
+		x, y := read[resource.Quantity](a), read[resource.Quantity](b)
+		return x == y || how != bitwise && equalQuantity(x, y)
 	case t == timeType:
-		return read[time.Time](a).Equal(read[time.Time](b))
+		x, y := read[time.Time](a), read[time.Time](b)
+		return x == y || how != bitwise && x.Equal(y)
 	case t == intstrType:
-		return equalIntOrString(read[intstr.IntOrString](a), read[intstr.IntOrString](b), exact)
+		return equalIntOrString(read[intstr.IntOrString](a), read[intstr.IntOrString](b), how)
 	}
 	switch a.Kind() {
 	case reflect.Bool:
@@ -57,46 +75,49 @@ func equalValues(a, b reflect.Value, exact bool) bool {
 		if a.IsNil() || b.IsNil() || a.UnsafePointer() == b.UnsafePointer() {
 			return a.UnsafePointer() == b.UnsafePointer()
 		}
-		return equalValues(a.Elem(), b.Elem(), exact)
+		return equalValues(a.Elem(), b.Elem(), how)
 	case reflect.Interface:
 		if a.IsNil() || b.IsNil() {
 			return a.IsNil() && b.IsNil()
 		}
-		return equalValues(a.Elem(), b.Elem(), exact)
+		return equalValues(a.Elem(), b.Elem(), how)
 	case reflect.Struct:
 		for i := range a.NumField() {
-			if !equalValues(a.Field(i), b.Field(i), exact) {
+			if !equalValues(a.Field(i), b.Field(i), how) {
 				return false
 			}
 		}
 		return true
 	case reflect.Slice, reflect.Array:
-		return equalSequence(a, b, exact)
+		return equalSequence(a, b, how)
 	case reflect.Map:
-		return equalTypedMap(a, b, exact)
+		return equalTypedMap(a, b, how)
 	case reflect.Func, reflect.Chan:
 		return a.IsNil() && b.IsNil()
 	}
 	return false
 }
 
-func equalSequence(a, b reflect.Value, exact bool) bool {
-	if a.Len() != b.Len() || exact && a.Kind() == reflect.Slice && a.IsNil() != b.IsNil() {
+func equalSequence(a, b reflect.Value, how strictness) bool {
+	if a.Len() != b.Len() || how > loose && a.Kind() == reflect.Slice && a.IsNil() != b.IsNil() {
 		return false
 	}
 	if a.Kind() == reflect.Slice && a.UnsafePointer() == b.UnsafePointer() {
 		return true
 	}
+	if a.Kind() == reflect.Slice && how == exactly {
+		how = bitwise
+	}
 	for i := range a.Len() {
-		if !equalValues(a.Index(i), b.Index(i), exact) {
+		if !equalValues(a.Index(i), b.Index(i), how) {
 			return false
 		}
 	}
 	return true
 }
 
-func equalTypedMap(a, b reflect.Value, exact bool) bool {
-	if a.Len() != b.Len() || exact && a.IsNil() != b.IsNil() {
+func equalTypedMap(a, b reflect.Value, how strictness) bool {
+	if a.Len() != b.Len() || how > loose && a.IsNil() != b.IsNil() {
 		return false
 	}
 	if a.UnsafePointer() == b.UnsafePointer() {
@@ -104,7 +125,7 @@ func equalTypedMap(a, b reflect.Value, exact bool) bool {
 	}
 	for it := a.MapRange(); it.Next(); {
 		y := b.MapIndex(it.Key())
-		if !y.IsValid() || !equalValues(it.Value(), y, exact) {
+		if !y.IsValid() || !equalValues(it.Value(), y, how) {
 			return false
 		}
 	}
@@ -121,14 +142,14 @@ func read[T any](v reflect.Value) T {
 
 func equalQuantity(a, b resource.Quantity) bool { return a == b || a.String() == b.String() }
 
-func equalIntOrString(a, b intstr.IntOrString, exact bool) bool {
+func equalIntOrString(a, b intstr.IntOrString, how strictness) bool {
 	switch {
-	case a.Type != b.Type:
+	case a.Type != b.Type || how == bitwise && a != b:
 		return false
 	case a.Type == intstr.Int:
 		return a.IntVal == b.IntVal
 	case a.Type == intstr.String:
 		return a.StrVal == b.StrVal
 	}
-	return !exact && a == b
+	return how == loose && a == b
 }

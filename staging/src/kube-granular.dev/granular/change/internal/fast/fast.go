@@ -4,6 +4,7 @@
 package fast
 
 import (
+	"encoding/json"
 	"reflect"
 	"sync"
 	"time"
@@ -24,7 +25,10 @@ type Reference func(a, b reflect.Value) bool
 type Compiler struct {
 	reference Reference
 	exact     bool
-	made      sync.Map // reflect.Type to *entry
+	// inLists makes what lies in slices, nil where the compiler itself does.
+	inLists *Compiler
+	bitwise bool
+	made    sync.Map // reflect.Type to *entry
 }
 
 // entry lets a type refer to itself before its function is there.
@@ -37,9 +41,17 @@ type entry struct {
 // empty map or slice too.
 func New(reference Reference) *Compiler { return &Compiler{reference: reference} }
 
-// NewExact makes a compiler for a reference that tells nil from empty, and holds
-// no int-or-string equal that is neither.
-func NewExact(reference Reference) *Compiler { return &Compiler{reference: reference, exact: true} }
+// NewExact makes a compiler for a reference that tells nil from empty, holds no
+// int-or-string equal that is neither, and leaves what lies in slices to inLists.
+func NewExact(reference Reference, inLists *Compiler) *Compiler {
+	return &Compiler{reference: reference, exact: true, inLists: inLists}
+}
+
+// NewBitwise makes a compiler for a reference that tells apart whatever Go does:
+// one quantity, instant or int-or-string kept in two ways is two.
+func NewBitwise(reference Reference) *Compiler {
+	return &Compiler{reference: reference, exact: true, bitwise: true}
+}
 
 // Of gives the function for a type.
 func (c *Compiler) Of(t reflect.Type) Func {
@@ -72,11 +84,20 @@ var (
 func (c *Compiler) compile(t reflect.Type) Func {
 	switch t {
 	case quantityType:
+		if c.bitwise {
+			return func(a, b unsafe.Pointer) bool { return *(*resource.Quantity)(a) == *(*resource.Quantity)(b) }
+		}
 		return quantity
 	case timeType:
+		if c.bitwise {
+			return func(a, b unsafe.Pointer) bool { return *(*time.Time)(a) == *(*time.Time)(b) }
+		}
 		return func(a, b unsafe.Pointer) bool { return (*time.Time)(a).Equal(*(*time.Time)(b)) }
 	case intstrType:
 		return c.intOrString
+	}
+	if c.exact && Opaque(t) {
+		return func(_, _ unsafe.Pointer) bool { return false }
 	}
 	switch t.Kind() {
 	case reflect.String:
@@ -98,6 +119,20 @@ func (c *Compiler) compile(t reflect.Type) Func {
 		return memory(t.Size())
 	}
 	return c.slow(t)
+}
+
+var marshalerType = reflect.TypeFor[json.Marshaler]()
+
+// Opaque says that values of a type say themselves what they look like, and
+// nothing is known of how. Pointers to them are not opaque: they may be nil.
+func Opaque(t reflect.Type) bool {
+	switch {
+	case t == quantityType || t == timeType || t == intstrType || t.Kind() == reflect.Pointer:
+		return false
+	case t.Kind() == reflect.Struct && t.NumField() == 1 && t.Field(0).Type == timeType:
+		return false
+	}
+	return t.Implements(marshalerType) || reflect.PointerTo(t).Implements(marshalerType)
 }
 
 // slow hands a value to the reference.
@@ -144,7 +179,7 @@ func spelling(q resource.Quantity) string { return q.String() }
 func (c *Compiler) intOrString(a, b unsafe.Pointer) bool {
 	x, y := (*intstr.IntOrString)(a), (*intstr.IntOrString)(b)
 	switch {
-	case x.Type != y.Type:
+	case x.Type != y.Type || c.bitwise && *x != *y:
 		return false
 	case x.Type == intstr.Int:
 		return x.IntVal == y.IntVal
@@ -166,7 +201,11 @@ func (c *Compiler) slice(t reflect.Type) Func {
 			return string(unsafe.Slice(unsafe.SliceData(x), n)) == string(unsafe.Slice(unsafe.SliceData(y), n))
 		}
 	}
-	one := c.later(elem)
+	below := c
+	if c.inLists != nil {
+		below = c.inLists
+	}
+	one := below.later(elem)
 	return func(a, b unsafe.Pointer) bool {
 		x, y := *(*[]struct{})(a), *(*[]struct{})(b)
 		if len(x) != len(y) || exact && (x == nil) != (y == nil) {

@@ -20,7 +20,7 @@ func (c *Compiler) mapping(t reflect.Type) Func {
 		case elem.Kind() == reflect.String:
 			return maps(c.exact, func(a, b string) bool { return a == b })
 		case elem == quantityType:
-			return maps(c.exact, func(a, b resource.Quantity) bool { return a == b || spelling(a) == spelling(b) })
+			return maps(c.exact, func(a, b resource.Quantity) bool { return a == b || !c.bitwise && spelling(a) == spelling(b) })
 		case elem.Kind() == reflect.Slice && elem.Elem().Kind() == reflect.Uint8:
 			return maps(c.exact, c.equalBytes)
 		case elem.Kind() == reflect.Slice && elem.Elem().Kind() == reflect.String:

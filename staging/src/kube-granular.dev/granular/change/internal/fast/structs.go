@@ -27,7 +27,7 @@ func (c *Compiler) Fields(t reflect.Type, paths [][]int) Func {
 	}
 	var add func(t reflect.Type, at uintptr)
 	add = func(t reflect.Type, at uintptr) {
-		special := t == quantityType || t == timeType || t == intstrType
+		special := t == quantityType || t == timeType || t == intstrType || c.exact && Opaque(t)
 		switch {
 		case t.Kind() == reflect.Struct && !special:
 			for i := range t.NumField() {

@@ -1,0 +1,143 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fieldmanagement
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+func droppable(s *structPlan) (whole, inside []string) {
+	for _, f := range s.fields {
+		if f.equal != nil {
+			whole = append(whole, f.name)
+		} else if f.below != nil {
+			inside = append(inside, f.name)
+		}
+	}
+	slices.Sort(whole)
+	slices.Sort(inside)
+	return whole, inside
+}
+
+// TestPlans holds what may be dropped: a proof that fails too often saves nothing,
+// one that never fails proves nothing.
+func TestPlans(t *testing.T) {
+	for _, test := range []struct {
+		kind          string
+		whole, inside []string
+	}{
+		{"v1/Pod", []string{"spec", "status"}, []string{"metadata"}},
+		{"v1/ConfigMap", []string{"binaryData", "data", "immutable"}, []string{"metadata"}},
+		{"apps/v1/Deployment", []string{"spec", "status"}, []string{"metadata"}},
+		{"v1/Node", []string{"spec", "status"}, []string{"metadata"}},
+		{"apps/v1/ControllerRevision", []string{"data", "revision"}, []string{"metadata"}}, // data never is, being raw JSON
+	} {
+		p := NewPruner(builtinConverter(t), func() bool { return true })
+		plan := p.planOf(kindOf{kindNamed(test.kind), reflect.TypeOf(typedKinds[test.kind]()).Elem()})
+		if !plan.stub || plan.object == nil {
+			t.Errorf("%s: no plan", test.kind)
+			continue
+		}
+		whole, inside := droppable(plan.object)
+		if !slices.Equal(whole, test.whole) || !slices.Equal(inside, test.inside) {
+			t.Errorf("%s: may drop %v, and something of %v", test.kind, whole, inside)
+		}
+	}
+}
+
+// TestPrune shows what is left to compare.
+func TestPrune(t *testing.T) {
+	replicas := func(n int32) *appsv1.Deployment {
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", Labels: map[string]string{"a": "b"}}}
+		d.SetGroupVersionKind(kindNamed("apps/v1/Deployment"))
+		d.Spec.Replicas = &n
+		d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
+		return d
+	}
+	left := func(n int32) *appsv1.Deployment {
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}
+		d.SetGroupVersionKind(kindNamed("apps/v1/Deployment"))
+		d.Spec.Replicas = &n
+		return d
+	}
+	live, after := replicas(1), replicas(2)
+	live.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)}, {Manager: "n"}}
+	want := left(1)
+	want.ManagedFields = []metav1.ManagedFieldsEntry{{}}
+	p := NewPruner(builtinConverter(t), func() bool { return true })
+	a, b := p.Prune(live, after, "apps/v1", nil)
+	if !reflect.DeepEqual(a, runtime.Object(want)) || !reflect.DeepEqual(b, runtime.Object(left(2))) {
+		t.Errorf("left to compare:\n%+v\n%+v", a, b)
+	}
+}
+
+// TestUnpruned holds where objects are left as they are.
+func TestUnpruned(t *testing.T) {
+	pod := func() *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u"}, Spec: corev1.PodSpec{NodeName: "n"}}
+		p.SetGroupVersionKind(kindNamed("v1/Pod"))
+		return p
+	}
+	created := pod()
+	created.UID = ""
+	stranger := pod()
+	stranger.SetGroupVersionKind(kindNamed("v1/Stranger"))
+	plain := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"uid": "u", "name": "n", "labels": map[string]any{"a": "b"}}, "spec": map[string]any{"noSuchField": "x"}}}
+	other := fieldpath.ManagedFields{"m": fieldpath.NewVersionedSet(fieldpath.NewSet(), "v2", false)}
+	for _, test := range []struct {
+		name      string
+		off       bool
+		live, new runtime.Object
+		managers  fieldpath.ManagedFields
+	}{
+		{name: "gate off", off: true, live: pod(), new: pod()},
+		{name: "a manager of another version", live: pod(), new: pod(), managers: other},
+		{name: "two kinds", live: stranger, new: pod()},
+		{name: "a kind without schema", live: stranger, new: stranger},
+		{name: "two Go types", live: plain, new: pod()},
+		{name: "a create", live: created, new: pod()},
+		{name: "what is not valid", live: plain, new: plain.DeepCopy()},
+	} {
+		p := NewPruner(builtinConverter(t), func() bool { return !test.off })
+		if a, b := p.Prune(test.live, test.new, "v1", test.managers); a != test.live || b != test.new {
+			t.Errorf("%s: pruned", test.name)
+		}
+	}
+	p := NewPruner(builtinConverter(t), func() bool { return true })
+	a, b := pod(), pod()
+	if x, y := p.Prune(a, b, "v1", nil); x == runtime.Object(a) || y == runtime.Object(b) {
+		t.Error("two pods: not pruned, so the rows above say nothing")
+	}
+}
+
+// TestListsAreComparedDeeply: an atomic list is compared as Go has it, so what JSON
+// does not show makes upstream find a difference.
+func TestListsAreComparedDeeply(t *testing.T) {
+	policy := func(port intstr.IntOrString) *networkingv1.NetworkPolicy {
+		n := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"}}
+		n.SetGroupVersionKind(kindNamed("networking.k8s.io/v1/NetworkPolicy"))
+		n.Spec.Egress = []networkingv1.NetworkPolicyEgressRule{{Ports: []networkingv1.NetworkPolicyPort{{Port: &port}}}}
+		n.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", Operation: "Update", APIVersion: "networking.k8s.io/v1", FieldsType: "FieldsV1",
+			FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:egress":{}}}`)}}
+		return n
+	}
+	w := write{converter: builtinConverter(t), kind: kindNamed("networking.k8s.io/v1/NetworkPolicy"),
+		live: policy(intstr.IntOrString{Type: intstr.String, StrVal: "50%", IntVal: 3}), new: policy(intstr.FromString("50%"))}
+	whole, prunes := managers(t, w.converter, w.kind, "", nil)
+	want, got := outcome(whole, w), outcome(prunes, w)
+	if want != got {
+		t.Errorf("managers differ\nwhole:  %s\npruned: %s", want, got)
+	}
+}
