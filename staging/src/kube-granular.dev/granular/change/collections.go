@@ -12,20 +12,12 @@ import (
 
 func compareMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	changed := false
-	one := func(key string) {
+	for _, key := range old.differingKeys(new) {
 		w.push(n.Elem, "", []string{key})
 		if compareNode(w, n.Elem, old.at(key), new.at(key)) {
 			changed = true
 		}
 		w.pop()
-	}
-	for _, key := range old.keys() {
-		one(key)
-	}
-	for _, key := range new.keys() {
-		if old.at(key).state() == absent {
-			one(key)
-		}
 	}
 	return changed
 }

@@ -4,8 +4,6 @@
 package change
 
 import (
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -116,7 +114,21 @@ func (v plainView) differing(n *schema.Node, o plainView) []string {
 	return out
 }
 
-func (v plainView) keys() []string { return slices.Collect(maps.Keys(v.object())) }
+func (v plainView) differingKeys(o plainView) []string {
+	a, b := v.object(), o.object()
+	var out []string
+	for k, x := range a {
+		if y, ok := b[k]; !ok || !equalPlain(x, y) {
+			out = append(out, k)
+		}
+	}
+	for k := range b {
+		if _, ok := a[k]; !ok {
+			out = append(out, k)
+		}
+	}
+	return out
+}
 
 func (v plainView) at(key string) plainView {
 	value, ok := v.object()[key]

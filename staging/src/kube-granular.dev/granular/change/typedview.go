@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"reflect"
 
+	"kube-granular.dev/granular/change/internal/fast"
 	"kube-granular.dev/granular/schema"
 )
 
@@ -113,14 +114,28 @@ func (v typedView) differing(_ *schema.Node, o typedView) []string {
 	return out
 }
 
-func (v typedView) keys() []string {
-	m := v.inner()
-	if !m.IsValid() {
-		return nil
+func (v typedView) differingKeys(o typedView) []string {
+	a, b := v.inner(), o.inner()
+	if a.IsValid() && b.IsValid() && a.CanAddr() && b.CanAddr() && a.Type().Elem().Kind() == reflect.String {
+		return fast.DifferingKeys(a.Addr().UnsafePointer(), b.Addr().UnsafePointer())
 	}
-	out := make([]string, 0, m.Len())
-	for it := m.MapRange(); it.Next(); {
-		out = append(out, it.Key().String())
+	var out []string
+	if a.IsValid() {
+		for it := a.MapRange(); it.Next(); {
+			if b.IsValid() {
+				if y := b.MapIndex(it.Key()); y.IsValid() && equalTyped(it.Value(), y) {
+					continue
+				}
+			}
+			out = append(out, it.Key().String())
+		}
+	}
+	if b.IsValid() {
+		for it := b.MapRange(); it.Next(); {
+			if !a.IsValid() || !a.MapIndex(it.Key()).IsValid() {
+				out = append(out, it.Key().String())
+			}
+		}
 	}
 	return out
 }

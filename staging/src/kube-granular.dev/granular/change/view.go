@@ -36,8 +36,9 @@ type view[V any] interface {
 	// names those that differ. That the server's own differ is never seen.
 	sameRest(n *schema.Node, other V) bool
 	differing(n *schema.Node, other V) []string
-	// keys lists the keys of a map.
-	keys() []string
+	// differingKeys lists the keys of two maps whose values are not equal, or that
+	// one of them lacks.
+	differingKeys(other V) []string
 	// at gives the value of a map's key.
 	at(key string) V
 

@@ -60,3 +60,21 @@ func maps[V any](exact bool, equal func(a, b V) bool) Func {
 		return true
 	}
 }
+
+// DifferingKeys lists the keys of the maps at two addresses whose values differ, or
+// that one of the maps lacks. Keys and values of both are of a string kind.
+func DifferingKeys(a, b unsafe.Pointer) []string {
+	x, y := *(*map[string]string)(a), *(*map[string]string)(b)
+	var out []string
+	for k, v := range x {
+		if w, ok := y[k]; !ok || v != w {
+			out = append(out, k)
+		}
+	}
+	for k := range y {
+		if _, ok := x[k]; !ok {
+			out = append(out, k)
+		}
+	}
+	return out
+}
