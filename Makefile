@@ -21,6 +21,9 @@ LDFLAGS := $(foreach p,k8s.io/client-go/pkg/version k8s.io/component-base/versio
 PACKAGES := ./... ./staging/src/kube-granular.dev/granular/...
 SOURCES  := $(wildcard cmd pkg hack patches test staging)
 
+# The version of the tool that makes tables of benchmarks.
+BENCHSTAT := v0.0.0-20260908200009-22c9c6c9d4da
+
 # step runs a command, and says on standard error what it is, every ten seconds
 # how long it has been at it, and at the end how long it took.
 # $(call step,what,command)
@@ -86,6 +89,13 @@ test-race: $(BIN)/kube-granular-race $(BIN)/kubectl ## Run the concurrency test 
 .PHONY: test-upstream
 test-upstream: upstream $(BIN)/etcd ## Run upstream's own tests of what the patches change
 	test/upstream/run
+
+.PHONY: bench
+bench: upstream ## Measure both sides of every comparison in one run, BENCH_COUNT times (10); ratios with intervals by benchstat
+	@mkdir -p $(BIN)
+	@out=$$(mktemp); trap 'rm -f "$$out"' EXIT; \
+	$(GO) test -run '^$$$$' -bench . -count $${BENCH_COUNT:-10} -timeout 120m ./test/bench ./pkg/fieldmanagement | tee "$$out" && \
+	GOWORK=off $(GO) run golang.org/x/perf/cmd/benchstat@$(BENCHSTAT) "$$out"
 
 .PHONY: verify
 verify: build ## Verify the patch series, and that generated files are up to date

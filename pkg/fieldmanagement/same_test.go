@@ -129,7 +129,7 @@ func plainWrite(t testing.TB, r *rand.Rand) write {
 	live := &unstructured.Unstructured{Object: content}
 	live.SetGroupVersionKind(w.kind)
 	after, _ := mutatePlain(r, content, &root, 15+r.IntN(60)).(map[string]any)
-	if _, ok := after["metadata"].(map[string]any); !ok {
+	if m, ok := after["metadata"].(map[string]any); !ok || m == nil {
 		after = map[string]any{"metadata": map[string]any{"name": "w"}}
 	}
 	changed := &unstructured.Unstructured{Object: after}

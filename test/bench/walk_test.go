@@ -1,0 +1,273 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"fmt"
+	"reflect"
+	goruntime "runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	gvkschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	generated "k8s.io/kubernetes/pkg/generated/openapi"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/schema"
+)
+
+func models() map[string]*spec.Schema {
+	out := map[string]*spec.Schema{}
+	for name, d := range generated.GetOpenAPIDefinitions(func(name string) spec.Ref { return spec.MustCreateRef("#/components/schemas/" + name) }) {
+		out[name] = &d.Schema
+	}
+	return out
+}
+
+func cpu(t testing.TB) time.Duration {
+	ts := unix.Timespec{}
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(ts.Nano())
+}
+
+func named() metav1.ObjectMeta {
+	m := metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "u", Labels: map[string]string{}, Annotations: map[string]string{}}
+	for i := range 8 {
+		m.Labels[fmt.Sprintf("example.com/l%d", i)] = "v"
+		m.Annotations[fmt.Sprintf("example.com/a%d", i)] = "some longer value of an annotation"
+	}
+	return m
+}
+
+func podSpec() corev1.PodSpec {
+	s := corev1.PodSpec{NodeName: "n1", ServiceAccountName: "web"}
+	for i := range 3 {
+		c := corev1.Container{Name: fmt.Sprintf("c%d", i), Image: "registry.example.com/app:v1",
+			Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse("500m"), "memory": resource.MustParse("1Gi")}}}
+		for j := range 10 {
+			c.Env = append(c.Env, corev1.EnvVar{Name: fmt.Sprintf("VAR_%d", j), Value: "value"})
+		}
+		for j := range 4 {
+			c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: fmt.Sprintf("v%d", j), MountPath: fmt.Sprintf("/mnt/%d", j)})
+		}
+		s.Containers = append(s.Containers, c)
+	}
+	return s
+}
+
+// kind is one kind of object, and one field deep inside it to change.
+type kind struct {
+	name, model string
+	make        func() runtime.Object
+	deep        func(runtime.Object)
+}
+
+func kinds() []kind {
+	pod := func() runtime.Object {
+		p := &corev1.Pod{ObjectMeta: named(), Spec: podSpec()}
+		for _, s := range []string{"Initialized", "Ready", "ContainersReady", "PodScheduled"} {
+			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodConditionType(s), Status: "True"})
+		}
+		return p
+	}
+	podDeep := func(o runtime.Object) { o.(*corev1.Pod).Spec.Containers[2].Env[9].Value = "other" }
+	config := func(values, size int) func() runtime.Object {
+		return func() runtime.Object {
+			c := &corev1.ConfigMap{ObjectMeta: named(), Data: map[string]string{}}
+			for i := range values {
+				c.Data[fmt.Sprintf("k%d", i)] = strings.Repeat("x", size)
+			}
+			return c
+		}
+	}
+	configDeep := func(o runtime.Object) { o.(*corev1.ConfigMap).Data["k0"] = "other" }
+	const core, apps = "io.k8s.api.core.v1.", "io.k8s.api.apps.v1."
+	return []kind{
+		{"ConfigMap", core + "ConfigMap", config(3, 20), configDeep},
+		{"ConfigMap1MB", core + "ConfigMap", config(16, 1<<16), configDeep},
+		{"Pod", core + "Pod", pod, podDeep},
+		{"Pod200Labels", core + "Pod", func() runtime.Object {
+			p := pod().(*corev1.Pod)
+			for i := range 192 {
+				p.Labels[fmt.Sprintf("other.example.com/l%d", i)] = "v"
+			}
+			return p
+		}, podDeep},
+		{"Deployment", apps + "Deployment", func() runtime.Object {
+			return &appsv1.Deployment{ObjectMeta: named(), Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: podSpec()}}}
+		}, func(o runtime.Object) { o.(*appsv1.Deployment).Spec.Template.Spec.Containers[2].Env[9].Value = "other" }},
+		{"NodeLargeStatus", core + "Node", func() runtime.Object {
+			n := &corev1.Node{ObjectMeta: named()}
+			for i := range 100 {
+				n.Status.Images = append(n.Status.Images, corev1.ContainerImage{Names: []string{fmt.Sprintf("registry.example.com/i%d:v1", i)}, SizeBytes: int64(i)})
+			}
+			return n
+		}, func(o runtime.Object) { o.(*corev1.Node).Status.Images[99].SizeBytes = 7 }},
+		{"Widget300", "Widget", func() runtime.Object {
+			fields := map[string]any{}
+			for i := range 300 {
+				fields[fmt.Sprintf("f%d", i)] = "value"
+			}
+			u := &unstructured.Unstructured{Object: map[string]any{"spec": fields}}
+			m := named()
+			u.SetName(m.Name)
+			u.SetLabels(m.Labels)
+			return u
+		}, func(o runtime.Object) { o.(*unstructured.Unstructured).Object["spec"].(map[string]any)["f7"] = "other" }},
+	}
+}
+
+func widget(all map[string]*spec.Schema) {
+	fields := map[string]spec.Schema{}
+	for i := range 300 {
+		fields[fmt.Sprintf("f%d", i)] = *spec.StringProperty()
+	}
+	root := &spec.Schema{VendorExtensible: spec.VendorExtensible{Extensions: spec.Extensions{
+		"x-kubernetes-group-version-kind": []any{map[string]any{"group": "example.com", "version": "v1", "kind": "Widget"}}}}}
+	root.Type = spec.StringOrArray{"object"}
+	root.Properties = map[string]spec.Schema{"apiVersion": *spec.StringProperty(), "kind": *spec.StringProperty(),
+		"metadata": *spec.RefSchema("#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+		"spec":     {SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object"}, Properties: fields}}}
+	all["Widget"] = root
+}
+
+// BenchmarkWalk compares the walk with the three ways there are to find out what
+// changed. Each turn runs all of them.
+func BenchmarkWalk(b *testing.B) {
+	all := models()
+	widget(all)
+	converter, err := managedfields.NewTypeConverter(all, false)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, k := range kinds() {
+		tree, err := schema.Compile(all, k.model)
+		if err != nil {
+			b.Fatal(err)
+		}
+		walker := change.NewWalker(tree)
+		gvk := gvkschema.GroupVersionKind{Version: "v1", Kind: k.model[strings.LastIndex(k.model, ".")+1:]}
+		switch {
+		case k.name == "Deployment":
+			gvk.Group = "apps"
+		case k.name == "Widget300":
+			gvk.Group = "example.com"
+		}
+		old := k.make()
+		old.GetObjectKind().SetGroupVersionKind(gvk)
+		for _, c := range []struct {
+			name   string
+			change func(runtime.Object)
+		}{
+			{"unchanged", func(runtime.Object) {}},
+			{"label", func(o runtime.Object) {
+				m := o.(metav1.Object)
+				l := m.GetLabels()
+				l["example.com/l0"] = "other"
+				m.SetLabels(l)
+			}},
+			{"deep", k.deep},
+		} {
+			after := k.make()
+			after.GetObjectKind().SetGroupVersionKind(gvk)
+			c.change(after)
+			convert := func(o runtime.Object) *typed.TypedValue {
+				v, err := converter.ObjectToTyped(o, typed.AllowDuplicates)
+				if err != nil {
+					b.Fatal(err)
+				}
+				return v
+			}
+			sides := []struct {
+				name   string
+				rounds int
+				run    func()
+			}{
+				{"full", 100, func() { found(b, walker, change.Full, old, after, c.name != "unchanged") }},
+				{"sparse", 100, func() {
+					if _, err := walker.Compare(change.Sparse, old, after); err != nil {
+						b.Fatal(err)
+					}
+				}},
+				{"DeepEqual", 20, func() { reflect.DeepEqual(old, after) }},
+				{"Semantic", 10, func() { equality.Semantic.DeepEqual(old, after) }},
+				{"Compare", 2, func() {
+					if _, err := convert(old).Compare(convert(after)); err != nil {
+						b.Fatal(err)
+					}
+				}},
+			}
+			b.Run(k.name+"/"+c.name, func(b *testing.B) {
+				goruntime.LockOSThread()
+				defer goruntime.UnlockOSThread()
+				spent := make([]time.Duration, len(sides))
+				for b.Loop() {
+					for i, s := range sides {
+						start := cpu(b)
+						for range s.rounds {
+							s.run()
+						}
+						spent[i] += (cpu(b) - start) / time.Duration(s.rounds)
+					}
+				}
+				b.ReportMetric(0, "ns/op")
+				for i, s := range sides {
+					b.ReportMetric(float64(spent[i].Nanoseconds())/float64(b.N), "ns/"+s.name)
+					if i > 1 {
+						b.ReportMetric(float64(spent[i])/float64(spent[0]), "x/"+s.name)
+					}
+				}
+				b.ReportMetric(testing.AllocsPerRun(50, sides[0].run), "allocs/full")
+			})
+		}
+	}
+}
+
+func found(b *testing.B, w *change.Walker, mode change.Mode, old, after runtime.Object, want bool) {
+	set, err := w.Compare(mode, old, after)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if len(set) > 0 != want {
+		b.Fatalf("found %d changes", len(set))
+	}
+}
+
+// BenchmarkTrees compiles the trees of all built-in kinds.
+func BenchmarkTrees(b *testing.B) {
+	all := models()
+	var roots []string
+	for name, m := range all {
+		if _, ok := m.Extensions["x-kubernetes-group-version-kind"]; ok && m.Properties["metadata"].Ref.String() != "" {
+			roots = append(roots, name)
+		}
+	}
+	b.ReportAllocs()
+	kept := make([]*schema.Tree, 0, len(roots))
+	for b.Loop() {
+		kept = kept[:0]
+		for _, name := range roots {
+			tree, err := schema.Compile(all, name)
+			if err != nil {
+				b.Fatalf("%s: %v", name, err)
+			}
+			kept = append(kept, tree)
+		}
+	}
+	b.ReportMetric(float64(len(kept)), "trees")
+}
