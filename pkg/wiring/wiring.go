@@ -25,8 +25,8 @@ import (
 	"kube-granular.dev/pkg/crd"
 	"kube-granular.dev/pkg/expression"
 	"kube-granular.dev/pkg/features"
-	"kube-granular.dev/pkg/metrics"
 	"kube-granular.dev/pkg/fieldmanagement"
+	"kube-granular.dev/pkg/metrics"
 )
 
 func init() {

@@ -72,10 +72,12 @@ func podSpec() corev1.PodSpec {
 
 // kind is one kind of object, and one field deep inside it to change.
 type kind struct {
-	name, model string
-	make        func() runtime.Object
-	deep        func(runtime.Object)
+	name, group, model string
+	make               func() runtime.Object
+	deep               func(runtime.Object)
 }
+
+func (k kind) kind() string { return k.model[strings.LastIndex(k.model, ".")+1:] }
 
 func kinds() []kind {
 	pod := func() runtime.Object {
@@ -98,27 +100,27 @@ func kinds() []kind {
 	configDeep := func(o runtime.Object) { o.(*corev1.ConfigMap).Data["k0"] = "other" }
 	const core, apps = "io.k8s.api.core.v1.", "io.k8s.api.apps.v1."
 	return []kind{
-		{"ConfigMap", core + "ConfigMap", config(3, 20), configDeep},
-		{"ConfigMap1MB", core + "ConfigMap", config(16, 1<<16), configDeep},
-		{"Pod", core + "Pod", pod, podDeep},
-		{"Pod200Labels", core + "Pod", func() runtime.Object {
+		{"ConfigMap", "", core + "ConfigMap", config(3, 20), configDeep},
+		{"ConfigMap1MB", "", core + "ConfigMap", config(16, 1<<16), configDeep},
+		{"Pod", "", core + "Pod", pod, podDeep},
+		{"Pod200Labels", "", core + "Pod", func() runtime.Object {
 			p := pod().(*corev1.Pod)
 			for i := range 192 {
 				p.Labels[fmt.Sprintf("other.example.com/l%d", i)] = "v"
 			}
 			return p
 		}, podDeep},
-		{"Deployment", apps + "Deployment", func() runtime.Object {
+		{"Deployment", "apps", apps + "Deployment", func() runtime.Object {
 			return &appsv1.Deployment{ObjectMeta: named(), Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: podSpec()}}}
 		}, func(o runtime.Object) { o.(*appsv1.Deployment).Spec.Template.Spec.Containers[2].Env[9].Value = "other" }},
-		{"NodeLargeStatus", core + "Node", func() runtime.Object {
+		{"NodeLargeStatus", "", core + "Node", func() runtime.Object {
 			n := &corev1.Node{ObjectMeta: named()}
 			for i := range 100 {
 				n.Status.Images = append(n.Status.Images, corev1.ContainerImage{Names: []string{fmt.Sprintf("registry.example.com/i%d:v1", i)}, SizeBytes: int64(i)})
 			}
 			return n
 		}, func(o runtime.Object) { o.(*corev1.Node).Status.Images[99].SizeBytes = 7 }},
-		{"Widget300", "Widget", func() runtime.Object {
+		{"Widget300", "example.com", "Widget", func() runtime.Object {
 			fields := map[string]any{}
 			for i := range 300 {
 				fields[fmt.Sprintf("f%d", i)] = "value"
@@ -137,8 +139,7 @@ func widget(all map[string]*spec.Schema) {
 	for i := range 300 {
 		fields[fmt.Sprintf("f%d", i)] = *spec.StringProperty()
 	}
-	root := &spec.Schema{VendorExtensible: spec.VendorExtensible{Extensions: spec.Extensions{
-		"x-kubernetes-group-version-kind": []any{map[string]any{"group": "example.com", "version": "v1", "kind": "Widget"}}}}}
+	root := &spec.Schema{}
 	root.Type = spec.StringOrArray{"object"}
 	root.Properties = map[string]spec.Schema{"apiVersion": *spec.StringProperty(), "kind": *spec.StringProperty(),
 		"metadata": *spec.RefSchema("#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
@@ -151,6 +152,10 @@ func widget(all map[string]*spec.Schema) {
 func BenchmarkWalk(b *testing.B) {
 	all := models()
 	widget(all)
+	for _, k := range kinds() {
+		// The server adds kinds to the models when it publishes them.
+		all[k.model].AddExtension("x-kubernetes-group-version-kind", []any{map[string]any{"group": k.group, "version": "v1", "kind": k.kind()}})
+	}
 	converter, err := managedfields.NewTypeConverter(all, false)
 	if err != nil {
 		b.Fatal(err)
@@ -161,13 +166,7 @@ func BenchmarkWalk(b *testing.B) {
 			b.Fatal(err)
 		}
 		walker := change.NewWalker(tree)
-		gvk := gvkschema.GroupVersionKind{Version: "v1", Kind: k.model[strings.LastIndex(k.model, ".")+1:]}
-		switch {
-		case k.name == "Deployment":
-			gvk.Group = "apps"
-		case k.name == "Widget300":
-			gvk.Group = "example.com"
-		}
+		gvk := gvkschema.GroupVersionKind{Group: k.group, Version: "v1", Kind: k.kind()}
 		old := k.make()
 		old.GetObjectKind().SetGroupVersionKind(gvk)
 		for _, c := range []struct {
@@ -248,12 +247,14 @@ func found(b *testing.B, w *change.Walker, mode change.Mode, old, after runtime.
 	}
 }
 
-// BenchmarkTrees compiles the trees of all built-in kinds.
+// BenchmarkTrees compiles the trees of all built-in kinds, and looks through the
+// models once for that.
 func BenchmarkTrees(b *testing.B) {
 	all := models()
 	var roots []string
 	for name, m := range all {
-		if _, ok := m.Extensions["x-kubernetes-group-version-kind"]; ok && m.Properties["metadata"].Ref.String() != "" {
+		metadata, ok := m.Properties["metadata"]
+		if _, kind := m.Properties["kind"]; ok && kind && refersTo(metadata, "ObjectMeta") {
 			roots = append(roots, name)
 		}
 	}
@@ -261,8 +262,9 @@ func BenchmarkTrees(b *testing.B) {
 	kept := make([]*schema.Tree, 0, len(roots))
 	for b.Loop() {
 		kept = kept[:0]
+		known := schema.NewModels(all)
 		for _, name := range roots {
-			tree, err := schema.Compile(all, name)
+			tree, err := known.Compile(name)
 			if err != nil {
 				b.Fatalf("%s: %v", name, err)
 			}
@@ -270,4 +272,36 @@ func BenchmarkTrees(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(len(kept)), "trees")
+	b.ReportMetric(float64(retained(func() any {
+		known := schema.NewModels(all)
+		trees := make([]*schema.Tree, 0, len(roots))
+		for _, name := range roots {
+			if tree, err := known.Compile(name); err == nil {
+				trees = append(trees, tree)
+			}
+		}
+		return trees
+	})), "retained-B")
+}
+
+// refersTo says that a property is of a model, by itself or beside a default.
+func refersTo(s spec.Schema, model string) bool {
+	for _, one := range append(s.AllOf, s) {
+		if strings.HasSuffix(one.Ref.String(), "."+model) {
+			return true
+		}
+	}
+	return false
+}
+
+// retained gives the bytes of heap that what is made keeps.
+func retained(make func() any) int64 {
+	before, after := goruntime.MemStats{}, goruntime.MemStats{}
+	goruntime.GC()
+	goruntime.ReadMemStats(&before)
+	made := make()
+	goruntime.GC()
+	goruntime.ReadMemStats(&after)
+	goruntime.KeepAlive(made)
+	return int64(after.HeapAlloc) - int64(before.HeapAlloc)
 }
