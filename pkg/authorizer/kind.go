@@ -39,6 +39,11 @@ var (
 
 	// language is that of the expressions in definitions that are stored.
 	language = expression.Stored()
+
+	// shared lets the trees of all kinds, built in or not, have one copy of what is the
+	// same in them. It knows of no models, and of trees only as long as a kind has them,
+	// so nothing of a definition outlives the endpoints that were built from it.
+	shared = schema.NewSharing()
 )
 
 // kindOf returns the permission tree of a target. It is compiled when first
@@ -55,7 +60,7 @@ func kindOf(target granular.Target) *kind {
 // compileKind fails closed where no tree is to be had, and where the tree excludes
 // nothing although the definition of the kind does.
 func compileKind(of gvk.GroupVersionKind, models map[string]*spec.Schema, excludes map[gvk.GroupVersionKind]bool) *kind {
-	tree, err := schema.NewModels(models, schema.WithExpressions(language)).ByKind(of)
+	tree, err := schema.NewModels(models, schema.WithExpressions(language), schema.WithSharing(shared)).ByKind(of)
 	if err == nil && excludes[of] && !tree.HasExcluded() {
 		err = errHidden
 	}

@@ -170,12 +170,13 @@ func isList(s *apiextensions.JSONSchemaProps, listType string) bool {
 // elements could make each of them the other, excluded field and all.
 func withoutIdentity(version *version, tree *schema.Tree) field.ErrorList {
 	var errs field.ErrorList
-	for _, n := range tree.Nodes {
+	for place := range tree.Places() {
+		n := place.Node()
 		for _, p := range n.Chain[len(n.Chain)-n.Own:] {
-			if !p.Excluded || !inAtomic(n) {
+			if !p.Excluded || !inAtomic(place) {
 				continue
 			}
-			path, _ := descend(version, stepsTo(n))
+			path, _ := descend(version, stepsTo(place))
 			errs = append(errs, field.Forbidden(path.Child(schema.ExtExcluded),
 				"elements of an atomic list have no identity: exclude the whole list, or give it the type map"))
 		}
@@ -183,20 +184,19 @@ func withoutIdentity(version *version, tree *schema.Tree) field.ErrorList {
 	return errs
 }
 
-func inAtomic(n *schema.Node) bool {
-	for up := n.Parent; up != nil; up = up.Parent {
-		if up.Kind == schema.List {
-			return !up.ExcludedAt
+func inAtomic(place schema.Place) bool {
+	for _, above := range slices.Backward(place[:len(place)-1]) {
+		if above.Kind == schema.List {
+			return !above.ExcludedAt
 		}
 	}
 	return false
 }
 
-func stepsTo(n *schema.Node) []schema.Step {
+func stepsTo(place schema.Place) []schema.Step {
 	var out []schema.Step
-	for ; n.Parent != nil; n = n.Parent {
+	for _, n := range place[1:] {
 		out = append(out, schema.Step{Field: n.Field, Elem: n.Field == ""})
 	}
-	slices.Reverse(out)
 	return out
 }

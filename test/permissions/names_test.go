@@ -4,6 +4,7 @@
 package permissions
 
 import (
+	"slices"
 	"testing"
 
 	"kube-granular.dev/granular/schema"
@@ -12,15 +13,14 @@ import (
 
 // ancestors are the fields above the one a permission stands on, as far up as the
 // scope it is in.
-func ancestors(t *testing.T, n *schema.Node) []string {
+func ancestors(t *testing.T, place schema.Place) []string {
 	t.Helper()
 	v := load(t)
-	up := n
-	for up.Parent != nil && up.Field == "" {
-		up = up.Parent // an element belongs to its list
+	for len(place) > 1 && place.Node().Field == "" {
+		place = place[:len(place)-1] // an element belongs to its list
 	}
 	var out []string
-	for up = up.Parent; up != nil; up = up.Parent {
+	for _, up := range slices.Backward(place[:len(place)-1]) {
 		for _, p := range up.Chain[len(up.Chain)-up.Own:] {
 			if scope, base := v.Split(p.Name); scope != "" && base == "" {
 				return out
@@ -40,13 +40,14 @@ func TestNames(t *testing.T) {
 	met, scopes, nouns := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	wrong := map[string]bool{}
 	for _, k := range kinds {
-		for _, n := range k.Tree.Nodes {
+		for place := range k.Tree.Places() {
+			n := place.Node()
 			for _, p := range n.Chain[len(n.Chain)-n.Own:] {
 				scope, base := v.Split(p.Name)
 				met[base], scopes[scope] = true, true
-				if err := v.Style(p.Name, k.Kind, ancestors(t, n)); err != nil && !wrong[p.Name+err.Error()] {
+				if err := v.Style(p.Name, k.Kind, ancestors(t, place)); err != nil && !wrong[p.Name+err.Error()] {
 					wrong[p.Name+err.Error()] = true
-					t.Errorf("%s: %s: permission %q: %v", k.ID(), n.Pattern(), p.Name, err)
+					t.Errorf("%s: %s: permission %q: %v", k.ID(), place.Pattern(), p.Name, err)
 				}
 				if _, err := v.Meaning(p.Name); err != nil && !wrong[p.Name] {
 					wrong[p.Name] = true

@@ -17,12 +17,13 @@ import (
 // general first, parameters included.
 func chains(tree *schema.Tree) map[string][]string {
 	out := map[string][]string{}
-	for _, n := range tree.Nodes {
+	for place := range tree.Places() {
+		n := place.Node()
 		if n.Own == 0 {
 			continue
 		}
 		for _, p := range n.Chain {
-			out[n.Pattern()] = append(out[n.Pattern()], permissionOf(p))
+			out[place.Pattern()] = append(out[place.Pattern()], permissionOf(p))
 		}
 	}
 	return out

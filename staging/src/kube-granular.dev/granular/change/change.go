@@ -34,12 +34,15 @@ type Change struct {
 // Parameter gives the raw key a permission of the node's chain is parameterised
 // by, empty if it takes none.
 func (c *Change) Parameter(p *schema.Permission) string {
-	for i := len(c.Path) - 1; i > 0; i-- {
-		if c.Path[i-1].Node == p.SourceNode && p.SourceKey < len(c.Path[i].Keys) {
-			return c.Path[i].Keys[p.SourceKey]
-		}
+	if p.Source == "" || p.SourceDepth >= len(c.Path) {
+		return ""
 	}
-	return ""
+	// The step that leads on from the source has its key.
+	keys := c.Path[p.SourceDepth].Keys
+	if p.SourceKey >= len(keys) {
+		return ""
+	}
+	return keys[p.SourceKey]
 }
 
 // Verb gives the verb of a permission of the node's chain. An error means that

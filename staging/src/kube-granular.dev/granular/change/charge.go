@@ -16,7 +16,7 @@ func (w *Walker) Charge(fields ...string) Change {
 	for _, field := range fields {
 		child := n.Child(field)
 		if child == nil {
-			if n.Parent == nil && !n.Carries() {
+			if n == w.tree.Root && !n.Carries() {
 				k.push((*schema.Node)(nil), field, nil)
 			}
 			break

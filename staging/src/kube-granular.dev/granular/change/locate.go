@@ -33,9 +33,10 @@ func (w *Walker) Locate(c Change, old, new any) string {
 	}
 	l := locator{whole: c.Whole}
 	at := spot{cursor: w.tree.Schema(), node: w.tree.Root, a: a, b: b}
+	var above *schema.Node
 	for i, s := range start {
-		at = at.follow(s)
-		s.show(&l.out)
+		s.show(&l.out, above)
+		at, above = at.follow(s), s.Node
 		if i == len(start)-1 && s.Node == nil {
 			n = nil
 		}

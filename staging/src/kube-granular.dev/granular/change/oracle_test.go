@@ -103,7 +103,7 @@ func (o *oracle) charge(p fieldpath.Path) string {
 			charged, chargedID = n, id
 		}
 	}
-	return fmt.Sprintf("%s %d", chargedID, charged.ID)
+	return fmt.Sprintf("%s %p", chargedID, charged)
 }
 
 func scalarString(v value.Value) string { return fmt.Sprint(v.Unstructured()) }
@@ -111,7 +111,7 @@ func scalarString(v value.Value) string { return fmt.Sprint(v.Unstructured()) }
 func shown(s Set) []string {
 	var out []string
 	for i := range s {
-		out = append(out, fmt.Sprintf("%s %d", s[i].id, s[i].Node.ID))
+		out = append(out, fmt.Sprintf("%s %p", s[i].id, s[i].Node))
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

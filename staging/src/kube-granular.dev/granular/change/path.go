@@ -57,21 +57,24 @@ const (
 // MaxPathLength bytes.
 func (p Path) String() string {
 	var b strings.Builder
+	var above *schema.Node
 	for _, s := range p {
-		s.show(&b)
+		s.show(&b, above)
+		above = s.Node
 	}
 	return shorten(b.String(), MaxPathLength)
 }
 
-func (s Step) show(b *strings.Builder) {
+// show writes the step that leads on from the node above, which is nil for the root:
+// that is an object and has no elements.
+func (s Step) show(b *strings.Builder, above *schema.Node) {
 	switch {
 	case s.Field != "":
 		showField(b, s.Field)
-	case len(s.Keys) == 0 || s.Node == nil:
+	case len(s.Keys) == 0 || above == nil:
 		b.WriteString("[*]")
 	default:
-		parent := s.Node.Parent
-		showElement(b, parent.Kind, parent.Keys, s.Keys)
+		showElement(b, above.Kind, above.Keys, s.Keys)
 	}
 }
 

@@ -52,7 +52,8 @@ var compiled = fast.New(equalTyped)
 // compile follows a tree through a Go type by the names in its json tags. A type
 // that lacks what the tree names is refused: it is not the version the schema
 // describes.
-func compile(n *schema.Node, t reflect.Type) (*plan, error) {
+func compile(at schema.Place, t reflect.Type) (*plan, error) {
+	n := at.Node()
 	p := &plan{node: n, typ: t, inner: t, equal: compiled.Of(t)}
 	if t.Kind() == reflect.Pointer {
 		p.inner = t.Elem()
@@ -60,23 +61,23 @@ func compile(n *schema.Node, t reflect.Type) (*plan, error) {
 	p.zero = reflect.New(p.inner).Elem()
 	kind, ok := wantKind[n.Kind]
 	if ok && p.inner.Kind() != kind {
-		return nil, fmt.Errorf("%s: a Go %s can't be walked as %s", n.Pattern(), p.inner, n.Kind)
+		return nil, fmt.Errorf("%s: a Go %s can't be walked as %s", at.Pattern(), p.inner, n.Kind)
 	}
 	var err error
 	switch n.Kind {
 	case schema.Leaf:
 		return p, nil
 	case schema.Object:
-		return p, p.object()
+		return p, p.object(at)
 	case schema.Map:
 		if p.inner.Key().Kind() != reflect.String {
-			return nil, fmt.Errorf("%s: the keys of a Go %s are no strings", n.Pattern(), p.inner)
+			return nil, fmt.Errorf("%s: the keys of a Go %s are no strings", at.Pattern(), p.inner)
 		}
 	}
-	if p.elem, err = compile(n.Elem, p.inner.Elem()); err != nil {
+	if p.elem, err = compile(append(at, n.Elem), p.inner.Elem()); err != nil {
 		return nil, err
 	}
-	return p, p.listKeys()
+	return p, p.listKeys(at)
 }
 
 var wantKind = map[schema.Kind]reflect.Kind{
@@ -87,11 +88,11 @@ var wantKind = map[schema.Kind]reflect.Kind{
 	schema.List:    reflect.Slice,
 }
 
-func (p *plan) object() error {
+func (p *plan) object(at schema.Place) error {
 	found := map[string]jsonField{}
 	for _, f := range jsonFields(p.inner, nil) {
 		if _, twice := found[f.name]; twice && p.node.Child(f.name) != nil {
-			return fmt.Errorf("%s: a Go %s has two fields %s", p.node.Pattern(), p.inner, f.name)
+			return fmt.Errorf("%s: a Go %s has two fields %s", at.Pattern(), p.inner, f.name)
 		}
 		found[f.name] = f
 		if p.node.Child(f.name) == nil && !p.node.Ignores(f.name) {
@@ -110,9 +111,9 @@ func (p *plan) object() error {
 				p.fields = append(p.fields, fieldPlan{}) // a kind without metadata
 				continue
 			}
-			return fmt.Errorf("%s: a Go %s has no such field", child.Pattern(), p.inner)
+			return fmt.Errorf("%s: a Go %s has no such field", append(at, child).Pattern(), p.inner)
 		}
-		below, err := compile(child, f.typ)
+		below, err := compile(append(at, child), f.typ)
 		if err != nil {
 			return err
 		}
@@ -121,25 +122,25 @@ func (p *plan) object() error {
 	return nil
 }
 
-func (p *plan) listKeys() error {
+func (p *plan) listKeys(at schema.Place) error {
 	if p.node.Kind == schema.Set && !scalarKind(p.elem.inner) {
-		return fmt.Errorf("%s: a Go %s is no set of scalars", p.node.Pattern(), p.inner)
+		return fmt.Errorf("%s: a Go %s is no set of scalars", at.Pattern(), p.inner)
 	}
 	for _, key := range p.node.Keys {
-		at := -1
+		found := -1
 		fields := []jsonField(nil)
 		if p.elem.inner.Kind() == reflect.Struct {
 			fields = jsonFields(p.elem.inner, nil)
 		}
 		for i, f := range fields {
 			if f.name == key.Name && scalarKind(deref(f.typ)) {
-				at = i
+				found = i
 			}
 		}
-		if at < 0 {
-			return fmt.Errorf("%s: a Go %s has no scalar key %s", p.node.Pattern(), p.elem.inner, key.Name)
+		if found < 0 {
+			return fmt.Errorf("%s: a Go %s has no scalar key %s", at.Pattern(), p.elem.inner, key.Name)
 		}
-		p.keys = append(p.keys, keyPlan{index: fields[at].index, omitted: fields[at].omitted, fallback: key.Default})
+		p.keys = append(p.keys, keyPlan{index: fields[found].index, omitted: fields[found].omitted, fallback: key.Default})
 	}
 	return nil
 }

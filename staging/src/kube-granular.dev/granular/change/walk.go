@@ -26,6 +26,14 @@ func (w *walk) push(n *schema.Node, field string, keys []string) {
 	w.path = append(w.path, Step{Node: n, Field: field, Keys: keys})
 }
 
+// at is the node the walk is below, at a depth.
+func (w *walk) at(depth int) *schema.Node {
+	if depth == 0 {
+		return w.tree.Root
+	}
+	return w.path[depth-1].Node
+}
+
 func (w *walk) pop() { w.path = w.path[:len(w.path)-1] }
 
 // charge charges the place the walk is at, n, or what it was given as a field of
@@ -47,15 +55,14 @@ func (w *walk) whole(n *schema.Node, presence bool) {
 
 func (w *walk) add(n *schema.Node, c Change) {
 	depth := len(w.path)
-	c.Node = n
-	for !c.Node.Carries() && c.Node.Parent != nil {
-		c.Node = c.Node.Parent
+	if n == w.tree.Root {
+		depth = 0
+	}
+	for c.Node = n; !c.Node.Carries() && depth > 0; c.Node = w.at(depth) {
 		depth--
 	}
-	if c.Node.Parent == nil && !c.Node.Carries() {
+	if !c.Node.Carries() {
 		depth = min(1, len(w.path)) // no permission at all: name the field of the root
-	} else {
-		depth = max(depth, 0)
 	}
 	if c.Whole {
 		c.Extent = slices.Clone(w.path)
@@ -73,7 +80,7 @@ func compareNode[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 		return false
 	}
 	if n.Own > 0 && onlyDefault(w, n, old, new) {
-		return w.chargeParent(n)
+		return w.chargeAbove()
 	}
 	if n.Kind == schema.Leaf {
 		w.charge(n)
@@ -115,7 +122,7 @@ func below[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 // together with what the schema would have put there by itself. That is no
 // change of the excluded permission, only one of what holds the field.
 func onlyDefault[V view[V]](w *walk, n *schema.Node, old, new V) bool {
-	if !n.Chain[len(n.Chain)-1].Excluded || old.blank() == new.blank() || n.Parent == nil {
+	if !n.Chain[len(n.Chain)-1].Excluded || old.blank() == new.blank() || len(w.path) == 0 {
 		return false
 	}
 	there := new
@@ -126,15 +133,16 @@ func onlyDefault[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return ok && w.schema().OnlyDefaults(value)
 }
 
-// chargeParent charges what holds a field that only took its default. Where no
+// chargeAbove charges what holds a field that only took its default. Where no
 // permission covers that, the server's default is nobody's change.
-func (w *walk) chargeParent(n *schema.Node) bool {
-	if w.mode == Sparse && !n.Parent.ExcludedAt || len(n.Parent.Chain) == 0 {
+func (w *walk) chargeAbove() bool {
+	above := w.at(len(w.path) - 1)
+	if w.mode == Sparse && !above.ExcludedAt || len(above.Chain) == 0 {
 		return false
 	}
 	last := w.path[len(w.path)-1]
 	w.pop()
-	w.charge(n.Parent)
+	w.charge(above)
 	w.path = append(w.path, last)
 	return true
 }
@@ -145,7 +153,7 @@ func (w *walk) schema() schema.Cursor {
 	for i, s := range w.path {
 		if s.Field != "" {
 			c = c.Field(s.Field)
-		} else if parent := s.Node.Parent; parent.Kind == schema.Map && len(w.path[i].Keys) > 0 {
+		} else if w.at(i).Kind == schema.Map && len(s.Keys) > 0 {
 			c = c.Field(s.Keys[0])
 		} else {
 			c = c.Elem()
@@ -172,7 +180,7 @@ func compareObject[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	if old.sameRest(n, new) {
 		return changed
 	}
-	if n.Parent != nil || n.Carries() {
+	if n != w.tree.Root || n.Carries() {
 		w.charge(n)
 		return true
 	}

@@ -96,7 +96,7 @@ func run[V view[V]](w *Walker, mode Mode, old, new V) Set {
 func (w *Walker) plan(t reflect.Type) (*plan, error) {
 	found, ok := w.plans.Load(t)
 	if !ok {
-		p, err := compile(w.tree.Root, t)
+		p, err := compile(schema.Place{w.tree.Root}, t)
 		if err != nil {
 			found = err
 		} else {

@@ -12,15 +12,6 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// metadataSystem are the fields of an object's own metadata that the server
-// writes. What a caller puts there is replaced or refused by upstream itself.
-var metadataSystem = []string{
-	"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation",
-	"managedFields", "resourceVersion", "selfLink", "uid",
-}
-
-var rootSystem = []string{"apiVersion", "kind"}
-
 // Compile makes the permission tree of one definition; use Models to make many.
 func Compile(definitions map[string]*spec.Schema, root string) (*Tree, error) {
 	return NewModels(definitions).Compile(root)
@@ -35,11 +26,17 @@ func ByKind(definitions map[string]*spec.Schema, kind gvkschema.GroupVersionKind
 // that the schema's permissions can't be enforced; the kind must then be treated
 // as one whose every field may be excluded.
 func (m *Models) Compile(root string) (*Tree, error) {
-	s := m.schemas[root]
+	s := m.definitions[root]
 	if s == nil {
 		return nil, fmt.Errorf("schema: no definition %s", root)
 	}
-	c := &compiler{models: m, survey: m.survey(root), verbs: map[string]bool{}, expressions: map[string]compiledExpression{}}
+	known := newKnowledge()
+	if !m.plain {
+		known = m.knowledge.Get().(*knowledge)
+		defer m.knowledge.Put(known)
+	}
+	known.survey.extend(m.definitions, root)
+	c := &compiler{models: m, knowledge: known, verbs: map[string]bool{}, expressions: map[string]compiledExpression{}}
 	n, err := c.node(layers{s}, place{trail: &trail{name: root}, root: true})
 	if err == nil {
 		err = c.report(nil, c.survey.check(root))
@@ -47,15 +44,15 @@ func (m *Models) Compile(root string) (*Tree, error) {
 	if err != nil || len(c.problems) > 0 {
 		return nil, fmt.Errorf("schema of %s: %w", root, c.problems)
 	}
-	t := &Tree{Name: root, Root: n, models: &Models{schemas: m.schemas}}
-	t.number(n)
-	return t, nil
+	return &Tree{Name: root, Root: n, definitions: m.definitions}, nil
 }
 
 // place is what the way from the root to a schema says about it.
 type place struct {
 	trail *trail
 	at    *where
+	// field is the name of the place below an object.
+	field string
 	chain []*Permission
 	scope string
 	// emitters are the parameter sources on the way, the innermost last.
@@ -66,14 +63,13 @@ type place struct {
 }
 
 type emitter struct {
-	source string
-	node   *Node
-	key    int
+	source     string
+	depth, key int
 }
 
 type compiler struct {
 	models *Models
-	survey *survey
+	*knowledge
 	// metadata is the definition of the object's own metadata.
 	metadata string
 	// verbs says of every permission met whether it is excluded.
@@ -89,6 +85,22 @@ func (c *compiler) node(in layers, p place) (*Node, error) {
 	if p.ownMetadata {
 		in = c.ownMetadata(in)
 	}
+	at, whole := c.circumstances(in, p)
+	if !whole {
+		return c.make(in, p)
+	}
+	if n, known := c.recall(at); known {
+		return n, nil
+	}
+	problems := len(c.problems)
+	n, err := c.make(in, p)
+	if err == nil && len(c.problems) == problems {
+		c.remember(at, n)
+	}
+	return n, err
+}
+
+func (c *compiler) make(in layers, p place) (*Node, error) {
 	e, err := c.expand(in, p)
 	if err != nil {
 		return nil, c.report(p.at, err)
@@ -97,7 +109,7 @@ func (c *compiler) node(in layers, p place) (*Node, error) {
 		return nil, c.stop(faultf("", "more than %d levels deep", MaxDepth))
 	}
 	p.trail = e.trail
-	n := &Node{NilIsEmpty: p.metadata}
+	n := &Node{Field: p.field, NilIsEmpty: p.metadata}
 	if err := c.report(p.at, c.permissions(n, e.out, &p)); err != nil {
 		return nil, err
 	}
@@ -108,10 +120,10 @@ func (c *compiler) node(in layers, p place) (*Node, error) {
 	keep := n.Own > 0 || n.Fields != nil || n.Elem != nil
 	switch {
 	case p.root:
-		n.System = rootSystem
+		n.system = rootSystem
 		keep = true
 	case p.ownMetadata:
-		n.System = metadataSystem
+		n.system = metadataSystem
 		n.Kind = Object
 		keep = true
 	}
@@ -121,12 +133,30 @@ func (c *compiler) node(in layers, p place) (*Node, error) {
 	if c.nodes++; c.nodes > MaxNodes {
 		return nil, c.stop(faultf("", "more than %d places with permissions", MaxNodes))
 	}
-	return n, nil
+	return c.finish(n), nil
+}
+
+// finish says what is excluded where, and gives the node there is already if it is
+// the same.
+func (c *compiler) finish(n *Node) *Node {
+	for _, p := range n.Chain {
+		n.ExcludedAt = n.ExcludedAt || p.Excluded
+	}
+	for _, child := range n.Fields {
+		n.ExcludedBelow = n.ExcludedBelow || child.ExcludedAt || child.ExcludedBelow
+	}
+	if n.Elem != nil {
+		n.ExcludedBelow = n.ExcludedBelow || n.Elem.ExcludedAt || n.Elem.ExcludedBelow
+	}
+	if c.models.plain {
+		return n
+	}
+	return c.models.sharing.node(n)
 }
 
 // expand follows what may hold a permission.
 func (c *compiler) expand(in layers, p place) (*expansion, error) {
-	return c.models.expand(in, p.trail, func(name string) (bool, error) {
+	return c.models.definitions.expand(in, p.trail, func(name string) (bool, error) {
 		found := c.survey.scans[name]
 		switch {
 		case found == nil:
@@ -150,13 +180,13 @@ func (c *compiler) expand(in layers, p place) (*expansion, error) {
 // ownMetadata finds what describes the object's own metadata. A custom
 // resource's schema says no more than that it is an object.
 func (c *compiler) ownMetadata(in layers) layers {
-	e, err := c.models.expand(in, nil, func(string) (bool, error) { return false, nil })
+	e, err := c.models.definitions.expand(in, nil, func(string) (bool, error) { return false, nil })
 	if err == nil && e.first != "" {
 		c.metadata = e.first
 		return in
 	}
 	c.metadata = objectMetaDefault
-	if s := c.models.schemas[objectMetaDefault]; s != nil {
+	if s := c.models.definitions[objectMetaDefault]; s != nil {
 		return append(slices.Clip(in), s)
 	}
 	return in
@@ -169,7 +199,9 @@ func (c *compiler) children(n *Node, l layers, p place) error {
 			return err
 		}
 	}
-	for _, name := range c.carrying(l) {
+	names := c.carrying(l)
+	n.Fields = slices.Grow(n.Fields, len(names))
+	for _, name := range names {
 		if p.root && name == "metadata" {
 			continue
 		}
@@ -177,7 +209,9 @@ func (c *compiler) children(n *Node, l layers, p place) error {
 			return err
 		}
 	}
-	if n.Fields != nil {
+	if len(n.Fields) == 0 {
+		n.Fields = nil
+	} else {
 		n.Kind = Object
 		sort.Slice(n.Fields, func(i, j int) bool { return n.Fields[i].Field < n.Fields[j].Field })
 	}
@@ -203,7 +237,7 @@ func (c *compiler) carrying(l layers) []string {
 
 func (c *compiler) field(n *Node, name string, l layers, p place) error {
 	below := p
-	below.at = p.at.field(name)
+	below.at, below.field = p.at.field(name), name
 	below.root = false
 	below.ownMetadata = p.root && name == "metadata"
 	below.metadata = p.metadata || below.ownMetadata
@@ -211,7 +245,6 @@ func (c *compiler) field(n *Node, name string, l layers, p place) error {
 	if err != nil || child == nil {
 		return err
 	}
-	child.Parent, child.Field = n, name
 	n.Fields = append(n.Fields, child)
 	return nil
 }

@@ -20,6 +20,12 @@ import (
 // written without their long prefix, as verb, excluded and so on.
 func compileYAML(t testing.TB, text string) (*schema.Tree, error) {
 	t.Helper()
+	return schema.Compile(definitionsOf(t, text), "root")
+}
+
+// definitionsOf reads definitions.
+func definitionsOf(t testing.TB, text string) map[string]*spec.Schema {
+	t.Helper()
 	for _, short := range []string{"verb", "excluded", "parameter-source", "parameterized-by", "parameter-treatment", "parameter-expression", "scope", "nonsense"} {
 		text = strings.ReplaceAll(text, "+"+short+":", "x-kubernetes-permission-"+short+":")
 	}
@@ -29,7 +35,7 @@ func compileYAML(t testing.TB, text string) (*schema.Tree, error) {
 	if err := yaml.UnmarshalStrict([]byte(text), &definitions); err != nil {
 		t.Fatal(err)
 	}
-	return schema.Compile(definitions, "root")
+	return definitions
 }
 
 func TestCompile(t *testing.T) {

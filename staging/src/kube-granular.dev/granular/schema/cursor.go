@@ -8,26 +8,26 @@ import "reflect"
 // Cursor looks at a schema, permissions aside, on the way down an object. It
 // serves messages and defaults: slow paths. The zero Cursor knows nothing.
 type Cursor struct {
-	models *Models
-	layers layers
+	definitions definitions
+	layers      layers
 }
 
 // Schema is the cursor at the root of the tree's kind.
 func (t *Tree) Schema() Cursor {
-	if t.models == nil {
+	if t.definitions == nil {
 		return Cursor{}
 	}
-	return Cursor{models: t.models}.at(layers{t.models.schemas[t.Name]})
+	return Cursor{definitions: t.definitions}.at(layers{t.definitions[t.Name]})
 }
 
 func (c Cursor) at(in layers) Cursor {
-	e, err := c.models.expand(in, nil, func(name string) (bool, error) {
-		return c.models.schemas[name] != nil, nil
+	e, err := c.definitions.expand(in, nil, func(name string) (bool, error) {
+		return c.definitions[name] != nil, nil
 	})
 	if err != nil || len(in) == 0 {
 		return Cursor{}
 	}
-	return Cursor{models: c.models, layers: e.out}
+	return Cursor{definitions: c.definitions, layers: e.out}
 }
 
 // Has says whether the schema names a field.
@@ -35,7 +35,7 @@ func (c Cursor) Has(name string) bool { return len(c.layers.property(name)) > 0 
 
 // Field steps to a named field.
 func (c Cursor) Field(name string) Cursor {
-	if c.models == nil {
+	if c.definitions == nil {
 		return c
 	}
 	if l := c.layers.property(name); len(l) > 0 {
@@ -46,7 +46,7 @@ func (c Cursor) Field(name string) Cursor {
 
 // Elem steps to what a list holds.
 func (c Cursor) Elem() Cursor {
-	if c.models == nil {
+	if c.definitions == nil {
 		return c
 	}
 	return c.at(c.layers.items())
@@ -60,7 +60,7 @@ func (c Cursor) IsKey(name string) bool {
 // List says how the elements of a list are told apart. List means by position.
 func (c Cursor) List() (Kind, []Key) {
 	listType, err := c.layers.text(extListType)
-	if err != nil || c.models == nil {
+	if err != nil || c.definitions == nil {
 		return List, nil
 	}
 	item := c.Elem()

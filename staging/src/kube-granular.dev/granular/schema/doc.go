@@ -25,6 +25,11 @@
 // the node above and what it adds itself, so "more general" is the same as
 // "nearer to the root".
 //
+// What is the same below the same permissions is one node, however many places and
+// trees have it: most of what a built-in kind has, its metadata and its pod template,
+// others have as well. So a node knows what is below it and which permissions cover
+// it, but no parent; a Place knows the way.
+//
 // References are resolved here and not by a resolver of the API server, because
 // extensions beside a reference must be honoured as well as those on what it
 // refers to.

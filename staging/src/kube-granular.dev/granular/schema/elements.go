@@ -23,7 +23,7 @@ func (c *compiler) elements(n *Node, l layers, p place) error {
 		in = items
 	}
 	below := p
-	below.at = p.at.elem()
+	below.at, below.field = p.at.elem(), ""
 	below.root, below.ownMetadata = false, false
 	var err error
 	if below.emitters, err = c.emitters(n, kind, l, in, p); err != nil {
@@ -40,7 +40,6 @@ func (c *compiler) elements(n *Node, l layers, p place) error {
 	if n.Fields != nil || len(additional) > 0 && len(items) > 0 {
 		return c.report(p.at, faultf("", "permissions in more than one of properties, additionalProperties and items"))
 	}
-	elem.Parent = n
 	n.Kind, n.Elem = kind, elem
 	return nil
 }
@@ -83,7 +82,7 @@ func (c *compiler) listKind(n *Node, l, items layers, p place) (Kind, error) {
 // expandKeys follows every reference: keys and types are wanted here, whether or
 // not there is a permission beside them.
 func (c *compiler) expandKeys(in layers) (layers, error) {
-	e, err := c.models.expand(in, nil, func(string) (bool, error) { return true, nil })
+	e, err := c.models.definitions.expand(in, nil, func(string) (bool, error) { return true, nil })
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +92,7 @@ func (c *compiler) expandKeys(in layers) (layers, error) {
 // emitters adds the parameter sources of a container: its own extension, the one
 // on the scalar a set holds, and those on the key properties of a list-map.
 func (c *compiler) emitters(n *Node, kind Kind, l, in layers, p place) ([]emitter, error) {
-	out := slices.Clip(p.emitters)
+	out, depth := slices.Clip(p.emitters), p.at.depth()
 	source, err := l.text(ExtSource)
 	if err != nil {
 		return nil, err
@@ -102,7 +101,7 @@ func (c *compiler) emitters(n *Node, kind Kind, l, in layers, p place) ([]emitte
 		if kind == List || kind == ListMap && len(n.Keys) != 1 {
 			return nil, faultf(ExtSource, "the list has no single key")
 		}
-		out = append(out, emitter{source: source, node: n})
+		out = append(out, emitter{source: source, depth: depth})
 	}
 	if kind == Map || kind == List {
 		return out, nil
@@ -113,7 +112,7 @@ func (c *compiler) emitters(n *Node, kind Kind, l, in layers, p place) ([]emitte
 	}
 	if kind == Set {
 		if source, err = item.text(ExtSource); err == nil && source != "" {
-			out = append(out, emitter{source: source, node: n})
+			out = append(out, emitter{source: source, depth: depth})
 		}
 		return out, err
 	}
@@ -127,7 +126,7 @@ func (c *compiler) emitters(n *Node, kind Kind, l, in layers, p place) ([]emitte
 			return nil, fmt.Errorf("key %s: %w", key.Name, err)
 		}
 		if source != "" {
-			out = append(out, emitter{source: source, node: n, key: i})
+			out = append(out, emitter{source: source, depth: depth, key: i})
 		}
 	}
 	return out, nil

@@ -27,7 +27,7 @@ func (t *trail) has(name string) bool {
 // expansion turns the schemas that stand at a place into everything that is said
 // about it: references and allOf followed, a field's own words first.
 type expansion struct {
-	models *Models
+	definitions definitions
 	// follow says whether to enter a definition that is met for the first time here.
 	follow func(name string) (bool, error)
 	trail  *trail
@@ -36,8 +36,8 @@ type expansion struct {
 	first string
 }
 
-func (m *Models) expand(in layers, t *trail, follow func(string) (bool, error)) (*expansion, error) {
-	e := &expansion{models: m, trail: t, follow: follow}
+func (d definitions) expand(in layers, t *trail, follow func(string) (bool, error)) (*expansion, error) {
+	e := &expansion{definitions: d, trail: t, follow: follow}
 	for _, s := range in {
 		if err := e.add(s); err != nil {
 			return nil, err
@@ -68,7 +68,7 @@ func (e *expansion) enter(name string) error {
 	if follow, err := e.follow(name); err != nil || !follow || e.trail.has(name) {
 		return err
 	}
-	s := e.models.schemas[name]
+	s := e.definitions[name]
 	if s == nil {
 		return fmt.Errorf("definition %s is missing", name)
 	}

@@ -27,15 +27,17 @@ func FuzzCompile(f *testing.F) {
 	if data, err := json.Marshal(definitions); err == nil {
 		f.Add(string(data))
 	}
+	sharing := schema.NewSharing()
 	f.Fuzz(func(t *testing.T, text string) {
 		definitions := map[string]*spec.Schema{}
 		if json.Unmarshal([]byte(text), &definitions) != nil {
 			return
 		}
-		models := schema.NewModels(definitions)
+		models := schema.NewModels(definitions, schema.WithSharing(sharing))
 		for name := range definitions {
 			tree, err := models.Compile(name)
-			again, errAgain := schema.Compile(definitions, name)
+			// Without anything known of another kind, and nothing shared.
+			again, errAgain := schema.NewModels(definitions, schema.Plain).Compile(name)
 			if (err == nil) != (errAgain == nil) {
 				t.Fatalf("%s: %v, and again %v", name, err, errAgain)
 			}
@@ -52,37 +54,54 @@ func FuzzCompile(f *testing.F) {
 
 func check(t *testing.T, tree *schema.Tree) {
 	t.Helper()
-	for id, n := range tree.Nodes {
-		if n.ID != id || (n.Parent == nil) != (id == 0) || len(n.Chain) > schema.MaxPermissionsOnPath {
-			t.Fatalf("%s: ID %d, chain of %d", n.Pattern(), n.ID, len(n.Chain))
+	places := 0
+	for place := range tree.Places() {
+		n := place.Node()
+		if places++; places > schema.MaxNodes || len(n.Chain) > schema.MaxPermissionsOnPath {
+			t.Fatalf("%s: place %d, chain of %d", place.Pattern(), places, len(n.Chain))
 		}
-		if n.Parent != nil && !slices.Equal(n.Chain[:len(n.Chain)-n.Own], n.Parent.Chain) {
-			t.Fatalf("%s: the chain does not go on from the parent's", n.Pattern())
+		if slices.Index(place, n) != len(place)-1 {
+			t.Fatalf("%s: the node lies below itself", place.Pattern())
 		}
+		if len(place) > 1 && !slices.Equal(n.Chain[:len(n.Chain)-n.Own], place[len(place)-2].Chain) {
+			t.Fatalf("%s: the chain does not go on from the one above", place.Pattern())
+		}
+		excludedAt, excludedBelow := false, false
 		for _, p := range n.Chain {
-			if (p.Source == "") != (p.SourceNode == nil) {
-				t.Fatalf("%s: %s has a source without a node, or the other way round", n.Pattern(), p.Name)
+			excludedAt = excludedAt || p.Excluded
+			if p.Source == "" {
+				continue
 			}
-			above := n.Parent
-			for p.SourceNode != nil && above != p.SourceNode {
-				if above == nil {
-					t.Fatalf("%s: the source of %s is not above", n.Pattern(), p.Name)
+			if p.SourceDepth >= len(place)-1 {
+				t.Fatalf("%s: the source of %s is not above", place.Pattern(), p.Name)
+			}
+			switch source := place[p.SourceDepth]; source.Kind {
+			case schema.Map, schema.ListMap, schema.Set:
+				if p.SourceKey > 0 && p.SourceKey >= len(source.Keys) {
+					t.Fatalf("%s: the source of %s has no key %d", place.Pattern(), p.Name, p.SourceKey)
 				}
-				above = above.Parent
-			}
-			if p.Excluded && !n.ExcludedAt {
-				t.Fatalf("%s: %s is excluded, the node does not say so", n.Pattern(), p.Name)
+			default:
+				t.Fatalf("%s: the source of %s is a %s", place.Pattern(), p.Name, source.Kind)
 			}
 		}
-		leads := n.Own > 0 || n.Fields != nil || n.Elem != nil || n.System != nil
+		for _, child := range n.Fields {
+			excludedBelow = excludedBelow || child.ExcludedAt || child.ExcludedBelow
+		}
+		if n.Elem != nil {
+			excludedBelow = excludedBelow || n.Elem.ExcludedAt || n.Elem.ExcludedBelow
+		}
+		if n.ExcludedAt != excludedAt || n.ExcludedBelow != excludedBelow {
+			t.Fatalf("%s: what is excluded at and below it is not what the node says", place.Pattern())
+		}
+		leads := n.Own > 0 || n.Fields != nil || n.Elem != nil || len(n.System()) > 0
 		if !leads {
-			t.Fatalf("%s: leads to no permission", n.Pattern())
+			t.Fatalf("%s: leads to no permission", place.Pattern())
 		}
 		if isList := n.Kind != schema.Leaf && n.Kind != schema.Object; isList != (n.Elem != nil) {
-			t.Fatalf("%s: a %s with an element: %v", n.Pattern(), n.Kind, n.Elem != nil)
+			t.Fatalf("%s: a %s with an element: %v", place.Pattern(), n.Kind, n.Elem != nil)
 		}
 		if (n.Kind == schema.ListMap) != (len(n.Keys) > 0) {
-			t.Fatalf("%s: a %s with %d keys", n.Pattern(), n.Kind, len(n.Keys))
+			t.Fatalf("%s: a %s with %d keys", place.Pattern(), n.Kind, len(n.Keys))
 		}
 	}
 }

@@ -6,30 +6,42 @@ package schema
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	gvkschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// Models is a set of definitions made ready for compiling many trees. It is
-// read-only and may be shared by any number of goroutines; the definitions must
-// not be changed any more.
+// definitions are schemas by name, which refer to each other.
+type definitions map[string]*spec.Schema
+
+// Models is a set of definitions to compile many trees of. It may be shared by any
+// number of goroutines; the definitions must not be changed any more.
+//
+// What one compilation found out about the definitions serves the next, until the
+// garbage collector takes it: it is much, and a server compiles each kind once.
 type Models struct {
-	schemas     map[string]*spec.Schema
+	definitions definitions
 	expressions Expressions
 	maxOnPath   int
+	sharing     *Sharing
+	// plain makes the compiler do without knowledge and sharing, for tests.
+	plain bool
+
+	knowledge sync.Pool
 }
 
 // NewModels costs nothing, so it may be called for every kind. References among the
 // definitions are resolved by the last segment of their path, so both #/definitions/x
 // and #/components/schemas/x do.
 func NewModels(definitions map[string]*spec.Schema, options ...Option) *Models {
-	m := &Models{
-		schemas:   definitions,
-		maxOnPath: MaxPermissionsOnPath,
-	}
+	m := &Models{definitions: definitions, maxOnPath: MaxPermissionsOnPath}
+	m.knowledge.New = func() any { return newKnowledge() }
 	for _, option := range options {
 		option(m)
+	}
+	if m.sharing == nil {
+		m.sharing = NewSharing()
 	}
 	return m
 }
@@ -40,7 +52,7 @@ func (m *Models) ByKind(kind gvkschema.GroupVersionKind) (*Tree, error) {
 	// An index would be the slower way: a few definitions, those of options and events,
 	// list hundreds of kinds each, and a kind is looked up once.
 	found, name := 0, ""
-	for candidate, s := range m.schemas {
+	for candidate, s := range m.definitions {
 		if s != nil && says(s, kind) {
 			found, name = found+1, candidate
 		}
@@ -74,7 +86,26 @@ func says(s *spec.Schema, kind gvkschema.GroupVersionKind) bool {
 	return false
 }
 
+// refName is the last segment of a reference. Where that has nothing to escape, which
+// is nearly always, the reference need not be put together for it.
 func refName(s *spec.Schema) string {
+	url := s.Ref.GetURL()
+	if url == nil {
+		return ""
+	}
+	if i := strings.LastIndexByte(url.Fragment, '/'); i >= 0 && url.RawFragment == "" && unescaped(url.Fragment[i+1:]) {
+		return url.Fragment[i+1:]
+	}
 	ref := s.Ref.String()
 	return ref[strings.LastIndexByte(ref, '/')+1:]
+}
+
+func unescaped(name string) bool {
+	for i := 0; i < len(name); i++ {
+		c := name[i]
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '-' || c == '_') {
+			return false
+		}
+	}
+	return true
 }

@@ -3,10 +3,14 @@
 
 package schema
 
-import "kube-granular.dev/granular/permission"
+import (
+	"slices"
+
+	"kube-granular.dev/granular/permission"
+)
 
 // Kind says how the walk looks at the values below a node.
-type Kind int
+type Kind uint8
 
 const (
 	// Leaf values are compared as a whole, whatever is in them.
@@ -33,10 +37,11 @@ type Permission struct {
 	// Source names the parameter source the permission is parameterised by;
 	// empty if it takes no parameter.
 	Source string
-	// SourceNode is the node that emits the parameter: a Map, ListMap or Set at
-	// or above the node that carries the permission.
-	SourceNode *Node
-	// SourceKey is the position in SourceNode.Keys for a ListMap, otherwise 0.
+	// SourceDepth is how far below the root, which is 0, the node lies that emits
+	// the parameter: a Map, ListMap or Set above the node that carries the
+	// permission.
+	SourceDepth int
+	// SourceKey is the position in that node's Keys for a ListMap, otherwise 0.
 	SourceKey int
 	// Treatment makes the parameter from the raw key, unless Expression is set.
 	Treatment  permission.Treatment
@@ -69,15 +74,13 @@ type Key struct {
 	Default any
 }
 
-// Node is one place in a tree. Nodes are read-only once compiled and may be
-// shared by any number of goroutines.
+// Node is what there is at a place in a tree. Nodes are read-only once compiled and
+// may be shared by any number of goroutines. Where the same lies below the same
+// permissions there is one node, in how many places and trees ever: a node does not
+// know what is above it. No node lies below itself.
 type Node struct {
-	// ID counts from 0, the root, in depth-first order over sorted fields.
-	ID     int
-	Parent *Node
 	// Field is the name below an Object; empty for the root and for elements.
 	Field string
-	Kind  Kind
 	// Chain holds every permission that covers the node, most general first.
 	Chain []*Permission
 	// Own is how many at the end of Chain the node itself carries.
@@ -89,9 +92,9 @@ type Node struct {
 	Elem *Node
 	// Keys are the keys of a ListMap, in the schema's order.
 	Keys []Key
-	// System names the fields of an Object whose change is nobody's: the server
-	// writes them. They are compared by no walk.
-	System []string
+	Kind Kind
+	// system says which fields of an Object are the server's own.
+	system system
 	// NilIsEmpty says that an absent, a null and an empty container are one and
 	// the same below this node: the object's own metadata.
 	NilIsEmpty bool
@@ -122,12 +125,28 @@ func (n *Node) Child(field string) *Node {
 	return nil
 }
 
+// System names the fields of an Object whose change is nobody's: the server writes
+// them. They are compared by no walk.
+func (n *Node) System() []string { return systemFields[n.system] }
+
 // Ignores says whether a field of an Object is the server's own.
-func (n *Node) Ignores(field string) bool {
-	for _, s := range n.System {
-		if s == field {
-			return true
-		}
-	}
-	return false
+func (n *Node) Ignores(field string) bool { return slices.Contains(systemFields[n.system], field) }
+
+// system is a kind of node that has fields of the server.
+type system uint8
+
+const (
+	noSystem system = iota
+	rootSystem
+	metadataSystem
+)
+
+// What a caller puts into these of an object's own metadata is replaced or refused
+// by upstream itself.
+var systemFields = [...][]string{
+	rootSystem: {"apiVersion", "kind"},
+	metadataSystem: {
+		"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation",
+		"managedFields", "resourceVersion", "selfLink", "uid",
+	},
 }

@@ -4,8 +4,6 @@
 package schema
 
 import (
-	"slices"
-
 	"kube-granular.dev/granular/permission"
 )
 
@@ -13,7 +11,7 @@ import (
 // scope carries a permission of its own name, which covers all in it. A verb on
 // the same place is one of what the scope lies in: only below are names prefixed.
 func (c *compiler) permissions(n *Node, l layers, p *place) error {
-	n.Chain = slices.Clip(p.chain)
+	n.Chain = p.chain
 	if err := l.unknown(); err != nil {
 		return err
 	}
@@ -57,8 +55,8 @@ func (c *compiler) permissions(n *Node, l layers, p *place) error {
 		if err := permission.Validate(verb); err != nil {
 			return faultf(ExtVerb, "%v", err)
 		}
-		perm := &Permission{Name: permission.Scoped(p.scope, verb), Excluded: excluded, Source: parameterized}
-		if err := c.parameter(perm, p, treatment, expression); err != nil {
+		perm := Permission{Name: permission.Scoped(p.scope, verb), Excluded: excluded, Source: parameterized}
+		if err := c.parameter(&perm, p, treatment, expression); err != nil {
 			return err
 		}
 		if err := c.add(n, ExtVerb, perm); err != nil {
@@ -72,7 +70,7 @@ func (c *compiler) permissions(n *Node, l layers, p *place) error {
 		return faultf(ExtScope, "%v", err)
 	}
 	p.scope = scope
-	return c.add(n, ExtScope, &Permission{Name: scope, Excluded: excluded && verb == ""})
+	return c.add(n, ExtScope, Permission{Name: scope, Excluded: excluded && verb == ""})
 }
 
 // parameter says where a permission's parameter comes from and what is made of it.
@@ -80,12 +78,13 @@ func (c *compiler) parameter(perm *Permission, p *place, treatment, expression s
 	if perm.Source == "" {
 		return nil
 	}
+	found := false
 	for _, e := range p.emitters { // the innermost wins
 		if e.source == perm.Source {
-			perm.SourceNode, perm.SourceKey = e.node, e.key
+			found, perm.SourceDepth, perm.SourceKey = true, e.depth, e.key
 		}
 	}
-	if perm.SourceNode == nil {
+	if !found {
 		return faultf(ExtParameterized, "nothing above emits %q", perm.Source)
 	}
 	if perm.Treatment, err = permission.ParseTreatment(treatment); err != nil {
@@ -97,7 +96,7 @@ func (c *compiler) parameter(perm *Permission, p *place, treatment, expression s
 	return err
 }
 
-func (c *compiler) add(n *Node, extension string, p *Permission) error {
+func (c *compiler) add(n *Node, extension string, p Permission) error {
 	if err := permission.Validate(p.Name); err != nil {
 		return faultf(extension, "below its scope: %v", err)
 	}
@@ -108,7 +107,7 @@ func (c *compiler) add(n *Node, extension string, p *Permission) error {
 	if len(n.Chain) >= c.models.maxOnPath {
 		return faultf(extension, "more than %d permissions on one path", c.models.maxOnPath)
 	}
-	n.Chain = append(n.Chain, p)
+	n.Chain = c.models.sharing.link(n.Chain, p)
 	n.Own++
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 // scan is what one look through a definition found, references not followed.
 type scan struct {
 	name   string
+	number int
 	survey *survey
 	// carries says that a permission is in the definition or, after spread, in
 	// anything it refers to. Only such references are ever followed.
@@ -21,6 +22,8 @@ type scan struct {
 	refs     []string
 	// unsure holds references from where no permission can work.
 	unsure []string
+	// reach is all that the definition leads to, itself too; nil until asked for.
+	reach bits
 	// misplaced names an extension that stands where none can work.
 	misplaced string
 }

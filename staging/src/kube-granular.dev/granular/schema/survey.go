@@ -11,7 +11,8 @@ import (
 )
 
 // survey is one look through all definitions that a root refers to, before any of
-// them is compiled.
+// them is compiled. What it holds of a definition is final, for it was reached with
+// all that it refers to.
 type survey struct {
 	scans map[string]*scan
 	// promising are the maps of properties in which there is a permission, or a
@@ -19,20 +20,19 @@ type survey struct {
 	promising map[uintptr]bool
 }
 
-// survey looks through the definitions that are reached from root, and through
-// that of the metadata every object has.
-func (m *Models) survey(root string) *survey {
-	s := &survey{scans: map[string]*scan{}, promising: map[uintptr]bool{}}
+// extend looks through the definitions that are reached from root, and through that
+// of the metadata every object has, unless it did so before.
+func (s *survey) extend(all definitions, root string) {
 	usedBy := map[string][]*scan{}
 	queue := []string{root, objectMetaDefault}
 	for len(queue) > 0 {
 		name := queue[len(queue)-1]
 		queue = queue[:len(queue)-1]
-		definition := m.schemas[name]
+		definition := all[name]
 		if definition == nil || s.scans[name] != nil {
 			continue
 		}
-		found := &scan{name: name, survey: s}
+		found := &scan{name: name, number: len(s.scans), survey: s}
 		found.schema(definition, false)
 		s.scans[name] = found
 		for _, ref := range found.refs {
@@ -41,15 +41,14 @@ func (m *Models) survey(root string) *survey {
 		queue = append(queue, found.refs...)
 	}
 	s.spread(usedBy)
-	return s
 }
 
 // spread hands on from every definition to those that refer to it, cycles
 // included, that there is a permission, and an excluded one, in it.
 func (s *survey) spread(usedBy map[string][]*scan) {
 	var queue []string
-	for name, found := range s.scans {
-		if found.carries {
+	for name := range usedBy {
+		if found := s.scans[name]; found != nil && found.carries {
 			queue = append(queue, name)
 		}
 	}
@@ -80,6 +79,50 @@ func (s *survey) check(name string) error {
 	}
 	return nil
 }
+
+// reaches says whether a definition, or any that it refers to, is on a trail. If none
+// is, then what is made of it does not depend on the way to it.
+func (s *survey) reaches(name string, t *trail) bool {
+	found := s.scans[name]
+	if found == nil {
+		return t.has(name)
+	}
+	if found.reach == nil {
+		found.reach = s.reach(found)
+	}
+	for ; t != nil; t = t.above {
+		if on := s.scans[t.name]; on == nil || found.reach.has(on.number) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *survey) reach(from *scan) bits {
+	out := make(bits, len(s.scans)/64+1)
+	queue := []*scan{from}
+	for len(queue) > 0 {
+		next := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
+		if out.has(next.number) {
+			continue
+		}
+		out.add(next.number)
+		for _, ref := range next.refs {
+			if found := s.scans[ref]; found != nil {
+				queue = append(queue, found)
+			}
+		}
+	}
+	return out
+}
+
+// bits is a set of definitions by their number. Those that are not in it yet may have
+// greater numbers than it has room for.
+type bits []uint64
+
+func (b bits) has(i int) bool { return i/64 < len(b) && b[i/64]&(1<<(i%64)) != 0 }
+func (b bits) add(i int)      { b[i/64] |= 1 << (i % 64) }
 
 // carry says whether there may be a permission in the schemas.
 func (s *survey) carry(in layers) bool {

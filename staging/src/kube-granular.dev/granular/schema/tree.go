@@ -5,6 +5,7 @@ package schema
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 )
 
@@ -16,7 +17,8 @@ const (
 	// permission of a chain may be asked for every field, so authors of custom
 	// resources are held to fewer.
 	MaxPermissionsOnPath = 12
-	// MaxNodes is the most nodes a tree may have.
+	// MaxNodes is the most places a tree may have, nodes that are shared counted at
+	// each of them.
 	MaxNodes = 10000
 	// MaxDepth is how deep below the root a permission may lie.
 	MaxDepth = 128
@@ -28,61 +30,71 @@ type Tree struct {
 	Name string
 	// Root is never nil; it may have neither fields nor permissions.
 	Root *Node
-	// Nodes holds every node at its ID.
-	Nodes []*Node
 
-	models *Models
+	definitions definitions
 }
 
 // HasExcluded says whether a caller who holds the ordinary verb is looked at too.
 func (t *Tree) HasExcluded() bool { return t.Root.ExcludedAt || t.Root.ExcludedBelow }
 
-// number gives the nodes their IDs and says what is excluded where.
-func (t *Tree) number(n *Node) {
-	n.ID = len(t.Nodes)
-	t.Nodes = append(t.Nodes, n)
-	for _, p := range n.Chain {
-		n.ExcludedAt = n.ExcludedAt || p.Excluded
+// Place is where a node lies in a tree: the nodes from the root to it.
+type Place []*Node
+
+// Node is what lies there.
+func (p Place) Node() *Node { return p[len(p)-1] }
+
+// Pattern gives the place in any object, such as .metadata.labels[*].
+func (p Place) Pattern() string {
+	var b strings.Builder
+	for i, n := range p {
+		switch {
+		case i == 0:
+		case n.Field != "":
+			b.WriteString("." + n.Field)
+		default:
+			b.WriteString("[*]")
+		}
 	}
-	below := func(child *Node) {
-		t.number(child)
-		n.ExcludedBelow = n.ExcludedBelow || child.ExcludedAt || child.ExcludedBelow
-	}
-	for _, child := range n.Fields {
-		below(child)
-	}
-	if n.Elem != nil {
-		below(n.Elem)
-	}
+	return b.String()
 }
 
-// Pattern gives the node's place in any object, such as .metadata.labels[*].
-func (n *Node) Pattern() string {
-	switch {
-	case n.Parent == nil:
-		return ""
-	case n.Field != "":
-		return n.Parent.Pattern() + "." + n.Field
+// Places gives every place of the tree, depth first over sorted fields. A place is
+// good until the next one is asked for.
+func (t *Tree) Places() iter.Seq[Place] {
+	return func(yield func(Place) bool) { Place{t.Root}.below(yield) }
+}
+
+// below gives a place and all below it.
+func (p Place) below(yield func(Place) bool) bool {
+	if !yield(p) {
+		return false
 	}
-	return n.Parent.Pattern() + "[*]"
+	n := p.Node()
+	for _, child := range n.Fields {
+		if !append(p, child).below(yield) {
+			return false
+		}
+	}
+	return n.Elem == nil || append(p, n.Elem).below(yield)
 }
 
 // Info describes one permission for documentation.
 type Info struct {
 	*Permission
-	// Pattern is where the permission lies, see Node.Pattern.
+	// Pattern is where the permission lies, see Place.Pattern.
 	Pattern string
 	// Above names the permissions that cover it, most general first.
 	Above []string
 }
 
 // Permissions lists every permission of the tree at every place it has, in the
-// order of Nodes.
+// order of Places.
 func (t *Tree) Permissions() []Info {
 	var out []Info
-	for _, n := range t.Nodes {
+	for place := range t.Places() {
+		n := place.Node()
 		for i := len(n.Chain) - n.Own; i < len(n.Chain); i++ {
-			info := Info{Permission: n.Chain[i], Pattern: n.Pattern()}
+			info := Info{Permission: n.Chain[i], Pattern: place.Pattern()}
 			for _, above := range n.Chain[:i] {
 				info.Above = append(info.Above, above.Name)
 			}
@@ -99,14 +111,11 @@ func (k Kind) String() string { return kindNames[k] }
 // String draws the tree, one node a line, for people and golden files.
 func (t *Tree) String() string {
 	var b strings.Builder
-	for _, n := range t.Nodes {
-		depth := 0
-		for up := n.Parent; up != nil; up = up.Parent {
-			depth++
-		}
-		b.WriteString(strings.Repeat("  ", depth))
+	for place := range t.Places() {
+		n := place.Node()
+		b.WriteString(strings.Repeat("  ", len(place)-1))
 		switch {
-		case n.Parent == nil:
+		case len(place) == 1:
 			b.WriteString(t.Name)
 		case n.Field != "":
 			b.WriteString(n.Field)
@@ -121,7 +130,7 @@ func (t *Tree) String() string {
 		for _, p := range n.Chain[len(n.Chain)-n.Own:] {
 			b.WriteString(" " + p.Name)
 			if p.Source != "" {
-				fmt.Fprintf(&b, "(%s %s", p.Source, p.SourceNode.Pattern())
+				fmt.Fprintf(&b, "(%s %s", p.Source, place[:p.SourceDepth+1].Pattern())
 				if p.Treatment != "" {
 					b.WriteString(" " + string(p.Treatment))
 				}

@@ -1,0 +1,10 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+// Plain compiles every kind by itself and every place of it by itself.
+var Plain Option = func(m *Models) { m.plain = true }
+
+// Size is how many entries the tables have.
+func (s *Sharing) Size() int { return len(s.nodes.byHash) + len(s.links.byHash) }

@@ -1,0 +1,119 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import (
+	"slices"
+
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// knowledge is what compilations found out about definitions. One compilation at a
+// time has it.
+type knowledge struct {
+	survey *survey
+	// outcomes are what was made of whole definitions.
+	outcomes map[circumstances]*outcome
+}
+
+func newKnowledge() *knowledge {
+	return &knowledge{
+		survey:   &survey{scans: map[string]*scan{}, promising: map[uintptr]bool{}},
+		outcomes: map[circumstances]*outcome{},
+	}
+}
+
+// circumstances are all that decides what is made of a definition: the definition
+// and what of its place the compiler looks at. Parameter sources above are not among
+// them, because nothing is known of a place below one; the way to the place is not,
+// because nothing is known where it leads through what the definition refers to.
+type circumstances struct {
+	definition, field string
+	// last stands for the chain.
+	last               *Permission
+	scope              string
+	metadataDefinition string
+	depth              int
+	metadata           bool
+}
+
+// outcome is what was made of a definition without a problem, how many places it has,
+// and what has to agree with the rest of a tree. The node may be nil.
+type outcome struct {
+	node   *Node
+	places int
+	verbs  []Permission
+}
+
+// circumstances says whether a place is one of which something may be known.
+func (c *compiler) circumstances(in layers, p place) (circumstances, bool) {
+	if c.models.plain || p.root || p.emitters != nil || len(in) != 1 {
+		return circumstances{}, false
+	}
+	name := onlyRefers(in[0])
+	if name == "" || c.survey.reaches(name, p.trail) {
+		return circumstances{}, false
+	}
+	return circumstances{name, p.field, last(p.chain), p.scope, c.metadata, p.at.depth(), p.metadata}, true
+}
+
+// onlyRefers gives the definition that a schema refers to and adds nothing to, but
+// a description and a default.
+func onlyRefers(s *spec.Schema) string {
+	if len(s.Extensions) > 0 || len(s.Properties) > 0 || s.AdditionalProperties != nil || s.Items != nil || len(s.AllOf) > 1 {
+		return ""
+	}
+	name := refName(s)
+	if len(s.AllOf) == 0 {
+		return name
+	}
+	if name != "" {
+		return ""
+	}
+	return onlyRefers(&s.AllOf[0])
+}
+
+// recall gives what was made of a definition before, unless another permission of the
+// tree contradicts it. Then it is compiled, so that the problem is found where it is.
+// The bounds need no second look: it lay as deep, and the root is counted last.
+func (c *compiler) recall(at circumstances) (*Node, bool) {
+	known := c.outcomes[at]
+	if known == nil {
+		return nil, false
+	}
+	for _, v := range known.verbs {
+		if excluded, met := c.verbs[v.Name]; met && excluded != v.Excluded {
+			return nil, false
+		}
+	}
+	for _, v := range known.verbs {
+		c.verbs[v.Name] = v.Excluded
+	}
+	c.nodes += known.places
+	return known.node, true
+}
+
+// remember keeps what was made of a definition.
+func (c *compiler) remember(at circumstances, n *Node) {
+	o := &outcome{node: n}
+	if n != nil {
+		o.measure(n)
+	}
+	c.outcomes[at] = o
+}
+
+func (o *outcome) measure(n *Node) {
+	o.places++
+	for _, p := range n.Chain[len(n.Chain)-n.Own:] {
+		if !slices.ContainsFunc(o.verbs, func(v Permission) bool { return v.Name == p.Name }) {
+			o.verbs = append(o.verbs, *p)
+		}
+	}
+	for _, child := range n.Fields {
+		o.measure(child)
+	}
+	if n.Elem != nil {
+		o.measure(n.Elem)
+	}
+}

@@ -1,0 +1,236 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package schema_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"kube-granular.dev/granular/internal/testmodels"
+	"kube-granular.dev/granular/schema"
+)
+
+// everything shows a tree with all that a walk and a decision look at.
+func everything(m *schema.Models, name string) string {
+	tree, err := m.Compile(name)
+	if err != nil {
+		var b strings.Builder
+		for _, problem := range schema.ProblemsOf(err) {
+			b.WriteString(problem.Error() + "\n")
+		}
+		return b.String() + err.Error()
+	}
+	var b strings.Builder
+	for place := range tree.Places() {
+		n := place.Node()
+		fmt.Fprintf(&b, "%s %v %v %v %v %v %v %d:", place.Pattern(), n.Kind, n.NilIsEmpty, n.ExcludedAt, n.ExcludedBelow, n.System(), n.Keys, n.Own)
+		for _, p := range n.Chain {
+			fmt.Fprintf(&b, " %+v", *p)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// compareWithPlain compiles definitions in the given order, twice, and compares with
+// what each gives where nothing is known of others and nothing shared.
+func compareWithPlain(t *testing.T, definitions map[string]*spec.Schema, names []string, options ...schema.Option) (compiled int) {
+	t.Helper()
+	models := schema.NewModels(definitions, options...)
+	for range 2 {
+		for _, name := range names {
+			want := everything(schema.NewModels(definitions, append(options, schema.Plain)...), name)
+			if diff := cmp.Diff(want, everything(models, name)); diff != "" {
+				t.Fatalf("%s (-alone +after others):\n%s", name, diff)
+			}
+			if strings.HasPrefix(want, " object") {
+				compiled++
+			}
+		}
+	}
+	return compiled
+}
+
+func TestKnowledgeChangesNothing(t *testing.T) {
+	definitions, err := testmodels.Definitions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := slices.Sorted(maps.Keys(definitions))
+	compareWithPlain(t, definitions, names)
+	slices.Reverse(names)
+	compareWithPlain(t, definitions, names)
+}
+
+// TestKnowledgeOfRandomDefinitions makes definitions of few names and fields, so that
+// each definition is met again and again, below other permissions, scopes, sources
+// and definitions.
+func TestKnowledgeOfRandomDefinitions(t *testing.T) {
+	sharing, compiled := schema.NewSharing(), 0
+	for seed := range uint64(1500) {
+		compiled += compareRandom(t, sharing, seed)
+	}
+	if compiled < 2000 {
+		t.Errorf("only %d compiled without a problem", compiled)
+	}
+}
+
+func FuzzKnowledge(f *testing.F) {
+	f.Add(uint64(1297))
+	sharing := schema.NewSharing()
+	f.Fuzz(func(t *testing.T, seed uint64) { compareRandom(t, sharing, seed) })
+}
+
+func compareRandom(t *testing.T, sharing *schema.Sharing, seed uint64) int {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 7))
+	definitions := randomDefinitions(r)
+	names := slices.Sorted(maps.Keys(definitions))
+	r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	return compareWithPlain(t, definitions, names, schema.WithSharing(sharing), schema.WithExpressions(echo(nil)))
+}
+
+// echo takes every expression for the key itself. Two of it can't be compared.
+type echo func()
+
+func (echo) Compile(string) (schema.Expression, error) { return echo(nil), nil }
+func (echo) Parameter(key string) (string, error)      { return key, nil }
+
+func randomDefinitions(r *rand.Rand) map[string]*spec.Schema {
+	out := map[string]*spec.Schema{}
+	for i := range 5 + r.IntN(4) {
+		s := randomSchema(r, i, 2)
+		out[fmt.Sprintf("D%d", i)] = &s
+	}
+	return out
+}
+
+// randomSchema refers to definitions of a greater number, and rarely to any.
+func randomSchema(r *rand.Rand, number, depth int) spec.Schema {
+	s := spec.Schema{}
+	if depth < 2 && r.IntN(3) > 0 {
+		to := number + 1 + r.IntN(2)
+		if r.IntN(12) == 0 {
+			to = r.IntN(4)
+		}
+		ref := spec.RefSchema(fmt.Sprintf("#/definitions/D%d", min(to, 7)))
+		if s = *ref; r.IntN(2) == 0 {
+			s = spec.Schema{SchemaProps: spec.SchemaProps{Description: "d", Default: map[string]any{}, AllOf: []spec.Schema{*ref}}}
+		}
+		if r.IntN(2) > 0 {
+			return s
+		}
+	}
+	mark := func(key string, values ...any) {
+		if i := r.IntN(len(values) + 5); i < len(values) {
+			s.AddExtension(key, values[i])
+		}
+	}
+	mark(schema.ExtVerb, "p", "q", "r", "one", "x", "y")
+	if verb, _ := s.Extensions[schema.ExtVerb].(string); verb != "" {
+		if verb > "s" == (r.IntN(60) > 0) {
+			s.AddExtension(schema.ExtExcluded, true)
+		}
+		if r.IntN(20) == 0 {
+			s.AddExtension(schema.ExtParameterized, "k")
+			mark(schema.ExtTreatment, "slash-delimited-prefix")
+			if s.Extensions[schema.ExtTreatment] == nil {
+				mark(schema.ExtExpression, "self")
+			}
+		}
+	}
+	if r.IntN(3) == 0 {
+		mark(schema.ExtScope, "one", "two")
+	}
+	if depth == 0 {
+		return s
+	}
+	switch r.IntN(5) {
+	case 0:
+		below := randomSchema(r, number, depth-1)
+		s.AdditionalProperties = &spec.SchemaOrBool{Schema: &below}
+		mark(schema.ExtSource, "k")
+	case 1:
+		below := randomSchema(r, number, depth-1)
+		s.Items = &spec.SchemaOrArray{Schema: &below}
+		s.AddExtension("x-kubernetes-list-map-keys", []any{"a"})
+		if mark("x-kubernetes-list-type", "set", "map"); s.Extensions["x-kubernetes-list-type"] == "map" {
+			mark(schema.ExtSource, "k")
+		}
+	default:
+		for _, name := range []string{"a", "b", "metadata"} {
+			if r.IntN(3) > 0 {
+				s.SetProperty(name, randomSchema(r, number, depth-1))
+			}
+		}
+	}
+	return s
+}
+
+// TestKnowledgeIsOfTheDefinitionAlone compiles first, and then second, in which the
+// same definition lies at the same place and something else is said there.
+func TestKnowledgeIsOfTheDefinitionAlone(t *testing.T) {
+	for name, text := range map[string]string{
+		"a field beside": `
+first: {properties: {a: {$ref: "#/definitions/A"}}}
+second: {properties: {a: {$ref: "#/definitions/A", properties: {z: {+verb: z}}}}}`,
+		"what a map holds beside": `
+first: {properties: {a: {$ref: "#/definitions/A"}}}
+second: {properties: {a: {$ref: "#/definitions/A", additionalProperties: {+verb: z}}}}`,
+		"what a list holds beside": `
+first: {properties: {a: {$ref: "#/definitions/A"}}}
+second: {properties: {a: {$ref: "#/definitions/A", items: {+verb: z}}}}`,
+		"a scope of the name of a permission": `
+first: {properties: {o: {+verb: one, properties: {a: {$ref: "#/definitions/A"}}}}}
+second: {properties: {o: {+scope: one, properties: {a: {$ref: "#/definitions/A"}}}}}`,
+		"a definition that is entered above already": `
+first: {properties: {o: {additionalProperties: {$ref: "#/definitions/A"}}}}
+second: {properties: {o: {$ref: "#/definitions/A", additionalProperties: {$ref: "#/definitions/A"}}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			definitions := definitionsOf(t, text+"\nA: {+verb: x}\n")
+			if compiled := compareWithPlain(t, definitions, []string{"first", "second"}); compiled != 4 {
+				t.Errorf("%d compiled", compiled)
+			}
+			compareWithPlain(t, definitions, []string{"second", "first"})
+		})
+	}
+}
+
+// TestKnowledgeKeepsBounds holds that what is known of a definition already counts
+// like what is not.
+func TestKnowledgeKeepsBounds(t *testing.T) {
+	for _, test := range []struct{ name, text, want string }{
+		{"excluded after it was not", `
+first: {properties: {a: {$ref: "#/definitions/A"}}}
+second: {properties: {_: {+verb: x}, a: {$ref: "#/definitions/A"}}}
+A: {properties: {x: {+verb: x, +excluded: true}}}`, `.a.x: x-kubernetes-permission-verb: permission "x" is excluded in one place and not in another`},
+		{"not excluded after it was", `
+first: {properties: {a: {$ref: "#/definitions/A"}}}
+second: {properties: {b: {+verb: x}, a: {$ref: "#/definitions/A"}}}
+A: {properties: {x: {+verb: x, +excluded: true}}}`, `.b: x-kubernetes-permission-verb: permission "x" is excluded in one place and not in another`},
+		{"too broad", `
+first: {properties: {f0: {$ref: "#/definitions/C"}}}
+second: {properties: {f0: {$ref: "#/definitions/B"}, f1: {$ref: "#/definitions/B"}}}
+` + wide(), "more than 10000 places with permissions"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			models := schema.NewModels(definitionsOf(t, test.text))
+			if _, err := models.Compile("first"); err != nil {
+				t.Fatal(err)
+			}
+			got, alone := everything(models, "second"), everything(schema.NewModels(definitionsOf(t, test.text), schema.Plain), "second")
+			if !strings.Contains(got, test.want) || got != alone {
+				t.Errorf("got %s, alone %s", got, alone)
+			}
+		})
+	}
+}

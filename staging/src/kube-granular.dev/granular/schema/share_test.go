@@ -1,0 +1,124 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package schema_test
+
+import (
+	"fmt"
+	"maps"
+	"runtime"
+	"sync"
+	"testing"
+
+	"kube-granular.dev/granular/internal/testmodels"
+	"kube-granular.dev/granular/schema"
+)
+
+// nodes gives the different nodes of trees.
+func nodes(trees ...*schema.Tree) map[*schema.Node]bool {
+	out := map[*schema.Node]bool{}
+	for _, tree := range trees {
+		for place := range tree.Places() {
+			out[place.Node()] = true
+		}
+	}
+	return out
+}
+
+// TestShared holds that what is the same is one node, within a tree, among trees of
+// the same Models and of others, and that nothing else is.
+func TestShared(t *testing.T) {
+	const text = `
+one: {properties: {metadata: {$ref: "#/definitions/Meta"}, spec: {+verb: specification}, a: {$ref: "#/definitions/A"}, b: {$ref: "#/definitions/A"}}}
+two: {properties: {metadata: {$ref: "#/definitions/Meta"}, spec: {+verb: specification, properties: {a: {$ref: "#/definitions/A"}}}}}
+Meta: {+verb: metadata, properties: {labels: {+verb: labels, +parameter-source: k, additionalProperties: {+verb: label, +parameterized-by: k}}}}
+A: {properties: {x: {+verb: x, properties: {z: {+verb: z}}}}}
+`
+	sharing := schema.NewSharing()
+	first := schema.NewModels(definitionsOf(t, text), schema.WithSharing(sharing))
+	one, err := first.Compile("one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := schema.NewModels(definitionsOf(t, text), schema.WithSharing(sharing)).Compile("two")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one.Root.Child("metadata") != two.Root.Child("metadata") {
+		t.Error("the metadata of two kinds are not shared")
+	}
+	if one.Root.Child("spec") == two.Root.Child("spec") {
+		t.Error("specs that differ below are shared")
+	}
+	a, b := one.Root.Child("a"), one.Root.Child("b")
+	if a.Child("x") != b.Child("x") {
+		t.Error("one definition in two fields is not shared")
+	}
+	if a.Child("x") == two.Root.Child("spec").Child("a").Child("x") {
+		t.Error("what is below other permissions is shared")
+	}
+	again, err := first.Compile("one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Root != one.Root {
+		t.Error("the same definition, compiled twice, gives two trees")
+	}
+}
+
+// TestSharingForgets holds that nodes no tree uses any more are neither kept nor
+// remembered.
+func TestSharingForgets(t *testing.T) {
+	sharing := schema.NewSharing()
+	compile := func(i int) *schema.Tree {
+		definitions := definitionsOf(t, fmt.Sprintf("root: {properties: {a%d: {+verb: a%d, properties: {b: {+verb: b}}}}}", i, i))
+		tree, err := schema.NewModels(definitions, schema.WithSharing(sharing)).Compile("root")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tree
+	}
+	kept := compile(0)
+	for i := range 2000 {
+		compile(i + 1)
+		if i%100 == 0 {
+			runtime.GC()
+		}
+	}
+	// Each of them has five entries; a hundred may be alive when there is a sweep.
+	if size := sharing.Size(); size > 3000 {
+		t.Errorf("%d entries for one tree", size)
+	}
+	if again := compile(0); again.Root != kept.Root {
+		t.Error("a tree in use was forgotten")
+	}
+	runtime.KeepAlive(kept)
+}
+
+// TestSharingInParallel is for the race detector.
+func TestSharingInParallel(t *testing.T) {
+	definitions, err := testmodels.Definitions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	models := schema.NewModels(definitions)
+	var done sync.WaitGroup
+	found := make([]map[*schema.Node]bool, 8)
+	for i := range found {
+		done.Go(func() {
+			var trees []*schema.Tree
+			for name := range definitions {
+				if tree, err := models.Compile(name); err == nil {
+					trees = append(trees, tree)
+				}
+			}
+			found[i] = nodes(trees...)
+		})
+	}
+	done.Wait()
+	for _, nodes := range found {
+		if !maps.Equal(nodes, found[0]) {
+			t.Errorf("%d nodes, and %d", len(nodes), len(found[0]))
+		}
+	}
+}

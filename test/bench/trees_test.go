@@ -1,0 +1,104 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	goruntime "runtime"
+	"strings"
+	"testing"
+
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"kube-granular.dev/granular/schema"
+)
+
+// builtin names the definitions of all built-in kinds among models.
+func builtin(all map[string]*spec.Schema) []string {
+	var roots []string
+	for name, m := range all {
+		metadata, ok := m.Properties["metadata"]
+		if _, kind := m.Properties["kind"]; ok && kind && refersTo(metadata, "ObjectMeta") {
+			roots = append(roots, name)
+		}
+	}
+	return roots
+}
+
+// BenchmarkTrees compiles the trees of all built-in kinds: as one set of models, and
+// each as models of its own, as a server does that compiles a kind when it is first
+// written to.
+func BenchmarkTrees(b *testing.B) {
+	all := models()
+	roots := builtin(all)
+	for _, way := range []struct {
+		name string
+		of   func(*schema.Sharing) func() *schema.Models
+	}{
+		{"together", func(s *schema.Sharing) func() *schema.Models {
+			known := schema.NewModels(all, schema.WithSharing(s))
+			return func() *schema.Models { return known }
+		}},
+		{"each", func(s *schema.Sharing) func() *schema.Models {
+			return func() *schema.Models { return schema.NewModels(all, schema.WithSharing(s)) }
+		}},
+	} {
+		b.Run(way.name, func(b *testing.B) {
+			compile := func(sharing *schema.Sharing) []*schema.Tree {
+				of := way.of(sharing)
+				trees := make([]*schema.Tree, 0, len(roots))
+				for _, name := range roots {
+					tree, err := of().Compile(name)
+					if err != nil {
+						b.Fatalf("%s: %v", name, err)
+					}
+					trees = append(trees, tree)
+				}
+				return trees
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				compile(schema.NewSharing())
+			}
+			b.ReportMetric(float64(len(roots)), "trees")
+			places := 0
+			for _, tree := range compile(schema.NewSharing()) {
+				for range tree.Places() {
+					places++
+				}
+			}
+			b.ReportMetric(float64(places), "places")
+			b.ReportMetric(float64(retained(func() any {
+				sharing := schema.NewSharing()
+				return []any{compile(sharing), sharing}
+			})), "retained-B")
+		})
+	}
+}
+
+// refersTo says that a property is of a model, by itself or beside a default.
+func refersTo(s spec.Schema, model string) bool {
+	for _, one := range append(s.AllOf, s) {
+		if strings.HasSuffix(one.Ref.String(), "."+model) {
+			return true
+		}
+	}
+	return false
+}
+
+// retained gives the bytes of heap that what is made keeps. What the garbage collector
+// takes on its second round, as from a pool, is not kept.
+func retained(make func() any) int64 {
+	before, after := goruntime.MemStats{}, goruntime.MemStats{}
+	collect := func(into *goruntime.MemStats) {
+		for range 3 {
+			goruntime.GC()
+		}
+		goruntime.ReadMemStats(into)
+	}
+	collect(&before)
+	made := make()
+	collect(&after)
+	goruntime.KeepAlive(made)
+	return int64(after.HeapAlloc) - int64(before.HeapAlloc)
+}
