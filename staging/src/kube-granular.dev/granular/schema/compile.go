@@ -30,11 +30,8 @@ func (m *Models) Compile(root string) (*Tree, error) {
 	if s == nil {
 		return nil, fmt.Errorf("schema: no definition %s", root)
 	}
-	known := newKnowledge()
-	if !m.plain {
-		known = m.knowledge.Get().(*knowledge)
-		defer m.knowledge.Put(known)
-	}
+	known := m.learned()
+	defer m.sharing.learned.Put(known)
 	known.survey.extend(m.definitions, root)
 	c := &compiler{models: m, knowledge: known, verbs: map[string]bool{}, expressions: map[string]compiledExpression{}}
 	n, err := c.node(layers{s}, place{trail: &trail{name: root}, root: true})

@@ -4,24 +4,44 @@
 package schema
 
 import (
+	"reflect"
 	"slices"
 
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 // knowledge is what compilations found out about definitions. One compilation at a
-// time has it.
+// time has it. It is much, and a server compiles each kind once, so it serves those
+// that follow soon and is kept only until the garbage collector comes.
 type knowledge struct {
+	// models says of which definitions, and with which options.
+	models *Models
 	survey *survey
 	// outcomes are what was made of whole definitions.
 	outcomes map[circumstances]*outcome
 }
 
-func newKnowledge() *knowledge {
+// learned gives what is known of the definitions, which may be nothing yet.
+func (m *Models) learned() *knowledge {
+	if k, _ := m.sharing.learned.Get().(*knowledge); k != nil && k.models.equal(m) {
+		return k
+	}
 	return &knowledge{
+		models:   m,
 		survey:   &survey{scans: map[string]*scan{}, promising: map[uintptr]bool{}},
 		outcomes: map[circumstances]*outcome{},
 	}
+}
+
+// equal says that both compile the same definitions alike.
+func (m *Models) equal(o *Models) bool {
+	if m == o {
+		return true
+	}
+	a, b := reflect.ValueOf(m.expressions), reflect.ValueOf(o.expressions)
+	return reflect.ValueOf(m.definitions).Pointer() == reflect.ValueOf(o.definitions).Pointer() &&
+		m.maxOnPath == o.maxOnPath && m.plain == o.plain &&
+		(!a.IsValid() && !b.IsValid() || a.IsValid() && b.IsValid() && a.Comparable() && b.Comparable() && a.Equal(b))
 }
 
 // circumstances are all that decides what is made of a definition: the definition

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"weak"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -40,14 +42,19 @@ func everything(m *schema.Models, name string) string {
 	return b.String()
 }
 
-// compareWithPlain compiles definitions in the given order, twice, and compares with
+// compareWithPlain compiles definitions in the given order, three times, and compares with
 // what each gives where nothing is known of others and nothing shared.
 func compareWithPlain(t *testing.T, definitions map[string]*spec.Schema, names []string, options ...schema.Option) (compiled int) {
 	t.Helper()
+	sharing := schema.NewSharing()
+	options = append([]schema.Option{schema.WithSharing(sharing)}, options...)
 	models := schema.NewModels(definitions, options...)
-	for range 2 {
+	for round := range 3 {
+		if round == 2 { // as the server does, for each kind
+			models = schema.NewModels(definitions, options...)
+		}
 		for _, name := range names {
-			want := everything(schema.NewModels(definitions, append(options, schema.Plain)...), name)
+			want := everything(schema.NewModels(definitions, append(options[:len(options):len(options)], schema.WithSharing(schema.NewSharing()), schema.Plain)...), name)
 			if diff := cmp.Diff(want, everything(models, name)); diff != "" {
 				t.Fatalf("%s (-alone +after others):\n%s", name, diff)
 			}
@@ -175,6 +182,49 @@ func randomSchema(r *rand.Rand, number, depth int) spec.Schema {
 	return s
 }
 
+// TestKnowledgeIsOfTheOptions compiles the same definitions with other options, which
+// refuse what was compiled before.
+func TestKnowledgeIsOfTheOptions(t *testing.T) {
+	definitions := definitionsOf(t, `
+root: {properties: {a: {$ref: "#/definitions/A"}}}
+A: {+verb: x, properties: {b: {+verb: w, +parameter-source: k, additionalProperties: {+verb: z, +parameterized-by: k, +parameter-expression: self}}}}
+`)
+	sharing := schema.NewSharing()
+	compile := func(options ...schema.Option) error {
+		_, err := schema.NewModels(definitions, append(options, schema.WithSharing(sharing))...).Compile("root")
+		return err
+	}
+	if err := compile(schema.WithExpressions(echo(nil))); err != nil {
+		t.Fatal(err)
+	}
+	if err := compile(schema.WithExpressions(echo(nil)), schema.WithMaxPermissionsOnPath(2)); err == nil {
+		t.Error("the limit of another compilation was used")
+	}
+	if err := compile(); err == nil {
+		t.Error("the language of another compilation was used")
+	}
+}
+
+// TestKnowledgeIsForgotten holds that definitions nobody compiles any more are not kept
+// by those who share trees.
+func TestKnowledgeIsForgotten(t *testing.T) {
+	sharing := schema.NewSharing()
+	definition := func() weak.Pointer[spec.Schema] {
+		definitions := definitionsOf(t, "root: {properties: {a: {+verb: x}}}")
+		if _, err := schema.NewModels(definitions, schema.WithSharing(sharing)).Compile("root"); err != nil {
+			t.Fatal(err)
+		}
+		return weak.Make(definitions["root"])
+	}()
+	for range 3 {
+		runtime.GC()
+	}
+	if definition.Value() != nil {
+		t.Error("the definition is still there")
+	}
+	runtime.KeepAlive(sharing)
+}
+
 // TestKnowledgeIsOfTheDefinitionAlone compiles first, and then second, in which the
 // same definition lies at the same place and something else is said there.
 func TestKnowledgeIsOfTheDefinitionAlone(t *testing.T) {
@@ -197,7 +247,7 @@ second: {properties: {o: {$ref: "#/definitions/A", additionalProperties: {$ref: 
 	} {
 		t.Run(name, func(t *testing.T) {
 			definitions := definitionsOf(t, text+"\nA: {+verb: x}\n")
-			if compiled := compareWithPlain(t, definitions, []string{"first", "second"}); compiled != 4 {
+			if compiled := compareWithPlain(t, definitions, []string{"first", "second"}); compiled != 6 {
 				t.Errorf("%d compiled", compiled)
 			}
 			compareWithPlain(t, definitions, []string{"second", "first"})

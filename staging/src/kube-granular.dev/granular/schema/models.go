@@ -6,7 +6,6 @@ package schema
 import (
 	"fmt"
 	"strings"
-	"sync"
 
 	gvkschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -17,9 +16,6 @@ type definitions map[string]*spec.Schema
 
 // Models is a set of definitions to compile many trees of. It may be shared by any
 // number of goroutines; the definitions must not be changed any more.
-//
-// What one compilation found out about the definitions serves the next, until the
-// garbage collector takes it: it is much, and a server compiles each kind once.
 type Models struct {
 	definitions definitions
 	expressions Expressions
@@ -27,8 +23,6 @@ type Models struct {
 	sharing     *Sharing
 	// plain makes the compiler do without knowledge and sharing, for tests.
 	plain bool
-
-	knowledge sync.Pool
 }
 
 // NewModels costs nothing, so it may be called for every kind. References among the
@@ -36,7 +30,6 @@ type Models struct {
 // and #/components/schemas/x do.
 func NewModels(definitions map[string]*spec.Schema, options ...Option) *Models {
 	m := &Models{definitions: definitions, maxOnPath: MaxPermissionsOnPath}
-	m.knowledge.New = func() any { return newKnowledge() }
 	for _, option := range options {
 		option(m)
 	}

@@ -22,6 +22,8 @@ type Sharing struct {
 	seed  maphash.Seed
 	nodes table[Node]
 	links table[link]
+	// learned holds knowledge for compilations that follow soon.
+	learned sync.Pool
 }
 
 // NewSharing makes a Sharing that knows nothing yet.
