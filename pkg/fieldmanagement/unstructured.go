@@ -30,9 +30,14 @@ func (p *Pruner) unstructured(plan *plan, live, new *unstructured.Unstructured) 
 	restore(b, new.Object, "apiVersion", "kind")
 	before, ok := live.Object["metadata"].(map[string]any)
 	after, ok2 := new.Object["metadata"].(map[string]any)
-	// What was looked into is a copy; what was not is the object's own.
-	if x, ok3 := a["metadata"].(map[string]any); ok && ok2 && ok3 && before != nil && after != nil {
-		y, _ := b["metadata"].(map[string]any)
+	if ok && ok2 && before != nil && after != nil {
+		// What was looked into is a copy, and gone if it was equal.
+		x, y := map[string]any{}, map[string]any{}
+		if kept, ok := a["metadata"].(map[string]any); ok {
+			x = kept
+			y, _ = b["metadata"].(map[string]any)
+		}
+		a["metadata"], b["metadata"] = x, y
 		restore(x, before, "name", "namespace")
 		restore(y, after, "name", "namespace")
 		list, ok := x["managedFields"].([]any)
