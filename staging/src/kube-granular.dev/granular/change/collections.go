@@ -39,7 +39,7 @@ func elements[V view[V]](n *schema.Node, list V) ([]element[V], map[string]int, 
 		if !ok {
 			return nil, nil, false
 		}
-		e := element[V]{value: list.index(i), keys: keys, id: identity(keys)}
+		e := element[V]{value: list.index(i), keys: shownKeys(n, keys), id: identity(keys)}
 		if _, twice := byID[e.id]; twice {
 			return nil, nil, false
 		}
@@ -58,6 +58,14 @@ func identity(keys []string) string {
 		b.WriteString(strconv.Quote(k))
 	}
 	return b.String()
+}
+
+// shownKeys are the keys of an element as paths and parameters have them.
+func shownKeys(n *schema.Node, keys []string) []string {
+	if n.Kind == schema.Set {
+		return keys[:1]
+	}
+	return keys[:len(n.Keys):len(n.Keys)]
 }
 
 func compareListMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
@@ -112,10 +120,9 @@ func compareSet[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 			if !ok {
 				return false
 			}
-			// The first key names the element, the second tells 1 from "1".
 			id := identity(keys)
 			count[id] += by
-			shown[id] = element[V]{value: list.index(i), keys: keys[:1]}
+			shown[id] = element[V]{value: list.index(i), keys: shownKeys(n, keys)}
 		}
 		return true
 	}
@@ -151,6 +158,9 @@ func byPosition[V view[V]](w *walk, n *schema.Node, old, new V, whole bool) bool
 	none := new.none()
 	changed := false
 	one := func(keys []string, a, b V) {
+		if keys != nil {
+			keys = shownKeys(n, keys)
+		}
 		w.push(n.Elem, "", keys)
 		if compareNode(w, n.Elem, a, b) {
 			changed = true
@@ -161,10 +171,7 @@ func byPosition[V view[V]](w *walk, n *schema.Node, old, new V, whole bool) bool
 		if !whole || i >= list.len() {
 			return nil
 		}
-		keys, ok := list.key(n, i)
-		if n.Kind == schema.Set && ok {
-			keys = keys[:1]
-		}
+		keys, _ := list.key(n, i)
 		return keys
 	}
 	for i := range max(old.len(), new.len()) {

@@ -198,9 +198,6 @@ func (l *locator) elements(s spot) bool {
 		return false
 	}
 	one := func(e element[plainView], a, b any) bool {
-		if kind == schema.Set {
-			e.keys = e.keys[:1]
-		}
 		return l.into(s.element(a, b), func() { showElement(&l.out, kind, names, e.keys) })
 	}
 	for _, e := range before {

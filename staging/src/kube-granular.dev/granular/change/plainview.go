@@ -151,21 +151,24 @@ func (v plainView) key(n *schema.Node, i int) ([]string, bool) {
 	if !ok {
 		return nil, false
 	}
-	out := make([]string, len(n.Keys))
-	all := true
+	out := make([]string, len(n.Keys), len(n.Keys)+1)
+	kinds, all := "", true
 	for i, key := range n.Keys {
 		k, there := element[key.Name]
 		if !there {
 			k = key.Default
 		}
-		text, _, ok := scalarText(k)
+		text, kind, ok := scalarText(k)
 		out[i] = text
+		kinds += kind
 		all = all && ok
 	}
-	return out, all
+	return append(out, kinds), all // 80 is not "80", and a key may be either
 }
 
 func (v plainView) plain() (any, bool) { return v.value, v.there }
+
+func (v plainView) omitempty() bool { return false }
 
 // scalarText gives a scalar as a parameter and a message show it, and its kind.
 func scalarText(v any) (text, kind string, ok bool) {

@@ -208,6 +208,8 @@ func (v typedView) plain() (any, bool) {
 }
 
 // scalarOf gives a scalar of any Go type as decoded JSON would have it.
+func (v typedView) omitempty() bool { return true }
+
 func scalarOf(v reflect.Value) any {
 	switch {
 	case v.Kind() == reflect.String:

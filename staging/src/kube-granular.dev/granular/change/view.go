@@ -46,10 +46,13 @@ type view[V any] interface {
 	none() V
 
 	// len, index and key look at a list. key gives what identifies an element of
-	// a ListMap or Set, and false if it can't be told.
+	// a ListMap or Set, and false if it can't be told: the text of each key, and
+	// after these what tells keys of the same text apart.
 	len() int
 	index(i int) V
 	key(n *schema.Node, i int) ([]string, bool)
 	// plain gives the value as decoded JSON, and false if it has no such form.
 	plain() (any, bool)
+	// omitempty says that plain leaves out what is zero.
+	omitempty() bool
 }

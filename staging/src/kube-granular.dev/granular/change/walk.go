@@ -120,9 +120,10 @@ func below[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 
 // onlyDefault says that an excluded permission's field appeared or vanished
 // together with what the schema would have put there by itself. That is no
-// change of the excluded permission, only one of what holds the field.
+// change of the excluded permission, only one of what holds the field. No schema
+// puts an element into a map or list: a default of theirs stands for null.
 func onlyDefault[V view[V]](w *walk, n *schema.Node, old, new V) bool {
-	if !n.Chain[len(n.Chain)-1].Excluded || old.blank() == new.blank() || len(w.path) == 0 {
+	if !n.Chain[len(n.Chain)-1].Excluded || old.blank() == new.blank() || len(w.path) == 0 || w.at(len(w.path)-1).Kind != schema.Object {
 		return false
 	}
 	there := new
@@ -130,7 +131,7 @@ func onlyDefault[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 		there = old
 	}
 	value, ok := there.plain()
-	return ok && w.schema().OnlyDefaults(value)
+	return ok && w.schema().OnlyDefaults(value, there.omitempty())
 }
 
 // chargeAbove charges what holds a field that only took its default. Where no

@@ -219,22 +219,48 @@ root:
     o:
       default: {}
       properties: {mode: {type: string, default: quiet}, depth: {type: integer}}
+    limits: {default: {limit: 0}, properties: {limit: {type: integer}}}
+    ports: {type: array, default: [80, 443], items: {type: integer}}
+    rules: {type: array, default: [{name: x}], items: {properties: {name: {type: string}, weight: {type: integer, default: 7}}}}
+    flags: {default: {}, additionalProperties: {type: boolean, default: true}}
 `)
 	if err != nil {
 		t.Fatal(err)
 	}
+	type object = map[string]any
 	for _, test := range []struct {
-		field string
-		value any
-		want  bool
+		field     string
+		value     any
+		omitempty bool
+		want      bool
 	}{
-		{"a", false, true}, {"a", true, false}, {"a", nil, false}, {"a", "", false},
-		{"num", int64(3), true}, {"num", 3.0, true}, {"num", 3.5, false}, {"num", "3", false},
-		{"none", "", false}, {"missing", false, false},
-		{"o", map[string]any{}, true}, {"o", map[string]any{"mode": "quiet"}, true},
-		{"o", map[string]any{"mode": "loud"}, false}, {"o", map[string]any{"depth": int64(1)}, false},
+		{field: "a", value: false, want: true},
+		{field: "a", value: true},
+		{field: "a", value: nil},
+		{field: "a", value: ""},
+		{field: "num", value: int64(3), want: true},
+		{field: "num", value: 3.0, want: true},
+		{field: "num", value: 3.5},
+		{field: "num", value: "3"},
+		{field: "none", value: ""},
+		{field: "missing", value: false},
+		{field: "o", value: object{}, want: true},
+		{field: "o", value: object{"mode": "quiet"}, want: true},
+		{field: "o", value: object{"mode": "loud"}},
+		{field: "o", value: object{"depth": int64(1)}},
+		{field: "limits", value: object{"limit": int64(0)}, want: true},
+		{field: "limits", value: object{}},
+		{field: "limits", value: object{}, omitempty: true, want: true},
+		{field: "ports", value: []any{int64(80), int64(443)}, want: true},
+		{field: "ports", value: []any{int64(80)}},
+		{field: "ports", value: []any{int64(80), int64(8443)}},
+		{field: "rules", value: []any{object{"name": "x", "weight": int64(7)}}, want: true},
+		{field: "rules", value: []any{object{"name": "x", "weight": int64(8)}}},
+		{field: "rules", value: []any{object{"name": "y", "weight": int64(7)}}},
+		{field: "flags", value: object{}, want: true},
+		{field: "flags", value: object{"any": true}},
 	} {
-		if got := tree.Schema().Field(test.field).OnlyDefaults(test.value); got != test.want {
+		if got := tree.Schema().Field(test.field).OnlyDefaults(test.value, test.omitempty); got != test.want {
 			t.Errorf("%s: %v is only the default: %v", test.field, test.value, got)
 		}
 	}

@@ -85,36 +85,50 @@ func (c Cursor) List() (Kind, []Key) {
 }
 
 // OnlyDefaults says whether a decoded JSON value is what the schema puts there
-// on its own: the default, or an object of nothing but defaults.
-func (c Cursor) OnlyDefaults(value any) bool {
+// on its own: the default, or an object of nothing but defaults. omitempty says that
+// the value was encoded from a Go type, which leaves out what is zero.
+func (c Cursor) OnlyDefaults(value any, omitempty bool) bool {
 	fallback, ok := c.layers.fallback()
 	if !ok {
 		return false
 	}
-	return c.defaults(fallback, value)
+	return c.defaults(fallback, value, omitempty)
 }
 
-func (c Cursor) defaults(fallback, value any) bool {
-	object, ok := value.(map[string]any)
-	if !ok {
-		return plainEqual(fallback, value)
+func (c Cursor) defaults(fallback, value any, omitempty bool) bool {
+	switch value := value.(type) {
+	case map[string]any:
+		base, ok := fallback.(map[string]any)
+		return ok && c.defaultsOf(base, value, omitempty)
+	case []any:
+		base, ok := fallback.([]any)
+		if !ok || len(base) != len(value) {
+			return false
+		}
+		item := c.Elem()
+		for i := range value {
+			if !item.defaults(base[i], value[i], omitempty) {
+				return false
+			}
+		}
+		return true
 	}
-	base, ok := fallback.(map[string]any)
-	if !ok {
-		return false
-	}
+	return plainEqual(fallback, value)
+}
+
+func (c Cursor) defaultsOf(base, object map[string]any, omitempty bool) bool {
 	for name, v := range object {
 		field := c.Field(name)
 		if d, ok := base[name]; ok {
-			if !field.defaults(d, v) {
+			if !field.defaults(d, v, omitempty) {
 				return false
 			}
-		} else if !field.OnlyDefaults(v) {
-			return false
+		} else if !c.Has(name) || !field.OnlyDefaults(v, omitempty) {
+			return false // the values of a map have a default, its keys have none
 		}
 	}
 	for name, d := range base {
-		if _, ok := object[name]; !ok && !zero(d) {
+		if _, ok := object[name]; !ok && !(omitempty && zero(d)) {
 			return false
 		}
 	}
