@@ -234,6 +234,57 @@ func TestVersions(t *testing.T) {
 	}
 }
 
+// Without a conversion webhook an object read through a version has lost what that
+// version doesn't list, and has got its defaults, before anybody compares anything.
+func TestShapesOfVersions(t *testing.T) {
+	guard := func(schema string) string {
+		return `properties: {spec: {type: object, properties: {x: {type: string}, guard: ` + strings.Replace(schema, "{", "{+verb: boom, +excluded: true, ", 1) + `}}}`
+	}
+	list := func(keys, more string) string {
+		return `properties: {spec: {type: object, properties: {doors: {type: array, +list: map, +keys: [` + keys + `], ` + more + `
+			items: {type: object, required: [id, name], properties: {id: {type: integer}, name: {type: string}, guard: {type: string, +verb: boom, +excluded: true}}}}}}}`
+	}
+	const inMap = `properties: {spec: {type: object, properties: {doors: {type: object, additionalProperties: {type: object, properties: {guard: {type: string, +verb: boom, +excluded: true}}}}}}}`
+	withDefault := func(schema, value string) string {
+		return strings.Replace(schema, "spec: {", "spec: {default: "+value+", ", 1)
+	}
+	object := guard("{type: object, properties: {armed: {type: boolean}, mode: {type: string, default: a}}}")
+	for _, test := range []struct{ name, v1, v2, want string }{
+		{"other limits", guard("{type: string, maxLength: 5}"), guard("{type: string, description: more, enum: [a]}"), ""},
+		{"something else beside", object, strings.Replace(object, "x: {type: string}", "y: {type: integer, default: 3}", 1), ""},
+		{"a default of something else", withDefault(object, "{x: a}"), withDefault(object, "{x: b}"), ""},
+		{"fewer fields", object, guard("{type: object}"), "set of properties at .spec.guard"},
+		{"another default", guard("{type: boolean, default: false}"), guard("{type: boolean, default: true}"), "default at .spec.guard"},
+		{"a default in one", guard("{type: boolean}"), guard("{type: boolean, default: true}"), "default at .spec.guard"},
+		{"another default below", object, strings.Replace(object, "default: a", "default: b", 1), "default at .spec.guard.mode"},
+		{"another default above", withDefault(object, "{guard: {armed: false}}"), withDefault(object, "{guard: {armed: true}}"), "default at .spec.guard"},
+		{"a default above in one", object, withDefault(object, "{guard: {armed: true}}"), "default at .spec.guard"},
+		{"null in one", guard("{type: string, nullable: true}"), guard("{type: string}"), "type at .spec.guard"},
+		{"unknown fields in one", guard("{type: object, +preserve: true}"), guard("{type: object}"), "x-kubernetes-preserve-unknown-fields at .spec.guard"},
+		{"values in one", guard("{type: object, additionalProperties: true}"), guard("{type: object}"), "additionalProperties at .spec.guard"},
+		{"other values", guard("{type: object, additionalProperties: {type: object, properties: {a: {type: string}}}}"), guard("{type: object, additionalProperties: {type: object}}"), "set of properties at .spec.guard[*]"},
+		{"other elements", guard("{type: array, items: {type: object, properties: {a: {type: string}}}}"), guard("{type: array, items: {type: object}}"), "set of properties at .spec.guard[*]"},
+		{"other keys of a list", list("name", ""), list("id", ""), "list at .spec.doors[*].guard"},
+		{"the same keys", list("name", ""), list("name", "maxItems: 3,"), ""},
+		{"a map and a list", list("name", ""), inMap, "list at .spec.doors[*].guard"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			crd := definition(t, nil, test.v1, test.v2)
+			errs := validator().Validate(crd, nil)
+			if test.want == "" && len(errs) > 0 || test.want != "" && (len(errs) != 1 || !strings.Contains(errs[0].Error(), "version v2 has another "+test.want)) {
+				t.Errorf("want %q, got %v", test.want, errs)
+			}
+			if errs := validator().Validate(crd, crd); len(errs) > 0 {
+				t.Errorf("what was stored so is no error: %v", errs)
+			}
+			crd.Spec.Conversion = &apiextensions.CustomResourceConversion{Strategy: apiextensions.WebhookConverter}
+			if errs := validator().Validate(crd, nil); len(errs) > 0 {
+				t.Errorf("converted: %v", errs)
+			}
+		})
+	}
+}
+
 func TestWarnings(t *testing.T) {
 	const schema = `properties: {a: {type: string, +verb: mine}, b: {type: object, +scope: cell, properties: {c: {type: string, +verb: example.org/theirs}, d: {type: string, +verb: replicas}}}}`
 	crd := definition(t, nil, schema, schema+"\n")

@@ -19,7 +19,7 @@ import (
 // not. Whoever writes through the version without could change, or drop, what the
 // other one guards. The versions that count are those that are served, and the
 // stored one. Without a conversion webhook a field is the same field in all
-// versions, so there the places must agree as well.
+// versions, so there the places must agree as well, and what they hold.
 func disagreements(crd *apiextensions.CustomResourceDefinition, versions []*version) field.ErrorList {
 	converted := crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensions.WebhookConverter
 	var errs field.ErrorList
@@ -48,6 +48,9 @@ func disagreements(crd *apiextensions.CustomResourceDefinition, versions []*vers
 			if _, ok := expected[name]; !ok {
 				errs = append(errs, disagreement(v, "excludes permission %s, version %s does not", name, first.name))
 			}
+		}
+		if !converted {
+			errs = append(errs, misshapen(first, v)...)
 		}
 	}
 	return errs

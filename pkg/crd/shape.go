@@ -1,0 +1,145 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crd
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"kube-granular.dev/granular/schema"
+)
+
+// misshapen finds where two versions take one stored value for different ones. Without
+// a conversion webhook an object is read through the schema of the request's version:
+// that prunes what it doesn't list, adds its defaults and tells elements apart by its
+// keys, all before anybody can see a change. So whoever writes anything through one
+// version would drop, set or move what is excluded in the other.
+func misshapen(first, v *version) field.ErrorList {
+	if first.whole == v.whole {
+		return nil
+	}
+	var errs field.ErrorList
+	for _, n := range first.tree.Nodes {
+		if !n.ExcludedAt || n.Parent == nil || n.Parent.ExcludedAt {
+			continue
+		}
+		if where, what := unlike(first.whole, v.whole, stepsTo(n)); what != "" {
+			errs = append(errs, disagreement(v, "has another %s at %s than version %s, and %s is excluded; without a conversion webhook both hold the same fields",
+				what, n.Pattern()+where, first.name, n.Pattern()))
+		}
+	}
+	return errs
+}
+
+// unlike compares the schemas on the way to an excluded place as far as they say what
+// the place is, and those of the place and below wholly. It says what differs, and, if
+// that is below the place, where.
+func unlike(a, b *apiextensions.JSONSchemaProps, way []schema.Step) (where, what string) {
+	for i, step := range way {
+		switch {
+		case !reflect.DeepEqual(keysOf(a), keysOf(b)):
+			return "", "list"
+		case !reflect.DeepEqual(fallback(a, way[i:]), fallback(b, way[i:])):
+			return "", "default"
+		}
+		if a, b = into(a, step), into(b, step); a == nil || b == nil {
+			return "", "" // the places differ, which is told already
+		}
+	}
+	return differs(a, b, "")
+}
+
+// differs compares what prunes, sets or coerces values; limits to what is valid may
+// be any.
+func differs(a, b *apiextensions.JSONSchemaProps, at string) (where, what string) {
+	switch {
+	case a == nil || b == nil:
+		if a == b {
+			return "", ""
+		}
+		return at, "schema"
+	case a.Type != b.Type || a.Nullable != b.Nullable || a.XIntOrString != b.XIntOrString || a.XEmbeddedResource != b.XEmbeddedResource:
+		return at, "type"
+	case preserves(a) != preserves(b):
+		return at, "x-kubernetes-preserve-unknown-fields"
+	case !reflect.DeepEqual(fallback(a, nil), fallback(b, nil)):
+		return at, "default"
+	case !reflect.DeepEqual(keysOf(a), keysOf(b)):
+		return at, "list"
+	case !slices.Equal(slices.Sorted(maps.Keys(a.Properties)), slices.Sorted(maps.Keys(b.Properties))):
+		return at, "set of properties"
+	case open(a) != open(b):
+		return at, "additionalProperties"
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Properties)) {
+		if where, what := differs(property(a, name), property(b, name), at+"."+name); what != "" {
+			return where, what
+		}
+	}
+	if where, what := differs(values(a), values(b), at+"[*]"); what != "" {
+		return where, what
+	}
+	return differs(items(a), items(b), at+"[*]")
+}
+
+// into takes one step of the compiler through an author's schema.
+func into(s *apiextensions.JSONSchemaProps, step schema.Step) *apiextensions.JSONSchemaProps {
+	switch {
+	case !step.Elem:
+		return property(s, step.Field)
+	case items(s) != nil:
+		return items(s)
+	}
+	return values(s)
+}
+
+// keysOf says how a schema tells the elements of a list or map apart.
+func keysOf(s *apiextensions.JSONSchemaProps) []any {
+	if items(s) == nil {
+		return nil
+	}
+	listType := "atomic"
+	if s.XListType != nil {
+		listType = *s.XListType
+	}
+	out := []any{listType}
+	if listType == "map" {
+		for _, name := range s.XListMapKeys {
+			key := property(items(s), name)
+			out = append(out, name, key != nil && key.XIntOrString, fallback(key, nil))
+		}
+	}
+	return out
+}
+
+// fallback is what the default of a schema holds at a place below it, or at a list or
+// map on the way there. It tells null from nothing.
+func fallback(s *apiextensions.JSONSchemaProps, way []schema.Step) []any {
+	if s == nil || s.Default == nil {
+		return nil
+	}
+	value := any(*s.Default)
+	for _, step := range way {
+		object, ok := value.(map[string]any)
+		if step.Elem || !ok {
+			break
+		}
+		if value, ok = object[step.Field]; !ok {
+			return nil
+		}
+	}
+	return []any{value}
+}
+
+func preserves(s *apiextensions.JSONSchemaProps) bool {
+	return s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields
+}
+
+func open(s *apiextensions.JSONSchemaProps) bool {
+	return s.AdditionalProperties != nil && s.AdditionalProperties.Allows
+}
