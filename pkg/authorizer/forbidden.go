@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"kube-granular.dev/granular/change"
 	"kube-granular.dev/granular/decide"
 )
 
@@ -20,10 +21,10 @@ import (
 // and the most general and the most specific verb that would have done. It never
 // holds a value, nor every verb that is missing (KEP-3617, "Risks and
 // Mitigations").
-func (w *write) refused(refusal *decide.Refusal, newObj, oldObj runtime.Object) error {
+func (w *write) refused(ctx context.Context, refusal *decide.Refusal, newObj, oldObj runtime.Object) error {
 	path := ".spec.replicas"
 	if !w.scale.meant(refusal.Change) {
-		path = w.kind.locate(w.target, refusal.Change, newObj, oldObj)
+		path = w.place(ctx, refusal.Change, newObj, oldObj)
 	}
 	if w.tampered && refusal.Change.Path.String() == w.managedFields().Path.String() {
 		// The objects hold the server's managed fields by now, not the caller's.
@@ -46,6 +47,20 @@ func (w *write) refused(refusal *decide.Refusal, newObj, oldObj runtime.Object) 
 	})
 	w.missing = missing
 	return err
+}
+
+// place names the field behind a change. Callers who may not get the object are told
+// none of its keys but those that a verb goes by.
+func (w *write) place(ctx context.Context, c change.Change, newObj, oldObj runtime.Object) string {
+	path := w.kind.locate(w.target, c, newObj, oldObj, (*change.Walker).Locate)
+	if !w.marked {
+		return path
+	}
+	outline := w.kind.locate(w.target, c, newObj, oldObj, (*change.Walker).Outline)
+	if outline == path || w.mayGet(ctx) {
+		return path
+	}
+	return outline
 }
 
 // forbidden refuses the whole object, because its fields can't be judged.

@@ -158,8 +158,8 @@ func (k *kind) compare(target granular.Target, mode change.Mode, newObj, oldObj 
 	return append(standIns, set...), err
 }
 
-// locate names the field behind a change, for a message.
-func (k *kind) locate(target granular.Target, c change.Change, newObj, oldObj runtime.Object) string {
+// locate names the field behind a change, for a message, by one of the walker's ways.
+func (k *kind) locate(target granular.Target, c change.Change, newObj, oldObj runtime.Object, by func(w *change.Walker, c change.Change, old, new any) string) string {
 	newVersioned, err := versioned(target, newObj)
 	if err != nil {
 		return c.Path.String()
@@ -168,7 +168,7 @@ func (k *kind) locate(target granular.Target, c change.Change, newObj, oldObj ru
 	if err != nil {
 		return c.Path.String()
 	}
-	return k.walker.Locate(c, oldVersioned, newVersioned)
+	return by(k.walker, c, oldVersioned, newVersioned)
 }
 
 // before is what a new object is shown against, nil standing for nothing at all.

@@ -166,7 +166,7 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 		if refusal.Reason == decide.Budget {
 			metrics.OverBudget(ctx)
 		}
-		return w.refused(refusal, newObj, oldObj)
+		return w.refused(ctx, refusal, newObj, oldObj)
 	}
 	if w.marker != nil {
 		w.marker.SetVerified()

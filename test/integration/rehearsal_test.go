@@ -164,6 +164,8 @@ func (r *rehearsal) compare(t *testing.T, verb string, got answer) {
 	if !r.s.Unmarked && (allowed || r.s.Answer != 0) {
 		// Whether the caller may see the answer.
 		want = append(want, "get")
+	} else if last := len(asked) - 1; !r.s.Unmarked && r.s.Decision == corpus.Forbidden && asked[last] == "get" {
+		asked = asked[:last] // whether the caller may see the keys in the message, which not every one has
 	}
 	if diff := cmp.Diff(want, asked); diff != "" {
 		t.Errorf("asked (-want +got):\n%s", diff)

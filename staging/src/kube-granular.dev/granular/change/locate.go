@@ -18,7 +18,14 @@ import (
 // .status.conditions[type="Ready"].reason. It shows names, keys and the elements
 // of sets, which are identity, and never a value; at most MaxPathLength bytes,
 // only printable ASCII. It is slow and meant for refusals.
-func (w *Walker) Locate(c Change, old, new any) string {
+func (w *Walker) Locate(c Change, old, new any) string { return w.locate(c, old, new, false) }
+
+// Outline is Locate for whoever may not see the objects. The keys of maps and lists
+// and the elements of sets are part of an object, so only those are shown that a verb of
+// the change names anyway; else the path ends, or has an asterisk, where one would be.
+func (w *Walker) Outline(c Change, old, new any) string { return w.locate(c, old, new, true) }
+
+func (w *Walker) locate(c Change, old, new any, outline bool) string {
 	a, okA := asPlain(old)
 	b, okB := asPlain(new)
 	start, n := c.Path, c.Node
@@ -31,12 +38,16 @@ func (w *Walker) Locate(c Change, old, new any) string {
 	if !okA && !isNil(old) || !okB {
 		return start.String()
 	}
-	l := locator{whole: c.Whole}
+	l := locator{whole: c.Whole, outline: outline}
 	at := spot{cursor: w.tree.Schema(), node: w.tree.Root, a: a, b: b}
 	var above *schema.Node
 	for i, s := range start {
+		at = at.follow(s)
+		if outline && s.Field == "" && !c.named(i) {
+			s.Keys = nil
+		}
 		s.show(&l.out, above)
-		at, above = at.follow(s), s.Node
+		above = s.Node
 		if i == len(start)-1 && s.Node == nil {
 			n = nil
 		}
@@ -107,9 +118,18 @@ func (s spot) follow(step Step) spot {
 	return s.element(find(s.a), find(s.b))
 }
 
+// named says whether a verb of the change has the key of a step as its parameter.
+func (c *Change) named(step int) bool {
+	return c.Node != nil && slices.ContainsFunc(c.Node.Chain, func(p *schema.Permission) bool {
+		return p.Source != "" && p.SourceDepth == step
+	})
+}
+
 type locator struct {
 	out   strings.Builder
 	whole bool
+	// outline keeps what is no field of the schema to itself.
+	outline bool
 }
 
 // descend goes on to what differs and says whether anything does. What a deeper
@@ -128,7 +148,7 @@ func (l *locator) descend(s spot) bool {
 	case mapA && mapB, !s.elem && (len(a) > 0 && s.b == nil || len(b) > 0 && s.a == nil):
 		found = l.fields(s)
 	case listA && listB:
-		found = l.elements(s)
+		found = !l.outline && l.elements(s)
 	default:
 		return true
 	}
@@ -167,7 +187,7 @@ func (l *locator) fields(s spot) bool {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if s.node != nil && s.node.Ignores(name) {
+		if s.node != nil && s.node.Ignores(name) || l.outline && !s.cursor.Has(name) {
 			continue
 		}
 		if l.into(s.child(name), func() {

@@ -67,3 +67,30 @@ func TestLocateIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// A caller who may not see the object could take one element after another away and
+// be told which it was.
+func TestOutline(t *testing.T) {
+	const widget = "example.com/v1/Widget"
+	for _, test := range []struct{ kind, old, new, want string }{
+		{deployment, "spec: {strategy: {type: A}}", "spec: {strategy: {type: B}}", ".spec.strategy.type"},
+		{deployment, "metadata: {labels: {foo.com/bar: v}}", "metadata: {labels: {}}", ".metadata.labels[foo.com/bar]"},
+		{deployment, "metadata: {finalizers: [a.com/x]}", "metadata: {finalizers: []}", `.metadata.finalizers["a.com/x"]`},
+		{deployment, "status: {conditions: [{type: SuperSafe, reason: a}]}", "status: {conditions: [{type: SuperSafe, reason: b}]}", `.status.conditions[type="SuperSafe"].reason`},
+		{deployment, "spec: {template: {spec: {containers: [{name: c, image: a}]}}}", "spec: {template: {spec: {containers: [{name: c, image: b}]}}}", ".spec.template.spec.containers[*].image"},
+		{deployment, "spec: {template: {spec: {containers: [{name: c, tty: true}]}}}", "spec: {template: {spec: {containers: [{name: c}]}}}", ".spec.template.spec"},
+		{"/v1/ConfigMap", "data: {a: secret1}", "data: {a: secret2}", ".data"},
+		{widget, "spec: {steps: [{run: a}, {run: b}]}", "spec: {steps: [{run: a}, {run: c}]}", ".spec"},
+		{widget, "spec: {settings: {s: {deep: 1}}}", "spec: {settings: {s: {deep: 2}}}", ".spec.settings[s]"},
+		{widget, "spec: {unknown: {secret: 1}}", "spec: {}", ".spec"},
+	} {
+		t.Run(test.old+" to "+test.new, func(t *testing.T) {
+			w := walkerOf(t, test.kind)
+			old, new := plainOf(t, test.old), plainOf(t, test.new)
+			set := compareOrFail(t, w, Full, old, new)
+			if got := w.Outline(set[0], old, new); got != test.want {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
