@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -107,7 +106,7 @@ func (w *write) Submitted(_ context.Context, newObj, oldObj runtime.Object) (run
 	w.tampered = true
 	if stored(oldObj) {
 		if old, err := meta.Accessor(oldObj); err == nil {
-			w.tampered = !equality.Semantic.DeepEqual(accessor.GetManagedFields(), old.GetManagedFields())
+			w.tampered = !sameManagedFields(accessor.GetManagedFields(), old.GetManagedFields())
 		}
 	}
 	return newObj, nil
