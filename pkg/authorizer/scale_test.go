@@ -62,6 +62,8 @@ func TestScaleOfCustomResource(t *testing.T) {
 	included := strings.Replace(things, "EXCLUDED", "false", 1)
 	malformed := strings.Replace(excluded, `"size"}`, `"Not A Permission"}`, 1)
 	malformedIncluded := strings.Replace(included, `"size"}`, `"Not A Permission"}`, 1)
+	inMap := strings.Replace(things, `"trigger": {`, `"pools": {"type": "object", "additionalProperties": {"type": "object", "properties": {"trigger": {`, 1)
+	inMap = strings.Replace(strings.Replace(inMap, "EXCLUDED}", "true}}}}", 1), "EXCLUDED", "true", 1)
 	const trigger = "granular:trigger"
 	for name, tc := range map[string]struct {
 		model  string
@@ -81,6 +83,7 @@ func TestScaleOfCustomResource(t *testing.T) {
 		"ordinary, excluded and covered":             {model: excluded, path: []string{"spec", "trigger"}, allow: []string{trigger}, to: 2, asked: []string{trigger}},
 		"ordinary, excluded and unchanged":           {model: excluded, path: []string{"spec", "trigger"}, was: 2, to: 2},
 		"ordinary, excluded, set for the first time": {model: excluded, path: []string{"spec", "trigger"}, was: -1, to: 0, says: `needs the verb "granular:trigger"`, asked: []string{trigger}},
+		"ordinary, excluded in the values of a map":  {model: inMap, path: []string{"spec", "pools", "main", "trigger"}, to: 2, says: `needs the verb "granular:trigger"`, asked: []string{trigger}},
 		"ordinary, malformed, something excluded":    {model: malformed, path: []string{"spec", "size"}, to: 2, says: "its fields can't be verified"},
 		"ordinary, malformed, nothing excluded":      {model: malformedIncluded, path: []string{"spec", "size"}, to: 2, idle: true},
 		"marked, covered":                            {model: excluded, path: []string{"spec", "size"}, marked: true, allow: []string{"granular:replicas"}, to: 2, asked: []string{"granular:specification", "granular:replicas"}},

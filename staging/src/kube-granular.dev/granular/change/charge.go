@@ -8,12 +8,17 @@ import "kube-granular.dev/granular/schema"
 // Charge makes the change a difference at a field is charged to, for writes that
 // reach an object by another way than the object's own representation: the field
 // a scale subresource stands for, or metadata.managedFields edited by hand. The
-// fields lead from the root through objects; elements of maps and lists can't be
-// named.
+// fields lead from the root through objects and, as keys, through maps; elements of
+// lists can't be named.
 func (w *Walker) Charge(fields ...string) Change {
 	k := walk{mode: Full, tree: w.tree}
 	n := w.tree.Root
 	for _, field := range fields {
+		if n.Kind == schema.Map {
+			n = n.Elem
+			k.push(n, "", []string{field})
+			continue
+		}
 		child := n.Child(field)
 		if child == nil {
 			if n == w.tree.Root && !n.Carries() {

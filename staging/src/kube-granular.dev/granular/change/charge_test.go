@@ -22,6 +22,9 @@ func TestCharge(t *testing.T) {
 		{[]string{"spec", "size"}, "example.com/widgetSize .spec.size"},
 		{[]string{"spec", "triggerSelfDestructOnSecurityBreach"}, "selfDestructTrigger .spec.triggerSelfDestructOnSecurityBreach"},
 		{[]string{"spec", "colour", "deep"}, "specification .spec"},
+		{[]string{"spec", "settings", "a.b"}, "setting(a.b) .spec.settings[a.b]"},
+		{[]string{"spec", "settings", "a.b", "deep"}, "setting(a.b) .spec.settings[a.b]"},
+		{[]string{"metadata", "labels", "a.com/b"}, "label(a.com) .metadata.labels[a.com/b]"},
 		{[]string{"mystery", "deep"}, "- .mystery"},
 	} {
 		if diff := cmp.Diff([]string{test.want}, verbs(Set{w.Charge(test.fields...)})); diff != "" {
