@@ -12,9 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 )
+
+var errQuiet = errors.New("the object was refused; why is shown only to callers who may get it")
 
 // Respond gives the caller of a granular request the object only if the caller may
 // get it. Else a permission to write one label of a Secret would read the Secret;
@@ -32,19 +35,26 @@ func (w *write) Respond(ctx context.Context, result runtime.Object) runtime.Obje
 // RespondError takes out of an error what could show a field that the caller may
 // not get: upstream's validation quotes values, a patch that does not decode is
 // quoted as a whole, a conflict names other managers, the storage of roles lists the
-// rules nobody may grant, and an admission plugin or policy may say anything. Code,
-// reason and fields stay.
+// rules nobody may grant, and an admission plugin or policy may say anything. What is
+// no answer of the API at all, and would become a 500, quotes what could not be merged
+// or converted. Code, reason and fields stay.
 func (w *write) RespondError(ctx context.Context, err error) error {
 	w.finish(ctx, err)
 	var status apierrors.APIStatus
-	quotes := errors.As(err, &status) && !w.harmless(err, status.Status())
+	answer := errors.As(err, &status)
+	quotes := !answer || !w.harmless(err, status.Status())
 	shown := !w.marked || quotes && w.mayGet(ctx)
 	warningsOf(ctx).settle(shown)
 	if shown || !quotes {
 		return err
 	}
+	if !answer {
+		// Upstream logs what it makes a 500 of.
+		utilruntime.HandleErrorWithContext(ctx, err, "A granular write failed", w.what(nil)...)
+		status = apierrors.NewInternalError(errQuiet)
+	}
 	silent := &apierrors.StatusError{ErrStatus: status.Status()}
-	silent.ErrStatus.Message = "the object was refused; why is shown only to callers who may get it"
+	silent.ErrStatus.Message = errQuiet.Error()
 	if details := silent.ErrStatus.Details; details != nil {
 		fields := *details
 		fields.Causes = nil

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	gvk "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/warning"
 )
 
@@ -29,7 +30,8 @@ func TestWarnings(t *testing.T) {
 		"may not get it":                   {allow: []string{"granular"}, want: []string{"of the body"}},
 		"is told what is wrong":            {allow: []string{"granular", "get"}, end: apierrors.NewBadRequest("no"), want: []string{"of the body", "of the object", "late"}},
 		"is not told what is wrong":        {allow: []string{"granular"}, end: apierrors.NewBadRequest("no"), want: []string{"of the body"}},
-		"an error nobody is asked about":   {allow: []string{"granular", "get"}, end: errors.New("gone"), want: []string{"of the body"}},
+		"an error nobody is asked about":   {allow: []string{"granular", "get"}, end: apierrors.NewNotFound(gvk.GroupResource{Group: "example.com", Resource: "things"}, "t"), want: []string{"of the body"}},
+		"an error without a status":        {allow: []string{"granular"}, end: errors.New("quoted"), want: []string{"of the body"}},
 		"the ordinary verb, nothing to do": {allow: []string{"update"}, want: []string{"of the body", "of the object", "late"}},
 	}
 	for name, tc := range tests {
