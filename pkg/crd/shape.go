@@ -24,13 +24,13 @@ func misshapen(first, v *version) field.ErrorList {
 		return nil
 	}
 	var errs field.ErrorList
-	for _, n := range first.tree.Nodes {
-		if !n.ExcludedAt || n.Parent == nil || n.Parent.ExcludedAt {
+	for place := range first.tree.Places() {
+		if len(place) < 2 || !place.Node().ExcludedAt || place[len(place)-2].ExcludedAt {
 			continue
 		}
-		if where, what := unlike(first.whole, v.whole, stepsTo(n)); what != "" {
+		if where, what := unlike(first.whole, v.whole, stepsTo(place)); what != "" {
 			errs = append(errs, disagreement(v, "has another %s at %s than version %s, and %s is excluded; without a conversion webhook both hold the same fields",
-				what, n.Pattern()+where, first.name, n.Pattern()))
+				what, place.Pattern()+where, first.name, place.Pattern()))
 		}
 	}
 	return errs

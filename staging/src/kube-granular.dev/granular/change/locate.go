@@ -35,9 +35,6 @@ func (w *Walker) locate(c Change, old, new any, outline bool) string {
 			n = start[len(start)-1].Node
 		}
 	}
-	if !okA && !isNil(old) || !okB {
-		return start.String()
-	}
 	l := locator{whole: c.Whole, outline: outline}
 	at := spot{cursor: w.tree.Schema(), node: w.tree.Root, a: a, b: b}
 	var above *schema.Node
@@ -52,8 +49,9 @@ func (w *Walker) locate(c Change, old, new any, outline bool) string {
 			n = nil
 		}
 	}
-	at.node = n
-	l.descend(at)
+	if at.node = n; (okA || isNil(old)) && okB {
+		l.descend(at)
+	}
 	return shorten(l.out.String(), MaxPathLength)
 }
 
