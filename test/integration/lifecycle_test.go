@@ -130,7 +130,8 @@ func TestRetriesAreJudgedAnew(t *testing.T) {
 		code   int
 		asked  string
 	}{
-		{"without the permission", []string{"granular"}, http.StatusForbidden, "[patch granular granular:data]"},
+		// A message names keys only to callers who may get the object.
+		{"without the permission", []string{"granular"}, http.StatusForbidden, "[patch granular granular:data get]"},
 		{"with the permission", []string{"granular", "granular:data", "get"}, http.StatusOK, "[patch granular granular:data get]"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
