@@ -91,10 +91,10 @@ test-upstream: upstream $(BIN)/etcd ## Run upstream's own tests of what the patc
 	test/upstream/run
 
 .PHONY: bench
-bench: upstream ## Measure both sides of every comparison in one run, BENCH_COUNT times (10); ratios with intervals by benchstat
+bench: upstream ## Measure both sides of every comparison in one run, BENCH_COUNT times (10), or those that BENCH matches; ratios with intervals by benchstat
 	@mkdir -p $(BIN)
 	@out=$$(mktemp); trap 'rm -f "$$out" "$$out.failed"' EXIT; \
-	{ $(GO) test -run '^$$$$' -bench . -count $${BENCH_COUNT:-10} -timeout 120m \
+	{ $(GO) test -run '^$$$$' -bench "$${BENCH:-.}" -count $${BENCH_COUNT:-10} -timeout 120m \
 		./test/bench ./pkg/fieldmanagement ./pkg/authorizer ./staging/src/kube-granular.dev/granular/schema || touch "$$out.failed"; } | tee "$$out"; \
 	test ! -e "$$out.failed" && \
 	GOWORK=off $(GO) run golang.org/x/perf/cmd/benchstat@$(BENCHSTAT) "$$out"

@@ -157,35 +157,3 @@ func TestRulesAreNoVerdict(t *testing.T) {
 		})
 	}
 }
-
-// BenchmarkSixteenRefused compares sixteen verbs that are refused, together and one
-// by one, with one check that is refused, as bindings grow.
-func BenchmarkSixteenRefused(b *testing.B) {
-	var ask []string
-	for i := range 16 {
-		ask = append(ask, fmt.Sprintf("granular:p%d", i))
-	}
-	for _, bindings := range []int{1, 10, 100, 1000, 10000} {
-		r := &roles{}
-		r.grant("jane", rbacv1.PolicyRule{Verbs: []string{"granular", "get"}, APIGroups: []string{"example.com"}, Resources: []string{"things"}})
-		for len(r.clusterRoles) < bindings {
-			r.grant("joe", rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{"*"}, Resources: []string{"*"}})
-		}
-		authorizer := r.authorizer()
-		ways := map[string]func(*port) (int, error){
-			"one-check":  func(p *port) (int, error) { return p.oneByOne(b.Context(), ask[:1]) },
-			"one-by-one": func(p *port) (int, error) { return p.oneByOne(b.Context(), ask) },
-			"together":   func(p *port) (int, error) { return p.FirstAllowed(b.Context(), ask) },
-		}
-		for _, name := range []string{"one-check", "one-by-one", "together"} {
-			b.Run(fmt.Sprintf("bindings=%d/%s", bindings, name), func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					if got, err := ways[name](&port{authorizer: authorizer, attributes: attributes("patch")}); got >= 0 || err != nil {
-						b.Fatal(got, err)
-					}
-				}
-			})
-		}
-	}
-}
