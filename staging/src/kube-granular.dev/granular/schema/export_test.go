@@ -6,5 +6,5 @@ package schema
 // Plain compiles every kind by itself and every place of it by itself.
 var Plain Option = func(m *Models) { m.plain = true }
 
-// Size is how many entries the tables have.
-func (s *Sharing) Size() int { return len(s.nodes.byHash) + len(s.links.byHash) }
+// Size is how many slots the tables have.
+func (s *Sharing) Size() int { return len(s.nodes.slots) + len(s.links.slots) }

@@ -16,7 +16,7 @@ import (
 // the same permissions. It holds nothing itself: what no tree uses any longer is
 // gone. It may be used by any number of goroutines, and by any number of Models.
 //
-// Its own size is bounded by twice what is in use.
+// Its own size is bounded by what was in use at once.
 type Sharing struct {
 	mu    sync.Mutex
 	seed  maphash.Seed
@@ -53,15 +53,24 @@ func (s *Sharing) link(chain []*Permission, p Permission) []*Permission {
 		// Nothing says when two expressions are the same.
 		return below().chain
 	}
-	var h maphash.Hash
-	h.SetSeed(s.seed)
-	maphash.WriteComparable(&h, last(chain))
-	maphash.WriteComparable(&h, p)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.links.one(h.Sum64(), below, func(other *link) bool {
-		return other.permission == p && last(other.chain[:len(other.chain)-1]) == last(chain)
+	return s.links.one(s.hashOfPermission(chain, p), s.hashOfLink, below, func(other *link) bool {
+		return other.permission == p && last(other.above()) == last(chain)
 	}).chain
+}
+
+// above is the chain that the link goes on from.
+func (l *link) above() []*Permission { return l.chain[:len(l.chain)-1] }
+
+func (s *Sharing) hashOfLink(l *link) uint64 { return s.hashOfPermission(l.above(), l.permission) }
+
+func (s *Sharing) hashOfPermission(above []*Permission, p Permission) uint64 {
+	var h maphash.Hash
+	h.SetSeed(s.seed)
+	maphash.WriteComparable(&h, last(above))
+	maphash.WriteComparable(&h, p)
+	return h.Sum64()
 }
 
 // last tells chains apart: each permission is in the one that it ends, and in those
@@ -75,6 +84,17 @@ func last(chain []*Permission) *Permission {
 
 // node gives the node that is the same, or n. What is below n must be shared already.
 func (s *Sharing) node(n *Node) *Node {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.nodes.one(s.hashOfNode(n), s.hashOfNode, func() *Node { return n }, func(other *Node) bool {
+		return n.features() == other.features() && slices.Equal(n.Fields, other.Fields) &&
+			slices.EqualFunc(n.Keys, other.Keys, func(a, b Key) bool {
+				return a.Name == b.Name && reflect.DeepEqual(a.Default, b.Default)
+			})
+	})
+}
+
+func (s *Sharing) hashOfNode(n *Node) uint64 {
 	var h maphash.Hash
 	h.SetSeed(s.seed)
 	maphash.WriteComparable(&h, n.features())
@@ -84,14 +104,7 @@ func (s *Sharing) node(n *Node) *Node {
 	for _, key := range n.Keys {
 		maphash.WriteComparable(&h, key.Name)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.nodes.one(h.Sum64(), func() *Node { return n }, func(other *Node) bool {
-		return n.features() == other.features() && slices.Equal(n.Fields, other.Fields) &&
-			slices.EqualFunc(n.Keys, other.Keys, func(a, b Key) bool {
-				return a.Name == b.Name && reflect.DeepEqual(a.Default, b.Default)
-			})
-	})
+	return h.Sum64()
 }
 
 // features is everything about a node but its lists.
@@ -109,42 +122,57 @@ func (n *Node) features() features {
 	return features{n.Field, n.Kind, n.system, n.Own, len(n.Chain), last(n.Chain), n.Elem, n.NilIsEmpty, n.ExcludedAt, n.ExcludedBelow}
 }
 
-// table finds what is the same by its hash.
+// table finds what is the same by its hash, from there on slot by slot. It keeps no
+// hashes, to be small: they are made again when it grows.
 type table[T any] struct {
-	byHash map[uint64]weak.Pointer[T]
-	limit  int
+	slots []weak.Pointer[T]
+	// used counts the slots that are not empty, those of what is gone too.
+	used int
 }
 
 // one gives what is there and the same, or a new one.
-func (t *table[T]) one(hash uint64, new func() *T, same func(*T) bool) *T {
-	other := t.byHash[hash].Value()
-	if other != nil && same(other) {
-		return other
+func (t *table[T]) one(hash uint64, hashOf func(*T) uint64, new func() *T, same func(*T) bool) *T {
+	if 4*(t.used+1) > 3*len(t.slots) {
+		t.resize(hashOf)
+	}
+	i, found := t.find(hash, same)
+	if found != nil {
+		return found
 	}
 	mine := new()
-	if other != nil {
-		return mine // both have one hash: the second is not shared
-	}
-	if len(t.byHash) >= t.limit {
-		t.sweep()
-	}
-	t.byHash[hash] = weak.Make(mine)
+	t.slots[i], t.used = weak.Make(mine), t.used+1
 	return mine
 }
 
-// sweep drops what is gone.
-func (t *table[T]) sweep() {
-	live := 0
-	for _, p := range t.byHash {
-		if p.Value() != nil {
-			live++
+// find gives what is the same, or else the empty slot where it belongs. What it gives
+// it holds: looked up again, it might be gone.
+func (t *table[T]) find(hash uint64, same func(*T) bool) (uint64, *T) {
+	mask := uint64(len(t.slots) - 1)
+	for i := hash & mask; ; i = (i + 1) & mask {
+		if t.slots[i] == (weak.Pointer[T]{}) {
+			return i, nil
+		}
+		if other := t.slots[i].Value(); other != nil && same(other) {
+			return i, other
 		}
 	}
-	kept := make(map[uint64]weak.Pointer[T], live+1)
-	for hash, p := range t.byHash {
-		if p.Value() != nil {
-			kept[hash] = p
+}
+
+// resize makes room, and forgets what is gone.
+func (t *table[T]) resize(hashOf func(*T) uint64) {
+	var live []*T
+	for _, slot := range t.slots {
+		if p := slot.Value(); p != nil {
+			live = append(live, p)
 		}
 	}
-	t.byHash, t.limit = kept, max(64, 2*live)
+	size := 16
+	for 3*size < 5*(len(live)+1) {
+		size *= 2
+	}
+	t.slots, t.used = make([]weak.Pointer[T], size), len(live)
+	for _, p := range live {
+		i, _ := t.find(hashOf(p), func(*T) bool { return false })
+		t.slots[i] = weak.Make(p)
+	}
 }
