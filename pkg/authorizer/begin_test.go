@@ -37,6 +37,7 @@ func BenchmarkBegin(b *testing.B) {
 	var port granular.Gate = New(&grants{})
 	ctx := requestContext("update")
 	b.ReportAllocs()
+	defer onThread(b)()
 	for b.Loop() {
 		if port.Begin(ctx, model) != nil {
 			b.Fatal("there is something to verify")

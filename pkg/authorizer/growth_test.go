@@ -105,6 +105,7 @@ func BenchmarkLabels(b *testing.B) {
 		} {
 			b.Run(fmt.Sprintf("%s/%d", name, labels), func(b *testing.B) {
 				b.ReportAllocs()
+				defer onThread(b)()
 				for b.Loop() {
 					if err := verifyLabels(b, New(tc.authorizer()), model, old, changed); (err != nil) != tc.fails {
 						b.Fatal(err)

@@ -63,6 +63,17 @@ func BenchmarkSixteenRefused(b *testing.B) {
 	}
 }
 
+// onThread starts to measure, and gives what ends it and reports the CPU time of the
+// thread for one round: a busy machine does not count.
+func onThread(b *testing.B) func() {
+	runtime.LockOSThread()
+	start := threadCPU(b)
+	return func() {
+		b.ReportMetric(float64((threadCPU(b)-start).Nanoseconds())/float64(b.N), "cpu-ns/op")
+		runtime.UnlockOSThread()
+	}
+}
+
 func threadCPU(t testing.TB) time.Duration {
 	ts := unix.Timespec{}
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
