@@ -1,0 +1,100 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// Client is one user of one server, over one connection.
+type Client struct {
+	http  http.Client
+	url   string
+	token string
+}
+
+// Client is the user of that name.
+func (s *Server) Client(user string) *Client { return NewClient(s.url, user, s.stage.Transport()) }
+
+// Transport trusts the stage's authority, and speaks HTTP/2 as client-go does.
+func (s *Stage) Transport() *http.Transport {
+	return &http.Transport{TLSClientConfig: s.trust.Clone(), ForceAttemptHTTP2: true}
+}
+
+// NewClient is a user of the server at a URL.
+func NewClient(url, user string, transport *http.Transport) *Client {
+	return &Client{http: http.Client{Transport: transport}, url: url, token: "Bearer " + user}
+}
+
+// Do sends one request, and says how long it took until the answer was read.
+func (c *Client) Do(ctx context.Context, method, path, contentType string, body []byte) (status int, answer []byte, took time.Duration, err error) {
+	r, err := http.NewRequestWithContext(ctx, method, c.url+path, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, 0, err
+	}
+	r.Header.Set("Authorization", c.token)
+	r.Header.Set("User-Agent", "bench")
+	if contentType != "" {
+		r.Header.Set("Content-Type", contentType)
+	}
+	begun := time.Now()
+	resp, err := c.http.Do(r)
+	if err != nil {
+		return 0, nil, 0, err
+	}
+	defer resp.Body.Close()
+	answer, err = io.ReadAll(resp.Body)
+	return resp.StatusCode, answer, time.Since(begun), err
+}
+
+// Get reads an object, or whatever is at a path.
+func (c *Client) Get(ctx context.Context, path string) ([]byte, error) {
+	status, answer, _, err := c.Do(ctx, http.MethodGet, path, "", nil)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("GET %s: %d %s", path, status, answer)
+	}
+	return answer, err
+}
+
+// Ensure makes an object unless there is one, and gives what is there. The name is
+// that of the object; the collection is where to post it. A server that has just
+// learnt of a kind may say for a while that there is none.
+func (c *Client) Ensure(ctx context.Context, collection, name string, object any) (map[string]any, error) {
+	body, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	var answer []byte
+	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		status, got, _, err := c.Do(ctx, http.MethodPost, collection, "application/json", body)
+		if err != nil {
+			return false, err
+		}
+		switch status {
+		case http.StatusCreated:
+			answer = got
+			return true, nil
+		case http.StatusConflict:
+			answer, err = c.Get(ctx, collection+"/"+name)
+			return true, err
+		case http.StatusNotFound:
+			answer = got
+			return false, nil
+		}
+		return false, fmt.Errorf("%d %s", status, got)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make %s/%s: %w (%s)", collection, name, err, answer)
+	}
+	var out map[string]any
+	return out, json.Unmarshal(answer, &out)
+}

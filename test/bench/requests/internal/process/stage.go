@@ -1,0 +1,92 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"kube-granular.dev/pkg/localcluster/pki"
+)
+
+// patience bounds a start on a busy machine.
+const patience = 5 * time.Minute
+
+// Stage is what servers of one run share.
+type Stage struct {
+	// Dir holds everything; it is the caller's to remove.
+	Dir string
+	// Files are the certificates that servers, and webhooks, serve with.
+	Files pki.Files
+
+	socket string
+	etcd   *Child
+	trust  *tls.Config
+}
+
+// Administrator is past all authorizers. Other users hold what RBAC grants them. Each
+// comes with its name as token.
+const Administrator = "admin"
+
+// NewStage makes certificates and starts etcd. Users are those beside the administrator.
+func NewStage(ctx context.Context, dir, etcd string, users ...string) (*Stage, error) {
+	authority, files, err := pki.Ensure(filepath.Join(dir, "pki"))
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority.CertificatePEM())
+	s := &Stage{Dir: dir, Files: files, trust: &tls.Config{RootCAs: roots}}
+	tokens := fmt.Sprintf("%[1]s,%[1]s,%[1]s,system:masters\n", Administrator)
+	for _, user := range users {
+		tokens += fmt.Sprintf("%[1]s,%[1]s,%[1]s\n", user)
+	}
+	if err := os.WriteFile(s.tokens(), []byte(tokens), 0o600); err != nil {
+		return nil, err
+	}
+	return s, s.startEtcd(ctx, etcd)
+}
+
+func (s *Stage) tokens() string { return filepath.Join(s.Dir, "tokens.csv") }
+
+// CA is the certificate of the authority as PEM.
+func (s *Stage) CA() ([]byte, error) { return os.ReadFile(s.Files.CA) }
+
+// startEtcd starts a member that does not wait for the disk: latencies are to be those
+// of the servers.
+func (s *Stage) startEtcd(ctx context.Context, binary string) error {
+	s.socket = filepath.Join(s.Dir, "etcd.sock")
+	const peer = "unix://localhost:0"
+	cmd := exec.Command(binary, "--name=bench", "--data-dir="+filepath.Join(s.Dir, "etcd"), "--unsafe-no-fsync",
+		"--listen-client-urls=unix://"+s.socket, "--advertise-client-urls=unix://"+s.socket,
+		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster=bench="+peer,
+		"--quota-backend-bytes=8589934592", "--auto-compaction-mode=revision", "--auto-compaction-retention=20000", "--log-level=warn")
+	cmd.Dir = s.Dir
+	var err error
+	if s.etcd, err = Start(cmd, filepath.Join(s.Dir, "etcd.log")); err != nil {
+		return err
+	}
+	return wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		if s.etcd.Ended() {
+			return false, fmt.Errorf("etcd ended\n%s", s.etcd.tail())
+		}
+		conn, err := net.Dial("unix", s.socket)
+		if err != nil {
+			return false, nil
+		}
+		return true, conn.Close()
+	})
+}
+
+// Stop ends etcd. Servers must have been stopped before.
+func (s *Stage) Stop() error { return s.etcd.Stop() }
