@@ -6,28 +6,40 @@ package process
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Client is one user of one server, over one connection.
+// Client is one user of one server.
 type Client struct {
 	http  http.Client
 	url   string
 	token string
 }
 
-// Client is the user of that name.
-func (s *Server) Client(user string) *Client { return NewClient(s.url, user, s.stage.Transport()) }
+// Client is the user of that name. Clients of one server share a connection.
+func (s *Server) Client(user string) *Client { return NewClient(s.url, user, s.transport) }
 
-// Transport trusts the stage's authority, and speaks HTTP/2 as client-go does.
-func (s *Stage) Transport() *http.Transport {
-	return &http.Transport{TLSClientConfig: s.trust.Clone(), ForceAttemptHTTP2: true}
+// Trusting trusts the authority whose certificate is in a file, and speaks HTTP/2 as
+// client-go does.
+func Trusting(file string) (*http.Transport, error) {
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s holds no certificate", file)
+	}
+	return &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}, nil
 }
 
 // NewClient is a user of the server at a URL.
@@ -65,6 +77,27 @@ func (c *Client) Get(ctx context.Context, path string) ([]byte, error) {
 	return answer, err
 }
 
+// Object reads an object.
+func (c *Client) Object(ctx context.Context, path string) (map[string]any, error) {
+	answer, err := c.Get(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	var out map[string]any
+	err = json.Unmarshal(answer, &out)
+	return out, err
+}
+
+// Put replaces an object.
+func (c *Client) Put(ctx context.Context, path string, object any) (status int, answer []byte, err error) {
+	body, err := json.Marshal(object)
+	if err != nil {
+		return 0, nil, err
+	}
+	status, answer, _, err = c.Do(ctx, http.MethodPut, path, "application/json", body)
+	return status, answer, err
+}
+
 // Ensure makes an object unless there is one, and gives what is there. The name is
 // that of the object; the collection is where to post it. A server that has just
 // learnt of a kind may say for a while that there is none.
@@ -96,5 +129,6 @@ func (c *Client) Ensure(ctx context.Context, collection, name string, object any
 		return nil, fmt.Errorf("make %s/%s: %w (%s)", collection, name, err, answer)
 	}
 	var out map[string]any
-	return out, json.Unmarshal(answer, &out)
+	err = json.Unmarshal(answer, &out)
+	return out, err
 }

@@ -37,8 +37,8 @@ type Server struct {
 	Readiness, ReadinessCPU time.Duration
 
 	*Child
-	url   string
-	stage *Stage
+	url       string
+	transport *http.Transport
 }
 
 // Start runs a server and waits until it is ready.
@@ -65,7 +65,11 @@ func (s *Stage) Start(ctx context.Context, c Config) (*Server, error) {
 	if c.Gates != "" {
 		args = append(args, "--feature-gates="+c.Gates)
 	}
-	server := &Server{Config: c, stage: s, url: fmt.Sprintf("https://127.0.0.1:%d", port)}
+	transport, err := Trusting(s.Files.CA)
+	if err != nil {
+		return nil, err
+	}
+	server := &Server{Config: c, transport: transport, url: fmt.Sprintf("https://127.0.0.1:%d", port)}
 	cmd := exec.Command(c.Binary, args...)
 	cmd.Env = append(os.Environ(), "GOGC=off", "GOMEMLIMIT="+c.MemoryLimit)
 	begun := time.Now()

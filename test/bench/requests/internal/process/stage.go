@@ -5,8 +5,6 @@ package process
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"net"
 	"os"
@@ -31,7 +29,6 @@ type Stage struct {
 
 	socket string
 	etcd   *Child
-	trust  *tls.Config
 }
 
 // Administrator is past all authorizers. Other users hold what RBAC grants them. Each
@@ -40,13 +37,11 @@ const Administrator = "admin"
 
 // NewStage makes certificates and starts etcd. Users are those beside the administrator.
 func NewStage(ctx context.Context, dir, etcd string, users ...string) (*Stage, error) {
-	authority, files, err := pki.Ensure(filepath.Join(dir, "pki"))
+	_, files, err := pki.Ensure(filepath.Join(dir, "pki"))
 	if err != nil {
 		return nil, err
 	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(authority.CertificatePEM())
-	s := &Stage{Dir: dir, Files: files, trust: &tls.Config{RootCAs: roots}}
+	s := &Stage{Dir: dir, Files: files}
 	tokens := fmt.Sprintf("%[1]s,%[1]s,%[1]s,system:masters\n", Administrator)
 	for _, user := range users {
 		tokens += fmt.Sprintf("%[1]s,%[1]s,%[1]s\n", user)

@@ -1,0 +1,210 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/spf13/cobra"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"kube-granular.dev/test/bench/requests/internal/process"
+)
+
+// The sides of a rule: nothing in force, and the ways to put it in force.
+const (
+	byNothing  = "plain"
+	byPolicy   = "policy"
+	byWebhook  = "webhook"
+	byGrant    = "grant"
+	byExcluded = "excluded"
+)
+
+func newAgainst(o *options) *cobra.Command {
+	bindings := []int{1, 1000}
+	servers := []string{gateOn, unpatched}
+	cmd := &cobra.Command{
+		Use:   "against",
+		Short: "Compare one rule as admission policy, as webhook, as granular grant and as excluded permission",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
+				return s.against(ctx, servers, bindings, run)
+			})
+			if err != nil {
+				return err
+			}
+			return o.report(cmd.OutOrStdout(), "against", runs, reportAdded(runs))
+		},
+	}
+	cmd.Flags().IntSliceVar(&bindings, "bindings", bindings, "role bindings in a namespace")
+	cmd.Flags().StringSliceVar(&servers, "servers", servers, "servers; grants and excluded permissions are measured where the gate is on")
+	return cmd
+}
+
+// against is one run.
+func (s *session) against(ctx context.Context, sides []string, bindings []int, run *Run) (err error) {
+	servers, stop, err := s.start(ctx, sides...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = joined(err, stop) }()
+	var cases [][]*lane
+	for _, server := range servers {
+		webhook, url, err := s.startWebhook(server)
+		if err != nil {
+			return err
+		}
+		defer func() { err = joined(err, webhook.Stop) }()
+		of, err := s.againstCases(ctx, server, webhook, url, bindings)
+		if err != nil {
+			return fmt.Errorf("server %q: %w", server.Name, err)
+		}
+		cases = append(cases, of...)
+	}
+	return s.sample(ctx, servers, cases, run)
+}
+
+// againstCases puts the rules in force on a server. Each caller of each side has a
+// namespace of its own for each number of bindings.
+func (s *session) againstCases(ctx context.Context, server *process.Server, webhook *process.Child, url string, bindings []int) ([][]*lane, error) {
+	a := administrator{server.Client(process.Administrator)}
+	ca, err := s.stage.CA()
+	if err != nil {
+		return nil, err
+	}
+	prepared := []error{
+		a.define(ctx, sheetDefinition("Note", "notes", false), "notes"),
+		a.define(ctx, sheetDefinition("Mark", "marks", true), "marks"),
+		a.enforcePolicy(ctx, subjects["pods"]),
+		a.enforcePolicy(ctx, subjects["notes"]),
+		a.enforceWebhook(ctx, url, ca),
+		a.delegate(ctx),
+	}
+	if err := errors.Join(prepared...); err != nil {
+		return nil, err
+	}
+	ways := map[string][]string{"pods": {byNothing, byPolicy, byWebhook}, "notes": {byNothing, byPolicy, byWebhook}}
+	if server.Name == gateOn {
+		ways["pods"] = append(ways["pods"], byGrant)
+		ways["notes"] = append(ways["notes"], byGrant, byExcluded)
+	}
+	s.say("%s: making %v role bindings in each namespace", server.Name, bindings)
+	var cases [][]*lane
+	for _, resource := range slices.Sorted(maps.Keys(ways)) {
+		for _, n := range bindings {
+			for _, holder := range []bool{true, false} {
+				var sides []*lane
+				for _, by := range ways[resource] {
+					l, err := a.ruled(ctx, server, resource, by, holder, n)
+					if err != nil {
+						return nil, fmt.Errorf("%s, by %s, holder %t, %d bindings: %w", resource, by, holder, n, err)
+					}
+					if by == byWebhook {
+						l.other = webhook
+					}
+					sides = append(sides, l)
+				}
+				cases = append(cases, sides)
+			}
+		}
+	}
+	return cases, nil
+}
+
+// delegate lets the webhook ask for access.
+func (a administrator) delegate(ctx context.Context) error {
+	return a.apply(ctx, "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/webhook", map[string]any{
+		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": map[string]any{"name": "webhook"},
+		"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "system:auth-delegator"},
+		"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": webhookUser}},
+	})
+}
+
+// ruled makes a namespace with a caller in it and an object to write. The holder changes
+// a guarded key, the bystander another label; before, the bystander is seen to be refused
+// when it tries the former.
+func (a administrator) ruled(ctx context.Context, server *process.Server, resource, by string, holder bool, bindings int) (*lane, error) {
+	of := subjects[resource]
+	if by == byExcluded {
+		of = subjects["marks"]
+	}
+	who := "bystander"
+	if holder {
+		who = "holder"
+	}
+	namespace := fmt.Sprintf("%s-%s-%d", by, who, bindings)
+	if err := a.namespace(ctx, namespace, map[string]string{ruleLabel: by}); err != nil {
+		return nil, err
+	}
+	var rules []rbacv1.PolicyRule
+	for _, resource := range slices.Sorted(maps.Keys(subjects)) {
+		rules = append(rules, subjects[resource].rules(by, holder))
+	}
+	if err := a.grant(ctx, namespace, bindings, rules...); err != nil {
+		return nil, err
+	}
+	collection := of.collection(namespace)
+	live, err := a.Ensure(ctx, collection, "object", of.object("object"))
+	if err != nil {
+		return nil, err
+	}
+	client := server.Client(caller)
+	path := collection + "/object"
+	if err := may(ctx, client, collection+"/none"); err != nil {
+		return nil, err
+	}
+	if by != byNothing && !holder {
+		if err := refused(ctx, client, path, of); err != nil {
+			return nil, err
+		}
+		if live, err = a.Ensure(ctx, collection, "object", of.object("object")); err != nil {
+			return nil, err
+		}
+	}
+	key := []string{"metadata", "labels", freeKey}
+	if holder {
+		key = append(slices.Clone(of.keys), guardedPrefix+"x")
+	}
+	st := writes(path, key)
+	st.live = live
+	name := fmt.Sprintf("%s: PUT %s, %s, %d role bindings", server.Name, resource, who, bindings)
+	return &lane{Case: name, Side: by, server: server, client: client, stream: &st}, nil
+}
+
+// writes changes one key of the object as it was answered last.
+func writes(path string, key []string) stream {
+	return stream{method: http.MethodPut, path: path, contentType: jsonBody, status: http.StatusOK, edit: func(live map[string]any, n int) any {
+		set(live, fmt.Sprint(n), key...)
+		return live
+	}}
+}
+
+// refused waits until changing a guarded key is.
+func refused(ctx context.Context, client *process.Client, path string, of subject) error {
+	n := 0
+	return until(ctx, "the refusal of a guarded key at "+path, func(ctx context.Context) (bool, error) {
+		n++
+		return attempt(ctx, client, path, append(slices.Clone(of.keys), guardedPrefix+"x"), fmt.Sprintf("try-%d", n))
+	})
+}
+
+// attempt changes a key and says whether that was forbidden.
+func attempt(ctx context.Context, client *process.Client, path string, key []string, value string) (bool, error) {
+	live, err := client.Object(ctx, path)
+	if err != nil {
+		return false, err
+	}
+	set(live, value, key...)
+	status, answer, err := client.Put(ctx, path, live)
+	if err == nil && status != http.StatusOK && status != http.StatusForbidden && status != http.StatusUnprocessableEntity {
+		err = fmt.Errorf("PUT %s: %d %s", path, status, answer)
+	}
+	return status == http.StatusForbidden || status == http.StatusUnprocessableEntity, err
+}

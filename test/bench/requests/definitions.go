@@ -1,0 +1,229 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"kube-granular.dev/test/bench/requests/internal/process"
+	"kube-granular.dev/test/bench/requests/internal/stats"
+)
+
+func newDefinitions(o *options) *cobra.Command {
+	sizes := []int{10, 2000}
+	cmd := &cobra.Command{
+		Use:   "definitions",
+		Short: "Start servers with many custom resource definitions that have permissions: time to readiness, memory, trees",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
+				return s.definitions(ctx, sizes, run)
+			})
+			if err != nil {
+				return err
+			}
+			return o.report(cmd.OutOrStdout(), "definitions", runs, reportDefinitions(runs, sizes))
+		},
+	}
+	cmd.Flags().IntSliceVar(&sizes, "definitions", sizes, "numbers of definitions, growing")
+	return cmd
+}
+
+// What is counted of a start. The heap is what is left after a collection; the first
+// write to each kind makes its handler and, where the gate is on, its tree.
+const (
+	readiness    = "ready after s"
+	readinessCPU = "CPU until ready s"
+	heapBefore   = "heap MiB"
+	resident     = "resident MiB"
+	firstWrite   = "first write to a kind ms"
+	nextWrite    = "next write ms"
+	heapAfter    = "heap MiB after writes"
+)
+
+var startFigures = []string{readiness, readinessCPU, heapBefore, resident, firstWrite, nextWrite, heapAfter}
+
+var startSides = []string{unpatched, control, gateOff, gateOn}
+
+// vast is the key space and the namespace of the definitions.
+const vast = "definitions"
+
+// definitions is one run: for each number of definitions the servers start in turns, on
+// the same key space, one at a time.
+func (s *session) definitions(ctx context.Context, sizes []int, run *Run) error {
+	for _, n := range sizes {
+		if err := s.populate(ctx, n); err != nil {
+			return fmt.Errorf("make %d definitions: %w", n, err)
+		}
+		for _, side := range startSides {
+			if err := s.startWith(ctx, side, n, run); err != nil {
+				return fmt.Errorf("%s with %d definitions: %w", side, n, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *session) startVast(ctx context.Context, side string) (*process.Server, error) {
+	c := s.config(side)
+	c.Prefix = vast
+	return s.stage.Start(ctx, c)
+}
+
+func vastDefinition(i int) (plural string, object map[string]any) {
+	fields := map[string]any{}
+	for j := range 20 {
+		fields[fmt.Sprintf("f%d", j)] = map[string]any{"type": "string"}
+	}
+	fields["size"] = map[string]any{"type": "integer", "x-kubernetes-permission-verb": group + "/size"}
+	fields["owner"] = map[string]any{"type": "string", "x-kubernetes-permission-verb": group + "/owner", "x-kubernetes-permission-excluded": true}
+	plural = fmt.Sprintf("kinds%d", i)
+	return plural, definition(fmt.Sprintf("Kind%d", i), plural, map[string]any{"type": "object", "x-kubernetes-permission-verb": "specification", "properties": fields})
+}
+
+// populate makes the definitions that are not there yet.
+func (s *session) populate(ctx context.Context, n int) (err error) {
+	server, err := s.startVast(ctx, gateOn)
+	if err != nil {
+		return err
+	}
+	defer func() { err = joined(err, server.Stop) }()
+	a := administrator{server.Client(process.Administrator)}
+	if err := a.namespace(ctx, vast, nil); err != nil {
+		return err
+	}
+	s.say("making %d definitions", n)
+	const writers = 4
+	write := func(first int) error {
+		for i := first; i < n; i += writers {
+			plural, object := vastDefinition(i)
+			if _, err := a.Ensure(ctx, strings.TrimSuffix(definitions, "/"), plural+"."+group, object); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var all []func() error
+	for i := range writers {
+		all = append(all, func() error { return write(i) })
+	}
+	if err := utilerrors.AggregateGoroutines(all...); err != nil {
+		return err
+	}
+	for i := range n {
+		plural, _ := vastDefinition(i)
+		if err := answers(ctx, a.Client, "/apis/"+group+"/v1/"+plural+"?limit=1", http.StatusOK); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startWith starts a server on the key space and writes to each kind, twice, dry.
+func (s *session) startWith(ctx context.Context, side string, n int, run *Run) (err error) {
+	server, err := s.startVast(ctx, side)
+	if err != nil {
+		return err
+	}
+	defer func() { err = joined(err, server.Stop) }()
+	s.say("%s with %d definitions: ready after %s, %s of CPU", side, n, server.Readiness.Round(time.Millisecond), server.ReadinessCPU.Round(time.Millisecond))
+	name := fmt.Sprintf("%d definitions", n)
+	run.count(name, side, readiness, server.Readiness.Seconds())
+	run.count(name, side, readinessCPU, server.ReadinessCPU.Seconds())
+	if err := s.settle(ctx, []*process.Server{server}); err != nil {
+		return err
+	}
+	if err := countMemory(ctx, server, name, side, heapBefore, run); err != nil {
+		return err
+	}
+	client := server.Client(process.Administrator)
+	for _, what := range []string{firstWrite, nextWrite} {
+		var took time.Duration
+		for i := range n {
+			one, err := writeDry(ctx, client, i)
+			if err != nil {
+				return err
+			}
+			took += one
+		}
+		run.count(name, side, what, took.Seconds()*1e3/float64(n))
+	}
+	if err := countMemory(ctx, server, name, side, heapAfter, run); err != nil {
+		return err
+	}
+	if side != gateOn {
+		return nil
+	}
+	// Only then were trees made of what the definitions say, and not of nothing.
+	plural, _ := vastDefinition(0)
+	text, err := client.Get(ctx, definitions+plural+"."+group)
+	if err == nil && !strings.Contains(string(text), "x-kubernetes-permission-excluded") {
+		err = fmt.Errorf("the definition %s has lost its permissions", plural)
+	}
+	return err
+}
+
+func countMemory(ctx context.Context, server *process.Server, name, side, what string, run *Run) error {
+	held, err := server.Heap(ctx)
+	if err != nil {
+		return err
+	}
+	run.count(name, side, what, held/(1<<20))
+	if what != heapBefore {
+		return nil
+	}
+	occupied, err := server.Resident()
+	run.count(name, side, resident, float64(occupied)/(1<<20))
+	return err
+}
+
+// writeDry creates an object that is not stored.
+func writeDry(ctx context.Context, client *process.Client, i int) (time.Duration, error) {
+	plural, _ := vastDefinition(i)
+	body, err := json.Marshal(custom(fmt.Sprintf("Kind%d", i), "object", map[string]any{"f0": "value", "size": 1}))
+	if err != nil {
+		return 0, err
+	}
+	path := "/apis/" + group + "/v1/namespaces/" + vast + "/" + plural + "?dryRun=All"
+	status, answer, took, err := client.Do(ctx, http.MethodPost, path, jsonBody, body)
+	if err == nil && status != http.StatusCreated {
+		err = fmt.Errorf("POST %s: %d %s", path, status, answer)
+	}
+	return took, err
+}
+
+// reportDefinitions gives each figure, and its ratio to unpatched with the interval over
+// the runs.
+func reportDefinitions(runs []Run, sizes []int) []Line {
+	var lines []Line
+	for _, n := range sizes {
+		name := fmt.Sprintf("%d definitions", n)
+		for _, side := range startSides {
+			line := Line{Case: name, Side: side}
+			for _, what := range startFigures {
+				base, values := counts(runs, name, unpatched, what), counts(runs, name, side, what)
+				line.Figures = append(line.Figures, exact(what, "%.2f", stats.Percentile(values, 0.5)))
+				if side == unpatched || len(base) != len(values) {
+					continue
+				}
+				var pairs []stats.Run
+				for i := range values {
+					pairs = append(pairs, stats.Run{{base[i], values[i]}})
+				}
+				e := stats.Bootstrap(pairs, func(s []float64) float64 { return s[1] / s[0] })
+				line.Figures = append(line.Figures, sampled("ratio", "%.3f", e[0]))
+			}
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}

@@ -1,0 +1,111 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"kube-granular.dev/test/bench/requests/internal/process"
+)
+
+// stream is an endless row of requests of one kind.
+type stream struct {
+	method, path, contentType string
+	// status is the answer that is expected.
+	status int
+	// edit makes the body of the nth request. It may change live, the server's last answer.
+	edit func(live map[string]any, n int) any
+
+	live map[string]any
+	n    int
+}
+
+// send sends the next request and says how long its answer took. Encoding and decoding
+// are not in that.
+func (s *stream) send(ctx context.Context, client *process.Client) (time.Duration, error) {
+	s.n++
+	body, err := json.Marshal(s.edit(s.live, s.n))
+	if err != nil {
+		return 0, err
+	}
+	status, answer, took, err := client.Do(ctx, s.method, s.path, s.contentType, body)
+	if err != nil {
+		return 0, err
+	}
+	if status != s.status {
+		return 0, fmt.Errorf("%s %s: %d, want %d: %.600s", s.method, s.path, status, s.status, answer)
+	}
+	if status >= http.StatusMultipleChoices {
+		return took, nil
+	}
+	s.live = nil
+	return took, json.Unmarshal(answer, &s.live)
+}
+
+// lane is a caller who sends one kind of request to one server: a side of a case.
+type lane struct {
+	Case, Side string
+	server     *process.Server
+	// other is a process that takes part in the answer, or nil.
+	other  *process.Child
+	client *process.Client
+	stream *stream
+}
+
+// spent is what a lane's processes have used of processors' time.
+func (l *lane) spent() (server, other time.Duration, err error) {
+	if server, err = l.server.CPU(); err != nil || l.other == nil {
+		return server, 0, err
+	}
+	other, err = process.CPU(l.other.PID())
+	return server, other, err
+}
+
+// block sends some requests one after the other. Its figures are for one request.
+func (l *lane) block(ctx context.Context, requests int) (Sample, error) {
+	sample := Sample{Case: l.Case, Side: l.Side, Server: l.server.Name}
+	server, other, err := l.spent()
+	if err != nil {
+		return sample, err
+	}
+	begun := time.Now()
+	for range requests {
+		took, err := l.stream.send(ctx, l.client)
+		if err != nil {
+			return sample, fmt.Errorf("%s, %s: %w", l.Case, l.Side, err)
+		}
+		sample.Latencies = append(sample.Latencies, took)
+	}
+	wall := time.Since(begun)
+	serverAfter, otherAfter, err := l.spent()
+	each := func(d time.Duration) float64 { return float64(d) / float64(requests) }
+	sample.CPU, sample.Other, sample.Wall = each(serverAfter-server), each(otherAfter-other), each(wall)
+	return sample, err
+}
+
+// interleave lets the sides of each case take turns, round after round, another one
+// first each time. The warm rounds before are not measured.
+func interleave(ctx context.Context, cases [][]*lane, o rounds, record func(Sample)) error {
+	for round := range o.warm + o.count {
+		for _, sides := range cases {
+			for i := range sides {
+				sample, err := sides[(i+round)%len(sides)].block(ctx, o.block)
+				if err != nil {
+					return err
+				}
+				if sample.Round = round - o.warm; sample.Round >= 0 {
+					record(sample)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// rounds says how much to measure.
+type rounds struct{ warm, count, block int }

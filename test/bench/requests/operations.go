@@ -1,0 +1,107 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kube-granular.dev/test/bench/requests/internal/process"
+)
+
+const (
+	jsonBody       = "application/json"
+	mergePatch     = "application/merge-patch+json"
+	strategicPatch = "application/strategic-merge-patch+json"
+	applyPatch     = "application/apply-patch+yaml"
+
+	// touched is the label that requests change.
+	touched = "example.com/l0"
+
+	pods        = "/api/v1/namespaces/%s/pods"
+	configMaps  = "/api/v1/namespaces/%s/configmaps"
+	deployments = "/apis/apps/v1/namespaces/%s/deployments"
+	widgets     = "/apis/" + group + "/v1/namespaces/%s/widgets"
+)
+
+// operation is a kind of request that everybody sends.
+type operation struct {
+	name, collection string
+	object           func(name string) metav1.Object
+	// stream is given the path of an object that was made.
+	stream func(path string) stream
+}
+
+// put sends the object as it was answered last, with one label changed.
+func put(path string) stream {
+	return stream{method: http.MethodPut, path: path, contentType: jsonBody, status: http.StatusOK, edit: func(live map[string]any, n int) any {
+		set(live, fmt.Sprint(n), "metadata", "labels", touched)
+		return live
+	}}
+}
+
+// patch sends that one label.
+func patch(contentType string) func(path string) stream {
+	return func(path string) stream {
+		return stream{method: http.MethodPatch, path: path, contentType: contentType, status: http.StatusOK, edit: func(_ map[string]any, n int) any {
+			label := map[string]any{}
+			set(label, fmt.Sprint(n), "metadata", "labels", touched)
+			return label
+		}}
+	}
+}
+
+// apply sends all that its manager owns, with one label changed.
+func apply(object func(string) metav1.Object) func(path string) stream {
+	return func(at string) stream {
+		applied := object(path.Base(at))
+		return stream{method: http.MethodPatch, path: at + "?fieldManager=applier&force=true", contentType: applyPatch, status: http.StatusOK,
+			edit: func(_ map[string]any, n int) any {
+				applied.GetLabels()[touched] = fmt.Sprint(n)
+				return applied
+			}}
+	}
+}
+
+// create makes new objects beside the one that was made.
+func create(collection string, object func(string) metav1.Object) func(path string) stream {
+	made := object("")
+	made.SetGenerateName("made-")
+	return func(string) stream {
+		return stream{method: http.MethodPost, path: collection, contentType: jsonBody, status: http.StatusCreated,
+			edit: func(map[string]any, int) any { return made }}
+	}
+}
+
+// operations are what is measured in a namespace.
+func operations(namespace string) []operation {
+	in := func(collection string) string { return fmt.Sprintf(collection, namespace) }
+	return []operation{
+		{"PUT ConfigMap", in(configMaps), configMap, put},
+		{"PUT Pod", in(pods), pod, put},
+		{"PUT Deployment", in(deployments), deployment, put},
+		{"PUT custom resource", in(widgets), widget, put},
+		{"merge PATCH Pod", in(pods), pod, patch(mergePatch)},
+		{"strategic PATCH Pod", in(pods), pod, patch(strategicPatch)},
+		{"merge PATCH custom resource", in(widgets), widget, patch(mergePatch)},
+		{"apply Deployment", in(deployments), deployment, apply(deployment)},
+		{"create ConfigMap", in(configMaps), configMap, create(in(configMaps), configMap)},
+		{"create Pod", in(pods), pod, create(in(pods), pod)},
+	}
+}
+
+// lane makes the operation's object on a server and gives the caller who writes it.
+func (o operation) lane(ctx context.Context, server *process.Server, user, name string) (*lane, error) {
+	live, err := server.Client(process.Administrator).Ensure(ctx, o.collection, name, o.object(name))
+	if err != nil {
+		return nil, err
+	}
+	s := o.stream(o.collection + "/" + name)
+	s.live = live
+	return &lane{Case: o.name, Side: server.Name, server: server, client: server.Client(user), stream: &s}, nil
+}

@@ -1,0 +1,96 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"kube-granular.dev/test/bench/requests/internal/process"
+)
+
+func newProfile(o *options) *cobra.Command {
+	side, name, out, duration := gateOn, "PUT Deployment", "", 20*time.Second
+	cmd := &cobra.Command{
+		Use:   "profile",
+		Short: "Record where a server spends its time while one operation goes on; read it with go tool pprof",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if out == "" {
+				return errors.New("--out: the file for the profile is missing")
+			}
+			o.runs = 1
+			_, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, _ *Run) error {
+				return s.profile(ctx, side, name, out, duration)
+			})
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&side, "side", side, "how to run the server, as in whole")
+	cmd.Flags().StringVar(&name, "operation", name, "what to send, as in whole; or grant: the granular PUT of a pod's label, with 1,000 role bindings")
+	cmd.Flags().StringVar(&out, "out", "", "file to write the profile to")
+	cmd.Flags().DurationVar(&duration, "duration", duration, "how long to record")
+	return cmd
+}
+
+func (s *session) profile(ctx context.Context, side, name, out string, duration time.Duration) (err error) {
+	servers, stop, err := s.start(ctx, side)
+	if err != nil {
+		return err
+	}
+	defer func() { err = joined(err, stop) }()
+	server := servers[0]
+	if err := prepareWhole(ctx, server); err != nil {
+		return err
+	}
+	var l *lane
+	if name == byGrant {
+		l, err = administrator{server.Client(process.Administrator)}.ruled(ctx, server, "pods", byGrant, true, 1000)
+	} else {
+		all := operations(namespace)
+		i := slices.IndexFunc(all, func(o operation) bool { return o.name == name })
+		if i < 0 {
+			return fmt.Errorf("no operation has the name %q", name)
+		}
+		l, err = all[i].lane(ctx, server, caller, "profiled")
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.settle(ctx, servers); err != nil {
+		return err
+	}
+	if _, err := l.block(ctx, s.rounds.warm*s.rounds.block); err != nil {
+		return err
+	}
+	var profile []byte
+	recorded := make(chan struct{})
+	err = utilerrors.AggregateGoroutines(func() (err error) {
+		defer close(recorded)
+		profile, err = server.Profile(ctx, duration)
+		return err
+	}, func() error {
+		for {
+			select {
+			case <-recorded:
+				return nil
+			default:
+				if _, err := l.block(ctx, s.rounds.block); err != nil {
+					return err
+				}
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(out, profile, 0o644)
+}

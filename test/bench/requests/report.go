@@ -1,0 +1,204 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	goruntime "runtime"
+	"strings"
+	"text/tabwriter"
+
+	"kube-granular.dev/test/bench/requests/internal/stats"
+)
+
+// Report is what a command finds out.
+type Report struct {
+	Command string  `json:"command"`
+	Machine Machine `json:"machine"`
+	Lines   []Line  `json:"lines"`
+}
+
+// Machine says where it was measured.
+type Machine struct {
+	Processors int    `json:"processors"`
+	Model      string `json:"model"`
+	Runs       int    `json:"runs"`
+	// Load is the lowest and the highest load average at the ends of runs.
+	Load [2]float64 `json:"load"`
+}
+
+// Line is about one side of a case.
+type Line struct {
+	Case    string   `json:"case"`
+	Side    string   `json:"side"`
+	Figures []Figure `json:"figures"`
+}
+
+// Figure is a number, with an interval if it was sampled.
+type Figure struct {
+	Name string `json:"name"`
+	stats.Estimate
+	Exact bool `json:"exact,omitempty"`
+	// format prints the number, and the ends of its interval.
+	format string
+}
+
+func sampled(name, format string, e stats.Estimate) Figure {
+	return Figure{Name: name, Estimate: e, format: format}
+}
+
+func exact(name, format string, value float64) Figure {
+	return Figure{Name: name, Estimate: stats.Estimate{Value: value, Low: value, High: value}, Exact: true, format: format}
+}
+
+func (f Figure) String() string {
+	if f.Exact {
+		return fmt.Sprintf(f.format, f.Value)
+	}
+	return fmt.Sprintf(f.format+" ["+f.format+".."+f.format+"]", f.Value, f.Low, f.High)
+}
+
+// report prints lines for people, or for programs. What could not be computed is left out.
+func (o *options) report(w io.Writer, command string, runs []Run, lines []Line) error {
+	r := Report{Command: command, Machine: machine(runs)}
+	for _, line := range lines {
+		kept := line.Figures[:0:0]
+		for _, f := range line.Figures {
+			if !math.IsNaN(f.Value) && !math.IsInf(f.Value, 0) && !math.IsNaN(f.Low) && !math.IsNaN(f.High) {
+				kept = append(kept, f)
+			}
+		}
+		line.Figures = kept
+		r.Lines = append(r.Lines, line)
+	}
+	if o.output == "json" {
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(r)
+	}
+	fmt.Fprintf(w, "%d runs on %d processors (%s), load average %.1f to %.1f; intervals hold 95%%\n", r.Machine.Runs, r.Machine.Processors, r.Machine.Model, r.Machine.Load[0], r.Machine.Load[1])
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	last := ""
+	for _, line := range r.Lines {
+		if line.Case != last {
+			fmt.Fprintf(table, "\n%s\n", line.Case)
+			last = line.Case
+		}
+		fmt.Fprintf(table, "  %s", line.Side)
+		for _, f := range line.Figures {
+			fmt.Fprintf(table, "\t%s %s", f.Name, f)
+		}
+		fmt.Fprintln(table)
+	}
+	return table.Flush()
+}
+
+func machine(runs []Run) Machine {
+	m := Machine{Processors: goruntime.NumCPU(), Model: "unknown", Runs: len(runs)}
+	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		if _, rest, ok := strings.Cut(string(info), "model name"); ok {
+			line, _, _ := strings.Cut(rest, "\n")
+			m.Model = strings.Trim(line, "\t: ")
+		}
+	}
+	for i, r := range runs {
+		low, high := min(r.Load[0], r.Load[1]), max(r.Load[0], r.Load[1])
+		if i == 0 {
+			m.Load = [2]float64{low, high}
+		}
+		m.Load = [2]float64{min(m.Load[0], low), max(m.Load[1], high)}
+	}
+	return m
+}
+
+func ofCase(s Sample) string { return s.Case }
+
+func sidesOf(runs []Run, c string) []string {
+	return names(runs, func(s Sample) string {
+		if s.Case != c {
+			return ""
+		}
+		return s.Side
+	})
+}
+
+func cpu(s Sample) float64 { return s.CPU }
+
+// latencyFigures are the usual percentiles, in milliseconds.
+func latencyFigures(runs []Run, c, side string) []Figure {
+	of := latencies(runs, c, side)
+	return []Figure{exact("p50 ms", "%.2f", stats.Percentile(of, 0.5)), exact("p99 ms", "%.2f", stats.Percentile(of, 0.99))}
+}
+
+// reportWhole compares each side with the first.
+func reportWhole(runs []Run) []Line {
+	var lines []Line
+	for _, c := range names(runs, ofCase) {
+		// A side may be missing in some runs; it is compared where both were there.
+		for i, side := range sidesOf(runs, c) {
+			base := sidesOf(runs, c)[0]
+			line := Line{Case: c, Side: side}
+			if i == 0 {
+				e := stats.Bootstrap(matrix(runs, c, []string{side}, cpu), func(s []float64) float64 { return s[0] / 1e6 })
+				line.Figures = append(line.Figures, sampled("CPU ms", "%.3f", e[0]))
+			} else {
+				e := stats.Bootstrap(matrix(runs, c, []string{base, side}, cpu), func(s []float64) float64 { return s[1] / s[0] })
+				line.Figures = append(line.Figures, sampled("CPU ratio", "%.3f", e[0]))
+			}
+			line.Figures = append(line.Figures, latencyFigures(runs, c, side)...)
+			for _, what := range []string{allocations, allocatedBytes} {
+				line.Figures = append(line.Figures, exact(what, "%.0f", stats.Percentile(counts(runs, c, side, what), 0.5)))
+			}
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// reportAdded says what each side adds to the first, and how that compares with what a
+// policy and a webhook add.
+func reportAdded(runs []Run) []Line {
+	var lines []Line
+	for _, c := range names(runs, ofCase) {
+		sides := sidesOf(runs, c)
+		at := map[string]int{}
+		for i, side := range sides {
+			at[side] = i
+		}
+		costs := matrix(runs, c, sides, cpu)
+		base := stats.Percentile(latencies(runs, c, sides[0]), 0.5)
+		for i, side := range sides {
+			line := Line{Case: c, Side: side}
+			added := func(s []float64) float64 { return (s[i] - s[0]) / 1e3 }
+			if i == 0 {
+				e := stats.Bootstrap(costs, func(s []float64) float64 { return s[0] / 1e3 })
+				line.Figures = append(line.Figures, sampled("CPU µs", "%.0f", e[0]))
+			} else {
+				line.Figures = append(line.Figures, sampled("adds CPU µs", "%.0f", stats.Bootstrap(costs, added)[0]))
+			}
+			if side == byWebhook {
+				other := stats.Bootstrap(matrix(runs, c, []string{side}, func(s Sample) float64 { return s.Other }), func(s []float64) float64 { return s[0] / 1e3 })
+				line.Figures = append(line.Figures, sampled("in its own process µs", "%.0f", other[0]))
+			}
+			for _, than := range []string{byPolicy, byWebhook} {
+				j, ok := at[than]
+				if !ok || i == 0 || side == byPolicy || side == byWebhook {
+					continue
+				}
+				e := stats.Bootstrap(costs, func(s []float64) float64 { return (s[i] - s[0]) / (s[j] - s[0]) })
+				line.Figures = append(line.Figures, sampled("of the "+than+"'s", "%.2f", e[0]))
+			}
+			line.Figures = append(line.Figures, latencyFigures(runs, c, side)...)
+			if i > 0 {
+				line.Figures = append(line.Figures, exact("adds p50 ms", "%.2f", stats.Percentile(latencies(runs, c, side), 0.5)-base))
+			}
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}

@@ -1,0 +1,165 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// guardedPrefix is that of the keys the rule is about: only holders of a permission may
+// touch them.
+const guardedPrefix = "super.safe.com/"
+
+// subject is what the rule is about: one map of one resource.
+type subject struct {
+	group, resource, kind string
+	// keys is the path of the map, verb the permission of its guarded keys, free that of
+	// the key that anybody may change.
+	keys       []string
+	verb, free string
+	object     func(name string) metav1.Object
+}
+
+const freeKey = "other.example.com/x"
+
+// subjects are the rule's, by resource. In notes and marks the map is in spec, since a
+// definition can't mark metadata. They differ in the permission of marks being excluded.
+var subjects = map[string]subject{
+	"pods":  {"", "pods", "Pod", []string{"metadata", "labels"}, "granular:label(super.safe.com)", "granular:label(other.example.com)", pod},
+	"notes": {group, "notes", "Note", []string{"spec", "marks"}, "granular:" + group + "/mark(super.safe.com)", "granular:label(other.example.com)", sheet("Note")},
+	"marks": {group, "marks", "Mark", []string{"spec", "marks"}, "granular:" + group + "/mark(super.safe.com)", "granular:label(other.example.com)", sheet("Mark")},
+}
+
+func (s subject) collection(namespace string) string {
+	if s.group == "" {
+		return fmt.Sprintf("/api/v1/namespaces/%s/%s", namespace, s.resource)
+	}
+	return fmt.Sprintf("/apis/%s/v1/namespaces/%s/%s", s.group, namespace, s.resource)
+}
+
+// sheet is a custom resource with a map of marks and some other fields.
+func sheet(kind string) func(name string) metav1.Object {
+	return func(name string) metav1.Object {
+		marks, text := map[string]any{}, map[string]any{}
+		for i := range 6 {
+			marks[fmt.Sprintf("example.com/m%d", i)] = "v"
+		}
+		for i := range 60 {
+			text[fmt.Sprintf("t%d", i)] = "value"
+		}
+		return custom(kind, name, map[string]any{"marks": marks, "text": text})
+	}
+}
+
+func sheetDefinition(kind, plural string, excluded bool) map[string]any {
+	mark := map[string]any{
+		"type":                         "string",
+		"x-kubernetes-permission-verb": group + "/mark",
+		"x-kubernetes-permission-parameterized-by":    "mark",
+		"x-kubernetes-permission-parameter-treatment": "slash-delimited-prefix",
+	}
+	if excluded {
+		mark["x-kubernetes-permission-excluded"] = true
+	}
+	return definition(kind, plural, map[string]any{
+		"type":                         "object",
+		"x-kubernetes-permission-verb": "specification",
+		"properties": map[string]any{
+			"marks": map[string]any{"type": "object", "additionalProperties": mark, "x-kubernetes-permission-parameter-source": "mark"},
+			"text":  map[string]any{"type": "object", "additionalProperties": map[string]any{"type": "string"}},
+		},
+	})
+}
+
+// ruleLabel is the label of the namespaces in which a policy or webhook is in force.
+const ruleLabel = "bench-rule"
+
+func selects(rule string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{ruleLabel: rule}}
+}
+
+// enforcePolicy puts the rule in force as an admission policy that asks the authorizer.
+func (a administrator) enforcePolicy(ctx context.Context, s subject) error {
+	const path = "/apis/admissionregistration.k8s.io/v1/"
+	name := "guard-" + s.resource
+	// .metadata.?labels.orValue({})
+	keys := "." + strings.Join(s.keys[:len(s.keys)-1], ".") + ".?" + s.keys[len(s.keys)-1] + ".orValue({})"
+	guarded := fmt.Sprintf("!k.startsWith('%s')", guardedPrefix)
+	policy := admissionregistrationv1.ValidatingAdmissionPolicy{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "admissionregistration.k8s.io/v1", Kind: "ValidatingAdmissionPolicy"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: s.updates()}}},
+			Variables: []admissionregistrationv1.Variable{
+				{Name: "before", Expression: "oldObject" + keys},
+				{Name: "after", Expression: "object" + keys},
+			},
+			Validations: []admissionregistrationv1.Validation{{
+				Expression: "(variables.after.all(k, " + guarded + " || (k in variables.before && variables.before[k] == variables.after[k]))" +
+					" && variables.before.all(k, " + guarded + " || k in variables.after))" +
+					" || authorizer.requestResource.check('" + s.verb + "').allowed()",
+				Message: "a guarded key was changed",
+			}},
+		},
+	}
+	if err := a.apply(ctx, path+"validatingadmissionpolicies/"+name, policy); err != nil {
+		return err
+	}
+	return a.apply(ctx, path+"validatingadmissionpolicybindings/"+name, admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "admissionregistration.k8s.io/v1", Kind: "ValidatingAdmissionPolicyBinding"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName:        name,
+			MatchResources:    &admissionregistrationv1.MatchResources{NamespaceSelector: selects(byPolicy)},
+			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		},
+	})
+}
+
+func (s subject) updates() admissionregistrationv1.RuleWithOperations {
+	return admissionregistrationv1.RuleWithOperations{
+		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
+		Rule:       admissionregistrationv1.Rule{APIGroups: []string{s.group}, APIVersions: []string{"v1"}, Resources: []string{s.resource}},
+	}
+}
+
+// enforceWebhook puts the rule in force as a webhook.
+func (a administrator) enforceWebhook(ctx context.Context, url string, ca []byte) error {
+	none, always := admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.Fail
+	w := admissionregistrationv1.ValidatingWebhook{
+		Name: "guard.bench.example.com", AdmissionReviewVersions: []string{"v1"}, SideEffects: &none, FailurePolicy: &always,
+		ClientConfig:      admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: ca},
+		NamespaceSelector: selects(byWebhook),
+	}
+	for _, resource := range []string{"pods", "notes"} {
+		w.Rules = append(w.Rules, subjects[resource].updates())
+	}
+	return a.apply(ctx, "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/guard", admissionregistrationv1.ValidatingWebhookConfiguration{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "admissionregistration.k8s.io/v1", Kind: "ValidatingWebhookConfiguration"},
+		ObjectMeta: metav1.ObjectMeta{Name: "guard"},
+		Webhooks:   []admissionregistrationv1.ValidatingWebhook{w},
+	})
+}
+
+// rules are what the caller may do where the rule is in force in some way. The holder has
+// the permission, the bystander must do without.
+func (s subject) rules(by string, holder bool) rbacv1.PolicyRule {
+	verbs := []string{"get", "update"}
+	if by == byGrant {
+		verbs = []string{"get", "granular"}
+		if !holder {
+			verbs = append(verbs, s.free)
+		}
+	}
+	if holder {
+		verbs = append(verbs, s.verb)
+	}
+	return rule(s.group, verbs, s.resource)
+}

@@ -1,0 +1,143 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	admissionv1 "k8s.io/api/admission/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kube-granular.dev/test/bench/requests/internal/process"
+)
+
+const (
+	// webhookUser may create subject access reviews.
+	webhookUser = "webhook"
+	// programEnv makes the test binary behave as this program does.
+	programEnv = "KUBE_GRANULAR_BENCH_PROGRAM"
+)
+
+// startWebhook runs the rule in a process of its own, and gives its URL.
+func (s *session) startWebhook(server *process.Server) (*process.Child, string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, "", err
+	}
+	defer l.Close()
+	file, err := l.(*net.TCPListener).File()
+	if err != nil {
+		return nil, "", err
+	}
+	defer file.Close()
+	program, err := os.Executable()
+	if err != nil {
+		return nil, "", err
+	}
+	cmd := exec.Command(program, "webhook", "--server="+server.URL(), "--ca="+s.stage.Files.CA, "--cert="+s.stage.Files.ServingCert, "--key="+s.stage.Files.ServingKey)
+	cmd.ExtraFiles = []*os.File{file}
+	cmd.Env = append(os.Environ(), programEnv+"=1")
+	child, err := process.Start(cmd, filepath.Join(s.stage.Dir, "webhook-"+server.Name+".log"))
+	return child, "https://" + l.Addr().String(), err
+}
+
+// newWebhook is the command that startWebhook runs. It listens on what it inherits.
+func newWebhook() *cobra.Command {
+	var server, ca, cert, key string
+	cmd := &cobra.Command{
+		Use:    "webhook",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			l, err := net.FileListener(os.NewFile(3, "listener"))
+			if err != nil {
+				return err
+			}
+			transport, err := process.Trusting(ca)
+			if err != nil {
+				return err
+			}
+			return http.ServeTLS(l, judge{process.NewClient(server, webhookUser, transport)}, cert, key)
+		},
+	}
+	cmd.Flags().StringVar(&server, "server", "", "URL of the server to ask for access")
+	cmd.Flags().StringVar(&ca, "ca", "", "file of the authority to trust")
+	cmd.Flags().StringVar(&cert, "cert", "", "certificate to serve with")
+	cmd.Flags().StringVar(&key, "key", "", "its key")
+	return cmd
+}
+
+// judge is the rule as a validating webhook: who changes a guarded key must hold the
+// permission, and the server is asked whether it does. Nothing else is asked.
+type judge struct{ server *process.Client }
+
+func (j judge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	review := &admissionv1.AdmissionReview{}
+	if err := json.NewDecoder(r.Body).Decode(review); err != nil || review.Request == nil {
+		http.Error(w, "not a review", http.StatusBadRequest)
+		return
+	}
+	answer := &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
+	if allowed, err := j.allowed(r.Context(), review.Request); err != nil || !allowed {
+		answer.Allowed, answer.Result = false, &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Message: fmt.Sprint("a guarded key was changed: ", err)}
+	}
+	review.Request, review.Response = nil, answer
+	w.Header().Set("Content-Type", jsonBody)
+	if err := json.NewEncoder(w).Encode(review); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
+}
+
+func (j judge) allowed(ctx context.Context, r *admissionv1.AdmissionRequest) (bool, error) {
+	of := subjects[r.Resource.Resource]
+	before, err := guarded(r.OldObject.Raw, of.keys)
+	if err != nil {
+		return false, err
+	}
+	after, err := guarded(r.Object.Raw, of.keys)
+	if err != nil || maps.Equal(before, after) {
+		return err == nil, err
+	}
+	review := authorizationv1.SubjectAccessReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SubjectAccessReview"},
+		Spec: authorizationv1.SubjectAccessReviewSpec{User: r.UserInfo.Username, Groups: r.UserInfo.Groups, ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: r.Namespace, Name: r.Name, Group: r.Resource.Group, Resource: r.Resource.Resource, Verb: of.verb}},
+	}
+	body, err := json.Marshal(review)
+	if err != nil {
+		return false, err
+	}
+	status, answer, _, err := j.server.Do(ctx, http.MethodPost, "/apis/authorization.k8s.io/v1/subjectaccessreviews", jsonBody, body)
+	if err != nil || status != http.StatusCreated {
+		return false, errors.Join(err, fmt.Errorf("%d %s", status, answer))
+	}
+	if err := json.Unmarshal(answer, &review); err != nil {
+		return false, err
+	}
+	return review.Status.Allowed, nil
+}
+
+// guarded are the guarded keys of a map in an object, with their values.
+func guarded(raw []byte, path []string) (map[string]string, error) {
+	object := map[string]any{}
+	if err := json.Unmarshal(raw, &object); err != nil {
+		return nil, err
+	}
+	all, _, err := unstructured.NestedStringMap(object, path...)
+	maps.DeleteFunc(all, func(key, _ string) bool { return !strings.HasPrefix(key, guardedPrefix) })
+	return all, err
+}

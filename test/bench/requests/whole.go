@@ -1,0 +1,149 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"kube-granular.dev/test/bench/requests/internal/process"
+)
+
+// The sides of whole requests. The control is the same binary as unpatched.
+const (
+	unpatched = "unpatched"
+	control   = "unpatched-again"
+	gateOff   = "gate-off"
+	gateOn    = "gate-on"
+	pruned    = "pruned"
+)
+
+var allSides = []string{unpatched, control, gateOff, gateOn, pruned}
+
+// namespace is where whole requests are sent to.
+const namespace = "bench"
+
+func newWhole(o *options) *cobra.Command {
+	sides, counted := allSides, 0
+	cmd := &cobra.Command{
+		Use:   "whole",
+		Short: "Compare servers: unpatched, the same again, gates off, GranularAuthorization on and nothing configured, PrunedFieldManagement on",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
+				return s.whole(ctx, sides, counted, run)
+			})
+			if err != nil {
+				return err
+			}
+			return o.report(cmd.OutOrStdout(), "whole", runs, reportWhole(runs))
+		},
+	}
+	cmd.Flags().StringSliceVar(&sides, "sides", sides, "what to compare; the first is what the others are compared with")
+	cmd.Flags().IntVar(&counted, "counted", 150, "requests over which allocations are counted")
+	cmd.Flags().StringSliceVar(&o.only, "operations", nil, "operations, all of them if none is named")
+	return cmd
+}
+
+// whole is one run.
+func (s *session) whole(ctx context.Context, sides []string, counted int, run *Run) (err error) {
+	servers, stop, err := s.start(ctx, sides...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = joined(err, stop) }()
+	cases, err := s.wholeCases(ctx, servers)
+	if err != nil {
+		return err
+	}
+	if err := s.sample(ctx, servers, cases, run); err != nil {
+		return err
+	}
+	s.say("counting allocations")
+	for _, lanes := range cases {
+		for _, l := range lanes {
+			if err := countAllocations(ctx, l, counted, run); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// wholeCases gives every operation on every server.
+func (s *session) wholeCases(ctx context.Context, servers []*process.Server) ([][]*lane, error) {
+	operations := slices.DeleteFunc(operations(namespace), func(o operation) bool {
+		return len(s.only) > 0 && !slices.Contains(s.only, o.name)
+	})
+	if len(operations) == 0 {
+		return nil, fmt.Errorf("no operation has one of the names %q", s.only)
+	}
+	cases := make([][]*lane, len(operations))
+	for _, server := range servers {
+		if err := prepareWhole(ctx, server); err != nil {
+			return nil, err
+		}
+		for i, o := range operations {
+			l, err := o.lane(ctx, server, caller, fmt.Sprintf("object-%d", i))
+			if err != nil {
+				return nil, err
+			}
+			cases[i] = append(cases[i], l)
+		}
+	}
+	return cases, nil
+}
+
+func prepareWhole(ctx context.Context, server *process.Server) error {
+	a := administrator{server.Client(process.Administrator)}
+	if err := a.namespace(ctx, namespace, nil); err != nil {
+		return err
+	}
+	if err := a.define(ctx, widgetDefinition(), "widgets"); err != nil {
+		return err
+	}
+	verbs := []string{"get", "create", "update", "patch"}
+	if err := a.grant(ctx, namespace, 1, rule("", verbs, "pods", "configmaps"), rule("apps", verbs, "deployments"), rule(group, verbs, "widgets")); err != nil {
+		return err
+	}
+	return may(ctx, server.Client(caller), fmt.Sprintf(pods, namespace)+"/none")
+}
+
+// What is counted of a request.
+const (
+	allocations    = "allocations"
+	allocatedBytes = "allocated bytes"
+)
+
+// countAllocations reads the Go runtime's own counts before and after some requests,
+// and takes off what reading costs.
+func countAllocations(ctx context.Context, l *lane, requests int, run *Run) error {
+	if requests <= 0 {
+		return nil
+	}
+	var at [3]map[string]float64
+	for i := range at {
+		if i == 2 {
+			if _, err := l.block(ctx, requests); err != nil {
+				return err
+			}
+		}
+		m, err := l.server.Metrics(ctx)
+		if err != nil {
+			return err
+		}
+		at[i] = m
+	}
+	for what, metric := range map[string]string{allocations: "go_memstats_mallocs_total", allocatedBytes: "go_memstats_alloc_bytes_total"} {
+		if at[2][metric] == 0 {
+			return fmt.Errorf("server %q has no metric %s", l.server.Name, metric)
+		}
+		reading := at[1][metric] - at[0][metric]
+		run.count(l.Case, l.Side, what, (at[2][metric]-at[1][metric]-reading)/float64(requests))
+	}
+	return nil
+}
