@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	goruntime "runtime"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -118,13 +119,20 @@ func machine(runs []Run) Machine {
 
 func ofCase(s Sample) string { return s.Case }
 
+// inOrder are all sides there are. The first one of a case is what the others are
+// compared with.
+var inOrder = slices.Concat(allSides, []string{byNothing, byPolicy, byWebhook, byGrant, byExcluded, ordinary, oneDomain, anyLabel, tooMany})
+
+// sidesOf are the sides of a case in that order. They were measured in another.
 func sidesOf(runs []Run, c string) []string {
-	return names(runs, func(s Sample) string {
+	sides := names(runs, func(s Sample) string {
 		if s.Case != c {
 			return ""
 		}
 		return s.Side
 	})
+	slices.SortFunc(sides, func(a, b string) int { return slices.Index(inOrder, a) - slices.Index(inOrder, b) })
+	return sides
 }
 
 func cpu(s Sample) float64 { return s.CPU }
@@ -139,15 +147,14 @@ func latencyFigures(runs []Run, c, side string) []Figure {
 func reportWhole(runs []Run) []Line {
 	var lines []Line
 	for _, c := range names(runs, ofCase) {
-		// A side may be missing in some runs; it is compared where both were there.
-		for i, side := range sidesOf(runs, c) {
-			base := sidesOf(runs, c)[0]
+		sides := sidesOf(runs, c)
+		for i, side := range sides {
 			line := Line{Case: c, Side: side}
 			if i == 0 {
 				e := stats.Bootstrap(matrix(runs, c, []string{side}, cpu), func(s []float64) float64 { return s[0] / 1e6 })
 				line.Figures = append(line.Figures, sampled("CPU ms", "%.3f", e[0]))
 			} else {
-				e := stats.Bootstrap(matrix(runs, c, []string{base, side}, cpu), func(s []float64) float64 { return s[1] / s[0] })
+				e := stats.Bootstrap(matrix(runs, c, []string{sides[0], side}, cpu), func(s []float64) float64 { return s[1] / s[0] })
 				line.Figures = append(line.Figures, sampled("CPU ratio", "%.3f", e[0]))
 			}
 			line.Figures = append(line.Figures, latencyFigures(runs, c, side)...)

@@ -185,8 +185,8 @@ func (s *session) sample(ctx context.Context, servers []*process.Server, cases [
 	run.Idle = map[string]float64{}
 	for _, server := range servers {
 		run.Idle[server.Name] = (before[server.Name] + after[server.Name]) / 2
+		s.say("%s: spends %.2f%% of a processor while idle", server.Name, 100*run.Idle[server.Name])
 	}
 	run.deductIdle()
-	s.say("idle shares of a processor: %.4f", run.Idle)
 	return nil
 }
