@@ -83,7 +83,7 @@ func TestSmoke(t *testing.T) {
 		want  map[string][]string // by side
 	}{
 		"whole": {
-			[]string{"whole", "--sides=unpatched,gate-on", "--counted=10"}, len(operations(namespace)),
+			[]string{"whole", "--sides=unpatched,gate-on", "--counted=14"}, len(operations(namespace)),
 			map[string][]string{
 				unpatched: {"CPU ms", "p50 ms", "p99 ms", allocations, allocatedBytes},
 				gateOn:    {"CPU ratio", "p50 ms", "p99 ms", allocations, allocatedBytes},

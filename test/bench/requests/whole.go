@@ -45,7 +45,7 @@ func newWhole(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringSliceVar(&sides, "sides", sides, "what to compare")
-	cmd.Flags().IntVar(&counted, "counted", 150, "requests over which allocations are counted")
+	cmd.Flags().IntVar(&counted, "counted", 140, "requests over which allocations are counted, 0 for not at all")
 	cmd.Flags().StringSliceVar(&o.only, "operations", nil, "operations, all of them if none is named")
 	return cmd
 }
@@ -121,36 +121,47 @@ const (
 )
 
 // countAllocations reads the Go runtime's own counts before and after some requests,
-// and takes off what reading costs, the median of three.
+// and takes off what reading costs. What servers do by themselves comes in bursts, so
+// the requests are counted in batches, of which the median one is taken.
 func countAllocations(ctx context.Context, l *lane, requests int, run *Run) error {
-	if requests <= 0 {
+	const batches = 7
+	if requests < batches {
 		return nil
 	}
-	const readings = 4
-	var at [readings + 2]map[string]float64
-	for i := range at {
-		if i == len(at)-1 {
-			if _, err := l.block(ctx, requests); err != nil {
-				return err
+	metrics := map[string]string{allocations: "go_memstats_mallocs_total", allocatedBytes: "go_memstats_alloc_bytes_total"}
+	// grown is how much the counts grew over some requests, between two readings.
+	grown := func(requests, times int) (map[string][]float64, error) {
+		out := map[string][]float64{}
+		before, err := l.server.Metrics(ctx)
+		for i := 0; err == nil && i < times; i++ {
+			if _, err = l.block(ctx, requests); err != nil {
+				break
 			}
+			var after map[string]float64
+			if after, err = l.server.Metrics(ctx); err != nil {
+				break
+			}
+			for what, metric := range metrics {
+				if after[metric] == 0 {
+					return nil, fmt.Errorf("server %q has no metric %s", l.server.Name, metric)
+				}
+				out[what] = append(out[what], after[metric]-before[metric])
+			}
+			before = after
 		}
-		m, err := l.server.Metrics(ctx)
-		if err != nil {
-			return err
-		}
-		at[i] = m
+		return out, err
 	}
-	for what, metric := range map[string]string{allocations: "go_memstats_mallocs_total", allocatedBytes: "go_memstats_alloc_bytes_total"} {
-		if at[0][metric] == 0 {
-			return fmt.Errorf("server %q has no metric %s", l.server.Name, metric)
-		}
-		var reading []float64
-		// The first reading may be dearer than those that follow.
-		for i := 2; i <= readings; i++ {
-			reading = append(reading, at[i][metric]-at[i-1][metric])
-		}
-		grown := at[readings+1][metric] - at[readings][metric]
-		run.count(l.Case, l.Side, what, (grown-stats.Percentile(reading, 0.5))/float64(requests))
+	readings, err := grown(0, batches)
+	if err != nil {
+		return err
+	}
+	counted, err := grown(requests/batches, batches)
+	if err != nil {
+		return err
+	}
+	for what := range metrics {
+		each := (stats.Percentile(counted[what], 0.5) - stats.Percentile(readings[what], 0.5)) / float64(requests/batches)
+		run.count(l.Case, l.Side, what, each)
 	}
 	return nil
 }
