@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kube-granular.dev/test/bench/requests/internal/process"
+	"kube-granular.dev/test/bench/requests/internal/stats"
 )
 
 // stream is an endless row of requests of one kind.
@@ -73,15 +74,22 @@ func (l *lane) block(ctx context.Context, requests int) (Sample, error) {
 	if err != nil {
 		return sample, err
 	}
-	begun := time.Now()
+	begun, last := time.Now(), server
+	var single []float64
 	for range requests {
 		took, err := l.stream.send(ctx, l.client)
 		if err != nil {
 			return sample, fmt.Errorf("%s, %s: %w", l.Case, l.Side, err)
 		}
 		sample.Latencies = append(sample.Latencies, took)
+		now, err := l.server.CPU()
+		if err != nil {
+			return sample, err
+		}
+		single, last = append(single, float64(now-last)), now
 	}
 	wall := time.Since(begun)
+	sample.Median = stats.Percentile(single, 0.5)
 	serverAfter, otherAfter, err := l.spent()
 	each := func(d time.Duration) float64 { return float64(d) / float64(requests) }
 	sample.CPU, sample.Other, sample.Wall = each(serverAfter-server), each(otherAfter-other), each(wall)

@@ -137,6 +137,8 @@ func sidesOf(runs []Run, c string) []string {
 
 func cpu(s Sample) float64 { return s.CPU }
 
+func median(s Sample) float64 { return s.Median }
+
 // latencyFigures are the usual percentiles, in milliseconds.
 func latencyFigures(runs []Run, c, side string) []Figure {
 	of := latencies(runs, c, side)
@@ -156,6 +158,8 @@ func reportWhole(runs []Run) []Line {
 			} else {
 				e := stats.Bootstrap(matrix(runs, c, []string{sides[0], side}, cpu), func(s []float64) float64 { return s[1] / s[0] })
 				line.Figures = append(line.Figures, sampled("CPU ratio", "%.3f", e[0]))
+				e = stats.Bootstrap(matrix(runs, c, []string{sides[0], side}, median), func(s []float64) float64 { return s[1] / s[0] })
+				line.Figures = append(line.Figures, sampled("of medians", "%.3f", e[0]))
 			}
 			line.Figures = append(line.Figures, latencyFigures(runs, c, side)...)
 			for _, what := range []string{allocations, allocatedBytes} {
@@ -177,7 +181,7 @@ func reportAdded(runs []Run) []Line {
 		for i, side := range sides {
 			at[side] = i
 		}
-		costs := matrix(runs, c, sides, cpu)
+		costs := matrix(runs, c, sides, median)
 		base := stats.Percentile(latencies(runs, c, sides[0]), 0.5)
 		for i, side := range sides {
 			line := Line{Case: c, Side: side}

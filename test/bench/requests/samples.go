@@ -24,7 +24,10 @@ type Sample struct {
 	// CPU is what the server spent, Other what the process beside it did, Wall how long
 	// a request took, its preparation included. Of CPU, what the server spends while
 	// idle has been taken off.
-	CPU       float64         `json:"cpu"`
+	CPU float64 `json:"cpu"`
+	// Median is what the server spent on the median request of the block: neither its
+	// garbage collection, nor what it does by itself, nor an interruption is in that.
+	Median    float64         `json:"median"`
 	Other     float64         `json:"other,omitempty"`
 	Wall      float64         `json:"wall"`
 	Latencies []time.Duration `json:"latencies"`

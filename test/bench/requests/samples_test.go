@@ -71,7 +71,7 @@ func TestReports(t *testing.T) {
 			side string
 			cpu  float64
 		}{{byGrant, 1.1e6}, {byNothing, 1e6}, {byPolicy, 1.2e6}} {
-			r.Samples = append(r.Samples, Sample{Case: "PUT", Side: x.side, Round: round, CPU: x.cpu, Latencies: []time.Duration{time.Millisecond}})
+			r.Samples = append(r.Samples, Sample{Case: "PUT", Side: x.side, Round: round, CPU: x.cpu, Median: x.cpu, Latencies: []time.Duration{time.Millisecond}})
 		}
 	}
 	value := func(lines []Line, side, name string) float64 {
