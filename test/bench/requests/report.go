@@ -148,7 +148,8 @@ func latencyFigures(runs []Run, c, side string) []Figure {
 // reportWhole compares each side with the first.
 func reportWhole(runs []Run) []Line {
 	var lines []Line
-	for _, c := range names(runs, ofCase) {
+	cases := names(runs, ofCase)
+	for _, c := range cases {
 		sides := sidesOf(runs, c)
 		for i, side := range sides {
 			line := Line{Case: c, Side: side}
@@ -156,10 +157,7 @@ func reportWhole(runs []Run) []Line {
 				e := stats.Bootstrap(matrix(runs, c, []string{side}, cpu), func(s []float64) float64 { return s[0] / 1e6 })
 				line.Figures = append(line.Figures, sampled("CPU ms", "%.3f", e[0]))
 			} else {
-				e := stats.Bootstrap(matrix(runs, c, []string{sides[0], side}, cpu), func(s []float64) float64 { return s[1] / s[0] })
-				line.Figures = append(line.Figures, sampled("CPU ratio", "%.3f", e[0]))
-				e = stats.Bootstrap(matrix(runs, c, []string{sides[0], side}, median), func(s []float64) float64 { return s[1] / s[0] })
-				line.Figures = append(line.Figures, sampled("of medians", "%.3f", e[0]))
+				line.Figures = append(line.Figures, ratios(runs, []string{c}, sides[0], side)...)
 			}
 			line.Figures = append(line.Figures, latencyFigures(runs, c, side)...)
 			for _, what := range []string{allocations, allocatedBytes} {
@@ -168,7 +166,32 @@ func reportWhole(runs []Run) []Line {
 			lines = append(lines, line)
 		}
 	}
+	if len(cases) > 1 {
+		sides := sidesOf(runs, cases[0])
+		for _, side := range sides[1:] {
+			lines = append(lines, Line{Case: "all of these, geometric mean", Side: side, Figures: ratios(runs, cases, sides[0], side)})
+		}
+	}
 	return lines
+}
+
+// ratios are those of a side's cost to the first side's, the geometric mean over cases.
+func ratios(runs []Run, cases []string, first, side string) []Figure {
+	mean := func(s []float64) float64 {
+		sum := 0.0
+		for i := 0; i < len(s); i += 2 {
+			sum += math.Log(s[i+1] / s[i])
+		}
+		return math.Exp(2 * sum / float64(len(s)))
+	}
+	ratio := func(cost func(Sample) float64) stats.Estimate {
+		var all []stats.Run
+		for _, c := range cases {
+			all = beside(all, matrix(runs, c, []string{first, side}, cost))
+		}
+		return stats.Bootstrap(all, mean)[0]
+	}
+	return []Figure{sampled("CPU ratio", "%.3f", ratio(cpu)), sampled("of medians", "%.3f", ratio(median))}
 }
 
 // reportAdded says what each side adds to the first, and how that compares with what a

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"kube-granular.dev/test/bench/requests/internal/stats"
@@ -144,6 +145,22 @@ func matrix(runs []Run, c string, sides []string, cost func(Sample) float64) []s
 			if len(row) == len(sides) {
 				run = append(run, row)
 			}
+		}
+		out = append(out, run)
+	}
+	return out
+}
+
+// beside puts the sides of two cases beside each other, in the rounds that both have.
+func beside(left, right []stats.Run) []stats.Run {
+	if left == nil {
+		return right
+	}
+	var out []stats.Run
+	for i := range left {
+		var run stats.Run
+		for j := range min(len(left[i]), len(right[i])) {
+			run = append(run, slices.Concat(left[i][j], right[i][j]))
 		}
 		out = append(out, run)
 	}

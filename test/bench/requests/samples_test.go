@@ -62,6 +62,24 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
+// TestAllTogether holds that a geometric mean is one: a side that costs twice as much in
+// one case and half as much in another costs the same.
+func TestAllTogether(t *testing.T) {
+	var r Run
+	for round := range 20 {
+		for c, times := range map[string]float64{"x": 2, "y": 0.5} {
+			for side, cpu := range map[string]float64{unpatched: 1e6, gateOn: times * 1e6} {
+				r.Samples = append(r.Samples, Sample{Case: c, Side: side, Round: round, CPU: cpu, Median: cpu})
+			}
+		}
+	}
+	for _, f := range ratios([]Run{r, r}, []string{"x", "y"}, unpatched, gateOn) {
+		if f.Value < 0.999 || f.Value > 1.001 || f.Low > f.Value || f.High < f.Value {
+			t.Errorf("%s: %s", f.Name, f)
+		}
+	}
+}
+
 // TestReports holds that the reports say what was measured: a side that costs a tenth
 // more, and one that adds half of what the policy adds.
 func TestReports(t *testing.T) {
