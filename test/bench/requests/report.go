@@ -145,6 +145,9 @@ func latencyFigures(runs []Run, c, side string) []Figure {
 	return []Figure{exact("p50 ms", "%.2f", stats.Percentile(of, 0.5)), exact("p99 ms", "%.2f", stats.Percentile(of, 0.99))}
 }
 
+// allTogether is the name of what is said of all cases at once.
+const allTogether = "all of these, geometric mean"
+
 // reportWhole compares each side with the first.
 func reportWhole(runs []Run) []Line {
 	var lines []Line
@@ -169,7 +172,7 @@ func reportWhole(runs []Run) []Line {
 	if len(cases) > 1 {
 		sides := sidesOf(runs, cases[0])
 		for _, side := range sides[1:] {
-			lines = append(lines, Line{Case: "all of these, geometric mean", Side: side, Figures: ratios(runs, cases, sides[0], side)})
+			lines = append(lines, Line{Case: allTogether, Side: side, Figures: ratios(runs, cases, sides[0], side)})
 		}
 	}
 	return lines

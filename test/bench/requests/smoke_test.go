@@ -58,7 +58,7 @@ func requestsReport(t *testing.T, args ...string) Report {
 // figures gives the names of a line's figures, and how many lines there are of its side.
 func figures(r Report, side string) (names []string, lines int) {
 	for _, line := range r.Lines {
-		if line.Side == side {
+		if line.Side == side && line.Case != allTogether {
 			lines++
 			for _, f := range line.Figures {
 				if !slices.Contains(names, f.Name) {
