@@ -54,11 +54,11 @@ var startFigures = []string{readiness, readinessCPU, heapBefore, resident, first
 
 var startSides = []string{unpatched, control, gateOff, gateOn}
 
-// vast is the key space and the namespace of the definitions.
+// vast is the namespace of what is written.
 const vast = "definitions"
 
 // definitions is one run: for each number of definitions the servers start in turns, on
-// the same key space, one at a time.
+// a key space of that number's own, one at a time.
 func (s *session) definitions(ctx context.Context, sizes []int, run *Run) error {
 	for _, n := range sizes {
 		if err := s.populate(ctx, n); err != nil {
@@ -73,9 +73,9 @@ func (s *session) definitions(ctx context.Context, sizes []int, run *Run) error 
 	return nil
 }
 
-func (s *session) startVast(ctx context.Context, side string) (*process.Server, error) {
+func (s *session) startVast(ctx context.Context, side string, n int) (*process.Server, error) {
 	c := s.config(side)
-	c.Prefix = vast
+	c.Prefix = fmt.Sprintf("definitions-%d", n)
 	return s.stage.Start(ctx, c)
 }
 
@@ -92,7 +92,7 @@ func vastDefinition(i int) (plural string, object map[string]any) {
 
 // populate makes the definitions that are not there yet.
 func (s *session) populate(ctx context.Context, n int) (err error) {
-	server, err := s.startVast(ctx, gateOn)
+	server, err := s.startVast(ctx, gateOn, n)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (s *session) populate(ctx context.Context, n int) (err error) {
 
 // startWith starts a server on the key space and writes to each kind, twice, dry.
 func (s *session) startWith(ctx context.Context, side string, n int, run *Run) (err error) {
-	server, err := s.startVast(ctx, side)
+	server, err := s.startVast(ctx, side, n)
 	if err != nil {
 		return err
 	}
