@@ -4,7 +4,6 @@
 package authorizer
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	gvk "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authorization/granular"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 const scaleModel = `{
@@ -41,11 +39,7 @@ func scaleTarget(t *testing.T, model string, path ...string) granular.Target {
 	out.Scale = &granular.Scale{Kind: thing, Path: path}
 	out.Kind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 	out.Convertor = asItIs{}
-	var s spec.Schema
-	if err := json.Unmarshal([]byte(scaleModel), &s); err != nil {
-		t.Fatal(err)
-	}
-	out.Schema.Models["scale"] = &s
+	out.Schema = granular.NewSchema(models(t, map[string]string{"thing": model, "scale": scaleModel}))
 	return out
 }
 

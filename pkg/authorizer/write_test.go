@@ -38,11 +38,19 @@ func target(t testing.TB, model string) granular.Target {
 	t.Helper()
 	out := granular.Target{Kind: thing, Resource: gvk.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}}
 	if model != "" {
-		var s spec.Schema
-		if err := json.Unmarshal([]byte(model), &s); err != nil {
+		out.Schema = granular.NewSchema(models(t, map[string]string{"thing": model}))
+	}
+	return out
+}
+
+func models(t testing.TB, texts map[string]string) map[string]*spec.Schema {
+	t.Helper()
+	out := map[string]*spec.Schema{}
+	for name, text := range texts {
+		out[name] = &spec.Schema{}
+		if err := json.Unmarshal([]byte(text), out[name]); err != nil {
 			t.Fatal(err)
 		}
-		out.Schema = granular.NewSchema(map[string]*spec.Schema{"thing": &s})
 	}
 	return out
 }
