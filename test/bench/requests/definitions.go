@@ -19,7 +19,7 @@ import (
 )
 
 func newDefinitions(o *options) *cobra.Command {
-	sizes := []int{10, 2000}
+	sizes := []int{10, 500}
 	cmd := &cobra.Command{
 		Use:   "definitions",
 		Short: "Start servers with many custom resource definitions that have permissions: time to readiness, memory, trees",
