@@ -60,7 +60,12 @@ func kindOf(target granular.Target) *kind {
 // compileKind fails closed where no tree is to be had, and where the tree excludes
 // nothing although the definition of the kind does.
 func compileKind(of gvk.GroupVersionKind, models map[string]*spec.Schema, excludes map[gvk.GroupVersionKind]bool) *kind {
-	tree, err := schema.NewModels(models, schema.WithExpressions(language), schema.WithSharing(shared)).ByKind(of)
+	options := []schema.Option{schema.WithExpressions(language), schema.WithSharing(shared)}
+	if excludes != nil {
+		// A custom resource: its models are made anew for every compilation.
+		options = append(options, schema.WithPassingDefinitions())
+	}
+	tree, err := schema.NewModels(models, options...).ByKind(of)
 	if err == nil && excludes[of] && !tree.HasExcluded() {
 		err = errHidden
 	}

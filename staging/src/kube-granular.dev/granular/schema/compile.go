@@ -41,7 +41,11 @@ func (m *Models) Compile(root string) (*Tree, error) {
 	if err != nil || len(c.problems) > 0 {
 		return nil, fmt.Errorf("schema of %s: %w", root, c.problems)
 	}
-	return &Tree{Name: root, Root: n, definitions: m.definitions}, nil
+	kept := m.definitions
+	if m.passing {
+		kept = known.survey.reached(kept, root)
+	}
+	return &Tree{Name: root, Root: n, definitions: kept}, nil
 }
 
 // place is what the way from the root to a schema says about it.
