@@ -75,6 +75,21 @@ const (
 	withData = `{"spec":{"size":1,"trigger":false},"data":"y"}`
 )
 
+// judged holds that an error is a 403 which says something or, where that is empty, that
+// there is none; and that the storage takes a marked write only then.
+func judged(t *testing.T, err error, marker *granular.Marker, says string) {
+	t.Helper()
+	if says == "" && err != nil {
+		t.Errorf("refused: %v", err)
+	}
+	if says != "" && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), says)) {
+		t.Errorf("got %v, wanted a 403 with %q", err, says)
+	}
+	if marker != nil && (marker.Spend() == nil) != (says == "") {
+		t.Errorf("the storage would accept it: %t", says != "")
+	}
+}
+
 // TestVerify goes once through observing and verifying an update.
 func TestVerify(t *testing.T) {
 	excluded := strings.Replace(things, "EXCLUDED", "true", 1)
@@ -139,15 +154,7 @@ func TestVerify(t *testing.T) {
 				t.Fatal(err)
 			}
 			err := w.Verify(ctx, object(t, tc.final), old)
-			if tc.says == "" && err != nil {
-				t.Errorf("refused: %v", err)
-			}
-			if tc.says != "" && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), tc.says)) {
-				t.Errorf("got %v, wanted a 403 with %q", err, tc.says)
-			}
-			if marker != nil && (marker.Spend() == nil) != (tc.says == "") {
-				t.Errorf("the storage would accept it: %t", tc.says != "")
-			}
+			judged(t, err, marker, tc.says)
 			if !slices.Equal(g.asked, tc.asked) {
 				t.Errorf("asked %q, wanted %q", g.asked, tc.asked)
 			}
