@@ -129,3 +129,33 @@ func TestStandIns(t *testing.T) {
 		t.Error("a create of plain annotations")
 	}
 }
+
+// TestRefusalNamesNoKeys holds that a refusal tells the keys of an object only to
+// callers who may get it.
+func TestRefusalNamesNoKeys(t *testing.T) {
+	const tagged = `{
+  "type": "object",
+  "x-kubernetes-group-version-kind": [{"group": "example.com", "version": "v1", "kind": "Thing"}],
+  "properties": {
+    "metadata": {"type": "object", "x-kubernetes-permission-verb": "metadata"},
+    "spec": {"type": "object", "x-kubernetes-permission-verb": "specification", "properties": {
+      "tags": {"type": "object", "additionalProperties": {"type": "string"}}
+    }}
+  }
+}`
+	for _, tc := range []struct {
+		allow []string
+		says  string
+	}{
+		{nil, "cannot change .spec.tags in namespace"},
+		{[]string{"get"}, "cannot change .spec.tags[hidden] in namespace"},
+	} {
+		ctx, _ := granular.WithMarker(requestContext("update"))
+		w := New(&grants{allow: tc.allow}).Begin(ctx, target(t, tagged))
+		before, after := object(t, `{"spec":{"tags":{"hidden":"x","kept":"y"}}}`), object(t, `{"spec":{"tags":{"kept":"y"}}}`)
+		if _, err := w.Observe(ctx, after, before); err != nil {
+			t.Fatal(err)
+		}
+		judged(t, w.Verify(ctx, after, before), nil, tc.says)
+	}
+}
