@@ -4,6 +4,7 @@ GO      ?= go
 BIN     := bin
 UP_ARGS ?=
 RACE_ARGS ?=
+UPSTREAM_ARGS ?=
 
 # The Kubernetes version of go.mod, marked as patched: it is what the server and
 # kubectl say of themselves.
@@ -87,8 +88,8 @@ test-race: $(BIN)/kube-granular-race $(BIN)/kubectl ## Run the concurrency test 
 	KUBE_GRANULAR_SERVER=$(CURDIR)/$< $(GO) test -race -v -count=1 -timeout 60m ./test/integration/concurrency $(RACE_ARGS)
 
 .PHONY: test-upstream
-test-upstream: upstream $(BIN)/etcd ## Run upstream's own tests of what the patches change
-	test/upstream/run
+test-upstream: upstream $(BIN)/etcd ## Run upstream's own tests of what the patches change; UPSTREAM_ARGS=units or "integration auth" is a part
+	test/upstream/run $(UPSTREAM_ARGS)
 
 .PHONY: bench
 bench: upstream ## Measure both sides of every comparison in one run, BENCH_COUNT times (10), or those that BENCH matches; ratios with intervals by benchstat

@@ -60,7 +60,7 @@ func (s *stage) made(t *testing.T, manifest string) (path string, live map[strin
 	}
 	collection, one := s.paths(t, object)
 	s.must(t, http.MethodPost, collection, contentTypes["json"], object)
-	return one, s.must(t, http.MethodGet, one, "", nil).object(t)
+	return one, s.live(t, one)
 }
 
 // twins sends one request twice: by a caller who holds all of grants but the first,

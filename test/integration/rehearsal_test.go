@@ -70,7 +70,7 @@ func (r *rehearsal) prepare(t *testing.T) {
 	if status, ok := old["status"]; ok {
 		r.must(t, http.MethodPatch, r.one+"/status", contentTypes["merge"], map[string]any{"status": status})
 	}
-	r.live = r.must(t, http.MethodGet, r.one, "", nil).object(t)
+	r.live = r.stage.live(t, r.one)
 }
 
 // request sends the change and gives the ordinary verb of doing so.

@@ -191,6 +191,16 @@ func (s *stage) must(t *testing.T, method, path, contentType string, body any) a
 	return a
 }
 
+// live gives what the server holds, once its watch cache holds it too: the storage
+// makes the first attempt of an update on what is there, and an attempt on something
+// older asks about changes that nobody has made.
+func (s *stage) live(t *testing.T, path string) map[string]any {
+	t.Helper()
+	stored := s.must(t, http.MethodGet, path, "", nil).object(t)
+	version, _ := metadata(t, stored)["resourceVersion"].(string)
+	return s.must(t, http.MethodGet, path+"?resourceVersion="+version, "", nil).object(t)
+}
+
 // mapping says where objects of a kind are served.
 func (s *stage) mapping(t *testing.T, gvk schema.GroupVersionKind) *meta.RESTMapping {
 	t.Helper()
