@@ -51,7 +51,7 @@ func (g *Gate) Fallback(ctx context.Context, a upstream.Attributes) (context.Con
 	if !mayBeGranular(a) {
 		return ctx, upstream.DecisionNoOpinion, "", nil
 	}
-	decision, reason, err := g.Authorize(ctx, withVerb(a, permission.General))
+	decision, reason, err := ask(ctx, g, a, permission.General)
 	if decision != upstream.DecisionAllow {
 		return ctx, upstream.DecisionNoOpinion, "", err
 	}
@@ -91,7 +91,7 @@ func (g *Gate) FallbackCreate(ctx context.Context, target granular.Target, begun
 	if !mayBeGranular(a) {
 		return nil, upstream.DecisionNoOpinion, "", nil
 	}
-	decision, reason, err := g.Authorize(ctx, withVerb(a, permission.General))
+	decision, reason, err := ask(ctx, g, a, permission.General)
 	w, ok := begun.(*write)
 	if decision != upstream.DecisionAllow {
 		if ok {

@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apiserver/pkg/authentication/user"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"kube-granular.dev/pkg/bindings"
 )
 
 // verbAttributes are the attributes of a request with another verb. Resource,
@@ -26,23 +28,30 @@ func withVerb(a upstream.Attributes, verb string) upstream.Attributes {
 	return verbAttributes{Attributes: a, verb: verb}
 }
 
+// ask asks another verb about the request. Of all bindings RBAC looks at those that may
+// be about its caller.
+func ask(ctx context.Context, authorizer upstream.Authorizer, a upstream.Attributes, verb string) (upstream.Decision, string, error) {
+	return authorizer.Authorize(bindings.For(ctx, a.GetUser()), withVerb(a, verb))
+}
+
 func (a verbAttributes) GetVerb() string  { return a.verb }
 func (a verbAttributes) IsReadOnly() bool { return a.verb == "get" }
 
 // port answers package decide with the configured authorizer.
 //
-// RBAC looks through all bindings for every question, so many verbs are answered
-// from the rules of the caller, which take one such look. Those rules only ever
+// RBAC looks through all bindings of the caller for every question, so many verbs are
+// answered from the rules of the caller, which take one such look. Those rules only ever
 // spare questions: what they allow the authorizer itself is asked, and must allow;
 // where they might not be all there is, it is asked one verb at a time.
 type port struct {
 	authorizer upstream.Authorizer
 	attributes upstream.Attributes
 
-	// looked says that rules and complete are set.
+	// looked says that verbs and complete are set.
 	looked   bool
 	complete bool
-	rules    []upstream.ResourceRuleInfo
+	// verbs holds those of each of the caller's rules about the object.
+	verbs [][]string
 	// calls counts questions to the authorizer, a look at the rules being one.
 	calls int
 }
@@ -79,7 +88,7 @@ func (p *port) oneByOne(ctx context.Context, verbs []string) (int, error) {
 
 func (p *port) allowed(ctx context.Context, verb string) (bool, error) {
 	p.calls++
-	decision, _, err := p.authorizer.Authorize(ctx, withVerb(p.attributes, verb))
+	decision, _, err := ask(ctx, p.authorizer, p.attributes, verb)
 	if decision == upstream.DecisionAllow {
 		return true, nil
 	}
@@ -99,21 +108,23 @@ func (p *port) enumerable(ctx context.Context, verbs int) bool {
 		// Members of the privileged group are allowed everything by no rule.
 		return false
 	}
-	rules, _, incomplete, err := resolver.RulesFor(ctx, caller, p.attributes.GetNamespace())
+	rules, _, incomplete, err := resolver.RulesFor(bindings.For(ctx, caller), caller, p.attributes.GetNamespace())
 	p.calls++
-	p.rules, p.complete = rules, !incomplete && err == nil
+	p.complete = !incomplete && err == nil
+	for _, rule := range rules {
+		if p.concerns(rule) {
+			p.verbs = append(p.verbs, rule.GetVerbs())
+		}
+	}
 	return p.complete
 }
 
 // ruled says whether a rule of the caller allows a verb on the object of the
 // request.
 func (p *port) ruled(verb string) bool {
-	for _, rule := range p.rules {
-		if slices.ContainsFunc(rule.GetVerbs(), func(v string) bool { return v == verb || v == "*" }) && p.concerns(rule) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.verbs, func(of []string) bool {
+		return slices.ContainsFunc(of, func(v string) bool { return v == verb || v == "*" })
+	})
 }
 
 // concerns says whether a rule is about the object of the request, read as

@@ -93,7 +93,7 @@ func (w *write) harmless(err error, status metav1.Status) bool {
 // mayGet asks for get on the object of the request. A create that was posted names
 // no object; then get must be allowed for any.
 func (w *write) mayGet(ctx context.Context) bool {
-	decision, _, _ := w.gate.Authorize(ctx, withVerb(w.attributes, "get"))
+	decision, _, _ := ask(ctx, w.gate, w.attributes, "get")
 	return decision == upstream.DecisionAllow
 }
 

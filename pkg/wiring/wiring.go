@@ -5,8 +5,9 @@
 //
 // Importing it is all that has to be done, and the patched kube-apiserver does
 // just that: the feature gates become known; where its gate is on the Gate is put
-// around the configured authorizer, its metrics are served, and permission extensions
-// of custom resource definitions are judged; field managers prune where theirs is.
+// around the configured authorizer, RBAC answers it from the bindings of the caller, its
+// metrics are served, and permission extensions of custom resource definitions are
+// judged; field managers prune where theirs is.
 //
 // This is the only package that registers anything anywhere. It holds no logic.
 package wiring
@@ -22,6 +23,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 
 	"kube-granular.dev/pkg/authorizer"
+	"kube-granular.dev/pkg/bindings"
 	"kube-granular.dev/pkg/crd"
 	"kube-granular.dev/pkg/expression"
 	"kube-granular.dev/pkg/features"
@@ -32,6 +34,7 @@ import (
 func init() {
 	utilruntime.Must(features.Register(utilfeature.DefaultMutableFeatureGate))
 	granular.Install(around)
+	granular.InstallBindings(bindingsBySubject)
 	crdgranular.Install(crd.New(enabled, expression.Accepted()))
 	managedfields.InstallPruner(prune)
 }
@@ -49,6 +52,13 @@ func around(configured upstream.Authorizer) upstream.Authorizer {
 	}
 	registerMetrics()
 	return authorizer.New(configured)
+}
+
+func bindingsBySubject() granular.Bindings {
+	if !enabled() {
+		return nil
+	}
+	return bindings.Listers{}
 }
 
 func prune(converter managedfields.TypeConverter) managedfields.Pruner {

@@ -1,0 +1,61 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bindings
+
+import (
+	"context"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiserver/pkg/authorization/granular"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Listers narrows the listers of RBAC. It implements the port granular.Bindings.
+type Listers struct{}
+
+var _ granular.Bindings = Listers{}
+
+// Role narrows the lister of what informer holds.
+func (Listers) Role(informer cache.SharedIndexInformer, all granular.RoleBindingLister) granular.RoleBindingLister {
+	return &roleBindings{all, index{informer: informer, subjects: func(object any) (string, []rbacv1.Subject) {
+		if binding, ok := object.(*rbacv1.RoleBinding); ok {
+			return binding.Namespace, binding.Subjects
+		}
+		return "", nil
+	}}}
+}
+
+// ClusterRole narrows the lister of what informer holds.
+func (Listers) ClusterRole(informer cache.SharedIndexInformer, all granular.ClusterRoleBindingLister) granular.ClusterRoleBindingLister {
+	return &clusterRoleBindings{all, index{informer: informer, subjects: func(object any) (string, []rbacv1.Subject) {
+		if binding, ok := object.(*rbacv1.ClusterRoleBinding); ok {
+			return "", binding.Subjects
+		}
+		return "", nil
+	}}}
+}
+
+type roleBindings struct {
+	granular.RoleBindingLister
+	index index
+}
+
+func (l *roleBindings) ListRoleBindings(ctx context.Context, namespace string) ([]*rbacv1.RoleBinding, error) {
+	if caller := caller(ctx); caller != nil && l.index.ready() {
+		return about[*rbacv1.RoleBinding](&l.index, caller, namespace)
+	}
+	return l.RoleBindingLister.ListRoleBindings(ctx, namespace)
+}
+
+type clusterRoleBindings struct {
+	granular.ClusterRoleBindingLister
+	index index
+}
+
+func (l *clusterRoleBindings) ListClusterRoleBindings(ctx context.Context) ([]*rbacv1.ClusterRoleBinding, error) {
+	if caller := caller(ctx); caller != nil && l.index.ready() {
+		return about[*rbacv1.ClusterRoleBinding](&l.index, caller, "")
+	}
+	return l.ClusterRoleBindingLister.ListClusterRoleBindings(ctx)
+}

@@ -1,0 +1,224 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bindings
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/user"
+	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
+)
+
+// policy is RBAC over the stores of informers, which nothing but a test fills.
+type policy struct {
+	bindings, clusterBindings, roles, clusterRoles cache.SharedIndexInformer
+	// plain is upstream's, narrow reads its bindings through this package.
+	plain, narrow *rbac.RBACAuthorizer
+}
+
+func newPolicy() *policy {
+	v1 := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Rbac().V1()
+	p := &policy{
+		bindings: v1.RoleBindings().Informer(), clusterBindings: v1.ClusterRoleBindings().Informer(),
+		roles: v1.Roles().Informer(), clusterRoles: v1.ClusterRoles().Informer(),
+	}
+	roles, clusterRoles := &rbac.RoleGetter{Lister: v1.Roles().Lister()}, &rbac.ClusterRoleGetter{Lister: v1.ClusterRoles().Lister()}
+	all, allCluster := &rbac.RoleBindingLister{Lister: v1.RoleBindings().Lister()}, &rbac.ClusterRoleBindingLister{Lister: v1.ClusterRoleBindings().Lister()}
+	p.plain = rbac.New(roles, all, clusterRoles, allCluster)
+	p.narrow = rbac.New(roles, Listers{}.Role(p.bindings, all), clusterRoles, Listers{}.ClusterRole(p.clusterBindings, allCluster))
+	return p
+}
+
+func put(t testing.TB, informer cache.SharedIndexInformer, object runtime.Object) {
+	t.Helper()
+	if err := informer.GetStore().Update(object); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func binding(namespace, name, role string, subjects ...rbacv1.Subject) *rbacv1.RoleBinding {
+	return &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Subjects:   subjects,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+	}
+}
+
+func clusterBinding(name, role string, subjects ...rbacv1.Subject) *rbacv1.ClusterRoleBinding {
+	return &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Subjects:   subjects,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+	}
+}
+
+func clusterRole(name string, verbs ...string) *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Rules:      []rbacv1.PolicyRule{{Verbs: verbs, APIGroups: []string{"*"}, Resources: []string{"*"}}},
+	}
+}
+
+func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
+
+func anySubject(r *rand.Rand) rbacv1.Subject {
+	return rbacv1.Subject{
+		Kind:      pick(r, rbacv1.UserKind, rbacv1.GroupKind, rbacv1.ServiceAccountKind, "Other"),
+		Name:      pick(r, "jane", "joe", "group/jane", "system:serviceaccount:a:joe", "system:serviceaccount:b:jane", ""),
+		Namespace: pick(r, "", "", "a", "b"),
+	}
+}
+
+func anyCaller(r *rand.Rand) *user.DefaultInfo {
+	out := &user.DefaultInfo{Name: pick(r, "jane", "joe", "group/jane", "system:serviceaccount:a:joe", "system:serviceaccount:b:jane", "system:serviceaccount:a:", "")}
+	for range r.IntN(4) {
+		out.Groups = append(out.Groups, pick(r, "jane", "joe", "group/jane", "system:serviceaccount:a:joe", ""))
+	}
+	return out
+}
+
+// ruled gives the verbs of a caller's rules, each once, and whether some were not found.
+func ruled(ctx context.Context, a *rbac.RBACAuthorizer, caller user.Info, namespace string) (verbs []string, failed bool) {
+	rules, _, _, err := a.RulesFor(ctx, caller, namespace)
+	for _, rule := range rules {
+		verbs = append(verbs, rule.GetVerbs()...)
+	}
+	slices.Sort(verbs)
+	return slices.Compact(verbs), err != nil
+}
+
+// TestSameAsAll holds that RBAC comes to the same answer under For as without it, for
+// random callers, bindings and namespaces, while bindings come, change and go.
+func TestSameAsAll(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	allowed, refused := 0, 0
+	for range 300 {
+		p := newPolicy()
+		for i := range 6 {
+			// Of seven roles one is missing, which RBAC says in an error.
+			put(t, p.clusterRoles, clusterRole(fmt.Sprintf("r%d", i), fmt.Sprintf("v%d", i/2)))
+		}
+		for range 40 {
+			role := fmt.Sprintf("r%d", r.IntN(7))
+			subjects := []rbacv1.Subject{anySubject(r), anySubject(r)}[:r.IntN(3)]
+			name := fmt.Sprintf("b%d", r.IntN(8))
+			switch r.IntN(4) {
+			case 0:
+				put(t, p.clusterBindings, clusterBinding(name, role, subjects...))
+			case 1:
+				if err := p.bindings.GetStore().Delete(binding(pick(r, "a", "b"), name, role)); err != nil {
+					t.Fatal(err)
+				}
+			default:
+				put(t, p.bindings, binding(pick(r, "a", "b"), name, role, subjects...))
+			}
+			caller, namespace, verb := anyCaller(r), pick(r, "a", "b", ""), fmt.Sprintf("v%d", r.IntN(3))
+			ctx := context.Background()
+			question := upstream.AttributesRecord{User: caller, Verb: verb, Namespace: namespace, APIGroup: "example.com", Resource: "things", ResourceRequest: true}
+			want, _, _ := p.plain.Authorize(ctx, question)
+			got, _, _ := p.narrow.Authorize(For(ctx, caller), question)
+			if got != want {
+				t.Fatalf("%+v in %q, %s: %v, by all bindings %v\n%v\n%v", caller, namespace, verb, got, want, p.bindings.GetStore().List(), p.clusterBindings.GetStore().List())
+			}
+			if want == upstream.DecisionAllow {
+				allowed++
+			} else {
+				refused++
+			}
+			wantRules, wantFailed := ruled(ctx, p.plain, caller, namespace)
+			gotRules, gotFailed := ruled(For(ctx, caller), p.narrow, caller, namespace)
+			if !slices.Equal(gotRules, wantRules) || gotFailed != wantFailed {
+				t.Fatalf("%+v in %q: rules %q, failed %t; by all bindings %q, %t", caller, namespace, gotRules, gotFailed, wantRules, wantFailed)
+			}
+		}
+	}
+	if min(allowed, refused) < 1000 {
+		t.Errorf("%d were allowed and %d refused, the cases are lopsided", allowed, refused)
+	}
+}
+
+var jane = rbacv1.Subject{Kind: rbacv1.UserKind, Name: "jane"}
+
+// TestOnlyUnderFor holds that whoever does not ask under For, or under a context made
+// of it, gets all bindings, and that no index is made for it.
+func TestOnlyUnderFor(t *testing.T) {
+	p := newPolicy()
+	put(t, p.bindings, binding("a", "janes", "r", jane))
+	put(t, p.bindings, binding("a", "joes", "r", rbacv1.Subject{Kind: rbacv1.UserKind, Name: "joe"}))
+	lister := Listers{}.Role(p.bindings, all{p.bindings.GetStore()})
+	type key struct{}
+	under := For(context.Background(), &user.DefaultInfo{Name: "jane"})
+	for _, tc := range []struct {
+		name          string
+		ctx           context.Context
+		want, indexes int
+	}{
+		{"any context", context.Background(), 2, 1},
+		{"for nobody", For(context.Background(), nil), 2, 1},
+		{"made of one under For", context.WithValue(under, key{}, "v"), 2, 1},
+		{"under For", under, 1, 2},
+		{"any context, once there is an index", context.Background(), 2, 2},
+	} {
+		got, err := lister.ListRoleBindings(tc.ctx, "a")
+		if err != nil || len(got) != tc.want {
+			t.Errorf("%s: %d bindings and %v, wanted %d", tc.name, len(got), err, tc.want)
+		}
+		if got := len(p.bindings.GetIndexer().GetIndexers()); got != tc.indexes {
+			t.Errorf("%s: %d indexes, wanted %d", tc.name, got, tc.indexes)
+		}
+	}
+}
+
+// all lists whatever a store holds, as upstream's listers do.
+type all struct{ store cache.Store }
+
+func (l all) ListRoleBindings(context.Context, string) ([]*rbacv1.RoleBinding, error) {
+	var out []*rbacv1.RoleBinding
+	for _, object := range l.store.List() {
+		out = append(out, object.(*rbacv1.RoleBinding))
+	}
+	return out, nil
+}
+
+// TestWithoutIndex holds that all bindings are listed where none can be made.
+func TestWithoutIndex(t *testing.T) {
+	p := newPolicy()
+	put(t, p.bindings, binding("a", "joes", "r", rbacv1.Subject{Kind: rbacv1.UserKind, Name: "joe"}))
+	taken := cache.Indexers{indexName: func(any) ([]string, error) { return nil, nil }}
+	if err := p.bindings.AddIndexers(taken); err != nil {
+		t.Fatal(err)
+	}
+	lister := Listers{}.Role(p.bindings, all{p.bindings.GetStore()})
+	got, err := lister.ListRoleBindings(For(context.Background(), &user.DefaultInfo{Name: "jane"}), "a")
+	if err != nil || len(got) != 1 {
+		t.Errorf("%d bindings and %v, wanted all", len(got), err)
+	}
+}
+
+// TestOfTheNamespace holds that a name that looks like the key of another namespace
+// gets none of its bindings: RBAC does not look at the namespace of what it is listed.
+func TestOfTheNamespace(t *testing.T) {
+	p := newPolicy()
+	put(t, p.bindings, binding("a", "b", "r", rbacv1.Subject{Kind: rbacv1.GroupKind, Name: "x/group/y"}))
+	lister := Listers{}.Role(p.bindings, all{p.bindings.GetStore()})
+	got, err := lister.ListRoleBindings(For(context.Background(), &user.DefaultInfo{Groups: []string{"y"}}), "a/group/x")
+	if err != nil || len(got) != 0 {
+		t.Errorf("%d bindings of another namespace, %v", len(got), err)
+	}
+	got, err = lister.ListRoleBindings(For(context.Background(), &user.DefaultInfo{Groups: []string{"x/group/y"}}), "a")
+	if err != nil || len(got) != 1 {
+		t.Errorf("%d bindings of the namespace, %v", len(got), err)
+	}
+}
