@@ -125,6 +125,20 @@ func schemaExcludes(s *spec.Schema) bool {
 // was never stored, makes everything in new a change but what every new object of
 // the kind has by default.
 func (k *kind) compare(target granular.Target, mode change.Mode, newObj, oldObj runtime.Object) (change.Set, error) {
+	return k.changes(target, newObj, oldObj, func(old, new any) (change.Set, error) {
+		return k.walker.Compare(mode, old, new)
+	})
+}
+
+// compareObserved is compare for what becomes of an observed change, with which its
+// result is intersected.
+func (k *kind) compareObserved(target granular.Target, mode change.Mode, observed change.Set, newObj, oldObj runtime.Object) (change.Set, error) {
+	return k.changes(target, newObj, oldObj, func(old, new any) (change.Set, error) {
+		return k.walker.CompareObserved(mode, observed, old, new)
+	})
+}
+
+func (k *kind) changes(target granular.Target, newObj, oldObj runtime.Object, compare func(old, new any) (change.Set, error)) (change.Set, error) {
 	if k.walker == nil {
 		return nil, k.err
 	}
@@ -137,20 +151,20 @@ func (k *kind) compare(target granular.Target, mode change.Mode, newObj, oldObj 
 		if err != nil {
 			return nil, err
 		}
-		set, err := k.walker.Compare(mode, oldVersioned, newVersioned)
+		set, err := compare(oldVersioned, newVersioned)
 		if err != nil || newVersioned == any(newObj) {
 			return set, err
 		}
 		standIns, err := k.standIns(target, newObj, oldObj, newVersioned, oldVersioned)
 		return append(standIns, set...), err
 	}
-	set, err := k.walker.Compare(mode, nil, newVersioned)
+	set, err := compare(nil, newVersioned)
 	if err != nil || len(set) == 0 {
 		return set, err
 	}
 	// What is not there was not written; what is there by default neither.
 	if blank := pristine(target); blank != nil {
-		written, err := k.walker.Compare(mode, blank, newVersioned)
+		written, err := compare(blank, newVersioned)
 		if err != nil {
 			return nil, err
 		}

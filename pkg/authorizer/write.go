@@ -179,7 +179,10 @@ func (w *write) changes(newObj, oldObj runtime.Object) (change.Set, error) {
 	if w.scale != nil && !w.marked {
 		return nil, nil
 	}
-	return w.kind.compare(w.target, w.mode(), newObj, oldObj)
+	if w.everything {
+		return w.kind.compare(w.target, w.mode(), newObj, oldObj)
+	}
+	return w.kind.compareObserved(w.target, w.mode(), w.observed, newObj, oldObj)
 }
 
 // unknown says why the request can't be judged. The scale's own permissions don't

@@ -12,6 +12,8 @@ import (
 // walk is one comparison under way. Nothing of it outlives Compare but out.
 type walk struct {
 	mode Mode
+	// in says which fields of the root are looked at.
+	in   fields
 	tree *schema.Tree
 	path Path
 	out  Set
@@ -166,7 +168,7 @@ func (w *walk) schema() schema.Cursor {
 func compareObject[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	changed := false
 	for i, child := range n.Fields {
-		if !w.wanted(child) {
+		if !w.wanted(child) || n == w.tree.Root && !w.in.has(i) {
 			continue
 		}
 		w.push(child, child.Field, nil)

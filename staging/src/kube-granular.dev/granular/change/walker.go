@@ -48,6 +48,21 @@ func (w *Walker) Idle(mode Mode) bool { return mode == Sparse && !w.tree.HasExcl
 // old is nil on create. An error means that the objects can't be compared
 // against the tree; the write must then be refused.
 func (w *Walker) Compare(mode Mode, old, new any) (Set, error) {
+	return w.compare(mode, everywhere, old, new)
+}
+
+// CompareObserved is Compare for a change that was observed before: it looks only at
+// those fields of the root in which something was. Intersect makes the same of its
+// result and observed as of that of Compare.
+func (w *Walker) CompareObserved(mode Mode, observed Set, old, new any) (Set, error) {
+	if isNil(old) {
+		// That the root appears is a change of its own, unless something in it is one.
+		return w.Compare(mode, old, new)
+	}
+	return w.compare(mode, observed.fields(w.tree.Root), old, new)
+}
+
+func (w *Walker) compare(mode Mode, in fields, old, new any) (Set, error) {
 	if w.Idle(mode) {
 		return nil, nil
 	}
@@ -63,7 +78,7 @@ func (w *Walker) Compare(mode Mode, old, new any) (Set, error) {
 		if ok {
 			before = plainView{value: o, there: true}
 		}
-		return run(w, mode, before, plainView{value: n, there: true}), nil
+		return run(w, mode, in, before, plainView{value: n, there: true}), nil
 	}
 	v := reflect.ValueOf(new)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
@@ -79,12 +94,12 @@ func (w *Walker) Compare(mode Mode, old, new any) (Set, error) {
 			return nil, fmt.Errorf("walk of %s: old is a %T, new a %T", w.tree.Name, old, new)
 		}
 	}
-	return run(w, mode, before, typedView{v: v, p: p}), nil
+	return run(w, mode, in, before, typedView{v: v, p: p}), nil
 }
 
-func run[V view[V]](w *Walker, mode Mode, old, new V) Set {
+func run[V view[V]](w *Walker, mode Mode, in fields, old, new V) Set {
 	k := w.walks.Get().(*walk)
-	k.mode, k.path, k.out = mode, k.path[:0], nil
+	k.mode, k.in, k.path, k.out = mode, in, k.path[:0], nil
 	compareNode(k, w.tree.Root, old, new)
 	out := k.out
 	k.out = nil

@@ -1,0 +1,41 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"slices"
+
+	"kube-granular.dev/granular/schema"
+)
+
+// fields is a set of positions among the fields of a root. Those from 63 on are in it
+// or not together, as its last bit says.
+type fields uint64
+
+const (
+	everywhere fields = 1<<64 - 1
+	beyond            = 63
+)
+
+func (f fields) has(i int) bool { return f&(1<<min(i, beyond)) != 0 }
+
+// fields says in which fields of the root, that of the tree the set was made with,
+// there is a change. A change of no field may be one anywhere.
+func (s Set) fields(root *schema.Node) fields {
+	var in fields
+	for i := range s {
+		path := s[i].Path
+		if s[i].Whole {
+			path = s[i].Extent
+		}
+		if len(path) == 0 || len(s[i].Path) == 0 {
+			return everywhere
+		}
+		// What is in no tree is compared as the remainder of the root, always.
+		if at := slices.Index(root.Fields, path[0].Node); at >= 0 {
+			in |= 1 << min(at, beyond)
+		}
+	}
+	return in
+}
