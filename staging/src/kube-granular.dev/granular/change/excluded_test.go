@@ -23,6 +23,9 @@ func TestExcluded(t *testing.T) {
 		tags   = `{tags: {type: array, x-kubernetes-list-type: set, items: {type: string, default: admin, +}}}`
 		box    = `{box: {default: {limit: 0}, properties: {limit: {type: integer}}, +}}`
 		rules  = `{rules: {type: array, default: [{name: x}], items: {properties: {name: {type: string}, weight: {type: integer, default: 7}}}, +}}`
+		outer  = `{outer: {default: {limit: 5, other: 1}, properties: {limit: {type: integer, +}, other: {type: integer}, flags: {type: array, items: {properties: {limit: {type: integer, +}}}}}}}`
+		nested = `{outer: {default: {}, properties: {inner: {default: {limit: 5}, properties: {limit: {type: integer, +}}}}}}`
+		listed = `{outer: {default: {items: [{limit: 1}]}, properties: {items: {type: array, items: {properties: {limit: {type: integer, +}}}}}}}`
 	)
 	for _, test := range []struct {
 		name, properties, old, new string
@@ -40,6 +43,19 @@ func TestExcluded(t *testing.T) {
 		{"the default", box, ``, `{box: {limit: 0}}`, nil},
 		{"a list with defaults within", rules, ``, `{rules: [{name: x, weight: 7}]}`, nil},
 		{"a list with more than defaults", rules, ``, `{rules: [{name: x, weight: 8}]}`, []string{`guard .rules`}},
+		{"the default of what holds it", outer, ``, `{outer: {limit: 5, other: 1}}`, nil},
+		{"that goes", outer, `{outer: {limit: 5, other: 1}}`, `{}`, nil},
+		{"another value than in the default of what holds it", outer, ``, `{outer: {limit: 6, other: 1}}`, []string{`guard .outer.limit`}},
+		{"beside something else than in that default", outer, ``, `{outer: {limit: 5, other: 2}}`, []string{`guard .outer.limit`}},
+		{"less than in that default", outer, ``, `{outer: {limit: 5}}`, []string{`guard .outer.limit`}},
+		{"the same value, in what was there", outer, `{outer: {other: 1}}`, `{outer: {limit: 5, other: 1}}`, []string{`guard .outer.limit`}},
+		{"from that default", outer, `{outer: {limit: 5, other: 1}}`, `{outer: {limit: 4, other: 1}}`, []string{`guard .outer.limit`}},
+		{"more than that default", outer, ``, `{outer: {limit: 5, other: 1, flags: [{limit: 5}]}}`, []string{`guard .outer.flags[*].limit`, `guard .outer.limit`}},
+		{"a default in a default", nested, ``, `{outer: {inner: {limit: 5}}}`, nil},
+		{"another than the default in a default", nested, ``, `{outer: {inner: {limit: 4}}}`, []string{`guard .outer.inner.limit`}},
+		{"in a list of a default", listed, ``, `{outer: {items: [{limit: 1}]}}`, nil},
+		{"in a list that is longer", listed, ``, `{outer: {items: [{limit: 1}, {limit: 1}]}}`, []string{`guard .outer.items[*].limit`}},
+		{"in a list of a default that was there", listed, `{outer: {}}`, `{outer: {items: [{limit: 1}]}}`, []string{`guard .outer.items[*].limit`}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			root := &spec.Schema{}

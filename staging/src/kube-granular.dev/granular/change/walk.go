@@ -17,6 +17,9 @@ type walk struct {
 	tree *schema.Tree
 	path Path
 	out  Set
+	// byDefault says that the walk is in an object that appeared or vanished together
+	// with what its own default holds.
+	byDefault bool
 }
 
 // wanted says whether anything at or below the node is of interest.
@@ -81,7 +84,7 @@ func compareNode[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	if old.identical(new) || n.Kind != schema.Object && old.equal(new) {
 		return false
 	}
-	if n.Own > 0 && onlyDefault(w, n, old, new) {
+	if n.Own > 0 && n.Chain[len(n.Chain)-1].Excluded && (w.byDefault || onlyDefault(w, old, new)) {
 		return w.chargeAbove()
 	}
 	if n.Kind == schema.Leaf {
@@ -96,7 +99,11 @@ func compareNode[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 		below(w, n, old, new)
 		return true
 	}
-	if below(w, n, old, new) {
+	was := w.byDefault
+	w.byDefault = was || n.ExcludedBelow && n.Kind == schema.Object && onlyDefault(w, old, new)
+	changed := below(w, n, old, new)
+	w.byDefault = was
+	if changed {
 		return true
 	}
 	if old.state() != new.state() {
@@ -120,12 +127,12 @@ func below[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return compareList(w, n, old, new)
 }
 
-// onlyDefault says that an excluded permission's field appeared or vanished
-// together with what the schema would have put there by itself. That is no
-// change of the excluded permission, only one of what holds the field. No schema
-// puts an element into a map or list: a default of theirs stands for null.
-func onlyDefault[V view[V]](w *walk, n *schema.Node, old, new V) bool {
-	if !n.Chain[len(n.Chain)-1].Excluded || old.blank() == new.blank() || len(w.path) == 0 || w.at(len(w.path)-1).Kind != schema.Object {
+// onlyDefault says that a field appeared or vanished together with what the schema
+// would have put there by itself. For an excluded permission, of the field or of one
+// in it, that is no change, only one of what holds the field. No schema puts an element
+// into a map or list: a default of theirs stands for null.
+func onlyDefault[V view[V]](w *walk, old, new V) bool {
+	if old.blank() == new.blank() || len(w.path) == 0 || w.at(len(w.path)-1).Kind != schema.Object {
 		return false
 	}
 	there := new

@@ -99,7 +99,7 @@ func (w *Walker) compare(mode Mode, in fields, old, new any) (Set, error) {
 
 func run[V view[V]](w *Walker, mode Mode, in fields, old, new V) Set {
 	k := w.walks.Get().(*walk)
-	k.mode, k.in, k.path, k.out = mode, in, k.path[:0], nil
+	k.mode, k.in, k.path, k.out, k.byDefault = mode, in, k.path[:0], nil, false
 	compareNode(k, w.tree.Root, old, new)
 	out := k.out
 	k.out = nil
