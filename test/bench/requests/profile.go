@@ -18,7 +18,7 @@ import (
 )
 
 func newProfile(o *options) *cobra.Command {
-	side, name, out, duration := gateOn, "PUT Deployment", "", 20*time.Second
+	side, name, out, duration, bindings := gateOn, "PUT Deployment", "", 20*time.Second, 1000
 	cmd := &cobra.Command{
 		Use:   "profile",
 		Short: "Record where a server spends its time while one operation goes on; read it with go tool pprof",
@@ -29,19 +29,20 @@ func newProfile(o *options) *cobra.Command {
 			}
 			o.runs = 1
 			_, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, _ *Run) error {
-				return s.profile(ctx, side, name, out, duration)
+				return s.profile(ctx, side, name, bindings, out, duration)
 			})
 			return err
 		},
 	}
 	cmd.Flags().StringVar(&side, "side", side, "how to run the server, as in whole")
-	cmd.Flags().StringVar(&name, "operation", name, "what to send, as in whole; or grant: the granular PUT of a pod's label, with 1,000 role bindings")
+	cmd.Flags().StringVar(&name, "operation", name, "what to send, as in whole; or, as in against, how the rule is in force when its holder changes a pod: plain, policy, grant")
+	cmd.Flags().IntVar(&bindings, "bindings", bindings, "role bindings in the namespace, where a rule is in force")
 	cmd.Flags().StringVar(&out, "out", "", "file to write the profile to")
 	cmd.Flags().DurationVar(&duration, "duration", duration, "how long to record")
 	return cmd
 }
 
-func (s *session) profile(ctx context.Context, side, name, out string, duration time.Duration) (err error) {
+func (s *session) profile(ctx context.Context, side, name string, bindings int, out string, duration time.Duration) (err error) {
 	servers, stop, err := s.start(ctx, side)
 	if err != nil {
 		return err
@@ -52,8 +53,14 @@ func (s *session) profile(ctx context.Context, side, name, out string, duration 
 		return err
 	}
 	var l *lane
-	if name == byGrant {
-		l, err = administrator{server.Client(process.Administrator)}.ruled(ctx, server, "pods", byGrant, true, 1000)
+	if slices.Contains([]string{byNothing, byPolicy, byGrant}, name) {
+		a := administrator{server.Client(process.Administrator)}
+		if name == byPolicy {
+			err = a.enforcePolicy(ctx, subjects["pods"])
+		}
+		if err == nil {
+			l, err = a.ruled(ctx, server, "pods", name, true, bindings)
+		}
 	} else {
 		all := operations(namespace)
 		i := slices.IndexFunc(all, func(o operation) bool { return o.name == name })
