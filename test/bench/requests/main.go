@@ -53,6 +53,6 @@ func newCommand() *cobra.Command {
 	flags.IntVar(&o.rounds.block, "block", 15, "requests in a turn")
 	flags.StringVar(&o.samples, "samples", "", "a file to add all measurements to; what it held before is in the report")
 	flags.StringVarP(&o.output, "output", "o", "table", "table or json")
-	root.AddCommand(newWhole(o), newAgainst(o), newGrowth(o), newDefinitions(o), newProfile(o), newWebhook())
+	root.AddCommand(newWhole(o), newAgainst(o), newGrowth(o), newDefinitions(o), newChanged(o), newProfile(o), newWebhook())
 	return root
 }

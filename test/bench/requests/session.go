@@ -90,6 +90,8 @@ func (s *session) config(side string) process.Config {
 		c.Gates = "GranularAuthorization=true"
 	case pruned:
 		c.Gates = "PrunedFieldManagement=true"
+	case bothGates:
+		c.Gates = "GranularAuthorization=true,PrunedFieldManagement=true"
 	}
 	return c
 }

@@ -109,6 +109,13 @@ func TestSmoke(t *testing.T) {
 				tooMany:   {"adds CPU µs", authorizerCalls, observeTime, verifyTime},
 			},
 		},
+		"changed": {
+			[]string{"changed", "--sides=unpatched,gate-on"}, 2,
+			map[string][]string{
+				unpatched: {"p50 ms", "p90 ms"},
+				gateOn:    {"p50 ms", "median of the differences ms"},
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := requestsReport(t, tc.args...)

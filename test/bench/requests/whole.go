@@ -21,9 +21,10 @@ const (
 	gateOff   = "gate-off"
 	gateOn    = "gate-on"
 	pruned    = "pruned"
+	bothGates = "both"
 )
 
-var allSides = []string{unpatched, control, gateOff, gateOn, pruned}
+var allSides = []string{unpatched, control, gateOff, gateOn, pruned, bothGates}
 
 // namespace is where whole requests are sent to.
 const namespace = "bench"
@@ -32,7 +33,7 @@ func newWhole(o *options) *cobra.Command {
 	sides, counted := allSides, 0
 	cmd := &cobra.Command{
 		Use:   "whole",
-		Short: "Compare servers: unpatched, the same again, gates off, GranularAuthorization on and nothing configured, PrunedFieldManagement on",
+		Short: "Compare servers: unpatched, the same again, gates off, GranularAuthorization on and nothing configured, PrunedFieldManagement on, both on",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
