@@ -1,0 +1,57 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bindings
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
+)
+
+// BenchmarkAuthorize asks RBAC about a caller who holds one of many bindings of a
+// namespace: as everybody does, and under For. index-B is what the index keeps for each
+// binding.
+func BenchmarkAuthorize(b *testing.B) {
+	for _, bindings := range []int{1, 100, 10000} {
+		p := newPolicy()
+		put(b, p.clusterRoles, clusterRole("r", "v"))
+		for i := range bindings {
+			name := fmt.Sprintf("user-%d", i)
+			put(b, p.bindings, binding("n", name, "r", rbacv1.Subject{Kind: rbacv1.UserKind, Name: name}))
+		}
+		question := upstream.AttributesRecord{User: &user.DefaultInfo{Name: "user-0", Groups: []string{user.AllAuthenticated}}, Verb: "v", Namespace: "n", Resource: "things", ResourceRequest: true}
+		before := kept()
+		if decision, _, _ := p.narrow.Authorize(For(b.Context(), question.User), question); decision != upstream.DecisionAllow {
+			b.Fatal("not allowed")
+		}
+		index := float64(kept()-before) / float64(bindings)
+		b.Run(fmt.Sprintf("all/bindings=%d", bindings), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				p.narrow.Authorize(b.Context(), question)
+			}
+		})
+		b.Run(fmt.Sprintf("for/bindings=%d", bindings), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				p.narrow.Authorize(For(b.Context(), question.User), question)
+			}
+			b.ReportMetric(index, "index-B")
+		})
+		runtime.KeepAlive(p)
+	}
+}
+
+// kept is the heap after a collection.
+func kept() int64 {
+	runtime.GC()
+	runtime.GC()
+	m := runtime.MemStats{}
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
