@@ -52,19 +52,21 @@ func kindOf(target granular.Target) *kind {
 	if target.Schema == nil {
 		return noSchema
 	}
-	return target.Schema.Compiled(target.Kind, func(of gvk.GroupVersionKind, models map[string]*spec.Schema) any {
+	return target.Schema.Compiled(target.Kind, func(of gvk.GroupVersionKind, models func() map[string]*spec.Schema) any {
 		return compileKind(of, models, target.Schema.Excludes)
 	}).(*kind)
 }
 
 // compileKind fails closed where no tree is to be had, and where the tree excludes
 // nothing although the definition of the kind does.
-func compileKind(of gvk.GroupVersionKind, models map[string]*spec.Schema, excludes map[gvk.GroupVersionKind]bool) *kind {
+func compileKind(of gvk.GroupVersionKind, source func() map[string]*spec.Schema, excludes map[gvk.GroupVersionKind]bool) *kind {
 	options := []schema.Option{schema.WithExpressions(language), schema.WithSharing(shared)}
 	if excludes != nil {
-		// A custom resource: its models are made anew for every compilation.
-		options = append(options, schema.WithPassingDefinitions())
+		// A custom resource: its models are made from the definition the endpoint serves,
+		// and nobody keeps them.
+		options = append(options, schema.WithSource(source))
 	}
+	models := source()
 	tree, err := schema.NewModels(models, options...).ByKind(of)
 	if err == nil && excludes[of] && !tree.HasExcluded() {
 		err = errHidden

@@ -69,7 +69,7 @@ func TestSameTreeAsServed(t *testing.T) {
 				t.Fatal(err)
 			}
 			enforced.Name = judged.Name
-			if n := len(enforced.Root.Child("metadata").Fields); n < 4 {
+			if n := len(enforced.Root.Child("metadata").Fields()); n < 4 {
 				t.Errorf("only %d fields of the metadata have permissions", n)
 			}
 			if diff := cmp.Diff(enforced.String(), judged.String()); diff != "" {

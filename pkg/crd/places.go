@@ -172,7 +172,7 @@ func withoutIdentity(version *version, tree *schema.Tree) field.ErrorList {
 	var errs field.ErrorList
 	for place := range tree.Places() {
 		n := place.Node()
-		for _, p := range n.Chain[len(n.Chain)-n.Own:] {
+		for _, p := range n.Own() {
 			if !p.Excluded || !inAtomic(place) {
 				continue
 			}

@@ -69,7 +69,7 @@ func excludedIn(tree *schema.Tree) map[string]string {
 			continue
 		}
 		name := info.Name
-		if info.Source != "" {
+		if info.Parameter != nil {
 			name += "(…)"
 		}
 		places[name] = append(places[name], info.Pattern)

@@ -107,8 +107,8 @@ func charged(set change.Set) string {
 	for i := range set {
 		c := &set[i]
 		verb := "-"
-		if n := len(c.Node.Chain); n > 0 {
-			v, err := c.Verb(c.Node.Chain[n-1])
+		if last := c.Node.Last(); last != nil {
+			v, err := c.Verb(last)
 			if verb = strings.TrimPrefix(v.String(), "granular:"); err != nil {
 				verb = "?"
 			}

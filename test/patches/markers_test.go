@@ -37,7 +37,7 @@ func chain(t *testing.T, tree *schema.Tree, path string) string {
 	for _, field := range strings.Split(path, ".") {
 		next := node.Child(field)
 		if field == "*" {
-			next = node.Elem
+			next = node.Elem()
 		}
 		if next == nil {
 			break
@@ -45,10 +45,10 @@ func chain(t *testing.T, tree *schema.Tree, path string) string {
 		node = next
 	}
 	var names []string
-	for _, p := range node.Chain {
+	for _, p := range node.Chain() {
 		name := p.Name
-		if p.Source != "" {
-			name += "(" + p.Source + ")"
+		if p.Parameter != nil {
+			name += "(" + p.Parameter.Source + ")"
 		}
 		names = append(names, name)
 	}

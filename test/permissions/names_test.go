@@ -21,7 +21,7 @@ func ancestors(t *testing.T, place schema.Place) []string {
 	}
 	var out []string
 	for _, up := range slices.Backward(place[:len(place)-1]) {
-		for _, p := range up.Chain[len(up.Chain)-up.Own:] {
+		for _, p := range up.Own() {
 			if scope, base := v.Split(p.Name); scope != "" && base == "" {
 				return out
 			}
@@ -42,7 +42,7 @@ func TestNames(t *testing.T) {
 	for _, k := range kinds {
 		for place := range k.Tree.Places() {
 			n := place.Node()
-			for _, p := range n.Chain[len(n.Chain)-n.Own:] {
+			for _, p := range n.Own() {
 				scope, base := v.Split(p.Name)
 				met[base], scopes[scope] = true, true
 				if err := v.Style(p.Name, k.Kind, ancestors(t, place)); err != nil && !wrong[p.Name+err.Error()] {

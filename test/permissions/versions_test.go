@@ -19,10 +19,10 @@ func chains(tree *schema.Tree) map[string][]string {
 	out := map[string][]string{}
 	for place := range tree.Places() {
 		n := place.Node()
-		if n.Own == 0 {
+		if !n.Carries() {
 			continue
 		}
-		for _, p := range n.Chain {
+		for _, p := range n.Chain() {
 			out[place.Pattern()] = append(out[place.Pattern()], permissionOf(p))
 		}
 	}
@@ -31,10 +31,10 @@ func chains(tree *schema.Tree) map[string][]string {
 
 // permissionOf names a permission with its parameter.
 func permissionOf(p *schema.Permission) string {
-	if p.Source == "" {
+	if p.Parameter == nil {
 		return p.Name
 	}
-	return p.Name + "(" + strings.TrimSpace(string(p.Treatment)+" "+p.Source) + ")"
+	return p.Name + "(" + strings.TrimSpace(string(p.Parameter.Treatment)+" "+p.Parameter.Source) + ")"
 }
 
 // names are the permissions a kind has anywhere.

@@ -59,8 +59,8 @@ func describe(info schema.Info, v *vocabulary.Vocabulary) (*registry.Permission,
 	}
 	scope, _ := v.Split(info.Name)
 	p := &registry.Permission{Name: info.Name, Meaning: meaning, Scope: scope, Excluded: info.Excluded}
-	if info.Source != "" {
-		p.Parameter = &registry.Parameter{Source: info.Source, Treatment: string(info.Treatment)}
+	if from := info.Parameter; from != nil {
+		p.Parameter = &registry.Parameter{Source: from.Source, Treatment: string(from.Treatment)}
 	}
 	return p, nil
 }

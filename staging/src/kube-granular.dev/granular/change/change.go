@@ -34,15 +34,16 @@ type Change struct {
 // Parameter gives the raw key a permission of the node's chain is parameterised
 // by, empty if it takes none.
 func (c *Change) Parameter(p *schema.Permission) string {
-	if p.Source == "" || p.SourceDepth >= len(c.Path) {
+	from := p.Parameter
+	if from == nil || from.SourceDepth >= len(c.Path) {
 		return ""
 	}
 	// The step that leads on from the source has its key.
-	keys := c.Path[p.SourceDepth].Keys
-	if p.SourceKey >= len(keys) {
+	keys := c.Path[from.SourceDepth].Keys
+	if from.SourceKey >= len(keys) {
 		return ""
 	}
-	return keys[p.SourceKey]
+	return keys[from.SourceKey]
 }
 
 // Verb gives the verb of a permission of the node's chain. An error means that

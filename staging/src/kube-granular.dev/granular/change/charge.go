@@ -15,7 +15,7 @@ func (w *Walker) Charge(fields ...string) Change {
 	n := w.tree.Root
 	for _, field := range fields {
 		if n.Kind == schema.Map {
-			n = n.Elem
+			n = n.Elem()
 			k.push(n, "", []string{field})
 			continue
 		}

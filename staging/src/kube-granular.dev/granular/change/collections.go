@@ -13,8 +13,8 @@ import (
 func compareMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	changed := false
 	for _, key := range old.differingKeys(new) {
-		w.push(n.Elem, "", []string{key})
-		if compareNode(w, n.Elem, old.at(key), new.at(key)) {
+		w.push(n.Elem(), "", []string{key})
+		if compareNode(w, n.Elem(), old.at(key), new.at(key)) {
 			changed = true
 		}
 		w.pop()
@@ -65,7 +65,7 @@ func shownKeys(n *schema.Node, keys []string) []string {
 	if n.Kind == schema.Set {
 		return keys[:1]
 	}
-	return keys[:len(n.Keys):len(n.Keys)]
+	return keys[:len(n.Keys()):len(n.Keys())]
 }
 
 func compareListMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
@@ -77,8 +77,8 @@ func compareListMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	none := new.none()
 	changed, reordered, last := false, false, -1
 	one := func(keys []string, a, b V) {
-		w.push(n.Elem, "", keys)
-		if compareNode(w, n.Elem, a, b) {
+		w.push(n.Elem(), "", keys)
+		if compareNode(w, n.Elem(), a, b) {
 			changed = true
 		}
 		w.pop()
@@ -102,7 +102,7 @@ func compareListMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	}
 	// Elements that have an owner each have no order among them. Where one owner
 	// has them all, as a pod its containers, the order is the owner's to decide.
-	if reordered && !n.Elem.Carries() && (w.mode == Full || n.ExcludedAt) {
+	if reordered && !n.Elem().Carries() && (w.mode == Full || n.ExcludedAt) {
 		w.charge(n)
 		changed = true
 	}
@@ -138,8 +138,8 @@ func compareSet[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 		if by < 0 {
 			before, after = after, before
 		}
-		w.push(n.Elem, "", shown[id].keys)
-		if compareNode(w, n.Elem, before, after) {
+		w.push(n.Elem(), "", shown[id].keys)
+		if compareNode(w, n.Elem(), before, after) {
 			changed = true
 		}
 		w.pop()
@@ -161,8 +161,8 @@ func byPosition[V view[V]](w *walk, n *schema.Node, old, new V, whole bool) bool
 		if keys != nil {
 			keys = shownKeys(n, keys)
 		}
-		w.push(n.Elem, "", keys)
-		if compareNode(w, n.Elem, a, b) {
+		w.push(n.Elem(), "", keys)
+		if compareNode(w, n.Elem(), a, b) {
 			changed = true
 		}
 		w.pop()

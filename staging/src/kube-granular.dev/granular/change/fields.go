@@ -33,7 +33,7 @@ func (s Set) fields(root *schema.Node) fields {
 			return everywhere
 		}
 		// What is in no tree is compared as the remainder of the root, always.
-		if at := slices.Index(root.Fields, path[0].Node); at >= 0 {
+		if at := slices.Index(root.Fields(), path[0].Node); at >= 0 {
 			in |= 1 << min(at, beyond)
 		}
 	}

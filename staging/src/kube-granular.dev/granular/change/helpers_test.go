@@ -73,8 +73,8 @@ func verbs(s Set) []string {
 	for i := range s {
 		c := &s[i]
 		verb := "-"
-		if n := len(c.Node.Chain); n > 0 {
-			v, err := c.Verb(c.Node.Chain[n-1])
+		if last := c.Node.Last(); last != nil {
+			v, err := c.Verb(last)
 			if verb = strings.TrimPrefix(v.String(), "granular:"); err != nil {
 				verb = err.Error()
 			}

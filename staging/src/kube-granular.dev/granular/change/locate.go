@@ -36,7 +36,7 @@ func (w *Walker) locate(c Change, old, new any, outline bool) string {
 		}
 	}
 	l := locator{whole: c.Whole, outline: outline}
-	at := spot{cursor: w.tree.Schema(), node: w.tree.Root, a: a, b: b}
+	at := spot{node: w.tree.Root, a: a, b: b}
 	var above *schema.Node
 	for i, s := range start {
 		at = at.follow(s)
@@ -49,10 +49,32 @@ func (w *Walker) locate(c Change, old, new any, outline bool) string {
 			n = nil
 		}
 	}
-	if at.node = n; (okA || isNil(old)) && okB {
-		l.descend(at)
+	if at.node = n; (okA || isNil(old)) && okB && at.composite() {
+		// The definitions may have to be made again: not for a scalar. Where they can't
+		// be had, the way to the change has to do.
+		if root := w.tree.Schema(); root.Known() {
+			at.cursor = w.follow(root, start)
+			l.descend(at)
+		}
 	}
 	return shorten(l.out.String(), MaxPathLength)
+}
+
+// follow leads a cursor from the root along a path.
+func (w *Walker) follow(c schema.Cursor, path Path) schema.Cursor {
+	above := w.tree.Root
+	for _, s := range path {
+		switch {
+		case s.Field != "":
+			c = c.Field(s.Field)
+		case above != nil && above.Kind == schema.Map && len(s.Keys) == 1:
+			c = c.Field(s.Keys[0])
+		default:
+			c = c.Elem()
+		}
+		above = s.Node
+	}
+	return c
 }
 
 func asPlain(object any) (any, bool) {
@@ -79,7 +101,7 @@ func (s spot) child(name string) spot {
 	b, _ := s.b.(map[string]any)
 	out := spot{cursor: s.cursor.Field(name), a: a[name], b: b[name]}
 	if s.node != nil && s.node.Kind == schema.Map {
-		out.node = s.node.Elem
+		out.node = s.node.Elem()
 	} else if s.node != nil {
 		out.node = s.node.Child(name)
 	}
@@ -89,7 +111,7 @@ func (s spot) child(name string) spot {
 func (s spot) element(a, b any) spot {
 	out := spot{cursor: s.cursor.Elem(), a: a, b: b, elem: true}
 	if s.node != nil {
-		out.node = s.node.Elem
+		out.node = s.node.Elem()
 	}
 	return out
 }
@@ -118,9 +140,25 @@ func (s spot) follow(step Step) spot {
 
 // named says whether a verb of the change has the key of a step as its parameter.
 func (c *Change) named(step int) bool {
-	return c.Node != nil && slices.ContainsFunc(c.Node.Chain, func(p *schema.Permission) bool {
-		return p.Source != "" && p.SourceDepth == step
+	return c.Node != nil && slices.ContainsFunc(c.Node.Chain(), func(p *schema.Permission) bool {
+		return p.Parameter != nil && p.Parameter.SourceDepth == step
 	})
+}
+
+// composite says that there may be a difference to name below.
+func (s spot) composite() bool { return s.objects() || s.lists() }
+
+// objects says that both are objects, or that one is and the other is not there.
+func (s spot) objects() bool {
+	a, mapA := s.a.(map[string]any)
+	b, mapB := s.b.(map[string]any)
+	return mapA && mapB || !s.elem && (len(a) > 0 && s.b == nil || len(b) > 0 && s.a == nil)
+}
+
+func (s spot) lists() bool {
+	_, listA := s.a.([]any)
+	_, listB := s.b.([]any)
+	return listA && listB
 }
 
 type locator struct {
@@ -136,16 +174,12 @@ func (l *locator) descend(s spot) bool {
 	if equalPlain(s.a, s.b) {
 		return false
 	}
-	a, mapA := s.a.(map[string]any)
-	b, mapB := s.b.(map[string]any)
-	_, listA := s.a.([]any)
-	_, listB := s.b.([]any)
 	before := l.out.String()
 	found := false
 	switch {
-	case mapA && mapB, !s.elem && (len(a) > 0 && s.b == nil || len(b) > 0 && s.a == nil):
+	case s.objects():
 		found = l.fields(s)
-	case listA && listB:
+	case s.lists():
 		found = !l.outline && l.elements(s)
 	default:
 		return true
@@ -203,7 +237,7 @@ func (l *locator) fields(s spot) bool {
 
 func (l *locator) elements(s spot) bool {
 	kind, names := s.cursor.List()
-	n := &schema.Node{Kind: kind, Keys: names}
+	n := schema.NewList(kind, names)
 	old, new := plainView{value: s.a, there: true}, plainView{value: s.b, there: true}
 	before, beforeByID, ok := elements(n, old)
 	after, afterByID, ok2 := elements(n, new)

@@ -74,15 +74,15 @@ func (o *oracle) charge(p fieldpath.Path) string {
 		var next *schema.Node
 		switch {
 		case e.FieldName != nil && n.Kind == schema.Map:
-			next, id = n.Elem, id+fmt.Sprintf("[%q]", *e.FieldName)
+			next, id = n.Elem(), id+fmt.Sprintf("[%q]", *e.FieldName)
 		case e.FieldName != nil:
 			if n.Ignores(*e.FieldName) {
 				return ""
 			}
 			next, id = n.Child(*e.FieldName), id+fmt.Sprintf(".%q", *e.FieldName)
 		case e.Key != nil:
-			next, id = n.Elem, id+"["
-			for _, k := range n.Keys {
+			next, id = n.Elem(), id+"["
+			for _, k := range n.Keys() {
 				for _, f := range *e.Key {
 					if f.Name == k.Name {
 						id += fmt.Sprintf("%q", scalarString(f.Value))
@@ -91,7 +91,7 @@ func (o *oracle) charge(p fieldpath.Path) string {
 			}
 			id += "]"
 		case e.Value != nil:
-			next, id = n.Elem, id+fmt.Sprintf("[%q]", scalarString(*e.Value))
+			next, id = n.Elem(), id+fmt.Sprintf("[%q]", scalarString(*e.Value))
 		}
 		if i == 0 {
 			chargedID = id

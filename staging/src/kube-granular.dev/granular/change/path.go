@@ -74,7 +74,7 @@ func (s Step) show(b *strings.Builder, above *schema.Node) {
 	case len(s.Keys) == 0 || above == nil:
 		b.WriteString("[*]")
 	default:
-		showElement(b, above.Kind, above.Keys, s.Keys)
+		showElement(b, above.Kind, above.Keys(), s.Keys)
 	}
 }
 

@@ -75,7 +75,7 @@ func (v plainView) list() []any {
 }
 
 func (v plainView) field(n *schema.Node, i int) plainView {
-	child := n.Fields[i]
+	child := n.Fields()[i]
 	value, ok := v.object()[child.Field]
 	return plainView{value: value, there: ok, lax: child.NilIsEmpty}
 }
@@ -151,9 +151,10 @@ func (v plainView) key(n *schema.Node, i int) ([]string, bool) {
 	if !ok {
 		return nil, false
 	}
-	out := make([]string, len(n.Keys), len(n.Keys)+1)
+	names := n.Keys()
+	out := make([]string, len(names), len(names)+1)
 	kinds, all := "", true
-	for i, key := range n.Keys {
+	for i, key := range names {
 		k, there := element[key.Name]
 		if !there {
 			k = key.Default

@@ -74,7 +74,7 @@ func compile(at schema.Place, t reflect.Type) (*plan, error) {
 			return nil, fmt.Errorf("%s: the keys of a Go %s are no strings", at.Pattern(), p.inner)
 		}
 	}
-	if p.elem, err = compile(append(at, n.Elem), p.inner.Elem()); err != nil {
+	if p.elem, err = compile(append(at, n.Elem()), p.inner.Elem()); err != nil {
 		return nil, err
 	}
 	return p, p.listKeys(at)
@@ -104,10 +104,10 @@ func (p *plan) object(at schema.Place) error {
 		paths[i] = p.rest[i].index
 	}
 	p.restEqual = compiled.Fields(p.inner, paths)
-	for _, child := range p.node.Fields {
+	for _, child := range p.node.Fields() {
 		f, ok := found[child.Field]
 		if !ok {
-			if len(child.Chain) == 0 && child.Fields == nil && child.Elem == nil {
+			if child.Last() == nil && child.Fields() == nil && child.Elem() == nil {
 				p.fields = append(p.fields, fieldPlan{}) // a kind without metadata
 				continue
 			}
@@ -126,7 +126,7 @@ func (p *plan) listKeys(at schema.Place) error {
 	if p.node.Kind == schema.Set && !scalarKind(p.elem.inner) {
 		return fmt.Errorf("%s: a Go %s is no set of scalars", at.Pattern(), p.inner)
 	}
-	for _, key := range p.node.Keys {
+	for _, key := range p.node.Keys() {
 		found := -1
 		fields := []jsonField(nil)
 		if p.elem.inner.Kind() == reflect.Struct {

@@ -166,7 +166,7 @@ func (v typedView) index(i int) typedView {
 func (v typedView) key(n *schema.Node, i int) ([]string, bool) {
 	e := v.index(i).inner()
 	if !e.IsValid() {
-		return make([]string, max(2, len(n.Keys))), false
+		return make([]string, max(2, len(n.Keys()))), false
 	}
 	if n.Kind == schema.Set {
 		text, kind, ok := scalarText(scalarOf(e))

@@ -84,7 +84,7 @@ func compareNode[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	if old.identical(new) || n.Kind != schema.Object && old.equal(new) {
 		return false
 	}
-	if n.Own > 0 && n.Chain[len(n.Chain)-1].Excluded && (w.byDefault || onlyDefault(w, old, new)) {
+	if n.Carries() && n.Last().Excluded && (w.byDefault || onlyDefault(w, n, old, new)) {
 		return w.chargeAbove()
 	}
 	if n.Kind == schema.Leaf {
@@ -100,7 +100,7 @@ func compareNode[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 		return true
 	}
 	was := w.byDefault
-	w.byDefault = was || n.ExcludedBelow && n.Kind == schema.Object && onlyDefault(w, old, new)
+	w.byDefault = was || n.ExcludedBelow && n.Kind == schema.Object && onlyDefault(w, n, old, new)
 	changed := below(w, n, old, new)
 	w.byDefault = was
 	if changed {
@@ -131,7 +131,7 @@ func below[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 // would have put there by itself. For an excluded permission, of the field or of one
 // in it, that is no change, only one of what holds the field. No schema puts an element
 // into a map or list: a default of theirs stands for null.
-func onlyDefault[V view[V]](w *walk, old, new V) bool {
+func onlyDefault[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	if old.blank() == new.blank() || len(w.path) == 0 || w.at(len(w.path)-1).Kind != schema.Object {
 		return false
 	}
@@ -140,14 +140,14 @@ func onlyDefault[V view[V]](w *walk, old, new V) bool {
 		there = old
 	}
 	value, ok := there.plain()
-	return ok && w.schema().OnlyDefaults(value, there.omitempty())
+	return ok && n.OnlyDefault(value, there.omitempty())
 }
 
 // chargeAbove charges what holds a field that only took its default. Where no
 // permission covers that, the server's default is nobody's change.
 func (w *walk) chargeAbove() bool {
 	above := w.at(len(w.path) - 1)
-	if w.mode == Sparse && !above.ExcludedAt || len(above.Chain) == 0 {
+	if w.mode == Sparse && !above.ExcludedAt || above.Last() == nil {
 		return false
 	}
 	last := w.path[len(w.path)-1]
@@ -157,24 +157,9 @@ func (w *walk) chargeAbove() bool {
 	return true
 }
 
-// schema finds the schema of the place the walk is at.
-func (w *walk) schema() schema.Cursor {
-	c := w.tree.Schema()
-	for i, s := range w.path {
-		if s.Field != "" {
-			c = c.Field(s.Field)
-		} else if w.at(i).Kind == schema.Map && len(s.Keys) > 0 {
-			c = c.Field(s.Keys[0])
-		} else {
-			c = c.Elem()
-		}
-	}
-	return c
-}
-
 func compareObject[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	changed := false
-	for i, child := range n.Fields {
+	for i, child := range n.Fields() {
 		if !w.wanted(child) || n == w.tree.Root && !w.in.has(i) {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"sync/atomic"
 
 	"kube-granular.dev/granular/schema"
 )
@@ -26,15 +27,16 @@ const (
 // Walker compares objects of one kind. It keeps the plans compiled for the Go
 // types it met and may be used by any number of goroutines.
 type Walker struct {
-	tree  *schema.Tree
-	plans sync.Map // reflect.Type to *plan or error
-	walks sync.Pool
+	tree *schema.Tree
+	// plans are by reflect.Type a *plan or an error. Custom resources have none.
+	plans atomic.Pointer[sync.Map]
 }
 
+// walks are those under way, of any kind.
+var walks = sync.Pool{New: func() any { return &walk{} }}
+
 // NewWalker makes the walker of a tree.
-func NewWalker(tree *schema.Tree) *Walker {
-	return &Walker{tree: tree, walks: sync.Pool{New: func() any { return &walk{tree: tree} }}}
-}
+func NewWalker(tree *schema.Tree) *Walker { return &Walker{tree: tree} }
 
 // Tree gives the tree the walker was made for.
 func (w *Walker) Tree() *schema.Tree { return w.tree }
@@ -98,18 +100,23 @@ func (w *Walker) compare(mode Mode, in fields, old, new any) (Set, error) {
 }
 
 func run[V view[V]](w *Walker, mode Mode, in fields, old, new V) Set {
-	k := w.walks.Get().(*walk)
-	k.mode, k.in, k.path, k.out, k.byDefault = mode, in, k.path[:0], nil, false
+	k := walks.Get().(*walk)
+	k.mode, k.tree, k.in, k.path, k.out, k.byDefault = mode, w.tree, in, k.path[:0], nil, false
 	compareNode(k, w.tree.Root, old, new)
 	out := k.out
-	k.out = nil
 	clear(k.path[:cap(k.path)])
-	w.walks.Put(k)
+	k.tree, k.out = nil, nil
+	walks.Put(k)
 	return out.normal()
 }
 
 func (w *Walker) plan(t reflect.Type) (*plan, error) {
-	found, ok := w.plans.Load(t)
+	plans := w.plans.Load()
+	if plans == nil {
+		w.plans.CompareAndSwap(nil, &sync.Map{})
+		plans = w.plans.Load()
+	}
+	found, ok := plans.Load(t)
 	if !ok {
 		p, err := compile(schema.Place{w.tree.Root}, t)
 		if err != nil {
@@ -117,7 +124,7 @@ func (w *Walker) plan(t reflect.Type) (*plan, error) {
 		} else {
 			found = p
 		}
-		found, _ = w.plans.LoadOrStore(t, found)
+		found, _ = plans.LoadOrStore(t, found)
 	}
 	switch found := found.(type) {
 	case *plan:

@@ -70,16 +70,16 @@ func (d *Decider) Decide(ctx context.Context, changes change.Set, marked bool) (
 // Candidates gives the permissions that may cover a change of a node, most
 // general first, and whether one of them is excluded.
 func Candidates(n *schema.Node) (candidates []*schema.Permission, excluded bool) {
-	deepest := -1
-	for i, p := range n.Chain {
+	deepest, chain := -1, n.Chain()
+	for i, p := range chain {
 		if p.Excluded {
 			deepest = i
 		}
 	}
 	if deepest < 0 {
-		return n.Chain, false
+		return chain, false
 	}
-	for i, p := range n.Chain {
+	for i, p := range chain {
 		if p.Excluded || i > deepest {
 			candidates = append(candidates, p)
 		}
@@ -138,7 +138,7 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 func broad(candidates []*schema.Permission, general string) string {
 	best := general
 	for _, p := range candidates {
-		if v, err := p.Verb(""); p.Source == "" && err == nil {
+		if v, err := p.Verb(""); p.Parameter == nil && err == nil {
 			best = v.String()
 		}
 	}

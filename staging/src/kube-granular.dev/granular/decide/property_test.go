@@ -19,10 +19,10 @@ import (
 // means: some verb of the chain is held, and where the chain has an excluded
 // permission, that verb is excluded itself or lies below every excluded one.
 func covered(c *change.Change, holds []string) bool {
-	for i, p := range c.Node.Chain {
+	for i, p := range c.Node.Chain() {
 		below := true
 		any := false
-		for j, q := range c.Node.Chain {
+		for j, q := range c.Node.Chain() {
 			any = any || q.Excluded
 			if q.Excluded && j >= i {
 				below = false
@@ -48,7 +48,7 @@ func verbOf(c *change.Change, p *schema.Permission) string {
 }
 
 func excluded(c *change.Change) bool {
-	for _, p := range c.Node.Chain {
+	for _, p := range c.Node.Chain() {
 		if p.Excluded {
 			return true
 		}
@@ -107,7 +107,7 @@ func TestSoundAndComplete(t *testing.T) {
 				continue
 			}
 			var choices []string
-			for _, p := range c.Node.Chain {
+			for _, p := range c.Node.Chain() {
 				if v := verbOf(c, p); covered(c, []string{v}) {
 					choices = append(choices, v)
 				}
@@ -165,7 +165,7 @@ func FuzzDecide(f *testing.F) {
 		var holds []string
 		bit := 0
 		for i := range set {
-			for _, p := range set[i].Node.Chain {
+			for _, p := range set[i].Node.Chain() {
 				if mask>>(bit%64)&1 == 1 {
 					holds = append(holds, verbOf(&set[i], p))
 				}

@@ -84,11 +84,15 @@ func BenchmarkCustomResources(b *testing.B) {
 				for i := range all {
 					all[i] = renamed(models[i%len(models)], i%len(models), i)
 				}
+				sources := make([]schema.Option, many)
+				for i := range all {
+					sources[i] = schema.WithSource(func() map[string]*spec.Schema { return all[i] })
+				}
 				compile := func(sharing *schema.Sharing) []*change.Walker {
 					walkers := make([]*change.Walker, many)
 					for i, definitions := range all {
 						kind := gvkschema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: fmt.Sprintf("Kind%d", i%len(models))}
-						tree, err := schema.NewModels(definitions, schema.WithSharing(sharing)).ByKind(kind)
+						tree, err := schema.NewModels(definitions, schema.WithSharing(sharing), sources[i]).ByKind(kind)
 						if err != nil {
 							b.Fatal(err)
 						}
@@ -109,6 +113,7 @@ func BenchmarkCustomResources(b *testing.B) {
 				runtime.KeepAlive(walkers)
 				runtime.KeepAlive(sharing)
 				runtime.KeepAlive(models)
+				runtime.KeepAlive(sources)
 				runtime.KeepAlive(all)
 			})
 		}

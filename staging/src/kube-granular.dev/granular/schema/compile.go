@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 
 	gvkschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -33,7 +34,7 @@ func (m *Models) Compile(root string) (*Tree, error) {
 	known := m.learned()
 	defer m.sharing.learned.Put(known)
 	known.survey.extend(m.definitions, root)
-	c := &compiler{models: m, knowledge: known, verbs: map[string]bool{}, expressions: map[string]compiledExpression{}}
+	c := &compiler{models: m, root: root, knowledge: known, verbs: map[string]bool{}, expressions: map[string]compiledExpression{}}
 	n, err := c.node(layers{s}, place{trail: &trail{name: root}, root: true})
 	if err == nil {
 		err = c.report(nil, c.survey.check(root))
@@ -41,11 +42,11 @@ func (m *Models) Compile(root string) (*Tree, error) {
 	if err != nil || len(c.problems) > 0 {
 		return nil, fmt.Errorf("schema of %s: %w", root, c.problems)
 	}
-	kept := m.definitions
-	if m.passing {
-		kept = known.survey.reached(kept, root)
+	tree := &Tree{Name: root, Root: n, source: m.source}
+	if m.source == nil {
+		tree.definitions = m.definitions
 	}
-	return &Tree{Name: root, Root: n, definitions: kept}, nil
+	return tree, nil
 }
 
 // place is what the way from the root to a schema says about it.
@@ -54,13 +55,17 @@ type place struct {
 	at    *where
 	// field is the name of the place below an object.
 	field string
-	chain []*Permission
+	// last ends the chain.
+	last  *Permission
 	scope string
 	// emitters are the parameter sources on the way, the innermost last.
 	emitters []emitter
 	// root marks the object itself, metadata its own metadata and all below,
 	// ownMetadata that metadata alone.
 	root, metadata, ownMetadata bool
+	// vague says that the way leads through a map that names some of its keys, so that
+	// what is below has a default for some keys, and maybe another for others.
+	vague bool
 }
 
 type emitter struct {
@@ -71,13 +76,18 @@ type emitter struct {
 type compiler struct {
 	models *Models
 	*knowledge
+	root string
 	// metadata is the definition of the object's own metadata.
 	metadata string
 	// verbs says of every permission met whether it is excluded.
 	verbs       map[string]bool
 	expressions map[string]compiledExpression
-	nodes       int
-	problems    Problems
+	// cursors are those of places below which something is excluded.
+	cursors map[*where]Cursor
+	nodes   int
+	// fresh is how much was made that no other tree has.
+	fresh    int
+	problems Problems
 }
 
 // node compiles what is at a place. It gives nil if no permission is in it, or if
@@ -110,15 +120,16 @@ func (c *compiler) make(in layers, p place) (*Node, error) {
 		return nil, c.stop(faultf("", "more than %d levels deep", MaxDepth))
 	}
 	p.trail = e.trail
+	fresh := c.fresh
 	n := &Node{Field: p.field, NilIsEmpty: p.metadata}
 	if err := c.report(p.at, c.permissions(n, e.out, &p)); err != nil {
 		return nil, err
 	}
-	p.chain = n.Chain
+	p.last = n.last
 	if err := c.children(n, e.out, p); err != nil {
 		return nil, err
 	}
-	keep := n.Own > 0 || n.Fields != nil || n.Elem != nil
+	keep := n.own > 0 || n.count > 0
 	switch {
 	case p.root:
 		n.system = rootSystem
@@ -134,25 +145,60 @@ func (c *compiler) make(in layers, p place) (*Node, error) {
 	if c.nodes++; c.nodes > MaxNodes {
 		return nil, c.stop(faultf("", "more than %d places with permissions", MaxNodes))
 	}
-	return c.finish(n), nil
+	c.finish(n, p)
+	if c.models.plain {
+		return n, nil
+	}
+	// What the root's own definition spells out is rarely in another tree. Where part of
+	// it is new, it is not looked up, nor does it get an entry: that would cost as much as
+	// the node. A third tree that has it finds that of the second.
+	if p.trail.above == nil && !p.metadata && c.fresh != fresh && n.Kind != Leaf {
+		c.fresh++
+		return n, nil
+	}
+	shared := c.models.sharing.node(n)
+	if shared == n {
+		c.fresh++
+	}
+	return shared, nil
 }
 
-// finish says what is excluded where, and gives the node there is already if it is
-// the same.
-func (c *compiler) finish(n *Node) *Node {
-	for _, p := range n.Chain {
-		n.ExcludedAt = n.ExcludedAt || p.Excluded
+// finish says what is excluded where, and what the default of such a field is.
+func (c *compiler) finish(n *Node, p place) {
+	for above := n.last; above != nil; above = above.above {
+		n.ExcludedAt = n.ExcludedAt || above.Excluded
 	}
-	for _, child := range n.Fields {
+	for _, child := range n.below() {
 		n.ExcludedBelow = n.ExcludedBelow || child.ExcludedAt || child.ExcludedBelow
 	}
-	if n.Elem != nil {
-		n.ExcludedBelow = n.ExcludedBelow || n.Elem.ExcludedAt || n.Elem.ExcludedBelow
+	if n.defaults() && n.Field != "" && !p.vague {
+		if fallback := c.cursor(p.at).Default(); fallback != nil {
+			n.few().fallback = fallback
+		}
 	}
-	if c.models.plain {
-		return n
+}
+
+// cursor looks at a place as a message would: the compiler itself follows no more than
+// may hold a permission.
+func (c *compiler) cursor(at *where) Cursor {
+	if at == nil {
+		return c.models.definitions.root(c.root)
 	}
-	return c.models.sharing.node(n)
+	above, met := c.cursors[at.above]
+	if !met {
+		above = c.cursor(at.above)
+		if c.cursors == nil {
+			c.cursors = map[*where]Cursor{}
+		}
+		c.cursors[at.above] = above
+	}
+	switch {
+	case !at.step.Elem:
+		return above.Field(at.step.Field)
+	case len(above.layers.items()) > 0:
+		return above.Elem()
+	}
+	return above.at(above.layers.additional())
 }
 
 // expand follows what may hold a permission.
@@ -194,27 +240,26 @@ func (c *compiler) ownMetadata(in layers) layers {
 }
 
 func (c *compiler) children(n *Node, l layers, p place) error {
+	var fields []*Node
 	if p.root {
 		// First, because it says which definition is the object's own metadata.
-		if err := c.field(n, "metadata", l.property("metadata"), p); err != nil {
+		if err := c.field(&fields, "metadata", l.property("metadata"), p); err != nil {
 			return err
 		}
 	}
 	names := c.carrying(l)
-	n.Fields = slices.Grow(n.Fields, len(names))
 	for _, name := range names {
 		if p.root && name == "metadata" {
 			continue
 		}
-		if err := c.field(n, name, l.property(name), p); err != nil {
+		if err := c.field(&fields, name, l.property(name), p); err != nil {
 			return err
 		}
 	}
-	if len(n.Fields) == 0 {
-		n.Fields = nil
-	} else {
+	if len(fields) > 0 {
 		n.Kind = Object
-		sort.Slice(n.Fields, func(i, j int) bool { return n.Fields[i].Field < n.Fields[j].Field })
+		slices.SortFunc(fields, func(a, b *Node) int { return strings.Compare(a.Field, b.Field) })
+		n.setBelow(fields)
 	}
 	return c.elements(n, l, p)
 }
@@ -236,7 +281,7 @@ func (c *compiler) carrying(l layers) []string {
 	return slices.Compact(names)
 }
 
-func (c *compiler) field(n *Node, name string, l layers, p place) error {
+func (c *compiler) field(fields *[]*Node, name string, l layers, p place) error {
 	below := p
 	below.at, below.field = p.at.field(name), name
 	below.root = false
@@ -246,7 +291,7 @@ func (c *compiler) field(n *Node, name string, l layers, p place) error {
 	if err != nil || child == nil {
 		return err
 	}
-	n.Fields = append(n.Fields, child)
+	*fields = append(*fields, child)
 	return nil
 }
 

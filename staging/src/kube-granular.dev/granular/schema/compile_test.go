@@ -5,7 +5,6 @@ package schema_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -182,37 +181,6 @@ func wide() string {
 		b.WriteString("}}\n")
 	}
 	return b.String() + "F: {+verb: x}\n"
-}
-
-// TestPassingDefinitions holds that a tree of passing definitions keeps those it needs,
-// and that it says the same with them.
-func TestPassingDefinitions(t *testing.T) {
-	all := definitionsOf(t, `
-root: {properties: {a: {$ref: '#/definitions/b'}, again: {items: {$ref: '#/definitions/root2'}}}}
-root2: {properties: {lost: {$ref: '#/definitions/nowhere'}, deeper: {additionalProperties: {$ref: '#/definitions/root2'}}}}
-b: {allOf: [{$ref: '#/definitions/c'}]}
-c: {properties: {trigger: {type: boolean, default: false, +verb: trigger, +excluded: true}}}
-other: {properties: {root: {$ref: '#/definitions/root'}}}
-`)
-	for _, test := range []struct {
-		options []schema.Option
-		want    []string
-	}{
-		{nil, []string{"b", "c", "other", "root", "root2"}},
-		{[]schema.Option{schema.WithPassingDefinitions()}, []string{"b", "c", "root", "root2"}},
-	} {
-		tree, err := schema.NewModels(all, test.options...).Compile("root")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := tree.Kept(); !slices.Equal(got, test.want) {
-			t.Errorf("kept %q, wanted %q", got, test.want)
-		}
-		trigger := tree.Schema().Field("a").Field("trigger")
-		if !trigger.OnlyDefaults(false, false) || trigger.OnlyDefaults(true, false) || !tree.HasExcluded() {
-			t.Errorf("with %q the schema says something else", tree.Kept())
-		}
-	}
 }
 
 func TestByKind(t *testing.T) {

@@ -3,22 +3,28 @@
 
 package schema
 
-import "reflect"
-
-// Cursor looks at a schema, permissions aside, on the way down an object. It
-// serves messages and defaults: slow paths. The zero Cursor knows nothing.
+// Cursor looks at a schema, permissions aside, on the way down an object. It serves
+// messages, which are slow, and the compiler. The zero Cursor knows nothing.
 type Cursor struct {
 	definitions definitions
 	layers      layers
 }
 
-// Schema is the cursor at the root of the tree's kind.
-func (t *Tree) Schema() Cursor {
-	if t.definitions == nil {
+// Schema is the cursor at the root of the tree's kind. The definitions may have to be
+// made for it, which takes milliseconds; see WithSource. Where they can't be had, the
+// cursor knows nothing.
+func (t *Tree) Schema() Cursor { return t.schemas().root(t.Name) }
+
+// root is the cursor at the root of a definition.
+func (d definitions) root(name string) Cursor {
+	if d[name] == nil {
 		return Cursor{}
 	}
-	return Cursor{definitions: t.definitions}.at(layers{t.definitions[t.Name]})
+	return Cursor{definitions: d}.at(layers{d[name]})
 }
+
+// Known says that the cursor is at a place of which something is known.
+func (c Cursor) Known() bool { return len(c.layers) > 0 }
 
 func (c Cursor) at(in layers) Cursor {
 	e, err := c.definitions.expand(in, nil, func(name string) (bool, error) {
@@ -84,81 +90,8 @@ func (c Cursor) List() (Kind, []Key) {
 	return List, nil
 }
 
-// OnlyDefaults says whether a decoded JSON value is what the schema puts there
-// on its own: the default, or an object of nothing but defaults. omitempty says that
-// the value was encoded from a Go type, which leaves out what is zero.
+// OnlyDefaults says whether a decoded JSON value is what the schema puts there on its
+// own; see Default.Is.
 func (c Cursor) OnlyDefaults(value any, omitempty bool) bool {
-	fallback, ok := c.layers.fallback()
-	if !ok {
-		return false
-	}
-	return c.defaults(fallback, value, omitempty)
-}
-
-func (c Cursor) defaults(fallback, value any, omitempty bool) bool {
-	switch value := value.(type) {
-	case map[string]any:
-		base, ok := fallback.(map[string]any)
-		return ok && c.defaultsOf(base, value, omitempty)
-	case []any:
-		base, ok := fallback.([]any)
-		if !ok || len(base) != len(value) {
-			return false
-		}
-		item := c.Elem()
-		for i := range value {
-			if !item.defaults(base[i], value[i], omitempty) {
-				return false
-			}
-		}
-		return true
-	}
-	return plainEqual(fallback, value)
-}
-
-func (c Cursor) defaultsOf(base, object map[string]any, omitempty bool) bool {
-	for name, v := range object {
-		field := c.Field(name)
-		if d, ok := base[name]; ok {
-			if !field.defaults(d, v, omitempty) {
-				return false
-			}
-		} else if !c.Has(name) || !field.OnlyDefaults(v, omitempty) {
-			return false // the values of a map have a default, its keys have none
-		}
-	}
-	for name, d := range base {
-		if _, ok := object[name]; !ok && !(omitempty && zero(d)) {
-			return false
-		}
-	}
-	return true
-}
-
-// plainEqual compares JSON values; a number is the same in any of Go's types.
-func plainEqual(a, b any) bool {
-	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
-	if !x.IsValid() || !y.IsValid() || x.Kind() == y.Kind() {
-		return reflect.DeepEqual(a, b)
-	}
-	if x.CanFloat() {
-		x, y = y, x
-	}
-	// An integer beyond 2^53 may have lost digits as a float: take it as different.
-	const exact = 1 << 53
-	return x.CanInt() && y.CanFloat() && -exact < x.Int() && x.Int() < exact && float64(x.Int()) == y.Float() ||
-		x.CanInt() && y.CanInt() && x.Int() == y.Int()
-}
-
-// zero says that a default is what Go's omitempty leaves out.
-func zero(v any) bool {
-	switch v := v.(type) {
-	case map[string]any:
-		return len(v) == 0
-	case []any:
-		return len(v) == 0
-	case nil:
-		return true
-	}
-	return reflect.ValueOf(v).IsZero()
+	return c.Default().Is(value, omitempty)
 }

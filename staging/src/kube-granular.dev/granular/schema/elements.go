@@ -25,6 +25,13 @@ func (c *compiler) elements(n *Node, l layers, p place) error {
 	below := p
 	below.at, below.field = p.at.elem(), ""
 	below.root, below.ownMetadata = false, false
+	if kind == Map {
+		whole, err := c.expandKeys(l)
+		if err != nil {
+			return c.report(p.at, err)
+		}
+		below.vague = p.vague || whole.named()
+	}
 	var err error
 	if below.emitters, err = c.emitters(n, kind, l, in, p); err != nil {
 		return c.report(p.at, err)
@@ -34,13 +41,14 @@ func (c *compiler) elements(n *Node, l layers, p place) error {
 		return err
 	}
 	if elem == nil {
-		n.Keys = nil
+		n.rare = nil
 		return nil
 	}
-	if n.Fields != nil || len(additional) > 0 && len(items) > 0 {
+	if n.count > 0 || len(additional) > 0 && len(items) > 0 {
 		return c.report(p.at, faultf("", "permissions in more than one of properties, additionalProperties and items"))
 	}
-	n.Kind, n.Elem = kind, elem
+	n.Kind = kind
+	n.setBelow([]*Node{elem})
 	return nil
 }
 
@@ -64,7 +72,7 @@ func (c *compiler) listKind(n *Node, l, items layers, p place) (Kind, error) {
 		for _, name := range names {
 			key := Key{Name: name}
 			key.Default, _ = item.property(name).fallback()
-			n.Keys = append(n.Keys, key)
+			n.few().keys = append(n.few().keys, key)
 		}
 		return ListMap, nil
 	case "set":
@@ -98,7 +106,7 @@ func (c *compiler) emitters(n *Node, kind Kind, l, in layers, p place) ([]emitte
 		return nil, err
 	}
 	if source != "" {
-		if kind == List || kind == ListMap && len(n.Keys) != 1 {
+		if kind == List || kind == ListMap && len(n.Keys()) != 1 {
 			return nil, faultf(ExtSource, "the list has no single key")
 		}
 		out = append(out, emitter{source: source, depth: depth})
@@ -116,7 +124,7 @@ func (c *compiler) emitters(n *Node, kind Kind, l, in layers, p place) ([]emitte
 		}
 		return out, err
 	}
-	for i, key := range n.Keys {
+	for i, key := range n.Keys() {
 		property, err := c.expandKeys(item.property(key.Name))
 		if err != nil {
 			return nil, err

@@ -4,15 +4,41 @@
 package schema
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Plain compiles every kind by itself and every place of it by itself.
 var Plain Option = func(m *Models) { m.plain = true }
 
 // Size is how many slots the tables have.
-func (s *Sharing) Size() int { return len(s.nodes.slots) + len(s.links.slots) }
+func (s *Sharing) Size() int { return len(s.nodes.slots) + len(s.permissions.slots) }
 
-// Kept names the definitions a tree keeps.
-func (t *Tree) Kept() []string { return slices.Sorted(maps.Keys(t.definitions)) }
+// Default gives what OnlyDefault compares with.
+func (n *Node) Default() *Default {
+	if n.rare == nil {
+		return nil
+	}
+	return n.rare.fallback
+}
+
+func (d *Default) String() string {
+	if d == nil {
+		return "-"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v %v %v", d.kind, d.value, d.zero)
+	for _, list := range []map[string]*Default{d.fields, d.others} {
+		b.WriteString("{")
+		for _, name := range slices.Sorted(maps.Keys(list)) {
+			b.WriteString(name + ": " + list[name].String() + ", ")
+		}
+		b.WriteString("}")
+	}
+	for _, e := range d.elems {
+		b.WriteString("[" + e.String() + "]")
+	}
+	return b.String()
+}

@@ -67,7 +67,7 @@ root:
 	if language.compiled != 1 {
 		t.Errorf("compiled %d times, wanted once for both places", language.compiled)
 	}
-	p := tree.Root.Child("m").Elem.Chain[0]
+	p := tree.Root.Child("m").Elem().Chain()[0]
 	if v, err := p.Verb("key"); err != nil || v.String() != "granular:a(KEY)" {
 		t.Errorf("got %s, %v", v, err)
 	}

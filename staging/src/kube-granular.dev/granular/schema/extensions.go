@@ -128,6 +128,16 @@ func (l layers) property(name string) layers {
 	return out
 }
 
+// named says whether any field has a name.
+func (l layers) named() bool {
+	for _, s := range l {
+		if len(s.Properties) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 func (l layers) additional() layers {
 	var out layers
 	for _, s := range l {

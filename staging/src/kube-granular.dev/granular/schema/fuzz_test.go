@@ -57,51 +57,51 @@ func check(t *testing.T, tree *schema.Tree) {
 	places := 0
 	for place := range tree.Places() {
 		n := place.Node()
-		if places++; places > schema.MaxNodes || len(n.Chain) > schema.MaxPermissionsOnPath {
-			t.Fatalf("%s: place %d, chain of %d", place.Pattern(), places, len(n.Chain))
+		if places++; places > schema.MaxNodes || len(n.Chain()) > schema.MaxPermissionsOnPath {
+			t.Fatalf("%s: place %d, chain of %d", place.Pattern(), places, len(n.Chain()))
 		}
 		if slices.Index(place, n) != len(place)-1 {
 			t.Fatalf("%s: the node lies below itself", place.Pattern())
 		}
-		if len(place) > 1 && !slices.Equal(n.Chain[:len(n.Chain)-n.Own], place[len(place)-2].Chain) {
+		if len(place) > 1 && !slices.Equal(n.Chain()[:len(n.Chain())-len(n.Own())], place[len(place)-2].Chain()) {
 			t.Fatalf("%s: the chain does not go on from the one above", place.Pattern())
 		}
 		excludedAt, excludedBelow := false, false
-		for _, p := range n.Chain {
+		for _, p := range n.Chain() {
 			excludedAt = excludedAt || p.Excluded
-			if p.Source == "" {
+			if p.Parameter == nil {
 				continue
 			}
-			if p.SourceDepth >= len(place)-1 {
+			if p.Parameter.SourceDepth >= len(place)-1 {
 				t.Fatalf("%s: the source of %s is not above", place.Pattern(), p.Name)
 			}
-			switch source := place[p.SourceDepth]; source.Kind {
+			switch source := place[p.Parameter.SourceDepth]; source.Kind {
 			case schema.Map, schema.ListMap, schema.Set:
-				if p.SourceKey > 0 && p.SourceKey >= len(source.Keys) {
-					t.Fatalf("%s: the source of %s has no key %d", place.Pattern(), p.Name, p.SourceKey)
+				if p.Parameter.SourceKey > 0 && p.Parameter.SourceKey >= len(source.Keys()) {
+					t.Fatalf("%s: the source of %s has no key %d", place.Pattern(), p.Name, p.Parameter.SourceKey)
 				}
 			default:
 				t.Fatalf("%s: the source of %s is a %s", place.Pattern(), p.Name, source.Kind)
 			}
 		}
-		for _, child := range n.Fields {
+		for _, child := range n.Fields() {
 			excludedBelow = excludedBelow || child.ExcludedAt || child.ExcludedBelow
 		}
-		if n.Elem != nil {
-			excludedBelow = excludedBelow || n.Elem.ExcludedAt || n.Elem.ExcludedBelow
+		if n.Elem() != nil {
+			excludedBelow = excludedBelow || n.Elem().ExcludedAt || n.Elem().ExcludedBelow
 		}
 		if n.ExcludedAt != excludedAt || n.ExcludedBelow != excludedBelow {
 			t.Fatalf("%s: what is excluded at and below it is not what the node says", place.Pattern())
 		}
-		leads := n.Own > 0 || n.Fields != nil || n.Elem != nil || len(n.System()) > 0
+		leads := n.Carries() || n.Fields() != nil || n.Elem() != nil || len(n.System()) > 0
 		if !leads {
 			t.Fatalf("%s: leads to no permission", place.Pattern())
 		}
-		if isList := n.Kind != schema.Leaf && n.Kind != schema.Object; isList != (n.Elem != nil) {
-			t.Fatalf("%s: a %s with an element: %v", place.Pattern(), n.Kind, n.Elem != nil)
+		if isList := n.Kind != schema.Leaf && n.Kind != schema.Object; isList != (n.Elem() != nil) {
+			t.Fatalf("%s: a %s with an element: %v", place.Pattern(), n.Kind, n.Elem() != nil)
 		}
-		if (n.Kind == schema.ListMap) != (len(n.Keys) > 0) {
-			t.Fatalf("%s: a %s with %d keys", place.Pattern(), n.Kind, len(n.Keys))
+		if (n.Kind == schema.ListMap) != (len(n.Keys()) > 0) {
+			t.Fatalf("%s: a %s with %d keys", place.Pattern(), n.Kind, len(n.Keys()))
 		}
 	}
 }

@@ -63,19 +63,19 @@ type circumstances struct {
 type outcome struct {
 	node   *Node
 	places int
-	verbs  []Permission
+	verbs  []*Permission
 }
 
 // circumstances says whether a place is one of which something may be known.
 func (c *compiler) circumstances(in layers, p place) (circumstances, bool) {
-	if c.models.plain || p.root || p.emitters != nil || len(in) != 1 {
+	if c.models.plain || p.root || p.vague || p.emitters != nil || len(in) != 1 {
 		return circumstances{}, false
 	}
 	name := onlyRefers(in[0])
 	if name == "" || c.survey.reaches(name, p.trail) {
 		return circumstances{}, false
 	}
-	return circumstances{name, p.field, last(p.chain), p.scope, c.metadata, p.at.depth(), p.metadata}, true
+	return circumstances{name, p.field, p.last, p.scope, c.metadata, p.at.depth(), p.metadata}, true
 }
 
 // onlyRefers gives the definition that a schema refers to and adds nothing to, but
@@ -114,8 +114,12 @@ func (c *compiler) recall(at circumstances) (*Node, bool) {
 	return known.node, true
 }
 
-// remember keeps what was made of a definition.
+// remember keeps what was made of a definition, unless the default that may stand
+// beside the reference to it is part of that.
 func (c *compiler) remember(at circumstances, n *Node) {
+	if n != nil && n.defaults() {
+		return
+	}
 	o := &outcome{node: n}
 	if n != nil {
 		o.measure(n)
@@ -125,15 +129,12 @@ func (c *compiler) remember(at circumstances, n *Node) {
 
 func (o *outcome) measure(n *Node) {
 	o.places++
-	for _, p := range n.Chain[len(n.Chain)-n.Own:] {
-		if !slices.ContainsFunc(o.verbs, func(v Permission) bool { return v.Name == p.Name }) {
-			o.verbs = append(o.verbs, *p)
+	for _, p := range n.Own() {
+		if !slices.ContainsFunc(o.verbs, func(v *Permission) bool { return v.Name == p.Name }) {
+			o.verbs = append(o.verbs, p)
 		}
 	}
-	for _, child := range n.Fields {
+	for _, child := range n.below() {
 		o.measure(child)
-	}
-	if n.Elem != nil {
-		o.measure(n.Elem)
 	}
 }

@@ -33,10 +33,14 @@ func everything(m *schema.Models, name string) string {
 	var b strings.Builder
 	for place := range tree.Places() {
 		n := place.Node()
-		fmt.Fprintf(&b, "%s %v %v %v %v %v %v %d:", place.Pattern(), n.Kind, n.NilIsEmpty, n.ExcludedAt, n.ExcludedBelow, n.System(), n.Keys, n.Own)
-		for _, p := range n.Chain {
-			fmt.Fprintf(&b, " %+v", *p)
+		fmt.Fprintf(&b, "%s %v %v %v %v %v %v %d:", place.Pattern(), n.Kind, n.NilIsEmpty, n.ExcludedAt, n.ExcludedBelow, n.System(), n.Keys(), len(n.Own()))
+		for _, p := range n.Chain() {
+			fmt.Fprintf(&b, " %s excluded=%v", p.Name, p.Excluded)
+			if p.Parameter != nil {
+				fmt.Fprintf(&b, "%+v", *p.Parameter)
+			}
 		}
+		b.WriteString(" " + n.Default().String())
 		b.WriteByte('\n')
 	}
 	return b.String()

@@ -21,17 +21,9 @@ type Models struct {
 	expressions Expressions
 	maxOnPath   int
 	sharing     *Sharing
-	// passing says that nobody else keeps the definitions.
-	passing bool
+	source      func() map[string]*spec.Schema
 	// plain makes the compiler do without knowledge and sharing, for tests.
 	plain bool
-}
-
-// WithPassingDefinitions is for definitions that were put together for one compilation:
-// a tree then keeps those that its root refers to, and not all there are. Trees of
-// definitions that live on anyway are smaller without it.
-func WithPassingDefinitions() Option {
-	return func(m *Models) { m.passing = true }
 }
 
 // NewModels costs nothing, so it may be called for every kind. References among the

@@ -28,14 +28,26 @@ const (
 	List
 )
 
-// Permission is one permission a node carries, scope applied.
+// Permission is one permission a node carries, scope applied. Permissions are read-only
+// and known by their address: the same one below the same others has one.
 type Permission struct {
 	Name string
+	// Parameter is nil if the permission takes none.
+	Parameter *Parameter
+	// above is the next more general permission, and more how many there are above.
+	above *Permission
+	// leaf is the first leaf that was compiled with the permission as its last. It
+	// belongs to the Sharing, and to nobody else.
+	leaf *Node
+	more uint8
 	// Excluded permissions are no part of update: they are asked even for
 	// callers who hold it.
 	Excluded bool
-	// Source names the parameter source the permission is parameterised by;
-	// empty if it takes no parameter.
+}
+
+// Parameter says where the parameter of a permission comes from, and what is made of it.
+type Parameter struct {
+	// Source names the parameter source.
 	Source string
 	// SourceDepth is how far below the root, which is 0, the node lies that emits
 	// the parameter: a Map, ListMap or Set above the node that carries the
@@ -51,19 +63,39 @@ type Permission struct {
 // Verb gives the verb for a raw key, which is ignored where there is no parameter.
 // An error means that there is no verb that covers this key.
 func (p *Permission) Verb(key string) (permission.Verb, error) {
-	if p.Source == "" {
+	if p.Parameter == nil {
 		return permission.Verb{Permission: p.Name}, nil
 	}
 	parameter := ""
-	if p.Expression == nil {
-		parameter = p.Treatment.Apply(key)
+	if p.Parameter.Expression == nil {
+		parameter = p.Parameter.Treatment.Apply(key)
 	} else {
 		var err error
-		if parameter, err = p.Expression.Parameter(key); err != nil {
+		if parameter, err = p.Parameter.Expression.Parameter(key); err != nil {
 			return permission.Verb{}, err
 		}
 	}
 	return permission.Verb{Permission: p.Name, Parameter: parameter, Parameterized: true}, nil
+}
+
+// chain gives the last permissions of the chain that ends with p, most general first.
+func (p *Permission) chain(last int) []*Permission {
+	if last == 0 {
+		return nil
+	}
+	out := make([]*Permission, last)
+	for ; last > 0; last, p = last-1, p.above {
+		out[last-1] = p
+	}
+	return out
+}
+
+// length is how many permissions there are in the chain that ends with p.
+func (p *Permission) length() int {
+	if p == nil {
+		return 0
+	}
+	return int(p.more) + 1
 }
 
 // Key is one key of a list-map.
@@ -78,49 +110,143 @@ type Key struct {
 // may be shared by any number of goroutines. Where the same lies below the same
 // permissions there is one node, in how many places and trees ever: a node does not
 // know what is above it. No node lies below itself.
+//
+// There is one for every field of every definition that has a permission, so it is
+// kept small: what few nodes have lies behind a pointer.
 type Node struct {
 	// Field is the name below an Object; empty for the root and for elements.
 	Field string
-	// Chain holds every permission that covers the node, most general first.
-	Chain []*Permission
-	// Own is how many at the end of Chain the node itself carries.
-	Own int
-	// Fields holds the children of an Object that lead to a permission, sorted
-	// by name; what is not here is the node's remainder.
-	Fields []*Node
-	// Elem is the child of a Map, ListMap, Set or List.
-	Elem *Node
-	// Keys are the keys of a ListMap, in the schema's order.
-	Keys []Key
-	Kind Kind
+	// last ends the chain.
+	last *Permission
+	// near holds the fields of an Object, or the element of what has one, if there are
+	// so few; rare has them else.
+	near *[near]*Node
+	rare *rare
+	// count is how many there are.
+	count uint16
+	Kind  Kind
 	// system says which fields of an Object are the server's own.
 	system system
+	// own is how many at the end of the chain the node itself carries.
+	own uint8
 	// NilIsEmpty says that an absent, a null and an empty container are one and
 	// the same below this node: the object's own metadata.
 	NilIsEmpty bool
-	// ExcludedAt says that Chain holds an excluded permission.
+	// ExcludedAt says that the chain holds an excluded permission.
 	ExcludedAt bool
 	// ExcludedBelow says that a node below carries an excluded permission.
 	ExcludedBelow bool
 }
 
+// near is how many children most nodes have at the most.
+const near = 3
+
+// rare is what few nodes have.
+type rare struct {
+	keys     []Key
+	fallback *Default
+	children []*Node
+}
+
+func (n *Node) few() *rare {
+	if n.rare == nil {
+		n.rare = &rare{}
+	}
+	return n.rare
+}
+
+// NewList makes a node of no tree, which says how the elements of a list are told
+// apart and nothing else.
+func NewList(kind Kind, keys []Key) *Node { return &Node{Kind: kind, rare: &rare{keys: keys}} }
+
+// below gives the fields of an Object, or the element of what has one.
+func (n *Node) below() []*Node {
+	switch {
+	case n.count == 0:
+		return nil
+	case n.count <= near:
+		return n.near[:n.count]
+	}
+	return n.rare.children
+}
+
+func (n *Node) setBelow(below []*Node) {
+	n.count = uint16(len(below))
+	if len(below) > near {
+		n.few().children = append(make([]*Node, 0, len(below)), below...) // without room to grow
+		return
+	}
+	n.near = new([near]*Node)
+	copy(n.near[:], below)
+}
+
+// Chain gives every permission that covers the node, most general first. It is made
+// anew each time.
+func (n *Node) Chain() []*Permission { return n.last.chain(n.last.length()) }
+
+// Own gives those at the end of Chain that the node itself carries.
+func (n *Node) Own() []*Permission { return n.last.chain(int(n.own)) }
+
+// Last is the most specific permission that covers the node, nil if none does. It
+// costs less than Chain.
+func (n *Node) Last() *Permission { return n.last }
+
 // Carries says whether the node itself carries a permission. Changes without
 // such a node above them are charged to the root field they lie under.
-func (n *Node) Carries() bool { return n.Own > 0 }
+func (n *Node) Carries() bool { return n.own > 0 }
+
+// Fields gives the children of an Object that lead to a permission, sorted by name;
+// what is not here is the node's remainder. Nobody may change them.
+func (n *Node) Fields() []*Node {
+	if n.Kind != Object {
+		return nil
+	}
+	return n.below()
+}
+
+// Elem is the child of a Map, ListMap, Set or List, and nil for other nodes.
+func (n *Node) Elem() *Node {
+	if n.Kind <= Object || n.near == nil {
+		return nil
+	}
+	return n.near[0]
+}
+
+// Keys gives the keys of a ListMap, in the schema's order. Nobody may change them.
+func (n *Node) Keys() []Key {
+	if n.rare == nil {
+		return nil
+	}
+	return n.rare.keys
+}
+
+// defaults says that decisions need the default of the field: its own permission is
+// excluded, or it is an object that holds such a field.
+func (n *Node) defaults() bool {
+	return n.own > 0 && n.last.Excluded || n.Kind == Object && n.ExcludedBelow
+}
+
+// OnlyDefault says whether a decoded JSON value is what the schema puts into the
+// field on its own; see Default.Is. It is known only of fields that have an excluded
+// permission of their own, and of objects that hold one: of others nobody has to ask.
+func (n *Node) OnlyDefault(value any, omitempty bool) bool {
+	return n.rare != nil && n.rare.fallback.Is(value, omitempty)
+}
 
 // Child finds a field among Fields, or gives nil.
 func (n *Node) Child(field string) *Node {
-	lo, hi := 0, len(n.Fields)
+	fields := n.Fields()
+	lo, hi := 0, len(fields)
 	for lo < hi {
 		mid := (lo + hi) / 2
-		if n.Fields[mid].Field < field {
+		if fields[mid].Field < field {
 			lo = mid + 1
 		} else {
 			hi = mid
 		}
 	}
-	if lo < len(n.Fields) && n.Fields[lo].Field == field {
-		return n.Fields[lo]
+	if lo < len(fields) && fields[lo].Field == field {
+		return fields[lo]
 	}
 	return nil
 }

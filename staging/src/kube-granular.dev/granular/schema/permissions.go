@@ -11,7 +11,7 @@ import (
 // scope carries a permission of its own name, which covers all in it. A verb on
 // the same place is one of what the scope lies in: only below are names prefixed.
 func (c *compiler) permissions(n *Node, l layers, p *place) error {
-	n.Chain = p.chain
+	n.last = p.last
 	if err := l.unknown(); err != nil {
 		return err
 	}
@@ -55,8 +55,8 @@ func (c *compiler) permissions(n *Node, l layers, p *place) error {
 		if err := permission.Validate(verb); err != nil {
 			return faultf(ExtVerb, "%v", err)
 		}
-		perm := Permission{Name: permission.Scoped(p.scope, verb), Excluded: excluded, Source: parameterized}
-		if err := c.parameter(&perm, p, treatment, expression); err != nil {
+		perm := Permission{Name: permission.Scoped(p.scope, verb), Excluded: excluded}
+		if perm.Parameter, err = c.parameter(p, parameterized, treatment, expression); err != nil {
 			return err
 		}
 		if err := c.add(n, ExtVerb, perm); err != nil {
@@ -74,26 +74,27 @@ func (c *compiler) permissions(n *Node, l layers, p *place) error {
 }
 
 // parameter says where a permission's parameter comes from and what is made of it.
-func (c *compiler) parameter(perm *Permission, p *place, treatment, expression string) (err error) {
-	if perm.Source == "" {
-		return nil
+func (c *compiler) parameter(p *place, source, treatment, expression string) (out *Parameter, err error) {
+	if source == "" {
+		return nil, nil
 	}
 	found := false
+	out = &Parameter{Source: source}
 	for _, e := range p.emitters { // the innermost wins
-		if e.source == perm.Source {
-			found, perm.SourceDepth, perm.SourceKey = true, e.depth, e.key
+		if e.source == source {
+			found, out.SourceDepth, out.SourceKey = true, e.depth, e.key
 		}
 	}
 	if !found {
-		return faultf(ExtParameterized, "nothing above emits %q", perm.Source)
+		return nil, faultf(ExtParameterized, "nothing above emits %q", source)
 	}
-	if perm.Treatment, err = permission.ParseTreatment(treatment); err != nil {
-		return faultf(ExtTreatment, "%v", err)
+	if out.Treatment, err = permission.ParseTreatment(treatment); err != nil {
+		return nil, faultf(ExtTreatment, "%v", err)
 	}
 	if expression != "" {
-		perm.Expression, err = c.expression(expression)
+		out.Expression, err = c.expression(expression)
 	}
-	return err
+	return out, err
 }
 
 func (c *compiler) add(n *Node, extension string, p Permission) error {
@@ -104,10 +105,14 @@ func (c *compiler) add(n *Node, extension string, p Permission) error {
 		return faultf(extension, "permission %q is excluded in one place and not in another", p.Name)
 	}
 	c.verbs[p.Name] = p.Excluded
-	if len(n.Chain) >= c.models.maxOnPath {
+	if n.last.length() >= c.models.maxOnPath {
 		return faultf(extension, "more than %d permissions on one path", c.models.maxOnPath)
 	}
-	n.Chain = c.models.sharing.link(n.Chain, p)
-	n.Own++
+	last, fresh := c.models.sharing.below(n.last, p)
+	if fresh {
+		c.fresh++
+	}
+	n.last = last
+	n.own++
 	return nil
 }

@@ -21,7 +21,8 @@ type Sharing struct {
 	mu    sync.Mutex
 	seed  maphash.Seed
 	nodes table[Node]
-	links table[link]
+	// permissions tells chains apart too: each ends one.
+	permissions table[Permission]
 	// learned holds knowledge for compilations that follow soon.
 	learned sync.Pool
 }
@@ -35,92 +36,84 @@ func WithSharing(s *Sharing) Option {
 	return func(m *Models) { m.sharing = s }
 }
 
-// link is a permission below others: the end of a chain. The chain's last element
-// points into it, so it lives as long as the chain does.
-type link struct {
-	permission Permission
-	chain      []*Permission
-}
-
-// link puts a permission below a chain. Where both are the same, so is the result.
-func (s *Sharing) link(chain []*Permission, p Permission) []*Permission {
-	below := func() *link {
-		l := &link{permission: p}
-		l.chain = append(slices.Clip(chain), &l.permission)
-		return l
-	}
-	if p.Expression != nil {
+// below puts a permission below another, which may be nil. Where both are the same, so
+// is the result; else it is fresh.
+func (s *Sharing) below(above *Permission, p Permission) (last *Permission, fresh bool) {
+	p.above, p.more = above, uint8(above.length())
+	if p.Parameter != nil && p.Parameter.Expression != nil {
 		// Nothing says when two expressions are the same.
-		return below().chain
+		return &p, true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.links.one(s.hashOfPermission(chain, p), s.hashOfLink, below, func(other *link) bool {
-		return other.permission == p && last(other.above()) == last(chain)
-	}).chain
+	last = s.permissions.one(s.hashOfPermission(&p), s.hashOfPermission, &p, p.same)
+	return last, last == &p
 }
 
-// above is the chain that the link goes on from.
-func (l *link) above() []*Permission { return l.chain[:len(l.chain)-1] }
-
-func (s *Sharing) hashOfLink(l *link) uint64 { return s.hashOfPermission(l.above(), l.permission) }
-
-func (s *Sharing) hashOfPermission(above []*Permission, p Permission) uint64 {
+func (s *Sharing) hashOfPermission(p *Permission) uint64 {
 	var h maphash.Hash
 	h.SetSeed(s.seed)
-	maphash.WriteComparable(&h, last(above))
-	maphash.WriteComparable(&h, p)
+	maphash.WriteComparable(&h, p.above)
+	h.WriteString(p.Name)
+	if p.Parameter != nil {
+		h.WriteString(p.Parameter.Source)
+		h.WriteByte(byte(p.Parameter.SourceDepth))
+	}
 	return h.Sum64()
 }
 
-// last tells chains apart: each permission is in the one that it ends, and in those
-// that go on from there.
-func last(chain []*Permission) *Permission {
-	if len(chain) == 0 {
-		return nil
-	}
-	return chain[len(chain)-1]
+// same compares permissions without expressions.
+func (p *Permission) same(o *Permission) bool {
+	return p.Name == o.Name && p.above == o.above && p.Excluded == o.Excluded && (p.Parameter == nil) == (o.Parameter == nil) &&
+		(p.Parameter == nil || *p.Parameter == *o.Parameter)
 }
 
 // node gives the node that is the same, or n. What is below n must be shared already.
 func (s *Sharing) node(n *Node) *Node {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.nodes.one(s.hashOfNode(n), s.hashOfNode, func() *Node { return n }, func(other *Node) bool {
-		return n.features() == other.features() && slices.Equal(n.Fields, other.Fields) &&
-			slices.EqualFunc(n.Keys, other.Keys, func(a, b Key) bool {
-				return a.Name == b.Name && reflect.DeepEqual(a.Default, b.Default)
-			})
-	})
+	// Most leaves have a permission that no other has: it finds them without an entry.
+	if n.Kind == Leaf && n.own > 0 {
+		if n.last.leaf == nil {
+			n.last.leaf = n
+		}
+		if n.same(n.last.leaf) {
+			return n.last.leaf
+		}
+	}
+	return s.nodes.one(s.hashOfNode(n), s.hashOfNode, n, n.same)
 }
 
 func (s *Sharing) hashOfNode(n *Node) uint64 {
 	var h maphash.Hash
 	h.SetSeed(s.seed)
-	maphash.WriteComparable(&h, n.features())
-	for _, child := range n.Fields {
+	maphash.WriteComparable(&h, n.last)
+	h.WriteString(n.Field)
+	h.WriteByte(byte(n.Kind))
+	for _, child := range n.below() {
 		maphash.WriteComparable(&h, child)
 	}
-	for _, key := range n.Keys {
-		maphash.WriteComparable(&h, key.Name)
+	for _, key := range n.Keys() {
+		h.WriteString(key.Name)
 	}
 	return h.Sum64()
 }
 
-// features is everything about a node but its lists.
-type features struct {
-	field                                 string
-	kind                                  Kind
-	system                                system
-	own, depth                            int
-	last                                  *Permission
-	elem                                  *Node
-	nilIsEmpty, excludedAt, excludedBelow bool
+func (n *Node) same(o *Node) bool {
+	return n.last == o.last && n.Field == o.Field && n.Kind == o.Kind && n.system == o.system && n.own == o.own &&
+		n.NilIsEmpty == o.NilIsEmpty && n.ExcludedAt == o.ExcludedAt && n.ExcludedBelow == o.ExcludedBelow &&
+		slices.Equal(n.below(), o.below()) && n.rare.same(o.rare)
 }
 
-func (n *Node) features() features {
-	return features{n.Field, n.Kind, n.system, n.Own, len(n.Chain), last(n.Chain), n.Elem, n.NilIsEmpty, n.ExcludedAt, n.ExcludedBelow}
+// same compares all but children.
+func (r *rare) same(o *rare) bool {
+	if r == nil || o == nil {
+		return r.none() && o.none()
+	}
+	return reflect.DeepEqual(r.keys, o.keys) && reflect.DeepEqual(r.fallback, o.fallback)
 }
+
+func (r *rare) none() bool { return r == nil || r.keys == nil && r.fallback == nil }
 
 // table finds what is the same by its hash, from there on slot by slot. It keeps no
 // hashes, to be small: they are made again when it grows.
@@ -130,8 +123,8 @@ type table[T any] struct {
 	used int
 }
 
-// one gives what is there and the same, or a new one.
-func (t *table[T]) one(hash uint64, hashOf func(*T) uint64, new func() *T, same func(*T) bool) *T {
+// one gives what is there and the same, or else mine.
+func (t *table[T]) one(hash uint64, hashOf func(*T) uint64, mine *T, same func(*T) bool) *T {
 	if 4*(t.used+1) > 3*len(t.slots) {
 		t.resize(hashOf)
 	}
@@ -139,7 +132,6 @@ func (t *table[T]) one(hash uint64, hashOf func(*T) uint64, new func() *T, same 
 	if found != nil {
 		return found
 	}
-	mine := new()
 	t.slots[i], t.used = weak.Make(mine), t.used+1
 	return mine
 }

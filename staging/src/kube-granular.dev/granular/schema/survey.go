@@ -66,21 +66,6 @@ func (s *survey) spread(usedBy map[string][]*scan) {
 	}
 }
 
-// reached gives the definitions that lie on any way from root, root included.
-func (s *survey) reached(all definitions, root string) definitions {
-	out := definitions{}
-	queue := []string{root}
-	for len(queue) > 0 {
-		name := queue[len(queue)-1]
-		queue = queue[:len(queue)-1]
-		if found := s.scans[name]; found != nil && all[name] != nil && out[name] == nil {
-			out[name] = all[name]
-			queue = append(queue, found.refs...)
-		}
-	}
-	return out
-}
-
 // check refuses a definition in which a permission stands where none can work.
 func (s *survey) check(name string) error {
 	found := s.scans[name]

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"sync/atomic"
+
+	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 // Bounds of a tree. Past them the schema is refused: a kind without a tree can
@@ -31,7 +34,10 @@ type Tree struct {
 	// Root is never nil; it may have neither fields nor permissions.
 	Root *Node
 
+	// definitions are those the tree was compiled from, unless a source makes them.
 	definitions definitions
+	source      func() map[string]*spec.Schema
+	lent        atomic.Pointer[loan]
 }
 
 // HasExcluded says whether a caller who holds the ordinary verb is looked at too.
@@ -70,12 +76,13 @@ func (p Place) below(yield func(Place) bool) bool {
 		return false
 	}
 	n := p.Node()
-	for _, child := range n.Fields {
+	for _, child := range n.Fields() {
 		if !append(p, child).below(yield) {
 			return false
 		}
 	}
-	return n.Elem == nil || append(p, n.Elem).below(yield)
+	elem := n.Elem()
+	return elem == nil || append(p, elem).below(yield)
 }
 
 // Info describes one permission for documentation.
@@ -93,9 +100,10 @@ func (t *Tree) Permissions() []Info {
 	var out []Info
 	for place := range t.Places() {
 		n := place.Node()
-		for i := len(n.Chain) - n.Own; i < len(n.Chain); i++ {
-			info := Info{Permission: n.Chain[i], Pattern: place.Pattern()}
-			for _, above := range n.Chain[:i] {
+		chain := n.Chain()
+		for i := len(chain) - int(n.own); i < len(chain); i++ {
+			info := Info{Permission: chain[i], Pattern: place.Pattern()}
+			for _, above := range chain[:i] {
 				info.Above = append(info.Above, above.Name)
 			}
 			out = append(out, info)
@@ -123,18 +131,18 @@ func (t *Tree) String() string {
 			b.WriteString("*")
 		}
 		fmt.Fprintf(&b, " (%s", n.Kind)
-		for _, k := range n.Keys {
+		for _, k := range n.Keys() {
 			fmt.Fprintf(&b, " %s", k.Name)
 		}
 		b.WriteString(")")
-		for _, p := range n.Chain[len(n.Chain)-n.Own:] {
+		for _, p := range n.Own() {
 			b.WriteString(" " + p.Name)
-			if p.Source != "" {
-				fmt.Fprintf(&b, "(%s %s", p.Source, place[:p.SourceDepth+1].Pattern())
-				if p.Treatment != "" {
-					b.WriteString(" " + string(p.Treatment))
+			if from := p.Parameter; from != nil {
+				fmt.Fprintf(&b, "(%s %s", from.Source, place[:from.SourceDepth+1].Pattern())
+				if from.Treatment != "" {
+					b.WriteString(" " + string(from.Treatment))
 				}
-				if p.Expression != nil {
+				if from.Expression != nil {
 					b.WriteString(" expression")
 				}
 				b.WriteString(")")

@@ -1,0 +1,268 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package schema_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"kube-granular.dev/granular/schema"
+)
+
+// onlyDefaults is the oracle: what a schema without references puts into a place, read
+// from the schema each time.
+func onlyDefaults(s *spec.Schema, value any) bool {
+	return s != nil && s.Default != nil && defaults(s, s.Default, value)
+}
+
+func defaults(s *spec.Schema, fallback, value any) bool {
+	switch value := value.(type) {
+	case map[string]any:
+		base, ok := fallback.(map[string]any)
+		if !ok {
+			return false
+		}
+		for name, v := range value {
+			if d, ok := base[name]; ok {
+				if !defaults(fieldOf(s, name), d, v) {
+					return false
+				}
+			} else if s == nil || !has(s, name) || !onlyDefaults(fieldOf(s, name), v) {
+				return false
+			}
+		}
+		for name := range base {
+			if _, ok := value[name]; !ok {
+				return false
+			}
+		}
+		return true
+	case []any:
+		base, ok := fallback.([]any)
+		if !ok || len(base) != len(value) {
+			return false
+		}
+		for i := range value {
+			var item *spec.Schema
+			if s != nil && s.Items != nil {
+				item = s.Items.Schema
+			}
+			if !defaults(item, base[i], value[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	a, _ := json.Marshal(fallback)
+	b, _ := json.Marshal(value)
+	return string(a) == string(b)
+}
+
+func has(s *spec.Schema, name string) bool { _, ok := s.Properties[name]; return ok }
+
+func fieldOf(s *spec.Schema, name string) *spec.Schema {
+	switch {
+	case s == nil:
+		return nil
+	case has(s, name):
+		p := s.Properties[name]
+		return &p
+	case s.AdditionalProperties != nil:
+		return s.AdditionalProperties.Schema
+	}
+	return nil
+}
+
+// TestDefaultsOfRandomSchemas compares what a node remembers of a default, and what a
+// cursor says, with the oracle.
+func TestDefaultsOfRandomSchemas(t *testing.T) {
+	yes, no := 0, 0
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 11))
+		field := defaulted(r, 3)
+		mark := *field
+		mark.AddExtension(schema.ExtVerb, "x")
+		mark.AddExtension(schema.ExtExcluded, true)
+		root := &spec.Schema{}
+		root.SetProperty("f", mark)
+		tree, err := schema.Compile(map[string]*spec.Schema{"root": root}, "root")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			value := nearDefault(r, field, field.Default)
+			want := onlyDefaults(field, value)
+			if got := tree.Root.Child("f").OnlyDefault(value, false); got != want {
+				t.Fatalf("seed %d: the node says %v of %v", seed, got, value)
+			}
+			if got := tree.Schema().Field("f").OnlyDefaults(value, false); got != want {
+				t.Fatalf("seed %d: the cursor says %v of %v", seed, got, value)
+			}
+			if want {
+				yes++
+			} else {
+				no++
+			}
+		}
+	}
+	if yes < 5000 || no < 5000 {
+		t.Errorf("%d defaults, %d others", yes, no)
+	}
+}
+
+// defaulted makes a schema with defaults here and there.
+func defaulted(r *rand.Rand, depth int) *spec.Schema {
+	s := &spec.Schema{}
+	if r.IntN(3) > 0 || depth == 3 {
+		s.Default = randomJSON(r, depth)
+	}
+	if depth == 0 {
+		return s
+	}
+	switch r.IntN(4) {
+	case 0:
+		s.Items = &spec.SchemaOrArray{Schema: defaulted(r, depth-1)}
+	case 1:
+		s.AdditionalProperties = &spec.SchemaOrBool{Schema: defaulted(r, depth-1)}
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		if r.IntN(2) > 0 {
+			s.SetProperty(name, *defaulted(r, depth-1))
+		}
+	}
+	return s
+}
+
+func randomJSON(r *rand.Rand, depth int) any {
+	n := r.IntN(8)
+	if depth == 0 {
+		n = r.IntN(3)
+	}
+	switch {
+	case n == 0:
+		return "text"
+	case n == 1:
+		return int64(r.IntN(2))
+	case n == 2:
+		return true
+	case n == 3:
+		out := []any{}
+		for range r.IntN(3) {
+			out = append(out, randomJSON(r, depth-1))
+		}
+		return out
+	}
+	out := map[string]any{}
+	for _, name := range []string{"a", "b", "d"} {
+		if r.IntN(3) == 0 {
+			out[name] = randomJSON(r, depth-1)
+		}
+	}
+	return out
+}
+
+// nearDefault makes a value that the default accepts, or nearly.
+func nearDefault(r *rand.Rand, s *spec.Schema, fallback any) any {
+	if r.IntN(30) == 0 {
+		return randomJSON(r, 2)
+	}
+	switch fallback := fallback.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for _, name := range slices.Sorted(maps.Keys(fallback)) {
+			if r.IntN(30) > 0 {
+				out[name] = nearDefault(r, fieldOf(s, name), fallback[name])
+			}
+		}
+		if s == nil {
+			return out
+		}
+		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+			if p := s.Properties[name]; fallback[name] == nil && p.Default != nil && r.IntN(2) == 0 {
+				out[name] = nearDefault(r, &p, p.Default)
+			}
+		}
+		return out
+	case []any:
+		out := []any{}
+		for _, v := range fallback {
+			var item *spec.Schema
+			if s != nil && s.Items != nil {
+				item = s.Items.Schema
+			}
+			out = append(out, nearDefault(r, item, v))
+		}
+		return out
+	}
+	return fallback
+}
+
+// TestDefaultIsOfThePlace holds that a definition met again has the default that stands
+// beside the reference, and that what is below a key of a map that names others has none.
+func TestDefaultIsOfThePlace(t *testing.T) {
+	definitions := definitionsOf(t, `
+root:
+  properties:
+    a: {$ref: '#/definitions/X', default: 1}
+    b: {$ref: '#/definitions/X', default: 2}
+    c: {$ref: '#/definitions/X'}
+    d: {$ref: '#/definitions/Z'}
+    one: {additionalProperties: {$ref: '#/definitions/Z'}}
+    two: {additionalProperties: {$ref: '#/definitions/Z'}, properties: {k: {type: object}}}
+    three: {allOf: [{$ref: '#/definitions/Named'}], additionalProperties: {$ref: '#/definitions/Z'}}
+    p: {properties: {w: {allOf: [{$ref: '#/definitions/Default'}], +verb: w, +excluded: true}}}
+X: {+verb: x, +excluded: true}
+Z: {properties: {z: {+verb: z, +excluded: true, default: 3}}}
+Named: {properties: {k: {type: object}}}
+Default: {default: 4}
+`)
+	models := schema.NewModels(definitions)
+	for range 2 {
+		tree, err := models.Compile("root")
+		if err != nil {
+			t.Fatal(err)
+		}
+		root := tree.Root
+		for i, test := range []struct {
+			node *schema.Node
+			want int // 0 for no default
+		}{
+			{root.Child("a"), 1},
+			{root.Child("b"), 2},
+			{root.Child("c"), 0},
+			{root.Child("d").Child("z"), 3},
+			{root.Child("one").Elem().Child("z"), 3},
+			{root.Child("two").Elem().Child("z"), 0},
+			{root.Child("three").Elem().Child("z"), 0},
+			{root.Child("p").Child("w"), 4},
+		} {
+			for value := range 5 {
+				if got := test.node.OnlyDefault(int64(value), false); got != (value > 0 && value == test.want) {
+					t.Errorf("%d: %d is the default: %v, %s", i, value, got, fmt.Sprint(test.node.Default()))
+				}
+			}
+		}
+	}
+}
+
+// TestDefaultIsBounded holds that definitions that hold themselves have no default
+// rather than one without end.
+func TestDefaultIsBounded(t *testing.T) {
+	tree, err := schema.Compile(definitionsOf(t, `
+root: {properties: {a: {+verb: a, +excluded: true, default: {}, properties: {b: {$ref: '#/definitions/B'}}}}}
+B: {default: {}, properties: {c: {$ref: '#/definitions/B'}, d: {$ref: '#/definitions/B'}}}
+`), "root")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tree.Root.Child("a").OnlyDefault(map[string]any{}, false) {
+		t.Error("a default without end")
+	}
+}
