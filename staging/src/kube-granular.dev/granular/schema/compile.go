@@ -6,7 +6,6 @@ package schema
 import (
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 
 	gvkschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,7 +31,9 @@ func (m *Models) Compile(root string) (*Tree, error) {
 		return nil, fmt.Errorf("schema: no definition %s", root)
 	}
 	known := m.learned()
-	defer m.sharing.learned.Put(known)
+	if m.source == nil {
+		defer m.sharing.learned.Put(known)
+	}
 	known.survey.extend(m.definitions, root)
 	c := &compiler{models: m, root: root, knowledge: known, verbs: map[string]bool{}, expressions: map[string]compiledExpression{}}
 	n, err := c.node(layers{s}, place{trail: &trail{name: root}, root: true})
@@ -243,7 +244,7 @@ func (c *compiler) children(n *Node, l layers, p place) error {
 	var fields []*Node
 	if p.root {
 		// First, because it says which definition is the object's own metadata.
-		if err := c.field(&fields, "metadata", l.property("metadata"), p); err != nil {
+		if err := c.field(&fields, "metadata", c.survey.property(l, "metadata"), p); err != nil {
 			return err
 		}
 	}
@@ -252,7 +253,7 @@ func (c *compiler) children(n *Node, l layers, p place) error {
 		if p.root && name == "metadata" {
 			continue
 		}
-		if err := c.field(&fields, name, l.property(name), p); err != nil {
+		if err := c.field(&fields, name, c.survey.property(l, name), p); err != nil {
 			return err
 		}
 	}
@@ -268,17 +269,18 @@ func (c *compiler) children(n *Node, l layers, p place) error {
 func (c *compiler) carrying(l layers) []string {
 	var names []string
 	for _, s := range l {
-		if !c.survey.promising[identity(s.Properties)] {
-			continue
-		}
-		for name, p := range s.Properties {
-			if c.survey.valueCarries(p) {
-				names = append(names, name)
+		fields := c.survey.promising[identity(s.Properties)]
+		for i := range fields {
+			if c.survey.fieldCarries(&fields[i]) {
+				names = append(names, fields[i].name)
 			}
 		}
 	}
-	sort.Strings(names)
-	return slices.Compact(names)
+	if len(l) > 1 {
+		slices.Sort(names)
+		names = slices.Compact(names)
+	}
+	return names
 }
 
 func (c *compiler) field(fields *[]*Node, name string, l layers, p place) error {

@@ -26,9 +26,12 @@ func (c *compiler) elements(n *Node, l layers, p place) error {
 	below.at, below.field = p.at.elem(), ""
 	below.root, below.ownMetadata = false, false
 	if kind == Map {
-		whole, err := c.expandKeys(l)
-		if err != nil {
-			return c.report(p.at, err)
+		whole := l
+		if slices.ContainsFunc(l, refers) {
+			var err error
+			if whole, err = c.expandKeys(l); err != nil {
+				return c.report(p.at, err)
+			}
 		}
 		below.vague = p.vague || whole.named()
 	}
@@ -125,7 +128,7 @@ func (c *compiler) emitters(n *Node, kind Kind, l, in layers, p place) ([]emitte
 		return out, err
 	}
 	for i, key := range n.Keys() {
-		property, err := c.expandKeys(item.property(key.Name))
+		property, err := c.expandKeys(c.survey.property(item, key.Name))
 		if err != nil {
 			return nil, err
 		}

@@ -128,6 +128,9 @@ func (l layers) property(name string) layers {
 	return out
 }
 
+// refers says that a schema is not all there is to say.
+func refers(s *spec.Schema) bool { return refName(s) != "" || len(s.AllOf) > 0 }
+
 // named says whether any field has a name.
 func (l layers) named() bool {
 	for _, s := range l {

@@ -21,14 +21,22 @@ type knowledge struct {
 	outcomes map[circumstances]*outcome
 }
 
-// learned gives what is known of the definitions, which may be nothing yet.
+// learned gives what is known of the definitions, which may be nothing yet. What a
+// source made is compiled once.
 func (m *Models) learned() *knowledge {
+	if m.source != nil {
+		return m.nothing()
+	}
 	if k, _ := m.sharing.learned.Get().(*knowledge); k != nil && k.models.equal(m) {
 		return k
 	}
+	return m.nothing()
+}
+
+func (m *Models) nothing() *knowledge {
 	return &knowledge{
 		models:   m,
-		survey:   &survey{scans: map[string]*scan{}, promising: map[uintptr]bool{}},
+		survey:   &survey{scans: map[string]*scan{}, promising: map[uintptr][]field{}},
 		outcomes: map[circumstances]*outcome{},
 	}
 }
@@ -68,7 +76,7 @@ type outcome struct {
 
 // circumstances says whether a place is one of which something may be known.
 func (c *compiler) circumstances(in layers, p place) (circumstances, bool) {
-	if c.models.plain || p.root || p.vague || p.emitters != nil || len(in) != 1 {
+	if c.models.plain || c.models.source != nil || p.root || p.vague || p.emitters != nil || len(in) != 1 {
 		return circumstances{}, false
 	}
 	name := onlyRefers(in[0])

@@ -4,6 +4,7 @@
 package schema
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -19,7 +20,9 @@ type scan struct {
 	carries bool
 	// excludes says the same of excluded permissions.
 	excludes bool
-	refs     []string
+	// marks is how many extensions of permissions were met so far.
+	marks int
+	refs  []string
 	// unsure holds references from where no permission can work.
 	unsure []string
 	// reach is all that the definition leads to, itself too; nil until asked for.
@@ -34,19 +37,8 @@ type scan struct {
 //
 // It says whether there is a permission or a reference in s.
 func (f *scan) schema(s *spec.Schema, unsure bool) bool {
-	promising := false
-	for key, value := range s.Extensions {
-		if !strings.HasPrefix(key, extPrefix) {
-			continue
-		}
-		promising, f.carries = true, true
-		if key == ExtExcluded && value != false && value != "false" {
-			f.excludes = true
-		}
-		if unsure && (f.misplaced == "" || key < f.misplaced) {
-			f.misplaced = key
-		}
-	}
+	// Most schemas are of scalars, and say nothing of what follows.
+	promising := len(s.Extensions) > 0 && f.extensions(s.Extensions, unsure)
 	if ref := refName(s); ref != "" {
 		promising = true
 		f.refs = append(f.refs, ref)
@@ -54,13 +46,11 @@ func (f *scan) schema(s *spec.Schema, unsure bool) bool {
 			f.unsure = append(f.unsure, ref)
 		}
 	}
-	below := false
-	for _, p := range s.Properties {
-		below = f.value(p, unsure) || below
-	}
-	if below {
-		promising = true
-		f.survey.promising[identity(s.Properties)] = true
+	if len(s.Properties) > 0 {
+		if below := f.properties(s.Properties, unsure); below != nil {
+			promising = true
+			f.survey.promising[identity(s.Properties)] = below
+		}
 	}
 	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
 		promising = f.schema(s.AdditionalProperties.Schema, unsure) || promising
@@ -80,8 +70,8 @@ func (f *scan) schema(s *spec.Schema, unsure bool) bool {
 	if s.Not != nil {
 		f.schema(s.Not, true)
 	}
-	for _, p := range s.PatternProperties {
-		f.value(p, true)
+	if len(s.PatternProperties) > 0 {
+		f.properties(s.PatternProperties, true)
 	}
 	if s.Items != nil {
 		for i := range s.Items.Schemas {
@@ -94,8 +84,38 @@ func (f *scan) schema(s *spec.Schema, unsure bool) bool {
 	return promising
 }
 
-// value is schema for what lies in a map and has no address. Inlined into a loop, the
-// copy would be taken for something that outlives it, and a schema is large.
-//
-//go:noinline
-func (f *scan) value(s spec.Schema, unsure bool) bool { return f.schema(&s, unsure) }
+// properties gives those in which there is a permission or a reference, by name.
+func (f *scan) properties(all map[string]spec.Schema, unsure bool) []field {
+	// Declared in the loop, a value would be taken for something that outlives it; and a
+	// schema is large.
+	var out []field
+	var name string
+	var value spec.Schema
+	for name, value = range all {
+		marks, refs := f.marks, len(f.refs)
+		if f.schema(&value, unsure) {
+			out = append(out, field{name: name, in: f, marked: f.marks > marks, from: refs, to: len(f.refs)})
+		}
+	}
+	slices.SortFunc(out, byName)
+	return out
+}
+
+// extensions says whether there is a permission in those of a schema.
+func (f *scan) extensions(all spec.Extensions, unsure bool) bool {
+	promising := false
+	for key, value := range all {
+		if !strings.HasPrefix(key, extPrefix) {
+			continue
+		}
+		promising, f.carries = true, true
+		f.marks++
+		if key == ExtExcluded && value != false && value != "false" {
+			f.excludes = true
+		}
+		if unsure && (f.misplaced == "" || key < f.misplaced) {
+			f.misplaced = key
+		}
+	}
+	return promising
+}

@@ -6,6 +6,8 @@ package schema
 import (
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
@@ -15,9 +17,32 @@ import (
 // all that it refers to.
 type survey struct {
 	scans map[string]*scan
-	// promising are the maps of properties in which there is a permission, or a
-	// reference to what may have one. All others are never looked at again.
-	promising map[uintptr]bool
+	// promising are, for each map of properties, those in which there is a permission, or
+	// a reference to what may have one, sorted. Others are not looked at again.
+	promising map[uintptr][]field
+}
+
+// field is a property that has permissions, or refers to what may have them.
+type field struct {
+	name string
+	// in is where it was met, and from and to are which of the references there it has.
+	in       *scan
+	from, to int
+	marked   bool
+	// schema is nil until asked for: in its map it has no address, and it is large.
+	schema *spec.Schema
+}
+
+func byName(a, b field) int { return strings.Compare(a.name, b.name) }
+
+// fieldCarries says whether there may be a permission in a field.
+func (s *survey) fieldCarries(f *field) bool {
+	return f.marked || slices.ContainsFunc(f.in.refs[f.from:f.to], s.nameCarries)
+}
+
+func (s *survey) nameCarries(name string) bool {
+	target := s.scans[name]
+	return target == nil || target.carries
 }
 
 // extend looks through the definitions that are reached from root, and through that
@@ -138,16 +163,13 @@ func (s *survey) carries(in *spec.Schema) bool {
 	if marked(in) {
 		return true
 	}
-	if name := refName(in); name != "" {
-		if target := s.scans[name]; target == nil || target.carries {
-			return true
-		}
+	if name := refName(in); name != "" && s.nameCarries(name) {
+		return true
 	}
-	if s.promising[identity(in.Properties)] {
-		for _, p := range in.Properties {
-			if s.valueCarries(p) {
-				return true
-			}
+	fields := s.promising[identity(in.Properties)]
+	for i := range fields {
+		if s.fieldCarries(&fields[i]) {
+			return true
 		}
 	}
 	for i := range in.AllOf {
@@ -159,10 +181,24 @@ func (s *survey) carries(in *spec.Schema) bool {
 		in.Items != nil && in.Items.Schema != nil && s.carries(in.Items.Schema)
 }
 
-// valueCarries is carries for what lies in a map and has no address; see scan.value.
-//
-//go:noinline
-func (s *survey) valueCarries(in spec.Schema) bool { return s.carries(&in) }
+// property collects what every layer says of a field.
+func (s *survey) property(l layers, name string) layers {
+	var out layers
+	for _, one := range l {
+		fields := s.promising[identity(one.Properties)]
+		if i, found := slices.BinarySearchFunc(fields, field{name: name}, byName); found {
+			f := &fields[i]
+			if f.schema == nil {
+				p := one.Properties[name]
+				f.schema = &p
+			}
+			out = append(out, f.schema)
+		} else if p, ok := one.Properties[name]; ok {
+			out = append(out, &p)
+		}
+	}
+	return out
+}
 
 // identity tells maps apart, whatever is in them. Copies of a schema share theirs.
 func identity(properties map[string]spec.Schema) uintptr {
