@@ -88,8 +88,20 @@ func TestDefaultsOfRandomSchemas(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		field := defaulted(r, 3)
 		mark := *field
+		mark.VendorExtensible = spec.VendorExtensible{}
 		mark.AddExtension(schema.ExtVerb, "x")
 		mark.AddExtension(schema.ExtExcluded, true)
+		if seed%2 == 0 && len(field.Properties) > 0 {
+			// An object that holds an excluded field.
+			field.AdditionalProperties, field.Items = nil, nil
+			mark = *field
+			mark.Properties = maps.Clone(field.Properties)
+			for name, p := range mark.Properties {
+				p.AddExtension(schema.ExtVerb, "x")
+				p.AddExtension(schema.ExtExcluded, true)
+				mark.Properties[name] = p
+			}
+		}
 		root := &spec.Schema{}
 		root.SetProperty("f", mark)
 		tree, err := schema.Compile(map[string]*spec.Schema{"root": root}, "root")
@@ -214,6 +226,8 @@ root:
     b: {$ref: '#/definitions/X', default: 2}
     c: {$ref: '#/definitions/X'}
     d: {$ref: '#/definitions/Z'}
+    e: {$ref: '#/definitions/Z', default: {z: 1}}
+    f: {$ref: '#/definitions/Z', default: {}}
     one: {additionalProperties: {$ref: '#/definitions/Z'}}
     two: {additionalProperties: {$ref: '#/definitions/Z'}, properties: {k: {type: object}}}
     three: {allOf: [{$ref: '#/definitions/Named'}], additionalProperties: {$ref: '#/definitions/Z'}}
@@ -230,6 +244,11 @@ Default: {default: 4}
 			t.Fatal(err)
 		}
 		root := tree.Root
+		object := func(z int64) map[string]any { return map[string]any{"z": z} }
+		if d, e, f := root.Child("d"), root.Child("e"), root.Child("f"); d.OnlyDefault(object(3), false) || !e.OnlyDefault(object(1), false) ||
+			e.OnlyDefault(object(3), false) || !f.OnlyDefault(object(3), false) || f.OnlyDefault(object(1), false) {
+			t.Error("an object has the default of another place")
+		}
 		for i, test := range []struct {
 			node *schema.Node
 			want int // 0 for no default
