@@ -38,5 +38,8 @@
 // deepest node, so it has exactly one chain. A schema for which that cannot be
 // had is refused with an error.
 //
+// A tree has all that a decision needs, the defaults of excluded fields among it. Only
+// messages look at definitions again, and those may be made anew for it; see WithSource.
+//
 // The package reads no object, keeps no registry of kinds and asks nobody.
 package schema
