@@ -5,11 +5,14 @@ package schema
 
 import (
 	"reflect"
+	"slices"
+
+	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// maxDefaults is how many defaults within each other one Default may have. Definitions
-// that hold themselves could have any number.
-const maxDefaults = 1000
+// maxDefaults is how many defaults within each other one Default may have, so that
+// definitions that refer to others many times over can't make it vast.
+const maxDefaults = 300
 
 // Default is what a schema puts into a place on its own. It stands for itself: no
 // decision needs the definitions again. The nil Default is that of places that have none.
@@ -25,7 +28,8 @@ type Default struct {
 	elems          []*Default
 }
 
-// Default gives the default of the place, nil if it has none, or if that is vast.
+// Default gives the default of the place, nil if it has none, or if that is vast or
+// without end, as it may be where definitions hold themselves.
 func (c Cursor) Default() *Default {
 	d := defaulter{left: maxDefaults}
 	out := d.own(c)
@@ -78,7 +82,11 @@ func (d *Default) isObject(object map[string]any, omitempty bool) bool {
 }
 
 // defaulter follows defaults through a schema.
-type defaulter struct{ left int }
+type defaulter struct {
+	// within are the definitions on the way.
+	within []*spec.Schema
+	left   int
+}
 
 // own is the default that a place has itself.
 func (d *defaulter) own(c Cursor) *Default {
@@ -92,6 +100,20 @@ func (d *defaulter) own(c Cursor) *Default {
 func (d *defaulter) of(c Cursor, fallback any) *Default {
 	if d.left--; d.left < 0 {
 		return nil
+	}
+	entered := len(d.within)
+	defer func() { d.within = d.within[:entered] }()
+	for _, s := range c.layers {
+		name := refName(s)
+		if name == "" {
+			continue
+		}
+		definition := c.definitions[name]
+		if slices.Contains(d.within[:entered], definition) {
+			d.left = -1
+			return nil
+		}
+		d.within = append(d.within, definition)
 	}
 	out := &Default{zero: zero(fallback)}
 	switch fallback := fallback.(type) {
