@@ -83,7 +83,7 @@ type compiler struct {
 	// verbs says of every permission met whether it is excluded.
 	verbs       map[string]bool
 	expressions map[string]compiledExpression
-	// cursors are those of places below which something is excluded.
+	// cursors are those of places at or below which something is excluded.
 	cursors map[*where]Cursor
 	nodes   int
 	// fresh is how much was made that no other tree has.
@@ -185,21 +185,22 @@ func (c *compiler) cursor(at *where) Cursor {
 	if at == nil {
 		return c.models.definitions.root(c.root)
 	}
-	above, met := c.cursors[at.above]
-	if !met {
-		above = c.cursor(at.above)
-		if c.cursors == nil {
-			c.cursors = map[*where]Cursor{}
-		}
-		c.cursors[at.above] = above
+	if known, met := c.cursors[at]; met {
+		return known
 	}
-	switch {
-	case !at.step.Elem:
-		return above.Field(at.step.Field)
-	case len(above.layers.items()) > 0:
-		return above.Elem()
+	above := c.cursor(at.above)
+	in := above.layers.items()
+	if !at.step.Elem {
+		in = c.survey.property(above.layers, at.step.Field)
 	}
-	return above.at(above.layers.additional())
+	if len(in) == 0 {
+		in = above.layers.additional()
+	}
+	if c.cursors == nil {
+		c.cursors = map[*where]Cursor{}
+	}
+	c.cursors[at] = above.at(in)
+	return c.cursors[at]
 }
 
 // expand follows what may hold a permission.

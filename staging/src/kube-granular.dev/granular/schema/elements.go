@@ -74,7 +74,7 @@ func (c *compiler) listKind(n *Node, l, items layers, p place) (Kind, error) {
 		}
 		for _, name := range names {
 			key := Key{Name: name}
-			key.Default, _ = item.property(name).fallback()
+			key.Default, _ = c.survey.property(item, name).fallback()
 			n.few().keys = append(n.few().keys, key)
 		}
 		return ListMap, nil
