@@ -146,7 +146,7 @@ func countDecisions(ctx context.Context, l *lane, requests int, run *Run) error 
 	if err != nil {
 		return err
 	}
-	if _, err := l.block(ctx, requests); err != nil {
+	if _, err := l.block(ctx, 0, requests); err != nil {
 		return err
 	}
 	after, err := l.server.Metrics(ctx)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"time"
 
@@ -68,8 +69,15 @@ func (l *lane) spent() (server, other time.Duration, err error) {
 }
 
 // block sends some requests one after the other. Its figures are for one request.
-func (l *lane) block(ctx context.Context, requests int) (Sample, error) {
+// The requests that lead into it are not in it: they find caches filled by whatever ran
+// before.
+func (l *lane) block(ctx context.Context, lead, requests int) (Sample, error) {
 	sample := Sample{Case: l.Case, Side: l.Side, Server: l.server.Name}
+	for range lead {
+		if _, err := l.stream.send(ctx, l.client); err != nil {
+			return sample, fmt.Errorf("%s, %s: %w", l.Case, l.Side, err)
+		}
+	}
 	server, other, err := l.spent()
 	if err != nil {
 		return sample, err
@@ -96,13 +104,14 @@ func (l *lane) block(ctx context.Context, requests int) (Sample, error) {
 	return sample, err
 }
 
-// interleave lets the sides of each case take turns, round after round, another one
-// first each time. The warm rounds before are not measured.
+// interleave lets the sides of each case take turns, round after round, in random order:
+// who follows whom makes a difference. The warm rounds before are not measured.
 func interleave(ctx context.Context, cases [][]*lane, o rounds, record func(Sample)) error {
+	random := rand.New(rand.NewPCG(1, 2))
 	for round := range o.warm + o.count {
 		for _, sides := range cases {
-			for i := range sides {
-				sample, err := sides[(i+round)%len(sides)].block(ctx, o.block)
+			for _, i := range random.Perm(len(sides)) {
+				sample, err := sides[i].block(ctx, o.lead, o.block)
 				if err != nil {
 					return err
 				}
@@ -116,4 +125,4 @@ func interleave(ctx context.Context, cases [][]*lane, o rounds, record func(Samp
 }
 
 // rounds says how much to measure.
-type rounds struct{ warm, count, block int }
+type rounds struct{ warm, count, lead, block int }

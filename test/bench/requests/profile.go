@@ -75,10 +75,11 @@ func (s *session) profile(ctx context.Context, side, name string, bindings int, 
 	if err := s.settle(ctx, servers); err != nil {
 		return err
 	}
-	if _, err := l.block(ctx, s.rounds.warm*s.rounds.block); err != nil {
+	if _, err := l.block(ctx, 0, s.rounds.warm*s.rounds.block); err != nil {
 		return err
 	}
 	var profile []byte
+	sent := 0
 	recorded := make(chan struct{})
 	err = utilerrors.AggregateGoroutines(func() (err error) {
 		defer close(recorded)
@@ -90,14 +91,16 @@ func (s *session) profile(ctx context.Context, side, name string, bindings int, 
 			case <-recorded:
 				return nil
 			default:
-				if _, err := l.block(ctx, s.rounds.block); err != nil {
+				if _, err := l.block(ctx, 0, s.rounds.block); err != nil {
 					return err
 				}
+				sent += s.rounds.block
 			}
 		}
 	})
 	if err != nil {
 		return err
 	}
+	s.say("%d requests, to be divided by", sent)
 	return os.WriteFile(out, profile, 0o644)
 }

@@ -135,7 +135,7 @@ func countAllocations(ctx context.Context, l *lane, requests int, run *Run) erro
 		out := map[string][]float64{}
 		before, err := l.server.Metrics(ctx)
 		for i := 0; err == nil && i < times; i++ {
-			if _, err = l.block(ctx, requests); err != nil {
+			if _, err = l.block(ctx, 0, requests); err != nil {
 				break
 			}
 			var after map[string]float64
