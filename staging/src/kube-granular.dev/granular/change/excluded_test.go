@@ -24,6 +24,7 @@ func TestExcluded(t *testing.T) {
 		box    = `{box: {default: {limit: 0}, properties: {limit: {type: integer}}, +}}`
 		rules  = `{rules: {type: array, default: [{name: x}], items: {properties: {name: {type: string}, weight: {type: integer, default: 7}}}, +}}`
 		outer  = `{outer: {default: {limit: 5, other: 1}, properties: {limit: {type: integer, +}, other: {type: integer}, flags: {type: array, items: {properties: {limit: {type: integer, +}}}}}}}`
+		beside = `{outer: {default: {limit: 5}, properties: {limit: {type: integer, +}}}, zone: {properties: {limit: {type: integer, +}}}}`
 		nested = `{outer: {default: {}, properties: {inner: {default: {limit: 5}, properties: {limit: {type: integer, +}}}}}}`
 		listed = `{outer: {default: {items: [{limit: 1}]}, properties: {items: {type: array, items: {properties: {limit: {type: integer, +}}}}}}}`
 	)
@@ -51,6 +52,7 @@ func TestExcluded(t *testing.T) {
 		{"the same value, in what was there", outer, `{outer: {other: 1}}`, `{outer: {limit: 5, other: 1}}`, []string{`guard .outer.limit`}},
 		{"from that default", outer, `{outer: {limit: 5, other: 1}}`, `{outer: {limit: 4, other: 1}}`, []string{`guard .outer.limit`}},
 		{"more than that default", outer, ``, `{outer: {limit: 5, other: 1, flags: [{limit: 5}]}}`, []string{`guard .outer.flags[*].limit`, `guard .outer.limit`}},
+		{"something else after what is its default", beside, ``, `{outer: {limit: 5}, zone: {limit: 5}}`, []string{`guard .zone.limit`}},
 		{"a default in a default", nested, ``, `{outer: {inner: {limit: 5}}}`, nil},
 		{"another than the default in a default", nested, ``, `{outer: {inner: {limit: 4}}}`, []string{`guard .outer.inner.limit`}},
 		{"in a list of a default", listed, ``, `{outer: {items: [{limit: 1}]}}`, nil},
