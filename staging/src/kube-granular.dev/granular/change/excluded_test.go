@@ -25,6 +25,7 @@ func TestExcluded(t *testing.T) {
 		rules  = `{rules: {type: array, default: [{name: x}], items: {properties: {name: {type: string}, weight: {type: integer, default: 7}}}, +}}`
 		outer  = `{outer: {default: {limit: 5, other: 1}, properties: {limit: {type: integer, +}, other: {type: integer}, flags: {type: array, items: {properties: {limit: {type: integer, +}}}}}}}`
 		beside = `{outer: {default: {limit: 5}, properties: {limit: {type: integer, +}}}, zone: {properties: {limit: {type: integer, +}}}}`
+		above  = `{optional: {properties: {outer: {default: {limit: 5}, properties: {limit: {type: integer, default: 3, +}}}}}}`
 		nested = `{outer: {default: {}, properties: {inner: {default: {limit: 5}, properties: {limit: {type: integer, +}}}}}}`
 		listed = `{outer: {default: {items: [{limit: 1}]}, properties: {items: {type: array, items: {properties: {limit: {type: integer, +}}}}}}}`
 	)
@@ -45,7 +46,14 @@ func TestExcluded(t *testing.T) {
 		{"a list with defaults within", rules, ``, `{rules: [{name: x, weight: 7}]}`, nil},
 		{"a list with more than defaults", rules, ``, `{rules: [{name: x, weight: 8}]}`, []string{`guard .rules`}},
 		{"the default of what holds it", outer, ``, `{outer: {limit: 5, other: 1}}`, nil},
-		{"that goes", outer, `{outer: {limit: 5, other: 1}}`, `{}`, nil},
+		// Only in a new object: gone and back, a field could come by another default than
+		// the one it went by, or not at all.
+		{"that goes", outer, `{outer: {limit: 5, other: 1}}`, `{}`, []string{`guard .outer.limit`}},
+		{"that comes later", outer, `{}`, `{outer: {limit: 5, other: 1}}`, []string{`guard .outer.limit`}},
+		{"that goes with what holds it", above, `{optional: {outer: {limit: 5}}}`, `{}`, []string{`guard .optional.outer.limit`}},
+		{"that comes back by its own default", above, `{}`, `{optional: {outer: {limit: 3}}}`, nil},
+		{"its own default goes", above, `{optional: {outer: {limit: 3}}}`, `{}`, nil},
+		{"and does not come back by that of what holds it", above, `{}`, `{optional: {outer: {limit: 5}}}`, []string{`guard .optional.outer.limit`}},
 		{"another value than in the default of what holds it", outer, ``, `{outer: {limit: 6, other: 1}}`, []string{`guard .outer.limit`}},
 		{"beside something else than in that default", outer, ``, `{outer: {limit: 5, other: 2}}`, []string{`guard .outer.limit`}},
 		{"less than in that default", outer, ``, `{outer: {limit: 5}}`, []string{`guard .outer.limit`}},

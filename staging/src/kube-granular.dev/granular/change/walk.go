@@ -17,9 +17,9 @@ type walk struct {
 	tree *schema.Tree
 	path Path
 	out  Set
-	// byDefault says that the walk is in an object that appeared or vanished together
-	// with what its own default holds.
-	byDefault bool
+	// created says that there was nothing before, and byDefault that the walk is in an
+	// object of such a new one that is just its own default.
+	created, byDefault bool
 }
 
 // wanted says whether anything at or below the node is of interest.
@@ -100,7 +100,7 @@ func compareNode[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 		return true
 	}
 	was := w.byDefault
-	w.byDefault = was || n.ExcludedBelow && n.Kind == schema.Object && onlyDefault(w, n, old, new)
+	w.byDefault = was || w.created && n.ExcludedBelow && n.Kind == schema.Object && onlyDefault(w, n, old, new)
 	changed := below(w, n, old, new)
 	w.byDefault = was
 	if changed {
@@ -128,9 +128,11 @@ func below[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 }
 
 // onlyDefault says that a field appeared or vanished together with what the schema
-// would have put there by itself. For an excluded permission, of the field or of one
-// in it, that is no change, only one of what holds the field. No schema puts an element
-// into a map or list: a default of theirs stands for null.
+// would have put there by itself. For an excluded permission of the field that is no
+// change, only one of what holds the field; for one in the field only where the whole
+// object is new. In an object that was there, the field could go with what holds it, by
+// one default, and come back by another, or be left out. No schema puts an element into
+// a map or list: a default of theirs stands for null.
 func onlyDefault[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	if old.blank() == new.blank() || len(w.path) == 0 || w.at(len(w.path)-1).Kind != schema.Object {
 		return false

@@ -101,7 +101,7 @@ func (w *Walker) compare(mode Mode, in fields, old, new any) (Set, error) {
 
 func run[V view[V]](w *Walker, mode Mode, in fields, old, new V) Set {
 	k := walks.Get().(*walk)
-	k.mode, k.tree, k.in, k.path, k.out, k.byDefault = mode, w.tree, in, k.path[:0], nil, false
+	k.mode, k.tree, k.in, k.path, k.out, k.created, k.byDefault = mode, w.tree, in, k.path[:0], nil, old.state() == absent, false
 	compareNode(k, w.tree.Root, old, new)
 	out := k.out
 	clear(k.path[:cap(k.path)])
