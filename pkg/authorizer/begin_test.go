@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	gvk "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authorization/granular"
 )
 
@@ -20,6 +21,7 @@ func TestBeginCostsNothing(t *testing.T) {
 		"known":     target(t, strings.Replace(things, "EXCLUDED", "false", 1)),
 		"malformed": target(t, strings.Replace(strings.Replace(things, "EXCLUDED", "false", 1), `"size"}`, `"Not A Permission"}`, 1)),
 		"unknown":   target(t, ""),
+		"custom":    unmarked(t).Target,
 	} {
 		var w granular.Write
 		if allocs := testing.AllocsPerRun(1000, func() { w = port.Begin(ctx, model) }); allocs != 0 {
@@ -27,6 +29,48 @@ func TestBeginCostsNothing(t *testing.T) {
 		}
 		if w != nil {
 			t.Errorf("schema %s: there is something to verify", name)
+		}
+	}
+}
+
+// unmarked is the target of a custom resource whose definition excludes nothing.
+func unmarked(t *testing.T) *custom {
+	out := customTarget(t, strings.Replace(things, "EXCLUDED", "false", 1))
+	out.Schema.Excludes = map[gvk.GroupVersionKind]bool{}
+	return out
+}
+
+// TestNoTreeBeforeItIsNeeded holds that ordinary writes of a custom resource that excludes
+// nothing compile no tree, to its scale neither, and that a granular one does; and that
+// they are looked at wherever any version of the definition excludes something, and where
+// nothing says whether it does.
+func TestNoTreeBeforeItIsNeeded(t *testing.T) {
+	gate, ctx := New(&grants{}), requestContext("update")
+	of := unmarked(t)
+	scale := of.Target
+	scale.Kind, scale.Scale = gvk.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}, &granular.Scale{Kind: thing, Path: []string{"spec", "size"}}
+	for _, target := range []granular.Target{of.Target, scale} {
+		if w := gate.Begin(ctx, target); w != nil || of.made != 0 {
+			t.Errorf("%T, models made %d times", w, of.made)
+		}
+	}
+	marked, _ := granular.WithMarker(ctx)
+	if w := gate.Begin(marked, of.Target); w == nil || of.made != 1 {
+		t.Errorf("a granular request: %T, models made %d times", w, of.made)
+	}
+
+	other := thing
+	other.Version = "v2"
+	for name, excludes := range map[string]map[gvk.GroupVersionKind]bool{
+		"this version":    {thing: true},
+		"another version": {other: true},
+		"not known":       nil,
+	} {
+		of := unmarked(t)
+		of.Schema.Excludes = excludes
+		gate.Begin(ctx, of.Target)
+		if of.made != 1 {
+			t.Errorf("%s: models made %d times", name, of.made)
 		}
 	}
 }

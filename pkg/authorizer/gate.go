@@ -64,6 +64,9 @@ func (g *Gate) Fallback(ctx context.Context, a upstream.Attributes) (context.Con
 // verb and a kind without excluded permissions that is nothing at all.
 func (g *Gate) Begin(ctx context.Context, target granular.Target) granular.Write {
 	marker := granular.MarkerFrom(ctx)
+	if marker == nil && excludesNothing(target) {
+		return nil
+	}
 	kind := kindOf(target)
 	if marker == nil && mayWrite(kind, scaleOf(target)) {
 		return nil

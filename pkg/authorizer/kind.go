@@ -57,6 +57,14 @@ func kindOf(target granular.Target) *kind {
 	}).(*kind)
 }
 
+// excludesNothing says that no version of the definition of a custom resource mentions
+// an excluded permission. Then an ordinary write needs no tree, so none is compiled before
+// the first granular request. What every definition has of the server's own, metadata,
+// excludes nothing either.
+func excludesNothing(target granular.Target) bool {
+	return target.Schema != nil && target.Schema.Excludes != nil && len(target.Schema.Excludes) == 0
+}
+
 // compileKind fails closed where no tree is to be had, and where the tree excludes
 // nothing although the definition of the kind does.
 func compileKind(of gvk.GroupVersionKind, source func() map[string]*spec.Schema, excludes map[gvk.GroupVersionKind]bool) *kind {

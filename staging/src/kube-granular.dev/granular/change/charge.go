@@ -11,8 +11,8 @@ import "kube-granular.dev/granular/schema"
 // fields lead from the root through objects and, as keys, through maps; elements of
 // lists can't be named.
 func (w *Walker) Charge(fields ...string) Change {
-	k := walk{mode: Full, tree: w.tree}
-	n := w.tree.Root
+	k := walk{mode: Full, tree: w.Tree()}
+	n := w.Root
 	for _, field := range fields {
 		if n.Kind == schema.Map {
 			n = n.Elem()
@@ -21,7 +21,7 @@ func (w *Walker) Charge(fields ...string) Change {
 		}
 		child := n.Child(field)
 		if child == nil {
-			if n == w.tree.Root && !n.Carries() {
+			if n == w.Root && !n.Carries() {
 				k.push((*schema.Node)(nil), field, nil)
 			}
 			break

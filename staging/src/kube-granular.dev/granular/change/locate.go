@@ -36,7 +36,7 @@ func (w *Walker) locate(c Change, old, new any, outline bool) string {
 		}
 	}
 	l := locator{whole: c.Whole, outline: outline}
-	at := spot{node: w.tree.Root, a: a, b: b}
+	at := spot{node: w.Root, a: a, b: b}
 	var above *schema.Node
 	for i, s := range start {
 		at = at.follow(s)
@@ -52,7 +52,7 @@ func (w *Walker) locate(c Change, old, new any, outline bool) string {
 	if at.node = n; (okA || isNil(old)) && okB && at.composite() {
 		// The definitions may have to be made again: not for a scalar. Where they can't
 		// be had, the way to the change has to do.
-		if root := w.tree.Schema(); root.Known() {
+		if root := w.Tree().Schema(); root.Known() {
 			at.cursor = w.follow(root, start)
 			l.descend(at)
 		}
@@ -62,7 +62,7 @@ func (w *Walker) locate(c Change, old, new any, outline bool) string {
 
 // follow leads a cursor from the root along a path.
 func (w *Walker) follow(c schema.Cursor, path Path) schema.Cursor {
-	above := w.tree.Root
+	above := w.Root
 	for _, s := range path {
 		switch {
 		case s.Field != "":

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
-	"sync/atomic"
 
 	"kube-granular.dev/granular/schema"
 )
@@ -24,26 +23,23 @@ const (
 	Full
 )
 
-// Walker compares objects of one kind. It keeps the plans compiled for the Go
-// types it met and may be used by any number of goroutines.
-type Walker struct {
-	tree *schema.Tree
-	// plans are by reflect.Type a *plan or an error. Custom resources have none.
-	plans atomic.Pointer[sync.Map]
-}
+// Walker compares objects of one kind. It is the kind's tree, used to compare: there is
+// one for each kind of a cluster, so it takes no memory of its own. It may be used by any
+// number of goroutines.
+type Walker schema.Tree
 
 // walks are those under way, of any kind.
 var walks = sync.Pool{New: func() any { return &walk{} }}
 
 // NewWalker makes the walker of a tree.
-func NewWalker(tree *schema.Tree) *Walker { return &Walker{tree: tree} }
+func NewWalker(tree *schema.Tree) *Walker { return (*Walker)(tree) }
 
 // Tree gives the tree the walker was made for.
-func (w *Walker) Tree() *schema.Tree { return w.tree }
+func (w *Walker) Tree() *schema.Tree { return (*schema.Tree)(w) }
 
 // Idle says that Compare would find nothing whatever the objects hold: a Sparse
 // walk of a kind without excluded permissions.
-func (w *Walker) Idle(mode Mode) bool { return mode == Sparse && !w.tree.HasExcluded() }
+func (w *Walker) Idle(mode Mode) bool { return mode == Sparse && !w.Tree().HasExcluded() }
 
 // Compare says which permission nodes changed from old to new. Both are pointers
 // to the same Go type, or both are map[string]any or have UnstructuredContent.
@@ -61,20 +57,20 @@ func (w *Walker) CompareObserved(mode Mode, observed Set, old, new any) (Set, er
 		// That the root appears is a change of its own, unless something in it is one.
 		return w.Compare(mode, old, new)
 	}
-	return w.compare(mode, observed.fields(w.tree.Root), old, new)
+	return w.compare(mode, observed.fields(w.Root), old, new)
 }
 
 func (w *Walker) compare(mode Mode, in fields, old, new any) (Set, error) {
 	if w.Idle(mode) {
 		return nil, nil
 	}
-	if w.tree.Root.Kind != schema.Object {
-		return nil, fmt.Errorf("walk of %s: the root is no object", w.tree.Name)
+	if w.Root.Kind != schema.Object {
+		return nil, fmt.Errorf("walk of %s: the root is no object", w.Name)
 	}
 	if n, ok := content(new); ok {
 		o, ok := content(old)
 		if !ok && !isNil(old) {
-			return nil, fmt.Errorf("walk of %s: old is a %T, new a %T", w.tree.Name, old, new)
+			return nil, fmt.Errorf("walk of %s: old is a %T, new a %T", w.Name, old, new)
 		}
 		before := plainView{}
 		if ok {
@@ -84,16 +80,16 @@ func (w *Walker) compare(mode Mode, in fields, old, new any) (Set, error) {
 	}
 	v := reflect.ValueOf(new)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
-		return nil, fmt.Errorf("walk of %s: new is a %T, not a pointer to a struct", w.tree.Name, new)
+		return nil, fmt.Errorf("walk of %s: new is a %T, not a pointer to a struct", w.Name, new)
 	}
 	p, err := w.plan(v.Type())
 	if err != nil {
-		return nil, fmt.Errorf("walk of %s: %w", w.tree.Name, err)
+		return nil, fmt.Errorf("walk of %s: %w", w.Name, err)
 	}
 	before := typedView{p: p}
 	if !isNil(old) {
 		if before.v = reflect.ValueOf(old); before.v.Type() != v.Type() {
-			return nil, fmt.Errorf("walk of %s: old is a %T, new a %T", w.tree.Name, old, new)
+			return nil, fmt.Errorf("walk of %s: old is a %T, new a %T", w.Name, old, new)
 		}
 	}
 	return run(w, mode, in, before, typedView{v: v, p: p}), nil
@@ -101,8 +97,8 @@ func (w *Walker) compare(mode Mode, in fields, old, new any) (Set, error) {
 
 func run[V view[V]](w *Walker, mode Mode, in fields, old, new V) Set {
 	k := walks.Get().(*walk)
-	k.mode, k.tree, k.in, k.path, k.out, k.created, k.byDefault = mode, w.tree, in, k.path[:0], nil, old.state() == absent, false
-	compareNode(k, w.tree.Root, old, new)
+	k.mode, k.tree, k.in, k.path, k.out, k.created, k.byDefault = mode, w.Tree(), in, k.path[:0], nil, old.state() == absent, false
+	compareNode(k, w.Root, old, new)
 	out := k.out
 	clear(k.path[:cap(k.path)])
 	k.tree, k.out = nil, nil
@@ -111,14 +107,11 @@ func run[V view[V]](w *Walker, mode Mode, in fields, old, new V) Set {
 }
 
 func (w *Walker) plan(t reflect.Type) (*plan, error) {
-	plans := w.plans.Load()
-	if plans == nil {
-		w.plans.CompareAndSwap(nil, &sync.Map{})
-		plans = w.plans.Load()
-	}
+	// They are by reflect.Type a *plan or an error. Custom resources have none.
+	plans := w.Tree().Plans()
 	found, ok := plans.Load(t)
 	if !ok {
-		p, err := compile(schema.Place{w.tree.Root}, t)
+		p, err := compile(schema.Place{w.Root}, t)
 		if err != nil {
 			found = err
 		} else {

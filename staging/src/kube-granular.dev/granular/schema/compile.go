@@ -43,10 +43,8 @@ func (m *Models) Compile(root string) (*Tree, error) {
 	if err != nil || len(c.problems) > 0 {
 		return nil, fmt.Errorf("schema of %s: %w", root, c.problems)
 	}
-	tree := &Tree{Name: root, Root: n, source: m.source}
-	if m.source == nil {
-		tree.definitions = m.definitions
-	}
+	tree := &Tree{Name: root, Root: n}
+	tree.definedBy(m)
 	return tree, nil
 }
 

@@ -16,6 +16,9 @@ var Plain Option = func(m *Models) { m.plain = true }
 // Size is how many slots the tables have.
 func (s *Sharing) Size() int { return len(s.nodes.slots) + len(s.permissions.slots) }
 
+// Permissions is how many of the entries are of permissions.
+func (s *Sharing) Permissions() int { return s.permissions.used }
+
 // Default gives what OnlyDefault compares with.
 func (n *Node) Default() *Default {
 	if n.rare == nil {

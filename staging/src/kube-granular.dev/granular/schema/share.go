@@ -23,6 +23,9 @@ type Sharing struct {
 	nodes table[Node]
 	// permissions tells chains apart too: each ends one.
 	permissions table[Permission]
+	// met are permissions of custom resources that have no entry, because none may be
+	// needed.
+	met met
 	// learned holds knowledge for compilations that follow soon.
 	learned sync.Pool
 }
@@ -38,7 +41,11 @@ func WithSharing(s *Sharing) Option {
 
 // below puts a permission below another, which may be nil. Where both are the same, so
 // is the result; else it is fresh.
-func (s *Sharing) below(above *Permission, p Permission) (last *Permission, fresh bool) {
+//
+// Most permissions of custom resources are those of one definition, and an entry would
+// cost more than the permission. So they get one when they are met again: a third tree
+// finds that of the second.
+func (s *Sharing) below(above *Permission, p Permission, custom bool) (last *Permission, fresh bool) {
 	p.above, p.more = above, uint8(above.length())
 	if p.Parameter != nil && p.Parameter.Expression != nil {
 		// Nothing says when two expressions are the same.
@@ -46,7 +53,16 @@ func (s *Sharing) below(above *Permission, p Permission) (last *Permission, fres
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	last = s.permissions.one(s.hashOfPermission(&p), s.hashOfPermission, &p, p.same)
+	hash := s.hashOfPermission(&p)
+	if custom {
+		if last = s.permissions.there(hash, p.same); last != nil {
+			return last, false
+		}
+		if !s.met.again(s.hashOfChain(&p)) {
+			return &p, true
+		}
+	}
+	last = s.permissions.one(hash, s.hashOfPermission, &p, p.same)
 	return last, last == &p
 }
 
@@ -58,6 +74,17 @@ func (s *Sharing) hashOfPermission(p *Permission) uint64 {
 	if p.Parameter != nil {
 		h.WriteString(p.Parameter.Source)
 		h.WriteByte(byte(p.Parameter.SourceDepth))
+	}
+	return h.Sum64()
+}
+
+// hashOfChain is the same for chains that are not shared, but look alike.
+func (s *Sharing) hashOfChain(p *Permission) uint64 {
+	var h maphash.Hash
+	h.SetSeed(s.seed)
+	for ; p != nil; p = p.above {
+		h.WriteString(p.Name)
+		h.WriteByte(0)
 	}
 	return h.Sum64()
 }
@@ -134,6 +161,15 @@ func (t *table[T]) one(hash uint64, hashOf func(*T) uint64, mine *T, same func(*
 	}
 	t.slots[i], t.used = weak.Make(mine), t.used+1
 	return mine
+}
+
+// there gives what is there and the same, or nil.
+func (t *table[T]) there(hash uint64, same func(*T) bool) *T {
+	if len(t.slots) == 0 {
+		return nil
+	}
+	_, found := t.find(hash, same)
+	return found
 }
 
 // find gives what is the same, or else the empty slot where it belongs. What it gives

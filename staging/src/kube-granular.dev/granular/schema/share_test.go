@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
 	"kube-granular.dev/granular/internal/testmodels"
 	"kube-granular.dev/granular/schema"
 )
@@ -136,5 +138,38 @@ func TestSharingInParallel(t *testing.T) {
 		if !maps.Equal(nodes, found[0]) {
 			t.Errorf("%d nodes, and %d", len(nodes), len(found[0]))
 		}
+	}
+}
+
+// TestSharingOfCustomResources holds that a permission of one definition alone has no
+// entry, and is shared from the second tree on that has it; and that one which has an entry
+// because a built-in kind has it is shared at once.
+func TestSharingOfCustomResources(t *testing.T) {
+	const text = `root: {properties: {spec: {+verb: specification, properties: {a: {+verb: example.com/a}}}}}`
+	sharing := schema.NewSharing()
+	compile := func(options ...schema.Option) *schema.Node {
+		definitions := definitionsOf(t, text)
+		tree, err := schema.NewModels(definitions, append(options, schema.WithSharing(sharing))...).Compile("root")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tree.Root.Child("spec").Child("a")
+	}
+	custom := schema.WithSource(func() map[string]*spec.Schema { return definitionsOf(t, text) })
+	first := compile(custom)
+	if n := sharing.Permissions(); n != 0 {
+		t.Errorf("%d entries for permissions that nobody else has", n)
+	}
+	second, third := compile(custom), compile(custom)
+	if first == second || second != third {
+		t.Errorf("%p, %p, %p", first, second, third)
+	}
+	if first.Last().Name != second.Last().Name || len(first.Chain()) != 2 {
+		t.Errorf("%v, %v", first.Chain(), second.Chain())
+	}
+
+	sharing = schema.NewSharing()
+	if first, second := compile(), compile(custom); first != second {
+		t.Errorf("%p, %p", first, second)
 	}
 }

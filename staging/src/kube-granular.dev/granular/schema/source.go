@@ -27,13 +27,28 @@ type loan struct {
 	definitions weak.Pointer[definitions]
 }
 
+// kept stands for a loan where there is none: definitions that somebody has anyway.
+var kept loan
+
+// definedBy says where the definitions are to be had that the tree was compiled from.
+func (t *Tree) definedBy(m *Models) {
+	if t.source = m.source; t.source == nil {
+		all := m.definitions
+		t.source = func() map[string]*spec.Schema { return all }
+		t.lent.Store(&kept)
+	}
+}
+
 // schemas gives the definitions the tree was compiled from, nil if they can't be had.
 // Who waits for others to make them need not do so again.
 func (t *Tree) schemas() definitions {
 	if t.source == nil {
-		return t.definitions
+		return nil // a tree that nobody compiled
 	}
 	l := t.lent.Load()
+	if l == &kept {
+		return t.source()
+	}
 	if l == nil {
 		t.lent.CompareAndSwap(nil, &loan{})
 		l = t.lent.Load()

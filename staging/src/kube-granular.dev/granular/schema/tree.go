@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -34,10 +35,22 @@ type Tree struct {
 	// Root is never nil; it may have neither fields nor permissions.
 	Root *Node
 
-	// definitions are those the tree was compiled from, unless a source makes them.
-	definitions definitions
-	source      func() map[string]*spec.Schema
-	lent        atomic.Pointer[loan]
+	// source gives the definitions the tree was compiled from. It makes them each time,
+	// unless lent says that they are kept.
+	source func() map[string]*spec.Schema
+	lent   atomic.Pointer[loan]
+	plans  atomic.Pointer[sync.Map]
+}
+
+// Plans is room for what package change finds out about the Go types that objects of the
+// kind have. It lives as long as the tree does.
+func (t *Tree) Plans() *sync.Map {
+	plans := t.plans.Load()
+	if plans == nil {
+		t.plans.CompareAndSwap(nil, &sync.Map{})
+		plans = t.plans.Load()
+	}
+	return plans
 }
 
 // HasExcluded says whether a caller who holds the ordinary verb is looked at too.
