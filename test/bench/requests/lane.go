@@ -9,7 +9,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"time"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"kube-granular.dev/test/bench/requests/internal/process"
 	"kube-granular.dev/test/bench/requests/internal/stats"
@@ -22,16 +25,35 @@ type stream struct {
 	status int
 	// edit makes the body of the nth request. It may change live, the server's last answer.
 	edit func(live map[string]any, n int) any
+	// encoding is that of bodies and answers, JSON if it is nil.
+	encoding encoding
 
 	live map[string]any
 	n    int
+}
+
+// encoding is how objects go over the wire.
+type encoding interface {
+	encode(object any) ([]byte, error)
+	decode(answer []byte) (map[string]any, error)
+}
+
+type jsonEncoding struct{}
+
+func (jsonEncoding) encode(object any) ([]byte, error) { return json.Marshal(object) }
+
+func (jsonEncoding) decode(answer []byte) (out map[string]any, err error) {
+	return out, json.Unmarshal(answer, &out)
 }
 
 // send sends the next request and says how long its answer took. Encoding and decoding
 // are not in that.
 func (s *stream) send(ctx context.Context, client *process.Client) (time.Duration, error) {
 	s.n++
-	body, err := json.Marshal(s.edit(s.live, s.n))
+	if s.encoding == nil {
+		s.encoding = jsonEncoding{}
+	}
+	body, err := s.encoding.encode(s.edit(s.live, s.n))
 	if err != nil {
 		return 0, err
 	}
@@ -45,8 +67,8 @@ func (s *stream) send(ctx context.Context, client *process.Client) (time.Duratio
 	if status >= http.StatusMultipleChoices {
 		return took, nil
 	}
-	s.live = nil
-	return took, json.Unmarshal(answer, &s.live)
+	s.live, err = s.encoding.decode(answer)
+	return took, err
 }
 
 // lane is a caller who sends one kind of request to one server: a side of a case.
@@ -57,6 +79,8 @@ type lane struct {
 	other  *process.Child
 	client *process.Client
 	stream *stream
+	// beside are sent at the same time as stream, each to an object of its own.
+	beside []*stream
 }
 
 // spent is what a lane's processes have used of processors' time.
@@ -82,6 +106,9 @@ func (l *lane) block(ctx context.Context, lead, requests int) (Sample, error) {
 	if err != nil {
 		return sample, err
 	}
+	if len(l.beside) > 0 {
+		return sample, l.together(ctx, requests, &sample)
+	}
 	begun, last := time.Now(), server
 	var single []float64
 	for range requests {
@@ -102,6 +129,40 @@ func (l *lane) block(ctx context.Context, lead, requests int) (Sample, error) {
 	each := func(d time.Duration) float64 { return float64(d) / float64(requests) }
 	sample.CPU, sample.Other, sample.Wall = each(serverAfter-server), each(otherAfter-other), each(wall)
 	return sample, err
+}
+
+// together sends all streams at the same time. What one request alone spends of
+// processors' time can't be told then.
+func (l *lane) together(ctx context.Context, requests int, sample *Sample) error {
+	streams := append([]*stream{l.stream}, l.beside...)
+	latencies := make([][]time.Duration, len(streams))
+	server, other, err := l.spent()
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	var all []func() error
+	for i, s := range streams {
+		all = append(all, func() error {
+			for range requests {
+				took, err := s.send(ctx, l.client)
+				if err != nil {
+					return fmt.Errorf("%s, %s: %w", l.Case, l.Side, err)
+				}
+				latencies[i] = append(latencies[i], took)
+			}
+			return nil
+		})
+	}
+	if err := utilerrors.AggregateGoroutines(all...); err != nil {
+		return err
+	}
+	wall := time.Since(begun)
+	serverAfter, otherAfter, err := l.spent()
+	each := func(d time.Duration) float64 { return float64(d) / float64(requests*len(streams)) }
+	sample.CPU, sample.Other, sample.Wall = each(serverAfter-server), each(otherAfter-other), each(wall)
+	sample.Median, sample.Latencies = sample.CPU, slices.Concat(latencies...)
+	return err
 }
 
 // interleave lets the sides of each case take turns, round after round, in random order:

@@ -31,6 +31,7 @@ type options struct {
 	rounds                   rounds
 	samples, output          string
 	only                     []string
+	atATime                  int
 }
 
 func newCommand() *cobra.Command {
@@ -46,7 +47,7 @@ func newCommand() *cobra.Command {
 	flags.StringVar(&o.unpatched, "unpatched", "bin/kube-apiserver-unpatched", "kube-apiserver without patches")
 	flags.StringVar(&o.patched, "patched", "bin/kube-apiserver", "kube-apiserver with patches")
 	flags.StringVar(&o.etcd, "etcd", "bin/etcd", "etcd")
-	flags.StringVar(&o.memoryLimit, "memory-limit", "1500MiB", "GOMEMLIMIT of each server, which collects no garbage below it")
+	flags.StringVar(&o.memoryLimit, "memory-limit", "1500MiB", "GOMEMLIMIT of each server, which collects no garbage below it; nothing for one that collects it as servers do, where turns should be of some hundred requests")
 	flags.IntVar(&o.runs, "runs", 5, "how often to start the servers anew; 0 reports what --samples holds")
 	flags.IntVar(&o.rounds.count, "rounds", 40, "rounds in a run, in each of which all sides take their turn")
 	flags.IntVar(&o.rounds.warm, "warm", 5, "rounds in a run before those that count")

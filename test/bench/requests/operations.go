@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"path"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"kube-granular.dev/test/bench/requests/internal/process"
@@ -90,18 +92,33 @@ func operations(namespace string) []operation {
 		{"strategic PATCH Pod", in(pods), pod, patch(strategicPatch)},
 		{"merge PATCH custom resource", in(widgets), widget, patch(mergePatch)},
 		{"apply Deployment", in(deployments), deployment, apply(deployment)},
+		{"PUT Pod in protobuf", in(pods), pod, putProtobuf(corev1.SchemeGroupVersion.WithKind("Pod"))},
+		{"PUT Deployment in protobuf", in(deployments), deployment, putProtobuf(appsv1.SchemeGroupVersion.WithKind("Deployment"))},
 		{"create ConfigMap", in(configMaps), configMap, create(in(configMaps), configMap)},
 		{"create Pod", in(pods), pod, create(in(pods), pod)},
 	}
 }
 
-// lane makes the operation's object on a server and gives the caller who writes it.
-func (o operation) lane(ctx context.Context, server *process.Server, user, name string) (*lane, error) {
-	live, err := server.Client(process.Administrator).Ensure(ctx, o.collection, name, o.object(name))
-	if err != nil {
-		return nil, err
+// lane makes the operation's objects on a server, as many as are written at a time, and
+// gives the caller who writes them.
+func (o operation) lane(ctx context.Context, server *process.Server, user, name string, atATime int) (*lane, error) {
+	out := &lane{Case: o.name, Side: server.Name, server: server, client: server.Client(user)}
+	for i := range atATime {
+		one := name
+		if i > 0 {
+			one = fmt.Sprintf("%s-%d", name, i)
+		}
+		live, err := server.Client(process.Administrator).Ensure(ctx, o.collection, one, o.object(one))
+		if err != nil {
+			return nil, err
+		}
+		s := o.stream(o.collection + "/" + one)
+		s.live = live
+		if i == 0 {
+			out.stream = &s
+		} else {
+			out.beside = append(out.beside, &s)
+		}
 	}
-	s := o.stream(o.collection + "/" + name)
-	s.live = live
-	return &lane{Case: o.name, Side: server.Name, server: server, client: server.Client(user), stream: &s}, nil
+	return out, nil
 }

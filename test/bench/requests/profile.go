@@ -67,7 +67,7 @@ func (s *session) profile(ctx context.Context, side, name string, bindings int, 
 		if i < 0 {
 			return fmt.Errorf("no operation has the name %q", name)
 		}
-		l, err = all[i].lane(ctx, server, caller, "profiled")
+		l, err = all[i].lane(ctx, server, caller, "profiled", 1)
 	}
 	if err != nil {
 		return err

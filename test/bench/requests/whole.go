@@ -47,6 +47,7 @@ func newWhole(o *options) *cobra.Command {
 	}
 	cmd.Flags().StringSliceVar(&sides, "sides", sides, "what to compare")
 	cmd.Flags().IntVar(&counted, "counted", 140, "requests over which allocations are counted, 0 for not at all")
+	cmd.Flags().IntVar(&o.atATime, "at-a-time", 1, "requests under way at a time, each for an object of its own")
 	cmd.Flags().StringSliceVar(&o.only, "operations", nil, "operations, all of them if none is named")
 	return cmd
 }
@@ -90,7 +91,7 @@ func (s *session) wholeCases(ctx context.Context, servers []*process.Server) ([]
 			return nil, err
 		}
 		for i, o := range operations {
-			l, err := o.lane(ctx, server, caller, fmt.Sprintf("object-%d", i))
+			l, err := o.lane(ctx, server, caller, fmt.Sprintf("object-%d", i), s.atATime)
 			if err != nil {
 				return nil, err
 			}

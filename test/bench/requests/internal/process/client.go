@@ -15,6 +15,7 @@ import (
 	"os"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
@@ -47,7 +48,7 @@ func NewClient(url, user string, transport *http.Transport) *Client {
 	return &Client{http: http.Client{Transport: transport}, url: url, token: "Bearer " + user}
 }
 
-// Do sends one request, and says how long it took until the answer was read.
+// Do sends one request, to be answered in the encoding of its body, and says how long it took until the answer was read.
 func (c *Client) Do(ctx context.Context, method, path, contentType string, body []byte) (status int, answer []byte, took time.Duration, err error) {
 	r, err := http.NewRequestWithContext(ctx, method, c.url+path, bytes.NewReader(body))
 	if err != nil {
@@ -57,6 +58,9 @@ func (c *Client) Do(ctx context.Context, method, path, contentType string, body 
 	r.Header.Set("User-Agent", "bench")
 	if contentType != "" {
 		r.Header.Set("Content-Type", contentType)
+	}
+	if contentType == runtime.ContentTypeProtobuf {
+		r.Header.Set("Accept", contentType)
 	}
 	begun := time.Now()
 	resp, err := c.http.Do(r)

@@ -25,7 +25,8 @@ type Config struct {
 	Prefix string
 	// Binary is kube-apiserver, Gates its --feature-gates.
 	Binary, Gates string
-	// MemoryLimit is GOMEMLIMIT; there is no garbage collection below it.
+	// MemoryLimit is GOMEMLIMIT; there is no garbage collection below it. Without one
+	// garbage is collected as servers do.
 	MemoryLimit string
 }
 
@@ -71,7 +72,9 @@ func (s *Stage) Start(ctx context.Context, c Config) (*Server, error) {
 	}
 	server := &Server{Config: c, transport: transport, url: fmt.Sprintf("https://127.0.0.1:%d", port)}
 	cmd := exec.Command(c.Binary, args...)
-	cmd.Env = append(os.Environ(), "GOGC=off", "GOMEMLIMIT="+c.MemoryLimit)
+	if c.MemoryLimit != "" {
+		cmd.Env = append(os.Environ(), "GOGC=off", "GOMEMLIMIT="+c.MemoryLimit)
+	}
 	begun := time.Now()
 	if server.Child, err = Start(cmd, filepath.Join(s.Dir, c.Name+".log")); err != nil {
 		return nil, err

@@ -1,0 +1,36 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"context"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// Copies puts beside the value of a key what make gives for each number from 1 to n-1: its
+// key and its value. No server may be at work on the key space, for values reach etcd past
+// all that a server checks, and past its caches.
+func (s *Stage) Copies(ctx context.Context, key string, n int, make func(value []byte, i int) (string, []byte)) error {
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix://" + s.socket}, DialTimeout: patience})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	of, err := client.Get(ctx, key)
+	if err != nil {
+		return err
+	}
+	if len(of.Kvs) != 1 {
+		return fmt.Errorf("etcd has no %s", key)
+	}
+	for i := 1; i < n; i++ {
+		name, value := make(of.Kvs[0].Value, i)
+		if _, err := client.Put(ctx, name, string(value)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
