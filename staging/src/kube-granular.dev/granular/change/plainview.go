@@ -51,6 +51,8 @@ func (v plainView) equal(o plainView) bool {
 	return a == b && (a != present || equalPlain(v.value, o.value))
 }
 
+func (v plainView) next(_ *schema.Node, i int, _ plainView) int { return i }
+
 func (v plainView) shaped(n *schema.Node) bool {
 	ok := v.value == nil
 	switch n.Kind {

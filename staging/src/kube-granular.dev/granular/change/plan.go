@@ -21,6 +21,8 @@ type plan struct {
 	zero reflect.Value
 	// equal compares values of typ, restEqual what leads to no child.
 	equal, restEqual fast.Func
+	// next compares fields up to one that differs, or is an object itself.
+	next fast.Next
 	// fields lies parallel to node.Fields; rest names what leads to no child.
 	fields []fieldPlan
 	rest   []restPlan
@@ -119,6 +121,11 @@ func (p *plan) object(at schema.Place) error {
 		}
 		p.fields = append(p.fields, fieldPlan{index: f.index, plan: below, zero: reflect.New(f.typ).Elem()})
 	}
+	fields := make([]fast.Field, len(p.fields))
+	for i, f := range p.fields {
+		fields[i] = fast.Field{Path: f.index, Apart: f.plan != nil && f.plan.node.Kind == schema.Object}
+	}
+	p.next = compiled.Next(p.inner, fields)
 	return nil
 }
 

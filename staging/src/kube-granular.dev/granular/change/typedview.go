@@ -83,6 +83,13 @@ func (v typedView) field(_ *schema.Node, i int) typedView {
 	return typedView{v: f.zero, p: f.plan, void: true}
 }
 
+func (v typedView) next(_ *schema.Node, i int, o typedView) int {
+	if a, b := v.bases(o); a.CanAddr() && b.CanAddr() {
+		return v.p.next(a.Addr().UnsafePointer(), b.Addr().UnsafePointer(), i)
+	}
+	return i
+}
+
 // bases gives the structs of both sides; an absent one is a zero one.
 func (v typedView) bases(o typedView) (a, b reflect.Value) {
 	a, b = v.inner(), o.inner()

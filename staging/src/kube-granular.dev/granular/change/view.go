@@ -32,6 +32,8 @@ type view[V any] interface {
 
 	// field gives the child of an object at the position in n.Fields.
 	field(n *schema.Node, i int) V
+	// next gives the position of the next child that may differ, from the ith on.
+	next(n *schema.Node, i int, other V) int
 	// sameRest compares the fields of an object that lead to no child, and differing
 	// names those that differ. That the server's own differ is never seen.
 	sameRest(n *schema.Node, other V) bool

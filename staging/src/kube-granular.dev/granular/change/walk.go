@@ -161,7 +161,15 @@ func (w *walk) chargeAbove() bool {
 
 func compareObject[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	changed := false
-	for i, child := range n.Fields() {
+	fields := n.Fields()
+	for i := 0; i < len(fields); i++ {
+		if w.mode == Full && (n != w.tree.Root || w.in == everywhere) {
+			// Most fields are the same, which is cheap to tell for all of them at once.
+			if i = old.next(n, i, new); i == len(fields) {
+				break
+			}
+		}
+		child := fields[i]
 		if !w.wanted(child) || n == w.tree.Root && !w.in.has(i) {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 
 	"kube-granular.dev/granular/schema"
@@ -107,23 +108,37 @@ func run[V view[V]](w *Walker, mode Mode, in fields, old, new V) Set {
 }
 
 func (w *Walker) plan(t reflect.Type) (*plan, error) {
-	// They are by reflect.Type a *plan or an error. Custom resources have none.
 	plans := w.Tree().Plans()
-	found, ok := plans.Load(t)
-	if !ok {
-		p, err := compile(schema.Place{w.Root}, t)
-		if err != nil {
-			found = err
-		} else {
-			found = p
+	for {
+		known := plans.Load()
+		var list []schema.Plan
+		if known != nil {
+			list = *known
 		}
-		found, _ = plans.LoadOrStore(t, found)
+		for i := range list {
+			if list[i].Type == t {
+				return planOf(list[i].Made)
+			}
+		}
+		made := any(nil)
+		if p, err := compile(schema.Place{w.Root}, t); err != nil {
+			made = err
+		} else {
+			made = p
+		}
+		next := append(slices.Clip(list), schema.Plan{Type: t, Made: made})
+		if plans.CompareAndSwap(known, &next) {
+			return planOf(made)
+		}
 	}
-	switch found := found.(type) {
+}
+
+func planOf(made any) (*plan, error) {
+	switch made := made.(type) {
 	case *plan:
-		return found, nil
+		return made, nil
 	case error:
-		return nil, found
+		return nil, made
 	}
 	return nil, errors.New("no plan")
 }

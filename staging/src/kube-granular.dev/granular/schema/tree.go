@@ -6,8 +6,8 @@ package schema
 import (
 	"fmt"
 	"iter"
+	"reflect"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -39,19 +39,18 @@ type Tree struct {
 	// unless lent says that they are kept.
 	source func() map[string]*spec.Schema
 	lent   atomic.Pointer[loan]
-	plans  atomic.Pointer[sync.Map]
+	plans  atomic.Pointer[[]Plan]
 }
 
-// Plans is room for what package change finds out about the Go types that objects of the
-// kind have. It lives as long as the tree does.
-func (t *Tree) Plans() *sync.Map {
-	plans := t.plans.Load()
-	if plans == nil {
-		t.plans.CompareAndSwap(nil, &sync.Map{})
-		plans = t.plans.Load()
-	}
-	return plans
+// Plan is what package change finds out about a Go type of the kind's objects.
+type Plan struct {
+	Type reflect.Type
+	Made any
 }
+
+// Plans is room for plans, which live as long as the tree does. Most kinds have one Go type,
+// and custom resources none.
+func (t *Tree) Plans() *atomic.Pointer[[]Plan] { return &t.plans }
 
 // HasExcluded says whether a caller who holds the ordinary verb is looked at too.
 func (t *Tree) HasExcluded() bool { return t.Root.ExcludedAt || t.Root.ExcludedBelow }

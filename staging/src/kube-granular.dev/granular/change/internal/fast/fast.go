@@ -6,6 +6,7 @@ package fast
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 	"unsafe"
@@ -64,15 +65,10 @@ func (c *Compiler) Of(t reflect.Type) Func {
 	return e.run
 }
 
-// later gives a function that looks its type up when it is first run, for what a
-// pointer, slice or map leads to: a type may lead to itself.
-func (c *Compiler) later(t reflect.Type) Func {
-	var once sync.Once
-	var run Func
-	return func(a, b unsafe.Pointer) bool {
-		once.Do(func() { run = c.Of(t) })
-		return run(a, b)
-	}
+// later gives the function for a type when it is first run, for what a pointer, slice
+// or map leads to: a type may lead to itself.
+func (c *Compiler) later(t reflect.Type) func() Func {
+	return sync.OnceValue(func() Func { return c.Of(t) })
 }
 
 var (
@@ -106,7 +102,7 @@ func (c *Compiler) compile(t reflect.Type) Func {
 		elem := c.later(t.Elem())
 		return func(a, b unsafe.Pointer) bool {
 			x, y := *(*unsafe.Pointer)(a), *(*unsafe.Pointer)(b)
-			return x == y || x != nil && y != nil && elem(x, y)
+			return x == y || x != nil && y != nil && elem()(x, y)
 		}
 	case reflect.Slice:
 		return c.slice(t)
@@ -201,11 +197,17 @@ func (c *Compiler) slice(t reflect.Type) Func {
 			return string(unsafe.Slice(unsafe.SliceData(x), n)) == string(unsafe.Slice(unsafe.SliceData(y), n))
 		}
 	}
+	if elem.Kind() == reflect.String && !(exact && Opaque(elem)) {
+		return func(a, b unsafe.Pointer) bool {
+			x, y := *(*[]string)(a), *(*[]string)(b)
+			return slices.Equal(x, y) && (!exact || (x == nil) == (y == nil))
+		}
+	}
 	below := c
 	if c.inLists != nil {
 		below = c.inLists
 	}
-	one := below.later(elem)
+	of := below.later(elem)
 	return func(a, b unsafe.Pointer) bool {
 		x, y := *(*[]struct{})(a), *(*[]struct{})(b)
 		if len(x) != len(y) || exact && (x == nil) != (y == nil) {
@@ -215,6 +217,7 @@ func (c *Compiler) slice(t reflect.Type) Func {
 		if p == q || size == 0 {
 			return true
 		}
+		one := of()
 		for i := range uintptr(len(x)) {
 			if !one(unsafe.Add(p, i*size), unsafe.Add(q, i*size)) {
 				return false

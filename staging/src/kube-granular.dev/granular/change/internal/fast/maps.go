@@ -15,7 +15,7 @@ import (
 // of a few layouts are read as the map of that layout: a named string type has
 // the hash and the layout of string. The rest goes to the reference.
 func (c *Compiler) mapping(t reflect.Type) Func {
-	if t.Key().Kind() == reflect.String {
+	if t.Key().Kind() == reflect.String && !(c.exact && Opaque(t.Elem())) {
 		switch elem := t.Elem(); {
 		case elem.Kind() == reflect.String:
 			return maps(c.exact, func(a, b string) bool { return a == b })

@@ -11,7 +11,80 @@ import (
 // op compares one field, or a run of plain ones, at an offset.
 type op struct {
 	offset uintptr
+	how    how
 	run    Func
+}
+
+// how says what can be told of an op without a call: most fields of most objects are
+// absent on both sides, and what was copied leads to the same memory.
+type how uint8
+
+const (
+	// call is for what has to be looked at.
+	call how = iota
+	// text is a string.
+	text
+	// word leads to the value: the same address is the same value.
+	word
+	// list is an address and a length.
+	list
+	// byte1, byte4 and byte8 are that many bytes.
+	byte1
+	byte4
+	byte8
+)
+
+// plainOp compares bytes.
+func plainOp(offset, size uintptr) op {
+	o := op{offset: offset, run: memory(size)}
+	switch size {
+	case 1:
+		o.how = byte1
+	case 4:
+		o.how = byte4
+	case 8:
+		o.how = byte8
+	}
+	return o
+}
+
+func (c *Compiler) how(t reflect.Type) how {
+	if c.exact && Opaque(t) {
+		return call
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return text
+	case reflect.Pointer, reflect.Map:
+		return word
+	case reflect.Slice:
+		return list
+	}
+	return call
+}
+
+// equal says whether what the op compares is equal in the structs at two addresses.
+func (o *op) equal(a, b unsafe.Pointer) bool {
+	x, y := unsafe.Add(a, o.offset), unsafe.Add(b, o.offset)
+	switch o.how {
+	case text:
+		return *(*string)(x) == *(*string)(y)
+	case word:
+		if *(*unsafe.Pointer)(x) == *(*unsafe.Pointer)(y) {
+			return true
+		}
+	case list:
+		if *(*[2]uintptr)(x) == *(*[2]uintptr)(y) {
+			return true
+		}
+	case byte8:
+		return *(*uint64)(x) == *(*uint64)(y)
+	case byte4:
+		return *(*uint32)(x) == *(*uint32)(y)
+	case byte1:
+		return *(*uint8)(x) == *(*uint8)(y)
+	}
+	return o.run(x, y)
 }
 
 // Fields gives the function that compares some fields of a struct, each given by
@@ -21,7 +94,7 @@ func (c *Compiler) Fields(t reflect.Type, paths [][]int) Func {
 	from, to := uintptr(0), uintptr(0) // the run of plain memory under way
 	flush := func() {
 		if to > from {
-			ops = append(ops, op{from, memory(to - from)})
+			ops = append(ops, plainOp(from, to-from))
 		}
 		from, to = 0, 0
 	}
@@ -41,7 +114,7 @@ func (c *Compiler) Fields(t reflect.Type, paths [][]int) Func {
 			to = at + t.Size()
 		default:
 			flush()
-			ops = append(ops, op{at, c.Of(t)})
+			ops = append(ops, op{at, c.how(t), c.Of(t)})
 		}
 	}
 	for _, path := range paths {
@@ -58,8 +131,7 @@ func (c *Compiler) Fields(t reflect.Type, paths [][]int) Func {
 	}
 	return func(a, b unsafe.Pointer) bool {
 		for i := range ops {
-			o := &ops[i]
-			if !o.run(unsafe.Add(a, o.offset), unsafe.Add(b, o.offset)) {
+			if !ops[i].equal(a, b) {
 				return false
 			}
 		}
@@ -73,4 +145,42 @@ func (c *Compiler) structure(t reflect.Type) Func {
 		paths[i] = []int{i}
 	}
 	return c.Fields(t, paths)
+}
+
+// Field is a field of a struct, given by its index path. One that is Apart is looked at by
+// somebody else unless it is absent on both sides.
+type Field struct {
+	Path  []int
+	Apart bool
+}
+
+// Next says which of some fields, from the ith on, is the next that differs or is Apart;
+// past the last if there is none.
+type Next func(a, b unsafe.Pointer, i int) int
+
+// Next gives the function for fields of a struct. One without a path has no value.
+func (c *Compiler) Next(t reflect.Type, fields []Field) Next {
+	ops := make([]op, len(fields))
+	for i, f := range fields {
+		if f.Path == nil {
+			ops[i].run = func(_, _ unsafe.Pointer) bool { return true }
+			continue
+		}
+		field := reflect.StructField{Type: t}
+		for _, j := range f.Path {
+			field = field.Type.Field(j)
+			ops[i].offset += field.Offset
+		}
+		if ops[i].how = c.how(field.Type); f.Apart {
+			ops[i].run = func(_, _ unsafe.Pointer) bool { return false }
+		} else {
+			ops[i].run = c.Of(field.Type)
+		}
+	}
+	return func(a, b unsafe.Pointer, i int) int {
+		for i < len(ops) && ops[i].equal(a, b) {
+			i++
+		}
+		return i
+	}
 }
