@@ -1,0 +1,95 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package patches
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/utils/ptr"
+)
+
+// alone makes schemas with one extension each, by the extension.
+var alone = map[string]func(*apiextensions.JSONSchemaProps){
+	"x-kubernetes-permission-verb":                 func(s *apiextensions.JSONSchemaProps) { s.XPermissionVerb = ptr.To("a") },
+	"x-kubernetes-permission-excluded":             func(s *apiextensions.JSONSchemaProps) { s.XPermissionExcluded = true },
+	"x-kubernetes-permission-parameter-source":     func(s *apiextensions.JSONSchemaProps) { s.XPermissionParameterSource = ptr.To("b") },
+	"x-kubernetes-permission-parameterized-by":     func(s *apiextensions.JSONSchemaProps) { s.XPermissionParameterizedBy = ptr.To("c") },
+	"x-kubernetes-permission-parameter-treatment":  func(s *apiextensions.JSONSchemaProps) { s.XPermissionParameterTreatment = ptr.To("d") },
+	"x-kubernetes-permission-parameter-expression": func(s *apiextensions.JSONSchemaProps) { s.XPermissionParameterExpression = ptr.To("e") },
+	"x-kubernetes-permission-scope":                func(s *apiextensions.JSONSchemaProps) { s.XPermissionScope = ptr.To("") },
+}
+
+func structural(t *testing.T, s *apiextensions.JSONSchemaProps) *schema.Structural {
+	t.Helper()
+	node, err := schema.NewStructural(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return node
+}
+
+// TestExtensionsInStructuralSchemas holds that every extension, alone and with the
+// others, comes through a structural schema, its copy, and the models made of it.
+func TestExtensionsInStructuralSchemas(t *testing.T) {
+	schemas := map[string]*apiextensions.JSONSchemaProps{"all": ptr.To(marked()), "none": {Type: "string"}}
+	for extension, set := range alone {
+		schemas[extension] = &apiextensions.JSONSchemaProps{Type: "string"}
+		set(schemas[extension])
+	}
+	for name, want := range schemas {
+		t.Run(name, func(t *testing.T) {
+			node := structural(t, want)
+			text, err := json.Marshal(node.DeepCopy().ToKubeOpenAPI())
+			if err != nil {
+				t.Fatal(err)
+			}
+			published, got := apiextensionsv1.JSONSchemaProps{}, apiextensions.JSONSchemaProps{}
+			if err := json.Unmarshal(text, &published); err != nil {
+				t.Fatal(err)
+			}
+			if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&published, &got, nil); err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(&got, want) {
+				t.Errorf("came through as %s", text)
+			}
+			if has := node.XPermission != nil; has != (name != "none") {
+				t.Errorf("the node has extensions: %v", has)
+			}
+		})
+	}
+}
+
+// TestExtensionsNotBelowJunctors holds that every extension is refused there, by itself.
+func TestExtensionsNotBelowJunctors(t *testing.T) {
+	for extension, set := range alone {
+		t.Run(extension, func(t *testing.T) {
+			s := &apiextensions.JSONSchemaProps{Type: "object", AllOf: []apiextensions.JSONSchemaProps{{}}}
+			set(&s.AllOf[0])
+			var got []string
+			for _, err := range schema.ValidateStructural(nil, structural(t, s)) {
+				got = append(got, err.Field)
+			}
+			if want := []string{"allOf[0]." + extension}; !slices.Equal(got, want) {
+				t.Errorf("refused %v, not %v", got, want)
+			}
+		})
+	}
+}
+
+// TestStructuralNodeSize holds that a node takes no more memory than upstream's, 200
+// bytes, for which the Go runtime sets 208 aside. Every definition has hundreds, and
+// upstream copies them when it validates an update.
+func TestStructuralNodeSize(t *testing.T) {
+	if size := unsafe.Sizeof(schema.Structural{}); size > 208 {
+		t.Errorf("a node takes %d bytes", size)
+	}
+}
