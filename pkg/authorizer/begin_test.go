@@ -36,7 +36,7 @@ func TestBeginCostsNothing(t *testing.T) {
 // unmarked is the target of a custom resource whose definition excludes nothing.
 func unmarked(t *testing.T) *custom {
 	out := customTarget(t, strings.Replace(things, "EXCLUDED", "false", 1))
-	out.Schema.Excludes = map[gvk.GroupVersionKind]bool{}
+	out.Schema.Excludes = []gvk.GroupVersionKind{}
 	return out
 }
 
@@ -61,9 +61,9 @@ func TestNoTreeBeforeItIsNeeded(t *testing.T) {
 
 	other := thing
 	other.Version = "v2"
-	for name, excludes := range map[string]map[gvk.GroupVersionKind]bool{
-		"this version":    {thing: true},
-		"another version": {other: true},
+	for name, excludes := range map[string][]gvk.GroupVersionKind{
+		"this version":    {thing},
+		"another version": {other},
 		"not known":       nil,
 	} {
 		of := unmarked(t)

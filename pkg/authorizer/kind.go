@@ -6,6 +6,7 @@ package authorizer
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -67,7 +68,7 @@ func excludesNothing(target granular.Target) bool {
 
 // compileKind fails closed where no tree is to be had, and where the tree excludes
 // nothing although the definition of the kind does.
-func compileKind(of gvk.GroupVersionKind, source func() map[string]*spec.Schema, excludes map[gvk.GroupVersionKind]bool) *kind {
+func compileKind(of gvk.GroupVersionKind, source func() map[string]*spec.Schema, excludes []gvk.GroupVersionKind) *kind {
 	options := []schema.Option{schema.WithExpressions(language), schema.WithSharing(shared)}
 	if excludes != nil {
 		// A custom resource: its models are made from the definition the endpoint serves,
@@ -76,7 +77,7 @@ func compileKind(of gvk.GroupVersionKind, source func() map[string]*spec.Schema,
 	}
 	models := source()
 	tree, err := schema.NewModels(models, options...).ByKind(of)
-	if err == nil && excludes[of] && !tree.HasExcluded() {
+	if err == nil && slices.Contains(excludes, of) && !tree.HasExcluded() {
 		err = errHidden
 	}
 	metrics.Compiled(err == nil)

@@ -32,7 +32,7 @@ func customTarget(t *testing.T, text string) *custom {
 		out.last = weak.Make(all["thing"])
 		return all
 	})
-	out.Schema.Excludes = map[gvk.GroupVersionKind]bool{thing: true}
+	out.Schema.Excludes = []gvk.GroupVersionKind{thing}
 	return out
 }
 
@@ -114,7 +114,7 @@ func TestMessagesAreOfTheSchemaServed(t *testing.T) {
 		}
 		return models(t, map[string]string{"thing": text(`"items": {"type": "object"}`)})
 	})
-	lost.Schema.Excludes = map[gvk.GroupVersionKind]bool{thing: true}
+	lost.Schema.Excludes = []gvk.GroupVersionKind{thing}
 	kindOf(lost)
 	none = true
 	if got, want := path(&custom{Target: lost}), `.spec`; got != want {

@@ -118,7 +118,7 @@ func TestScaleOfCustomResource(t *testing.T) {
 // models do not show is closed to everybody, and another kind of the models is not.
 func TestHiddenExclusion(t *testing.T) {
 	model := target(t, strings.Replace(things, "EXCLUDED", "false", 1))
-	model.Schema.Excludes = map[gvk.GroupVersionKind]bool{thing: true}
+	model.Schema.Excludes = []gvk.GroupVersionKind{thing}
 	for _, marked := range []bool{false, true} {
 		ctx := requestContext("update")
 		if marked {
@@ -133,7 +133,7 @@ func TestHiddenExclusion(t *testing.T) {
 		}
 	}
 	model.Schema = granular.NewSchema(nil)
-	model.Schema.Excludes = map[gvk.GroupVersionKind]bool{thing: true}
+	model.Schema.Excludes = []gvk.GroupVersionKind{thing}
 	if w := New(&grants{}).Begin(requestContext("update"), model); w == nil {
 		t.Error("without models the request is not looked at")
 	}
