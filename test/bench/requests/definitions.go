@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -20,22 +22,24 @@ import (
 )
 
 func newDefinitions(o *options) *cobra.Command {
-	sizes := []int{10, 500}
+	sizes, sides, profiles := []int{10, 500}, startSides, ""
 	cmd := &cobra.Command{
 		Use:   "definitions",
 		Short: "Start servers with many custom resource definitions that have permissions: time to readiness, memory, trees",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
-				return s.definitions(ctx, sizes, run)
+				return s.definitions(ctx, sizes, sides, profiles, run)
 			})
 			if err != nil {
 				return err
 			}
-			return o.report(cmd.OutOrStdout(), "definitions", runs, reportDefinitions(runs, sizes))
+			return o.report(cmd.OutOrStdout(), "definitions", runs, reportDefinitions(runs, sizes, sides))
 		},
 	}
 	cmd.Flags().IntSliceVar(&sizes, "definitions", sizes, "numbers of definitions, growing")
+	cmd.Flags().StringSliceVar(&sides, "sides", sides, "what to compare, unpatched first")
+	cmd.Flags().StringVar(&profiles, "profiles", "", "folder for heap profiles of what is held when ready and after the writes; GODEBUG=memprofilerate=4096 makes them finer")
 	return cmd
 }
 
@@ -60,13 +64,13 @@ const vast = "definitions"
 
 // definitions is one run: for each number of definitions the servers start in turns, on
 // a key space of that number's own, one at a time.
-func (s *session) definitions(ctx context.Context, sizes []int, run *Run) error {
+func (s *session) definitions(ctx context.Context, sizes []int, sides []string, profiles string, run *Run) error {
 	for _, n := range sizes {
 		if err := s.populate(ctx, n); err != nil {
 			return fmt.Errorf("make %d definitions: %w", n, err)
 		}
-		for _, side := range startSides {
-			if err := s.startWith(ctx, side, n, run); err != nil {
+		for _, side := range sides {
+			if err := s.startWith(ctx, side, n, profiles, run); err != nil {
 				return fmt.Errorf("%s with %d definitions: %w", side, n, err)
 			}
 		}
@@ -142,7 +146,7 @@ func (s *session) populated(ctx context.Context, n, first int) (err error) {
 }
 
 // startWith starts a server on the key space and writes to each kind, twice, dry.
-func (s *session) startWith(ctx context.Context, side string, n int, run *Run) (err error) {
+func (s *session) startWith(ctx context.Context, side string, n int, profiles string, run *Run) (err error) {
 	server, err := s.startVast(ctx, side, n)
 	if err != nil {
 		return err
@@ -158,6 +162,9 @@ func (s *session) startWith(ctx context.Context, side string, n int, run *Run) (
 	if err := countMemory(ctx, server, name, side, heapBefore, run); err != nil {
 		return err
 	}
+	if err := keepHeap(ctx, server, profiles, fmt.Sprintf("%d-%s-ready", n, side)); err != nil {
+		return err
+	}
 	client := server.Client(process.Administrator)
 	for _, what := range []string{firstWrite, nextWrite} {
 		var took time.Duration
@@ -171,6 +178,9 @@ func (s *session) startWith(ctx context.Context, side string, n int, run *Run) (
 		run.count(name, side, what, took.Seconds()*1e3/float64(n))
 	}
 	if err := countMemory(ctx, server, name, side, heapAfter, run); err != nil {
+		return err
+	}
+	if err := keepHeap(ctx, server, profiles, fmt.Sprintf("%d-%s-written", n, side)); err != nil {
 		return err
 	}
 	if side != gateOn {
@@ -199,6 +209,19 @@ func countMemory(ctx context.Context, server *process.Server, name, side, what s
 	return err
 }
 
+// keepHeap writes a profile of the server's heap, unless folder is empty. Runs add one
+// each: they are told apart by the time.
+func keepHeap(ctx context.Context, server *process.Server, folder, name string) error {
+	if folder == "" {
+		return nil
+	}
+	profile, err := server.Client(process.Administrator).Get(ctx, "/debug/pprof/heap?gc=1")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, name+time.Now().Format("-150405")+".prof"), profile, 0o644)
+}
+
 // writeDry creates an object that is not stored.
 func writeDry(ctx context.Context, client *process.Client, i int) (time.Duration, error) {
 	plural, _ := vastDefinition(i)
@@ -216,11 +239,11 @@ func writeDry(ctx context.Context, client *process.Client, i int) (time.Duration
 
 // reportDefinitions gives each figure, and its ratio to unpatched with the interval over
 // the runs.
-func reportDefinitions(runs []Run, sizes []int) []Line {
+func reportDefinitions(runs []Run, sizes []int, sides []string) []Line {
 	var lines []Line
 	for _, n := range sizes {
 		name := fmt.Sprintf("%d definitions", n)
-		for _, side := range startSides {
+		for _, side := range sides {
 			line := Line{Case: name, Side: side}
 			for _, what := range startFigures {
 				base, values := counts(runs, name, unpatched, what), counts(runs, name, side, what)
