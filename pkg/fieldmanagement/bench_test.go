@@ -197,7 +197,7 @@ func BenchmarkUpdate(b *testing.B) {
 			const block = 15
 			var spent [2]time.Duration
 			for b.Loop() {
-				for side, f := range []*managedfields.FieldManager{whole, prunes} {
+				for side, f := range []manager{whole, prunes} {
 					var news [block]runtime.Object
 					for i := range news {
 						news[i] = changed.DeepCopyObject()
@@ -213,7 +213,7 @@ func BenchmarkUpdate(b *testing.B) {
 			}
 			updates := float64(b.N * block)
 			allocs := [2]float64{}
-			for side, f := range []*managedfields.FieldManager{whole, prunes} {
+			for side, f := range []manager{whole, prunes} {
 				copying := testing.AllocsPerRun(20, func() { changed.DeepCopyObject() })
 				allocs[side] = testing.AllocsPerRun(20, func() { _, _ = f.Update(w.write.live, changed.DeepCopyObject(), "updater") }) - copying
 			}

@@ -97,8 +97,25 @@ func (creating) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
 	return u, nil
 }
 
+// manager is a field manager that decodes entries in one way or the other, which is
+// the same for all there are.
+type manager struct {
+	*managedfields.FieldManager
+	ours bool
+}
+
+var decoding bool
+
+func init() { managedfields.InstallDecoder(NewDecoder(func() bool { return decoding })) }
+
+func (m manager) Update(live, new runtime.Object, name string) (runtime.Object, error) {
+	decoding = m.ours
+	defer func() { decoding = false }()
+	return m.FieldManager.Update(live, new, name)
+}
+
 // managers makes two field managers of a kind: upstream's own, and one that prunes.
-func managers(t testing.TB, c managedfields.TypeConverter, kind schema.GroupVersionKind, subresource string, reset map[fieldpath.APIVersion]fieldpath.Filter) (whole, pruned *managedfields.FieldManager) {
+func managers(t testing.TB, c managedfields.TypeConverter, kind schema.GroupVersionKind, subresource string, reset map[fieldpath.APIVersion]fieldpath.Filter) (whole, pruned manager) {
 	t.Helper()
 	made := func() *managedfields.FieldManager {
 		f, err := managedfields.NewDefaultCRDFieldManager(c, converting{}, defaulting{}, creating{}, kind, kind.GroupVersion(), subresource, reset)
@@ -110,25 +127,31 @@ func managers(t testing.TB, c managedfields.TypeConverter, kind schema.GroupVers
 		}
 		return f
 	}
-	whole = made()
+	whole = manager{made(), false}
 	managedfields.InstallPruner(func(c managedfields.TypeConverter) managedfields.Pruner {
 		return counting{NewPruner(c, func() bool { return true })}
 	})
 	defer managedfields.InstallPruner(nil)
-	return whole, made()
+	return whole, manager{made(), true}
 }
 
-// counting counts how often something was pruned: a test that never prunes tests
-// nothing.
+// counting counts how often objects were pruned and managers parted: a test that never
+// does tests nothing.
 type counting struct{ *Pruner }
 
-var asked, pruned int
+var asked, pruned, parts int
 
-func (c counting) Prune(live, new runtime.Object, version fieldpath.APIVersion, managers fieldpath.ManagedFields) (runtime.Object, runtime.Object) {
-	a, b := c.Pruner.Prune(live, new, version, managers)
+func (c counting) Prune(live, new runtime.Object, version fieldpath.APIVersion, managers fieldpath.ManagedFields) (runtime.Object, runtime.Object, fieldpath.ManagedFields, func(fieldpath.ManagedFields) fieldpath.ManagedFields) {
+	a, b, compared, restore := c.Pruner.Prune(live, new, version, managers)
 	asked++
 	if a != live || b != new {
 		pruned++
 	}
-	return a, b
+	for name := range managers {
+		if compared[name] != managers[name] {
+			parts++
+			break
+		}
+	}
+	return a, b, compared, restore
 }

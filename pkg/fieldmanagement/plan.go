@@ -6,6 +6,7 @@ package fieldmanagement
 import (
 	"reflect"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
@@ -75,6 +76,7 @@ func (p *prover) compile(t reflect.Type, tr schema.TypeRef, within map[reflect.T
 		}
 		out.whole = out.whole && plan.equal != nil
 	}
+	slices.SortFunc(out.fields, func(a, b fieldPlan) int { return strings.Compare(a.name, b.name) })
 	return out
 }
 
@@ -177,8 +179,13 @@ func (s *structPlan) root(stub bool) {
 }
 
 // prune drops what is equal in a and b, structs of the plan's type that belong to
-// the caller.
-func (s *structPlan) prune(a, b reflect.Value) {
+// the caller, and says what that was, in order.
+func (s *structPlan) prune(a, b reflect.Value) (out []dropped) {
+	within := func(f *fieldPlan, x, y reflect.Value) {
+		if d := f.below.prune(x, y); len(d) > 0 {
+			out = append(out, dropped{f.name, d})
+		}
+	}
 	for i := range s.fields {
 		f := &s.fields[i]
 		if f.equal == nil && f.below == nil && !f.managed {
@@ -191,18 +198,23 @@ func (s *structPlan) prune(a, b reflect.Value) {
 		case f.equal != nil && f.equal(x, y):
 			x.SetZero()
 			y.SetZero()
+			if out == nil {
+				out = make([]dropped, 0, len(s.fields))
+			}
+			out = append(out, dropped{name: f.name})
 		case f.below == nil:
 		case !f.pointer:
-			f.below.prune(x, y)
+			within(f, x, y)
 		case !x.IsNil() && !y.IsNil():
 			c, d := reflect.New(x.Type().Elem()), reflect.New(y.Type().Elem())
 			c.Elem().Set(x.Elem())
 			d.Elem().Set(y.Elem())
-			f.below.prune(c.Elem(), d.Elem())
+			within(f, c.Elem(), d.Elem())
 			x.Set(c)
 			y.Set(d)
 		}
 	}
+	return out
 }
 
 // jsonField is a field of a struct as structured-merge-diff sees it.

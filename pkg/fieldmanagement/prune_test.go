@@ -77,7 +77,7 @@ func TestPrune(t *testing.T) {
 	want := left(1)
 	want.ManagedFields = []metav1.ManagedFieldsEntry{{}}
 	p := NewPruner(builtinConverter(t), func() bool { return true })
-	a, b := p.Prune(live, after, "apps/v1", nil)
+	a, b, _, _ := p.Prune(live, after, "apps/v1", nil)
 	if !reflect.DeepEqual(a, runtime.Object(want)) || !reflect.DeepEqual(b, runtime.Object(left(2))) {
 		t.Errorf("left to compare:\n%+v\n%+v", a, b)
 	}
@@ -111,13 +111,13 @@ func TestUnpruned(t *testing.T) {
 		{name: "what is not valid", live: plain, new: plain.DeepCopy()},
 	} {
 		p := NewPruner(builtinConverter(t), func() bool { return !test.off })
-		if a, b := p.Prune(test.live, test.new, "v1", test.managers); a != test.live || b != test.new {
+		if a, b, _, _ := p.Prune(test.live, test.new, "v1", test.managers); a != test.live || b != test.new {
 			t.Errorf("%s: pruned", test.name)
 		}
 	}
 	p := NewPruner(builtinConverter(t), func() bool { return true })
 	a, b := pod(), pod()
-	if x, y := p.Prune(a, b, "v1", nil); x == runtime.Object(a) || y == runtime.Object(b) {
+	if x, y, _, _ := p.Prune(a, b, "v1", nil); x == runtime.Object(a) || y == runtime.Object(b) {
 		t.Error("two pods: not pruned, so the rows above say nothing")
 	}
 }

@@ -10,9 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
@@ -33,7 +34,7 @@ func NewPruner(converter managedfields.TypeConverter, enabled func() bool) *Prun
 }
 
 type kindOf struct {
-	gvk schema.GroupVersionKind
+	gvk runtimeschema.GroupVersionKind
 	typ reflect.Type
 }
 
@@ -43,43 +44,57 @@ type plan struct {
 	object *structPlan
 	// stub says that managedFields of the live object are one atomic list of known
 	// shape, for which another list may stand.
-	stub bool
+	stub   bool
+	schema *schema.Schema
+	root   schema.TypeRef
 }
 
 // Prune returns live and new without what is equal in both, or as they are where
-// that might make a difference.
-func (p *Pruner) Prune(live, new runtime.Object, version fieldpath.APIVersion, managers fieldpath.ManagedFields) (runtime.Object, runtime.Object) {
+// that might make a difference, and of the managers what they manage of the rest.
+func (p *Pruner) Prune(live, new runtime.Object, version fieldpath.APIVersion, managers fieldpath.ManagedFields) (runtime.Object, runtime.Object, fieldpath.ManagedFields, func(fieldpath.ManagedFields) fieldpath.ManagedFields) {
+	a, b, d, plan := p.prune(live, new, version, managers)
+	if len(d) == 0 || plan.schema == nil {
+		return a, b, managers, unchanged
+	}
+	compared, restore := plan.part(managers, d)
+	return a, b, compared, restore
+}
+
+func unchanged(managers fieldpath.ManagedFields) fieldpath.ManagedFields { return managers }
+
+func (p *Pruner) prune(live, new runtime.Object, version fieldpath.APIVersion, managers fieldpath.ManagedFields) (runtime.Object, runtime.Object, []dropped, *plan) {
 	if !p.enabled() {
-		return live, new
+		return live, new, nil, nil
 	}
 	for _, m := range managers {
 		if m.APIVersion() != version {
-			return live, new
+			return live, new, nil, nil
 		}
 	}
 	if m, err := meta.Accessor(live); err != nil || m.GetUID() == "" && len(m.GetManagedFields()) == 0 {
-		return live, new // a create, where there is nothing to drop
+		return live, new, nil, nil // a create, where there is nothing to drop
 	}
 	before, after := reflect.ValueOf(live), reflect.ValueOf(new)
 	if !isStructPointer(before) || !isStructPointer(after) || before.Type() != after.Type() {
-		return live, new
+		return live, new, nil, nil
 	}
 	gvk := new.GetObjectKind().GroupVersionKind()
 	if live.GetObjectKind().GroupVersionKind() != gvk {
-		return live, new
+		return live, new, nil, nil
 	}
 	plan := p.planOf(kindOf{gvk, after.Type().Elem()})
 	if u, ok := new.(*unstructured.Unstructured); ok {
-		return p.unstructured(plan, live.(*unstructured.Unstructured), u)
+		x, y, d := p.unstructured(plan, live.(*unstructured.Unstructured), u)
+		return x, y, d, plan
 	}
 	if plan.object == nil {
-		return live, new
+		return live, new, nil, nil
 	}
 	a, b := reflect.New(before.Type().Elem()), reflect.New(after.Type().Elem())
 	a.Elem().Set(before.Elem())
 	b.Elem().Set(after.Elem())
-	plan.object.prune(a.Elem(), b.Elem())
-	return a.Interface().(runtime.Object), b.Interface().(runtime.Object)
+	d := plan.object.prune(a.Elem(), b.Elem())
+	return a.Interface().(runtime.Object), b.Interface().(runtime.Object), d, plan
 }
 
 func isStructPointer(v reflect.Value) bool {
@@ -103,7 +118,7 @@ func (p *Pruner) compile(k kindOf) *plan {
 		return &plan{}
 	}
 	s := &prover{schema: value.Schema()}
-	out := &plan{stub: s.managedFieldsOf(value.TypeRef())}
+	out := &plan{stub: s.managedFieldsOf(value.TypeRef()), schema: value.Schema(), root: value.TypeRef()}
 	if k.typ != reflect.TypeFor[unstructured.Unstructured]() && !converts(k.typ) {
 		out.object = s.compile(k.typ, value.TypeRef(), map[reflect.Type]bool{})
 		out.object.root(out.stub)

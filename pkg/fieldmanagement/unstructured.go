@@ -4,6 +4,9 @@
 package fieldmanagement
 
 import (
+	"slices"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
@@ -11,17 +14,17 @@ import (
 
 // unstructured prunes objects that say nothing about what they may hold. The new
 // one is validated as a whole first, and thereby what both have in common.
-func (p *Pruner) unstructured(plan *plan, live, new *unstructured.Unstructured) (runtime.Object, runtime.Object) {
+func (p *Pruner) unstructured(plan *plan, live, new *unstructured.Unstructured) (x, y runtime.Object, out []dropped) {
 	if live.Object == nil || new.Object == nil {
-		return live, new
+		return live, new, nil
 	}
 	d := difference{}
-	a, b, same := d.prune(live.Object, new.Object, 0)
+	a, b, out, same := d.prune(live.Object, new.Object, 0)
 	if d.same < d.kept/2 {
-		return live, new // validation would cost more than it saves, as on create
+		return live, new, nil // validation would cost more than it saves, as on create
 	}
 	if _, err := p.converter.ObjectToTyped(new, typed.AllowDuplicates); err != nil {
-		return live, new // fails again, for all to see
+		return live, new, nil // fails again, for all to see
 	}
 	if same {
 		a, b = map[string]any{}, map[string]any{}
@@ -45,7 +48,7 @@ func (p *Pruner) unstructured(plan *plan, live, new *unstructured.Unstructured) 
 			x["managedFields"] = plainStub
 		}
 	}
-	return &unstructured.Unstructured{Object: a}, &unstructured.Unstructured{Object: b}
+	return &unstructured.Unstructured{Object: a}, &unstructured.Unstructured{Object: b}, out
 }
 
 // restore puts back what is read by other means than comparison.
@@ -64,9 +67,10 @@ const maxDepth = 64
 // difference counts values that were dropped from both sides, and those kept.
 type difference struct{ same, kept int }
 
-// prune gives copies of two maps without what is equal in both, and says
-// whether all was; then it gives none. Lists are dropped or kept as they are.
-func (d *difference) prune(a, b map[string]any, depth int) (x, y map[string]any, same bool) {
+// prune gives copies of two maps without what is equal in both, and what that was, in
+// order, and says whether it was all; then it gives no copies. Lists are dropped or
+// kept as they are.
+func (d *difference) prune(a, b map[string]any, depth int) (x, y map[string]any, out []dropped, same bool) {
 	same = true
 	differ := func() {
 		if same {
@@ -84,10 +88,16 @@ func (d *difference) prune(a, b map[string]any, depth int) (x, y map[string]any,
 		m, ok := v.(map[string]any)
 		n, ok2 := w.(map[string]any)
 		if ok && ok2 && m != nil && n != nil && depth < maxDepth {
-			c, e, equal := d.prune(m, n, depth+1)
-			if !equal {
+			c, e, below, equal := d.prune(m, n, depth+1)
+			switch {
+			case equal:
+				out = append(out, dropped{name: k})
+			default:
 				differ()
 				x[k], y[k] = c, e
+				if len(below) > 0 {
+					out = append(out, dropped{k, below})
+				}
 			}
 			continue
 		}
@@ -97,6 +107,7 @@ func (d *difference) prune(a, b map[string]any, depth int) (x, y map[string]any,
 			d.kept += 2
 		} else {
 			d.same++
+			out = append(out, dropped{name: k})
 		}
 	}
 	for k, w := range b {
@@ -106,7 +117,8 @@ func (d *difference) prune(a, b map[string]any, depth int) (x, y map[string]any,
 			d.kept += size(w)
 		}
 	}
-	return x, y, same
+	slices.SortFunc(out, func(a, b dropped) int { return strings.Compare(a.name, b.name) })
+	return x, y, out, same
 }
 
 // equalPlain compares values of one Go type only: 1 and 1.0 may differ to a schema.

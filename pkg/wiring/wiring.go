@@ -37,6 +37,7 @@ func init() {
 	granular.InstallBindings(bindingsBySubject)
 	crdgranular.Install(crd.New(enabled, expression.Accepted()))
 	managedfields.InstallPruner(prune)
+	managedfields.InstallDecoder(fieldmanagement.NewDecoder(pruned))
 }
 
 func enabled() bool {
@@ -62,7 +63,9 @@ func bindingsBySubject() granular.Bindings {
 }
 
 func prune(converter managedfields.TypeConverter) managedfields.Pruner {
-	return fieldmanagement.NewPruner(converter, func() bool {
-		return utilfeature.DefaultFeatureGate.Enabled(features.PrunedFieldManagement)
-	})
+	return fieldmanagement.NewPruner(converter, pruned)
+}
+
+func pruned() bool {
+	return utilfeature.DefaultFeatureGate.Enabled(features.PrunedFieldManagement)
 }

@@ -1,0 +1,195 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fieldmanagement
+
+import "bytes"
+
+// fields is a set of fields as managedFields spells it (FieldsV1), read but not
+// decoded.
+type fields struct {
+	raw []byte
+	// nodes are the path elements in the order of raw, each before those below it.
+	nodes []node
+}
+
+// node is one path element.
+type node struct {
+	// raw[start:colon] is the element, raw[start-1:end] with its quotes and all that
+	// lies below it.
+	start, colon, end int32
+	// after is the index of the first node that is not below this one.
+	after int32
+	// member says that the path itself belongs to the set.
+	member bool
+}
+
+const maxRaw = 1 << 24
+
+// read reads a set, and says whether it is spelled in the one way upstream's encoder
+// would spell it, in which case upstream's decoder reads it without an error. It
+// refuses to say so of what is rare: escapes, characters that some encoders escape,
+// fractions and long numbers, null, indices, and values that are lists or maps.
+func read(raw []byte) (*fields, bool) {
+	if len(raw) < 2 || len(raw) > maxRaw {
+		return nil, false
+	}
+	f := &fields{raw: raw, nodes: make([]node, 0, len(raw)/20)}
+	end, _, ok := f.object(0, 0)
+	return f, ok && end == len(raw)
+}
+
+var dot = []byte(`".":{},`)
+
+// object reads what lies below an element, and says whether that is a member. Of the
+// root, nobody is.
+func (f *fields) object(at, depth int) (end int, member, ok bool) {
+	raw := f.raw
+	if depth > maxDepth || at+1 >= len(raw) || raw[at] != '{' {
+		return 0, false, false
+	}
+	at++
+	if raw[at] == '}' {
+		return at + 1, true, true
+	}
+	if member = depth > 0 && bytes.HasPrefix(raw[at:], dot); member {
+		at += len(dot)
+	}
+	for previous := -1; ; {
+		if at >= len(raw) || raw[at] != '"' {
+			return 0, false, false
+		}
+		colon, ok := readElement(raw, at+1)
+		if !ok || colon+2 >= len(raw) || raw[colon] != '"' || raw[colon+1] != ':' {
+			return 0, false, false
+		}
+		n := len(f.nodes)
+		f.nodes = append(f.nodes, node{start: int32(at + 1), colon: int32(colon)})
+		if previous >= 0 && compareElements(f.key(previous), f.key(n)) >= 0 {
+			return 0, false, false
+		}
+		previous = n
+		end, below, ok := f.object(colon+2, depth+1)
+		if !ok || end >= len(raw) {
+			return 0, false, false
+		}
+		f.nodes[n].end, f.nodes[n].after, f.nodes[n].member = int32(end), int32(len(f.nodes)), below
+		switch at = end + 1; raw[end] {
+		case ',':
+		case '}':
+			return at, member, true
+		default:
+			return 0, false, false
+		}
+	}
+}
+
+// members counts the paths of the set.
+func (f *fields) members() (n int) {
+	for i := range f.nodes {
+		if f.nodes[i].member {
+			n++
+		}
+	}
+	return n
+}
+
+func (f *fields) key(n int) []byte { return f.raw[f.nodes[n].start:f.nodes[n].colon] }
+
+// unescaped are the characters that no encoder escapes.
+var unescaped = func() (out [256]bool) {
+	for c := ' '; c <= '~'; c++ {
+		out[c] = c != '"' && c != '\\' && c != '<' && c != '>' && c != '&'
+	}
+	return out
+}()
+
+// readElement reads a path element, and gives where it ends.
+func readElement(raw []byte, at int) (end int, ok bool) {
+	if at+2 >= len(raw) || raw[at+1] != ':' {
+		return 0, false
+	}
+	kind, at := raw[at], at+2
+	switch kind {
+	case 'f':
+		for at < len(raw) && unescaped[raw[at]] {
+			at++
+		}
+		return at, at < len(raw)
+	case 'v':
+		return readScalar(raw, at)
+	case 'k':
+		return readKeys(raw, at)
+	}
+	return 0, false
+}
+
+var quote = []byte(`\"`)
+
+// readKeys reads the keys of an element of a list.
+func readKeys(raw []byte, at int) (end int, ok bool) {
+	if raw[at] != '{' {
+		return 0, false
+	}
+	for previous := []byte(nil); ; {
+		name := at + 1
+		if at, ok = readQuoted(raw, name); !ok || at >= len(raw) || raw[at] != ':' {
+			return 0, false
+		}
+		bare := raw[name+len(quote) : at-len(quote)]
+		if previous != nil && bytes.Compare(previous, bare) >= 0 {
+			return 0, false
+		}
+		previous = bare
+		if at, ok = readScalar(raw, at+1); !ok || at >= len(raw) {
+			return 0, false
+		}
+		switch raw[at] {
+		case ',':
+		case '}':
+			return at + 1, true
+		default:
+			return 0, false
+		}
+	}
+}
+
+// readQuoted reads a string in a string.
+func readQuoted(raw []byte, at int) (end int, ok bool) {
+	if at >= len(raw) || !bytes.HasPrefix(raw[at:], quote) {
+		return 0, false
+	}
+	at += len(quote)
+	for at < len(raw) && unescaped[raw[at]] {
+		at++
+	}
+	return at + len(quote), at < len(raw) && bytes.HasPrefix(raw[at:], quote)
+}
+
+// maxDigits are digits that survive being a floating-point number, as which upstream
+// reads them.
+const maxDigits = 15
+
+func readScalar(raw []byte, at int) (end int, ok bool) {
+	if at >= len(raw) {
+		return 0, false
+	}
+	for _, word := range [...]string{"true", "false"} {
+		if bytes.HasPrefix(raw[at:], []byte(word)) {
+			return at + len(word), true
+		}
+	}
+	if raw[at] == '\\' {
+		return readQuoted(raw, at)
+	}
+	end = at
+	if raw[end] == '-' {
+		end++
+	}
+	first := end
+	for end < len(raw) && '0' <= raw[end] && raw[end] <= '9' {
+		end++
+	}
+	digits := end - first
+	return end, digits > 0 && digits <= maxDigits && (raw[first] != '0' || digits == 1 && first == at)
+}

@@ -1,0 +1,86 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fieldmanagement
+
+import (
+	"bytes"
+	"cmp"
+)
+
+// compareElements orders path elements that were read, as fieldpath.PathElement does.
+func compareElements(a, b []byte) int {
+	if a[0] != b[0] {
+		return cmp.Compare(a[0], b[0]) // f, k and v are in order
+	}
+	a, kind, b := a[2:], a[0], b[2:]
+	switch kind {
+	case 'k':
+		return compareKeys(a, b)
+	case 'v':
+		return compareScalars(a, b)
+	}
+	return bytes.Compare(a, b)
+}
+
+// compareKeys compares names and values in turns; what ends first is less.
+func compareKeys(a, b []byte) int {
+	for {
+		name, value, restOfA := firstKey(a)
+		name2, value2, restOfB := firstKey(b)
+		if c := bytes.Compare(name, name2); c != 0 {
+			return c
+		}
+		if c := compareScalars(value, value2); c != 0 {
+			return c
+		}
+		a, b = restOfA, restOfB
+		if len(a) < 2 || len(b) < 2 {
+			return cmp.Compare(min(len(a), 2), min(len(b), 2))
+		}
+	}
+}
+
+// firstKey takes the first name and value out of what follows a brace or a comma;
+// what is left of the last one is a brace at most.
+func firstKey(s []byte) (name, value, rest []byte) {
+	s = s[1+len(quote):]
+	end := bytes.IndexByte(s, '\\')
+	name, s = s[:end], s[end+len(quote)+1:]
+	end, _ = readScalar(s, 0)
+	return name, s[:end], s[end:]
+}
+
+// compareScalars puts numbers first, strings next, and false before true.
+func compareScalars(a, b []byte) int {
+	x, y := rank(a), rank(b)
+	switch {
+	case x != y:
+		return cmp.Compare(x, y)
+	case x == 0:
+		return cmp.Compare(number(a), number(b))
+	}
+	// The quotes must not be compared with what the longer string has there.
+	return bytes.Compare(bytes.TrimSuffix(a, quote), bytes.TrimSuffix(b, quote))
+}
+
+func rank(s []byte) int {
+	switch s[0] {
+	case '\\':
+		return 1
+	case 't', 'f':
+		return 2
+	}
+	return 0
+}
+
+func number(s []byte) (n int64) {
+	digits := bytes.TrimPrefix(s, []byte("-"))
+	for _, c := range digits {
+		n = n*10 + int64(c-'0')
+	}
+	if len(digits) < len(s) {
+		return -n
+	}
+	return n
+}

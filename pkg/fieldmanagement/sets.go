@@ -1,0 +1,154 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fieldmanagement
+
+import (
+	"bytes"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/schema"
+)
+
+// NewDecoder gives a decoder for managedfields.InstallDecoder. It leaves all entries
+// to upstream while enabled says false, and those whose spelling it is not sure of.
+func NewDecoder(enabled func() bool) func(*metav1.ManagedFieldsEntry) fieldpath.VersionedSet {
+	return func(e *metav1.ManagedFieldsEntry) fieldpath.VersionedSet {
+		if !enabled() || e.FieldsV1 == nil {
+			return nil
+		}
+		f, ok := read(e.FieldsV1.GetRawBytes())
+		if !ok {
+			return nil
+		}
+		return &unread{fields: f, version: fieldpath.APIVersion(e.APIVersion), applied: e.Operation == metav1.ManagedFieldsOperationApply}
+	}
+}
+
+// unread is the set of one entry, decoded when somebody asks for it. Like the sets of
+// upstream it belongs to one request.
+type unread struct {
+	fields  *fields
+	version fieldpath.APIVersion
+	applied bool
+	set     *fieldpath.Set
+}
+
+var _ managedfields.EncodedSet = &unread{}
+
+func (u *unread) APIVersion() fieldpath.APIVersion { return u.version }
+func (u *unread) Applied() bool                    { return u.applied }
+
+func (u *unread) Set() *fieldpath.Set {
+	if u.set == nil {
+		u.set = decode(u.fields.raw)
+	}
+	return u.set
+}
+
+// Encoded returns what was read. Who has asked for the set may have changed it, and
+// then it is not known.
+func (u *unread) Encoded() ([]byte, bool) { return u.fields.raw, u.set == nil }
+
+// Union leaves it to upstream.
+func (u *unread) Union(fieldpath.VersionedSet) fieldpath.VersionedSet { return nil }
+
+// decode decodes what was read, which upstream does without an error.
+func decode(raw []byte) *fieldpath.Set {
+	set := &fieldpath.Set{}
+	_ = set.FromJSON(bytes.NewReader(raw))
+	return set
+}
+
+// parted is a set of which upstream was shown only what lies in fields that are
+// compared.
+type parted struct {
+	// compared is what upstream has made of that, before how it was spelled.
+	compared fieldpath.VersionedSet
+	before   []byte
+	// rest is all else, whole the set as it was.
+	rest  *fields
+	whole []byte
+	set   *fieldpath.Set
+}
+
+var _ managedfields.EncodedSet = &parted{}
+
+func (p *parted) APIVersion() fieldpath.APIVersion { return p.compared.APIVersion() }
+func (p *parted) Applied() bool                    { return p.compared.Applied() }
+
+func (p *parted) Set() *fieldpath.Set {
+	if p.set == nil {
+		p.set = p.compared.Set().Union(decode(p.rest.raw))
+	}
+	return p.set
+}
+
+// Encoded spells the set without decoding the rest.
+func (p *parted) Encoded() ([]byte, bool) {
+	if p.set != nil {
+		return nil, false
+	}
+	set := p.compared.Set()
+	now, err := set.ToJSON()
+	if err != nil {
+		return nil, false
+	}
+	f, ok := read(now)
+	if !ok || f.members() != set.Size() {
+		return nil, false // an element with nothing in it is spelled as a member is
+	}
+	if bytes.Equal(now, p.before) {
+		return p.whole, true
+	}
+	return union(f, p.rest), true
+}
+
+// Union adds a set to the part that is compared.
+func (p *parted) Union(set fieldpath.VersionedSet) fieldpath.VersionedSet {
+	if p.set != nil {
+		return nil
+	}
+	out := *p
+	out.compared = fieldpath.NewVersionedSet(set.Set().Union(p.compared.Set()), set.APIVersion(), set.Applied())
+	return &out
+}
+
+// part takes out of the managers of an update what lies in fields that were dropped.
+// What it returns makes the managers that come of the update whole again.
+func (p *plan) part(managers fieldpath.ManagedFields, d []dropped) (fieldpath.ManagedFields, func(fieldpath.ManagedFields) fieldpath.ManagedFields) {
+	compared := make(fieldpath.ManagedFields, len(managers))
+	out := map[string]*parted{}
+	for name, set := range managers {
+		compared[name] = set
+		u, ok := set.(*unread)
+		if !ok || u.set != nil {
+			continue
+		}
+		if q := partOf(u, d, p.schema, p.root); q != nil {
+			out[name], compared[name] = q, q.compared
+		}
+	}
+	return compared, func(managers fieldpath.ManagedFields) fieldpath.ManagedFields {
+		for name, q := range out {
+			q.compared = fieldpath.NewVersionedSet(fieldpath.NewSet(), q.compared.APIVersion(), q.compared.Applied())
+			if made, ok := managers[name]; ok {
+				q.compared = made
+			}
+			managers[name] = q
+		}
+		return managers
+	}
+}
+
+// partOf parts one set, or gives nil where nothing of it can be left out.
+func partOf(u *unread, d []dropped, s *schema.Schema, root schema.TypeRef) *parted {
+	before, raw := u.fields.split(d)
+	rest, ok := read(raw)
+	if !ok || len(rest.nodes) == 0 || !rest.settled(s, root) {
+		return nil
+	}
+	return &parted{compared: fieldpath.NewVersionedSet(decode(before), u.version, u.applied), before: before, rest: rest, whole: u.fields.raw}
+}
