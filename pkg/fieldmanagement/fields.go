@@ -170,17 +170,19 @@ func readQuoted(raw []byte, at int) (end int, ok bool) {
 // reads them.
 const maxDigits = 15
 
+var yes, no = []byte("true"), []byte("false")
+
 func readScalar(raw []byte, at int) (end int, ok bool) {
 	if at >= len(raw) {
 		return 0, false
 	}
-	for _, word := range [...]string{"true", "false"} {
-		if bytes.HasPrefix(raw[at:], []byte(word)) {
-			return at + len(word), true
-		}
-	}
-	if raw[at] == '\\' {
+	switch raw[at] {
+	case '\\':
 		return readQuoted(raw, at)
+	case 't':
+		return at + len(yes), bytes.HasPrefix(raw[at:], yes)
+	case 'f':
+		return at + len(no), bytes.HasPrefix(raw[at:], no)
 	}
 	end = at
 	if raw[end] == '-' {

@@ -252,7 +252,10 @@ func TestSplit(t *testing.T) {
 		}
 		set = decode(raw) // without what has nothing in it
 		d := randomDropped(r, 2)
-		compared, rest := f.split(d)
+		if len(d) == 0 {
+			continue
+		}
+		compared, rest := f.compared(d), union(nothing.walk(nil), f.walk(d))
 		for _, part := range []struct {
 			raw     []byte
 			dropped bool
@@ -275,14 +278,14 @@ func TestSplit(t *testing.T) {
 		if len(a.nodes) > 0 && len(b.nodes) > 0 {
 			parted++
 		}
-		if again := union(a, b); string(again) != string(raw) {
+		if again := union(a.walk(nil), f.walk(d)); string(again) != string(raw) {
 			t.Fatalf("%s and %s: %s, want %s", compared, rest, again, raw)
 		}
 		other := randomSet(r, 3)
 		if text, err := other.ToJSON(); err == nil {
 			if c, ok := read(text); ok {
 				want, err := set.Union(decode(text)).ToJSON()
-				if got := union(f, c); err != nil || string(got) != string(want) {
+				if got := union(f.walk(nil), c.walk(nil)); err != nil || string(got) != string(want) {
 					t.Fatalf("%s and %s: %s, want %s (%v)", raw, text, got, want, err)
 				}
 			}
@@ -324,7 +327,12 @@ func TestSettled(t *testing.T) {
 		if !leaves {
 			changed++
 		}
-		if f.settled(v.Schema(), v.TypeRef()) {
+		// A part is settled as the set of it alone would be.
+		d := []dropped{{"metadata", []dropped{{name: "labels"}}}, {name: "spec"}, {"status", []dropped{{name: "f0"}, {name: "f1"}}}}[r.IntN(3):]
+		if part, err := typed.ReconcileFieldSetWithSchema(decode(union(nothing.walk(nil), f.walk(d))), v); f.walk(d).settled(v.Schema(), v.TypeRef()) != (err == nil && part == nil) {
+			t.Fatalf("seed %d: of %s %v is settled otherwise than upstream's %v (%v)", seed, raw, d, part, err)
+		}
+		if f.walk(nil).settled(v.Schema(), v.TypeRef()) {
 			settled++
 			if !leaves {
 				t.Fatalf("seed %d: %s is settled, and upstream makes %v of it (%v)", seed, raw, got, err)
@@ -341,7 +349,7 @@ func TestSettled(t *testing.T) {
 	gone := "gone"
 	f, _ := read([]byte(`{"f:a":{}}`))
 	for _, root := range []schema.TypeRef{{NamedType: &gone}, {}, {Inlined: schema.Atom{List: &schema.List{}}}} {
-		if f.settled(&schema.Schema{}, root) {
+		if f.walk(nil).settled(&schema.Schema{}, root) {
 			t.Errorf("%v: settled", root)
 		}
 	}

@@ -4,10 +4,12 @@
 package fieldmanagement
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
@@ -20,19 +22,30 @@ var stub = []metav1.ManagedFieldsEntry{{}}
 
 // stubManagedFields replaces the managers of the live object where they are of the
 // shape the schema knows.
-func stubManagedFields(live, new reflect.Value) {
+func stubManagedFields(live, new reflect.Value, managers fieldpath.ManagedFields) {
 	entries, ok := live.Interface().([]metav1.ManagedFieldsEntry)
 	if !ok || len(entries) == 0 || new.Len() > 0 {
 		return
 	}
 	for i := range entries {
 		if f := entries[i].FieldsV1; f != nil {
-			if raw := f.GetRawBytes(); len(raw) == 0 || raw[0] != '{' || !json.Valid(raw) {
+			if raw := f.GetRawBytes(); !wasRead(managers, raw) && (len(raw) == 0 || raw[0] != '{' || !json.Valid(raw)) {
 				return
 			}
 		}
 	}
 	live.Set(reflect.ValueOf(stub))
+}
+
+// wasRead says that bytes are those of a set that was read in this update: mostly the
+// new object came with the entries of the live one.
+func wasRead(managers fieldpath.ManagedFields, raw []byte) bool {
+	for _, set := range managers {
+		if u, ok := set.(*unread); ok && bytes.Equal(u.fields.raw, raw) {
+			return true
+		}
+	}
+	return false
 }
 
 // plainStub is stub for unstructured objects. It is never written.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
@@ -33,6 +34,8 @@ type fieldPlan struct {
 	below   *structPlan
 	pointer bool
 	managed bool
+	// entries drops what is equal of a map that differs.
+	entries func(a, b reflect.Value) []dropped
 }
 
 var objectMetaType = reflect.TypeFor[metav1.ObjectMeta]()
@@ -68,6 +71,9 @@ func (p *prover) compile(t reflect.Type, tr schema.TypeRef, within map[reflect.T
 		}
 		if plan.below != nil && plan.below.whole || p.valid(f.typ, ref) {
 			plan.equal = p.equality(f.typ, ref, plan)
+			if !p.atomic(ref) {
+				plan.entries = entries[f.typ]
+			}
 		} else if keys := p.keysOf(f.typ, ref); len(keys) > 0 {
 			plan.equal = elements(f.typ, keys)
 		}
@@ -180,9 +186,9 @@ func (s *structPlan) root(stub bool) {
 
 // prune drops what is equal in a and b, structs of the plan's type that belong to
 // the caller, and says what that was, in order.
-func (s *structPlan) prune(a, b reflect.Value) (out []dropped) {
-	within := func(f *fieldPlan, x, y reflect.Value) {
-		if d := f.below.prune(x, y); len(d) > 0 {
+func (s *structPlan) prune(a, b reflect.Value, managers fieldpath.ManagedFields) (out []dropped) {
+	part := func(f *fieldPlan, d []dropped) {
+		if len(d) > 0 {
 			out = append(out, dropped{f.name, d})
 		}
 	}
@@ -194,7 +200,7 @@ func (s *structPlan) prune(a, b reflect.Value) (out []dropped) {
 		x, y := a.FieldByIndex(f.index), b.FieldByIndex(f.index)
 		switch {
 		case f.managed:
-			stubManagedFields(x, y)
+			stubManagedFields(x, y, managers)
 		case f.equal != nil && f.equal(x, y):
 			x.SetZero()
 			y.SetZero()
@@ -202,14 +208,16 @@ func (s *structPlan) prune(a, b reflect.Value) (out []dropped) {
 				out = make([]dropped, 0, len(s.fields))
 			}
 			out = append(out, dropped{name: f.name})
+		case f.entries != nil:
+			part(f, f.entries(x, y))
 		case f.below == nil:
 		case !f.pointer:
-			within(f, x, y)
+			part(f, f.below.prune(x, y, managers))
 		case !x.IsNil() && !y.IsNil():
 			c, d := reflect.New(x.Type().Elem()), reflect.New(y.Type().Elem())
 			c.Elem().Set(x.Elem())
 			d.Elem().Set(y.Elem())
-			within(f, c.Elem(), d.Elem())
+			part(f, f.below.prune(c.Elem(), d.Elem(), managers))
 			x.Set(c)
 			y.Set(d)
 		}

@@ -93,7 +93,7 @@ func (p *Pruner) prune(live, new runtime.Object, version fieldpath.APIVersion, m
 	a, b := reflect.New(before.Type().Elem()), reflect.New(after.Type().Elem())
 	a.Elem().Set(before.Elem())
 	b.Elem().Set(after.Elem())
-	d := plan.object.prune(a.Elem(), b.Elem())
+	d := plan.object.prune(a.Elem(), b.Elem(), managers)
 	return a.Interface().(runtime.Object), b.Interface().(runtime.Object), d, plan
 }
 

@@ -90,6 +90,10 @@ func typedWrite(t testing.TB, r *rand.Rand) write {
 		}
 	}
 	mutateTyped(r, w.new)
+	if m, err := meta.Accessor(w.new); err == nil && r.IntN(3) == 0 && len(m.GetLabels()) > 0 {
+		labels := editedMap(r, reflect.ValueOf(m.GetLabels())).Interface()
+		m.SetLabels(labels.(map[string]string))
+	}
 	return w
 }
 
@@ -146,7 +150,7 @@ func own(r *rand.Rand, w *write) []metav1.ManagedFieldsEntry {
 	var out []metav1.ManagedFieldsEntry
 	count := r.IntN(4)
 	if r.IntN(30) == 0 {
-		count = 12 // more than upstream keeps
+		count = 18 // more than upstream keeps
 	}
 	for i := range count {
 		set := fieldpath.NewSet()

@@ -68,9 +68,9 @@ type parted struct {
 	// compared is what upstream has made of that, before how it was spelled.
 	compared fieldpath.VersionedSet
 	before   []byte
-	// rest is all else, whole the set as it was.
-	rest  *fields
-	whole []byte
+	// whole is the set as it was, of which rest was dropped.
+	whole *fields
+	rest  []dropped
 	set   *fieldpath.Set
 }
 
@@ -81,10 +81,12 @@ func (p *parted) Applied() bool                    { return p.compared.Applied()
 
 func (p *parted) Set() *fieldpath.Set {
 	if p.set == nil {
-		p.set = p.compared.Set().Union(decode(p.rest.raw))
+		p.set = p.compared.Set().Union(decode(union(nothing.walk(nil), p.whole.walk(p.rest))))
 	}
 	return p.set
 }
+
+var nothing = &fields{}
 
 // Encoded spells the set without decoding the rest.
 func (p *parted) Encoded() ([]byte, bool) {
@@ -101,9 +103,9 @@ func (p *parted) Encoded() ([]byte, bool) {
 		return nil, false // an element with nothing in it is spelled as a member is
 	}
 	if bytes.Equal(now, p.before) {
-		return p.whole, true
+		return p.whole.raw, true
 	}
-	return union(f, p.rest), true
+	return union(f.walk(nil), p.whole.walk(p.rest)), true
 }
 
 // Union adds a set to the part that is compared.
@@ -145,10 +147,12 @@ func (p *plan) part(managers fieldpath.ManagedFields, d []dropped) (fieldpath.Ma
 
 // partOf parts one set, or gives nil where nothing of it can be left out.
 func partOf(u *unread, d []dropped, s *schema.Schema, root schema.TypeRef) *parted {
-	before, raw := u.fields.split(d)
-	rest, ok := read(raw)
-	if !ok || len(rest.nodes) == 0 || !rest.settled(s, root) {
+	rest := u.fields.walk(d)
+	if first := rest; !rest.settled(s, root) {
+		return nil
+	} else if _, _, ok := first.next(); !ok {
 		return nil
 	}
-	return &parted{compared: fieldpath.NewVersionedSet(decode(before), u.version, u.applied), before: before, rest: rest, whole: u.fields.raw}
+	before := u.fields.compared(d)
+	return &parted{compared: fieldpath.NewVersionedSet(decode(before), u.version, u.applied), before: before, whole: u.fields, rest: d}
 }

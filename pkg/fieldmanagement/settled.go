@@ -7,13 +7,10 @@ import "sigs.k8s.io/structured-merge-diff/v6/schema"
 
 // settled says that upstream's reconciliation of a set with the schema it is managed
 // by, which makes one field of what has become atomic, would find nothing to do in
-// the set. What it would fail on is not settled.
-func (f *fields) settled(s *schema.Schema, root schema.TypeRef) bool {
-	return f.below(s, root, 0, int32(len(f.nodes)))
-}
-
-func (f *fields) below(s *schema.Schema, tr schema.TypeRef, at, end int32) bool {
+// what of the set was dropped. What it would fail on is not settled.
+func (w walk) settled(s *schema.Schema, tr schema.TypeRef) bool {
 	atom, ok := s.Resolve(tr)
+	n, of, more := w.next()
 	switch {
 	case !ok:
 		return false
@@ -22,30 +19,28 @@ func (f *fields) below(s *schema.Schema, tr schema.TypeRef, at, end int32) bool 
 			return true
 		}
 		if atom.Map.ElementRelationship == schema.Atomic {
-			return at == end
+			return !more
 		}
 	case atom.Scalar != nil:
 		return true
 	case atom.List == nil:
 		return false
 	case atom.List.ElementRelationship == schema.Atomic:
-		return at == end
+		return !more
 	}
-	for next := at; at < end; at = next {
-		n := &f.nodes[at]
-		next = n.after
+	for ; more; n, of, more = w.next() {
 		below := schema.TypeRef{}
 		if atom.Map == nil {
 			below = atom.List.ElementType
-		} else if below = atom.Map.ElementType; f.raw[n.start] == 'f' {
-			if field, ok := atom.Map.FindField(string(f.raw[n.start+2 : n.colon])); ok {
+		} else if below = atom.Map.ElementType; w.raw[w.nodes[n].start] == 'f' {
+			if field, ok := atom.Map.FindField(string(w.key(int(n))[2:])); ok {
 				below = field.Type
 			}
 		}
 		if atom.Map != nil && below == (schema.TypeRef{}) {
 			continue // upstream leaves alone what no schema has
 		}
-		if !f.below(s, below, at+1, next) {
+		if !w.into(n, of).settled(s, below) {
 			return false
 		}
 	}

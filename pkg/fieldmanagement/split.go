@@ -10,61 +10,94 @@ type dropped struct {
 	below []dropped
 }
 
-// split parts a set into what lies in fields that were dropped, which are in order,
-// and all else.
-func (f *fields) split(d []dropped) (compared, rest []byte) {
-	compared = append(make([]byte, 0, 1024), '{')
-	rest = append(make([]byte, 0, len(f.raw)), '{')
-	compared, rest = f.level(compared, rest, 0, int32(len(f.nodes)), d)
-	return append(compared, '}'), append(rest, '}')
+// walk goes through the elements of a set that lie side by side and are, or have below
+// them, what was dropped; with nothing dropped, through all.
+type walk struct {
+	*fields
+	at, end int32
+	d       []dropped
 }
 
-func (f *fields) level(compared, rest []byte, at, end int32, d []dropped) ([]byte, []byte) {
-	for next := int32(0); at < end; at = next {
-		n := &f.nodes[at]
-		next = n.after
-		pair := f.raw[n.start-1 : n.end]
-		here := (*dropped)(nil)
-		if key := f.raw[n.start:n.colon]; key[0] == 'f' {
-			name := key[2:]
-			for len(d) > 0 && d[0].name < string(name) {
-				d = d[1:]
-			}
-			if len(d) > 0 && d[0].name == string(name) {
-				here = &d[0]
-			}
+func (f *fields) walk(d []dropped) walk { return walk{f, 0, int32(len(f.nodes)), d} }
+
+// into walks what lies below an element.
+func (w walk) into(n int32, d []dropped) walk {
+	return walk{w.fields, n + 1, w.nodes[n].after, d}
+}
+
+// next gives an element and what of it was dropped; nil is all of it.
+func (w *walk) next() (n int32, below []dropped, ok bool) {
+	for w.at < w.end {
+		n, w.at = w.at, w.nodes[w.at].after
+		if w.d == nil {
+			return n, nil, true
 		}
+		here := w.fields.dropped(n, &w.d)
 		switch {
-		case here == nil || len(here.below) > 0 && next == at+1:
-			compared = append(comma(compared), pair...)
+		case here == nil:
 		case len(here.below) == 0:
-			rest = append(comma(rest), pair...)
+			return n, nil, true
 		default:
-			was, wasRest := len(compared), len(rest)
-			compared = f.open(comma(compared), n)
-			opened := len(compared)
-			if n.member {
-				compared = append(compared, dot[:len(dot)-1]...)
-			}
-			bare := len(compared)
-			compared, rest = f.level(compared, f.open(comma(rest), n), at+1, next, here.below)
-			switch {
-			case len(compared) > bare:
-				compared = append(compared, '}')
-			case n.member:
-				compared = append(compared[:opened], '}')
-			default:
-				compared = compared[:was]
-			}
-			if rest[len(rest)-1] == '{' {
-				rest = rest[:wasRest]
-			} else {
-				rest = append(rest, '}')
+			in := w.into(n, here.below)
+			if _, _, ok := in.next(); ok {
+				return n, here.below, true
 			}
 		}
 	}
-	return compared, rest
+	return 0, nil, false
 }
+
+// dropped looks an element up in what was dropped, both of which are in order: it takes
+// off what comes before.
+func (f *fields) dropped(n int32, d *[]dropped) *dropped {
+	key := f.key(int(n))
+	if key[0] != 'f' {
+		return nil
+	}
+	for len(*d) > 0 && (*d)[0].name < string(key[2:]) {
+		*d = (*d)[1:]
+	}
+	if len(*d) > 0 && (*d)[0].name == string(key[2:]) {
+		return &(*d)[0]
+	}
+	return nil
+}
+
+// compared spells what of a set lies in nothing that was dropped.
+func (f *fields) compared(d []dropped) []byte {
+	out := append(make([]byte, 0, 512), '{')
+	return append(f.without(out, f.walk(nil), d), '}')
+}
+
+func (f *fields) without(out []byte, w walk, d []dropped) []byte {
+	for n, _, ok := w.next(); ok; n, _, ok = w.next() {
+		here, e := f.dropped(n, &d), &f.nodes[n]
+		switch {
+		case here == nil || len(here.below) > 0 && e.after == n+1:
+			out = append(comma(out), f.raw[e.start-1:e.end]...)
+		case len(here.below) > 0:
+			was := len(out)
+			out = f.open(comma(out), e)
+			opened := len(out)
+			if e.member {
+				out = append(out, alone...)
+			}
+			bare := len(out)
+			switch out = f.without(out, w.into(n, nil), here.below); {
+			case len(out) > bare:
+				out = append(out, '}')
+			case e.member:
+				out = append(out[:opened], '}')
+			default:
+				out = out[:was]
+			}
+		}
+	}
+	return out
+}
+
+// alone says in a set that the element it lies in is a member.
+var alone = dot[:len(dot)-1]
 
 // open writes an element and the brace of what lies below it.
 func (f *fields) open(out []byte, n *node) []byte {
@@ -79,19 +112,21 @@ func comma(out []byte) []byte {
 	return append(out, ',')
 }
 
-// union spells the union of two sets.
-func union(a, b *fields) []byte {
+// union spells the union of a set with what of another lies in what was dropped.
+func union(a, b walk) []byte {
 	out := append(make([]byte, 0, len(a.raw)+len(b.raw)), '{')
-	return append(merge(out, a, 0, int32(len(a.nodes)), b, 0, int32(len(b.nodes))), '}')
+	return append(merge(out, a, b), '}')
 }
 
-func merge(out []byte, a *fields, i, endOfA int32, b *fields, j, endOfB int32) []byte {
-	for i < endOfA || j < endOfB {
+func merge(out []byte, a, b walk) []byte {
+	i, ofA, moreA := a.next()
+	j, ofB, moreB := b.next()
+	for moreA || moreB {
 		order := 0
 		switch {
-		case i == endOfA:
+		case !moreA:
 			order = 1
-		case j == endOfB:
+		case !moreB:
 			order = -1
 		default:
 			order = compareElements(a.key(int(i)), b.key(int(j)))
@@ -99,20 +134,32 @@ func merge(out []byte, a *fields, i, endOfA int32, b *fields, j, endOfB int32) [
 		out = comma(out)
 		switch {
 		case order < 0:
-			out = append(out, a.raw[a.nodes[i].start-1:a.nodes[i].end]...)
-			i = a.nodes[i].after
+			out = a.write(out, i, ofA)
 		case order > 0:
-			out = append(out, b.raw[b.nodes[j].start-1:b.nodes[j].end]...)
-			j = b.nodes[j].after
+			out = b.write(out, j, ofB)
 		default:
-			x, y := &a.nodes[i], &b.nodes[j]
-			out = a.open(out, x)
-			if (x.member || y.member) && (x.after > i+1 || y.after > j+1) {
-				out = append(out, dot[:len(dot)-1]...)
+			x, y := a.into(i, ofA), b.into(j, ofB)
+			out = a.open(out, &a.nodes[i])
+			// Of what was dropped in part, the element itself was not.
+			if (ofA == nil && a.nodes[i].member || ofB == nil && b.nodes[j].member) && (x.at < x.end || y.at < y.end) {
+				out = append(out, alone...)
 			}
-			out = append(merge(out, a, i+1, x.after, b, j+1, y.after), '}')
-			i, j = x.after, y.after
+			out = append(merge(out, x, y), '}')
+		}
+		if order <= 0 {
+			i, ofA, moreA = a.next()
+		}
+		if order >= 0 {
+			j, ofB, moreB = b.next()
 		}
 	}
 	return out
+}
+
+// write spells what of an element was dropped.
+func (w walk) write(out []byte, n int32, d []dropped) []byte {
+	if d == nil {
+		return append(out, w.raw[w.nodes[n].start-1:w.nodes[n].end]...)
+	}
+	return append(merge(w.open(out, &w.nodes[n]), w.into(n, d), walk{}), '}')
 }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-var words = []string{"", "a", "b", "c", "example.com/x", "TCP"}
+var words = []string{"", "a", "b", "c", "example.com/x", "TCP", "<ä"}
 
 // fillTyped fills a Go value at random, thinner the deeper it goes.
 func fillTyped(r *rand.Rand, v reflect.Value, depth int) {
@@ -106,6 +106,8 @@ func mutateTyped(r *rand.Rand, object runtime.Object) {
 		all := places(reflect.ValueOf(object).Elem(), nil)[1:]
 		v := all[r.IntN(len(all))]
 		switch n := r.IntN(6); {
+		case v.Kind() == reflect.Map && v.Len() > 0 && n > 0:
+			v.Set(editedMap(r, v))
 		case n == 0:
 			v.SetZero()
 		case n == 1 && v.Kind() == reflect.Slice:
@@ -122,6 +124,22 @@ func mutateTyped(r *rand.Rand, object runtime.Object) {
 			fillTyped(r, v, 0)
 		}
 	}
+}
+
+// editedMap gives a copy of a map with an entry added, changed or gone.
+func editedMap(r *rand.Rand, v reflect.Value) reflect.Value {
+	out := reflect.MakeMap(v.Type())
+	for _, key := range v.MapKeys() {
+		out.SetMapIndex(key, v.MapIndex(key))
+	}
+	key, elem := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+	key.SetString(words[r.IntN(len(words))])
+	fillTyped(r, elem, 0)
+	out.SetMapIndex(key, elem)
+	if r.IntN(3) == 0 {
+		out.SetMapIndex(key, reflect.Value{})
+	}
+	return out
 }
 
 // oddTyped puts into a pod what decoding would hardly ever yield.
