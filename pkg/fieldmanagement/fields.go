@@ -31,7 +31,7 @@ const maxRaw = 1 << 24
 // refuses to say so of what is rare: escapes, characters that some encoders escape,
 // fractions and long numbers, null, indices, and values that are lists or maps.
 func read(raw []byte) (*fields, bool) {
-	if len(raw) < 2 || len(raw) > maxRaw {
+	if len(raw) > maxRaw {
 		return nil, false
 	}
 	f := &fields{raw: raw, nodes: make([]node, 0, len(raw)/20)}

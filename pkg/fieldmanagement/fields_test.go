@@ -40,7 +40,7 @@ var readable = []string{
 
 // unreadable are not spelled as upstream does, or in a way that nothing is said of.
 var unreadable = []string{
-	``, `{`, `}`, `null`, `[]`, ` {}`, `{} `, `{}{}`, `{"f:a":{}`, `{"f:a":{}},`, `{"f:a":{},}`, `{"f:a":{} }`, `{"f:a" :{}}`, `{"f:a"}`, `{"f:a":}`, `{"f:a":1}`,
+	``, `{`, `}`, `null`, `[]`, ` {}`, `{} `, `{}{}`, `{"f:a":{}`, `{"f:a":{}},`, `{"f:a":{},}`, `{"f:a":{} }`, `{"f:a" :{}}`, `{"f:a"}`, `{'f:a":{}}`, `{"f:a":{},`, `{"v:1x:{}}`, `{"v:1x":{}}`, `{"f:a"x{}}`, `{"f:>":{}}`, `{"f:&":{}}`, `{"f:a":{"f:b":{}`, `{"f:a":x}`, `{"f:a":}`, `{"f:a":1}`,
 	`{"f:b":{},"f:a":{}}`, `{"f:a":{},"f:a":{}}`, `{"k:{\"a\":1}":{},"f:a":{}}`, `{"v:1":{},"k:{\"a\":1}":{}}`, `{"v:10":{},"v:9":{}}`,
 	`{".":{}}`, `{".":{},"f:a":{}}`, `{"f:a":{".":{}}}`, `{"f:a":{".":{},}}`, `{"f:a":{"f:b":{},".":{}}}`, `{"f:a":{".":{},".":{},"f:b":{}}}`, `{"f:a":{".":{"f:c":{}},"f:b":{}}}`,
 	`{"x:a":{}}`, `{"f":{}}`, `{"":{}}`, `{"fa":{}}`, `{"g:a":{}}`, `{"i:0":{}}`,
@@ -61,6 +61,9 @@ func TestRead(t *testing.T) {
 		if _, ok := read([]byte(raw)); ok {
 			t.Errorf("%s: was read; spelled so by upstream: %v", raw, canonical([]byte(raw)))
 		}
+	}
+	if _, ok := read([]byte(`{"f:` + strings.Repeat("a", maxRaw) + `":{}}`)); ok {
+		t.Error("no limit of size")
 	}
 	deep := strings.Repeat(`{"f:a":`, maxDepth+2) + "{}" + strings.Repeat("}", maxDepth+2)
 	if _, ok := read([]byte(deep)); ok {
@@ -327,12 +330,13 @@ func TestSettled(t *testing.T) {
 		if !leaves {
 			changed++
 		}
+		at := root{v.Schema(), v.TypeRef(), r.IntN(2) == 0 && sound(v.Schema(), v.TypeRef(), map[string]bool{})}
 		// A part is settled as the set of it alone would be.
 		d := []dropped{{"metadata", []dropped{{name: "labels"}}}, {name: "spec"}, {"status", []dropped{{name: "f0"}, {name: "f1"}}}}[r.IntN(3):]
-		if part, err := typed.ReconcileFieldSetWithSchema(decode(union(nothing.walk(nil), f.walk(d))), v); f.walk(d).settled(v.Schema(), v.TypeRef()) != (err == nil && part == nil) {
+		if part, err := typed.ReconcileFieldSetWithSchema(decode(union(nothing.walk(nil), f.walk(d))), v); f.walk(d).settled(at, at.ref) != (err == nil && part == nil) {
 			t.Fatalf("seed %d: of %s %v is settled otherwise than upstream's %v (%v)", seed, raw, d, part, err)
 		}
-		if f.walk(nil).settled(v.Schema(), v.TypeRef()) {
+		if f.walk(nil).settled(at, at.ref) {
 			settled++
 			if !leaves {
 				t.Fatalf("seed %d: %s is settled, and upstream makes %v of it (%v)", seed, raw, got, err)
@@ -346,11 +350,20 @@ func TestSettled(t *testing.T) {
 		t.Errorf("that is no test: %d settled, %d changed", settled, changed)
 	}
 	// What no schema resolves upstream fails on.
-	gone := "gone"
+	gone, there := "gone", "there"
 	f, _ := read([]byte(`{"f:a":{}}`))
-	for _, root := range []schema.TypeRef{{NamedType: &gone}, {}, {Inlined: schema.Atom{List: &schema.List{}}}} {
-		if f.walk(nil).settled(&schema.Schema{}, root) {
-			t.Errorf("%v: settled", root)
+	text := schema.Scalar("string")
+	s := &schema.Schema{Types: []schema.TypeDef{{Name: there, Atom: schema.Atom{Scalar: &text}}}}
+	known := schema.TypeRef{NamedType: &there}
+	for i, ref := range []schema.TypeRef{{NamedType: &gone}, {}, {Inlined: schema.Atom{List: &schema.List{}}}, {Inlined: schema.Atom{Map: &schema.Map{Fields: []schema.StructField{{Name: "a", Type: schema.TypeRef{NamedType: &gone}}}}}},
+		{Inlined: schema.Atom{Map: &schema.Map{ElementType: schema.TypeRef{NamedType: &gone}}}}} {
+		if f.walk(nil).settled(root{s, ref, sound(s, ref, map[string]bool{})}, ref) {
+			t.Errorf("%d: settled", i)
+		}
+	}
+	for i, ref := range []schema.TypeRef{known, {Inlined: schema.Atom{Map: &schema.Map{}}}, {Inlined: schema.Atom{Map: &schema.Map{ElementType: known}}}, {Inlined: schema.Atom{List: &schema.List{ElementType: known}}}} {
+		if !sound(s, ref, map[string]bool{}) || !f.walk(nil).settled(root{s, ref, true}, ref) {
+			t.Errorf("%d: not settled", i)
 		}
 	}
 }

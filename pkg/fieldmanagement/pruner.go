@@ -10,10 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-	"sigs.k8s.io/structured-merge-diff/v6/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
@@ -34,7 +33,7 @@ func NewPruner(converter managedfields.TypeConverter, enabled func() bool) *Prun
 }
 
 type kindOf struct {
-	gvk runtimeschema.GroupVersionKind
+	gvk schema.GroupVersionKind
 	typ reflect.Type
 }
 
@@ -44,16 +43,15 @@ type plan struct {
 	object *structPlan
 	// stub says that managedFields of the live object are one atomic list of known
 	// shape, for which another list may stand.
-	stub   bool
-	schema *schema.Schema
-	root   schema.TypeRef
+	stub bool
+	root root
 }
 
 // Prune returns live and new without what is equal in both, or as they are where
 // that might make a difference, and of the managers what they manage of the rest.
 func (p *Pruner) Prune(live, new runtime.Object, version fieldpath.APIVersion, managers fieldpath.ManagedFields) (runtime.Object, runtime.Object, fieldpath.ManagedFields, func(fieldpath.ManagedFields) fieldpath.ManagedFields) {
 	a, b, d, plan := p.prune(live, new, version, managers)
-	if len(d) == 0 || plan.schema == nil {
+	if len(d) == 0 || plan.root.schema == nil {
 		return a, b, managers, unchanged
 	}
 	compared, restore := plan.part(managers, d)
@@ -118,7 +116,7 @@ func (p *Pruner) compile(k kindOf) *plan {
 		return &plan{}
 	}
 	s := &prover{schema: value.Schema()}
-	out := &plan{stub: s.managedFieldsOf(value.TypeRef()), schema: value.Schema(), root: value.TypeRef()}
+	out := &plan{stub: s.managedFieldsOf(value.TypeRef()), root: root{value.Schema(), value.TypeRef(), sound(value.Schema(), value.TypeRef(), map[string]bool{})}}
 	if k.typ != reflect.TypeFor[unstructured.Unstructured]() && !converts(k.typ) {
 		out.object = s.compile(k.typ, value.TypeRef(), map[reflect.Type]bool{})
 		out.object.root(out.stub)

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-	"sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
 // NewDecoder gives a decoder for managedfields.InstallDecoder. It leaves all entries
@@ -129,7 +128,7 @@ func (p *plan) part(managers fieldpath.ManagedFields, d []dropped) (fieldpath.Ma
 		if !ok || u.set != nil {
 			continue
 		}
-		if q := partOf(u, d, p.schema, p.root); q != nil {
+		if q := partOf(u, d, p.root); q != nil {
 			out[name], compared[name] = q, q.compared
 		}
 	}
@@ -146,9 +145,9 @@ func (p *plan) part(managers fieldpath.ManagedFields, d []dropped) (fieldpath.Ma
 }
 
 // partOf parts one set, or gives nil where nothing of it can be left out.
-func partOf(u *unread, d []dropped, s *schema.Schema, root schema.TypeRef) *parted {
+func partOf(u *unread, d []dropped, r root) *parted {
 	rest := u.fields.walk(d)
-	if first := rest; !rest.settled(s, root) {
+	if first := rest; !rest.settled(r, r.ref) {
 		return nil
 	} else if _, _, ok := first.next(); !ok {
 		return nil

@@ -27,7 +27,7 @@ func unreadPod(t *testing.T, raw string) *unread {
 func partedPod(t *testing.T, raw string, d ...dropped) *parted {
 	t.Helper()
 	plan := NewPruner(builtinConverter(t), func() bool { return true }).planOf(kindOf{kindNamed("v1/Pod"), reflect.TypeFor[corev1.Pod]()})
-	return partOf(unreadPod(t, raw), d, plan.schema, plan.root)
+	return partOf(unreadPod(t, raw), d, plan.root)
 }
 
 // TestDecoder holds which entries are left to upstream.

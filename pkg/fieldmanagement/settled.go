@@ -8,8 +8,8 @@ import "sigs.k8s.io/structured-merge-diff/v6/schema"
 // settled says that upstream's reconciliation of a set with the schema it is managed
 // by, which makes one field of what has become atomic, would find nothing to do in
 // what of the set was dropped. What it would fail on is not settled.
-func (w walk) settled(s *schema.Schema, tr schema.TypeRef) bool {
-	atom, ok := s.Resolve(tr)
+func (w walk) settled(r root, tr schema.TypeRef) bool {
+	atom, ok := r.schema.Resolve(tr)
 	n, of, more := w.next()
 	switch {
 	case !ok:
@@ -29,6 +29,9 @@ func (w walk) settled(s *schema.Schema, tr schema.TypeRef) bool {
 		return !more
 	}
 	for ; more; n, of, more = w.next() {
+		if r.sound && w.nodes[n].after == n+1 {
+			continue // below which there is nothing to find
+		}
 		below := schema.TypeRef{}
 		if atom.Map == nil {
 			below = atom.List.ElementType
@@ -40,11 +43,46 @@ func (w walk) settled(s *schema.Schema, tr schema.TypeRef) bool {
 		if atom.Map != nil && below == (schema.TypeRef{}) {
 			continue // upstream leaves alone what no schema has
 		}
-		if !w.into(n, of).settled(s, below) {
+		if !w.into(n, of).settled(r, below) {
 			return false
 		}
 	}
 	return true
+}
+
+// root is where the schema of a kind begins.
+type root struct {
+	schema *schema.Schema
+	ref    schema.TypeRef
+	// sound says that there is a type wherever the schema says so.
+	sound bool
+}
+
+// sound says that every type that can be reached has one, which makes a walk to it
+// needless.
+func sound(s *schema.Schema, tr schema.TypeRef, seen map[string]bool) bool {
+	if name := tr.NamedType; name != nil {
+		if seen[*name] {
+			return true
+		}
+		seen[*name] = true
+	}
+	atom, ok := s.Resolve(tr)
+	if !ok || atom.Map == nil && atom.Scalar == nil && atom.List == nil {
+		return false
+	}
+	if atom.List != nil && !sound(s, atom.List.ElementType, seen) {
+		return false
+	}
+	if atom.Map == nil {
+		return true
+	}
+	for _, f := range atom.Map.Fields {
+		if !sound(s, f.Type, seen) {
+			return false
+		}
+	}
+	return atom.Map.ElementType == (schema.TypeRef{}) || sound(s, atom.Map.ElementType, seen)
 }
 
 // deduced says that a map has nothing but what is made up from values.
