@@ -9,12 +9,14 @@ import (
 	"reflect"
 	goruntime "runtime"
 	"runtime/debug"
+	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -224,6 +226,56 @@ func BenchmarkUpdate(b *testing.B) {
 			b.ReportMetric(allocs[0], "allocs/whole")
 			b.ReportMetric(allocs[1], "allocs/pruned")
 			b.ReportMetric(allocs[1]/allocs[0], "allocs-ratio")
+		})
+	}
+}
+
+// BenchmarkValidate measures, in the same way, what validation after admission makes of
+// the managed fields of an object that has been created by one manager.
+func BenchmarkValidate(b *testing.B) {
+	defer func() { decoding = false }()
+	for _, w := range benchWrites(b) {
+		kind, unchanged := strings.CutSuffix(w.name, " unchanged")
+		if !unchanged {
+			continue
+		}
+		m, err := meta.Accessor(w.write.live)
+		if err != nil {
+			b.Fatal(err)
+		}
+		entries := m.GetManagedFields()
+		validate := func() {
+			if err := managedfields.ValidateManagedFields(entries); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.Run(kind, func(b *testing.B) {
+			goruntime.LockOSThread()
+			defer goruntime.UnlockOSThread()
+			defer debug.SetGCPercent(debug.SetGCPercent(400))
+			const block = 100
+			var spent [2]time.Duration
+			var allocs [2]float64
+			for b.Loop() {
+				for side := range spent {
+					decoding = side == 1
+					start := cpu(b)
+					for range block {
+						validate()
+					}
+					spent[side] += cpu(b) - start
+				}
+			}
+			for side := range allocs {
+				decoding = side == 1
+				allocs[side] = testing.AllocsPerRun(100, validate)
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(spent[0].Nanoseconds())/float64(b.N*block), "ns/decoded")
+			b.ReportMetric(float64(spent[1].Nanoseconds())/float64(b.N*block), "ns/read")
+			b.ReportMetric(float64(spent[1])/float64(spent[0]), "cpu-ratio")
+			b.ReportMetric(allocs[0], "allocs/decoded")
+			b.ReportMetric(allocs[1], "allocs/read")
 		})
 	}
 }

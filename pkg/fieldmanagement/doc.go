@@ -28,6 +28,13 @@
 // and nothing is dropped where a manager has another API version than the
 // request: a conversion may read any field.
 //
+// Of a set, what lies in dropped fields is left as it is spelled. That is right if the
+// set is spelled as upstream's encoder would spell it, which read proves in one pass, and
+// if reconciliation finds nothing to do there (settled): an update changes a set only by
+// paths that Compare found, and it found none there, above or below. A set that read
+// does not prove is decoded by upstream; so is one that somebody asks for, from then on,
+// since he may change it.
+//
 // The package changes no object it is given; pruned objects are copies that share
 // what was not dropped.
 package fieldmanagement
