@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -139,13 +140,16 @@ func managers(t testing.TB, c managedfields.TypeConverter, kind schema.GroupVers
 // does tests nothing.
 type counting struct{ *Pruner }
 
-var asked, pruned, parts int
+var asked, pruned, parts, bared int
 
 func (c counting) Prune(live, new runtime.Object, version fieldpath.APIVersion, managers fieldpath.ManagedFields) (runtime.Object, runtime.Object, fieldpath.ManagedFields, func(fieldpath.ManagedFields) fieldpath.ManagedFields) {
 	a, b, compared, restore := c.Pruner.Prune(live, new, version, managers)
 	asked++
 	if a != live || b != new {
 		pruned++
+	}
+	if _, bare := a.(*unstructured.Unstructured); bare && reflect.TypeOf(a) != reflect.TypeOf(live) {
+		bared++
 	}
 	for name := range managers {
 		if compared[name] != managers[name] {

@@ -21,6 +21,10 @@ type structPlan struct {
 	fields []fieldPlan
 	// whole says that the fields are all there are, and may all be dropped.
 	whole bool
+	// count is how many fields there are, bare whether there may be left of them what
+	// bareObject copies.
+	count int
+	bare  bool
 }
 
 type fieldPlan struct {
@@ -53,7 +57,7 @@ func (p *prover) compile(t reflect.Type, tr schema.TypeRef, within map[reflect.T
 	}
 	within[t] = true
 	defer delete(within, t)
-	out := &structPlan{whole: true}
+	out := &structPlan{whole: true, count: len(fields)}
 	for _, f := range fields {
 		ref, ok := fieldType(atom.Map, f.name)
 		if !ok {
@@ -169,6 +173,11 @@ func (s *structPlan) root(stub bool) {
 			}
 		}
 	}
+	names := map[string]bool{}
+	for i := range s.fields {
+		names[s.fields[i].name] = true
+	}
+	s.bare = s.mayBeBare(names)
 	keep(s, "apiVersion", "kind")
 	for i := range s.fields {
 		f := &s.fields[i]

@@ -4,6 +4,7 @@
 package fieldmanagement
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"testing"
@@ -80,6 +81,50 @@ func TestPrune(t *testing.T) {
 	a, b, _, _ := p.Prune(live, after, "apps/v1", nil)
 	if !reflect.DeepEqual(a, runtime.Object(want)) || !reflect.DeepEqual(b, runtime.Object(left(2))) {
 		t.Errorf("left to compare:\n%+v\n%+v", a, b)
+	}
+}
+
+// TestBare shows what stands for objects that differ in labels and annotations, and what
+// no map stands for.
+func TestBare(t *testing.T) {
+	pod := func(change func(*corev1.Pod)) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u", Name: "web", Namespace: "default", Labels: map[string]string{"a": "b", "c": "d"}, Generation: 1},
+			Spec: corev1.PodSpec{NodeName: "n"}}
+		p.SetGroupVersionKind(kindNamed("v1/Pod"))
+		change(p)
+		return p
+	}
+	managed := []metav1.ManagedFieldsEntry{managedBy("m", `{}`)}
+	after := pod(func(p *corev1.Pod) { p.Labels["a"] = "x"; p.Annotations = map[string]string{"e": "f"} })
+	p := NewPruner(builtinConverter(t), func() bool { return true })
+	a, b, _, _ := p.Prune(pod(func(p *corev1.Pod) { p.ManagedFields = managed }), after, "v1", nil)
+	bare := func(rest map[string]any) runtime.Object {
+		metadata := map[string]any{"name": "web", "namespace": "default"}
+		maps.Copy(metadata, rest)
+		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": metadata}}
+	}
+	wantA := bare(map[string]any{"labels": map[string]any{"a": "b"}, "managedFields": []any{map[string]any{}}})
+	wantB := bare(map[string]any{"labels": map[string]any{"a": "x"}, "annotations": map[string]any{"e": "f"}})
+	if !reflect.DeepEqual(a, wantA) || !reflect.DeepEqual(b, wantB) {
+		t.Errorf("bare:\n%+v\n%+v", a, b)
+	}
+	for name, change := range map[string]func(*corev1.Pod){
+		"spec":       func(p *corev1.Pod) { p.Spec.NodeName = "m" },
+		"status":     func(p *corev1.Pod) { p.Status.Phase = "x" },
+		"generation": func(p *corev1.Pod) { p.Generation = 2 },
+		"finalizers": func(p *corev1.Pod) { p.Finalizers = []string{"x"} },
+		"managers":   func(p *corev1.Pod) { p.ManagedFields = managed },
+		"managers that are no JSON": func(p *corev1.Pod) {
+			p.ManagedFields = []metav1.ManagedFieldsEntry{managedBy("m", `{`)}
+		},
+	} {
+		live, after := pod(func(*corev1.Pod) {}), pod(change)
+		if name == "managers that are no JSON" {
+			live, after = after, live
+		}
+		if a, b, _, _ := p.Prune(live, after, "v1", nil); reflect.TypeOf(a) != reflect.TypeOf(live) || reflect.TypeOf(b) != reflect.TypeOf(live) {
+			t.Errorf("%s is lost: %+v %+v", name, a, b)
+		}
 	}
 }
 

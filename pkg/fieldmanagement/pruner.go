@@ -92,7 +92,13 @@ func (p *Pruner) prune(live, new runtime.Object, version fieldpath.APIVersion, m
 	a.Elem().Set(before.Elem())
 	b.Elem().Set(after.Elem())
 	d := plan.object.prune(a.Elem(), b.Elem(), managers)
-	return a.Interface().(runtime.Object), b.Interface().(runtime.Object), d, plan
+	x, y := a.Interface().(runtime.Object), b.Interface().(runtime.Object)
+	if plan.object.isBare(d) {
+		if p, q := bareObject(x, gvk), bareObject(y, gvk); p != nil && q != nil {
+			return p, q, d, plan
+		}
+	}
+	return x, y, d, plan
 }
 
 func isStructPointer(v reflect.Value) bool {

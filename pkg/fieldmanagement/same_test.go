@@ -339,8 +339,8 @@ func TestSameManagers(t *testing.T) {
 	for i := range uint64(*rounds) {
 		agree(t, *firstSeed+i)
 	}
-	t.Logf("%d pairs, pruned in %d of %d updates that asked, managers parted in %d; outcomes %v", *rounds, pruned, asked, parts, outcomes)
-	if pruned < *rounds*2/5 || parts < *rounds/5 || outcomes["managers"] < *rounds/2 || outcomes["error"] < *rounds/200 {
+	t.Logf("%d pairs, pruned in %d of %d updates that asked, managers parted in %d, objects bare in %d; outcomes %v", *rounds, pruned, asked, parts, bared, outcomes)
+	if pruned < *rounds*2/5 || bared < *rounds/30 || parts < *rounds/5 || outcomes["managers"] < *rounds/2 || outcomes["error"] < *rounds/200 {
 		t.Errorf("that is no test: pruned in %d, outcomes %v", pruned, outcomes)
 	}
 }
