@@ -46,7 +46,7 @@ var unreadable = []string{
 	`{"x:a":{}}`, `{"f":{}}`, `{"":{}}`, `{"fa":{}}`, `{"g:a":{}}`, `{"i:0":{}}`,
 	`{"f:\u0061":{}}`, `{"f:a\"b":{}}`, `{"f:<":{}}`, `{"f:ä":{}}`, "{\"f:\x01\":{}}", "{\"f:\n\":{}}", "{\"f:\x1f\":{}}", "{\"f:\x7f\":{}}", "{\"f:\xff\":{}}",
 	`{"v:1.0":{}}`, `{"v:1.5":{}}`, `{"v:1e3":{}}`, `{"v:01":{}}`, `{"v:-0":{}}`, `{"v:-":{}}`, `{"v:":{}}`, `{"v:9007199254740993":{}}`, `{"v:null":{}}`, `{"v:[]":{}}`, `{"v:{}":{}}`,
-	`{"v:tru":{}}`, `{"v:\"a":{}}`, `{"v:\"\\u0061\"":{}}`, `{"v:\"<\"":{}}`, `{"v:1 ":{}}`, `{"v:\"b\"":{},"v:\"a\"":{}}`, `{"v:\"a\"":{},"v:1":{}}`, `{"v:true":{},"v:false":{}}`,
+	`{"v:tru":{}}`, `{"v:trux":{}}`, `{"v:falsx":{}}`, `{"v:\"a\\":{}}`, `{"k:(\"a\":1}":{}}`, `{"k:{\"a\";1}":{}}`, `{"v:\"a":{}}`, `{"v:\"\\u0061\"":{}}`, `{"v:\"<\"":{}}`, `{"v:1 ":{}}`, `{"v:\"b\"":{},"v:\"a\"":{}}`, `{"v:\"a\"":{},"v:1":{}}`, `{"v:true":{},"v:false":{}}`,
 	`{"v:\"abA\"":{},"v:\"ab\"":{}}`, `{"k:{}":{}}`, `{"k:{\"a\"}":{}}`, `{"k:{\"a\":1":{}}`, `{"k:{\"a\":1,}":{}}`, `{"k:{\"b\":1,\"a\":1}":{}}`, `{"k:{\"a\":1,\"a\":1}":{}}`,
 	`{"k:{\"a\": 1}":{}}`, `{"k:{\"a\":1}x":{}}`, `{"k:{\"abA\":1,\"ab\":1}":{}}`, `{"k:{\"b\":1}":{},"k:{\"a\":1}":{}}`, `{"k:{\"a\":10}":{},"k:{\"a\":9}":{}}`, `{"k:{\"a\":1,\"b\":1}":{},"k:{\"a\":1}":{}}`,
 }
@@ -138,7 +138,7 @@ func randomElement(r *rand.Rand) fieldpath.PathElement {
 			return fieldpath.IndexElement(r.IntN(3))
 		}
 	}
-	return fieldpath.FieldNameElement([]string{"", "a", "aA", "b", "c", "d", "e", "example.com/x"}[r.IntN(8)])
+	return fieldpath.FieldNameElement([]string{"", "1", "a", "aA", "b", "c", "d", "example.com/x"}[r.IntN(8)])
 }
 
 // TestReadIsSpelled holds of random sets, right and wrong, that what is read is what
@@ -216,7 +216,7 @@ func isElement(s string) bool {
 
 // randomDropped names fields of the first levels.
 func randomDropped(r *rand.Rand, depth int) (out []dropped) {
-	for _, name := range []string{"", "a", "aA", "b", "c", "d", "e", "example.com/x"} {
+	for _, name := range []string{"", "1", "a", "aA", "b", "c", "d", "example.com/x"} {
 		switch below := r.IntN(4); {
 		case below == 0:
 			out = append(out, dropped{name: name})
@@ -290,6 +290,10 @@ func TestSplit(t *testing.T) {
 				want, err := set.Union(decode(text)).ToJSON()
 				if got := union(f.walk(nil), c.walk(nil)); err != nil || string(got) != string(want) {
 					t.Fatalf("%s and %s: %s, want %s (%v)", raw, text, got, want, err)
+				}
+				want, err = decode(text).Union(decode(rest)).ToJSON()
+				if got := union(c.walk(nil), f.walk(d)); err != nil || string(got) != string(want) {
+					t.Fatalf("%s and %v of %s: %s, want %s (%v)", text, d, raw, got, want, err)
 				}
 			}
 		}

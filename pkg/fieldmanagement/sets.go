@@ -15,7 +15,7 @@ import (
 // to upstream while enabled says false, and those whose spelling it is not sure of.
 func NewDecoder(enabled func() bool) func(*metav1.ManagedFieldsEntry) fieldpath.VersionedSet {
 	return func(e *metav1.ManagedFieldsEntry) fieldpath.VersionedSet {
-		if !enabled() || e.FieldsV1 == nil {
+		if !enabled() {
 			return nil
 		}
 		f, ok := read(e.FieldsV1.GetRawBytes())

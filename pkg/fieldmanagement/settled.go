@@ -15,9 +15,6 @@ func (w walk) settled(r root, tr schema.TypeRef) bool {
 	case !ok:
 		return false
 	case atom.Map != nil:
-		if deduced(atom.Map) {
-			return true
-		}
 		if atom.Map.ElementRelationship == schema.Atomic {
 			return !more
 		}
@@ -83,16 +80,4 @@ func sound(s *schema.Schema, tr schema.TypeRef, seen map[string]bool) bool {
 		}
 	}
 	return atom.Map.ElementType == (schema.TypeRef{}) || sound(s, atom.Map.ElementType, seen)
-}
-
-// deduced says that a map has nothing but what is made up from values.
-func deduced(m *schema.Map) bool {
-	if m.Fields != nil {
-		return false
-	}
-	if name := m.ElementType.NamedType; name != nil {
-		return *name == "__untyped_deduced_"
-	}
-	scalar := m.ElementType.Inlined.Scalar
-	return scalar != nil && *scalar == schema.Untyped
 }

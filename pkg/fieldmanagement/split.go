@@ -73,7 +73,7 @@ func (f *fields) without(out []byte, w walk, d []dropped) []byte {
 	for n, _, ok := w.next(); ok; n, _, ok = w.next() {
 		here, e := f.dropped(n, &d), &f.nodes[n]
 		switch {
-		case here == nil || len(here.below) > 0 && e.after == n+1:
+		case here == nil:
 			out = append(comma(out), f.raw[e.start-1:e.end]...)
 		case len(here.below) > 0:
 			was := len(out)
@@ -112,7 +112,7 @@ func comma(out []byte) []byte {
 	return append(out, ',')
 }
 
-// union spells the union of a set with what of another lies in what was dropped.
+// union spells the union of a set, all of it, with what of another was dropped.
 func union(a, b walk) []byte {
 	out := append(make([]byte, 0, len(a.raw)+len(b.raw)), '{')
 	return append(merge(out, a, b), '}')
@@ -141,7 +141,7 @@ func merge(out []byte, a, b walk) []byte {
 			x, y := a.into(i, ofA), b.into(j, ofB)
 			out = a.open(out, &a.nodes[i])
 			// Of what was dropped in part, the element itself was not.
-			if (ofA == nil && a.nodes[i].member || ofB == nil && b.nodes[j].member) && (x.at < x.end || y.at < y.end) {
+			if (a.nodes[i].member || ofB == nil && b.nodes[j].member) && (x.at < x.end || y.at < y.end) {
 				out = append(out, alone...)
 			}
 			out = append(merge(out, x, y), '}')
