@@ -113,6 +113,7 @@ func TestPartOf(t *testing.T) {
 		{"a field of another", podFields, dropped{"metadata", []dropped{{name: "labels"}}}, true},
 		{"nothing of the set", podFields, dropped{name: "status"}, false},
 		{"nothing of a field", podFields, dropped{"spec", []dropped{{name: "volumes"}}}, false},
+		{"a value of the name", `{"f:metadata":{},"v:1":{}}`, dropped{name: "1"}, false},
 		{"what has become atomic", `{"f:spec":{"f:nodeSelector":{"f:a":{}}}}`, dropped{name: "spec"}, false},
 		{"what has become atomic elsewhere", `{"f:metadata":{},"f:spec":{"f:nodeSelector":{"f:a":{}}}}`, dropped{name: "metadata"}, true},
 	} {
