@@ -122,10 +122,100 @@ func TestBare(t *testing.T) {
 		if name == "managers that are no JSON" {
 			live, after = after, live
 		}
-		if a, b, _, _ := p.Prune(live, after, "v1", nil); reflect.TypeOf(a) != reflect.TypeOf(live) || reflect.TypeOf(b) != reflect.TypeOf(live) {
+		managers := fieldpath.ManagedFields{"m": unreadPod(t, podFields)}
+		if a, b, _, _ := p.Prune(live, after, "v1", managers); reflect.TypeOf(a) != reflect.TypeOf(live) || reflect.TypeOf(b) != reflect.TypeOf(live) {
 			t.Errorf("%s is lost: %+v %+v", name, a, b)
 		}
 	}
+}
+
+// TestMayBeBare holds that only what has a kind and the metadata of objects is replaced.
+func TestMayBeBare(t *testing.T) {
+	below := &structPlan{}
+	both := map[string]bool{"apiVersion": true, "kind": true}
+	for _, test := range []struct {
+		name  string
+		field fieldPlan
+		names map[string]bool
+		bare  bool
+	}{
+		{"an object", fieldPlan{name: "metadata", typ: objectMetaType, below: below}, both, true},
+		{"no version", fieldPlan{name: "metadata", typ: objectMetaType, below: below}, map[string]bool{"kind": true}, false},
+		{"no kind", fieldPlan{name: "metadata", typ: objectMetaType, below: below}, map[string]bool{"apiVersion": true}, false},
+		{"a list", fieldPlan{name: "metadata", typ: reflect.TypeFor[metav1.ListMeta](), below: below}, both, false},
+		{"metadata that is not looked into", fieldPlan{name: "metadata", typ: objectMetaType}, both, false},
+		{"no metadata", fieldPlan{name: "spec", typ: objectMetaType, below: below}, both, false},
+	} {
+		s := &structPlan{fields: []fieldPlan{test.field}, count: 3}
+		if s.bare = s.mayBeBare(test.names); s.bare != test.bare {
+			t.Errorf("%s: may be bare %v", test.name, s.bare)
+		}
+	}
+	all := []dropped{{name: "a"}}
+	if s := (&structPlan{count: 3}); s.isBare(all) {
+		t.Error("bare though it may not be")
+	} else if s.bare = true; !s.isBare(all) {
+		t.Error("not bare, so the above says nothing")
+	}
+}
+
+// TestDropEntries shows what is left of maps.
+func TestDropEntries(t *testing.T) {
+	type strings = map[string]string
+	drop := entries[reflect.TypeFor[strings]()]
+	for _, test := range []struct {
+		name               string
+		a, b, leftA, leftB strings
+		dropped            []string
+	}{
+		{"one differs", strings{"d": "1", "b": "1", "c": "1", "a": "1", "e": "1"}, strings{"a": "1", "b": "1", "c": "1", "d": "2", "e": "1"}, strings{"d": "1"}, strings{"d": "2"}, []string{"a", "b", "c", "e"}},
+		{"one is added", strings{"a": "1", "b": "1"}, strings{"a": "1", "b": "1", "c": "1"}, strings{"a": "1"}, strings{"a": "1", "c": "1"}, []string{"b"}},
+		{"one is removed", strings{"a": "1", "b": "1", "c": "1"}, strings{"a": "1", "b": "1"}, strings{"a": "1", "c": "1"}, strings{"a": "1"}, []string{"b"}},
+		{"the only one was added to", strings{"a": "1"}, strings{"a": "1", "b": "1"}, strings{"a": "1"}, strings{"a": "1", "b": "1"}, nil},
+		{"all differ", strings{"a": "1"}, strings{"a": "2"}, strings{"a": "1"}, strings{"a": "2"}, nil},
+		{"nothing there", nil, strings{"a": "2"}, nil, strings{"a": "2"}, nil},
+		{"nothing left", strings{"a": "2"}, strings{}, strings{"a": "2"}, strings{}, nil},
+	} {
+		x, y := reflect.New(reflect.TypeFor[strings]()).Elem(), reflect.New(reflect.TypeFor[strings]()).Elem()
+		x.Set(reflect.ValueOf(test.a))
+		y.Set(reflect.ValueOf(test.b))
+		var names []string
+		for _, d := range drop(x, y) {
+			names = append(names, d.name)
+		}
+		if !reflect.DeepEqual(x.Interface(), test.leftA) || !reflect.DeepEqual(y.Interface(), test.leftB) || !slices.Equal(names, test.dropped) {
+			t.Errorf("%s: %v and %v left, %v dropped", test.name, x, y, names)
+		}
+		if names == nil && (x.Pointer() != reflect.ValueOf(test.a).Pointer() || y.Pointer() != reflect.ValueOf(test.b).Pointer()) {
+			t.Errorf("%s: copied for nothing", test.name)
+		}
+	}
+	c := &corev1.ConfigMap{BinaryData: map[string][]byte{"a": nil, "b": {1}, "c": {2}}}
+	d := &corev1.ConfigMap{BinaryData: map[string][]byte{"a": {}, "b": {1}, "c": {3}}}
+	got := entries[reflect.TypeFor[map[string][]byte]()](reflect.ValueOf(c).Elem().FieldByName("BinaryData"), reflect.ValueOf(d).Elem().FieldByName("BinaryData"))
+	if len(got) != 1 || got[0].name != "b" {
+		t.Errorf("dropped %v", got)
+	}
+	// What is compared as a whole is not looked into.
+	plan := NewPruner(builtinConverter(t), func() bool { return true }).planOf(kindOf{kindNamed("v1/Pod"), reflect.TypeFor[corev1.Pod]()})
+	var looked []string
+	for _, f := range plan.object.fields {
+		for _, g := range append([]fieldPlan{f}, fieldsBelow(f)...) {
+			if g.entries != nil {
+				looked = append(looked, g.name)
+			}
+		}
+	}
+	if !slices.Equal(looked, []string{"annotations", "labels"}) {
+		t.Errorf("entries are dropped of %v", looked)
+	}
+}
+
+func fieldsBelow(f fieldPlan) []fieldPlan {
+	if f.below == nil {
+		return nil
+	}
+	return f.below.fields
 }
 
 // TestUnpruned holds where objects are left as they are.

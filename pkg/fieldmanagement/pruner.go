@@ -51,7 +51,7 @@ type plan struct {
 // that might make a difference, and of the managers what they manage of the rest.
 func (p *Pruner) Prune(live, new runtime.Object, version fieldpath.APIVersion, managers fieldpath.ManagedFields) (runtime.Object, runtime.Object, fieldpath.ManagedFields, func(fieldpath.ManagedFields) fieldpath.ManagedFields) {
 	a, b, d, plan := p.prune(live, new, version, managers)
-	if len(d) == 0 || plan.root.schema == nil {
+	if len(d) == 0 {
 		return a, b, managers, unchanged
 	}
 	compared, restore := plan.part(managers, d)

@@ -159,6 +159,9 @@ func own(r *rand.Rand, w *write) []metav1.ManagedFieldsEntry {
 			if r.IntN(share) == 0 {
 				set.Insert(p.Copy())
 			}
+			if r.IntN(8) == 0 {
+				set.Insert(p[:len(p)-1].Copy())
+			}
 		})
 		if r.IntN(6) == 0 {
 			set.Insert(fieldpath.MakePathOrDie("metadata", "managedFields"))

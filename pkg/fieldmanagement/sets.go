@@ -147,9 +147,7 @@ func (p *plan) part(managers fieldpath.ManagedFields, d []dropped) (fieldpath.Ma
 // partOf parts one set, or gives nil where nothing of it can be left out.
 func partOf(u *unread, d []dropped, r root) *parted {
 	rest := u.fields.walk(d)
-	if first := rest; !rest.settled(r, r.ref) {
-		return nil
-	} else if _, _, ok := first.next(); !ok {
+	if _, _, any := rest.next(); !any || r.schema == nil || !u.fields.walk(d).settled(r, r.ref) {
 		return nil
 	}
 	before := u.fields.compared(d)

@@ -102,6 +102,23 @@ func TestEncoded(t *testing.T) {
 	}
 }
 
+// TestAskedFor holds that a set somebody has is not parted, nor one of no schema.
+func TestAskedFor(t *testing.T) {
+	plan := NewPruner(builtinConverter(t), func() bool { return true }).planOf(kindOf{kindNamed("v1/Pod"), reflect.TypeFor[corev1.Pod]()})
+	asked, fresh := unreadPod(t, podFields), unreadPod(t, podFields)
+	asked.Set().Insert(fieldpath.MakePathOrDie("spec", "hostname"))
+	compared, restore := plan.part(fieldpath.ManagedFields{"asked": asked, "fresh": fresh}, []dropped{{name: "spec"}})
+	if compared["asked"] != fieldpath.VersionedSet(asked) || compared["fresh"] == fieldpath.VersionedSet(fresh) {
+		t.Errorf("compared: %v", compared)
+	}
+	if got := restore(compared); !got["asked"].Set().Has(fieldpath.MakePathOrDie("spec", "hostname")) || !got["fresh"].Set().Has(fieldpath.MakePathOrDie("spec", "nodeName")) {
+		t.Errorf("restored: %v", got)
+	}
+	if partOf(fresh, []dropped{{name: "spec"}}, root{}) != nil {
+		t.Error("parted without a schema")
+	}
+}
+
 // TestPartOf holds which sets are parted.
 func TestPartOf(t *testing.T) {
 	for _, test := range []struct {
