@@ -159,6 +159,49 @@ func TestMayBeBare(t *testing.T) {
 	}
 }
 
+// TestBareMetadata holds that all else was dropped as a whole, and by its own name.
+func TestBareMetadata(t *testing.T) {
+	s := &structPlan{count: 6}
+	for _, test := range []struct {
+		d    []dropped
+		bare bool
+	}{
+		{nil, false},
+		{[]dropped{{name: "uid"}}, true},
+		{[]dropped{{name: "labels"}, {name: "uid"}}, true},
+		{[]dropped{{name: "labels"}}, false},
+		{[]dropped{{"uid", []dropped{{name: "part"}}}}, false},
+	} {
+		if bareMetadata(s, test.d) != test.bare {
+			t.Errorf("%v: bare %v", test.d, !test.bare)
+		}
+	}
+	o := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}}}
+	want := map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{}}
+	if got := bareObject(o, kindNamed("v1/Pod")); !reflect.DeepEqual(got.Object, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// TestDroppedInOrder holds that what is dropped of maps can be looked up.
+func TestDroppedInOrder(t *testing.T) {
+	a := map[string]any{"same": "x", "other": "x"}
+	for _, name := range []string{"c", "a", "e", "b", "d"} {
+		a[name] = "x"
+	}
+	b := maps.Clone(a)
+	b["other"] = "y"
+	d := difference{}
+	_, _, out, _ := d.prune(a, b, 0)
+	var names []string
+	for _, here := range out {
+		names = append(names, here.name)
+	}
+	if !slices.Equal(names, []string{"a", "b", "c", "d", "e", "same"}) {
+		t.Errorf("dropped %v", names)
+	}
+}
+
 // TestDropEntries shows what is left of maps.
 func TestDropEntries(t *testing.T) {
 	type strings = map[string]string

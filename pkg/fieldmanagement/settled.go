@@ -64,8 +64,8 @@ func sound(s *schema.Schema, tr schema.TypeRef, seen map[string]bool) bool {
 		}
 		seen[*name] = true
 	}
-	atom, ok := s.Resolve(tr)
-	if !ok || atom.Map == nil && atom.Scalar == nil && atom.List == nil {
+	atom, _ := s.Resolve(tr)
+	if atom.Map == nil && atom.Scalar == nil && atom.List == nil {
 		return false
 	}
 	if atom.List != nil && !sound(s, atom.List.ElementType, seen) {
