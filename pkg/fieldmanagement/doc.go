@@ -35,6 +35,9 @@
 // does not prove is decoded by upstream; so is one that somebody asks for, from then on,
 // since he may change it.
 //
+// Where labels and annotations are all that is left, an unstructured object stands for
+// each of the two.
+//
 // The package changes no object it is given; pruned objects are copies that share
 // what was not dropped.
 package fieldmanagement
