@@ -65,7 +65,7 @@ func (v typedView) equal(o typedView) bool {
 		return v.v.IsValid() == o.v.IsValid()
 	}
 	if v.v.CanAddr() && o.v.CanAddr() {
-		return v.p.equal(v.v.Addr().UnsafePointer(), o.v.Addr().UnsafePointer())
+		return v.p.equal(fast.Address(v.v), fast.Address(o.v))
 	}
 	return equalTyped(v.v, o.v)
 }
@@ -85,7 +85,7 @@ func (v typedView) field(_ *schema.Node, i int) typedView {
 
 func (v typedView) next(_ *schema.Node, i int, o typedView) int {
 	if a, b := v.bases(o); a.CanAddr() && b.CanAddr() {
-		return v.p.next(a.Addr().UnsafePointer(), b.Addr().UnsafePointer(), i)
+		return v.p.next(fast.Address(a), fast.Address(b), i)
 	}
 	return i
 }
@@ -105,7 +105,7 @@ func (v typedView) bases(o typedView) (a, b reflect.Value) {
 func (v typedView) sameRest(n *schema.Node, o typedView) bool {
 	a, b := v.bases(o)
 	if a.CanAddr() && b.CanAddr() {
-		return v.p.restEqual(a.Addr().UnsafePointer(), b.Addr().UnsafePointer())
+		return v.p.restEqual(fast.Address(a), fast.Address(b))
 	}
 	return len(v.differing(n, o)) == 0
 }
@@ -124,7 +124,7 @@ func (v typedView) differing(_ *schema.Node, o typedView) []string {
 func (v typedView) differingKeys(o typedView) []string {
 	a, b := v.inner(), o.inner()
 	if a.IsValid() && b.IsValid() && a.CanAddr() && b.CanAddr() && a.Type().Elem().Kind() == reflect.String {
-		return fast.DifferingKeys(a.Addr().UnsafePointer(), b.Addr().UnsafePointer())
+		return fast.DifferingKeys(fast.Address(a), fast.Address(b))
 	}
 	var out []string
 	if a.IsValid() {

@@ -21,6 +21,10 @@ type Func func(a, b unsafe.Pointer) bool
 // Reference is the comparison that decides what equal means.
 type Reference func(a, b reflect.Value) bool
 
+// Address is where an addressable value lies. It is what its Addr points to, without
+// looking up the type of that pointer.
+func Address(v reflect.Value) unsafe.Pointer { return unsafe.Pointer(v.UnsafeAddr()) }
+
 // Compiler makes functions and keeps them by type. It may be used by any number
 // of goroutines.
 type Compiler struct {
