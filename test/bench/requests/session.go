@@ -186,7 +186,8 @@ func (s *session) sample(ctx context.Context, servers []*process.Server, cases [
 	}
 	run.Idle = map[string]float64{}
 	for _, server := range servers {
-		run.Idle[server.Name] = (before[server.Name] + after[server.Name]) / 2
+		// A garbage collection that falls into one of them is none that turns pay for.
+		run.Idle[server.Name] = min(before[server.Name], after[server.Name])
 		s.say("%s: spends %.2f%% of a processor while idle", server.Name, 100*run.Idle[server.Name])
 	}
 	run.deductIdle()

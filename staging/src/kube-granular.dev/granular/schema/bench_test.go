@@ -70,11 +70,17 @@ func customResource(t testing.TB, number int, marked bool) map[string]*spec.Sche
 
 // BenchmarkCustomResources compiles the trees of many custom resources, each of its
 // own models as the server does, and says what a tree and its walker cost beside the
-// models.
+// models. Where there are two versions, each has all permissions and a tree; figures are
+// for both.
 func BenchmarkCustomResources(b *testing.B) {
-	for _, marked := range []bool{false, true} {
+	for _, of := range []struct {
+		name     string
+		marked   bool
+		versions int
+	}{{"marked=false", false, 1}, {"marked=true", true, 1}, {"marked=true,versions=2", true, 2}} {
+		marked := of.marked
 		for _, many := range []int{10, 100, 1000, 2000} {
-			b.Run(fmt.Sprintf("marked=%v/%d", marked, many), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s/%d", of.name, many), func(b *testing.B) {
 				// A hundred schemas, whose names are changed: two thousand would be 2 GB.
 				models := make([]map[string]*spec.Schema, min(many, 100))
 				for i := range models {
@@ -89,14 +95,15 @@ func BenchmarkCustomResources(b *testing.B) {
 					sources[i] = schema.WithSource(func() map[string]*spec.Schema { return all[i] })
 				}
 				compile := func(sharing *schema.Sharing) []*change.Walker {
-					walkers := make([]*change.Walker, many)
-					for i, definitions := range all {
+					walkers := make([]*change.Walker, of.versions*many)
+					for at := range walkers {
+						i := at % many
 						kind := gvkschema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: fmt.Sprintf("Kind%d", i%len(models))}
-						tree, err := schema.NewModels(definitions, schema.WithSharing(sharing), sources[i]).ByKind(kind)
+						tree, err := schema.NewModels(all[i], schema.WithSharing(sharing), sources[i]).ByKind(kind)
 						if err != nil {
 							b.Fatal(err)
 						}
-						walkers[i] = change.NewWalker(tree)
+						walkers[at] = change.NewWalker(tree)
 					}
 					return walkers
 				}
