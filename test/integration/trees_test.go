@@ -1,0 +1,57 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kube-granular.dev/test/integration/cluster"
+)
+
+const leanDefinition = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: %[1]ss.lean.example.com},
+ spec: {group: lean.example.com, scope: Cluster, names: {plural: %[1]ss, singular: %[1]s, kind: %[2]s}, versions: [{name: v1, served: true, storage: true,
+ schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {a: {type: string,
+ x-kubernetes-permission-verb: lean.example.com/%[1]s%[3]s}}}}}}}]}}`
+
+// TestTreesWhenNeeded holds that ordinary writes of custom resources whose definition
+// excludes nothing compile no tree, and that those of others do. Servers write things of
+// their own, so there are several kinds of each, and less than one tree for each is none.
+func TestTreesWhenNeeded(t *testing.T) {
+	s := onStage(t)
+	bin, err := cluster.Bin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubectl := func(input string, args ...string) {
+		t.Helper()
+		cmd := exec.Command(filepath.Join(bin, "kubectl"), append([]string{"--kubeconfig", s.Kubeconfig("admin")}, args...)...)
+		cmd.Stdin = strings.NewReader(input)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	const compiled, many = `trees_compiled_total{result="compiled"}`, 4
+	for _, tc := range []struct{ name, excluded string }{{"open", ""}, {"closed", ", x-kubernetes-permission-excluded: true"}} {
+		var definitions, objects, names []string
+		for i := range many {
+			singular := fmt.Sprintf("%s%d", tc.name, i)
+			kind := strings.ToUpper(singular[:1]) + singular[1:]
+			definitions = append(definitions, fmt.Sprintf(leanDefinition, singular, kind, tc.excluded))
+			objects = append(objects, fmt.Sprintf(`{apiVersion: lean.example.com/v1, kind: %s, metadata: {name: x}, spec: {a: b}}`, kind))
+			names = append(names, "crd/"+singular+"s.lean.example.com")
+		}
+		kubectl(strings.Join(definitions, "\n---\n"), "apply", "-f", "-")
+		kubectl("", append([]string{"wait", "--for=condition=Established", "--timeout=60s"}, names...)...)
+		before := metricsOf(t, s.Cluster)[compiled]
+		kubectl(strings.Join(objects, "\n---\n"), "apply", "-f", "-")
+		if grown := metricsOf(t, s.Cluster)[compiled] - before; (grown >= many) != (tc.excluded != "") {
+			t.Errorf("%s: %v trees were compiled for %d kinds", tc.name, grown, many)
+		}
+		kubectl("", append([]string{"delete", "--wait=false"}, names...)...)
+	}
+}
