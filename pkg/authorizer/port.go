@@ -39,8 +39,8 @@ func (a verbAttributes) IsReadOnly() bool { return a.verb == "get" }
 
 // port answers package decide with the configured authorizer.
 //
-// RBAC looks through all bindings of the caller for every question, so many verbs are
-// answered from the rules of the caller, which take one such look. Those rules only ever
+// RBAC looks through all bindings of the caller for every question, so more than a few
+// verbs are answered from the rules of the caller, which take one such look. Those rules only ever
 // spare questions: what they allow the authorizer itself is asked, and must allow;
 // where they might not be all there is, it is asked one verb at a time.
 type port struct {
@@ -95,10 +95,14 @@ func (p *port) allowed(ctx context.Context, verb string) (bool, error) {
 	return false, err
 }
 
-// enumerable says whether the rules of the caller are known and all there is. One
-// verb alone is not worth a look at them.
+// few is how many verbs of a request are asked one by one sooner than the rules of its
+// caller are read. A label or annotation takes three.
+const few = 3
+
+// enumerable says whether the rules of the caller are known and all there is. A few
+// verbs are not worth a look at them.
 func (p *port) enumerable(ctx context.Context, verbs int) bool {
-	if p.looked || verbs < 2 {
+	if p.looked || p.calls+verbs <= few {
 		return p.complete
 	}
 	p.looked = true

@@ -25,7 +25,7 @@ import (
 
 // clusterOf is RBAC as a server has it: over informers, with the roles and bindings
 // that every cluster has, one role binding of jane's and others of other people's.
-func clusterOf(b *testing.B, others int) *rbac.RBACAuthorizer {
+func clusterOf(b *testing.B, others int, rules ...rbacv1.PolicyRule) *rbac.RBACAuthorizer {
 	v1 := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Rbac().V1()
 	add := func(informer cache.SharedIndexInformer, object any) {
 		if err := informer.GetStore().Add(object); err != nil {
@@ -40,7 +40,7 @@ func clusterOf(b *testing.B, others int) *rbac.RBACAuthorizer {
 	}
 	add(v1.Roles().Informer(), &rbacv1.Role{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "things"},
-		Rules:      []rbacv1.PolicyRule{{Verbs: []string{"granular", "get"}, APIGroups: []string{"example.com"}, Resources: []string{"things"}}},
+		Rules:      rules,
 	})
 	for i := range 1 + others {
 		name := "jane"
@@ -72,7 +72,7 @@ func BenchmarkSixteenRefused(b *testing.B) {
 	a := attributes("patch")
 	a.User = &user.DefaultInfo{Name: "jane", Groups: []string{user.AllAuthenticated}}
 	for _, others := range []int{0, 9, 99, 999, 9999} {
-		authorizer := clusterOf(b, others)
+		authorizer := clusterOf(b, others, rbacv1.PolicyRule{Verbs: []string{"granular", "get"}, APIGroups: []string{"example.com"}, Resources: []string{"things"}})
 		sides := []struct {
 			name   string
 			rounds int

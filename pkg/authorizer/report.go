@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/component-base/tracing"
@@ -18,22 +19,42 @@ import (
 	"kube-granular.dev/pkg/metrics"
 )
 
-// slow is what makes a step worth a line in the log; it is what upstream takes for
-// a whole write.
+// slow is what makes a span worth a line in the log; it is what upstream takes for a
+// whole write.
 const slow = 500 * time.Millisecond
 
-// trace begins a span. done ends it and says how long it took.
-func (w *write) trace(ctx context.Context, name string) (_ context.Context, done func() time.Duration) {
-	started := time.Now()
-	ctx, span := tracing.Start(ctx, name,
-		attribute.String("group", w.target.Resource.Group),
-		attribute.String("resource", w.target.Resource.Resource),
-		attribute.String("subresource", w.target.Subresource),
-		attribute.Bool("marked", w.marked))
-	return ctx, func() time.Duration {
-		span.End(slow)
-		return time.Since(started)
+// notable is what makes a step worth mentioning in the line about a slow request.
+const notable = 10 * time.Millisecond
+
+// step is one look at a write.
+type step struct {
+	name    string
+	started time.Time
+	span    *tracing.Span
+}
+
+// begin begins a step, which is a span where somebody collects them.
+func (w *write) begin(ctx context.Context, name string) (context.Context, step) {
+	s := step{name: name, started: time.Now()}
+	if trace.SpanFromContext(ctx).IsRecording() {
+		ctx, s.span = tracing.Start(ctx, name,
+			attribute.String("group", w.target.Resource.Group),
+			attribute.String("resource", w.target.Resource.Resource),
+			attribute.String("subresource", w.target.Subresource),
+			attribute.Bool("marked", w.marked))
 	}
+	return ctx, s
+}
+
+// end says how long the step took.
+func (s step) end(ctx context.Context) time.Duration {
+	took := time.Since(s.started)
+	if s.span != nil {
+		s.span.End(slow)
+	} else if took >= notable {
+		tracing.SpanFromContext(ctx).AddEvent(s.name, attribute.String("took", took.String()))
+	}
+	return took
 }
 
 // verified reports what a verification came to. No value of a field is ever in

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr/funcr"
 	"go.opentelemetry.io/otel/sdk/trace"
@@ -46,6 +47,19 @@ func TestTrace(t *testing.T) {
 	spans, _ := reported(t, 0, &grants{}, larger)
 	if want := []string{"Observe granular change", "Verify granular change"}; !slices.Equal(spans, want) {
 		t.Errorf("got %q, wanted %q", spans, want)
+	}
+}
+
+// TestStepWithoutSpan holds that a step which nobody traces is mentioned by the request
+// if it took long.
+func TestStepWithoutSpan(t *testing.T) {
+	recorder := tracetest.NewSpanRecorder()
+	ctx, request := trace.NewTracerProvider(trace.WithSpanProcessor(recorder)).Tracer("").Start(t.Context(), "Update")
+	step{name: "quick", started: time.Now().Add(time.Hour)}.end(ctx)
+	step{name: "long", started: time.Now().Add(-notable)}.end(ctx)
+	request.End()
+	if events := recorder.Ended()[0].Events(); len(events) != 1 || events[0].Name != "long" {
+		t.Errorf("the request mentions %v", events)
 	}
 }
 

@@ -90,11 +90,16 @@ func (w *write) harmless(err error, status metav1.Status) bool {
 	return false
 }
 
-// mayGet asks for get on the object of the request. A create that was posted names
+// mayGet asks for get on the object of the request, once. A create that was posted names
 // no object; then get must be allowed for any.
 func (w *write) mayGet(ctx context.Context) bool {
+	if known := w.readable.Load(); known != nil {
+		return *known
+	}
 	decision, _, _ := ask(ctx, w.gate, w.attributes, "get")
-	return decision == upstream.DecisionAllow
+	readable := decision == upstream.DecisionAllow
+	w.readable.Store(&readable)
+	return readable
 }
 
 // identityOf makes an object of the same type that holds nothing but its identity.

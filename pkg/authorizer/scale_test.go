@@ -107,6 +107,9 @@ func TestScaleOfCustomResource(t *testing.T) {
 			}
 			err := w.Verify(ctx, scaleTo(tc.to), scaleTo(max(tc.was, 0)))
 			judged(t, err, marker, tc.says)
+			if tc.marked && err == nil {
+				tc.asked = append(slices.Clip(tc.asked), "get") // the answer will need it
+			}
 			if !slices.Equal(g.asked, tc.asked) {
 				t.Errorf("asked %q, wanted %q", g.asked, tc.asked)
 			}

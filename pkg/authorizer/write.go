@@ -52,6 +52,8 @@ type write struct {
 	// the create that an update implies.
 	verdict       atomic.Pointer[verdict]
 	createRefused atomic.Bool
+	// readable is whether the caller may get the object, once that was asked.
+	readable atomic.Pointer[bool]
 	// unanswered says that nobody will ask this write for a response.
 	unanswered bool
 }
@@ -115,8 +117,8 @@ func (w *write) Submitted(_ context.Context, newObj, oldObj runtime.Object) (run
 // Observe sees the caller's change. An object that can't be compared is no
 // verdict yet: Verify refuses it, after the errors that come first upstream.
 func (w *write) Observe(ctx context.Context, newObj, oldObj runtime.Object) (runtime.Object, error) {
-	ctx, done := w.trace(ctx, "Observe granular change")
-	defer func() { metrics.Observed(ctx, done()) }()
+	ctx, step := w.begin(ctx, "Observe granular change")
+	defer func() { metrics.Observed(ctx, step.end(ctx)) }()
 	observed, err := w.kind.compare(w.target, w.mode(), newObj, oldObj)
 	w.observed, w.everything = observed, err != nil
 	if w.scale != nil {
@@ -129,11 +131,11 @@ func (w *write) Observe(ctx context.Context, newObj, oldObj runtime.Object) (run
 // Verify judges what is about to be stored: the fields that the caller changed and
 // that did change must be covered.
 func (w *write) Verify(ctx context.Context, newObj, oldObj runtime.Object) error {
-	ctx, done := w.trace(ctx, "Verify granular change")
+	ctx, step := w.begin(ctx, "Verify granular change")
 	w.missing = nil
 	err := w.verify(ctx, newObj, oldObj)
 	w.verdict.Store(&verdict{err: err, missing: w.missing, calls: w.port.calls})
-	w.verified(ctx, done(), newObj, err)
+	w.verified(ctx, step.end(ctx), newObj, err)
 	if w.unanswered {
 		w.finish(ctx, err)
 	}
@@ -169,6 +171,8 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 	}
 	if w.marker != nil {
 		w.marker.SetVerified()
+		// The answer will depend on it, and what RBAC reads is at hand now.
+		w.mayGet(ctx)
 	}
 	return nil
 }
