@@ -20,42 +20,65 @@ import (
 	"kube-granular.dev/pkg/localcluster/pki"
 )
 
-// startEtcd returns the URLs of the etcd to use.
-func (c *cluster) startEtcd(ctx context.Context) ([]string, error) {
+// newEtcd makes the member to start, nil if there is an etcd to use, and gives the URLs.
+func (c *cluster) newEtcd() (*etcd.Member, []string, error) {
 	if len(c.EtcdServers) > 0 {
-		return c.EtcdServers, nil
+		return nil, c.EtcdServers, nil
 	}
-	log := filepath.Join(c.Dir, "etcd.log")
-	c.say("starting etcd (log: %s)", display(log))
-	member, err := etcd.Start(ctx, etcd.Config{
+	log := c.etcdLog()
+	member, err := etcd.New(etcd.Config{
 		DataDir: filepath.Join(c.Dir, "etcd"),
 		RunDir:  filepath.Join(c.Dir, "run"),
 		LogFile: log,
 		Fatal:   func(message string) { c.say("etcd cannot go on: %s (log: %s)", message, display(log)) },
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	c.onStop(member.Stop)
+	return member, []string{member.Endpoint()}, nil
+}
+
+func (c *cluster) etcdLog() string { return filepath.Join(c.Dir, "etcd.log") }
+
+// startEtcd starts a member, unless there is none.
+func (c *cluster) startEtcd(ctx context.Context, member *etcd.Member) error {
+	if member == nil {
+		return nil
+	}
+	log := c.etcdLog()
+	c.say("starting etcd (log: %s)", display(log))
+	if err := member.Start(ctx); err != nil {
+		return err
 	}
 	go func() {
 		if err := <-member.Err(); err != nil {
 			c.failed <- fmt.Errorf("etcd failed: %w (its log is %s)", err, display(log))
 		}
 	}()
-	c.onStop(func() {
-		c.say("stopping etcd")
-		member.Stop()
-	})
-	return []string{member.Endpoint()}, nil
+	c.onStop(func() { c.say("stopping etcd") })
+	return nil
 }
 
-// startServer starts kube-apiserver and returns once it is ready.
-func (c *cluster) startServer(ctx context.Context, l net.Listener, endpoints []string, files pki.Files, client *rest.Config) (*apiserver.Server, error) {
+// server is a kube-apiserver that is configured.
+type server struct {
+	*apiserver.Server
+	log string
+	// serving ends when cancel is called. gaveUp is closed if the server is stopped in the
+	// midst of its start.
+	serving context.Context
+	cancel  func()
+	gaveUp  chan struct{}
+}
+
+// newServer configures kube-apiserver. It directs the logging of the process, which is
+// only safe while nothing else runs that may log.
+func (c *cluster) newServer(ctx context.Context, l net.Listener, endpoints []string, files pki.Files) (*server, error) {
 	path := filepath.Join(c.Dir, "kube-apiserver.log")
 	log, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open kube-apiserver's log: %w", err)
 	}
-	c.say("starting kube-apiserver %s (log: %s)", version.Get().GitVersion, display(path))
 	policy := ""
 	if c.AuditLog != "" {
 		if policy, err = writeAuditPolicy(c.Dir); err != nil {
@@ -65,7 +88,7 @@ func (c *cluster) startServer(ctx context.Context, l net.Listener, endpoints []s
 	// The server must outlive ctx by as much as the parts that use it need to end.
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	gaveUp := make(chan struct{})
-	server, err := apiserver.New(serving, apiserver.Config{
+	configured, err := apiserver.New(serving, apiserver.Config{
 		Listener:            l,
 		EtcdServers:         endpoints,
 		Files:               files,
@@ -90,27 +113,33 @@ func (c *cluster) startServer(ctx context.Context, l net.Listener, endpoints []s
 		cancel()
 		return nil, err
 	}
+	c.onStop(cancel)
+	return &server{Server: configured, log: path, serving: serving, cancel: cancel, gaveUp: gaveUp}, nil
+}
 
+// startServer starts kube-apiserver and returns once it is ready.
+func (c *cluster) startServer(ctx context.Context, s *server, client *rest.Config) error {
+	c.say("starting kube-apiserver %s (log: %s)", version.Get().GitVersion, display(s.log))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		err := server.Run(serving)
-		if serving.Err() == nil {
+		err := s.Run(s.serving)
+		if s.serving.Err() == nil {
 			if err == nil {
 				err = errors.New("it ended by itself")
 			}
-			c.failed <- fmt.Errorf("kube-apiserver: %w (its log is %s)", err, display(path))
+			c.failed <- fmt.Errorf("kube-apiserver: %w (its log is %s)", err, display(s.log))
 		}
 	}()
 	c.onStop(func() {
 		c.say("stopping kube-apiserver")
-		cancel()
+		s.cancel()
 		select {
 		case <-done:
-		case <-gaveUp:
+		case <-s.gaveUp:
 		}
 	})
-	return server, c.withFailures(ctx, func(ctx context.Context) error {
+	return c.withFailures(ctx, func(ctx context.Context) error {
 		return waitReady(ctx, client)
 	})
 }

@@ -77,12 +77,19 @@ func (c *cluster) start(ctx context.Context) error {
 		return err
 	}
 
-	endpoints, err := c.startEtcd(ctx)
+	// Configured first, started then: a mistake in a flag starts nothing.
+	member, endpoints, err := c.newEtcd()
 	if err != nil {
 		return err
 	}
-	server, err := c.startServer(ctx, listener, endpoints, files, client)
+	server, err := c.newServer(ctx, listener, endpoints, files)
 	if err != nil {
+		return err
+	}
+	if err := c.startEtcd(ctx, member); err != nil {
+		return err
+	}
+	if err := c.startServer(ctx, server, client); err != nil {
 		return err
 	}
 	if err := c.startAggregation(client); err != nil {

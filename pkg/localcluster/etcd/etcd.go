@@ -43,16 +43,19 @@ type Config struct {
 	Fatal func(message string)
 }
 
-// Member is a running etcd.
+// Member is an etcd with a place to run in.
 type Member struct {
-	etcd    *embed.Etcd
+	config  Config
+	logger  *zap.Logger
 	socket  string
 	cleanup func()
+	// etcd is nil until it was started.
+	etcd *embed.Etcd
 }
 
-// Start starts a member and waits until it serves. On an error, or when ctx is
-// done first, nothing is left running.
-func Start(ctx context.Context, cfg Config) (*Member, error) {
+// New opens the log of a member and finds a place for its socket, so that its endpoint is
+// known. Nothing runs yet. Stop undoes it.
+func New(cfg Config) (*Member, error) {
 	logger, closeLog, err := newLogger(cfg)
 	if err != nil {
 		return nil, err
@@ -62,38 +65,43 @@ func Start(ctx context.Context, cfg Config) (*Member, error) {
 		closeLog()
 		return nil, err
 	}
-	cleanup := func() {
+	return &Member{config: cfg, logger: logger, socket: socket, cleanup: func() {
 		removeSocketDir()
 		closeLog()
-	}
-	server, err := embed.StartEtcd(embedConfig(cfg, socket, logger))
+	}}, nil
+}
+
+// Start starts the member and waits until it serves. It is called once. On an error, or
+// when ctx is done first, the member is to be stopped.
+func (m *Member) Start(ctx context.Context) error {
+	server, err := embed.StartEtcd(embedConfig(m.config, m.socket, m.logger))
 	if err != nil {
-		cleanup()
-		return nil, fmt.Errorf("start etcd with data in %s: %w (its log is %s)", cfg.DataDir, err, cfg.LogFile)
+		return fmt.Errorf("start etcd with data in %s: %w (its log is %s)", m.config.DataDir, err, m.config.LogFile)
 	}
-	m := &Member{etcd: server, socket: socket, cleanup: cleanup}
+	m.etcd = server
 	select {
 	case <-server.Server.ReadyNotify():
-		return m, nil
+		return nil
 	case err = <-server.Err():
 	case <-server.Server.StopNotify():
 		err = fmt.Errorf("it stopped")
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	m.Stop()
-	return nil, fmt.Errorf("etcd with data in %s did not become ready: %w (its log is %s)", cfg.DataDir, err, cfg.LogFile)
+	return fmt.Errorf("etcd with data in %s did not become ready: %w (its log is %s)", m.config.DataDir, err, m.config.LogFile)
 }
 
 // Endpoint is the URL clients use, as in kube-apiserver's --etcd-servers.
 func (m *Member) Endpoint() string { return "unix://" + m.socket }
 
-// Err reports a listener that failed; it is closed by Stop.
+// Err reports a listener of a started member that failed; it is closed by Stop.
 func (m *Member) Err() <-chan error { return m.etcd.Err() }
 
-// Stop ends the member and waits until its data is on disk.
+// Stop ends the member, if it was started, and waits until its data is on disk.
 func (m *Member) Stop() {
-	m.etcd.Close()
+	if m.etcd != nil {
+		m.etcd.Close()
+	}
 	m.cleanup()
 }
 

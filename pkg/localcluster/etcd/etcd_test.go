@@ -26,8 +26,12 @@ func config(t *testing.T, dir string) Config {
 
 func start(t *testing.T, cfg Config) (*Member, *clientv3.Client) {
 	t.Helper()
-	m, err := Start(t.Context(), cfg)
+	m, err := New(cfg)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Start(t.Context()); err != nil {
+		m.Stop()
 		t.Fatal(err)
 	}
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{m.Endpoint()}, DialTimeout: 10 * time.Second})
@@ -101,7 +105,12 @@ func TestStartFails(t *testing.T) {
 		if err := os.WriteFile(cfg.DataDir, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Start(t.Context(), cfg)
+		m, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Stop()
+		err = m.Start(t.Context())
 		if err == nil || !strings.Contains(err.Error(), cfg.DataDir) {
 			t.Errorf("got error %v, want one that names %s", err, cfg.DataDir)
 		}
@@ -111,8 +120,11 @@ func TestStartFails(t *testing.T) {
 		cancel()
 		cfg := config(t, t.TempDir())
 		// The member may win the race and be ready; it must never hang.
-		if m, err := Start(ctx, cfg); err == nil {
-			m.Stop()
+		m, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
 		}
+		defer m.Stop()
+		_ = m.Start(ctx)
 	})
 }

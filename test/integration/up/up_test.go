@@ -268,6 +268,19 @@ func TestSecondSignalForces(t *testing.T) {
 	}
 }
 
+// TestMistakeStartsNothing holds that all is configured before anything starts: the server
+// directs the logging of the process, which etcd must not use yet.
+func TestMistakeStartsNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cluster")
+	said := refuse(t, "--dir", dir, "--port", "0", "--", "--service-cluster-ip-range=10.0.0.0/4")
+	if !strings.Contains(said, "service-cluster-ip-range") || strings.Contains(said, "starting") {
+		t.Errorf("said %q", said)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "etcd")); !os.IsNotExist(err) {
+		t.Errorf("etcd was started (error %v)", err)
+	}
+}
+
 func TestStopWhileStarting(t *testing.T) {
 	cmd := exec.Command(binary(t, "kube-granular"), "up", "--dir", filepath.Join(t.TempDir(), "cluster"), "--port", "0")
 	stderr, err := cmd.StderrPipe()
