@@ -31,11 +31,9 @@ func (m *Models) Compile(root string) (*Tree, error) {
 		return nil, fmt.Errorf("schema: no definition %s", root)
 	}
 	known := m.learned()
-	if m.source == nil {
-		defer m.sharing.learned.Put(known)
-	}
+	defer m.done(known)
 	known.survey.extend(m.definitions, root)
-	c := &compiler{models: m, root: root, knowledge: known, verbs: map[string]bool{}, expressions: map[string]compiledExpression{}}
+	c := &compiler{models: m, root: root, knowledge: known, expressions: map[string]compiledExpression{}}
 	n, err := c.node(layers{s}, place{trail: &trail{name: root}, root: true})
 	if err == nil {
 		err = c.report(nil, c.survey.check(root))
@@ -77,9 +75,7 @@ type compiler struct {
 	*knowledge
 	root string
 	// metadata is the definition of the object's own metadata.
-	metadata string
-	// verbs says of every permission met whether it is excluded.
-	verbs       map[string]bool
+	metadata    string
 	expressions map[string]compiledExpression
 	// cursors are those of places at or below which something is excluded.
 	cursors map[*where]Cursor
@@ -111,21 +107,20 @@ func (c *compiler) node(in layers, p place) (*Node, error) {
 }
 
 func (c *compiler) make(in layers, p place) (*Node, error) {
-	e, err := c.expand(in, p)
+	l, err := c.expand(in, &p)
 	if err != nil {
 		return nil, c.report(p.at, err)
 	}
 	if p.at.depth() > MaxDepth {
 		return nil, c.stop(faultf("", "more than %d levels deep", MaxDepth))
 	}
-	p.trail = e.trail
 	fresh := c.fresh
 	n := &Node{Field: p.field, NilIsEmpty: p.metadata}
-	if err := c.report(p.at, c.permissions(n, e.out, &p)); err != nil {
+	if err := c.report(p.at, c.permissions(n, l, &p)); err != nil {
 		return nil, err
 	}
 	p.last = n.last
-	if err := c.children(n, e.out, p); err != nil {
+	if err := c.children(n, l, p); err != nil {
 		return nil, err
 	}
 	keep := n.own > 0 || n.count > 0
@@ -201,34 +196,41 @@ func (c *compiler) cursor(at *where) Cursor {
 	return c.cursors[at]
 }
 
-// expand follows what may hold a permission.
-func (c *compiler) expand(in layers, p place) (*expansion, error) {
-	return c.models.definitions.expand(in, p.trail, func(name string) (bool, error) {
+// expand follows what may hold a permission, and notes which definitions it entered.
+func (c *compiler) expand(in layers, p *place) (layers, error) {
+	if !slices.ContainsFunc(in, refers) {
+		return in, nil
+	}
+	above, embedded := p.trail, !p.metadata && p.scope == ""
+	e := expansion{definitions: c.models.definitions, trail: above, follow: func(name string) (bool, error) {
 		found := c.survey.scans[name]
 		switch {
 		case found == nil:
 			return false, fmt.Errorf("definition %s is missing", name)
 		case !found.carries:
 			return false, nil
-		case name == c.metadata && !p.metadata && p.scope == "":
+		case name == c.metadata && embedded:
 			// The metadata of an object within the object: its labels are not the
 			// labels this object is selected by.
 			return false, nil
-		case p.trail.has(name):
+		case above.has(name):
 			if found.excludes {
 				return false, fmt.Errorf("definition %s holds itself and an excluded permission", name)
 			}
 			return false, nil
 		}
 		return true, c.survey.check(name)
-	})
+	}}
+	err := e.all(in)
+	p.trail = e.trail
+	return e.out, err
 }
 
 // ownMetadata finds what describes the object's own metadata. A custom
 // resource's schema says no more than that it is an object.
 func (c *compiler) ownMetadata(in layers) layers {
-	e, err := c.models.definitions.expand(in, nil, func(string) (bool, error) { return false, nil })
-	if err == nil && e.first != "" {
+	e := expansion{definitions: c.models.definitions, follow: func(string) (bool, error) { return false, nil }}
+	if err := e.all(in); err == nil && e.first != "" {
 		c.metadata = e.first
 		return in
 	}

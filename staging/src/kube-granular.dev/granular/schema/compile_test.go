@@ -5,6 +5,8 @@ package schema_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -167,6 +169,42 @@ root: {properties: {a: {$ref: "#/definitions/A"}, b: {$ref: "#/definitions/A"}, 
 	}
 	if _, err := compileYAML(t, "root: "+chain(schema.MaxPermissionsOnPath)); err != nil {
 		t.Errorf("the longest chain: %v", err)
+	}
+}
+
+// TestCompileRefusesMalformedValues gives every extension every kind of value that is
+// none, beside all that make it good.
+func TestCompileRefusesMalformedValues(t *testing.T) {
+	good := map[string]any{
+		schema.ExtVerb: "v", schema.ExtScope: "s", schema.ExtExcluded: true, schema.ExtSource: "j",
+		schema.ExtParameterized: "k", schema.ExtTreatment: "slash-delimited-prefix",
+	}
+	compile := func(extensions map[string]any) error {
+		value := spec.Schema{}
+		value.Extensions = extensions
+		value.AdditionalProperties = &spec.SchemaOrBool{Schema: &spec.Schema{}}
+		value.AdditionalProperties.Schema.AddExtension(schema.ExtVerb, "below")
+		within := spec.Schema{}
+		within.AddExtension(schema.ExtSource, "k")
+		within.AdditionalProperties = &spec.SchemaOrBool{Schema: &value}
+		root := (&spec.Schema{}).SetProperty("m", within)
+		_, err := schema.Compile(map[string]*spec.Schema{"root": root}, "root")
+		return err
+	}
+	if err := compile(good); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range append(slices.Sorted(maps.Keys(good)), schema.ExtExpression) {
+		for _, value := range []any{nil, 1, 1.5, "", true, "perhaps", []any{"v"}, map[string]any{"v": "v"}, []string{"v"}} {
+			if key == schema.ExtExcluded && (value == "" || value == true) || key != schema.ExtExcluded && value == "perhaps" && key != schema.ExtTreatment && key != schema.ExtParameterized {
+				continue
+			}
+			extensions := maps.Clone(good)
+			extensions[key] = value
+			if err := compile(extensions); err == nil || !strings.Contains(err.Error(), ".m[*]: "+key+": ") {
+				t.Errorf("%s of %#v: %v", key, value, err)
+			}
+		}
 	}
 }
 

@@ -27,10 +27,10 @@ func (d definitions) root(name string) Cursor {
 func (c Cursor) Known() bool { return len(c.layers) > 0 }
 
 func (c Cursor) at(in layers) Cursor {
-	e, err := c.definitions.expand(in, nil, func(name string) (bool, error) {
+	e := expansion{definitions: c.definitions, follow: func(name string) (bool, error) {
 		return c.definitions[name] != nil, nil
-	})
-	if err != nil || len(in) == 0 {
+	}}
+	if err := e.all(in); err != nil || len(in) == 0 {
 		return Cursor{}
 	}
 	return Cursor{definitions: c.definitions, layers: e.out}

@@ -26,12 +26,9 @@ func (c *compiler) elements(n *Node, l layers, p place) error {
 	below.at, below.field = p.at.elem(), ""
 	below.root, below.ownMetadata = false, false
 	if kind == Map {
-		whole := l
-		if slices.ContainsFunc(l, refers) {
-			var err error
-			if whole, err = c.expandKeys(l); err != nil {
-				return c.report(p.at, err)
-			}
+		whole, err := c.expandKeys(l)
+		if err != nil {
+			return c.report(p.at, err)
 		}
 		below.vague = p.vague || whole.named()
 	}
@@ -93,11 +90,12 @@ func (c *compiler) listKind(n *Node, l, items layers, p place) (Kind, error) {
 // expandKeys follows every reference: keys and types are wanted here, whether or
 // not there is a permission beside them.
 func (c *compiler) expandKeys(in layers) (layers, error) {
-	e, err := c.models.definitions.expand(in, nil, func(string) (bool, error) { return true, nil })
-	if err != nil {
-		return nil, err
+	if !slices.ContainsFunc(in, refers) {
+		return in, nil
 	}
-	return e.out, nil
+	e := expansion{definitions: c.models.definitions, follow: func(string) (bool, error) { return true, nil }}
+	err := e.all(in)
+	return e.out, err
 }
 
 // emitters adds the parameter sources of a container: its own extension, the one

@@ -36,14 +36,14 @@ type expansion struct {
 	first string
 }
 
-func (d definitions) expand(in layers, t *trail, follow func(string) (bool, error)) (*expansion, error) {
-	e := &expansion{definitions: d, trail: t, follow: follow}
+func (e *expansion) all(in layers) error {
+	e.out = make(layers, 0, len(in)+1)
 	for _, s := range in {
 		if err := e.add(s); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return e, nil
+	return nil
 }
 
 func (e *expansion) add(s *spec.Schema) error {

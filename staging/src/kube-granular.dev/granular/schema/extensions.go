@@ -25,11 +25,6 @@ const (
 	objectMetaDefault = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 )
 
-var known = map[string]bool{
-	ExtVerb: true, ExtExcluded: true, ExtSource: true, ExtParameterized: true,
-	ExtTreatment: true, ExtExpression: true, ExtScope: true,
-}
-
 // marked says whether a schema itself carries a permission extension. One that
 // is not known counts: it is better refused later than passed over.
 func marked(s *spec.Schema) bool {
@@ -45,21 +40,28 @@ func marked(s *spec.Schema) bool {
 // then what it refers to. For one extension the first that has it wins.
 type layers []*spec.Schema
 
-func (l layers) extension(key string) (any, bool) {
+func (l layers) extension(key string) word {
 	for _, s := range l {
 		if v, ok := s.Extensions[key]; ok {
-			return v, true
+			return word{value: v, said: true}
 		}
 	}
-	return nil, false
+	return word{}
 }
 
-func (l layers) text(key string) (string, error) {
-	v, ok := l.extension(key)
-	if !ok {
+func (l layers) text(key string) (string, error) { return l.extension(key).text(key) }
+
+// word is the value of an extension, which may be nil, if there is one.
+type word struct {
+	value any
+	said  bool
+}
+
+func (w word) text(key string) (string, error) {
+	if !w.said {
 		return "", nil
 	}
-	s, ok := v.(string)
+	s, ok := w.value.(string)
 	if !ok {
 		return "", faultf(key, "must be a string")
 	}
@@ -69,25 +71,69 @@ func (l layers) text(key string) (string, error) {
 	return s, nil
 }
 
-// excluded reads a flag. A bare Go marker arrives as an empty string.
-func (l layers) excluded() (bool, error) {
-	v, ok := l.extension(ExtExcluded)
-	if !ok {
+// flag gives true or false. A bare Go marker arrives as an empty string.
+func (w word) flag(key string) (bool, error) {
+	if !w.said {
 		return false, nil
 	}
-	switch v {
+	switch w.value {
 	case true, "true", "":
 		return true, nil
 	case false, "false":
 		return false, nil
 	}
-	return false, faultf(ExtExcluded, "must be true or false")
+	return false, faultf(key, "must be true or false")
+}
+
+// marks are the permission extensions of a place.
+type marks struct {
+	any                                                                 bool
+	verb, excluded, source, parameterized, treatment, expression, scope word
+}
+
+// marks collects them in one go. One that this version does not know is an error.
+func (l layers) marks() (m marks, err error) {
+	for _, s := range l {
+		for key, value := range s.Extensions {
+			if !strings.HasPrefix(key, extPrefix) {
+				continue
+			}
+			m.any = true
+			w := m.of(key)
+			if w == nil {
+				return m, faultf(key, "unknown extension")
+			}
+			if !w.said {
+				*w = word{value: value, said: true}
+			}
+		}
+	}
+	return m, nil
+}
+
+func (m *marks) of(key string) *word {
+	switch key {
+	case ExtVerb:
+		return &m.verb
+	case ExtExcluded:
+		return &m.excluded
+	case ExtSource:
+		return &m.source
+	case ExtParameterized:
+		return &m.parameterized
+	case ExtTreatment:
+		return &m.treatment
+	case ExtExpression:
+		return &m.expression
+	case ExtScope:
+		return &m.scope
+	}
+	return nil
 }
 
 func (l layers) listMapKeys() ([]string, error) {
-	v, _ := l.extension(extListMapKeys)
 	var keys []string
-	switch v := v.(type) {
+	switch v := l.extension(extListMapKeys).value.(type) {
 	case []string:
 		keys = v
 	case []any:
@@ -103,18 +149,6 @@ func (l layers) listMapKeys() ([]string, error) {
 		return nil, faultf("", "a list of type map needs %s", extListMapKeys)
 	}
 	return keys, nil
-}
-
-// unknown finds a permission extension this version does not know.
-func (l layers) unknown() error {
-	for _, s := range l {
-		for k := range s.Extensions {
-			if strings.HasPrefix(k, extPrefix) && !known[k] {
-				return faultf(k, "unknown extension")
-			}
-		}
-	}
-	return nil
 }
 
 // property collects what every layer says of a field.

@@ -19,12 +19,18 @@ type knowledge struct {
 	survey *survey
 	// outcomes are what was made of whole definitions.
 	outcomes map[circumstances]*outcome
+	// verbs says of every permission that the compilation met whether it is excluded.
+	verbs map[string]bool
 }
 
 // learned gives what is known of the definitions, which may be nothing yet. What a
 // source made is compiled once.
 func (m *Models) learned() *knowledge {
 	if m.source != nil {
+		if k, _ := m.sharing.forgot.Get().(*knowledge); k != nil {
+			k.models = m
+			return k
+		}
 		return m.nothing()
 	}
 	if k, _ := m.sharing.learned.Get().(*knowledge); k != nil && k.models.equal(m) {
@@ -33,11 +39,27 @@ func (m *Models) learned() *knowledge {
 	return m.nothing()
 }
 
+// done hands on what is known, or, of what a source made, the room that it took, unless
+// that is large.
+func (m *Models) done(k *knowledge) {
+	clear(k.verbs)
+	if m.source == nil {
+		m.sharing.learned.Put(k)
+		return
+	}
+	if k.survey.size() <= maxRoom {
+		k.models = nil
+		k.survey.forget()
+		m.sharing.forgot.Put(k)
+	}
+}
+
 func (m *Models) nothing() *knowledge {
 	return &knowledge{
 		models:   m,
 		survey:   &survey{scans: map[string]*scan{}, promising: map[uintptr][]field{}},
 		outcomes: map[circumstances]*outcome{},
+		verbs:    map[string]bool{},
 	}
 }
 

@@ -106,7 +106,11 @@ func compareRandom(t *testing.T, sharing *schema.Sharing, seed uint64) int {
 	definitions := randomDefinitions(r)
 	names := slices.Sorted(maps.Keys(definitions))
 	r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-	return compareWithPlain(t, definitions, names, schema.WithSharing(sharing), schema.WithExpressions(echo(nil)))
+	options := []schema.Option{schema.WithSharing(sharing), schema.WithExpressions(echo(nil))}
+	// Of a source nothing is known, but its room had others in it, of the same names.
+	source := schema.WithSource(func() map[string]*spec.Schema { return definitions })
+	compareWithPlain(t, definitions, names, append(options[:len(options):len(options)], source)...)
+	return compareWithPlain(t, definitions, names, options...)
 }
 
 // echo takes every expression for the key itself. Two of it can't be compared.

@@ -12,30 +12,31 @@ import (
 // the same place is one of what the scope lies in: only below are names prefixed.
 func (c *compiler) permissions(n *Node, l layers, p *place) error {
 	n.last = p.last
-	if err := l.unknown(); err != nil {
+	m, err := l.marks()
+	if err != nil || !m.any {
 		return err
 	}
-	verb, err := l.text(ExtVerb)
+	verb, err := m.verb.text(ExtVerb)
 	if err != nil {
 		return err
 	}
-	scope, err := l.text(ExtScope)
+	scope, err := m.scope.text(ExtScope)
 	if err != nil {
 		return err
 	}
-	excluded, err := l.excluded()
+	excluded, err := m.excluded.flag(ExtExcluded)
 	if err != nil {
 		return err
 	}
-	parameterized, err := l.text(ExtParameterized)
+	parameterized, err := m.parameterized.text(ExtParameterized)
 	if err != nil {
 		return err
 	}
-	treatment, err := l.text(ExtTreatment)
+	treatment, err := m.treatment.text(ExtTreatment)
 	if err != nil {
 		return err
 	}
-	expression, err := l.text(ExtExpression)
+	expression, err := m.expression.text(ExtExpression)
 	if err != nil {
 		return err
 	}

@@ -88,15 +88,20 @@ func (f *scan) schema(s *spec.Schema, unsure bool) bool {
 func (f *scan) properties(all map[string]spec.Schema, unsure bool) []field {
 	// Declared in the loop, a value would be taken for something that outlives it; and a
 	// schema is large.
-	var out []field
+	room := &f.survey.room
+	height := len(room.met)
 	var name string
 	var value spec.Schema
 	for name, value = range all {
 		marks, refs := f.marks, len(f.refs)
 		if f.schema(&value, unsure) {
-			out = append(out, field{name: name, in: f, marked: f.marks > marks, from: refs, to: len(f.refs)})
+			room.met = append(room.met, field{name: name, in: f, marked: f.marks > marks, from: refs, to: len(f.refs)})
 		}
 	}
+	if height == len(room.met) {
+		return nil
+	}
+	out := room.pop(height)
 	slices.SortFunc(out, byName)
 	return out
 }

@@ -28,6 +28,8 @@ type Sharing struct {
 	met met
 	// learned holds knowledge for compilations that follow soon.
 	learned sync.Pool
+	// forgot holds knowledge of nothing, for the room it has.
+	forgot sync.Pool
 }
 
 // NewSharing makes a Sharing that knows nothing yet.

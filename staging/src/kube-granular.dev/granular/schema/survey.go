@@ -20,6 +20,7 @@ type survey struct {
 	// promising are, for each map of properties, those in which there is a permission, or
 	// a reference to what may have one, sorted. Others are not looked at again.
 	promising map[uintptr][]field
+	room      room
 }
 
 // field is a property that has permissions, or refers to what may have them.
@@ -34,6 +35,18 @@ type field struct {
 }
 
 func byName(a, b field) int { return strings.Compare(a.name, b.name) }
+
+// size is how much was found.
+func (s *survey) size() int {
+	return len(s.scans) + len(s.promising) + s.room.used + len(s.room.fields) + cap(s.room.met)
+}
+
+// forget leaves the room and nothing in it.
+func (s *survey) forget() {
+	clear(s.scans)
+	clear(s.promising)
+	s.room.leave()
+}
 
 // fieldCarries says whether there may be a permission in a field.
 func (s *survey) fieldCarries(f *field) bool {
@@ -189,12 +202,11 @@ func (s *survey) property(l layers, name string) layers {
 		if i, found := slices.BinarySearchFunc(fields, field{name: name}, byName); found {
 			f := &fields[i]
 			if f.schema == nil {
-				p := one.Properties[name]
-				f.schema = &p
+				f.schema = s.room.copy(one.Properties, name)
 			}
 			out = append(out, f.schema)
-		} else if p, ok := one.Properties[name]; ok {
-			out = append(out, &p)
+		} else if _, ok := one.Properties[name]; ok {
+			out = append(out, s.room.copy(one.Properties, name))
 		}
 	}
 	return out

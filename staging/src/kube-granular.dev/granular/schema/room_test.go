@@ -1,0 +1,65 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// definitionsWith makes definitions whose root has many permissions.
+func definitionsWith(many int) map[string]*spec.Schema {
+	root := &spec.Schema{}
+	for i := range many {
+		property := spec.Schema{}
+		property.AddExtension(ExtVerb, fmt.Sprint("p", i))
+		root.SetProperty(fmt.Sprint("f", i), property)
+	}
+	return map[string]*spec.Schema{"root": root}
+}
+
+// TestRoomIsLeftEmpty holds that nothing of a source's definitions is in what the next
+// compilation gets, and that it gets nothing large.
+func TestRoomIsLeftEmpty(t *testing.T) {
+	for _, test := range []struct {
+		permissions int
+		again       bool
+	}{{1, true}, {20, true}, {maxRoom / 4, true}, {maxRoom / 2, false}, {4 * maxRoom, false}} {
+		t.Run(fmt.Sprint(test.permissions), func(t *testing.T) {
+			definitions := definitionsWith(test.permissions)
+			var k *knowledge
+			// With the race detector a pool loses some of what it gets.
+			for range 20 {
+				m := NewModels(definitions, WithSource(func() map[string]*spec.Schema { return definitions }))
+				if _, err := m.Compile("root"); err != nil {
+					t.Fatal(err)
+				}
+				if got, _ := m.sharing.forgot.Get().(*knowledge); got != nil {
+					k = got
+				}
+			}
+			if (k != nil) != test.again {
+				t.Fatalf("the room is used again: %v", k != nil)
+			}
+			if k == nil {
+				return
+			}
+			r := &k.survey.room
+			if len(r.copies) < test.permissions || cap(r.fields) < test.permissions {
+				t.Errorf("room for %d and %d of %d", len(r.copies), cap(r.fields), test.permissions)
+			}
+			if k.models != nil || len(k.survey.scans)+len(k.survey.promising)+len(k.outcomes)+len(k.verbs)+r.used+len(r.fields)+len(r.met) > 0 {
+				t.Errorf("something is known: %+v", k)
+			}
+			if slices.ContainsFunc(r.copies, func(s *spec.Schema) bool { return !reflect.ValueOf(*s).IsZero() }) ||
+				slices.ContainsFunc(slices.Concat(r.fields[:cap(r.fields)], r.met[:cap(r.met)]), func(f field) bool { return f != (field{}) }) {
+				t.Error("something is left")
+			}
+		})
+	}
+}
