@@ -27,6 +27,7 @@ import (
 
 	"kube-granular.dev/granular/change"
 	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/test/bench/lowerbound"
 )
 
 func models() map[string]*spec.Schema {
@@ -147,8 +148,16 @@ func widget(all map[string]*spec.Schema) {
 	all["Widget"] = root
 }
 
+// side is one way to compare, repeated within a turn.
+type side struct {
+	name   string
+	rounds int
+	run    func()
+}
+
 // BenchmarkWalk compares the walk with the three ways there are to find out what
-// changed. Each turn runs all of them.
+// changed, and with the least that looking at all of a type costs. Each turn runs all of
+// them.
 func BenchmarkWalk(b *testing.B) {
 	all := models()
 	widget(all)
@@ -192,11 +201,7 @@ func BenchmarkWalk(b *testing.B) {
 				}
 				return v
 			}
-			sides := []struct {
-				name   string
-				rounds int
-				run    func()
-			}{
+			sides := []side{
 				{"full", 100, func() { found(b, walker, change.Full, old, after, c.name != "unchanged") }},
 				{"sparse", 100, func() {
 					if _, err := walker.Compare(change.Sparse, old, after); err != nil {
@@ -210,6 +215,13 @@ func BenchmarkWalk(b *testing.B) {
 						b.Fatal(err)
 					}
 				}},
+			}
+			if same := lowerbound.Same[k.kind()]; same != nil {
+				sides = append(sides, side{"generated", 100, func() {
+					if same(old, after) != (c.name == "unchanged") {
+						b.Fatal("generated code says otherwise")
+					}
+				}})
 			}
 			b.Run(k.name+"/"+c.name, func(b *testing.B) {
 				goruntime.LockOSThread()

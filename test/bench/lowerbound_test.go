@@ -1,0 +1,179 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/test/bench/lowerbound"
+)
+
+// full puts something into every field, another text into each, so that no key of a list
+// is there twice.
+func full(v reflect.Value, texts *int) {
+	switch v.Interface().(type) {
+	case resource.Quantity:
+		v.Set(reflect.ValueOf(resource.MustParse("1G")))
+		return
+	case time.Time:
+		v.Set(reflect.ValueOf(time.Unix(1, 0).UTC()))
+		return
+	case intstr.IntOrString:
+		v.Set(reflect.ValueOf(intstr.FromInt32(1)))
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		*texts++
+		v.SetString(fmt.Sprint("t", *texts))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		v.SetInt(1)
+	case reflect.Uint8:
+		v.SetUint(1)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		full(v.Elem(), texts)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		for i := range v.Len() {
+			full(v.Index(i), texts)
+		}
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		for range 2 {
+			key, elem := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+			full(key, texts)
+			full(elem, texts)
+			v.SetMapIndex(key, elem)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			full(v.Field(i), texts)
+		}
+	}
+}
+
+// edits calls do with each change that can be made to a value: of what it holds, and of
+// whether it is there; each is taken back.
+func edits(v reflect.Value, path string, do func(path string)) {
+	try := func(what string, values ...any) {
+		was := reflect.New(v.Type()).Elem()
+		was.Set(v)
+		for i, to := range values {
+			v.Set(reflect.ValueOf(to).Convert(v.Type()))
+			do(fmt.Sprint(path, " ", what, i))
+		}
+		v.Set(was)
+	}
+	switch v.Interface().(type) {
+	case resource.Quantity:
+		spelled := *resource.NewQuantity(1e9, resource.DecimalSI)
+		_ = spelled.String()
+		try("quantity", resource.MustParse("1000M"), spelled, resource.MustParse("1e9"), resource.MustParse("2G"), resource.Quantity{})
+		return
+	case time.Time:
+		try("time", time.Unix(1, 0).In(time.FixedZone("x", 60)), time.Unix(2, 0), time.Time{})
+		return
+	case intstr.IntOrString:
+		try("intstr", intstr.FromInt32(2), intstr.FromString("1"), intstr.IntOrString{IntVal: 1, StrVal: "unused"})
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		try("text", "other", "")
+	case reflect.Bool:
+		try("bool", false)
+	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint8:
+		try("number", 2, 0)
+	case reflect.Pointer:
+		try("pointer", reflect.Zero(v.Type()).Interface(), reflect.New(v.Type().Elem()).Interface())
+		edits(v.Elem(), path, do)
+	case reflect.Slice:
+		try("list", reflect.Zero(v.Type()).Interface(), reflect.MakeSlice(v.Type(), 0, 0).Interface(), v.Slice(0, 1).Interface())
+		for i := range v.Len() {
+			edits(v.Index(i), fmt.Sprint(path, "[", i, "]"), do)
+		}
+	case reflect.Map:
+		try("map", reflect.Zero(v.Type()).Interface(), reflect.MakeMap(v.Type()).Interface())
+		for _, key := range v.MapKeys() {
+			was, into := v.MapIndex(key), reflect.New(v.Type().Elem()).Elem()
+			into.Set(was)
+			edits(into, path+"{}", func(path string) { v.SetMapIndex(key, into); do(path) })
+			v.SetMapIndex(key, reflect.Value{})
+			do(path + "{} gone")
+			v.SetMapIndex(reflect.ValueOf("other").Convert(key.Type()), was)
+			do(path + "{} by another name")
+			v.SetMapIndex(reflect.ValueOf("other").Convert(key.Type()), reflect.Value{})
+			v.SetMapIndex(key, was)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			edits(v.Field(i), path+"."+v.Type().Field(i).Name, do)
+		}
+	}
+}
+
+// TestLowerBoundAgrees holds generated code to the walk: what it says of an object is
+// measured, so it has to look at the same. Each field is changed by itself.
+func TestLowerBoundAgrees(t *testing.T) {
+	all := models()
+	for _, k := range kinds() {
+		same := lowerbound.Same[k.kind()]
+		if same == nil || k.name == "ConfigMap1MB" || k.name == "Pod200Labels" { // of which the types were had
+			continue
+		}
+		tree, err := schema.Compile(all, k.model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		walker := change.NewWalker(tree)
+		agree := func(old, after runtime.Object, what string) (equal bool) {
+			for _, pair := range [][2]runtime.Object{{old, after}, {after, old}} {
+				set, err := walker.Compare(change.Full, pair[0], pair[1])
+				if err != nil {
+					t.Fatal(err)
+				}
+				if equal = len(set) == 0; same(pair[0], pair[1]) != equal {
+					t.Errorf("%s:%s: generated code says %v, the walk %v", k.name, what, !equal, set)
+				}
+			}
+			return equal
+		}
+		t.Run(k.name, func(t *testing.T) {
+			changed := k.make()
+			k.deep(changed)
+			if !agree(k.make(), k.make(), " nothing") || agree(k.make(), changed, " something deep") {
+				t.Error("both are wrong")
+			}
+			old, after, texts, again, equal, different := k.make(), k.make(), 0, 0, 0, 0
+			full(reflect.ValueOf(old).Elem(), &texts)
+			full(reflect.ValueOf(after).Elem(), &again)
+			if !agree(old, after, " nothing in a full one") {
+				t.Error("both find a difference where there is none")
+			}
+			edits(reflect.ValueOf(after).Elem(), "", func(path string) {
+				if agree(old, after, path) {
+					equal++
+				} else {
+					different++
+				}
+			})
+			t.Logf("%d changes, %d that are none", different, equal)
+			if !agree(old, after, " all taken back") || different < 50 || equal == 0 {
+				t.Errorf("%d changes, %d that are none: that is no test", different, equal)
+			}
+		})
+	}
+}
