@@ -4,7 +4,7 @@
 package change
 
 import (
-	"reflect"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -16,12 +16,23 @@ import (
 )
 
 // things is a Go type of which fields lie in structs that are inlined, some of them
-// objects, at other offsets than in those.
+// objects, at other offsets than in those; some share a word with others.
 type things struct {
 	Size  int64
 	Inner inner `json:"inner"`
 	mixed `json:",inline"`
-	Last  *inner `json:"last,omitempty"`
+	Last  *inner           `json:"last,omitempty"`
+	One   bool             `json:"one"`
+	Two   bool             `json:"two"`
+	Three bool             `json:"three"`
+	Small small            `json:"small"`
+	Many  map[string]small `json:"many"`
+}
+
+// small does not fill words.
+type small struct {
+	A int32 `json:"a"`
+	B bool  `json:"b"`
 }
 
 type mixed struct {
@@ -38,18 +49,22 @@ type deeper struct {
 }
 
 type inner struct {
-	A string `json:"a"`
-	B *int32 `json:"b"`
+	A string   `json:"a"`
+	B *int32   `json:"b"`
+	C [3]int16 `json:"c"`
 }
 
 // TestEveryFieldIsLookedAt changes each field by itself, and takes the object that holds it
 // away, in a type whose fields lie all over: the change is found, and charged to the field.
+// So are any two at once.
 func TestEveryFieldIsLookedAt(t *testing.T) {
 	root := &spec.Schema{}
-	text := strings.ReplaceAll(`{properties: {spec: {properties: {
-  inner: {properties: {a: {+verb: innerA}, b: {+verb: innerB}}}, name: {+verb: name}, flag: {+verb: flag},
-  notes: {+verb: notes}, count: {+verb: count}, own: {properties: {a: {+verb: ownA}, b: {+verb: ownB}}},
-  last: {properties: {a: {+verb: lastA}, b: {+verb: lastB}}}}}}}`, "+verb", schema.ExtVerb)
+	text := strings.ReplaceAll(`{properties: {spec: {+verb: spec, properties: {
+  many: {additionalProperties: {properties: {a: {+verb: manyA}, b: {+verb: manyB}}}},
+  one: {+verb: one}, two: {+verb: two}, small: {properties: {a: {+verb: smallA}, b: {+verb: smallB}}},
+  inner: {properties: {a: {+verb: innerA}, b: {+verb: innerB}, c: {+verb: innerC}}}, name: {+verb: name}, flag: {+verb: flag},
+  notes: {+verb: notes}, count: {+verb: count}, own: {properties: {a: {+verb: ownA}, b: {+verb: ownB}, c: {+verb: ownC}}},
+  last: {properties: {a: {+verb: lastA}, b: {+verb: lastB}, c: {+verb: lastC}}}}}}}`, "+verb", schema.ExtVerb)
 	if err := yaml.UnmarshalStrict([]byte(text), root); err != nil {
 		t.Fatal(err)
 	}
@@ -62,38 +77,87 @@ func TestEveryFieldIsLookedAt(t *testing.T) {
 	}
 	w, one, two := NewWalker(tree), int32(1), int32(2)
 	full := func() *object {
-		return &object{Spec: &things{Inner: inner{A: "x", B: &one}, Last: &inner{A: "x", B: &one},
-			mixed: mixed{Name: "x", deeper: deeper{Flag: true, Notes: map[string]string{"k": "x"}, Count: 1, Own: inner{A: "x", B: &one}}}}}
+		some := inner{A: "x", B: &one, C: [3]int16{1, 1, 1}}
+		return &object{Spec: &things{Inner: some, Last: &inner{A: "x", B: &one, C: some.C}, One: true, Two: true, Three: true, Small: small{A: 1, B: true}, Many: map[string]small{"k": {A: 1, B: true}},
+			mixed: mixed{Name: "x", deeper: deeper{Flag: true, Notes: map[string]string{"k": "x"}, Count: 1, Own: some}}}}
 	}
-	for verb, edit := range map[string]func(*things){
+	edits := map[string]func(*things){
 		"innerA": func(s *things) { s.Inner.A = "y" },
 		"innerB": func(s *things) { s.Inner.B = &two },
+		"innerC": func(s *things) { s.Inner.C[1] = 2 },
 		"name":   func(s *things) { s.Name = "y" },
 		"flag":   func(s *things) { s.Flag = false },
 		"notes":  func(s *things) { s.Notes = map[string]string{"k": "y"} },
 		"count":  func(s *things) { s.Count = 2 },
 		"ownA":   func(s *things) { s.Own.A = "y" },
 		"ownB":   func(s *things) { s.Own.B = nil },
+		"ownC":   func(s *things) { s.Own.C[2] = 2 },
 		"lastA":  func(s *things) { s.Last.A = "y" },
 		"lastB":  func(s *things) { s.Last.B = &two },
-	} {
-		old, changed := full(), full()
-		edit(changed.Spec)
-		for _, set := range []Set{compareOrFail(t, w, Full, old, changed), compareOrFail(t, w, Full, changed, old)} {
-			if len(set) != 1 || set[0].Node.Last() == nil || set[0].Node.Last().Name != verb {
-				t.Errorf("%s: %v", verb, set)
+		"lastC":  func(s *things) { s.Last.C[0] = 2 },
+		"one":    func(s *things) { s.One = false },
+		"two":    func(s *things) { s.Two = false },
+		"spec":   func(s *things) { s.Three = false },
+		"manyA":  func(s *things) { s.Many["k"] = small{A: 2, B: s.Many["k"].B} },
+		"manyB":  func(s *things) { s.Many["k"] = small{A: s.Many["k"].A} },
+		"smallA": func(s *things) { s.Small.A = 2 },
+		"smallB": func(s *things) { s.Small.B = false },
+	}
+	charged := func(old, new *object) string {
+		var out []string
+		for _, c := range compareOrFail(t, w, Full, old, new) {
+			name := "nothing"
+			if c.Node.Last() != nil {
+				name = c.Node.Last().Name
+			}
+			out = append(out, name)
+		}
+		slices.Sort(out)
+		return strings.Join(out, " ")
+	}
+	for first, edit := range edits {
+		for second, another := range edits {
+			old, changed := full(), full()
+			edit(changed.Spec)
+			another(changed.Spec)
+			both := []string{first, second}
+			slices.Sort(both)
+			want := strings.Join(slices.Compact(both), " ")
+			if there, back := charged(old, changed), charged(changed, old); there != want || back != want {
+				t.Errorf("%s: %s, and back %s", want, there, back)
+			}
+			if set := charged(changed, changed); set != "" {
+				t.Errorf("%s: %s of nothing", want, set)
 			}
 		}
-		if set := compareOrFail(t, w, Full, changed, changed); len(set) != 0 {
-			t.Errorf("%s: %v of nothing", verb, set)
-		}
 	}
-	var all []string
-	for _, c := range compareOrFail(t, w, Full, &object{}, full()) {
-		all = append(all, c.Node.Last().Name)
+	if all, want := charged(&object{}, full()), strings.Join(slices.Sorted(maps.Keys(edits)), " "); all != want {
+		t.Errorf("of a new object %s, not %s", all, want)
 	}
-	slices.Sort(all)
-	if want := []string{"count", "flag", "innerA", "innerB", "lastA", "lastB", "name", "notes", "ownA", "ownB"}; !reflect.DeepEqual(all, want) {
-		t.Errorf("of a new object %v", all)
+}
+
+// TestDefaultInWhatIsNew: an excluded object of a Go type that is nothing but its default
+// came with what holds it, which is not there to be compared with.
+func TestDefaultInWhatIsNew(t *testing.T) {
+	root := &spec.Schema{}
+	text := strings.NewReplacer("+verb", schema.ExtVerb, "+excluded", schema.ExtExcluded).Replace(`{properties: {spec: {+verb: spec, properties: {
+  inner: {default: {}, +verb: guard, +excluded: true, properties: {a: {+verb: a}}}}}}}`)
+	if err := yaml.UnmarshalStrict([]byte(text), root); err != nil {
+		t.Fatal(err)
+	}
+	tree, err := schema.Compile(map[string]*spec.Schema{"root": root}, "root")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type object struct {
+		Spec struct {
+			Inner struct {
+				A string `json:"a,omitempty"`
+			} `json:"inner"`
+		} `json:"spec"`
+	}
+	set := compareOrFail(t, NewWalker(tree), Full, (*object)(nil), &object{})
+	if len(set) != 1 || set[0].Node.Last() == nil || set[0].Node.Last().Name != "spec" {
+		t.Errorf("%v", verbs(set))
 	}
 }

@@ -4,9 +4,11 @@
 package change
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"kube-granular.dev/granular/change/internal/fast"
 )
 
 // zoo has a field of every kind a Go API type may have, and some it may not.
@@ -149,6 +153,7 @@ func agreeFast(t *testing.T, seed uint64) (equal bool) {
 			t.Fatalf("seed %d: fast says %v, the reference %v\n%+v\n%+v", seed, got, want, pair[0], pair[1])
 		}
 		equal = equal || want && pair[0] != pair[1]
+		agreeObjects(t, seed, pair[0], pair[1])
 		want = exactlyEqual(x.Elem(), y.Elem())
 		if got := Equality(x.Elem().Type())(x.Elem(), y.Elem()); got != want {
 			t.Fatalf("seed %d: exactly, fast says %v, the reference %v\n%+v\n%+v", seed, got, want, pair[0], pair[1])
@@ -161,7 +166,88 @@ func agreeFast(t *testing.T, seed uint64) (equal bool) {
 			t.Fatalf("seed %d: bitwise equal, not deeply\n%+v\n%+v", seed, pair[0], pair[1])
 		}
 	}
+	stranger := &zoo{}
+	fill(rand.New(rand.NewPCG(seed, 5)), reflect.ValueOf(stranger).Elem(), 3)
+	agreeObjects(t, seed, a, stranger)
 	return equal
+}
+
+// parts are the fields of a zoo, every other one by itself, and the rest.
+type parts struct {
+	fields []int
+	object *fast.Object
+	inner  *fast.Object
+}
+
+func partsOf(odd int) parts {
+	t := reflect.TypeFor[zoo]()
+	in, _ := t.FieldByName("Inner")
+	p := parts{inner: compiled.Object(in.Type, []fast.Field{{Path: []int{0}}, {Path: []int{2}}}, [][]int{{1}})}
+	var fields []fast.Field
+	var rest [][]int
+	for i := range t.NumField() {
+		switch {
+		case t.Field(i).Name == "Inner":
+			p.fields, fields = append(p.fields, i), append(fields, fast.Field{Path: []int{i}, Object: p.inner})
+		case i%2 == odd:
+			p.fields, fields = append(p.fields, i), append(fields, fast.Field{Path: []int{i}})
+		default:
+			rest = append(rest, []int{i})
+		}
+	}
+	p.object = compiled.Object(t, fields, rest)
+	return p
+}
+
+var zooParts = []parts{partsOf(0), partsOf(1)}
+
+// differing asks for all fields that differ, and for those in the inner struct.
+func (p parts) differing(a, b *zoo) (fields, inner map[int]bool) {
+	fields, inner = map[int]bool{}, map[int]bool{}
+	innerField, _ := reflect.TypeFor[zoo]().FieldByName("Inner")
+	x, y, in := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem(), slices.Index(p.fields, innerField.Index[0])
+	found, same := p.object.Same(fast.Address(x), fast.Address(y))
+	if same {
+		return fields, inner
+	}
+	for f, at := p.object.Next(fast.Address(x), fast.Address(y), 0, &found); f <= len(p.fields); f, at = p.object.Next(fast.Address(x), fast.Address(y), at, &found) {
+		fields[f] = true
+		if f != in {
+			continue
+		}
+		x, y := x.FieldByName("Inner"), y.FieldByName("Inner")
+		for f, at := p.inner.Next(fast.Address(x), fast.Address(y), 0, &found); f <= 2; f, at = p.inner.Next(fast.Address(x), fast.Address(y), at, &found) {
+			inner[f] = true
+		}
+	}
+	return fields, inner
+}
+
+// agreeObjects holds what finds fields that differ to the reference, field by field.
+func agreeObjects(t *testing.T, seed uint64, a, b *zoo) {
+	t.Helper()
+	p := zooParts[seed%2]
+	x, y := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
+	fields, inner := map[int]bool{}, map[int]bool{}
+	for i := range x.NumField() {
+		if !equalTyped(x.Field(i), y.Field(i)) {
+			at := slices.Index(p.fields, i)
+			if at < 0 {
+				at = len(p.fields)
+			}
+			fields[at] = true
+		}
+	}
+	x, y = x.FieldByName("Inner"), y.FieldByName("Inner")
+	for i, field := range []int{0, 2, 1} {
+		if !equalTyped(x.Field(field), y.Field(field)) {
+			inner[i] = true
+		}
+	}
+	gotFields, gotInner := p.differing(a, b)
+	if !maps.Equal(fields, gotFields) || !maps.Equal(inner, gotInner) {
+		t.Fatalf("seed %d: fields %v and %v of the inner one, not %v and %v\n%+v\n%+v", seed, gotFields, gotInner, fields, inner, a, b)
+	}
 }
 
 // hasNaN says that a value, which fill made, holds something unequal to itself.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kube-granular.dev/granular/change/internal/fast"
 	"kube-granular.dev/granular/schema"
 )
 
@@ -51,7 +52,9 @@ func (v plainView) equal(o plainView) bool {
 	return a == b && (a != present || equalPlain(v.value, o.value))
 }
 
-func (v plainView) next(_ *schema.Node, i int, _ plainView) int { return i }
+func (v plainView) quick(plainView) bool { return false }
+
+func (v plainView) next(int, plainView, *fast.Found) (child, behind int) { return 0, 0 }
 
 func (v plainView) shaped(n *schema.Node) bool {
 	ok := v.value == nil

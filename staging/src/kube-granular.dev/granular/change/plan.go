@@ -21,8 +21,8 @@ type plan struct {
 	zero reflect.Value
 	// equal compares values of typ, restEqual what leads to no child.
 	equal, restEqual fast.Func
-	// next compares fields up to one that differs, or is an object itself.
-	next fast.Next
+	// object finds the fields of a struct that differ.
+	object *fast.Object
 	// fields lies parallel to node.Fields; rest names what leads to no child.
 	fields []fieldPlan
 	rest   []restPlan
@@ -70,7 +70,7 @@ func compile(at schema.Place, t reflect.Type) (*plan, error) {
 	case schema.Leaf:
 		return p, nil
 	case schema.Object:
-		return p, p.object(at)
+		return p, p.fieldsOf(at)
 	case schema.Map:
 		if p.inner.Key().Kind() != reflect.String {
 			return nil, fmt.Errorf("%s: the keys of a Go %s are no strings", at.Pattern(), p.inner)
@@ -90,7 +90,7 @@ var wantKind = map[schema.Kind]reflect.Kind{
 	schema.List:    reflect.Slice,
 }
 
-func (p *plan) object(at schema.Place) error {
+func (p *plan) fieldsOf(at schema.Place) error {
 	found := map[string]jsonField{}
 	for _, f := range jsonFields(p.inner, nil) {
 		if _, twice := found[f.name]; twice && p.node.Child(f.name) != nil {
@@ -123,9 +123,11 @@ func (p *plan) object(at schema.Place) error {
 	}
 	fields := make([]fast.Field, len(p.fields))
 	for i, f := range p.fields {
-		fields[i] = fast.Field{Path: f.index, Apart: f.plan != nil && f.plan.node.Kind == schema.Object}
+		if fields[i].Path = f.index; f.plan != nil && f.plan.typ.Kind() == reflect.Struct {
+			fields[i].Object = f.plan.object
+		}
 	}
-	p.next = compiled.Next(p.inner, fields)
+	p.object = compiled.Object(p.inner, fields, paths)
 	return nil
 }
 

@@ -3,7 +3,10 @@
 
 package change
 
-import "kube-granular.dev/granular/schema"
+import (
+	"kube-granular.dev/granular/change/internal/fast"
+	"kube-granular.dev/granular/schema"
+)
 
 // state is how a value is there.
 type state int
@@ -32,8 +35,11 @@ type view[V any] interface {
 
 	// field gives the child of an object at the position in n.Fields.
 	field(n *schema.Node, i int) V
-	// next gives the position of the next child that may differ, from the ith on.
-	next(n *schema.Node, i int, other V) int
+	// quick says that next can be asked, and what leads to no child then as well. next
+	// gives the next child that may differ, from a position on, and the position behind
+	// it; the number of children for what leads to none, and more than that for nothing.
+	quick(other V) bool
+	next(at int, other V, found *fast.Found) (child, behind int)
 	// sameRest compares the fields of an object that lead to no child, and differing
 	// names those that differ. That the server's own differ is never seen.
 	sameRest(n *schema.Node, other V) bool

@@ -6,6 +6,7 @@ package change
 import (
 	"slices"
 
+	"kube-granular.dev/granular/change/internal/fast"
 	"kube-granular.dev/granular/schema"
 )
 
@@ -20,6 +21,8 @@ type walk struct {
 	// created says that there was nothing before, and byDefault that the walk is in an
 	// object of such a new one that is just its own default.
 	created, byDefault bool
+	// found is where the last look at the fields of a Go type ended.
+	found fast.Found
 }
 
 // wanted says whether anything at or below the node is of interest.
@@ -160,29 +163,30 @@ func (w *walk) chargeAbove() bool {
 }
 
 func compareObject[V view[V]](w *walk, n *schema.Node, old, new V) bool {
-	changed := false
+	changed, sameRest := false, true
 	fields := n.Fields()
-	for i := 0; i < len(fields); i++ {
-		if w.mode == Full && (n != w.tree.Root || w.in == everywhere) {
-			// Most fields are the same, which is cheap to tell for all of them at once.
-			if i = old.next(n, i, new); i == len(fields) {
-				break
+	everything := w.mode == Full && (n != w.tree.Root || w.in == everywhere)
+	if everything && old.quick(new) { // a look at all is more than a few fields need
+		// Most fields are the same, which is cheap to tell for all of them at once.
+		for i, at := old.next(0, new, &w.found); i <= len(fields); i, at = old.next(at, new, &w.found) {
+			if i == len(fields) {
+				sameRest = false
+			} else if compareField(w, n, i, old, new) {
+				changed = true
 			}
 		}
-		child := fields[i]
-		if !w.wanted(child) || n == w.tree.Root && !w.in.has(i) {
-			continue
+	} else {
+		for i, child := range fields {
+			if w.wanted(child) && (n != w.tree.Root || w.in.has(i)) && compareField(w, n, i, old, new) {
+				changed = true
+			}
 		}
-		w.push(child, child.Field, nil)
-		if compareNode(w, child, old.field(n, i), new.field(n, i)) {
-			changed = true
+		if w.mode == Sparse && !n.ExcludedAt {
+			return changed
 		}
-		w.pop()
+		sameRest = old.sameRest(n, new)
 	}
-	if w.mode == Sparse && !n.ExcludedAt {
-		return changed
-	}
-	if old.sameRest(n, new) {
+	if sameRest {
 		return changed
 	}
 	if n != w.tree.Root || n.Carries() {
@@ -196,4 +200,12 @@ func compareObject[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 		w.pop()
 	}
 	return true
+}
+
+func compareField[V view[V]](w *walk, n *schema.Node, i int, old, new V) bool {
+	child := n.Fields()[i]
+	w.push(child, child.Field, nil)
+	changed := compareNode(w, child, old.field(n, i), new.field(n, i))
+	w.pop()
+	return changed
 }

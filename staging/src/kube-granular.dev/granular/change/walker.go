@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"kube-granular.dev/granular/change/internal/fast"
 	"kube-granular.dev/granular/schema"
 )
 
@@ -77,7 +78,7 @@ func (w *Walker) compare(mode Mode, in fields, old, new any) (Set, error) {
 		if ok {
 			before = plainView{value: o, there: true}
 		}
-		return run(w, mode, in, before, plainView{value: n, there: true}), nil
+		return run(w, mode, in, fast.Found{}, before, plainView{value: n, there: true}), nil
 	}
 	v := reflect.ValueOf(new)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
@@ -93,16 +94,25 @@ func (w *Walker) compare(mode Mode, in fields, old, new any) (Set, error) {
 			return nil, fmt.Errorf("walk of %s: old is a %T, new a %T", w.Name, old, new)
 		}
 	}
-	return run(w, mode, in, before, typedView{v: v, p: p}), nil
+	after, found := typedView{v: v, p: p}, fast.Found{}
+	if mode == Full && in == everywhere && before.quick(after) { // else all is more than is asked for
+		same := false
+		if found, same = before.same(after); same {
+			return nil, nil
+		}
+	}
+	return run(w, mode, in, found, before, after), nil
 }
 
-func run[V view[V]](w *Walker, mode Mode, in fields, old, new V) Set {
+// run walks two objects; found is where a look at their fields ended, if there was one.
+func run[V view[V]](w *Walker, mode Mode, in fields, found fast.Found, old, new V) Set {
 	k := walks.Get().(*walk)
 	k.mode, k.tree, k.in, k.path, k.out, k.created, k.byDefault = mode, w.Tree(), in, k.path[:0], nil, old.state() == absent, false
+	k.found = found
 	compareNode(k, w.Root, old, new)
 	out := k.out
 	clear(k.path[:cap(k.path)])
-	k.tree, k.out = nil, nil
+	k.tree, k.out, k.found = nil, nil, fast.Found{}
 	walks.Put(k)
 	return out.normal()
 }

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -38,8 +39,52 @@ type Compiler struct {
 
 // entry lets a type refer to itself before its function is there.
 type entry struct {
+	c    *Compiler
+	t    reflect.Type
 	once sync.Once
-	run  Func
+	made atomic.Pointer[made]
+}
+
+// made is what compares values of a type: words, if they are structs that are nothing but
+// these, or else a function.
+type made struct {
+	words *structure
+	run   Func
+}
+
+func (e *entry) get() *made {
+	if m := e.made.Load(); m != nil {
+		return m
+	}
+	e.once.Do(func() { e.made.Store(e.c.compile(e.t)) })
+	return e.made.Load()
+}
+
+func (e *entry) equal(a, b unsafe.Pointer) bool {
+	m := e.get()
+	if m.words != nil {
+		return m.words.differs(a, b, 0) == len(m.words.words)
+	}
+	return m.run(a, b)
+}
+
+// equalList compares as many values as there are, each of a size.
+func (e *entry) equalList(a, b unsafe.Pointer, n int, size uintptr) bool {
+	if a == b {
+		return true
+	}
+	m := e.get()
+	for i := range uintptr(n) {
+		x, y := unsafe.Add(a, i*size), unsafe.Add(b, i*size)
+		if m.words != nil {
+			if m.words.differs(x, y, 0) < len(m.words.words) {
+				return false
+			}
+		} else if !m.run(x, y) {
+			return false
+		}
+	}
+	return true
 }
 
 // New makes a compiler for what the reference holds equal, which is a nil and an
@@ -59,20 +104,16 @@ func NewBitwise(reference Reference) *Compiler {
 }
 
 // Of gives the function for a type.
-func (c *Compiler) Of(t reflect.Type) Func {
+func (c *Compiler) Of(t reflect.Type) Func { return c.entry(t).equal }
+
+// entry is what will be made for a type, at the latest when it is first used: a type may
+// lead to itself.
+func (c *Compiler) entry(t reflect.Type) *entry {
 	found, ok := c.made.Load(t)
 	if !ok {
-		found, _ = c.made.LoadOrStore(t, &entry{})
+		found, _ = c.made.LoadOrStore(t, &entry{c: c, t: t})
 	}
-	e := found.(*entry)
-	e.once.Do(func() { e.run = c.compile(t) })
-	return e.run
-}
-
-// later gives the function for a type when it is first run, for what a pointer, slice
-// or map leads to: a type may lead to itself.
-func (c *Compiler) later(t reflect.Type) func() Func {
-	return sync.OnceValue(func() Func { return c.Of(t) })
+	return found.(*entry)
 }
 
 var (
@@ -81,7 +122,20 @@ var (
 	intstrType   = reflect.TypeFor[intstr.IntOrString]()
 )
 
-func (c *Compiler) compile(t reflect.Type) Func {
+func (c *Compiler) compile(t reflect.Type) *made {
+	special := t == quantityType || t == timeType || t == intstrType || c.exact && Opaque(t)
+	if t.Kind() == reflect.Struct && !special {
+		s := c.structure(t, all(t))
+		if len(s.apart) == 0 {
+			return &made{words: s}
+		}
+		return &made{run: s.equal}
+	}
+	return &made{run: c.function(t)}
+}
+
+// function makes the function for a type that is no struct, or one of its own kind.
+func (c *Compiler) function(t reflect.Type) Func {
 	switch t {
 	case quantityType:
 		if c.bitwise {
@@ -103,17 +157,15 @@ func (c *Compiler) compile(t reflect.Type) Func {
 	case reflect.String:
 		return func(a, b unsafe.Pointer) bool { return *(*string)(a) == *(*string)(b) }
 	case reflect.Pointer:
-		elem := c.later(t.Elem())
+		elem := c.entry(t.Elem())
 		return func(a, b unsafe.Pointer) bool {
 			x, y := *(*unsafe.Pointer)(a), *(*unsafe.Pointer)(b)
-			return x == y || x != nil && y != nil && elem()(x, y)
+			return x == y || x != nil && y != nil && elem.equal(x, y)
 		}
 	case reflect.Slice:
 		return c.slice(t)
 	case reflect.Map:
 		return c.mapping(t)
-	case reflect.Struct:
-		return c.structure(t)
 	}
 	if plain(t) {
 		return memory(t.Size())
@@ -211,22 +263,12 @@ func (c *Compiler) slice(t reflect.Type) Func {
 	if c.inLists != nil {
 		below = c.inLists
 	}
-	of := below.later(elem)
+	of := below.entry(elem)
 	return func(a, b unsafe.Pointer) bool {
 		x, y := *(*[]struct{})(a), *(*[]struct{})(b)
 		if len(x) != len(y) || exact && (x == nil) != (y == nil) {
 			return false
 		}
-		p, q := unsafe.Pointer(unsafe.SliceData(x)), unsafe.Pointer(unsafe.SliceData(y))
-		if p == q || size == 0 {
-			return true
-		}
-		one := of()
-		for i := range uintptr(len(x)) {
-			if !one(unsafe.Add(p, i*size), unsafe.Add(q, i*size)) {
-				return false
-			}
-		}
-		return true
+		return size == 0 || of.equalList(unsafe.Pointer(unsafe.SliceData(x)), unsafe.Pointer(unsafe.SliceData(y)), len(x), size)
 	}
 }

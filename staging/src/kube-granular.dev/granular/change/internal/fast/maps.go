@@ -18,7 +18,11 @@ func (c *Compiler) mapping(t reflect.Type) Func {
 	if t.Key().Kind() == reflect.String && !(c.exact && Opaque(t.Elem())) {
 		switch elem := t.Elem(); {
 		case elem.Kind() == reflect.String:
-			return maps(c.exact, func(a, b string) bool { return a == b })
+			exact := c.exact
+			return func(a, b unsafe.Pointer) bool {
+				x, y := *(*map[string]string)(a), *(*map[string]string)(b)
+				return (!exact || (x == nil) == (y == nil)) && equalTexts(x, y)
+			}
 		case elem == quantityType:
 			return maps(c.exact, func(a, b resource.Quantity) bool { return a == b || !c.bitwise && spelling(a) == spelling(b) })
 		case elem.Kind() == reflect.Slice && elem.Elem().Kind() == reflect.Uint8:
@@ -40,6 +44,22 @@ func (c *Compiler) equalBytes(a, b []byte) bool {
 
 func (c *Compiler) equalStrings(a, b []string) bool {
 	return slices.Equal(a, b) && (!c.exact || (a == nil) == (b == nil))
+}
+
+// equalTexts is maps for what most maps are.
+func equalTexts(x, y map[string]string) bool {
+	if len(x) != len(y) {
+		return false
+	}
+	if *(*unsafe.Pointer)(unsafe.Pointer(&x)) == *(*unsafe.Pointer)(unsafe.Pointer(&y)) {
+		return true
+	}
+	for k, v := range x {
+		if w, ok := y[k]; !ok || v != w {
+			return false
+		}
+	}
+	return true
 }
 
 func maps[V any](exact bool, equal func(a, b V) bool) Func {

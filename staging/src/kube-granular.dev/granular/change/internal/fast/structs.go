@@ -8,179 +8,235 @@ import (
 	"unsafe"
 )
 
-// op compares one field, or a run of plain ones, at an offset.
-type op struct {
-	offset uintptr
-	how    how
-	run    Func
+// structure says how structs of a type, or some of their fields, are compared: word by
+// word, since most fields of most objects are absent on both sides, and what was copied
+// leads to the same memory. Only where words differ has anything else to be looked at.
+type structure struct {
+	words []word
+	// ops are what words lead to. The first is of none.
+	ops []op
+	// apart are looked at whatever the words say: what may be unlike itself, and what
+	// does not fill words.
+	apart []op
+	// shared are words that say nothing, known while it is made.
+	shared map[uintptr]bool
 }
 
-// how says what can be told of an op without a call: most fields of most objects are
-// absent on both sides, and what was copied leads to the same memory.
+// word says what it means that a word of two structs differs.
+type word struct {
+	// mask has the bits that count. Padding may hold anything.
+	mask uint64
+	// op says whether what the word is a part of is equal all the same. Without one,
+	// it is not.
+	op uint32
+}
+
+const (
+	wordSize = 8
+	block    = 4
+)
+
+// equal says whether two structs are.
+func (s *structure) equal(a, b unsafe.Pointer) bool {
+	if s.differs(a, b, 0) < len(s.words) {
+		return false
+	}
+	for i := range s.apart {
+		if !s.apart[i].equal(a, b) {
+			return false
+		}
+	}
+	return true
+}
+
+// differs gives the first word from the ith on that tells two structs apart, or how many
+// there are.
+func (s *structure) differs(a, b unsafe.Pointer, i int) int {
+	words := s.words
+	for i < len(words) {
+		end := len(words)
+		if i+block <= end {
+			x, y := (*[block]uint64)(unsafe.Add(a, i*wordSize)), (*[block]uint64)(unsafe.Add(b, i*wordSize))
+			if (x[0]^y[0])|(x[1]^y[1])|(x[2]^y[2])|(x[3]^y[3]) == 0 {
+				i += block
+				continue
+			}
+			end = i + block
+		}
+		for i < end {
+			w := &words[i]
+			if (*(*uint64)(unsafe.Add(a, i*wordSize))^*(*uint64)(unsafe.Add(b, i*wordSize)))&w.mask == 0 {
+				i++
+				continue
+			}
+			o := &s.ops[w.op]
+			if w.op == 0 || !o.equal(a, b) {
+				return i
+			}
+			i = o.end
+		}
+	}
+	return i
+}
+
+// op compares one field, of which the words differ or say nothing.
+type op struct {
+	offset uintptr
+	// end is the word behind it.
+	end int
+	how how
+	// elem is what a pointer or list leads to, and size that of it.
+	elem *entry
+	size uintptr
+	run  Func
+}
+
+// how says what a field is, if it needs no function of its own.
 type how uint8
 
 const (
-	// call is for what has to be looked at.
+	// call is for all else.
 	call how = iota
-	// text is a string.
+	// text is a string, texts a list of them, and textMap a map of them to them.
 	text
-	// word leads to the value: the same address is the same value.
-	word
-	// list is an address and a length.
+	texts
+	textMap
+	// pointer and list lead to values of one type.
+	pointer
 	list
-	// byte1, byte4 and byte8 are that many bytes.
-	byte1
-	byte4
-	byte8
 )
-
-// plainOp compares bytes.
-func plainOp(offset, size uintptr) op {
-	o := op{offset: offset, run: memory(size)}
-	switch size {
-	case 1:
-		o.how = byte1
-	case 4:
-		o.how = byte4
-	case 8:
-		o.how = byte8
-	}
-	return o
-}
-
-func (c *Compiler) how(t reflect.Type) how {
-	if c.exact && Opaque(t) {
-		return call
-	}
-	switch t.Kind() {
-	case reflect.String:
-		return text
-	case reflect.Pointer, reflect.Map:
-		return word
-	case reflect.Slice:
-		return list
-	}
-	return call
-}
 
 // equal says whether what the op compares is equal in the structs at two addresses.
 func (o *op) equal(a, b unsafe.Pointer) bool {
-	x, y := unsafe.Add(a, o.offset), unsafe.Add(b, o.offset)
+	a, b = unsafe.Add(a, o.offset), unsafe.Add(b, o.offset)
 	switch o.how {
 	case text:
-		return *(*string)(x) == *(*string)(y)
-	case word:
-		if *(*unsafe.Pointer)(x) == *(*unsafe.Pointer)(y) {
-			return true
+		return *(*string)(a) == *(*string)(b)
+	case texts:
+		x, y := *(*[]string)(a), *(*[]string)(b)
+		if len(x) != len(y) {
+			return false
 		}
-	case list:
-		if *(*[2]uintptr)(x) == *(*[2]uintptr)(y) {
-			return true
-		}
-	case byte8:
-		return *(*uint64)(x) == *(*uint64)(y)
-	case byte4:
-		return *(*uint32)(x) == *(*uint32)(y)
-	case byte1:
-		return *(*uint8)(x) == *(*uint8)(y)
-	}
-	return o.run(x, y)
-}
-
-// Fields gives the function that compares some fields of a struct, each given by
-// its index path through structs that lie in one another.
-func (c *Compiler) Fields(t reflect.Type, paths [][]int) Func {
-	var ops []op
-	from, to := uintptr(0), uintptr(0) // the run of plain memory under way
-	flush := func() {
-		if to > from {
-			ops = append(ops, plainOp(from, to-from))
-		}
-		from, to = 0, 0
-	}
-	var add func(t reflect.Type, at uintptr)
-	add = func(t reflect.Type, at uintptr) {
-		special := t == quantityType || t == timeType || t == intstrType || c.exact && Opaque(t)
-		switch {
-		case t.Kind() == reflect.Struct && !special:
-			for i := range t.NumField() {
-				add(t.Field(i).Type, at+t.Field(i).Offset)
-			}
-		case plain(t):
-			if at != to || to == 0 { // padding in between may hold anything
-				flush()
-				from = at
-			}
-			to = at + t.Size()
-		default:
-			flush()
-			ops = append(ops, op{at, c.how(t), c.Of(t)})
-		}
-	}
-	for _, path := range paths {
-		at, field := uintptr(0), reflect.StructField{Type: t}
-		for _, i := range path {
-			field = field.Type.Field(i)
-			at += field.Offset
-		}
-		add(field.Type, at)
-	}
-	flush()
-	if len(ops) == 1 && ops[0].offset == 0 {
-		return ops[0].run
-	}
-	return func(a, b unsafe.Pointer) bool {
-		for i := range ops {
-			if !ops[i].equal(a, b) {
+		for i := range x {
+			if x[i] != y[i] {
 				return false
 			}
 		}
 		return true
+	case textMap:
+		return equalTexts(*(*map[string]string)(a), *(*map[string]string)(b))
+	case pointer:
+		x, y := *(*unsafe.Pointer)(a), *(*unsafe.Pointer)(b)
+		return x == y || x != nil && y != nil && o.elem.equal(x, y)
+	case list:
+		x, y := *(*[]struct{})(a), *(*[]struct{})(b)
+		return len(x) == len(y) && o.elem.equalList(unsafe.Pointer(unsafe.SliceData(x)), unsafe.Pointer(unsafe.SliceData(y)), len(x), o.size)
 	}
+	return o.run(a, b)
 }
 
-func (c *Compiler) structure(t reflect.Type) Func {
+// Fields gives the function that compares some fields of a struct, each given by its
+// index path through structs that lie in one another.
+func (c *Compiler) Fields(t reflect.Type, paths [][]int) Func {
+	s := c.structure(t, paths)
+	return s.equal
+}
+
+func (c *Compiler) structure(t reflect.Type, paths [][]int) *structure {
+	s := &structure{ops: []op{{}}}
+	whole := wholeWords(t)
+	if whole {
+		s.words = make([]word, t.Size()/wordSize)
+	}
+	for _, path := range paths {
+		offset, of := locate(t, path)
+		c.add(s, of, offset, whole)
+	}
+	return s
+}
+
+// wholeWords says that values of a type are made of words that lie as those of 64 bits do.
+func wholeWords(t reflect.Type) bool {
+	return unsafe.Sizeof(uintptr(0)) == wordSize && t.Align() == wordSize && t.Size()%wordSize == 0
+}
+
+func locate(t reflect.Type, path []int) (offset uintptr, of reflect.Type) {
+	for _, i := range path {
+		f := t.Field(i)
+		offset, t = offset+f.Offset, f.Type
+	}
+	return offset, t
+}
+
+// all are the paths of all fields.
+func all(t reflect.Type) [][]int {
 	paths := make([][]int, t.NumField())
 	for i := range paths {
 		paths[i] = []int{i}
 	}
-	return c.Fields(t, paths)
+	return paths
 }
 
-// Field is a field of a struct, given by its index path. One that is Apart is looked at by
-// somebody else unless it is absent on both sides.
-type Field struct {
-	Path  []int
-	Apart bool
+// add lets a structure look at a field. words says that it has them.
+func (c *Compiler) add(s *structure, t reflect.Type, at uintptr, words bool) {
+	special := t == quantityType || t == timeType || t == intstrType || c.exact && Opaque(t)
+	switch {
+	case t.Kind() == reflect.Struct && !special:
+		for i := range t.NumField() {
+			c.add(s, t.Field(i).Type, at+t.Field(i).Offset, words)
+		}
+	case plain(t) && words && !s.shared[at/wordSize]:
+		mask := (*[wordSize]byte)(unsafe.Pointer(&s.words[at/wordSize].mask))
+		for i := range t.Size() {
+			mask[at%wordSize+i] = 0xff
+		}
+	case words && wholeWords(t) && c.likeItself(t):
+		o := c.op(t, at)
+		for i := at / wordSize; i < at/wordSize+t.Size()/wordSize; i++ {
+			s.words[i] = word{mask: 1<<64 - 1, op: uint32(len(s.ops))}
+		}
+		if t.Kind() == reflect.Slice { // its capacity says nothing
+			s.words[at/wordSize+2] = word{op: uint32(len(s.ops))}
+		}
+		s.ops = append(s.ops, o)
+	default:
+		s.apart = append(s.apart, c.op(t, at))
+	}
 }
 
-// Next says which of some fields, from the ith on, is the next that differs or is Apart;
-// past the last if there is none.
-type Next func(a, b unsafe.Pointer, i int) int
+// likeItself says that a value of a type is equal to any of the same words. A function
+// is like no other, nor is what is opaque.
+func (c *Compiler) likeItself(t reflect.Type) bool {
+	switch {
+	case c.exact && Opaque(t):
+		return false
+	case t == quantityType || t == timeType:
+		return true
+	case t == intstrType:
+		return !c.exact // one that is neither has no representation
+	}
+	switch t.Kind() {
+	case reflect.String, reflect.Pointer, reflect.Map, reflect.Slice:
+		return true
+	}
+	return false
+}
 
-// Next gives the function for fields of a struct. One without a path has no value.
-func (c *Compiler) Next(t reflect.Type, fields []Field) Next {
-	ops := make([]op, len(fields))
-	for i, f := range fields {
-		if f.Path == nil {
-			ops[i].run = func(_, _ unsafe.Pointer) bool { return true }
-			continue
-		}
-		field := reflect.StructField{Type: t}
-		for _, j := range f.Path {
-			field = field.Type.Field(j)
-			ops[i].offset += field.Offset
-		}
-		if ops[i].how = c.how(field.Type); f.Apart {
-			ops[i].run = func(_, _ unsafe.Pointer) bool { return false }
-		} else {
-			ops[i].run = c.Of(field.Type)
-		}
+func (c *Compiler) op(t reflect.Type, at uintptr) op {
+	o := op{offset: at, end: int((at + t.Size()) / wordSize), run: c.Of(t)}
+	switch {
+	case c.exact && Opaque(t):
+	case t.Kind() == reflect.String:
+		o.how = text
+	case t.Kind() == reflect.Pointer:
+		o.how, o.elem = pointer, c.entry(t.Elem())
+	case !c.exact && t.Kind() == reflect.Map && t.Key().Kind() == reflect.String && t.Elem().Kind() == reflect.String:
+		o.how = textMap
+	case t.Kind() != reflect.Slice || c.exact || plain(t.Elem()):
+	case t.Elem().Kind() == reflect.String:
+		o.how = texts
+	case t.Elem().Size() > 0:
+		o.how, o.elem, o.size = list, c.entry(t.Elem()), t.Elem().Size()
 	}
-	return func(a, b unsafe.Pointer, i int) int {
-		for i < len(ops) && ops[i].equal(a, b) {
-			i++
-		}
-		return i
-	}
+	return o
 }

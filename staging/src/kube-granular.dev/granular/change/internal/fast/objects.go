@@ -1,0 +1,159 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fast
+
+import (
+	"reflect"
+	"unsafe"
+)
+
+// Object finds the fields in which two structs differ. All that lies in them is one
+// look, structs in structs included.
+type Object struct {
+	structure
+	fields []part
+	// of says which field a word is a part of, ofApart that of what is looked at apart.
+	of, ofApart []int
+}
+
+// part is where a field lies, and what finds fields in it.
+type part struct {
+	offset uintptr
+	end    int
+	object *Object
+}
+
+// Field is a field of a struct, given by its index path. One without has no value. Object
+// is that of a field that is a struct, of which it looks at nothing but what that does.
+type Field struct {
+	Path   []int
+	Object *Object
+}
+
+// Found is the place Next found last, so that who looks into the field begins there. It
+// keeps addresses; the zero one has none.
+type Found struct {
+	in   *Object
+	a, b unsafe.Pointer
+	at   int
+}
+
+// Object gives what compares fields of a struct, and its rest.
+func (c *Compiler) Object(t reflect.Type, fields []Field, rest [][]int) *Object {
+	o := &Object{structure: structure{ops: []op{{}}}, fields: make([]part, len(fields))}
+	size := t.Size() / wordSize
+	if wholeWords(t) {
+		o.words, o.of = make([]word, size), make([]int, size)
+	}
+	owners := make([][][]int, len(fields)+1)
+	for i, f := range fields {
+		if f.Path != nil {
+			owners[i] = [][]int{f.Path}
+		}
+	}
+	owners[len(fields)] = rest
+	o.shared = sharedWords(t, owners)
+	for i, paths := range owners {
+		for _, path := range paths {
+			offset, of := locate(t, path)
+			if i == len(fields) || fields[i].Object == nil {
+				c.add(&o.structure, of, offset, o.words != nil)
+			} else {
+				o.include(fields[i].Object, offset)
+			}
+			if i < len(fields) {
+				o.fields[i] = part{offset: offset, end: int((offset + of.Size() + wordSize - 1) / wordSize), object: fields[i].Object}
+			}
+			for w := offset / wordSize; o.words != nil && w*wordSize < offset+of.Size(); w++ {
+				if o.words[w].mask != 0 {
+					o.of[w] = i
+				}
+			}
+		}
+		for len(o.ofApart) < len(o.apart) {
+			o.ofApart = append(o.ofApart, i)
+		}
+	}
+	return o
+}
+
+// sharedWords says which words of a struct are of more than one owner: they can't say whose
+// the difference is.
+func sharedWords(t reflect.Type, owners [][][]int) map[uintptr]bool {
+	owner, shared := map[uintptr]int{}, map[uintptr]bool{}
+	for i, paths := range owners {
+		for _, path := range paths {
+			offset, of := locate(t, path)
+			for w := offset / wordSize; w*wordSize < offset+of.Size(); w++ {
+				if other, taken := owner[w]; taken && other != i {
+					shared[w] = true
+				}
+				owner[w] = i
+			}
+		}
+	}
+	return shared
+}
+
+// include looks at a field as another does that is in it. What does not fill words has
+// none.
+func (o *Object) include(in *Object, at uintptr) {
+	first, ops := at/wordSize, uint32(len(o.ops)-1)
+	for i, w := range in.words {
+		if w.op != 0 {
+			w.op += ops
+		}
+		o.words[first+uintptr(i)] = w
+	}
+	for _, inner := range in.ops[1:] {
+		inner.offset, inner.end = inner.offset+at, inner.end+int(first)
+		o.ops = append(o.ops, inner)
+	}
+	for _, inner := range in.apart {
+		inner.offset += at
+		o.apart = append(o.apart, inner)
+	}
+}
+
+// Same says whether nothing differs in two structs, and else what Next may begin with.
+func (o *Object) Same(a, b unsafe.Pointer) (Found, bool) {
+	at := o.differs(a, b, 0)
+	if at >= len(o.words) && o.nextApart(a, b, 0) == len(o.apart) {
+		return Found{}, true
+	}
+	return Found{in: o, a: a, b: b, at: at}, false
+}
+
+// Next gives the next field that may differ, from a position on, and the position behind
+// it: the first is 0. The number of fields stands for the rest, and more than that for
+// nothing. A field may come twice.
+func (o *Object) Next(a, b unsafe.Pointer, at int, found *Found) (field, next int) {
+	if at == 0 && found.in == o && found.a == a && found.b == b {
+		at = found.at
+	} else if at < len(o.words) {
+		at = o.differs(a, b, at)
+	}
+	if at < len(o.words) {
+		field = o.of[at]
+		if field == len(o.fields) {
+			return field, at + 1
+		}
+		p := &o.fields[field]
+		if p.object != nil {
+			*found = Found{in: p.object, a: unsafe.Add(a, p.offset), b: unsafe.Add(b, p.offset), at: at - int(p.offset/wordSize)}
+		}
+		return field, p.end
+	}
+	if i := o.nextApart(a, b, at-len(o.words)); i < len(o.apart) {
+		return o.ofApart[i], len(o.words) + i + 1
+	}
+	return len(o.fields) + 1, at
+}
+
+func (o *Object) nextApart(a, b unsafe.Pointer, i int) int {
+	for i < len(o.apart) && o.apart[i].equal(a, b) {
+		i++
+	}
+	return i
+}

@@ -1,0 +1,86 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fast
+
+import (
+	"reflect"
+	"testing"
+	"unsafe"
+)
+
+type sample struct {
+	One, Two bool
+	Number   int32
+	Text     string
+	List     []string
+	Fun      func()
+	Tail     bool
+}
+
+func reference(reflect.Value, reflect.Value) bool { return false }
+
+var sampleFields = []Field{{Path: []int{0}}, {Path: []int{3}}, {Path: []int{4}}, {}}
+
+func sampleObject() *Object {
+	return New(reference).Object(reflect.TypeFor[sample](), sampleFields, [][]int{{1}, {2}, {6}})
+}
+
+// TestFoundIsBelievedOfItsStructs: where a look ended says nothing of other structs, of
+// which what lies before may differ.
+func TestFoundIsBelievedOfItsStructs(t *testing.T) {
+	o, other := sampleObject(), sampleObject()
+	a, b, c := &sample{}, &sample{List: []string{"x"}}, &sample{Text: "x", List: []string{"x"}}
+	for _, test := range []struct {
+		name  string
+		in    *Object
+		a, b  *sample
+		first int
+	}{
+		{"its own", o, a, b, 2},
+		{"another first", o, c, b, 1},
+		{"another second", o, a, c, 1},
+		{"another object", other, a, c, 1},
+	} {
+		found, same := o.Same(unsafe.Pointer(a), unsafe.Pointer(b))
+		if same {
+			t.Fatal("a list is not seen")
+		}
+		if test.in != o { // as if it had ended in the same two
+			found.a, found.b = unsafe.Pointer(test.a), unsafe.Pointer(test.b)
+		}
+		if first, _ := test.in.Next(unsafe.Pointer(test.a), unsafe.Pointer(test.b), 0, &found); first != test.first {
+			t.Errorf("%s: the first field is %d, not %d", test.name, first, test.first)
+		}
+	}
+}
+
+// TestWhatIsNoValueDoesNotCount: padding, what no field was given of, and room behind a list.
+func TestWhatIsNoValueDoesNotCount(t *testing.T) {
+	o, compare := sampleObject(), New(reference).Fields(reflect.TypeFor[sample](), [][]int{{0}, {1}, {2}, {3}, {4}, {6}})
+	list := make([]string, 1, 3)
+	a, b := &sample{List: list}, &sample{List: list[:1:1], Fun: func() {}}
+	padding := (*[unsafe.Sizeof(*b)]byte)(unsafe.Pointer(b))
+	padding[2], padding[len(padding)-1] = 1, 1
+	if unsafe.Offsetof(b.Number) != 4 || unsafe.Offsetof(b.Tail) == uintptr(len(padding)-1) {
+		t.Fatal("there is no padding")
+	}
+	if _, same := o.Same(unsafe.Pointer(a), unsafe.Pointer(b)); !same || !compare(unsafe.Pointer(a), unsafe.Pointer(b)) {
+		t.Error("they differ")
+	}
+	for i, edit := range []func(){
+		func() { b.One = true }, func() { b.Text = "x" }, func() { b.List = []string{"x"} },
+		func() { b.Two = true }, func() { b.Number = 1 }, func() { b.Tail = true },
+	} {
+		*b = sample{List: list}
+		edit()
+		want := i
+		if i > 2 {
+			want = len(sampleFields)
+		}
+		found, same := o.Same(unsafe.Pointer(a), unsafe.Pointer(b))
+		if first, _ := o.Next(unsafe.Pointer(a), unsafe.Pointer(b), 0, &found); same || first != want || compare(unsafe.Pointer(a), unsafe.Pointer(b)) {
+			t.Errorf("edit %d: the first field is %d, not %d", i, first, want)
+		}
+	}
+}
