@@ -6,8 +6,9 @@
 //
 // It is the one place of the library that uses unsafe. A function made for a
 // type is only ever given addresses of values of that very type, which the
-// caller keeps alive; it reads and never writes, and keeps no address. Plain
-// fields that lie next to each other are compared as memory.
+// caller keeps alive; it reads and never writes, and keeps no address. Structs
+// are compared as words of memory first, and by what a word is a part of where it
+// differs. A Found has addresses, for as long as its holder wants.
 //
 // The invariant: it says what the walk's reference comparison by reflection says,
 // for every pair of values. A fuzzer of package change holds it to that. Types it
