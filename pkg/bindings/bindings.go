@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Listers narrows the listers of RBAC. It implements the port granular.Bindings.
+// Listers narrows what RBAC reads. It implements the port granular.Bindings.
 type Listers struct{}
 
 var _ granular.Bindings = Listers{}

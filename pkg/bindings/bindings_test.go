@@ -11,12 +11,14 @@ import (
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authentication/user"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	rbaclisters "k8s.io/client-go/listers/rbac/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 )
@@ -37,7 +39,7 @@ func newPolicy() *policy {
 	roles, clusterRoles := &rbac.RoleGetter{Lister: v1.Roles().Lister()}, &rbac.ClusterRoleGetter{Lister: v1.ClusterRoles().Lister()}
 	all, allCluster := &rbac.RoleBindingLister{Lister: v1.RoleBindings().Lister()}, &rbac.ClusterRoleBindingLister{Lister: v1.ClusterRoleBindings().Lister()}
 	p.plain = rbac.New(roles, all, clusterRoles, allCluster)
-	p.narrow = rbac.New(roles, Listers{}.Role(p.bindings, all), clusterRoles, Listers{}.ClusterRole(p.clusterBindings, allCluster))
+	p.narrow = rbac.New(Listers{}.Roles(roles), Listers{}.Role(p.bindings, all), Listers{}.ClusterRoles(clusterRoles), Listers{}.ClusterRole(p.clusterBindings, allCluster))
 	return p
 }
 
@@ -89,11 +91,20 @@ func anyCaller(r *rand.Rand) *user.DefaultInfo {
 	return out
 }
 
-// ruled gives the verbs of a caller's rules, each once, and whether some were not found.
-func ruled(ctx context.Context, a *rbac.RBACAuthorizer, caller user.Info, namespace string) (verbs []string, failed bool) {
-	rules, _, _, err := a.RulesFor(ctx, caller, namespace)
+// asks is a question of a user's about things.
+func asks(who user.Info) upstream.AttributesRecord {
+	return upstream.AttributesRecord{User: who, Namespace: "a", APIGroup: "example.com", Resource: "things", ResourceRequest: true}
+}
+
+// ruled gives the verbs of a caller's rules about the resource of a question, each once,
+// and whether some rules were not found.
+func ruled(ctx context.Context, a *rbac.RBACAuthorizer, question upstream.AttributesRecord) (verbs []string, failed bool) {
+	rules, _, _, err := a.RulesFor(ctx, question.User, question.Namespace)
 	for _, rule := range rules {
-		verbs = append(verbs, rule.GetVerbs()...)
+		question.Verb = rule.GetVerbs()[0]
+		if rbac.RuleAllows(question, &rbacv1.PolicyRule{Verbs: rule.GetVerbs(), APIGroups: rule.GetAPIGroups(), Resources: rule.GetResources()}) {
+			verbs = append(verbs, rule.GetVerbs()...)
+		}
 	}
 	slices.Sort(verbs)
 	return slices.Compact(verbs), err != nil
@@ -108,9 +119,13 @@ func TestSameAsAll(t *testing.T) {
 		p := newPolicy()
 		for i := range 6 {
 			// Of seven roles one is missing, which RBAC says in an error.
-			put(t, p.clusterRoles, clusterRole(fmt.Sprintf("r%d", i), fmt.Sprintf("v%d", i/2)))
+			role := clusterRole(fmt.Sprintf("r%d", i), fmt.Sprintf("v%d", i/2))
+			role.Rules = append(role.Rules, rbacv1.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: []string{"/x"}})
+			role.Rules[0].APIGroups = []string{pick(r, "*", "*", "*", "example.com", "example.com", "other.com")}
+			role.Rules[0].Resources = []string{pick(r, "*", "*", "*", "*", "things", "things/status", "*/status", "others")}
+			put(t, p.clusterRoles, role)
 		}
-		for range 40 {
+		for range 60 {
 			role := fmt.Sprintf("r%d", r.IntN(7))
 			subjects := []rbacv1.Subject{anySubject(r), anySubject(r)}[:r.IntN(3)]
 			name := fmt.Sprintf("b%d", r.IntN(8))
@@ -126,9 +141,10 @@ func TestSameAsAll(t *testing.T) {
 			}
 			caller, namespace, verb := anyCaller(r), pick(r, "a", "b", ""), fmt.Sprintf("v%d", r.IntN(3))
 			ctx := context.Background()
-			question := upstream.AttributesRecord{User: caller, Verb: verb, Namespace: namespace, APIGroup: "example.com", Resource: "things", ResourceRequest: true}
+			question := asks(caller)
+			question.Verb, question.Namespace, question.Subresource = verb, namespace, pick(r, "", "", "", "status", "scale")
 			want, _, _ := p.plain.Authorize(ctx, question)
-			got, _, _ := p.narrow.Authorize(For(ctx, caller), question)
+			got, _, _ := p.narrow.Authorize(For(ctx, question), question)
 			if got != want {
 				t.Fatalf("%+v in %q, %s: %v, by all bindings %v\n%v\n%v", caller, namespace, verb, got, want, p.bindings.GetStore().List(), p.clusterBindings.GetStore().List())
 			}
@@ -137,8 +153,8 @@ func TestSameAsAll(t *testing.T) {
 			} else {
 				refused++
 			}
-			wantRules, wantFailed := ruled(ctx, p.plain, caller, namespace)
-			gotRules, gotFailed := ruled(For(ctx, caller), p.narrow, caller, namespace)
+			wantRules, wantFailed := ruled(ctx, p.plain, question)
+			gotRules, gotFailed := ruled(For(ctx, question), p.narrow, question)
 			if !slices.Equal(gotRules, wantRules) || gotFailed != wantFailed {
 				t.Fatalf("%+v in %q: rules %q, failed %t; by all bindings %q, %t", caller, namespace, gotRules, gotFailed, wantRules, wantFailed)
 			}
@@ -159,14 +175,17 @@ func TestOnlyUnderFor(t *testing.T) {
 	put(t, p.bindings, binding("a", "joes", "r", rbacv1.Subject{Kind: rbacv1.UserKind, Name: "joe"}))
 	lister := Listers{}.Role(p.bindings, all{p.bindings.GetStore()})
 	type key struct{}
-	under := For(context.Background(), &user.DefaultInfo{Name: "jane"})
+	under := For(context.Background(), asks(&user.DefaultInfo{Name: "jane"}))
+	path := asks(&user.DefaultInfo{Name: "jane"})
+	path.ResourceRequest = false
 	for _, tc := range []struct {
 		name          string
 		ctx           context.Context
 		want, indexes int
 	}{
 		{"any context", context.Background(), 2, 1},
-		{"for nobody", For(context.Background(), nil), 2, 1},
+		{"for nobody", For(context.Background(), asks(nil)), 2, 1},
+		{"for no resource", For(context.Background(), path), 2, 1},
 		{"made of one under For", context.WithValue(under, key{}, "v"), 2, 1},
 		{"under For", under, 1, 2},
 		{"any context, once there is an index", context.Background(), 2, 2},
@@ -177,6 +196,43 @@ func TestOnlyUnderFor(t *testing.T) {
 		}
 		if got := len(p.bindings.GetIndexer().GetIndexers()); got != tc.indexes {
 			t.Errorf("%s: %d indexes, wanted %d", tc.name, got, tc.indexes)
+		}
+	}
+}
+
+// TestSilentRoles holds what is left out of roles, for whom and for whom not.
+func TestSilentRoles(t *testing.T) {
+	p := newPolicy()
+	others := clusterRole("others", "v")
+	others.Rules[0].Resources = []string{"others"}
+	put(t, p.clusterRoles, others)
+	put(t, p.roles, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "things"}, Rules: []rbacv1.PolicyRule{
+		{Verbs: []string{"v"}, APIGroups: []string{"*"}, Resources: []string{"others"}},
+		{Verbs: []string{"v"}, APIGroups: []string{"example.com"}, Resources: []string{"things"}},
+	}})
+	roles := Listers{}.Roles(&rbac.RoleGetter{Lister: rbaclisters.NewRoleLister(p.roles.GetIndexer())})
+	clusterRoles := Listers{}.ClusterRoles(&rbac.ClusterRoleGetter{Lister: rbaclisters.NewClusterRoleLister(p.clusterRoles.GetIndexer())})
+	type key struct{}
+	under := For(context.Background(), asks(&user.DefaultInfo{Name: "jane"}))
+	for _, tc := range []struct {
+		name         string
+		ctx          context.Context
+		things, none int
+	}{
+		{"any context", context.Background(), 2, 1},
+		{"made of one under For", context.WithValue(under, key{}, "v"), 2, 1},
+		{"under For", under, 2, 0},
+	} {
+		role, err := roles.GetRole(tc.ctx, "a", "things")
+		if err != nil || len(role.Rules) != tc.things {
+			t.Errorf("%s: a role with %d rules and %v, wanted %d", tc.name, len(role.Rules), err, tc.things)
+		}
+		clusterRole, err := clusterRoles.GetClusterRole(tc.ctx, "others")
+		if err != nil || len(clusterRole.Rules) != tc.none {
+			t.Errorf("%s: a cluster role with %d rules and %v, wanted %d", tc.name, len(clusterRole.Rules), err, tc.none)
+		}
+		if _, err := roles.GetRole(tc.ctx, "a", "missing"); !apierrors.IsNotFound(err) {
+			t.Errorf("%s: a missing role: %v", tc.name, err)
 		}
 	}
 }
@@ -201,7 +257,7 @@ func TestWithoutIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	lister := Listers{}.Role(p.bindings, all{p.bindings.GetStore()})
-	got, err := lister.ListRoleBindings(For(context.Background(), &user.DefaultInfo{Name: "jane"}), "a")
+	got, err := lister.ListRoleBindings(For(context.Background(), asks(&user.DefaultInfo{Name: "jane"})), "a")
 	if err != nil || len(got) != 1 {
 		t.Errorf("%d bindings and %v, wanted all", len(got), err)
 	}
@@ -213,11 +269,11 @@ func TestOfTheNamespace(t *testing.T) {
 	p := newPolicy()
 	put(t, p.bindings, binding("a", "b", "r", rbacv1.Subject{Kind: rbacv1.GroupKind, Name: "x/group/y"}))
 	lister := Listers{}.Role(p.bindings, all{p.bindings.GetStore()})
-	got, err := lister.ListRoleBindings(For(context.Background(), &user.DefaultInfo{Groups: []string{"y"}}), "a/group/x")
+	got, err := lister.ListRoleBindings(For(context.Background(), asks(&user.DefaultInfo{Groups: []string{"y"}})), "a/group/x")
 	if err != nil || len(got) != 0 {
 		t.Errorf("%d bindings of another namespace, %v", len(got), err)
 	}
-	got, err = lister.ListRoleBindings(For(context.Background(), &user.DefaultInfo{Groups: []string{"x/group/y"}}), "a")
+	got, err = lister.ListRoleBindings(For(context.Background(), asks(&user.DefaultInfo{Groups: []string{"x/group/y"}})), "a")
 	if err != nil || len(got) != 1 {
 		t.Errorf("%d bindings of the namespace, %v", len(got), err)
 	}

@@ -6,7 +6,7 @@
 // RBAC looks through all bindings of a namespace, and all that hold everywhere, for
 // each question. A granular request asks several. The informers that RBAC reads get an
 // index by subject, and a question asked under For is answered from the bindings that
-// the index has for its caller:
+// the index has for its caller, and from roles with a rule about its resource:
 //
 //	Gate ── For(ctx, caller) ──► configured authorizers ──► RBAC ──► lister of this package
 //	                                                                  │ under For: by subject
@@ -14,7 +14,7 @@
 //
 // What a binding grants, and whether it is about the caller, is still for RBAC to say.
 //
-// The invariant: a list holds nothing that upstream's does not hold at that time, so a
+// The invariant: a list or a role holds nothing that upstream's does not hold at that time, so a
 // caller can only lose by it, and a question that was not asked under For is answered
 // as upstream answers it.
 //

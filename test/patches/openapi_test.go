@@ -164,6 +164,41 @@ func same(t *testing.T, name string, a, b spec.Schema) {
 	}
 }
 
+// TestExtensionsNeedNoCleaning holds that all extensions of shared types are such: whoever
+// marshals a schema deletes from its map what is none.
+func TestExtensionsNeedNoCleaning(t *testing.T) {
+	seen := 0
+	var look func(name string, s *spec.Schema)
+	look = func(name string, s *spec.Schema) {
+		for key := range s.Extensions {
+			if seen++; !strings.HasPrefix(key, "x-") {
+				t.Errorf("%s: %q", name, key)
+			}
+		}
+		for field := range s.Properties {
+			property := s.Properties[field]
+			look(name+"."+field, &property)
+		}
+		for _, list := range [][]spec.Schema{s.AllOf, s.AnyOf, s.OneOf} {
+			for i := range list {
+				look(name, &list[i])
+			}
+		}
+		if s.Items != nil && s.Items.Schema != nil {
+			look(name+"[]", s.Items.Schema)
+		}
+		if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+			look(name+"[*]", s.AdditionalProperties.Schema)
+		}
+	}
+	for name, definition := range generatedopenapi.GetOpenAPIDefinitions(func(name string) spec.Ref { return spec.MustCreateRef(name) }) {
+		look(name, &definition.Schema)
+	}
+	if seen == 0 {
+		t.Error("no extension was looked at")
+	}
+}
+
 // TestSharedDefinitionsStayAsTheyAre does with what is published all that the server does,
 // for many definitions at once. With the race detector it shows who writes.
 func TestSharedDefinitionsStayAsTheyAre(t *testing.T) {

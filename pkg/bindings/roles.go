@@ -1,0 +1,63 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bindings
+
+import (
+	"context"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiserver/pkg/authorization/granular"
+	rbachelpers "k8s.io/kubernetes/pkg/apis/rbac/v1"
+)
+
+// Roles leaves the rules of a role out where none of them is about the resource in
+// question. RBAC copies the rules of all roles of a caller when it is asked for them.
+func (Listers) Roles(all granular.RoleGetter) granular.RoleGetter { return roles{all} }
+
+// ClusterRoles does the same for cluster roles.
+func (Listers) ClusterRoles(all granular.ClusterRoleGetter) granular.ClusterRoleGetter {
+	return clusterRoles{all}
+}
+
+type roles struct{ granular.RoleGetter }
+
+var silentRole = &rbacv1.Role{}
+
+func (g roles) GetRole(ctx context.Context, namespace, name string) (*rbacv1.Role, error) {
+	role, err := g.RoleGetter.GetRole(ctx, namespace, name)
+	if err == nil && silent(ctx, role.Rules) {
+		return silentRole, nil
+	}
+	return role, err
+}
+
+type clusterRoles struct{ granular.ClusterRoleGetter }
+
+var silentClusterRole = &rbacv1.ClusterRole{}
+
+func (g clusterRoles) GetClusterRole(ctx context.Context, name string) (*rbacv1.ClusterRole, error) {
+	role, err := g.ClusterRoleGetter.GetClusterRole(ctx, name)
+	if err == nil && silent(ctx, role.Rules) {
+		return silentClusterRole, nil
+	}
+	return role, err
+}
+
+// silent says that a question is asked under For, and no rule is about its resource.
+func silent(ctx context.Context, rules []rbacv1.PolicyRule) bool {
+	a, ok := ctx.(asking)
+	if !ok {
+		return false
+	}
+	resource, subresource := a.about.GetResource(), a.about.GetSubresource()
+	if subresource != "" {
+		resource += "/" + subresource
+	}
+	for i := range rules {
+		if rbachelpers.APIGroupMatches(&rules[i], a.about.GetAPIGroup()) && rbachelpers.ResourceMatches(&rules[i], resource, subresource) {
+			return false
+		}
+	}
+	return true
+}
