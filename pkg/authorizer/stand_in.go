@@ -5,6 +5,7 @@ package authorizer
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -42,20 +43,18 @@ func (k *kind) standIns(target granular.Target, newObj, oldObj runtime.Object, n
 
 func standInChanged(of func(metav1.Object) map[string]string, newObj, oldObj runtime.Object, newVersioned, oldVersioned any) bool {
 	after, before := keyed(of, newVersioned), keyed(of, oldVersioned)
-	for _, key := range slices.Concat(moved(of, newObj, newVersioned), moved(of, oldObj, oldVersioned)) {
+	differs := func(key string) bool {
 		x, here := after[key]
 		y, there := before[key]
-		if x != y || here != there {
-			return true
-		}
+		return x != y || here != there
 	}
-	return false
+	return slices.ContainsFunc(moved(keyed(of, newObj), after), differs) || slices.ContainsFunc(moved(keyed(of, oldObj), before), differs)
 }
 
 // moved lists the keys that conversion put there, took away or rewrote.
-func moved(of func(metav1.Object) map[string]string, obj runtime.Object, versioned any) []string {
-	hub, shown := keyed(of, obj), keyed(of, versioned)
-	if maps.Equal(hub, shown) {
+func moved(hub, shown map[string]string) []string {
+	// Conversion as a rule hands the map on.
+	if reflect.ValueOf(hub).UnsafePointer() == reflect.ValueOf(shown).UnsafePointer() || maps.Equal(hub, shown) {
 		return nil
 	}
 	var out []string
