@@ -20,7 +20,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// everything shows a tree with all that a walk and a decision look at.
+// everything shows what comes of a definition.
 func everything(m *schema.Models, name string) string {
 	tree, err := m.Compile(name)
 	if err != nil {
@@ -30,6 +30,11 @@ func everything(m *schema.Models, name string) string {
 		}
 		return b.String() + err.Error()
 	}
+	return shown(tree)
+}
+
+// shown is a tree with all that a walk and a decision look at.
+func shown(tree *schema.Tree) string {
 	var b strings.Builder
 	for place := range tree.Places() {
 		n := place.Node()
@@ -91,6 +96,35 @@ func TestKnowledgeOfRandomDefinitions(t *testing.T) {
 	}
 	if compiled < 2000 {
 		t.Errorf("only %d compiled without a problem", compiled)
+	}
+}
+
+// TestTreesOutliveTheirRoom holds that a tree has nothing in the room that its compilation
+// took, which those that follow have after it.
+func TestTreesOutliveTheirRoom(t *testing.T) {
+	type kept struct {
+		tree *schema.Tree
+		was  string
+	}
+	var trees []kept
+	sharing := schema.NewSharing()
+	for seed := range uint64(1500) {
+		definitions := randomDefinitions(rand.New(rand.NewPCG(seed, 7)))
+		models := schema.NewModels(definitions, schema.WithSharing(sharing), schema.WithExpressions(echo(nil)),
+			schema.WithSource(func() map[string]*spec.Schema { return definitions }))
+		for _, name := range slices.Sorted(maps.Keys(definitions)) {
+			if tree, err := models.Compile(name); err == nil {
+				trees = append(trees, kept{tree, shown(tree)})
+			}
+		}
+	}
+	for _, k := range trees {
+		if diff := cmp.Diff(k.was, shown(k.tree)); diff != "" {
+			t.Fatalf("(-compiled +after others):\n%s", diff)
+		}
+	}
+	if len(trees) < 500 {
+		t.Errorf("only %d compiled without a problem", len(trees))
 	}
 }
 
