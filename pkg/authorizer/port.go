@@ -40,9 +40,9 @@ func (a verbAttributes) IsReadOnly() bool { return a.verb == "get" }
 // port answers package decide with the configured authorizer.
 //
 // RBAC looks through all bindings of the caller for every question, so more than a few
-// verbs are answered from the rules of the caller, which take one such look. Those rules only ever
-// spare questions: what they allow the authorizer itself is asked, and must allow;
-// where they might not be all there is, it is asked one verb at a time.
+// verbs are answered from the rules of the caller, which take one such look. Those rules
+// only ever spare questions: what they allow the authorizer itself is asked, and must
+// allow; where they might not be all there is, it is asked one verb at a time.
 type port struct {
 	authorizer upstream.Authorizer
 	attributes upstream.Attributes

@@ -1,22 +1,23 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bindings finds the role bindings that name a caller.
+// Package bindings finds the role bindings that name a caller, and the roles that name a
+// resource.
 //
 // RBAC looks through all bindings of a namespace, and all that hold everywhere, for
 // each question. A granular request asks several. The informers that RBAC reads get an
 // index by subject, and a question asked under For is answered from the bindings that
 // the index has for its caller, and from roles with a rule about its resource:
 //
-//	Gate ── For(ctx, caller) ──► configured authorizers ──► RBAC ──► lister of this package
-//	                                                                  │ under For: by subject
-//	                                                                  └ else: upstream's lister
+//	Gate ── For(ctx, request) ─► configured authorizers ──► RBAC ──► listers, getters of this package
+//	                                                                  │ under For: by subject, by resource
+//	                                                                  └ else: upstream's
 //
 // What a binding grants, and whether it is about the caller, is still for RBAC to say.
 //
-// The invariant: a list or a role holds nothing that upstream's does not hold at that time, so a
-// caller can only lose by it, and a question that was not asked under For is answered
-// as upstream answers it.
+// The invariant: a list or a role holds nothing that upstream's does not hold at that
+// time, so a caller can only lose by it, and a question that was not asked under For is
+// answered as upstream answers it.
 //
 // The package decides nothing and has no informers of its own.
 package bindings

@@ -58,20 +58,13 @@ type inner struct {
 // away, in a type whose fields lie all over: the change is found, and charged to the field.
 // So are any two at once.
 func TestEveryFieldIsLookedAt(t *testing.T) {
-	root := &spec.Schema{}
 	text := strings.ReplaceAll(`{properties: {spec: {+verb: spec, properties: {
   many: {additionalProperties: {properties: {a: {+verb: manyA}, b: {+verb: manyB}}}},
   one: {+verb: one}, two: {+verb: two}, small: {properties: {a: {+verb: smallA}, b: {+verb: smallB}}},
   inner: {properties: {a: {+verb: innerA}, b: {+verb: innerB}, c: {+verb: innerC}}}, name: {+verb: name}, flag: {+verb: flag},
   notes: {+verb: notes}, count: {+verb: count}, own: {properties: {a: {+verb: ownA}, b: {+verb: ownB}, c: {+verb: ownC}}},
   last: {properties: {a: {+verb: lastA}, b: {+verb: lastB}, c: {+verb: lastC}}}}}}}`, "+verb", schema.ExtVerb)
-	if err := yaml.UnmarshalStrict([]byte(text), root); err != nil {
-		t.Fatal(err)
-	}
-	tree, err := schema.Compile(map[string]*spec.Schema{"root": root}, "root")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tree := treeOf(t, text)
 	type object struct {
 		Spec *things `json:"spec"`
 	}
@@ -139,16 +132,9 @@ func TestEveryFieldIsLookedAt(t *testing.T) {
 // TestDefaultInWhatIsNew: an excluded object of a Go type that is nothing but its default
 // came with what holds it, which is not there to be compared with.
 func TestDefaultInWhatIsNew(t *testing.T) {
-	root := &spec.Schema{}
 	text := strings.NewReplacer("+verb", schema.ExtVerb, "+excluded", schema.ExtExcluded).Replace(`{properties: {spec: {+verb: spec, properties: {
   inner: {default: {}, +verb: guard, +excluded: true, properties: {a: {+verb: a}}}}}}}`)
-	if err := yaml.UnmarshalStrict([]byte(text), root); err != nil {
-		t.Fatal(err)
-	}
-	tree, err := schema.Compile(map[string]*spec.Schema{"root": root}, "root")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tree := treeOf(t, text)
 	type object struct {
 		Spec struct {
 			Inner struct {
@@ -160,4 +146,18 @@ func TestDefaultInWhatIsNew(t *testing.T) {
 	if len(set) != 1 || set[0].Node.Last() == nil || set[0].Node.Last().Name != "spec" {
 		t.Errorf("%v", verbs(set))
 	}
+}
+
+// treeOf compiles the schema of an object.
+func treeOf(t *testing.T, text string) *schema.Tree {
+	t.Helper()
+	root := &spec.Schema{}
+	if err := yaml.UnmarshalStrict([]byte(text), root); err != nil {
+		t.Fatal(err)
+	}
+	tree, err := schema.Compile(map[string]*spec.Schema{"root": root}, "root")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
 }
