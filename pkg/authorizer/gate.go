@@ -12,6 +12,7 @@ import (
 
 	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/pkg/audit"
+	"kube-granular.dev/pkg/bindings"
 )
 
 // Gate is the configured authorizer, which answers everything it did before, and
@@ -44,6 +45,16 @@ func mayBeGranular(a upstream.Attributes) bool {
 	return false
 }
 
+// Authorize asks the configured authorizer. Of a write whose fields could be judged RBAC
+// looks at the caller's bindings alone, as it does for what Fallback goes on to ask:
+// otherwise it is the refused ordinary verb that grows with everybody's bindings.
+func (g *Gate) Authorize(ctx context.Context, a upstream.Attributes) (upstream.Decision, string, error) {
+	if mayBeGranular(a) {
+		ctx = bindings.For(ctx, a)
+	}
+	return g.Authorizer.Authorize(ctx, a)
+}
+
 // Fallback asks the verb "granular" for the same resource, subresource and name
 // (KEP-3617, "API Server Additional Plumbing and Checks", step 2). Only NoOpinion
 // of the configured authorizer leads here: an explicit Deny is final.
@@ -51,7 +62,7 @@ func (g *Gate) Fallback(ctx context.Context, a upstream.Attributes) (context.Con
 	if !mayBeGranular(a) {
 		return ctx, upstream.DecisionNoOpinion, "", nil
 	}
-	decision, reason, err := ask(ctx, g, a, permission.General)
+	decision, reason, err := ask(ctx, g.Authorizer, a, permission.General)
 	if decision != upstream.DecisionAllow {
 		return ctx, upstream.DecisionNoOpinion, "", err
 	}
@@ -94,7 +105,7 @@ func (g *Gate) FallbackCreate(ctx context.Context, target granular.Target, begun
 	if !mayBeGranular(a) {
 		return nil, upstream.DecisionNoOpinion, "", nil
 	}
-	decision, reason, err := ask(ctx, g, a, permission.General)
+	decision, reason, err := ask(ctx, g.Authorizer, a, permission.General)
 	w, ok := begun.(*write)
 	if decision != upstream.DecisionAllow {
 		if ok {

@@ -9,10 +9,17 @@ import (
 	"slices"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/granular"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
+	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
+
+	"kube-granular.dev/pkg/bindings"
 )
 
 // grants is an authorizer that allows some verbs, denies others, fails on others,
@@ -93,5 +100,54 @@ func TestFallback(t *testing.T) {
 				t.Errorf("asked %q, wanted %q", tc.grants.asked, tc.asked)
 			}
 		})
+	}
+}
+
+// listed counts how often RBAC gets all bindings.
+type listed struct {
+	granular.ClusterRoleBindingLister
+	times int
+}
+
+func (l *listed) ListClusterRoleBindings(ctx context.Context) ([]*rbacv1.ClusterRoleBinding, error) {
+	l.times++
+	return l.ClusterRoleBindingLister.ListClusterRoleBindings(ctx)
+}
+
+// TestWhoIsLookedFor holds of which questions RBAC looks at the caller's bindings alone:
+// those about writes whose fields can be judged. The verdict is RBAC's in any case.
+func TestWhoIsLookedFor(t *testing.T) {
+	v1 := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Rbac().V1()
+	for _, b := range bootstrappolicy.ClusterRoleBindings() {
+		if err := v1.ClusterRoleBindings().Informer().GetStore().Add(&b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, r := range bootstrappolicy.ClusterRoles() {
+		if err := v1.ClusterRoles().Informer().GetStore().Add(&r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := &listed{ClusterRoleBindingLister: &rbac.ClusterRoleBindingLister{Lister: v1.ClusterRoleBindings().Lister()}}
+	none := &roles{}
+	gate := New(rbac.New(none, none,
+		bindings.Listers{}.ClusterRoles(&rbac.ClusterRoleGetter{Lister: v1.ClusterRoles().Lister()}),
+		bindings.Listers{}.ClusterRole(v1.ClusterRoleBindings().Informer(), all)))
+	for verb, want := range map[string]int{
+		"create": 0, "update": 0, "patch": 0,
+		"get": 1, "list": 1, "watch": 1, "delete": 1, "deletecollection": 1, "connect": 1, "granular": 1, "granular:metadata": 1,
+	} {
+		for _, who := range []string{user.SystemPrivilegedGroup, user.AllAuthenticated} {
+			a := attributes(verb)
+			a.User = &user.DefaultInfo{Name: "jane", Groups: []string{who}}
+			all.times = 0
+			decision, _, err := gate.Authorize(context.Background(), a)
+			if allowed := decision == upstream.DecisionAllow; allowed != (who == user.SystemPrivilegedGroup) || err != nil {
+				t.Errorf("%s by %s: %v, %v", verb, who, decision, err)
+			}
+			if all.times != want {
+				t.Errorf("%s by %s: all bindings looked through %d times, wanted %d", verb, who, all.times, want)
+			}
+		}
 	}
 }

@@ -42,8 +42,8 @@ type roleBindings struct {
 }
 
 func (l *roleBindings) ListRoleBindings(ctx context.Context, namespace string) ([]*rbacv1.RoleBinding, error) {
-	if caller := caller(ctx); caller != nil && l.index.ready() {
-		return about[*rbacv1.RoleBinding](&l.index, caller, namespace)
+	if list, found := about[*rbacv1.RoleBinding](&l.index, asked(ctx), namespace); found {
+		return list, nil
 	}
 	return l.RoleBindingLister.ListRoleBindings(ctx, namespace)
 }
@@ -54,8 +54,8 @@ type clusterRoleBindings struct {
 }
 
 func (l *clusterRoleBindings) ListClusterRoleBindings(ctx context.Context) ([]*rbacv1.ClusterRoleBinding, error) {
-	if caller := caller(ctx); caller != nil && l.index.ready() {
-		return about[*rbacv1.ClusterRoleBinding](&l.index, caller, "")
+	if list, found := about[*rbacv1.ClusterRoleBinding](&l.index, asked(ctx), ""); found {
+		return list, nil
 	}
 	return l.ClusterRoleBindingLister.ListClusterRoleBindings(ctx)
 }

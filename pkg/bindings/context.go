@@ -6,7 +6,6 @@ package bindings
 import (
 	"context"
 
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
@@ -16,22 +15,22 @@ import (
 type asking struct {
 	context.Context
 	about authorizer.Attributes
+	keys  callerKeys
 }
 
 // For returns the context to ask an authorizer with about what the user of a request may
 // do to its resource, by whatever verb, and about nothing else: there would seem to be no
-// grants. It is for the one call, no request may go on under it.
+// grants. It is for questions alone, no request may go on under it.
 func For(ctx context.Context, about authorizer.Attributes) context.Context {
-	if about.GetUser() == nil || !about.IsResourceRequest() {
+	caller := about.GetUser()
+	if caller == nil || !about.IsResourceRequest() {
 		return ctx
 	}
-	return asking{ctx, about}
+	return &asking{ctx, about, keysOf(about.GetNamespace(), caller)}
 }
 
-// caller is whom a question is about, nil where it was not asked under For.
-func caller(ctx context.Context) user.Info {
-	if a, ok := ctx.(asking); ok {
-		return a.about.GetUser()
-	}
-	return nil
+// asked is what a question was asked under, nil where that was not For.
+func asked(ctx context.Context) *asking {
+	a, _ := ctx.(*asking)
+	return a
 }

@@ -5,11 +5,10 @@ package bindings
 
 import (
 	"sync"
+	"sync/atomic"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apiserver/pkg/authentication/serviceaccount"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 )
@@ -17,8 +16,7 @@ import (
 // indexName is that of the index in an informer.
 const indexName = "granular.authorization.k8s.io/subject"
 
-// index finds bindings by subject. It is made when it is first needed: where nobody
-// asks for the verb granular there is none.
+// index finds bindings by subject. It is made when it is first needed.
 type index struct {
 	informer cache.SharedIndexInformer
 	// subjects gives the namespace of a binding, empty for one that holds everywhere,
@@ -27,78 +25,65 @@ type index struct {
 
 	make sync.Once
 	made bool
+
+	// changes grows whenever a binding comes, changes or goes, while the informer's store
+	// is locked. A caller is looked for once by name and once for each group, each under a
+	// lock of its own; as long as this is the same, all of them saw the same bindings.
+	changes atomic.Uint64
 }
 
 // ready says whether there is an index. Without one, all bindings are looked through.
 func (x *index) ready() bool {
 	x.make.Do(func() {
 		err := x.informer.AddIndexers(cache.Indexers{indexName: func(object any) ([]string, error) {
+			x.changes.Add(1)
 			namespace, subjects := x.subjects(object)
 			return subjectKeys(namespace, subjects), nil
 		}})
 		if x.made = err == nil; !x.made {
-			klog.ErrorS(err, "Role bindings are not indexed by subject, granular requests look through all of them")
+			klog.ErrorS(err, "Role bindings are not indexed by subject, all of them are looked through")
 		}
 	})
 	return x.made
 }
 
-// about lists the bindings of a namespace that may be about a caller. One that names
-// the caller and a group of the caller's is listed twice, which grants no more.
-func about[T metav1.Object](x *index, caller user.Info, namespace string) ([]T, error) {
-	var out []T
-	for _, key := range callerKeys(namespace, caller) {
-		found, err := x.informer.GetIndexer().ByIndex(indexName, key)
+// looks is how often a caller is looked for while bindings change, before all of them are
+// looked through.
+const looks = 3
+
+// about lists the bindings that may be about who asks: those of a namespace, or where that
+// is empty those that hold everywhere. One that names the caller and a group of the
+// caller's is listed twice, which grants no more. It finds none if there is no index, if
+// it is of another namespace than the question, or if bindings change too often.
+func about[T metav1.Object](x *index, a *asking, namespace string) (list []T, found bool) {
+	if a == nil || namespace != "" && namespace != a.keys.namespace || !x.ready() {
+		return nil, false
+	}
+	for range looks {
+		before := x.changes.Load()
+		list, ok := look[T](x, a, namespace)
+		if !ok {
+			return nil, false
+		}
+		if x.changes.Load() == before {
+			return list, true
+		}
+	}
+	return nil, false
+}
+
+func look[T metav1.Object](x *index, a *asking, namespace string) (list []T, ok bool) {
+	for i := range a.keys.len() {
+		found, err := x.informer.GetIndexer().ByIndex(indexName, a.keys.in(namespace == "", i))
 		if err != nil {
-			return nil, err
+			return nil, false
 		}
 		for _, object := range found {
 			// RBAC takes it from the list that a binding is one of the namespace.
 			if binding, ok := object.(T); ok && binding.GetNamespace() == namespace {
-				out = append(out, binding)
+				list = append(list, binding)
 			}
 		}
 	}
-	return out, nil
-}
-
-// A key is a namespace, whether the subject is a group, and its name. A service account
-// is the user that it authenticates as.
-const (
-	userInfix  = "/user/"
-	groupInfix = "/group/"
-)
-
-// callerKeys gives the keys of the subjects that a caller is.
-func callerKeys(namespace string, caller user.Info) []string {
-	groups := caller.GetGroups()
-	out := make([]string, 1, 1+len(groups))
-	out[0] = namespace + userInfix + caller.GetName()
-	for _, group := range groups {
-		out = append(out, namespace+groupInfix+group)
-	}
-	return out
-}
-
-// subjectKeys gives the keys of a binding: whoever RBAC finds it to be about has one of
-// them (appliesToUser in k8s.io/kubernetes/pkg/registry/rbac/validation/rule.go).
-func subjectKeys(namespace string, subjects []rbacv1.Subject) []string {
-	out := make([]string, 0, len(subjects))
-	for _, s := range subjects {
-		switch s.Kind {
-		case rbacv1.UserKind:
-			out = append(out, namespace+userInfix+s.Name)
-		case rbacv1.GroupKind:
-			out = append(out, namespace+groupInfix+s.Name)
-		case rbacv1.ServiceAccountKind:
-			of := s.Namespace
-			if of == "" {
-				of = namespace
-			}
-			if of != "" {
-				out = append(out, namespace+userInfix+serviceaccount.MakeUsername(of, s.Name))
-			}
-		}
-	}
-	return out
+	return list, true
 }

@@ -46,8 +46,8 @@ func (g clusterRoles) GetClusterRole(ctx context.Context, name string) (*rbacv1.
 
 // silent says that a question is asked under For, and no rule is about its resource.
 func silent(ctx context.Context, rules []rbacv1.PolicyRule) bool {
-	a, ok := ctx.(asking)
-	if !ok {
+	a := asked(ctx)
+	if a == nil {
 		return false
 	}
 	resource, subresource := a.about.GetResource(), a.about.GetSubresource()

@@ -20,9 +20,20 @@ import (
 )
 
 // TestEverySubject holds that a grant reaches whom RBAC says it is for, in whatever way
-// the binding names them, ends with the binding, and reaches nobody else: a granular
-// request is answered from an index of the bindings by subject.
+// the binding names them, ends with the binding, and reaches nobody else: both the
+// ordinary verb and what makes a request granular are answered from an index of the
+// bindings by subject.
 func TestEverySubject(t *testing.T) {
+	for name, verbs := range map[string][]string{
+		"granular": {"granular", "granular:label(example.com)"},
+		"ordinary": {"patch"},
+	} {
+		t.Run(name, func(t *testing.T) { everySubject(t, verbs) })
+	}
+}
+
+// everySubject binds a role with these verbs, of which each binding is to grant a label.
+func everySubject(t *testing.T, verbs []string) {
 	config, err := on.Config("admin")
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +53,7 @@ func TestEverySubject(t *testing.T) {
 	}
 	role := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: namespace},
-		Rules:      []rbacv1.PolicyRule{{Verbs: []string{"granular", "granular:label(example.com)"}, APIGroups: []string{""}, Resources: []string{"configmaps"}}},
+		Rules:      []rbacv1.PolicyRule{{Verbs: verbs, APIGroups: []string{""}, Resources: []string{"configmaps"}}},
 	}
 	if _, err := admin.RbacV1().ClusterRoles().Create(ctx, role, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
