@@ -5,9 +5,10 @@
 // resource.
 //
 // RBAC looks through all bindings of a namespace, and all that hold everywhere, for
-// each question. A granular request asks several. The informers that RBAC reads get an
-// index by subject, and a question asked under For is answered from the bindings that
-// the index has for its caller, and from roles with a rule about its resource:
+// each question. A granular request asks several, the ordinary verb first. The informers
+// that RBAC reads get an index by subject, and a question asked under For is answered from
+// the bindings that the index has for its caller, and from roles with a rule about its
+// resource:
 //
 //	Gate ── For(ctx, request) ─► configured authorizers ──► RBAC ──► listers, getters of this package
 //	                                                                  │ under For: by subject, by resource
@@ -15,9 +16,9 @@
 //
 // What a binding grants, and whether it is about the caller, is still for RBAC to say.
 //
-// The invariant: a list or a role holds nothing that upstream's does not hold at that
-// time, so a caller can only lose by it, and a question that was not asked under For is
-// answered as upstream answers it.
+// The invariant: a list holds every binding that is about the caller at one moment of the
+// call, a list or a role nothing that upstream's does not hold, and a question that was
+// not asked under For is answered as upstream answers it.
 //
 // The package decides nothing and has no informers of its own.
 package bindings
