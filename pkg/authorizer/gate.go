@@ -62,7 +62,7 @@ func (g *Gate) Fallback(ctx context.Context, a upstream.Attributes) (context.Con
 	if !mayBeGranular(a) {
 		return ctx, upstream.DecisionNoOpinion, "", nil
 	}
-	decision, reason, err := ask(ctx, g.Authorizer, a, permission.General)
+	decision, reason, err := ask(bindings.For(ctx, a), g.Authorizer, a, permission.General)
 	if decision != upstream.DecisionAllow {
 		return ctx, upstream.DecisionNoOpinion, "", err
 	}
@@ -105,7 +105,7 @@ func (g *Gate) FallbackCreate(ctx context.Context, target granular.Target, begun
 	if !mayBeGranular(a) {
 		return nil, upstream.DecisionNoOpinion, "", nil
 	}
-	decision, reason, err := ask(ctx, g.Authorizer, a, permission.General)
+	decision, reason, err := ask(bindings.For(ctx, a), g.Authorizer, a, permission.General)
 	w, ok := begun.(*write)
 	if decision != upstream.DecisionAllow {
 		if ok {

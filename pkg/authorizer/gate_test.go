@@ -103,15 +103,20 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// listed counts how often RBAC gets all bindings.
+// listed counts how often RBAC gets all bindings, of either kind.
 type listed struct {
 	granular.ClusterRoleBindingLister
-	times int
+	clusterRole, role int
 }
 
 func (l *listed) ListClusterRoleBindings(ctx context.Context) ([]*rbacv1.ClusterRoleBinding, error) {
-	l.times++
+	l.clusterRole++
 	return l.ClusterRoleBindingLister.ListClusterRoleBindings(ctx)
+}
+
+func (l *listed) ListRoleBindings(context.Context, string) ([]*rbacv1.RoleBinding, error) {
+	l.role++
+	return nil, nil
 }
 
 // TestWhoIsLookedFor holds of which questions RBAC looks at the caller's bindings alone:
@@ -129,24 +134,30 @@ func TestWhoIsLookedFor(t *testing.T) {
 		}
 	}
 	all := &listed{ClusterRoleBindingLister: &rbac.ClusterRoleBindingLister{Lister: v1.ClusterRoleBindings().Lister()}}
-	none := &roles{}
-	gate := New(rbac.New(none, none,
+	gate := New(rbac.New(&roles{}, bindings.Listers{}.Role(v1.RoleBindings().Informer(), all),
 		bindings.Listers{}.ClusterRoles(&rbac.ClusterRoleGetter{Lister: v1.ClusterRoles().Lister()}),
 		bindings.Listers{}.ClusterRole(v1.ClusterRoleBindings().Informer(), all)))
+	noResource := attributes("patch")
+	noResource.ResourceRequest = false
+	questions := map[*upstream.AttributesRecord]int{&noResource: 1}
 	for verb, want := range map[string]int{
 		"create": 0, "update": 0, "patch": 0,
 		"get": 1, "list": 1, "watch": 1, "delete": 1, "deletecollection": 1, "connect": 1, "granular": 1, "granular:metadata": 1,
 	} {
+		a := attributes(verb)
+		questions[&a] = want
+	}
+	for a, want := range questions {
 		for _, who := range []string{user.SystemPrivilegedGroup, user.AllAuthenticated} {
-			a := attributes(verb)
 			a.User = &user.DefaultInfo{Name: "jane", Groups: []string{who}}
-			all.times = 0
+			all.clusterRole, all.role = 0, 0
 			decision, _, err := gate.Authorize(context.Background(), a)
-			if allowed := decision == upstream.DecisionAllow; allowed != (who == user.SystemPrivilegedGroup) || err != nil {
-				t.Errorf("%s by %s: %v, %v", verb, who, decision, err)
+			allowed := decision == upstream.DecisionAllow
+			if may := who == user.SystemPrivilegedGroup; allowed != may || err != nil {
+				t.Errorf("%s by %s: %v, %v", a.Verb, who, decision, err)
 			}
-			if all.times != want {
-				t.Errorf("%s by %s: all bindings looked through %d times, wanted %d", verb, who, all.times, want)
+			if all.clusterRole != want || !allowed && all.role != want {
+				t.Errorf("%s by %s: all bindings looked through %d and %d times, wanted %d", a.Verb, who, all.clusterRole, all.role, want)
 			}
 		}
 	}

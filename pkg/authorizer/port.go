@@ -9,8 +9,6 @@ import (
 
 	"k8s.io/apiserver/pkg/authentication/user"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
-
-	"kube-granular.dev/pkg/bindings"
 )
 
 // verbAttributes are the attributes of a request with another verb. Resource,
@@ -28,10 +26,11 @@ func withVerb(a upstream.Attributes, verb string) upstream.Attributes {
 	return verbAttributes{Attributes: a, verb: verb}
 }
 
-// ask asks another verb about the request. Of all bindings RBAC looks at those that may
-// be about its caller, and of their roles at those that are about its resource.
+// ask asks another verb about the request. Under a context of package bindings RBAC looks,
+// of all bindings, at those that may be about its caller, and of their roles at those that
+// are about its resource.
 func ask(ctx context.Context, authorizer upstream.Authorizer, a upstream.Attributes, verb string) (upstream.Decision, string, error) {
-	return authorizer.Authorize(bindings.For(ctx, a), withVerb(a, verb))
+	return authorizer.Authorize(ctx, withVerb(a, verb))
 }
 
 func (a verbAttributes) GetVerb() string  { return a.verb }
@@ -112,7 +111,7 @@ func (p *port) enumerable(ctx context.Context, verbs int) bool {
 		// Members of the privileged group are allowed everything by no rule.
 		return false
 	}
-	rules, _, incomplete, err := resolver.RulesFor(bindings.For(ctx, p.attributes), caller, p.attributes.GetNamespace())
+	rules, _, incomplete, err := resolver.RulesFor(ctx, caller, p.attributes.GetNamespace())
 	p.calls++
 	p.complete = !incomplete && err == nil
 	for _, rule := range rules {

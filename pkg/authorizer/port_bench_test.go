@@ -83,11 +83,11 @@ func BenchmarkSixteenRefused(b *testing.B) {
 				return decision == upstream.DecisionAllow, err
 			}},
 			{"together", 20, func() (bool, error) {
-				got, err := (&port{authorizer: authorizer, attributes: a}).FirstAllowed(b.Context(), verbs)
+				got, err := (&port{authorizer: authorizer, attributes: a}).FirstAllowed(bindings.ForSeveral(b.Context(), a), verbs)
 				return got >= 0, err
 			}},
 			{"one-by-one", 2, func() (bool, error) {
-				got, err := (&port{authorizer: authorizer, attributes: a}).oneByOne(b.Context(), verbs)
+				got, err := (&port{authorizer: authorizer, attributes: a}).oneByOne(bindings.ForSeveral(b.Context(), a), verbs)
 				return got >= 0, err
 			}},
 		}

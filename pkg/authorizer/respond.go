@@ -15,6 +15,8 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
+
+	"kube-granular.dev/pkg/bindings"
 )
 
 var errQuiet = errors.New("the object was refused; why is shown only to callers who may get it")
@@ -96,7 +98,11 @@ func (w *write) mayGet(ctx context.Context) bool {
 	if known := w.readable.Load(); known != nil {
 		return *known
 	}
-	decision, _, _ := ask(ctx, w.gate, w.attributes, "get")
+	return w.askGet(bindings.For(ctx, w.attributes))
+}
+
+func (w *write) askGet(ctx context.Context) bool {
+	decision, _, _ := ask(ctx, w.gate.Authorizer, w.attributes, "get")
 	readable := decision == upstream.DecisionAllow
 	w.readable.Store(&readable)
 	return readable

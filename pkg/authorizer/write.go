@@ -16,6 +16,7 @@ import (
 
 	"kube-granular.dev/granular/change"
 	"kube-granular.dev/granular/decide"
+	"kube-granular.dev/pkg/bindings"
 	"kube-granular.dev/pkg/metrics"
 )
 
@@ -159,7 +160,8 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 	if w.tampered && w.marked {
 		changes = append(change.Set{w.managedFields()}, changes...)
 	}
-	refusal, err := w.decider.Decide(ctx, changes, w.marked)
+	asking := bindings.ForSeveral(ctx, w.attributes)
+	refusal, err := w.decider.Decide(asking, changes, w.marked)
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
@@ -171,8 +173,9 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 	}
 	if w.marker != nil {
 		w.marker.SetVerified()
-		// The answer will depend on it, and what RBAC reads is at hand now.
-		w.mayGet(ctx)
+		if w.readable.Load() == nil {
+			w.askGet(asking) // the answer will depend on it, and what RBAC reads is at hand now
+		}
 	}
 	return nil
 }

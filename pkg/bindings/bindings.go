@@ -42,8 +42,10 @@ type roleBindings struct {
 }
 
 func (l *roleBindings) ListRoleBindings(ctx context.Context, namespace string) ([]*rbacv1.RoleBinding, error) {
-	if list, found := about[*rbacv1.RoleBinding](&l.index, asked(ctx), namespace); found {
-		return list, nil
+	if a := asked(ctx); a != nil && namespace != "" && namespace == a.about.GetNamespace() {
+		if list, ok := about(&l.index, a, namespace, &a.bindings); ok {
+			return list, nil
+		}
 	}
 	return l.RoleBindingLister.ListRoleBindings(ctx, namespace)
 }
@@ -54,8 +56,10 @@ type clusterRoleBindings struct {
 }
 
 func (l *clusterRoleBindings) ListClusterRoleBindings(ctx context.Context) ([]*rbacv1.ClusterRoleBinding, error) {
-	if list, found := about[*rbacv1.ClusterRoleBinding](&l.index, asked(ctx), ""); found {
-		return list, nil
+	if a := asked(ctx); a != nil {
+		if list, ok := about(&l.index, a, "", &a.clusterBindings); ok {
+			return list, nil
+		}
 	}
 	return l.ClusterRoleBindingLister.ListClusterRoleBindings(ctx)
 }

@@ -89,6 +89,11 @@ func anyCaller(r *rand.Rand) *user.DefaultInfo {
 	for range r.IntN(4) {
 		out.Groups = append(out.Groups, pick(r, "jane", "joe", "group/jane", "system:serviceaccount:a:joe", ""))
 	}
+	if r.IntN(20) == 0 {
+		for i := range maxGroups {
+			out.Groups = append(out.Groups, fmt.Sprintf("g%d", i))
+		}
+	}
 	return out
 }
 
@@ -126,16 +131,22 @@ func TestSameAsAll(t *testing.T) {
 	for range 300 {
 		p := newPolicy()
 		for i := range 6 {
-			// Of seven roles one is missing, which RBAC says in an error.
+			// Of nine roles three are missing, each of which RBAC says in an error.
 			role := clusterRole(fmt.Sprintf("r%d", i), fmt.Sprintf("v%d", i/2))
 			role.Rules = append(role.Rules, rbacv1.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: []string{"/x"}})
 			role.Rules[0].APIGroups = []string{pick(r, "*", "*", "*", "example.com", "example.com", "other.com")}
 			role.Rules[0].Resources = []string{pick(r, "*", "*", "*", "*", "things", "things/status", "*/status", "others")}
 			put(t, p.clusterRoles, role)
+			for _, namespace := range []string{"a", "b"} {
+				put(t, p.roles, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: role.Name}, Rules: role.Rules[r.IntN(2):]})
+			}
 		}
 		for range 60 {
-			role := fmt.Sprintf("r%d", r.IntN(7))
+			role := fmt.Sprintf("r%d", r.IntN(9))
 			subjects := []rbacv1.Subject{anySubject(r), anySubject(r)}[:r.IntN(3)]
+			if r.IntN(20) == 0 {
+				subjects = append(make([]rbacv1.Subject, maxSubjects-1), subjects...)
+			}
 			name := fmt.Sprintf("b%d", r.IntN(8))
 			switch r.IntN(4) {
 			case 0:
@@ -145,7 +156,9 @@ func TestSameAsAll(t *testing.T) {
 					t.Fatal(err)
 				}
 			default:
-				put(t, p.bindings, binding(pick(r, "a", "b"), name, role, subjects...))
+				b := binding(pick(r, "a", "b"), name, role, subjects...)
+				b.RoleRef.Kind = pick(r, "Role", "ClusterRole")
+				put(t, p.bindings, b)
 			}
 			caller, namespace, verb := anyCaller(r), pick(r, "a", "b", ""), fmt.Sprintf("v%d", r.IntN(3))
 			ctx := context.Background()
@@ -162,10 +175,21 @@ func TestSameAsAll(t *testing.T) {
 			} else {
 				refused++
 			}
+			under := ForSeveral(ctx, question)
+			for _, verb := range []string{"v0", "v1", "v2", "v0"} {
+				question.Verb = verb
+				want, _, _ := p.plain.Authorize(ctx, question)
+				if got, _, _ := p.narrow.Authorize(under, question); got != want {
+					t.Fatalf("%+v in %q, one of several questions, %s: %v, by all bindings %v", caller, namespace, verb, got, want)
+				}
+			}
 			wantRules, wantFailed := ruled(ctx, p.plain, question)
-			gotRules, gotFailed := ruled(For(ctx, question), p.narrow, question)
+			gotRules, gotFailed := ruled(under, p.narrow, question)
 			if !slices.Equal(gotRules, wantRules) || gotFailed != wantFailed {
 				t.Fatalf("%+v in %q: rules %q, failed %t; by all bindings %q, %t", caller, namespace, gotRules, gotFailed, wantRules, wantFailed)
+			}
+			if gotRules, gotFailed := ruled(For(ctx, question), p.narrow, question); !slices.Equal(gotRules, wantRules) || gotFailed != wantFailed {
+				t.Fatalf("%+v in %q: rules %q, failed %t as the only question; by all bindings %q, %t", caller, namespace, gotRules, gotFailed, wantRules, wantFailed)
 			}
 		}
 	}

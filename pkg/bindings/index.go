@@ -4,6 +4,7 @@
 package bindings
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -27,9 +28,12 @@ type index struct {
 	made bool
 
 	// changes grows whenever a binding comes, changes or goes, while the informer's store
-	// is locked. A caller is looked for once by name and once for each group, each under a
-	// lock of its own; as long as this is the same, all of them saw the same bindings.
+	// is locked; but not if all go at once. A caller is looked for once by name and once
+	// for each group, each under a lock of its own; as long as this is the same, none of
+	// them missed a binding that was there all the time.
 	changes atomic.Uint64
+	// many says that there was a binding with very many subjects.
+	many atomic.Bool
 }
 
 // ready says whether there is an index. Without one, all bindings are looked through.
@@ -38,6 +42,9 @@ func (x *index) ready() bool {
 		err := x.informer.AddIndexers(cache.Indexers{indexName: func(object any) ([]string, error) {
 			x.changes.Add(1)
 			namespace, subjects := x.subjects(object)
+			if len(subjects) > maxSubjects {
+				x.many.Store(true)
+			}
 			return subjectKeys(namespace, subjects), nil
 		}})
 		if x.made = err == nil; !x.made {
@@ -52,38 +59,90 @@ func (x *index) ready() bool {
 const looks = 3
 
 // about lists the bindings that may be about who asks: those of a namespace, or where that
-// is empty those that hold everywhere. One that names the caller and a group of the
-// caller's is listed twice, which grants no more. It finds none if there is no index, if
-// it is of another namespace than the question, or if bindings change too often.
-func about[T metav1.Object](x *index, a *asking, namespace string) (list []T, found bool) {
-	if a == nil || namespace != "" && namespace != a.keys.namespace || !x.ready() {
+// is empty those that hold everywhere. It is not ok if there is no index, or if bindings
+// change too often. What another question found is not looked for again.
+func about[T bound](x *index, a *asking, namespace string, kept *list[T]) (of []T, ok bool) {
+	if kept.known {
+		a.again = true
+		return kept.of, true
+	}
+	if !x.ready() {
 		return nil, false
 	}
 	for range looks {
 		before := x.changes.Load()
-		list, ok := look[T](x, a, namespace)
+		of, ok := look[T](x, a, namespace)
 		if !ok {
 			return nil, false
 		}
 		if x.changes.Load() == before {
-			return list, true
+			if a.several {
+				*kept = list[T]{true, of}
+			}
+			return of, true
 		}
 	}
 	return nil, false
 }
 
-func look[T metav1.Object](x *index, a *asking, namespace string) (list []T, ok bool) {
-	for i := range a.keys.len() {
-		found, err := x.informer.GetIndexer().ByIndex(indexName, a.keys.in(namespace == "", i))
-		if err != nil {
-			return nil, false
-		}
+func look[T bound](x *index, a *asking, namespace string) (of []T, ok bool) {
+	if len(a.keys.ends) == 0 {
+		a.keys = keysOf(a.about.GetNamespace(), a.about.GetUser())
+	}
+	var listed seen[T]
+	add := func(key string) bool {
+		found, err := x.informer.GetIndexer().ByIndex(indexName, key)
+		of = slices.Grow(of, len(found))
 		for _, object := range found {
 			// RBAC takes it from the list that a binding is one of the namespace.
-			if binding, ok := object.(T); ok && binding.GetNamespace() == namespace {
-				list = append(list, binding)
+			binding, ok := object.(T)
+			if !ok || binding.GetNamespace() != namespace {
+				continue
+			}
+			// A caller may be several of the subjects, but each key is another subject.
+			if _, subjects := x.subjects(object); len(subjects) == 1 || !listed.before(binding) {
+				of = append(of, binding)
 			}
 		}
+		return err == nil
 	}
-	return list, true
+	for i := range a.keys.ends {
+		if !add(a.keys.in(namespace == "", i)) {
+			return nil, false
+		}
+	}
+	return of, !x.many.Load() || add(namespace+manySuffix)
+}
+
+type bound interface {
+	comparable
+	metav1.Object
+}
+
+// seen is a set of bindings, most often a small one.
+type seen[T comparable] struct {
+	few  [8]T
+	n    int
+	many map[T]bool
+}
+
+// before says whether this was asked about a binding before.
+func (s *seen[T]) before(b T) bool {
+	if s.many == nil {
+		if slices.Contains(s.few[:s.n], b) {
+			return true
+		}
+		if s.n < len(s.few) {
+			s.few[s.n] = b
+			s.n++
+			return false
+		}
+		s.many = map[T]bool{}
+		for _, b := range s.few {
+			s.many[b] = true
+		}
+	}
+	was := s.many[b]
+	s.many[b] = true
+	return was
 }

@@ -4,6 +4,7 @@
 package bindings
 
 import (
+	"slices"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -12,15 +13,22 @@ import (
 )
 
 // A key is a namespace, empty for what holds everywhere, whether the subject is a group,
-// and its name. A service account is the user that it authenticates as.
+// and its name. A service account is the user that it authenticates as. A binding with
+// more subjects than maxSubjects has but one key, and is listed to every caller: it is
+// indexed while all questions wait.
 const (
-	userInfix  = "/user/"
-	groupInfix = "/group/"
+	userInfix   = "/user/"
+	groupInfix  = "/group/"
+	manySuffix  = "/many"
+	maxSubjects = 64
 )
 
 // subjectKeys gives the keys of a binding: whoever RBAC finds it to be about has one of
 // them (appliesToUser in k8s.io/kubernetes/pkg/registry/rbac/validation/rule.go).
 func subjectKeys(namespace string, subjects []rbacv1.Subject) []string {
+	if len(subjects) > maxSubjects {
+		return []string{namespace + manySuffix}
+	}
 	out := make([]string, 0, len(subjects))
 	for _, s := range subjects {
 		switch s.Kind {
@@ -41,8 +49,12 @@ func subjectKeys(namespace string, subjects []rbacv1.Subject) []string {
 	return out
 }
 
-// callerKeys are the keys of the subjects that a caller is. They are one text, since they
-// are made for every question.
+// maxGroups is of how many groups a caller may be to be looked for: each is a look. Access
+// reviews ask about whatever groups their author likes.
+const maxGroups = 64
+
+// callerKeys are the keys of the subjects that a caller is, each once. They are one text,
+// since they are made for every question.
 type callerKeys struct {
 	namespace, text string
 	// ends says where each key ends and the next one starts.
@@ -64,14 +76,13 @@ func keysOf(namespace string, caller user.Info) callerKeys {
 		ends = append(ends, text.Len())
 	}
 	add(userInfix, name)
-	for _, group := range groups {
-		add(groupInfix, group)
+	for i, group := range groups {
+		if !slices.Contains(groups[:i], group) {
+			add(groupInfix, group)
+		}
 	}
 	return callerKeys{namespace, text.String(), ends}
 }
-
-// len is the number of keys.
-func (k *callerKeys) len() int { return len(k.ends) }
 
 // in gives one key, of the same caller in the namespace or everywhere.
 func (k *callerKeys) in(everywhere bool, i int) string {

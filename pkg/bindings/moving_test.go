@@ -5,13 +5,16 @@ package bindings
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
+	rbaclisters "k8s.io/client-go/listers/rbac/v1"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 )
 
 // watched is an informer that says when it was looked into.
@@ -38,39 +41,83 @@ func (w watchedIndexer) ByIndex(index, key string) ([]any, error) {
 var inTurn = []rbacv1.Subject{{Kind: rbacv1.GroupKind, Name: "g"}, jane}
 
 // TestMovedBetweenLooks holds that a binding which moves from a group of the caller's to
-// the caller, after the caller was looked for by name and before by group, is not missed;
-// nor if it moves every time.
+// the caller, after the caller was looked for by name and before by group, is not missed,
+// in whatever way an informer notes it; nor if it moves every time.
 func TestMovedBetweenLooks(t *testing.T) {
-	for _, tc := range []struct {
-		name         string
-		moves, looks int
-	}{
-		{"once", 1, 4},
-		{"twice", 2, 6},
-		{"every time", 10, 2 * looks},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			p := newPolicy()
-			put(t, p.bindings, binding("a", "b", "r", inTurn[0]))
-			moved, looked := 0, 0
-			lister := Listers{}.Role(watched{p.bindings, func(string) {
-				if looked++; looked%2 == 1 && moved < tc.moves {
-					moved++
-					put(t, p.bindings, binding("a", "b", "r", inTurn[1]))
-				} else if moved < tc.moves {
-					// The next look by name will miss it again.
-					put(t, p.bindings, binding("a", "b", "r", inTurn[0]))
+	ways := map[string]func(store cache.Store, b *rbacv1.RoleBinding) error{
+		"update": func(store cache.Store, b *rbacv1.RoleBinding) error { return store.Update(b) },
+		"deletion and addition": func(store cache.Store, b *rbacv1.RoleBinding) error {
+			return errors.Join(store.Delete(b), store.Add(b))
+		},
+		"replacement": func(store cache.Store, b *rbacv1.RoleBinding) error { return store.Replace([]any{b}, "2") },
+		"batch": func(store cache.Store, b *rbacv1.RoleBinding) error {
+			if err := store.(cache.TransactionStore).Transaction(cache.Transaction{Type: cache.TransactionTypeUpdate, Object: b}); err != nil {
+				return err
+			}
+			return nil
+		},
+	}
+	for way, move := range ways {
+		for _, tc := range []struct {
+			name         string
+			moves, looks int
+		}{
+			{"once", 1, 4},
+			{"twice", 2, 6},
+			{"every time", 10, 2 * looks},
+		} {
+			t.Run(way+", "+tc.name, func(t *testing.T) {
+				p := newPolicy()
+				put(t, p.bindings, binding("a", "b", "r", inTurn[0]))
+				moved, looked := 0, 0
+				lister := Listers{}.Role(watched{p.bindings, func(string) {
+					looked++
+					if moved == tc.moves {
+						return
+					}
+					subject := inTurn[0] // the next look by name will miss it again
+					if looked%2 == 1 {
+						moved++
+						subject = inTurn[1]
+					}
+					if err := move(p.bindings.GetStore(), binding("a", "b", "r", subject)); err != nil {
+						t.Error(err)
+					}
+				}}, all{p.bindings.GetStore()})
+				question := asks(&user.DefaultInfo{Name: "jane", Groups: []string{"g"}})
+				got, err := lister.ListRoleBindings(For(context.Background(), question), "a")
+				if err != nil || len(got) != 1 {
+					t.Errorf("%d bindings and %v, wanted one", len(got), err)
 				}
-			}}, all{p.bindings.GetStore()})
-			question := asks(&user.DefaultInfo{Name: "jane", Groups: []string{"g"}})
-			got, err := lister.ListRoleBindings(For(context.Background(), question), "a")
-			if err != nil || len(got) != 1 {
-				t.Errorf("%d bindings and %v, wanted one", len(got), err)
+				if looked != tc.looks {
+					t.Errorf("looked %d times, wanted %d", looked, tc.looks)
+				}
+			})
+		}
+	}
+}
+
+// TestGoneBetweenLooks holds that what all goes between two looks is either listed or
+// not, and no mistake: there was a moment for both.
+func TestGoneBetweenLooks(t *testing.T) {
+	p := newPolicy()
+	put(t, p.bindings, binding("a", "b", "r", jane))
+	put(t, p.bindings, binding("a", "c", "r", inTurn[0]))
+	looked := 0
+	lister := Listers{}.Role(watched{p.bindings, func(string) {
+		if looked++; looked == 1 {
+			if err := p.bindings.GetStore().Replace(nil, "2"); err != nil {
+				t.Error(err)
 			}
-			if looked != tc.looks {
-				t.Errorf("looked %d times, wanted %d", looked, tc.looks)
-			}
-		})
+		}
+	}}, all{p.bindings.GetStore()})
+	question := asks(&user.DefaultInfo{Name: "jane", Groups: []string{"g"}})
+	got, err := lister.ListRoleBindings(For(context.Background(), question), "a")
+	if err != nil || len(got) != 1 || got[0].Name != "b" {
+		t.Errorf("%v and %v, wanted what was there at the first look", got, err)
+	}
+	if got, err := lister.ListRoleBindings(For(context.Background(), question), "a"); err != nil || len(got) != 0 {
+		t.Errorf("%v and %v after all went", got, err)
 	}
 }
 
@@ -80,6 +127,9 @@ func TestMovedAtTheSameTime(t *testing.T) {
 	p := newPolicy()
 	put(t, p.clusterRoles, clusterRole("r", "v"))
 	put(t, p.clusterBindings, clusterBinding("b", "r", inTurn[0]))
+	listed := 0
+	authorizer := rbac.New(nil, none{}, Listers{}.ClusterRoles(&rbac.ClusterRoleGetter{Lister: rbaclisters.NewClusterRoleLister(p.clusterRoles.GetIndexer())}),
+		Listers{}.ClusterRole(p.clusterBindings, &counting{p.clusterBindings.GetStore(), &listed}))
 	question := asks(&user.DefaultInfo{Name: "jane", Groups: []string{"g"}})
 	question.Verb = "v"
 	done := make(chan struct{})
@@ -96,12 +146,35 @@ func TestMovedAtTheSameTime(t *testing.T) {
 			}
 		}
 	})
-	for range 20000 {
-		if decision, _, _ := p.narrow.Authorize(For(context.Background(), question), question); decision != upstream.DecisionAllow {
+	const times = 20000
+	for range times {
+		if decision, _, _ := authorizer.Authorize(For(context.Background(), question), question); decision != upstream.DecisionAllow {
 			t.Error("refused")
 			break
 		}
 	}
 	close(done)
 	writer.Wait()
+	if listed > times*9/10 {
+		t.Errorf("all bindings were listed %d times of %d", listed, times)
+	}
+}
+
+type none struct{}
+
+func (none) ListRoleBindings(context.Context, string) ([]*rbacv1.RoleBinding, error) { return nil, nil }
+
+// counting lists all of a store and says how often.
+type counting struct {
+	store  cache.Store
+	listed *int
+}
+
+func (c *counting) ListClusterRoleBindings(context.Context) ([]*rbacv1.ClusterRoleBinding, error) {
+	*c.listed++
+	var out []*rbacv1.ClusterRoleBinding
+	for _, object := range c.store.List() {
+		out = append(out, object.(*rbacv1.ClusterRoleBinding))
+	}
+	return out, nil
 }

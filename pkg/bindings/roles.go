@@ -25,11 +25,22 @@ type roles struct{ granular.RoleGetter }
 var silentRole = &rbacv1.Role{}
 
 func (g roles) GetRole(ctx context.Context, namespace, name string) (*rbacv1.Role, error) {
-	role, err := g.RoleGetter.GetRole(ctx, namespace, name)
-	if err == nil && silent(ctx, role.Rules) {
-		return silentRole, nil
+	a := asked(ctx)
+	if a == nil {
+		return g.RoleGetter.GetRole(ctx, namespace, name)
 	}
-	return role, err
+	if known := a.known(namespace, name); known != nil && known.role != nil {
+		return known.role, nil
+	}
+	found, err := g.RoleGetter.GetRole(ctx, namespace, name)
+	if err != nil {
+		return found, err
+	}
+	if a.silent(found.Rules) {
+		found = silentRole
+	}
+	a.keep(role{namespace: namespace, name: name, role: found})
+	return found, nil
 }
 
 type clusterRoles struct{ granular.ClusterRoleGetter }
@@ -37,19 +48,26 @@ type clusterRoles struct{ granular.ClusterRoleGetter }
 var silentClusterRole = &rbacv1.ClusterRole{}
 
 func (g clusterRoles) GetClusterRole(ctx context.Context, name string) (*rbacv1.ClusterRole, error) {
-	role, err := g.ClusterRoleGetter.GetClusterRole(ctx, name)
-	if err == nil && silent(ctx, role.Rules) {
-		return silentClusterRole, nil
-	}
-	return role, err
-}
-
-// silent says that a question is asked under For, and no rule is about its resource.
-func silent(ctx context.Context, rules []rbacv1.PolicyRule) bool {
 	a := asked(ctx)
 	if a == nil {
-		return false
+		return g.ClusterRoleGetter.GetClusterRole(ctx, name)
 	}
+	if known := a.known("", name); known != nil && known.clusterRole != nil {
+		return known.clusterRole, nil
+	}
+	found, err := g.ClusterRoleGetter.GetClusterRole(ctx, name)
+	if err != nil {
+		return found, err
+	}
+	if a.silent(found.Rules) {
+		found = silentClusterRole
+	}
+	a.keep(role{name: name, clusterRole: found})
+	return found, nil
+}
+
+// silent says that no rule is about the resource in question.
+func (a *asking) silent(rules []rbacv1.PolicyRule) bool {
 	resource, subresource := a.about.GetResource(), a.about.GetSubresource()
 	if subresource != "" {
 		resource += "/" + subresource

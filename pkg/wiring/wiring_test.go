@@ -16,8 +16,13 @@ import (
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	configured "k8s.io/kubernetes/pkg/kubeapiserver/authorizer"
 
+	"kube-granular.dev/pkg/bindings"
 	"kube-granular.dev/pkg/features"
 )
+
+func attributes(verb string) upstream.AttributesRecord {
+	return upstream.AttributesRecord{User: &user.DefaultInfo{Name: "jane"}, Verb: verb, Namespace: "n", Resource: "things", ResourceRequest: true}
+}
 
 // TestBindingsBySubject holds that the RBAC of a server finds bindings by subject where
 // there is a Gate, from the first question about a write on, and where there is none
@@ -44,8 +49,7 @@ func TestBindingsBySubject(t *testing.T) {
 
 		ask := func(verb string) {
 			t.Helper()
-			a := upstream.AttributesRecord{User: &user.DefaultInfo{Name: "jane"}, Verb: verb, Namespace: "n", Resource: "things", ResourceRequest: true}
-			if decision, _, err := authorizer.Authorize(t.Context(), a); decision != upstream.DecisionNoOpinion || err != nil {
+			if decision, _, err := authorizer.Authorize(t.Context(), attributes(verb)); decision != upstream.DecisionNoOpinion || err != nil {
 				t.Fatal(decision, err)
 			}
 		}
@@ -63,6 +67,10 @@ func TestBindingsBySubject(t *testing.T) {
 			more = 1
 		}
 		ask("update")
+		under := bindings.For(t.Context(), attributes("update"))
+		if decision, _, err := inner.Authorize(under, attributes("update")); decision != upstream.DecisionNoOpinion || err != nil {
+			t.Fatal(decision, err)
+		}
 		if r, c := indexes(); r != roles+more || c != clusterRoles+more {
 			t.Errorf("gate %t: %d more indexes of role bindings, %d of cluster role bindings, wanted %d of each", gate, r-roles, c-clusterRoles, more)
 		}

@@ -20,9 +20,9 @@ import (
 )
 
 // TestEverySubject holds that a grant reaches whom RBAC says it is for, in whatever way
-// the binding names them, ends with the binding, and reaches nobody else: both the
-// ordinary verb and what makes a request granular are answered from an index of the
-// bindings by subject.
+// the binding names them, ends with the binding, and reaches nobody else, be it of the
+// ordinary verb or of what makes a request granular. TestBindingsBySubject of package
+// wiring holds that both are answered from an index of the bindings by subject.
 func TestEverySubject(t *testing.T) {
 	for name, verbs := range map[string][]string{
 		"granular": {"granular", "granular:label(example.com)"},

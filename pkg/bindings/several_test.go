@@ -1,0 +1,84 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bindings
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
+	rbaclisters "k8s.io/client-go/listers/rbac/v1"
+	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
+)
+
+// got counts how often a cluster role is got.
+type got struct {
+	rbac.ClusterRoleGetter
+	times map[string]int
+}
+
+func (g *got) GetClusterRole(ctx context.Context, name string) (*rbacv1.ClusterRole, error) {
+	g.times[name]++
+	return g.ClusterRoleGetter.GetClusterRole(ctx, name)
+}
+
+// TestSeveral holds that several questions look for the bindings and the first roles of
+// their caller once, and that other questions look for themselves.
+func TestSeveral(t *testing.T) {
+	p := newPolicy()
+	const bound = knownRoles + 2
+	for i := range bound {
+		name := fmt.Sprintf("r%d", i)
+		put(t, p.clusterRoles, clusterRole(name, "v"))
+		put(t, p.bindings, binding("a", name, name, jane))
+		put(t, p.clusterBindings, clusterBinding(name, name, rbacv1.Subject{Kind: rbacv1.GroupKind, Name: "others"}))
+	}
+	looked := 0
+	look := func(string) { looked++ }
+	roles := &got{rbac.ClusterRoleGetter{Lister: rbaclisters.NewClusterRoleLister(p.clusterRoles.GetIndexer())}, map[string]int{}}
+	authorizer := rbac.New(nil, Listers{}.Role(watched{p.bindings, look}, nil), Listers{}.ClusterRoles(roles), Listers{}.ClusterRole(watched{p.clusterBindings, look}, nil))
+	question := asks(&user.DefaultInfo{Name: "jane"})
+	ask := func(ctx context.Context, verb string) upstream.Decision {
+		question.Verb = verb
+		decision, _, _ := authorizer.Authorize(ctx, question)
+		return decision
+	}
+	several := ForSeveral(context.Background(), question)
+	for range 4 {
+		if ask(several, "other") != upstream.DecisionNoOpinion {
+			t.Error("allowed")
+		}
+	}
+	if looked != 2 {
+		t.Errorf("looked for bindings %d times, wanted one of either kind", looked)
+	}
+	kept := 0
+	for name, times := range roles.times {
+		if times == 2 {
+			kept++
+		} else if times != 4 {
+			t.Errorf("%s was got %d times", name, times)
+		}
+	}
+	if len(roles.times) != bound || kept != knownRoles {
+		t.Errorf("got %d roles, %d of them kept, wanted %d and %d", len(roles.times), kept, bound, knownRoles)
+	}
+
+	for i := range bound {
+		if err := p.bindings.GetStore().Delete(binding("a", fmt.Sprintf("r%d", i), "")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ask(several, "v") != upstream.DecisionAllow {
+		t.Error("several questions are not about one moment")
+	}
+	for name, ctx := range map[string]context.Context{"For": For(several, question), "ForSeveral": ForSeveral(several, question)} {
+		if ask(ctx, "v") != upstream.DecisionNoOpinion {
+			t.Errorf("a question under %s is answered by what another one found", name)
+		}
+	}
+}
