@@ -243,6 +243,7 @@ func TestSilentRoles(t *testing.T) {
 		{Verbs: []string{"v"}, APIGroups: []string{"*"}, Resources: []string{"others"}},
 		{Verbs: []string{"v"}, APIGroups: []string{"example.com"}, Resources: []string{"things"}},
 	}})
+	put(t, p.roles, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "others"}, Rules: others.Rules})
 	roles := Listers{}.Roles(&rbac.RoleGetter{Lister: rbaclisters.NewRoleLister(p.roles.GetIndexer())})
 	clusterRoles := Listers{}.ClusterRoles(&rbac.ClusterRoleGetter{Lister: rbaclisters.NewClusterRoleLister(p.clusterRoles.GetIndexer())})
 	type key struct{}
@@ -259,6 +260,9 @@ func TestSilentRoles(t *testing.T) {
 		role, err := roles.GetRole(tc.ctx, "a", "things")
 		if err != nil || len(role.Rules) != tc.things {
 			t.Errorf("%s: a role with %d rules and %v, wanted %d", tc.name, len(role.Rules), err, tc.things)
+		}
+		if role, err := roles.GetRole(tc.ctx, "a", "others"); err != nil || len(role.Rules) != tc.none {
+			t.Errorf("%s: a silent role with %d rules and %v, wanted %d", tc.name, len(role.Rules), err, tc.none)
 		}
 		clusterRole, err := clusterRoles.GetClusterRole(tc.ctx, "others")
 		if err != nil || len(clusterRole.Rules) != tc.none {
@@ -293,6 +297,36 @@ func TestWithoutIndex(t *testing.T) {
 	got, err := lister.ListRoleBindings(For(context.Background(), asks(&user.DefaultInfo{Name: "jane"})), "a")
 	if err != nil || len(got) != 1 {
 		t.Errorf("%d bindings and %v, wanted all", len(got), err)
+	}
+}
+
+// TestOtherNamespace holds that of another namespace than the question is about there is
+// all, even between the questions of one verification.
+func TestOtherNamespace(t *testing.T) {
+	p := newPolicy()
+	for _, namespace := range []string{"a", "b"} {
+		put(t, p.bindings, binding(namespace, "joes", "r", rbacv1.Subject{Kind: rbacv1.UserKind, Name: "joe"}))
+		put(t, p.roles, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "r"}, Rules: clusterRole("", "of-"+namespace).Rules})
+	}
+	lister := Listers{}.Role(p.bindings, all{p.bindings.GetStore()})
+	roles := Listers{}.Roles(&rbac.RoleGetter{Lister: rbaclisters.NewRoleLister(p.roles.GetIndexer())})
+	under := ForSeveral(context.Background(), asks(&user.DefaultInfo{Name: "jane"}))
+	for range 3 {
+		for namespace, want := range map[string]int{"a": 0, "b": 2, "": 2} {
+			if got, err := lister.ListRoleBindings(under, namespace); err != nil || len(got) != want {
+				t.Errorf("%q: %d bindings and %v, wanted %d", namespace, len(got), err, want)
+			}
+		}
+		everywhere := asks(&user.DefaultInfo{Name: "jane"})
+		everywhere.Namespace = ""
+		if got, err := lister.ListRoleBindings(ForSeveral(context.Background(), everywhere), ""); err != nil || len(got) != 2 {
+			t.Errorf("%d bindings and %v of a question about no namespace, wanted all", len(got), err)
+		}
+		for _, namespace := range []string{"a", "b"} {
+			if got, err := roles.GetRole(under, namespace, "r"); err != nil || got.Rules[0].Verbs[0] != "of-"+namespace {
+				t.Errorf("%q: %v and %v", namespace, got, err)
+			}
+		}
 	}
 }
 

@@ -34,11 +34,11 @@ type list[T any] struct {
 	of    []T
 }
 
-// role is a role, or a cluster role, which has no namespace.
+// role is a cluster role, or a role of the namespace in question.
 type role struct {
-	namespace, name string
-	role            *rbacv1.Role
-	clusterRole     *rbacv1.ClusterRole
+	name        string
+	role        *rbacv1.Role
+	clusterRole *rbacv1.ClusterRole
 }
 
 // For returns the context to ask an authorizer with about what the user of a request may
@@ -81,14 +81,15 @@ func asked(ctx context.Context) *asking {
 // takes longer than to get it.
 const knownRoles = 8
 
-// known gives a role that was found before.
-func (a *asking) known(namespace, name string) *role {
-	for i := range a.roles {
-		if r := &a.roles[i]; r.name == name && r.namespace == namespace {
+// known gives what was found before of one kind and name, with nothing in it if there is
+// none.
+func (a *asking) known(cluster bool, name string) role {
+	for _, r := range a.roles {
+		if r.name == name && cluster == (r.clusterRole != nil) {
 			return r
 		}
 	}
-	return nil
+	return role{}
 }
 
 func (a *asking) keep(r role) {

@@ -26,10 +26,10 @@ var silentRole = &rbacv1.Role{}
 
 func (g roles) GetRole(ctx context.Context, namespace, name string) (*rbacv1.Role, error) {
 	a := asked(ctx)
-	if a == nil {
+	if a == nil || namespace != a.about.GetNamespace() {
 		return g.RoleGetter.GetRole(ctx, namespace, name)
 	}
-	if known := a.known(namespace, name); known != nil && known.role != nil {
+	if known := a.known(false, name); known.role != nil {
 		return known.role, nil
 	}
 	found, err := g.RoleGetter.GetRole(ctx, namespace, name)
@@ -39,7 +39,7 @@ func (g roles) GetRole(ctx context.Context, namespace, name string) (*rbacv1.Rol
 	if a.silent(found.Rules) {
 		found = silentRole
 	}
-	a.keep(role{namespace: namespace, name: name, role: found})
+	a.keep(role{name: name, role: found})
 	return found, nil
 }
 
@@ -52,7 +52,7 @@ func (g clusterRoles) GetClusterRole(ctx context.Context, name string) (*rbacv1.
 	if a == nil {
 		return g.ClusterRoleGetter.GetClusterRole(ctx, name)
 	}
-	if known := a.known("", name); known != nil && known.clusterRole != nil {
+	if known := a.known(true, name); known.clusterRole != nil {
 		return known.clusterRole, nil
 	}
 	found, err := g.ClusterRoleGetter.GetClusterRole(ctx, name)
