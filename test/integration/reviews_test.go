@@ -15,7 +15,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
 )
 
 // TestReviews holds that access reviews of writes, which go by the index of bindings,
@@ -23,14 +22,7 @@ import (
 // again: their author picks the groups, and need be no more than the administrator of a
 // namespace. What they may cost is for TestListedOnce and TestNotLookedFor to hold.
 func TestReviews(t *testing.T) {
-	config, err := on.Config("admin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	admin, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	admin := administrator(t, on)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	namespace := fmt.Sprintf("reviews-%d", namespaces.Add(1))

@@ -38,10 +38,7 @@ func everySubject(t *testing.T, verbs []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	admin, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	admin := administrator(t, on)
 	namespace := fmt.Sprintf("subjects-%d", namespaces.Add(1))
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
