@@ -79,19 +79,22 @@ func (s *session) againstCases(ctx context.Context, server *process.Server, webh
 	if err != nil {
 		return nil, err
 	}
+	granular := server.Name == gateOn
 	prepared := []error{
-		a.define(ctx, sheetDefinition("Note", "notes", false), "notes"),
-		a.define(ctx, sheetDefinition("Mark", "marks", true), "marks"),
+		a.define(ctx, sheetDefinition("Note", "notes", granular, false), "notes"),
 		a.enforcePolicy(ctx, subjects["pods"]),
 		a.enforcePolicy(ctx, subjects["notes"]),
 		a.enforceWebhook(ctx, url, ca),
 		a.delegate(ctx),
 	}
+	if granular {
+		prepared = append(prepared, a.define(ctx, sheetDefinition("Mark", "marks", true, true), "marks"))
+	}
 	if err := errors.Join(prepared...); err != nil {
 		return nil, err
 	}
 	ways := map[string][]string{"pods": {byNothing, byPolicy, byWebhook}, "notes": {byNothing, byPolicy, byWebhook}}
-	if server.Name == gateOn {
+	if granular {
 		ways["pods"] = append(ways["pods"], byGrant)
 		ways["notes"] = append(ways["notes"], byGrant, byExcluded)
 	}

@@ -58,24 +58,29 @@ func sheet(kind string) func(name string) metav1.Object {
 	}
 }
 
-func sheetDefinition(kind, plural string, excluded bool) map[string]any {
-	mark := map[string]any{
-		"type":                         "string",
-		"x-kubernetes-permission-verb": group + "/mark",
-		"x-kubernetes-permission-parameterized-by":    "mark",
-		"x-kubernetes-permission-parameter-treatment": "slash-delimited-prefix",
+// sheetDefinition is the definition of sheets, with permissions where the server knows
+// their markers.
+func sheetDefinition(kind, plural string, marked, excluded bool) map[string]any {
+	mark := map[string]any{"type": "string"}
+	marks := map[string]any{"type": "object", "additionalProperties": mark}
+	spec := map[string]any{
+		"type": "object",
+		"properties": map[string]any{
+			"marks": marks,
+			"text":  map[string]any{"type": "object", "additionalProperties": map[string]any{"type": "string"}},
+		},
+	}
+	if marked {
+		spec["x-kubernetes-permission-verb"] = "specification"
+		marks["x-kubernetes-permission-parameter-source"] = "mark"
+		mark["x-kubernetes-permission-verb"] = group + "/mark"
+		mark["x-kubernetes-permission-parameterized-by"] = "mark"
+		mark["x-kubernetes-permission-parameter-treatment"] = "slash-delimited-prefix"
 	}
 	if excluded {
 		mark["x-kubernetes-permission-excluded"] = true
 	}
-	return definition(kind, plural, map[string]any{
-		"type":                         "object",
-		"x-kubernetes-permission-verb": "specification",
-		"properties": map[string]any{
-			"marks": map[string]any{"type": "object", "additionalProperties": mark, "x-kubernetes-permission-parameter-source": "mark"},
-			"text":  map[string]any{"type": "object", "additionalProperties": map[string]any{"type": "string"}},
-		},
-	})
+	return definition(kind, plural, spec)
 }
 
 // ruleLabel is the label of the namespaces in which a policy or webhook is in force.
