@@ -75,6 +75,26 @@ func TestNoTreeBeforeItIsNeeded(t *testing.T) {
 	}
 }
 
+// TestNothingExcludedChanged holds that an ordinary update which changes no excluded field
+// asks nothing, and verifying it allocates nothing but its verdict.
+func TestNothingExcludedChanged(t *testing.T) {
+	g := &grants{}
+	ctx := requestContext("update")
+	w := New(g).Begin(ctx, target(t, strings.Replace(things, "EXCLUDED", "true", 1)))
+	old, changed := object(t, plain), object(t, larger)
+	if _, err := w.Observe(ctx, changed, old); err != nil {
+		t.Fatal(err)
+	}
+	allocated := testing.AllocsPerRun(100, func() {
+		if err := w.Verify(ctx, changed, old); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if allocated > 1 || len(g.asked) > 0 {
+		t.Errorf("%v allocations, asked %q", allocated, g.asked)
+	}
+}
+
 // BenchmarkBegin is what the Gate costs an ordinary request.
 func BenchmarkBegin(b *testing.B) {
 	model := target(b, strings.Replace(things, "EXCLUDED", "false", 1))

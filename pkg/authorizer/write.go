@@ -160,7 +160,10 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 	if w.tampered && w.marked {
 		changes = append(change.Set{w.managedFields()}, changes...)
 	}
-	asking := bindings.ForSeveral(ctx, w.attributes)
+	asking := ctx
+	if w.marked || len(changes) > 0 { // else nothing will be asked
+		asking = bindings.ForSeveral(ctx, w.attributes)
+	}
 	refusal, err := w.decider.Decide(asking, changes, w.marked)
 	if err != nil {
 		return apierrors.NewInternalError(err)

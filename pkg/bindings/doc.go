@@ -16,7 +16,7 @@
 //
 // What a binding grants, and whether it is about the caller, is still for RBAC to say.
 //
-// The invariant: a list holds every binding that is about the caller at one moment of the
+// The invariant: a list holds every binding about the caller that is there throughout the
 // call, a list or a role nothing that upstream's does not hold, and a question that was
 // not asked under For is answered as upstream answers it.
 //
