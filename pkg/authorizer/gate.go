@@ -86,8 +86,12 @@ func (g *Gate) Begin(ctx context.Context, target granular.Target) granular.Write
 	if err != nil {
 		return refuseAll{err: err}
 	}
-	warningsOf(ctx).hold()
-	return newWrite(g, target, kind, attributes, marker)
+	w := newWrite(ctx, g, target, kind, attributes, marker)
+	if marker != nil {
+		w.warnings = warningsOf(ctx)
+		w.warnings.hold()
+	}
+	return w
 }
 
 // mayWrite says that an ordinary caller may write whatever the ordinary verb allows.
@@ -117,7 +121,7 @@ func (g *Gate) FallbackCreate(ctx context.Context, target granular.Target, begun
 		return w, decision, reason, nil
 	}
 	audit.Marked(ctx)
-	w = newWrite(g, target, kindOf(target), a, nil)
+	w = newWrite(ctx, g, target, kindOf(target), a, nil)
 	w.marked = true
 	w.unanswered = true
 	return w, decision, reason, nil

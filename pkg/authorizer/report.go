@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/trace"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/component-base/tracing"
@@ -36,7 +35,7 @@ type step struct {
 // begin begins a step, which is a span where somebody collects them.
 func (w *write) begin(ctx context.Context, name string) (context.Context, step) {
 	s := step{name: name, started: time.Now()}
-	if trace.SpanFromContext(ctx).IsRecording() {
+	if w.recorded {
 		ctx, s.span = tracing.Start(ctx, name,
 			attribute.String("group", w.target.Resource.Group),
 			attribute.String("resource", w.target.Resource.Resource),
@@ -44,6 +43,15 @@ func (w *write) begin(ctx context.Context, name string) (context.Context, step) 
 			attribute.Bool("marked", w.marked))
 	}
 	return ctx, s
+}
+
+// exemplar is the context a metric is counted under: it names the trace of a request, if
+// there is one.
+func (w *write) exemplar(ctx context.Context) context.Context {
+	if w.recorded {
+		return ctx
+	}
+	return context.Background()
 }
 
 // end says how long the step took.
@@ -60,20 +68,20 @@ func (s step) end(ctx context.Context) time.Duration {
 // verified reports what a verification came to. No value of a field is ever in
 // it: errors of ours hold none.
 func (w *write) verified(ctx context.Context, took time.Duration, newObj runtime.Object, err error) {
-	log := klog.FromContext(ctx)
+	log, counted := klog.FromContext(ctx), w.exemplar(ctx)
 	switch {
 	case err == nil:
-		metrics.Verified(ctx, took, metrics.Allowed)
+		metrics.Verified(counted, took, metrics.Allowed)
 		if log := log.V(5); log.Enabled() {
 			log.Info("Allowed a write field by field", w.what(newObj, "permissions", w.decider.Used())...)
 		}
 	case apierrors.IsForbidden(err):
-		metrics.Verified(ctx, took, metrics.Refused)
+		metrics.Verified(counted, took, metrics.Refused)
 		if log := log.V(4); log.Enabled() {
 			log.Info("Refused a write field by field", w.what(newObj, "reason", err.Error(), "calls", w.port.calls)...)
 		}
 	default:
-		metrics.Verified(ctx, took, metrics.Error)
+		metrics.Verified(counted, took, metrics.Error)
 		log.Error(err, "Unable to verify a write field by field", w.what(newObj)...)
 	}
 }
@@ -92,7 +100,7 @@ func (w *write) what(obj runtime.Object, more ...any) []any {
 func (w *write) finish(ctx context.Context, err error) {
 	if err == nil {
 		audit.Permissions(ctx, w.decider.Used())
-		metrics.Calls(ctx, w.port.calls)
+		metrics.Calls(w.exemplar(ctx), w.port.calls)
 		return
 	}
 	calls := 0
@@ -102,5 +110,5 @@ func (w *write) finish(ctx context.Context, err error) {
 			audit.Missing(ctx, last.missing...)
 		}
 	}
-	metrics.Calls(ctx, calls)
+	metrics.Calls(w.exemplar(ctx), calls)
 }

@@ -27,7 +27,7 @@ var errQuiet = errors.New("the object was refused; why is shown only to callers 
 func (w *write) Respond(ctx context.Context, result runtime.Object) runtime.Object {
 	w.finish(ctx, nil)
 	shown := !w.marked || w.mayGet(ctx)
-	warningsOf(ctx).settle(shown)
+	w.warnings.settle(shown)
 	if shown {
 		return result
 	}
@@ -46,7 +46,7 @@ func (w *write) RespondError(ctx context.Context, err error) error {
 	answer := errors.As(err, &status)
 	quotes := !answer || !w.harmless(err, status.Status())
 	shown := !w.marked || quotes && w.mayGet(ctx)
-	warningsOf(ctx).settle(shown)
+	w.warnings.settle(shown)
 	if shown || !quotes {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"go.opentelemetry.io/otel/trace"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -55,6 +56,10 @@ type write struct {
 	createRefused atomic.Bool
 	// readable is whether the caller may get the object, once that was asked.
 	readable atomic.Pointer[bool]
+	// warnings are those of a marked request, held back until readable is known.
+	warnings *warnings
+	// recorded says that somebody collects the spans of the request.
+	recorded bool
 	// unanswered says that nobody will ask this write for a response.
 	unanswered bool
 }
@@ -70,7 +75,7 @@ type verdict struct {
 
 var _ granular.Write = &write{}
 
-func newWrite(gate *Gate, target granular.Target, kind *kind, attributes upstream.Attributes, marker *granular.Marker) *write {
+func newWrite(ctx context.Context, gate *Gate, target granular.Target, kind *kind, attributes upstream.Attributes, marker *granular.Marker) *write {
 	asks := &port{authorizer: gate.Authorizer, attributes: attributes}
 	return &write{
 		gate:       gate,
@@ -83,6 +88,7 @@ func newWrite(gate *Gate, target granular.Target, kind *kind, attributes upstrea
 		port:       asks,
 		decider:    decide.New(asks, decide.DefaultBudget),
 		everything: true,
+		recorded:   trace.SpanFromContext(ctx).IsRecording(),
 	}
 }
 
@@ -119,7 +125,7 @@ func (w *write) Submitted(_ context.Context, newObj, oldObj runtime.Object) (run
 // verdict yet: Verify refuses it, after the errors that come first upstream.
 func (w *write) Observe(ctx context.Context, newObj, oldObj runtime.Object) (runtime.Object, error) {
 	ctx, step := w.begin(ctx, "Observe granular change")
-	defer func() { metrics.Observed(ctx, step.end(ctx)) }()
+	defer func() { metrics.Observed(w.exemplar(ctx), step.end(ctx)) }()
 	observed, err := w.kind.compare(w.target, w.mode(), newObj, oldObj)
 	w.observed, w.everything = observed, err != nil
 	if w.scale != nil {
@@ -147,6 +153,47 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 	if err := w.unknown(); err != nil {
 		return w.forbidden(newObj, fmt.Errorf("its fields can't be verified: %w", err))
 	}
+	asking := ctx
+	if w.marked || w.everything || w.scale != nil || len(w.observed) > 0 { // else nothing will be asked
+		asking = bindings.ForSeveral(ctx, w.attributes)
+	}
+	covered, err := w.coveredAsObserved(asking)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	if !covered {
+		if err := w.verifyFinal(asking, newObj, oldObj); err != nil {
+			return err
+		}
+	}
+	if w.marker != nil {
+		w.marker.SetVerified()
+		if w.readable.Load() == nil {
+			w.askGet(asking) // the answer will depend on it, and what RBAC reads is at hand now
+		}
+	}
+	return nil
+}
+
+// coveredAsObserved says that the caller changed nothing of interest, or one thing that the
+// caller may change. Then it does not matter whether that is still there, and nothing has
+// to be compared again. Of several changes one might be gone and not be covered, and then
+// what was asked about the others would count.
+func (w *write) coveredAsObserved(ctx context.Context) (bool, error) {
+	switch {
+	case w.everything || w.scale != nil || w.tampered && w.marked:
+		return false, nil
+	case len(w.observed) == 0:
+		return true, nil
+	case len(w.observed) > 1 || w.observed[0].Whole:
+		return false, nil
+	}
+	refusal, err := w.decider.Decide(ctx, w.observed, w.marked)
+	return refusal == nil, err
+}
+
+// verifyFinal judges what the caller changed of what is about to change.
+func (w *write) verifyFinal(ctx context.Context, newObj, oldObj runtime.Object) error {
 	changes, err := w.changes(newObj, oldObj)
 	if err != nil {
 		return w.forbidden(newObj, fmt.Errorf("its fields can't be verified: %w", err))
@@ -160,27 +207,17 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 	if w.tampered && w.marked {
 		changes = append(change.Set{w.managedFields()}, changes...)
 	}
-	asking := ctx
-	if w.marked || len(changes) > 0 { // else nothing will be asked
-		asking = bindings.ForSeveral(ctx, w.attributes)
-	}
-	refusal, err := w.decider.Decide(asking, changes, w.marked)
+	refusal, err := w.decider.Decide(ctx, changes, w.marked)
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	if refusal != nil {
-		if refusal.Reason == decide.Budget {
-			metrics.OverBudget(ctx)
-		}
-		return w.refused(ctx, refusal, newObj, oldObj)
+	if refusal == nil {
+		return nil
 	}
-	if w.marker != nil {
-		w.marker.SetVerified()
-		if w.readable.Load() == nil {
-			w.askGet(asking) // the answer will depend on it, and what RBAC reads is at hand now
-		}
+	if refusal.Reason == decide.Budget {
+		metrics.OverBudget(ctx)
 	}
-	return nil
+	return w.refused(ctx, refusal, newObj, oldObj)
 }
 
 // changes is what is about to change. Of a scale that is of interest for granular

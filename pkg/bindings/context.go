@@ -24,9 +24,7 @@ type asking struct {
 	several         bool
 	bindings        list[*rbacv1.RoleBinding]
 	clusterBindings list[*rbacv1.ClusterRoleBinding]
-	// roles are kept from the second question on, which most often there is none of.
-	again bool
-	roles []role
+	roles           []role
 }
 
 type list[T any] struct {
@@ -93,7 +91,7 @@ func (a *asking) known(cluster bool, name string) role {
 }
 
 func (a *asking) keep(r role) {
-	if !a.again || len(a.roles) == knownRoles {
+	if !a.several || len(a.roles) == knownRoles {
 		return
 	}
 	if a.roles == nil {

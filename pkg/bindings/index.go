@@ -63,7 +63,6 @@ const looks = 3
 // change too often. What another question found is not looked for again.
 func about[T bound](x *index, a *asking, namespace string, kept *list[T]) (of []T, ok bool) {
 	if kept.known {
-		a.again = true
 		return kept.of, true
 	}
 	if !x.ready() {

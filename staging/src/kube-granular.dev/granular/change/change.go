@@ -28,7 +28,20 @@ type Change struct {
 	// Extent is Path, or a container below it, where Whole is set.
 	Extent Path
 
+	// id and extent are the IDs of Path and, where Whole is set, of Extent. They are
+	// spelled where there is something to tell the change from.
 	id, extent string
+}
+
+// ids gives the IDs of Path and, where Whole is set, of Extent.
+func (c *Change) ids() (id, extent string) {
+	if id = c.id; id == "" {
+		id = c.Path.id()
+	}
+	if extent = c.extent; extent == "" && c.Whole {
+		extent = c.Extent.id()
+	}
+	return id, extent
 }
 
 // Parameter gives the raw key a permission of the node's chain is parameterised
@@ -63,14 +76,6 @@ func (c *Change) String() string {
 	return s
 }
 
-// reach is the ID of the narrowest place known to hold the difference.
-func (c *Change) reach() string {
-	if c.Whole {
-		return c.extent
-	}
-	return c.id
-}
-
 // Set is the changes of one write, sorted by path, each at most once. The nil
 // Set is no change.
 type Set []Change
@@ -96,6 +101,12 @@ func compare(a, b Change) int {
 
 // normal sorts and drops what is there twice.
 func (s Set) normal() Set {
+	if len(s) < 2 {
+		return s
+	}
+	for i := range s {
+		s[i].id, s[i].extent = s[i].ids()
+	}
 	slices.SortFunc(s, compare)
 	return slices.CompactFunc(s, func(a, b Change) bool { return compare(a, b) == 0 })
 }

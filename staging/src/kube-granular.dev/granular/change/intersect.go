@@ -34,7 +34,7 @@ func Intersect(observed, final Set) Set {
 			if stored == nil {
 				stored = newIndex(final)
 			}
-			if stored.below(o.extent) {
+			if _, extent := o.ids(); stored.below(extent) {
 				out = append(out, *o)
 			}
 		}
@@ -55,11 +55,16 @@ func newIndex(s Set) *index {
 	x := &index{places: map[string]bool{}, wholes: map[string]bool{}}
 	for i := range s {
 		c := &s[i]
-		x.places[c.id] = true
+		id, extent := c.ids()
+		x.places[id] = true
 		if c.Whole && !c.Presence {
-			x.wholes[c.extent] = true
+			x.wholes[extent] = true
 		}
-		x.reaches = append(x.reaches, c.reach())
+		// The narrowest place known to hold the difference.
+		if c.Whole {
+			id = extent
+		}
+		x.reaches = append(x.reaches, id)
 	}
 	slices.Sort(x.reaches)
 	return x
@@ -68,7 +73,8 @@ func newIndex(s Set) *index {
 // answers says whether a final change is among the observed ones. At one path
 // there is but one node, so the path is enough.
 func (x *index) answers(f *Change) bool {
-	if x.places[f.id] || f.Whole && x.below(f.extent) {
+	id, extent := f.ids()
+	if x.places[id] || f.Whole && x.below(extent) {
 		return true
 	}
 	if len(x.wholes) == 0 {

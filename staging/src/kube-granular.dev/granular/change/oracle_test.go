@@ -111,7 +111,8 @@ func scalarString(v value.Value) string { return fmt.Sprint(v.Unstructured()) }
 func shown(s Set) []string {
 	var out []string
 	for i := range s {
-		out = append(out, fmt.Sprintf("%s %p", s[i].id, s[i].Node))
+		id, _ := s[i].ids()
+		out = append(out, fmt.Sprintf("%s %p", id, s[i].Node))
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

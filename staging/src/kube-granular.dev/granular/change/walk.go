@@ -74,10 +74,8 @@ func (w *walk) add(n *schema.Node, c Change) {
 	}
 	if c.Whole {
 		c.Extent = slices.Clone(w.path)
-		c.extent = c.Extent.id()
 	}
 	c.Path = slices.Clone(w.path[:depth])
-	c.id = c.Path.id()
 	w.out = append(w.out, c)
 }
 

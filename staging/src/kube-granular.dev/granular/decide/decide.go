@@ -29,9 +29,10 @@ const DefaultBudget = 64
 type Decider struct {
 	authorizer Authorizer
 	budget     int
-	answers    map[string]bool
-	asked      []string
-	used       []string
+	// asked are the verbs that were answered, at most budget; those of them that are in
+	// used were allowed, all others were refused.
+	asked []string
+	used  []string
 }
 
 // New makes the decider of one request. A budget of 0 means DefaultBudget.
@@ -91,21 +92,23 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 	if len(candidates) == 0 {
 		return &Refusal{Reason: NoPermission, Change: *c}, nil
 	}
-	verbs := make([]string, 0, len(candidates))
+	var few [8]string
+	verbs := few[:0]
 	var ask []string
-	for _, p := range candidates {
+	for i, p := range candidates {
 		v, err := c.Verb(p)
 		if err != nil {
 			continue // it has no parameter for this key, so it covers nothing of it
 		}
 		verb := v.String()
 		verbs = append(verbs, verb)
-		allowed, known := d.answers[verb]
-		if allowed {
-			d.use(verb)
+		if slices.Contains(d.used, verb) {
 			return nil, nil
 		}
-		if !known && !slices.Contains(ask, verb) {
+		if !slices.Contains(d.asked, verb) && !slices.Contains(ask, verb) {
+			if ask == nil {
+				ask = make([]string, 0, len(candidates)-i)
+			}
 			ask = append(ask, verb)
 		}
 	}
@@ -123,7 +126,7 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 			return nil, err
 		}
 		if first >= 0 {
-			d.use(ask[first])
+			d.used = append(d.used, ask[first])
 			return nil, nil
 		}
 	}
@@ -153,24 +156,10 @@ func (d *Decider) ask(ctx context.Context, verbs []string) (int, error) {
 	if first >= len(verbs) {
 		return -1, fmt.Errorf("authorizer allowed the verb at %d of %d", first, len(verbs))
 	}
-	if d.answers == nil {
-		d.answers = map[string]bool{}
+	if first < 0 {
+		d.asked = append(d.asked, verbs...)
+		return -1, nil
 	}
-	for i, verb := range verbs {
-		if first >= 0 && i > first {
-			break
-		}
-		d.answers[verb] = i == first
-		d.asked = append(d.asked, verb)
-	}
-	return max(first, -1), nil
-}
-
-func (d *Decider) use(verb string) {
-	for _, u := range d.used {
-		if u == verb {
-			return
-		}
-	}
-	d.used = append(d.used, verb)
+	d.asked = append(d.asked, verbs[:first+1]...)
+	return first, nil
 }
