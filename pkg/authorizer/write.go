@@ -175,21 +175,13 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 	return nil
 }
 
-// coveredAsObserved says that the caller changed nothing of interest, or one thing that the
-// caller may change. Then it does not matter whether that is still there, and nothing has
-// to be compared again. Of several changes one might be gone and not be covered, and then
-// what was asked about the others would count.
+// coveredAsObserved spares the second look. What a scale means for its resource and managed
+// fields that were edited are not in what was observed.
 func (w *write) coveredAsObserved(ctx context.Context) (bool, error) {
-	switch {
-	case w.everything || w.scale != nil || w.tampered && w.marked:
-		return false, nil
-	case len(w.observed) == 0:
-		return true, nil
-	case len(w.observed) > 1 || w.observed[0].Whole:
+	if w.everything || w.scale != nil || w.tampered && w.marked {
 		return false, nil
 	}
-	refusal, err := w.decider.Decide(ctx, w.observed, w.marked)
-	return refusal == nil, err
+	return w.decider.CoveredAsObserved(ctx, w.observed, w.marked)
 }
 
 // verifyFinal judges what the caller changed of what is about to change.

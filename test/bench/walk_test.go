@@ -127,26 +127,58 @@ func kinds() []kind {
 			for i := range 300 {
 				fields[fmt.Sprintf("f%d", i)] = "value"
 			}
-			u := &unstructured.Unstructured{Object: map[string]any{"spec": fields}}
-			m := named()
-			u.SetName(m.Name)
-			u.SetLabels(m.Labels)
-			return u
+			return widgetOf(fields)
 		}, func(o runtime.Object) { o.(*unstructured.Unstructured).Object["spec"].(map[string]any)["f7"] = "other" }},
+		{"Fleet300", "example.com", "Fleet", func() runtime.Object {
+			// What custom resources are like that run something: 20 elements of 15 fields, in
+			// each eight texts, two numbers, a flag, and two objects of one text each.
+			var members []any
+			for i := range 20 {
+				member := map[string]any{"name": fmt.Sprintf("m%d", i), "replicas": int64(3), "port": int64(8080), "enabled": true,
+					"limits": map[string]any{"cpu": "500m"}, "selector": map[string]any{"app": "web"}}
+				for j := range 7 {
+					member[fmt.Sprintf("f%d", j)] = "value"
+				}
+				members = append(members, member)
+			}
+			return widgetOf(map[string]any{"members": members})
+		}, func(o runtime.Object) {
+			o.(*unstructured.Unstructured).Object["spec"].(map[string]any)["members"].([]any)[19].(map[string]any)["f6"] = "other"
+		}},
 	}
 }
 
-func widget(all map[string]*spec.Schema) {
+func widgetOf(fields map[string]any) runtime.Object {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": fields}}
+	m := named()
+	u.SetName(m.Name)
+	u.SetLabels(m.Labels)
+	return u
+}
+
+// customResources adds models of the two custom resources.
+func customResources(all map[string]*spec.Schema) {
+	object := func(fields map[string]spec.Schema) spec.Schema {
+		return spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object"}, Properties: fields}}
+	}
+	resource := func(spec0 spec.Schema) *spec.Schema {
+		out := object(map[string]spec.Schema{"apiVersion": *spec.StringProperty(), "kind": *spec.StringProperty(),
+			"metadata": *spec.RefSchema("#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"), "spec": spec0})
+		return &out
+	}
 	fields := map[string]spec.Schema{}
 	for i := range 300 {
 		fields[fmt.Sprintf("f%d", i)] = *spec.StringProperty()
 	}
-	root := &spec.Schema{}
-	root.Type = spec.StringOrArray{"object"}
-	root.Properties = map[string]spec.Schema{"apiVersion": *spec.StringProperty(), "kind": *spec.StringProperty(),
-		"metadata": *spec.RefSchema("#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-		"spec":     {SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object"}, Properties: fields}}}
-	all["Widget"] = root
+	all["Widget"] = resource(object(fields))
+	one := func(name string) spec.Schema { return object(map[string]spec.Schema{name: *spec.StringProperty()}) }
+	member := map[string]spec.Schema{"name": *spec.StringProperty(), "replicas": *spec.Int64Property(), "port": *spec.Int64Property(),
+		"enabled": *spec.BoolProperty(), "limits": one("cpu"), "selector": one("app")}
+	for i := range 7 {
+		member[fmt.Sprintf("f%d", i)] = *spec.StringProperty()
+	}
+	of := object(member)
+	all["Fleet"] = resource(object(map[string]spec.Schema{"members": *spec.ArrayProperty(&of)}))
 }
 
 // side is one way to compare, repeated within a turn.
@@ -176,7 +208,7 @@ func received(b *testing.B, o runtime.Object, kind gvkschema.GroupVersionKind) r
 // them.
 func BenchmarkWalk(b *testing.B) {
 	all := models()
-	widget(all)
+	customResources(all)
 	for _, k := range kinds() {
 		// The server adds kinds to the models when it publishes them.
 		all[k.model].AddExtension("x-kubernetes-group-version-kind", []any{map[string]any{"group": k.group, "version": "v1", "kind": k.kind()}})
