@@ -27,6 +27,9 @@ import (
 // request has another value for it than the object that is stored. Which field that is
 // only the conversion knows, so where fields of the kind are excluded it is refused.
 func (k *kind) standIns(target granular.Target, newObj, oldObj runtime.Object, newVersioned, oldVersioned any) (change.Set, error) {
+	if handedOn(newObj, newVersioned) && handedOn(oldObj, oldVersioned) {
+		return nil, nil
+	}
 	if !standInChanged(metav1.Object.GetAnnotations, newObj, oldObj, newVersioned, oldVersioned) &&
 		!standInChanged(metav1.Object.GetLabels, newObj, oldObj, newVersioned, oldVersioned) {
 		return nil, nil
@@ -41,6 +44,21 @@ func (k *kind) standIns(target granular.Target, newObj, oldObj runtime.Object, n
 	return change.Set{k.walker.Charge(field)}, nil
 }
 
+// handedOn says that conversion left annotations and labels alone, as it mostly does: they
+// are the same maps. That holds of no object too.
+func handedOn(hub runtime.Object, shown any) bool {
+	if hub == nil {
+		return true
+	}
+	a, err := meta.Accessor(hub)
+	b, errShown := meta.Accessor(shown)
+	return err == nil && errShown == nil && sameMap(a.GetAnnotations(), b.GetAnnotations()) && sameMap(a.GetLabels(), b.GetLabels())
+}
+
+func sameMap(a, b map[string]string) bool {
+	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
+}
+
 func standInChanged(of func(metav1.Object) map[string]string, newObj, oldObj runtime.Object, newVersioned, oldVersioned any) bool {
 	after, before := keyed(of, newVersioned), keyed(of, oldVersioned)
 	differs := func(key string) bool {
@@ -53,8 +71,7 @@ func standInChanged(of func(metav1.Object) map[string]string, newObj, oldObj run
 
 // moved lists the keys that conversion put there, took away or rewrote.
 func moved(hub, shown map[string]string) []string {
-	// Conversion as a rule hands the map on.
-	if reflect.ValueOf(hub).UnsafePointer() == reflect.ValueOf(shown).UnsafePointer() || maps.Equal(hub, shown) {
+	if sameMap(hub, shown) || maps.Equal(hub, shown) {
 		return nil
 	}
 	var out []string

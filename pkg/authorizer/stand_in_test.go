@@ -31,14 +31,26 @@ func (k *keeper) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// oldVersion keeps the field in an annotation.
-type oldVersion struct{ runtime.ObjectConvertor }
+// oldVersion keeps the field, if it is set, in an annotation or in a label.
+type oldVersion struct {
+	runtime.ObjectConvertor
+	label bool
+}
 
-func (oldVersion) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
-	out := in.DeepCopyObject().(*keeper)
-	out.Annotations["kept"] = out.kept
+func (v oldVersion) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
+	from := in.(*keeper)
+	out := *from
+	if out.kept == "" {
+		return &out, nil
+	}
+	if v.label {
+		out.Labels = map[string]string{"kept": out.kept}
+	} else {
+		out.Annotations = maps.Clone(out.Annotations)
+		out.Annotations["kept"] = out.kept
+	}
 	out.kept = ""
-	return out, nil
+	return &out, nil
 }
 
 func keeping(kept, plain string) *keeper {
@@ -90,5 +102,31 @@ func TestStandIn(t *testing.T) {
 			err := w.Verify(ctx, tc.new, old)
 			judged(t, err, nil, tc.says)
 		})
+	}
+}
+
+// TestStandInComesAndGoes holds that it makes no difference on which side a field stands in
+// the metadata, nor whether among annotations or labels.
+func TestStandInComesAndGoes(t *testing.T) {
+	of := target(t, strings.Replace(things, "EXCLUDED", "false", 1))
+	for _, label := range []bool{false, true} {
+		for _, tc := range []struct {
+			old, new string
+			charged  bool
+		}{{"", "", false}, {"", "a", true}, {"a", "", true}, {"a", "a", false}, {"a", "b", true}} {
+			of.Convertor = oldVersion{label: label}
+			old, new := keeping(tc.old, ""), keeping(tc.new, "")
+			versionedOld, _ := versioned(of, old)
+			versionedNew, _ := versioned(of, new)
+			set, err := kindOf(of).standIns(of, new, old, versionedNew, versionedOld)
+			if err != nil || (len(set) > 0) != tc.charged {
+				t.Errorf("from %q to %q, label %t: %v, %v", tc.old, tc.new, label, set, err)
+			}
+		}
+		created := keeping("a", "")
+		shown, _ := versioned(of, created)
+		if set, err := kindOf(of).standIns(of, created, nil, shown, nil); err != nil || len(set) != 1 {
+			t.Errorf("created, label %t: %v, %v", label, set, err)
+		}
 	}
 }
