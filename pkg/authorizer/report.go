@@ -68,21 +68,21 @@ func (s step) end(ctx context.Context) time.Duration {
 // verified reports what a verification came to. No value of a field is ever in
 // it: errors of ours hold none.
 func (w *write) verified(ctx context.Context, took time.Duration, newObj runtime.Object, err error) {
-	log, counted := klog.FromContext(ctx), w.exemplar(ctx)
+	counted := w.exemplar(ctx)
 	switch {
 	case err == nil:
 		metrics.Verified(counted, took, metrics.Allowed)
-		if log := log.V(5); log.Enabled() {
-			log.Info("Allowed a write field by field", w.what(newObj, "permissions", w.decider.Used())...)
+		if klog.V(5).Enabled() { // which costs less than to look for the logger of the request
+			klog.FromContext(ctx).V(5).Info("Allowed a write field by field", w.what(newObj, "permissions", w.decider.Used())...)
 		}
 	case apierrors.IsForbidden(err):
 		metrics.Verified(counted, took, metrics.Refused)
-		if log := log.V(4); log.Enabled() {
-			log.Info("Refused a write field by field", w.what(newObj, "reason", err.Error(), "calls", w.port.calls)...)
+		if klog.V(4).Enabled() {
+			klog.FromContext(ctx).V(4).Info("Refused a write field by field", w.what(newObj, "reason", err.Error(), "calls", w.port.calls)...)
 		}
 	default:
 		metrics.Verified(counted, took, metrics.Error)
-		log.Error(err, "Unable to verify a write field by field", w.what(newObj)...)
+		klog.FromContext(ctx).Error(err, "Unable to verify a write field by field", w.what(newObj)...)
 	}
 }
 

@@ -5,6 +5,7 @@ package authorizer
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,12 @@ import (
 // a level.
 func reported(t *testing.T, level int, g *grants, final string) (spans, lines []string) {
 	t.Helper()
+	// As -v does: the level of the process, and of the logger in the context.
+	var process klog.Level
+	if err := process.Set(strconv.Itoa(level)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = process.Set("0") })
 	ctx, _ := granular.WithMarker(requestContext("update"))
 	ctx = klog.NewContext(ctx, funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{Verbosity: level}))
 	recorder := tracetest.NewSpanRecorder()

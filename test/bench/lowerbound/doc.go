@@ -6,7 +6,8 @@
 //
 // It holds equal what the walk finds no change in, as long as nothing was reordered, and
 // looks at all that the walk looks at. It does not say where a difference is, so it is no
-// replacement. Package generate writes it; both are used by benchmarks and tests alone.
+// replacement. Package generate writes it, but for SameJSON; both are used by benchmarks and
+// tests alone.
 package lowerbound
 
 //go:generate go run ./generate generated.go

@@ -81,14 +81,11 @@ func (s *session) againstCases(ctx context.Context, server *process.Server, webh
 	}
 	granular := server.Name == gateOn
 	prepared := []error{
-		a.define(ctx, sheetDefinition("Note", "notes", granular, false), "notes"),
+		a.sheets(ctx, granular),
 		a.enforcePolicy(ctx, subjects["pods"]),
 		a.enforcePolicy(ctx, subjects["notes"]),
 		a.enforceWebhook(ctx, url, ca),
 		a.delegate(ctx),
-	}
-	if granular {
-		prepared = append(prepared, a.define(ctx, sheetDefinition("Mark", "marks", true, true), "marks"))
 	}
 	if err := errors.Join(prepared...); err != nil {
 		return nil, err
@@ -119,6 +116,16 @@ func (s *session) againstCases(ctx context.Context, server *process.Server, webh
 		}
 	}
 	return cases, nil
+}
+
+// sheets makes the custom resources that the rule is about: notes, and where permissions
+// mean something, marks.
+func (a administrator) sheets(ctx context.Context, granular bool) error {
+	err := a.define(ctx, sheetDefinition("Note", "notes", granular, false), "notes")
+	if err == nil && granular {
+		err = a.define(ctx, sheetDefinition("Mark", "marks", true, true), "marks")
+	}
+	return err
 }
 
 // delegate lets the webhook ask for access.

@@ -48,14 +48,19 @@ func newDefinitions(o *options) *cobra.Command {
 const (
 	readiness    = "ready after s"
 	readinessCPU = "CPU until ready s"
-	heapBefore   = "heap MiB"
-	resident     = "resident MiB"
-	firstWrite   = "first write to a kind ms"
-	nextWrite    = "next write ms"
-	heapAfter    = "heap MiB after writes"
+	// Once ready, a server goes on to make much of what it publishes. The Go runtime's counts
+	// of what was allocated vary least from one start to the next.
+	quietCPU       = "CPU until quiet s"
+	quietAllocated = "allocated until quiet MiB"
+	quietObjects   = "allocations until quiet, thousands"
+	heapBefore     = "heap MiB"
+	resident       = "resident MiB"
+	firstWrite     = "first write to a kind ms"
+	nextWrite      = "next write ms"
+	heapAfter      = "heap MiB after writes"
 )
 
-var startFigures = []string{readiness, readinessCPU, heapBefore, resident, firstWrite, nextWrite, heapAfter}
+var startFigures = []string{readiness, readinessCPU, quietCPU, quietAllocated, quietObjects, heapBefore, resident, firstWrite, nextWrite, heapAfter}
 
 var startSides = []string{unpatched, control, gateOff, gateOn}
 
@@ -159,6 +164,9 @@ func (s *session) startWith(ctx context.Context, side string, n int, profiles st
 	if err := s.settle(ctx, []*process.Server{server}); err != nil {
 		return err
 	}
+	if err := countStart(ctx, server, name, side, run); err != nil {
+		return err
+	}
 	if err := countMemory(ctx, server, name, side, heapBefore, run); err != nil {
 		return err
 	}
@@ -193,6 +201,22 @@ func (s *session) startWith(ctx context.Context, side string, n int, profiles st
 		err = fmt.Errorf("the definition %s has lost its permissions", plural)
 	}
 	return err
+}
+
+// countStart counts what a start took in all.
+func countStart(ctx context.Context, server *process.Server, name, side string, run *Run) error {
+	spent, err := server.CPU()
+	if err != nil {
+		return err
+	}
+	metrics, err := server.Metrics(ctx)
+	if err != nil {
+		return err
+	}
+	run.count(name, side, quietCPU, spent.Seconds())
+	run.count(name, side, quietAllocated, metrics["go_memstats_alloc_bytes_total"]/(1<<20))
+	run.count(name, side, quietObjects, metrics["go_memstats_mallocs_total"]/1e3)
+	return nil
 }
 
 func countMemory(ctx context.Context, server *process.Server, name, side, what string, run *Run) error {

@@ -18,7 +18,7 @@ import (
 )
 
 func newProfile(o *options) *cobra.Command {
-	side, name, out, duration, bindings := gateOn, "PUT Deployment", "", 20*time.Second, 1000
+	side, name, resource, out, duration, bindings := gateOn, "PUT Deployment", "pods", "", 20*time.Second, 1000
 	cmd := &cobra.Command{
 		Use:   "profile",
 		Short: "Record where a server spends its time while one operation goes on; read it with go tool pprof",
@@ -29,20 +29,21 @@ func newProfile(o *options) *cobra.Command {
 			}
 			o.runs = 1
 			_, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, _ *Run) error {
-				return s.profile(ctx, side, name, bindings, out, duration)
+				return s.profile(ctx, side, name, resource, bindings, out, duration)
 			})
 			return err
 		},
 	}
 	cmd.Flags().StringVar(&side, "side", side, "how to run the server, as in whole")
-	cmd.Flags().StringVar(&name, "operation", name, "what to send, as in whole; or, as in against, how the rule is in force when its holder changes a pod: plain, policy, grant")
+	cmd.Flags().StringVar(&name, "operation", name, "what to send, as in whole; or, as in against, how the rule is in force when its holder changes an object: plain, policy, grant, excluded")
+	cmd.Flags().StringVar(&resource, "resource", resource, "pods or notes, where a rule is in force: a built-in kind or a custom resource")
 	cmd.Flags().IntVar(&bindings, "bindings", bindings, "role bindings in the namespace, where a rule is in force")
 	cmd.Flags().StringVar(&out, "out", "", "file to write the profile to")
 	cmd.Flags().DurationVar(&duration, "duration", duration, "how long to record")
 	return cmd
 }
 
-func (s *session) profile(ctx context.Context, side, name string, bindings int, out string, duration time.Duration) (err error) {
+func (s *session) profile(ctx context.Context, side, name, resource string, bindings int, out string, duration time.Duration) (err error) {
 	servers, stop, err := s.start(ctx, side)
 	if err != nil {
 		return err
@@ -53,13 +54,20 @@ func (s *session) profile(ctx context.Context, side, name string, bindings int, 
 		return err
 	}
 	var l *lane
-	if slices.Contains([]string{byNothing, byPolicy, byGrant}, name) {
+	if slices.Contains([]string{byNothing, byPolicy, byGrant, byExcluded}, name) {
 		a := administrator{server.Client(process.Administrator)}
-		if name == byPolicy {
-			err = a.enforcePolicy(ctx, subjects["pods"])
+		of, ok := subjects[resource]
+		if !ok {
+			return fmt.Errorf("--resource: no rule is about %q", resource)
+		}
+		if resource != "pods" {
+			err = a.sheets(ctx, side == gateOn)
+		}
+		if err == nil && name == byPolicy {
+			err = a.enforcePolicy(ctx, of)
 		}
 		if err == nil {
-			l, err = a.ruled(ctx, server, "pods", name, true, bindings)
+			l, err = a.ruled(ctx, server, resource, name, true, bindings)
 		}
 	} else {
 		all := operations(namespace)
