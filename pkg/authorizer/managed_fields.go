@@ -8,9 +8,57 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"kube-granular.dev/granular/change"
 )
+
+// tampered says whether a caller sends managed fields that are not those of the object.
+func tampered(newObj, oldObj runtime.Object) bool {
+	if !hasManagedFields(newObj) {
+		return false
+	}
+	if !stored(oldObj) {
+		return true
+	}
+	if sent, ok := plainManagedFields(newObj); ok {
+		// To read them takes longer than all else that is done with a granular request.
+		if is, ok := plainManagedFields(oldObj); ok && change.SameJSON(sent, is) {
+			return false
+		}
+	}
+	sent, err := meta.Accessor(newObj)
+	is, errIs := meta.Accessor(oldObj)
+	return err != nil || errIs != nil || !sameManagedFields(sent.GetManagedFields(), is.GetManagedFields())
+}
+
+// hasManagedFields says whether there are managed fields, for custom resources without
+// reading them.
+func hasManagedFields(obj runtime.Object) bool {
+	if obj == nil {
+		return false
+	}
+	if fields, ok := plainManagedFields(obj); ok {
+		list, isList := fields.([]any)
+		return isList && len(list) > 0
+	}
+	accessor, err := meta.Accessor(obj)
+	return err == nil && len(accessor.GetManagedFields()) > 0
+}
+
+// plainManagedFields gives those of a custom resource as they were decoded.
+func plainManagedFields(obj runtime.Object) (any, bool) {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return nil, false
+	}
+	metadata, _ := u.Object["metadata"].(map[string]any)
+	return metadata["managedFields"], true
+}
 
 // sameManagedFields says whether a caller sends back the managed fields it was given.
 // Many clients write JSON with other spaces and in another order than the server does,

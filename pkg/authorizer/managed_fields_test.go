@@ -4,9 +4,15 @@
 package authorizer
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authorization/granular"
 )
 
 func TestSameManagedFields(t *testing.T) {
@@ -37,5 +43,85 @@ func TestSameManagedFields(t *testing.T) {
 		if got := sameManagedFields(test.sent, server); got != test.want {
 			t.Errorf("%s: %v", test.name, got)
 		}
+	}
+}
+
+// TestTampered holds that managed fields are looked at however an object is held.
+func TestTampered(t *testing.T) {
+	const one, other = `{"manager":"a","operation":"Update","fieldsV1":{"f:spec":{}}}`, `{"manager":"b","operation":"Update","fieldsV1":{"f:spec":{}}}`
+	with := func(uid, entries string) *unstructured.Unstructured {
+		u := object(t, fmt.Sprintf(`{"metadata":{"managedFields":%s}}`, entries))
+		u.SetUID(types.UID(uid))
+		return u
+	}
+	for name, tc := range map[string]struct {
+		sent, is *unstructured.Unstructured
+		want     bool
+	}{
+		"none":                         {with("1", `null`), with("1", `[`+one+`]`), false},
+		"an empty list":                {with("1", `[]`), with("1", `[`+one+`]`), false},
+		"the same":                     {with("1", `[`+one+`]`), with("1", `[`+one+`]`), false},
+		"the same, a field more":       {with("1", `[`+one+`]`), with("1", `[{"time":null,`+one[1:]+`]`), false},
+		"another manager":              {with("1", `[`+other+`]`), with("1", `[`+one+`]`), true},
+		"one more":                     {with("1", `[`+one+`,`+other+`]`), with("1", `[`+one+`]`), true},
+		"a reset":                      {with("1", `[{}]`), with("1", `[`+one+`]`), true},
+		"of an object that is not yet": {with("", `[`+one+`]`), with("", `null`), true},
+		"no entries":                   {with("1", `["a"]`), with("1", `[`+one+`]`), true},
+		"where there are none":         {with("1", `[`+one+`]`), with("1", `null`), true},
+	} {
+		if got := tampered(tc.sent, tc.is); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+		typed := func(u *unstructured.Unstructured) runtime.Object {
+			out := &metav1.PartialObjectMetadata{}
+			out.SetUID(u.GetUID())
+			out.SetManagedFields(u.GetManagedFields())
+			return out
+		}
+		if name == "no entries" {
+			continue // a Go type can't hold it
+		}
+		if got := tampered(typed(tc.sent), typed(tc.is)); got != tc.want {
+			t.Errorf("%s, of a Go type: %t", name, got)
+		}
+	}
+}
+
+// TestManagedFieldsAreDropped holds that who makes an object too large for its managed
+// fields, so that the server drops them, needs what editing them needs.
+func TestManagedFieldsAreDropped(t *testing.T) {
+	of := target(t, strings.Replace(things, "EXCLUDED", "true", 1))
+	owned := func(text string) *unstructured.Unstructured {
+		u := object(t, text)
+		u.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "somebody"}})
+		return u
+	}
+	for _, tc := range []struct {
+		allow []string
+		final *unstructured.Unstructured
+		says  string
+	}{
+		{allow: []string{"granular:size"}, final: owned(larger)},
+		{allow: []string{"granular:size"}, final: object(t, larger), says: ".metadata.managedFields"},
+		{allow: []string{"granular:metadata"}, final: object(t, larger), says: ".spec.size"},
+		{allow: []string{"granular:size", "granular:metadata"}, final: object(t, larger)},
+	} {
+		ctx, marker := granular.WithMarker(requestContext("update"))
+		w := New(&grants{allow: tc.allow}).Begin(ctx, of)
+		if _, err := w.Submitted(ctx, object(t, larger), owned(plain)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Observe(ctx, object(t, larger), owned(plain)); err != nil {
+			t.Fatal(err)
+		}
+		judged(t, w.Verify(ctx, tc.final, owned(plain)), marker, tc.says)
+	}
+	ctx := requestContext("update")
+	w := New(&grants{}).Begin(ctx, of)
+	if _, err := w.Observe(ctx, object(t, larger), owned(plain)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Verify(ctx, object(t, larger), owned(plain)); err != nil {
+		t.Errorf("a caller of the ordinary verb: %v", err)
 	}
 }

@@ -87,28 +87,39 @@ func TestObservedAndFinal(t *testing.T) {
 func TestCoveredAsObserved(t *testing.T) {
 	tests := map[string]struct {
 		allow    []string
+		fail     []string
 		observed string
 		final    string
 		asked    []string
 		says     string
+		broken   bool
 	}{
-		"one change, covered":           {allow: []string{"granular:size"}, observed: larger, final: larger, asked: []string{"granular:specification", "granular:size", "get"}},
-		"one change, covered, reverted": {allow: []string{"granular:size"}, observed: larger, final: plain, asked: []string{"granular:specification", "granular:size", "get"}},
-		"one change, reverted":          {observed: larger, final: plain, asked: []string{"granular:specification", "granular:size", "get"}},
-		"one change, not covered":       {observed: larger, final: larger, asked: []string{"granular:specification", "granular:size"}, says: ".spec.size"},
-		"two changes, one reverted":     {allow: []string{"granular:trigger"}, observed: both, final: trigger, asked: []string{"granular:trigger", "get"}},
-		"two changes, one not covered":  {allow: []string{"granular:trigger"}, observed: both, final: both, asked: []string{"granular:specification", "granular:size"}, says: ".spec.size"},
+		"one change, reverted, and an authorizer that fails": {fail: []string{"granular:specification"}, observed: larger, final: plain, asked: []string{"granular:specification", "get"}},
+		"one change, and an authorizer that fails":           {fail: []string{"granular:specification"}, observed: larger, final: larger, asked: []string{"granular:specification", "granular:specification"}, broken: true},
+		"one change, covered":                                {allow: []string{"granular:size"}, observed: larger, final: larger, asked: []string{"granular:specification", "granular:size", "get"}},
+		"one change, covered, reverted":                      {allow: []string{"granular:size"}, observed: larger, final: plain, asked: []string{"granular:specification", "granular:size", "get"}},
+		"one change, reverted":                               {observed: larger, final: plain, asked: []string{"granular:specification", "granular:size", "get"}},
+		"one change, not covered":                            {observed: larger, final: larger, asked: []string{"granular:specification", "granular:size"}, says: ".spec.size"},
+		"two changes, one reverted":                          {allow: []string{"granular:trigger"}, observed: both, final: trigger, asked: []string{"granular:trigger", "get"}},
+		"two changes, one not covered":                       {allow: []string{"granular:trigger"}, observed: both, final: both, asked: []string{"granular:specification", "granular:size"}, says: ".spec.size"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			ctx, marker := granular.WithMarker(requestContext("update"))
-			g := &grants{allow: tc.allow}
+			g := &grants{allow: tc.allow, fail: tc.fail}
 			w := New(g).Begin(ctx, target(t, strings.Replace(things, "EXCLUDED", "true", 1)))
 			old := object(t, plain)
 			if _, err := w.Observe(ctx, object(t, tc.observed), old); err != nil {
 				t.Fatal(err)
 			}
-			judged(t, w.Verify(ctx, object(t, tc.final), old), marker, tc.says)
+			err := w.Verify(ctx, object(t, tc.final), old)
+			if tc.broken {
+				if !apierrors.IsInternalError(err) || marker.Spend() == nil {
+					t.Errorf("got %v, wanted a 500", err)
+				}
+			} else {
+				judged(t, err, marker, tc.says)
+			}
 			if !slices.Equal(g.asked, tc.asked) {
 				t.Errorf("asked %q, wanted %q", g.asked, tc.asked)
 			}

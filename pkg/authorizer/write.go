@@ -10,7 +10,6 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/granular"
@@ -108,16 +107,7 @@ func (w *write) Submitted(_ context.Context, newObj, oldObj runtime.Object) (run
 	if w.target.Subresource != "" {
 		return newObj, nil
 	}
-	accessor, err := meta.Accessor(newObj)
-	if err != nil || len(accessor.GetManagedFields()) == 0 {
-		return newObj, nil
-	}
-	w.tampered = true
-	if stored(oldObj) {
-		if old, err := meta.Accessor(oldObj); err == nil {
-			w.tampered = !sameManagedFields(accessor.GetManagedFields(), old.GetManagedFields())
-		}
-	}
+	w.tampered = tampered(newObj, oldObj)
 	return newObj, nil
 }
 
@@ -153,15 +143,15 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 	if err := w.unknown(); err != nil {
 		return w.forbidden(newObj, fmt.Errorf("its fields can't be verified: %w", err))
 	}
+	if w.marked && hasManagedFields(oldObj) && !hasManagedFields(newObj) {
+		// The server drops them where an object is too large with them, which is the caller's doing.
+		w.tampered = true
+	}
 	asking := ctx
 	if w.marked || w.everything || w.scale != nil || len(w.observed) > 0 { // else nothing will be asked
 		asking = bindings.ForSeveral(ctx, w.attributes)
 	}
-	covered, err := w.coveredAsObserved(asking)
-	if err != nil {
-		return apierrors.NewInternalError(err)
-	}
-	if !covered {
+	if !w.coveredAsObserved(asking) {
 		if err := w.verifyFinal(asking, newObj, oldObj); err != nil {
 			return err
 		}
@@ -177,9 +167,9 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 
 // coveredAsObserved spares the second look. What a scale means for its resource and managed
 // fields that were edited are not in what was observed.
-func (w *write) coveredAsObserved(ctx context.Context) (bool, error) {
+func (w *write) coveredAsObserved(ctx context.Context) bool {
 	if w.everything || w.scale != nil || w.tampered && w.marked {
-		return false, nil
+		return false
 	}
 	return w.decider.CoveredAsObserved(ctx, w.observed, w.marked)
 }

@@ -58,7 +58,7 @@ func TestSeveral(t *testing.T) {
 	}
 	kept := 0
 	for name, times := range roles.times {
-		if times == 2 {
+		if times == 1 {
 			kept++
 		} else if times != 4 {
 			t.Errorf("%s was got %d times", name, times)

@@ -6,6 +6,7 @@ package metrics
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,9 +14,11 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 )
 
+var registered = sync.OnceFunc(Register)
+
 // TestNamesAndLabels holds what dashboards and alerts rest on.
 func TestNamesAndLabels(t *testing.T) {
-	Register()
+	registered()
 	ctx := context.Background()
 	Observed(ctx, time.Millisecond)
 	Verified(ctx, time.Millisecond, Allowed)
@@ -68,5 +71,23 @@ apiserver_granular_authorization_trees_compiled_total{result="failed"} 1
 		if got := vec.GetAggregatedSampleCount(); got != count {
 			t.Errorf("%s: %d observations, wanted %d", name, got, count)
 		}
+	}
+}
+
+// TestReset holds that writes are counted on after an administrator resets the metrics
+// (DELETE /metrics, with profiling on).
+func TestReset(t *testing.T) {
+	registered()
+	ctx := context.Background()
+	Verified(ctx, time.Millisecond, Refused)
+	legacyregistry.Reset()
+	Verified(ctx, time.Millisecond, Refused)
+	const want = `
+# HELP apiserver_granular_authorization_decisions_total [ALPHA] Writes verified field by field, by result: 'allowed', 'refused' or 'error'. An attempt that the storage repeats counts again.
+# TYPE apiserver_granular_authorization_decisions_total counter
+apiserver_granular_authorization_decisions_total{result="refused"} 1
+`
+	if err := testutil.GatherAndCompare(legacyregistry.DefaultGatherer, strings.NewReader(want), "apiserver_granular_authorization_decisions_total"); err != nil {
+		t.Error(err)
 	}
 }

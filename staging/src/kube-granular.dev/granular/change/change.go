@@ -25,6 +25,9 @@ type Change struct {
 	// Presence says that Whole is set because the container at Extent appeared or
 	// vanished and nothing in it changed.
 	Presence bool
+	// Brings says that a container between Node's place and the root appeared or vanished
+	// with the change.
+	Brings bool
 	// Extent is Path, or a container below it, where Whole is set.
 	Extent Path
 

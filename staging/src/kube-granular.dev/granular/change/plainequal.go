@@ -8,6 +8,10 @@ import (
 	"reflect"
 )
 
+// SameJSON says whether two values of decoded JSON are the same, as strictly as Compare
+// does: maps, slices, texts, flags, numbers and nil; nothing else is the same as anything.
+func SameJSON(a, b any) bool { return equalPlain(a, b) }
+
 // equalPlain compares decoded JSON strictly. The only two representations of one
 // thing are a whole number as int64 and as float64. A value of any other type is
 // different from everything: what isn't known can't be held equal.

@@ -100,18 +100,24 @@ func compareNode[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 		below(w, n, old, new)
 		return true
 	}
-	was := w.byDefault
+	was, before := w.byDefault, len(w.out)
 	w.byDefault = was || w.created && n.ExcludedBelow && n.Kind == schema.Object && onlyDefault(w, n, old, new)
 	changed := below(w, n, old, new)
 	w.byDefault = was
+	if old.state() == new.state() {
+		return changed
+	}
 	if changed {
+		// Who may change what is further down need not be who may change this.
+		for i := range w.out[before:] {
+			if c := &w.out[before+i]; len(c.Path) > len(w.path) {
+				c.Brings = true
+			}
+		}
 		return true
 	}
-	if old.state() != new.state() {
-		w.whole(n, true)
-		return true
-	}
-	return false
+	w.whole(n, true)
+	return true
 }
 
 func below[V view[V]](w *walk, n *schema.Node, old, new V) bool {

@@ -70,19 +70,20 @@ func (d *Decider) Decide(ctx context.Context, changes change.Set, marked bool) (
 
 // CoveredAsObserved says that the caller changed nothing, as observed before mutating
 // admission, or one thing that the caller may change. Then it does not matter whether that
-// is still there in what is about to be stored, and nothing has to be compared again. Else
-// Decide is to be asked about the Intersect of both. Of several changes one might be gone
-// and not be covered, and then what was asked about the others would count; a change that
-// is Whole stands for what is excluded below it.
-func (d *Decider) CoveredAsObserved(ctx context.Context, observed change.Set, marked bool) (bool, error) {
+// is still there in what is about to be stored, and nothing has to be compared again. Else,
+// or where the authorizer failed, Decide is to be asked about the Intersect of both. Of
+// several changes one might be gone and not be covered, and then what was asked about the
+// others would count; a change that is Whole stands for what is excluded below it; and of
+// one that Brings a container the container might be left.
+func (d *Decider) CoveredAsObserved(ctx context.Context, observed change.Set, marked bool) bool {
 	if len(observed) == 0 {
-		return true, nil
+		return true
 	}
-	if len(observed) > 1 || observed[0].Whole {
-		return false, nil
+	if len(observed) > 1 || observed[0].Whole || observed[0].Brings {
+		return false
 	}
 	refusal, err := d.Decide(ctx, observed, marked)
-	return refusal == nil && err == nil, err
+	return refusal == nil && err == nil
 }
 
 // Candidates gives the permissions that may cover a change of a node, most

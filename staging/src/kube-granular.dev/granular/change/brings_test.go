@@ -1,0 +1,63 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestBrings holds which changes make or take away what holds them. The container might be
+// left, or left out, without them.
+func TestBrings(t *testing.T) {
+	const deployment, widget = "apps/v1/Deployment", "example.com/v1/Widget"
+	tests := map[string]struct {
+		kind, old, new string
+		want           bool
+	}{
+		"a label beside others":             {deployment, `{metadata: {labels: {a: "1"}}}`, `{metadata: {labels: {a: "1", b: "1"}}}`, false},
+		"another value":                     {deployment, `{metadata: {labels: {a: "1"}}}`, `{metadata: {labels: {a: "2"}}}`, false},
+		"the first label":                   {deployment, `{metadata: {name: d}}`, `{metadata: {name: d, labels: {a: "1"}}}`, true},
+		"the last label":                    {deployment, `{metadata: {name: d, labels: {a: "1"}}}`, `{metadata: {name: d}}`, true},
+		"a field of an object":              {deployment, `{spec: {replicas: 1}}`, `{spec: {replicas: 2}}`, false},
+		"a field with its object":           {widget, `{spec: {size: 1}}`, `{spec: {size: 1, guard: {level: 1}}}`, true},
+		"a field beside its permission":     {widget, `{spec: {size: 1, guard: {mode: a}}}`, `{spec: {size: 1, guard: {mode: a, level: 1}}}`, false},
+		"an object that has the permission": {widget, `{spec: {size: 1}}`, `{spec: {size: 1, guard: {mode: a}}}`, false},
+		"an element of the status":          {deployment, `{status: {conditions: [{type: A}]}}`, `{status: {conditions: [{type: A}, {type: B}]}}`, false},
+		"the first element":                 {deployment, `{status: {replicas: 1}}`, `{status: {replicas: 1, conditions: [{type: B}]}}`, true},
+		"everything":                        {widget, ``, `{spec: {size: 1}}`, true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := walkerOf(t, tc.kind)
+			sets := []Set{compareOrFail(t, w, Full, plainOf(t, tc.old), plainOf(t, tc.new))}
+			if tc.kind == deployment {
+				sets = append(sets, compareOrFail(t, w, Full, typedOf(t, tc.kind, tc.old), typedOf(t, tc.kind, tc.new)))
+			}
+			for _, set := range sets {
+				if len(set) != 1 || set[0].Whole {
+					t.Fatalf("got %v, wanted one change", verbs(set))
+				}
+				if set[0].Brings != tc.want {
+					t.Errorf("%v: %t", verbs(set), set[0].Brings)
+				}
+			}
+		})
+	}
+}
+
+// TestBringsIsOfOneChange holds that others are left alone.
+func TestBringsIsOfOneChange(t *testing.T) {
+	w := walkerOf(t, "example.com/v1/Widget")
+	set := compareOrFail(t, w, Full, plainOf(t, `{metadata: {labels: {a: "1"}}, spec: {size: 1}}`),
+		plainOf(t, `{metadata: {labels: {a: "2"}}, spec: {size: 2, guard: {level: 1}}}`))
+	var brings []bool
+	for i := range set {
+		brings = append(brings, set[i].Brings)
+	}
+	// The label, the guard's level, the size.
+	if want := []bool{false, true, false}; !slices.Equal(brings, want) {
+		t.Errorf("%v: %v, wanted %v", verbs(set), brings, want)
+	}
+}
