@@ -96,32 +96,42 @@ func TestManagedFieldsAreDropped(t *testing.T) {
 		u.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "somebody"}})
 		return u
 	}
+	bare := func(text string) *unstructured.Unstructured { return object(t, text) }
 	for _, tc := range []struct {
-		allow []string
-		final *unstructured.Unstructured
-		says  string
+		allow    []string
+		old      *unstructured.Unstructured
+		observed []*unstructured.Unstructured
+		final    *unstructured.Unstructured
+		says     string
 	}{
-		{allow: []string{"granular:size"}, final: owned(larger)},
-		{allow: []string{"granular:size"}, final: object(t, larger), says: ".metadata.managedFields"},
-		{allow: []string{"granular:metadata"}, final: object(t, larger), says: ".spec.size"},
-		{allow: []string{"granular:size", "granular:metadata"}, final: object(t, larger)},
+		{allow: []string{"granular:size"}, old: owned(plain), observed: []*unstructured.Unstructured{owned(larger)}, final: owned(larger)},
+		// A PATCH drops them after admission, a PUT in an attempt of its own.
+		{allow: []string{"granular:size"}, old: owned(plain), observed: []*unstructured.Unstructured{owned(larger)}, final: bare(larger), says: ".metadata.managedFields"},
+		{allow: []string{"granular:size"}, old: owned(plain), observed: []*unstructured.Unstructured{owned(larger), bare(larger)}, final: bare(larger), says: ".metadata.managedFields"},
+		{allow: []string{"granular:metadata"}, old: owned(plain), observed: []*unstructured.Unstructured{owned(larger)}, final: bare(larger), says: ".spec.size"},
+		{allow: []string{"granular:size", "granular:metadata"}, old: owned(plain), observed: []*unstructured.Unstructured{owned(larger)}, final: bare(larger)},
+		// Nobody owns a field any more, or nobody did before.
+		{allow: []string{"granular:size"}, old: owned(plain), observed: []*unstructured.Unstructured{bare(larger)}, final: bare(larger)},
+		{allow: []string{"granular:size"}, old: bare(plain), observed: []*unstructured.Unstructured{owned(larger)}, final: bare(larger)},
 	} {
 		ctx, marker := granular.WithMarker(requestContext("update"))
 		w := New(&grants{allow: tc.allow}).Begin(ctx, of)
-		if _, err := w.Submitted(ctx, object(t, larger), owned(plain)); err != nil {
-			t.Fatal(err)
+		for _, observed := range tc.observed {
+			if _, err := w.Submitted(ctx, bare(larger), tc.old); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Observe(ctx, observed, tc.old); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if _, err := w.Observe(ctx, object(t, larger), owned(plain)); err != nil {
-			t.Fatal(err)
-		}
-		judged(t, w.Verify(ctx, tc.final, owned(plain)), marker, tc.says)
+		judged(t, w.Verify(ctx, tc.final, tc.old), marker, tc.says)
 	}
 	ctx := requestContext("update")
 	w := New(&grants{}).Begin(ctx, of)
-	if _, err := w.Observe(ctx, object(t, larger), owned(plain)); err != nil {
+	if _, err := w.Observe(ctx, owned(larger), owned(plain)); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Verify(ctx, object(t, larger), owned(plain)); err != nil {
+	if err := w.Verify(ctx, bare(larger), owned(plain)); err != nil {
 		t.Errorf("a caller of the ordinary verb: %v", err)
 	}
 }

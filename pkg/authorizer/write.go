@@ -42,6 +42,9 @@ type write struct {
 	everything bool
 	// tampered says that the caller edited managed fields by hand.
 	tampered bool
+	// owned says that the object of a marked request had managed fields in some attempt,
+	// after field management. If they are gone later, upstream dropped them.
+	owned bool
 
 	// missing is what would have covered the change that was refused last.
 	missing []string
@@ -118,6 +121,7 @@ func (w *write) Observe(ctx context.Context, newObj, oldObj runtime.Object) (run
 	defer func() { metrics.Observed(w.exemplar(ctx), step.end(ctx)) }()
 	observed, err := w.kind.compare(w.target, w.mode(), newObj, oldObj)
 	w.observed, w.everything = observed, err != nil
+	w.owned = w.owned || w.marked && hasManagedFields(newObj)
 	if w.scale != nil {
 		w.scale.observe(newObj, oldObj)
 	}
@@ -143,8 +147,8 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 	if err := w.unknown(); err != nil {
 		return w.forbidden(newObj, fmt.Errorf("its fields can't be verified: %w", err))
 	}
-	if w.marked && hasManagedFields(oldObj) && !hasManagedFields(newObj) {
-		// The server drops them where an object is too large with them, which is the caller's doing.
+	if w.owned && hasManagedFields(oldObj) && !hasManagedFields(newObj) {
+		// The object is too large with them, which is the caller's doing.
 		w.tampered = true
 	}
 	asking := ctx

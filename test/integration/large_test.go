@@ -12,7 +12,8 @@ import (
 
 // TestTooLargeWithManagedFields holds that the second attempt upstream makes, of an
 // object that is too large for etcd with managed fields and not without, is verified
-// like the first. Objects are brought to the edge by bisection.
+// like the first, and that the managed fields it drops are not dropped by who may not
+// write them. Objects are brought to the edge by bisection.
 func TestTooLargeWithManagedFields(t *testing.T) {
 	s := onStage(t)
 	for _, way := range []string{"PUT", "merge"} {
@@ -29,9 +30,15 @@ func TestTooLargeWithManagedFields(t *testing.T) {
 				meta["labels"] = map[string]any{"a.example.com/x": "1"}
 				body = live
 			}
-			s.twins(t, path, "cannot change .metadata.labels[a.example.com/x]", []string{"granular:label(a.example.com)", "granular"}, func(user string) answer {
+			send := func(user string) answer {
 				return s.send(t, user, method, path+"?fieldManager="+strings.Repeat("m", 100), contentType, body)
-			})
+			}
+			nobody := fmt.Sprintf("nobody-%d", namespaces.Add(1))
+			s.callers.call(nobody, "granular")
+			if a := send(nobody); a.code != http.StatusForbidden || !strings.Contains(a.message(), "cannot change .metadata.labels[a.example.com/x]") {
+				t.Errorf("without the label: got %s", a)
+			}
+			s.twins(t, path, "cannot change .metadata.managedFields", []string{"granular:metadata", "granular:label(a.example.com)", "granular"}, send)
 			now := metadata(t, s.must(t, http.MethodGet, path, "", nil).object(t))
 			if now["managedFields"] != nil {
 				t.Error("managed fields were kept, so there was no second attempt")
