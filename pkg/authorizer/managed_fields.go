@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -65,11 +64,8 @@ func plainManagedFields(obj runtime.Object) (any, bool) {
 // so the fields are compared as the server reads them.
 func sameManagedFields(a, b []metav1.ManagedFieldsEntry) bool {
 	return slices.EqualFunc(a, b, func(a, b metav1.ManagedFieldsEntry) bool {
-		if !sameFields(a.FieldsV1, b.FieldsV1) {
-			return false
-		}
-		a.FieldsV1, b.FieldsV1 = nil, nil
-		return equality.Semantic.DeepEqual(a, b)
+		return a.Manager == b.Manager && a.Operation == b.Operation && a.APIVersion == b.APIVersion && a.Time.Equal(b.Time) &&
+			a.FieldsType == b.FieldsType && a.Subresource == b.Subresource && sameFields(a.FieldsV1, b.FieldsV1)
 	})
 }
 

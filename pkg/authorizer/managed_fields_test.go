@@ -5,6 +5,7 @@ package authorizer
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -25,6 +26,15 @@ func TestSameManagedFields(t *testing.T) {
 	}
 	const fields = `{"f:data":{".":{},"f:a":{}},"f:list":{"k:{\"a\":1}":{"f:b":{}}}}`
 	server := []metav1.ManagedFieldsEntry{entry("a", fields)}
+	now := metav1.Now()
+	with := func(change func(e *metav1.ManagedFieldsEntry)) []metav1.ManagedFieldsEntry {
+		e := entry("a", fields)
+		change(&e)
+		return []metav1.ManagedFieldsEntry{e}
+	}
+	if known := reflect.TypeFor[metav1.ManagedFieldsEntry]().NumField(); known != 7 {
+		t.Errorf("an entry has %d fields, and 7 are compared", known)
+	}
 	for _, test := range []struct {
 		name string
 		sent []metav1.ManagedFieldsEntry
@@ -38,6 +48,11 @@ func TestSameManagedFields(t *testing.T) {
 		{"another manager", []metav1.ManagedFieldsEntry{entry("b", fields)}, false},
 		{"one more", []metav1.ManagedFieldsEntry{entry("a", fields), entry("b", `{}`)}, false},
 		{"no fields", []metav1.ManagedFieldsEntry{entry("a", "")}, false},
+		{"another operation", with(func(e *metav1.ManagedFieldsEntry) { e.Operation = metav1.ManagedFieldsOperationUpdate }), false},
+		{"another version", with(func(e *metav1.ManagedFieldsEntry) { e.APIVersion = "v2" }), false},
+		{"a time", with(func(e *metav1.ManagedFieldsEntry) { e.Time = &now }), false},
+		{"another type of fields", with(func(e *metav1.ManagedFieldsEntry) { e.FieldsType = "x" }), false},
+		{"a subresource", with(func(e *metav1.ManagedFieldsEntry) { e.Subresource = "status" }), false},
 		{"no JSON", []metav1.ManagedFieldsEntry{entry("a", "{")}, false},
 	} {
 		if got := sameManagedFields(test.sent, server); got != test.want {

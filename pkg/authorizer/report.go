@@ -45,13 +45,12 @@ func (w *write) begin(ctx context.Context, name string) (context.Context, step) 
 	return ctx, s
 }
 
-// exemplar is the context a metric is counted under: it names the trace of a request, if
-// there is one.
-func (w *write) exemplar(ctx context.Context) context.Context {
+// traced is the context of the trace that metrics name, nil if there is none.
+func (w *write) traced(ctx context.Context) context.Context {
 	if w.recorded {
 		return ctx
 	}
-	return context.Background()
+	return nil
 }
 
 // end says how long the step took.
@@ -68,20 +67,20 @@ func (s step) end(ctx context.Context) time.Duration {
 // verified reports what a verification came to. No value of a field is ever in
 // it: errors of ours hold none.
 func (w *write) verified(ctx context.Context, took time.Duration, newObj runtime.Object, err error) {
-	counted := w.exemplar(ctx)
+	traced := w.traced(ctx)
 	switch {
 	case err == nil:
-		metrics.Verified(counted, took, metrics.Allowed)
+		metrics.Verified(traced, took, metrics.Allowed)
 		if klog.V(5).Enabled() { // which costs less than to look for the logger of the request
 			klog.FromContext(ctx).V(5).Info("Allowed a write field by field", w.what(newObj, "permissions", w.decider.Used())...)
 		}
 	case apierrors.IsForbidden(err):
-		metrics.Verified(counted, took, metrics.Refused)
+		metrics.Verified(traced, took, metrics.Refused)
 		if klog.V(4).Enabled() {
 			klog.FromContext(ctx).V(4).Info("Refused a write field by field", w.what(newObj, "reason", err.Error(), "calls", w.port.calls)...)
 		}
 	default:
-		metrics.Verified(counted, took, metrics.Error)
+		metrics.Verified(traced, took, metrics.Error)
 		klog.FromContext(ctx).Error(err, "Unable to verify a write field by field", w.what(newObj)...)
 	}
 }
@@ -100,7 +99,7 @@ func (w *write) what(obj runtime.Object, more ...any) []any {
 func (w *write) finish(ctx context.Context, err error) {
 	if err == nil {
 		audit.Permissions(ctx, w.decider.Used())
-		metrics.Calls(w.exemplar(ctx), w.port.calls)
+		metrics.Calls(w.traced(ctx), w.port.calls)
 		return
 	}
 	calls := 0
@@ -110,5 +109,5 @@ func (w *write) finish(ctx context.Context, err error) {
 			audit.Missing(ctx, last.missing...)
 		}
 	}
-	metrics.Calls(w.exemplar(ctx), calls)
+	metrics.Calls(w.traced(ctx), calls)
 }

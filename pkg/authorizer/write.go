@@ -118,7 +118,7 @@ func (w *write) Submitted(_ context.Context, newObj, oldObj runtime.Object) (run
 // verdict yet: Verify refuses it, after the errors that come first upstream.
 func (w *write) Observe(ctx context.Context, newObj, oldObj runtime.Object) (runtime.Object, error) {
 	ctx, step := w.begin(ctx, "Observe granular change")
-	defer func() { metrics.Observed(w.exemplar(ctx), step.end(ctx)) }()
+	defer func() { metrics.Observed(w.traced(ctx), step.end(ctx)) }()
 	observed, err := w.kind.compare(w.target, w.mode(), newObj, oldObj)
 	w.observed, w.everything = observed, err != nil
 	w.owned = w.owned || w.marked && hasManagedFields(newObj)

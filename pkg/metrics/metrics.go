@@ -92,14 +92,24 @@ func Register() {
 	}
 }
 
-// Observed counts one observation.
-func Observed(ctx context.Context, took time.Duration) {
-	observing.WithContext(ctx).Observe(took.Seconds())
+// observe counts into a histogram. traced is the context of the trace to name with what is
+// counted; where nobody records one it is nil, and not looked for.
+func observe(into *metrics.Histogram, traced context.Context, value float64) {
+	if traced == nil {
+		into.Observe(value)
+	} else {
+		into.WithContext(traced).Observe(value)
+	}
 }
 
-// Verified counts one verification.
-func Verified(ctx context.Context, took time.Duration, result Result) {
-	verifying.WithContext(ctx).Observe(took.Seconds())
+// Observed counts one observation. traced is nil if the request is not recorded.
+func Observed(traced context.Context, took time.Duration) {
+	observe(observing, traced, took.Seconds())
+}
+
+// Verified counts one verification. traced is nil if the request is not recorded.
+func Verified(traced context.Context, took time.Duration, result Result) {
+	observe(verifying, traced, took.Seconds())
 	decisions.WithLabelValues(string(result)).Inc()
 }
 
@@ -108,9 +118,9 @@ func OverBudget(ctx context.Context) {
 	overBudget.WithContext(ctx).Inc()
 }
 
-// Calls counts one request, whatever became of it.
-func Calls(ctx context.Context, made int) {
-	calls.WithContext(ctx).Observe(float64(made))
+// Calls counts one request, whatever became of it. traced is nil if it is not recorded.
+func Calls(traced context.Context, made int) {
+	observe(calls, traced, float64(made))
 }
 
 // Compiled counts one permission tree.
