@@ -150,6 +150,19 @@ func TestTamperedIsJudged(t *testing.T) {
 			judged(t, w.Verify(ctx, object(t, changed), old), marker, says)
 		}
 	}
+	ctx, g := requestContext("update"), &grants{}
+	w := New(g).Begin(ctx, of)
+	submitted := object(t, larger)
+	submitted.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "somebody"}})
+	if _, err := w.Submitted(ctx, submitted, object(t, plain)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Observe(ctx, object(t, larger), object(t, plain)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Verify(ctx, object(t, larger), object(t, plain)); err != nil || len(g.asked) > 0 {
+		t.Errorf("a caller of the ordinary verb: %v, asked %q", err, g.asked)
+	}
 }
 
 // TestWholeIsNoOneChange holds that what could not be told apart when it was observed is

@@ -106,11 +106,8 @@ func (w *write) mode() change.Mode {
 // replaces them, so this can't be seen any later. Absent managed fields mean that
 // the server keeps its own; on a subresource it always does.
 func (w *write) Submitted(_ context.Context, newObj, oldObj runtime.Object) (runtime.Object, error) {
-	w.tampered = false
-	if w.target.Subresource != "" {
-		return newObj, nil
-	}
-	w.tampered = tampered(newObj, oldObj)
+	// Who holds the ordinary verb may edit them.
+	w.tampered = w.marked && w.target.Subresource == "" && tampered(newObj, oldObj)
 	return newObj, nil
 }
 
@@ -172,7 +169,7 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 // coveredAsObserved spares the second look. What a scale means for its resource and managed
 // fields that were edited are not in what was observed.
 func (w *write) coveredAsObserved(ctx context.Context) bool {
-	if w.everything || w.scale != nil || w.tampered && w.marked {
+	if w.everything || w.scale != nil || w.tampered {
 		return false
 	}
 	return w.decider.CoveredAsObserved(ctx, w.observed, w.marked)
@@ -190,7 +187,7 @@ func (w *write) verifyFinal(ctx context.Context, newObj, oldObj runtime.Object) 
 	if w.scale != nil {
 		changes = w.scale.changes(w.observed, changes, w.marked)
 	}
-	if w.tampered && w.marked {
+	if w.tampered {
 		changes = append(change.Set{w.managedFields()}, changes...)
 	}
 	refusal, err := w.decider.Decide(ctx, changes, w.marked)
