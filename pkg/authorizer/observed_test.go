@@ -150,8 +150,23 @@ func TestTamperedIsJudged(t *testing.T) {
 			judged(t, w.Verify(ctx, object(t, changed), old), marker, says)
 		}
 	}
+	// A subresource keeps the server's.
+	status := of
+	status.Subresource = "status"
+	marked, marker := granular.WithMarker(requestContext("update"))
+	w := New(&grants{allow: []string{"granular:size"}}).Begin(marked, status)
+	sent := object(t, larger)
+	sent.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "somebody"}})
+	if _, err := w.Submitted(marked, sent, object(t, plain)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Observe(marked, object(t, larger), object(t, plain)); err != nil {
+		t.Fatal(err)
+	}
+	judged(t, w.Verify(marked, object(t, larger), object(t, plain)), marker, "")
+
 	ctx, g := requestContext("update"), &grants{}
-	w := New(g).Begin(ctx, of)
+	w = New(g).Begin(ctx, of)
 	submitted := object(t, larger)
 	submitted.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "somebody"}})
 	if _, err := w.Submitted(ctx, submitted, object(t, plain)); err != nil {
