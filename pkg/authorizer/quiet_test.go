@@ -21,7 +21,10 @@ import (
 func TestRespondError(t *testing.T) {
 	model := target(t, strings.Replace(things, "EXCLUDED", "false", 1))
 	resource := gvk.GroupResource{Group: "example.com", Resource: "things"}
-	invalid := apierrors.NewInvalid(thing.GroupKind(), "t", field.ErrorList{field.Invalid(field.NewPath("data"), "secret", "it is a secret")})
+	invalid := apierrors.NewInvalid(thing.GroupKind(), "t", field.ErrorList{
+		field.Invalid(field.NewPath("data").Key("secret"), "secret", "it is a secret"),
+		field.Invalid(field.NewPath("data").Key("other-secret"), "secret", "it is a secret"),
+	})
 	tests := map[string]struct {
 		err   error
 		shown bool
@@ -50,10 +53,14 @@ func TestRespondError(t *testing.T) {
 			}
 			var status apierrors.APIStatus
 			if errors.As(got, &status) && status.Status().Details != nil {
-				for _, cause := range status.Status().Details.Causes {
-					if !mayGet && strings.Contains(cause.Message, "secret") {
+				causes := status.Status().Details.Causes
+				for _, cause := range causes {
+					if !mayGet && strings.Contains(cause.Message+cause.Field, "secret") {
 						t.Errorf("%s: the causes show %v", name, cause)
 					}
+				}
+				if name == "validation" && len(causes) != map[bool]int{true: 2, false: 1}[mayGet] {
+					t.Errorf("may get: %t: causes %v", mayGet, causes)
 				}
 				want := apierrors.ReasonForError(tc.err)
 				if want == metav1.StatusReasonUnknown {
@@ -63,6 +70,37 @@ func TestRespondError(t *testing.T) {
 					t.Errorf("%s: the reason is another: %v", name, got)
 				}
 			}
+		}
+	}
+}
+
+// TestQuietCauses holds what a caller without get is told of the fields that were refused.
+// Upstream writes keys of maps in brackets for built-in kinds and behind a dot for custom
+// resources.
+func TestQuietCauses(t *testing.T) {
+	const invalid, conflict = metav1.CauseTypeFieldValueInvalid, metav1.CauseTypeFieldManagerConflict
+	tests := map[string]struct {
+		kind        metav1.CauseType
+		field, want string
+	}{
+		"a key of data":              {invalid, "data[secret]", "data"},
+		"a key with dots":            {invalid, "data[a.secret]", "data"},
+		"a key of a custom resource": {invalid, "spec.settings.secret", "spec"},
+		"a key at its root":          {invalid, "settings.secret", "settings"},
+		"an element":                 {invalid, "spec.containers[0].name", "spec"},
+		"a whole section":            {invalid, "spec", "spec"},
+		"labels":                     {invalid, "metadata.labels", "metadata.labels"},
+		"a label":                    {invalid, "metadata.labels[secret]", "metadata.labels"},
+		"a label behind a dot":       {invalid, "metadata.labels.secret", "metadata.labels"},
+		"metadata":                   {invalid, "metadata", "metadata"},
+		"an owner":                   {invalid, "metadata.ownerReferences[0].uid", "metadata.ownerReferences"},
+		"no field":                   {invalid, "", ""},
+		"what another manager has":   {conflict, `.spec.containers[name="a"].image`, `.spec.containers[name="a"].image`},
+	}
+	for name, tc := range tests {
+		got := quiet(metav1.StatusCause{Type: tc.kind, Field: tc.field, Message: "secret"})
+		if want := (metav1.StatusCause{Type: tc.kind, Field: tc.want}); got != want {
+			t.Errorf("%s: %v, wanted %v", name, got, want)
 		}
 	}
 }

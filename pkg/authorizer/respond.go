@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -39,7 +41,7 @@ func (w *write) Respond(ctx context.Context, result runtime.Object) runtime.Obje
 // quoted as a whole, a conflict names other managers, the storage of roles lists the
 // rules nobody may grant, and an admission plugin or policy may say anything. What is
 // no answer of the API at all, and would become a 500, quotes what could not be merged
-// or converted. Code, reason and fields stay.
+// or converted. Code and reason stay, and fields as far as they hold no key.
 func (w *write) RespondError(ctx context.Context, err error) error {
 	w.finish(ctx, err)
 	var status apierrors.APIStatus
@@ -61,11 +63,29 @@ func (w *write) RespondError(ctx context.Context, err error) error {
 		fields := *details
 		fields.Causes = nil
 		for _, cause := range details.Causes {
-			fields.Causes = append(fields.Causes, metav1.StatusCause{Type: cause.Type, Field: cause.Field})
+			if silent := quiet(cause); !slices.Contains(fields.Causes, silent) {
+				fields.Causes = append(fields.Causes, silent)
+			}
 		}
 		silent.ErrStatus.Details = &fields
 	}
 	return silent
+}
+
+// quiet is a cause that tells nothing of the object: no text, and of its field what every
+// object of the kind has, since what follows may be the key of a map that the caller left
+// alone. Fields of other managers are named as they are, they are of what the caller applies.
+func quiet(cause metav1.StatusCause) metav1.StatusCause {
+	field := cause.Field
+	if cause.Type != metav1.CauseTypeFieldManagerConflict {
+		field, _, _ = strings.Cut(field, "[")
+		first, rest, _ := strings.Cut(field, ".")
+		field = first
+		if second, _, _ := strings.Cut(rest, "."); first == "metadata" && second != "" {
+			field += "." + second
+		}
+	}
+	return metav1.StatusCause{Type: cause.Type, Field: field}
 }
 
 // harmless says which errors hold nothing of the object: our own, that of a create
