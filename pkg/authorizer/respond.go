@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -20,8 +18,6 @@ import (
 
 	"kube-granular.dev/pkg/bindings"
 )
-
-var errQuiet = errors.New("the object was refused; why is shown only to callers who may get it")
 
 // Respond gives the caller of a granular request the object only if the caller may
 // get it. Else a permission to write one label of a Secret would read the Secret;
@@ -41,7 +37,7 @@ func (w *write) Respond(ctx context.Context, result runtime.Object) runtime.Obje
 // quoted as a whole, a conflict names other managers, the storage of roles lists the
 // rules nobody may grant, and an admission plugin or policy may say anything. What is
 // no answer of the API at all, and would become a 500, quotes what could not be merged
-// or converted. Code and reason stay, and fields as far as they hold no key.
+// or converted. What stays is what quiet leaves.
 func (w *write) RespondError(ctx context.Context, err error) error {
 	w.finish(ctx, err)
 	var status apierrors.APIStatus
@@ -57,35 +53,7 @@ func (w *write) RespondError(ctx context.Context, err error) error {
 		utilruntime.HandleErrorWithContext(ctx, err, "A granular write failed", w.what(nil)...)
 		status = apierrors.NewInternalError(errQuiet)
 	}
-	silent := &apierrors.StatusError{ErrStatus: status.Status()}
-	silent.ErrStatus.Message = errQuiet.Error()
-	if details := silent.ErrStatus.Details; details != nil {
-		fields := *details
-		fields.Causes = nil
-		for _, cause := range details.Causes {
-			if silent := quiet(cause); !slices.Contains(fields.Causes, silent) {
-				fields.Causes = append(fields.Causes, silent)
-			}
-		}
-		silent.ErrStatus.Details = &fields
-	}
-	return silent
-}
-
-// quiet is a cause that tells nothing of the object: no text, and of its field what every
-// object of the kind has, since what follows may be the key of a map that the caller left
-// alone. Fields of other managers are named as they are, they are of what the caller applies.
-func quiet(cause metav1.StatusCause) metav1.StatusCause {
-	field := cause.Field
-	if cause.Type != metav1.CauseTypeFieldManagerConflict {
-		field, _, _ = strings.Cut(field, "[")
-		first, rest, _ := strings.Cut(field, ".")
-		field = first
-		if second, _, _ := strings.Cut(rest, "."); first == "metadata" && second != "" {
-			field += "." + second
-		}
-	}
-	return metav1.StatusCause{Type: cause.Type, Field: field}
+	return &apierrors.StatusError{ErrStatus: w.quiet(status.Status())}
 }
 
 // harmless says which errors hold nothing of the object: our own, that of a create

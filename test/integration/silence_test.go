@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // TestWarningsQuoteNothing holds that a granular caller who may not get an object
@@ -69,5 +71,40 @@ func TestRefusalsQuoteNothing(t *testing.T) {
 	a := s.send(t, "refused-create", http.MethodPatch, "/api/v1/namespaces/default/configmaps/none?fieldManager=m", contentTypes["apply"], `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"none"}}`)
 	if a.code != http.StatusForbidden || !strings.Contains(a.message(), `cannot create resource "configmaps"`) {
 		t.Errorf("got %s", a)
+	}
+}
+
+// TestWebhooksQuoteNothing holds the same of an admission webhook. It chooses all of a
+// refusal's fields, and many put their sentence where the API has one word.
+func TestWebhooksQuoteNothing(t *testing.T) {
+	s := onStage(t)
+	st := newStamps(t, s, "quoting-")
+	path, _ := s.made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: quoted}, data: {a: hunter2}}`)
+	const quote = "it is hunter2"
+	result := &metav1.Status{Code: http.StatusTeapot, Reason: quote, Details: &metav1.StatusDetails{
+		Name: quote, Kind: quote, UID: quote,
+		Causes: []metav1.StatusCause{{Type: quote, Message: quote, Field: quote}, {Type: metav1.CauseTypeFieldValueInvalid, Field: "data[hunter2]"}},
+	}}
+	for i, tc := range []struct {
+		name   string
+		grants []string
+		quoted bool
+	}{
+		{"who may get it", []string{"granular", "granular:labels", "get"}, true},
+		{"who may not", []string{"granular", "granular:labels"}, false},
+		{"who may patch it", []string{"patch"}, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			user := fmt.Sprintf("quoting-%d", i)
+			s.callers.call(user, tc.grants...)
+			st.refuse(user, result)
+			a := s.send(t, user, http.MethodPatch, path, contentTypes["merge"], `{"metadata":{"labels":{"a":"b"}}}`)
+			if a.code != http.StatusTeapot || strings.Contains(string(a.body), "hunter2") != tc.quoted {
+				t.Errorf("got %s: %s", a, a.body)
+			}
+			if !tc.quoted && !strings.Contains(string(a.body), `"causes":[{"reason":"FieldValueInvalid","field":"data"}]`) {
+				t.Errorf("got %s", a.body)
+			}
+		})
 	}
 }

@@ -15,24 +15,26 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"kube-granular.dev/granular/corpus"
 )
 
-// stamps is a mutating admission webhook that changes what some users write.
+// stamps is a mutating admission webhook that changes or refuses what some users write.
 type stamps struct {
-	mu    sync.Mutex
-	known map[string]func(map[string]any) corpus.Object
-	calls map[string]int
+	mu      sync.Mutex
+	known   map[string]func(map[string]any) corpus.Object
+	refused map[string]*metav1.Status
+	calls   map[string]int
 }
 
 // newStamps installs the webhook for users whose names begin with prefix, and
 // returns once the server calls it.
 func newStamps(t *testing.T, s *stage, prefix string) *stamps {
 	t.Helper()
-	st := &stamps{known: map[string]func(map[string]any) corpus.Object{}, calls: map[string]int{}}
+	st := &stamps{known: map[string]func(map[string]any) corpus.Object{}, refused: map[string]*metav1.Status{}, calls: map[string]int{}}
 	server := httptest.NewTLSServer(st)
 	t.Cleanup(server.Close)
 	name := prefix + "stamps.example.com"
@@ -78,6 +80,13 @@ func (st *stamps) setFunc(user string, over func(object map[string]any) corpus.O
 	st.known[user] = over
 }
 
+// refuse refuses whatever a user writes.
+func (st *stamps) refuse(user string, result *metav1.Status) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.refused[user] = result
+}
+
 // called says how often the webhook saw a request of a user.
 func (st *stamps) called(user string) int {
 	st.mu.Lock()
@@ -91,11 +100,11 @@ func (st *stamps) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	response := &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
 	st.mu.Lock()
-	over := st.known[review.Request.UserInfo.Username]
+	over, refused := st.known[review.Request.UserInfo.Username], st.refused[review.Request.UserInfo.Username]
 	st.calls[review.Request.UserInfo.Username]++
 	st.mu.Unlock()
+	response := &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: refused == nil, Result: refused}
 	if over != nil {
 		object := map[string]any{}
 		if err := utiljson.Unmarshal(review.Request.Object.Raw, &object); err != nil {

@@ -1,0 +1,96 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authorizer
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+var errQuiet = errors.New("the object was refused; why is shown only to callers who may get it")
+
+// The words of the API's own. A webhook chooses all of a refusal's, and many put the whole
+// sentence into the reason.
+var (
+	reasons = sets.New(
+		metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden, metav1.StatusReasonNotFound,
+		metav1.StatusReasonAlreadyExists, metav1.StatusReasonConflict, metav1.StatusReasonGone,
+		metav1.StatusReasonInvalid, metav1.StatusReasonServerTimeout, metav1.StatusReasonStoreReadError,
+		metav1.StatusReasonTimeout, metav1.StatusReasonTooManyRequests, metav1.StatusReasonBadRequest,
+		metav1.StatusReasonMethodNotAllowed, metav1.StatusReasonNotAcceptable,
+		metav1.StatusReasonRequestEntityTooLarge, metav1.StatusReasonUnsupportedMediaType,
+		metav1.StatusReasonInternalError, metav1.StatusReasonExpired, metav1.StatusReasonServiceUnavailable,
+	)
+	causes = sets.New(
+		metav1.CauseTypeFieldValueNotFound, metav1.CauseTypeFieldValueRequired, metav1.CauseTypeFieldValueDuplicate,
+		metav1.CauseTypeFieldValueInvalid, metav1.CauseTypeFieldValueNotSupported, metav1.CauseTypeForbidden,
+		metav1.CauseTypeTooLong, metav1.CauseTypeTooMany, metav1.CauseType(field.ErrorTypeTooFew),
+		metav1.CauseType(field.ErrorTypeTooShort), metav1.CauseTypeTypeInvalid, metav1.CauseTypeInternal,
+		metav1.CauseTypeUnexpectedServerResponse, metav1.CauseTypeFieldManagerConflict,
+		metav1.CauseTypeResourceVersionTooLarge,
+	)
+)
+
+// quiet is what is left of a refusal that tells nothing of the object: its code, words of
+// the API's own, what the request said itself, and of each field what every object of the
+// kind has.
+func (w *write) quiet(told metav1.Status) metav1.Status {
+	out := metav1.Status{Status: metav1.StatusFailure, Code: told.Code, Message: errQuiet.Error()}
+	if reasons.Has(told.Reason) {
+		out.Reason = told.Reason
+	}
+	if told.Details == nil {
+		return out
+	}
+	out.Details = &metav1.StatusDetails{
+		Name:              oneOf(told.Details.Name, w.attributes.GetName()),
+		Group:             oneOf(told.Details.Group, w.target.Resource.Group, w.target.Kind.Group),
+		Kind:              oneOf(told.Details.Kind, w.target.Resource.Resource, w.target.Kind.Kind),
+		RetryAfterSeconds: told.Details.RetryAfterSeconds,
+	}
+	for _, cause := range told.Details.Causes {
+		quiet := metav1.StatusCause{Field: fieldOfEvery(cause.Field)}
+		if causes.Has(cause.Type) {
+			quiet.Type = cause.Type
+		}
+		if quiet != (metav1.StatusCause{}) && !slices.Contains(out.Details.Causes, quiet) {
+			out.Details.Causes = append(out.Details.Causes, quiet)
+		}
+	}
+	return out
+}
+
+// oneOf is told if it is known.
+func oneOf(told string, known ...string) string {
+	if slices.Contains(known, told) {
+		return told
+	}
+	return ""
+}
+
+// fieldOfEvery is the first name of a field's path, and in metadata the second, as far as
+// they are names. What follows may be the key of a map: upstream's validation looks at all
+// of an object, whoever wrote it.
+func fieldOfEvery(path string) string {
+	path, _, _ = strings.Cut(strings.TrimPrefix(path, "."), "[")
+	first, rest, _ := strings.Cut(path, ".")
+	if !isName(first) {
+		return ""
+	}
+	if second, _, _ := strings.Cut(rest, "."); first == "metadata" && isName(second) {
+		return first + "." + second
+	}
+	return first
+}
+
+func isName(s string) bool {
+	return s != "" && strings.IndexFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
+	}) < 0
+}
