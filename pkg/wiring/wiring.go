@@ -7,7 +7,8 @@
 // just that: the feature gates become known; where its gate is on the Gate is put
 // around the configured authorizer, RBAC answers it from the bindings of the caller, its
 // metrics are served, and permission extensions of custom resource definitions are
-// judged; field managers prune where theirs is.
+// judged; field managers prune, and compiled comparisons answer equality.Semantic, where
+// theirs is.
 //
 // This is the only package that registers anything anywhere. It holds no logic.
 package wiring
@@ -18,6 +19,7 @@ import (
 	crdgranular "k8s.io/apiextensions-apiserver/pkg/granular"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	forked "k8s.io/apimachinery/third_party/forked/golang/reflect"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/granular"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -25,6 +27,7 @@ import (
 	"kube-granular.dev/pkg/authorizer"
 	"kube-granular.dev/pkg/bindings"
 	"kube-granular.dev/pkg/crd"
+	"kube-granular.dev/pkg/equality"
 	"kube-granular.dev/pkg/expression"
 	"kube-granular.dev/pkg/features"
 	"kube-granular.dev/pkg/fieldmanagement"
@@ -38,6 +41,7 @@ func init() {
 	crdgranular.Install(crd.New(enabled, expression.Accepted()))
 	managedfields.InstallPruner(prune)
 	managedfields.InstallDecoder(fieldmanagement.NewDecoder(pruned))
+	forked.InstallCompiled(equality.New(compiled))
 }
 
 func enabled() bool {
@@ -68,4 +72,8 @@ func prune(converter managedfields.TypeConverter) managedfields.Pruner {
 
 func pruned() bool {
 	return utilfeature.DefaultFeatureGate.Enabled(features.PrunedFieldManagement)
+}
+
+func compiled() bool {
+	return utilfeature.DefaultFeatureGate.Enabled(features.CompiledEquality)
 }

@@ -90,8 +90,12 @@ func (s *session) config(side string) process.Config {
 		c.Gates = "GranularAuthorization=true"
 	case pruned:
 		c.Gates = "PrunedFieldManagement=true"
-	case bothGates:
-		c.Gates = "GranularAuthorization=true,PrunedFieldManagement=true"
+	case compiled:
+		c.Gates = "CompiledEquality=true"
+	case cheaper:
+		c.Gates = "PrunedFieldManagement=true,CompiledEquality=true"
+	case allGates:
+		c.Gates = "GranularAuthorization=true,PrunedFieldManagement=true,CompiledEquality=true"
 	}
 	return c
 }

@@ -21,10 +21,12 @@ const (
 	gateOff   = "gate-off"
 	gateOn    = "gate-on"
 	pruned    = "pruned"
-	bothGates = "both"
+	compiled  = "compiled"
+	cheaper   = "pruned-compiled"
+	allGates  = "all"
 )
 
-var allSides = []string{unpatched, control, gateOff, gateOn, pruned, bothGates}
+var allSides = []string{unpatched, control, gateOff, gateOn, pruned, compiled, cheaper, allGates}
 
 // namespace is where whole requests are sent to.
 const namespace = "bench"
@@ -33,7 +35,7 @@ func newWhole(o *options) *cobra.Command {
 	sides, counted := allSides, 0
 	cmd := &cobra.Command{
 		Use:   "whole",
-		Short: "Compare servers: unpatched, the same again, gates off, GranularAuthorization on and nothing configured, PrunedFieldManagement on, both on",
+		Short: "Compare servers: unpatched, the same again, gates off, GranularAuthorization on and nothing configured, PrunedFieldManagement on, CompiledEquality on, these two, all three",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {

@@ -12,6 +12,7 @@ import (
 var (
 	identical = fast.NewBitwise(bitwiseEqual)
 	exact     = fast.NewExact(exactlyEqual, identical)
+	semantic  = fast.NewSemantic(semanticallyEqual)
 )
 
 // Equality gives the comparison of values of a Go type as structured-merge-diff
@@ -33,6 +34,16 @@ func Equality(t reflect.Type) func(a, b reflect.Value) bool { return compared(ex
 // one that does not are two. In all else it is like Equality.
 func Identity(t reflect.Type) func(a, b reflect.Value) bool { return compared(identical.Of(t)) }
 
+// Semantic gives the comparison of values of a Go type as equality.Semantic of
+// k8s.io/apimachinery compares them: a nil map or slice equals an empty one, and quantities
+// and instants count by what they stand for. It must not be used for types in which that
+// finds what it has no answer for, or another one: unexported fields, interfaces,
+// functions, floating-point numbers, types that lead to themselves, and types that have a
+// function of their own there but for quantities, Time, MicroTime and FieldsV1.
+//
+// In all else it is like Equality.
+func Semantic(t reflect.Type) func(a, b reflect.Value) bool { return compared(semantic.Of(t)) }
+
 // Opaque says that values of a type write their own JSON, and that nothing is known
 // here of how. Equality and Identity hold no such value equal to any, so what they
 // hold equal has none in it.
@@ -40,6 +51,6 @@ func Opaque(t reflect.Type) bool { return fast.Opaque(t) }
 
 func compared(run fast.Func) func(a, b reflect.Value) bool {
 	return func(a, b reflect.Value) bool {
-		return run(a.Addr().UnsafePointer(), b.Addr().UnsafePointer())
+		return run(fast.Address(a), fast.Address(b))
 	}
 }

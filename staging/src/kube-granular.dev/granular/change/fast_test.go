@@ -162,6 +162,11 @@ func agreeFast(t *testing.T, seed uint64) (equal bool) {
 		if got := Identity(x.Elem().Type())(x.Elem(), y.Elem()); got != want {
 			t.Fatalf("seed %d: bitwise, fast says %v, the reference %v\n%+v\n%+v", seed, got, want, pair[0], pair[1])
 		}
+		want = semanticallyEqual(x.Elem(), y.Elem())
+		if got := Semantic(x.Elem().Type())(x.Elem(), y.Elem()); got != want {
+			t.Fatalf("seed %d: by semantics, fast says %v, the reference %v\n%+v\n%+v", seed, got, want, pair[0], pair[1])
+		}
+		want = bitwiseEqual(x.Elem(), y.Elem())
 		if want && !reflect.DeepEqual(pair[0], pair[1]) && !hasNaN(x) {
 			t.Fatalf("seed %d: bitwise equal, not deeply\n%+v\n%+v", seed, pair[0], pair[1])
 		}
@@ -328,6 +333,41 @@ func TestExactlyEqual(t *testing.T) {
 			t.Errorf("%s: equal %v", test.name, got)
 		}
 		if got := Equality(a.Type())(a, b); got != test.want {
+			t.Errorf("%s: fast, equal %v", test.name, got)
+		}
+	}
+}
+
+func TestSemanticallyEqual(t *testing.T) {
+	q := resource.MustParse
+	now := time.Now()
+	for _, test := range []struct {
+		name string
+		a, b zoo
+		want bool
+	}{
+		{"nil and empty map", zoo{M: map[string]string{}}, zoo{}, true},
+		{"nil and empty slice", zoo{Sl: []string{}}, zoo{}, true},
+		{"nil and empty bytes in a map", zoo{MB: map[string][]byte{"a": {}}}, zoo{MB: map[string][]byte{"a": nil}}, true},
+		{"an empty value and none", zoo{MB: map[string][]byte{"a": {}}}, zoo{}, false},
+		{"nil and zero", zoo{P: new(int32)}, zoo{}, false},
+		{"1G is 1e9", zoo{Q: q("1G")}, zoo{Q: q("1e9")}, true},
+		{"1G is not 1Gi", zoo{Q: q("1G")}, zoo{Q: q("1Gi")}, false},
+		{"nothing is 0", zoo{Q: q("0")}, zoo{}, true},
+		{"1G is 1e9 in a map", zoo{MQ: corev1.ResourceList{"a": q("1G")}}, zoo{MQ: corev1.ResourceList{"a": q("1e9")}}, true},
+		{"0 in a map is not none", zoo{MQ: corev1.ResourceList{"a": q("0")}}, zoo{}, false},
+		{"a number too large for an int64", zoo{Q: q("123456789012345678901234567890")}, zoo{Q: q("123456789012345678901234567891")}, false},
+		{"one instant in two zones", zoo{T: metav1.NewTime(now.UTC())}, zoo{T: metav1.NewTime(now.In(time.FixedZone("x", 60)))}, true},
+		{"one instant, of which one has a monotonic clock", zoo{T: metav1.NewTime(now)}, zoo{T: metav1.NewTime(now.Round(0))}, true},
+		{"two instants", zoo{T: metav1.NewTime(now)}, zoo{T: metav1.NewTime(now.Add(1))}, false},
+		{"the unused half of an int-or-string", zoo{IS: intstr.IntOrString{IntVal: 1, StrVal: "x"}}, zoo{IS: intstr.FromInt32(1)}, false},
+		{"neither an int nor a string", zoo{IS: intstr.IntOrString{Type: 7}}, zoo{IS: intstr.IntOrString{Type: 7}}, true},
+	} {
+		a, b := reflect.ValueOf(&test.a).Elem(), reflect.ValueOf(&test.b).Elem()
+		if got := semanticallyEqual(a, b); got != test.want {
+			t.Errorf("%s: equal %v", test.name, got)
+		}
+		if got := Semantic(a.Type())(a, b); got != test.want {
 			t.Errorf("%s: fast, equal %v", test.name, got)
 		}
 	}

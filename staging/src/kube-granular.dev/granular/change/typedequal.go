@@ -30,8 +30,10 @@ func equalTyped(a, b reflect.Value) bool { return equalValues(a, b, loose) }
 type strictness int
 
 const (
+	// bySemantics holds equal what stands for the same.
+	bySemantics strictness = iota
 	// loose holds a nil and an empty map or slice equal.
-	loose strictness = iota
+	loose
 	// exactly tells those apart, and what lies in slices bitwise.
 	exactly
 	// bitwise tells apart what Go does.
@@ -39,6 +41,8 @@ const (
 )
 
 func exactlyEqual(a, b reflect.Value) bool { return equalValues(a, b, exactly) }
+
+func semanticallyEqual(a, b reflect.Value) bool { return equalValues(a, b, bySemantics) }
 
 func bitwiseEqual(a, b reflect.Value) bool { return equalValues(a, b, bitwise) }
 
@@ -52,12 +56,10 @@ func equalValues(a, b reflect.Value, how strictness) bool {
 	case (t == quantityType || t == timeType || t == intstrType) && !a.CanInterface():
 		return false
 	case t == quantityType:
-		x, y := read[resource.Quantity](a), read[resource.Quantity](b)
-		return x == y || how != bitwise && equalQuantity(x, y)
+		return equalQuantity(read[resource.Quantity](a), read[resource.Quantity](b), how)
 	case t == timeType:
-		x, y := read[time.Time](a), read[time.Time](b)
-		return x == y || how != bitwise && x.Equal(y)
-	case t == intstrType:
+		return equalTime(read[time.Time](a), read[time.Time](b), how)
+	case t == intstrType && how > bySemantics:
 		return equalIntOrString(read[intstr.IntOrString](a), read[intstr.IntOrString](b), how)
 	}
 	switch a.Kind() {
@@ -140,7 +142,25 @@ func read[T any](v reflect.Value) T {
 	return out
 }
 
-func equalQuantity(a, b resource.Quantity) bool { return a == b || a.String() == b.String() }
+func equalQuantity(a, b resource.Quantity, how strictness) bool {
+	switch how {
+	case bySemantics:
+		return a.Cmp(b) == 0
+	case bitwise:
+		return a == b
+	}
+	return a == b || a.String() == b.String()
+}
+
+func equalTime(a, b time.Time, how strictness) bool {
+	switch how {
+	case bySemantics:
+		return a.UTC() == b.UTC() // by the clock on the wall alone
+	case bitwise:
+		return a == b
+	}
+	return a == b || a.Equal(b)
+}
 
 func equalIntOrString(a, b intstr.IntOrString, how strictness) bool {
 	switch {

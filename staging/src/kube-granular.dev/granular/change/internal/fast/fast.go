@@ -34,7 +34,9 @@ type Compiler struct {
 	// inLists makes what lies in slices, nil where the compiler itself does.
 	inLists *Compiler
 	bitwise bool
-	made    sync.Map // reflect.Type to *entry
+	// semantic counts quantities and instants by what they stand for.
+	semantic bool
+	made     sync.Map // reflect.Type to *entry
 }
 
 // entry lets a type refer to itself before its function is there.
@@ -103,6 +105,12 @@ func NewBitwise(reference Reference) *Compiler {
 	return &Compiler{reference: reference, exact: true, bitwise: true}
 }
 
+// NewSemantic makes a compiler for a reference that holds equal what stands for the same.
+// An int-or-string is a struct to it.
+func NewSemantic(reference Reference) *Compiler {
+	return &Compiler{reference: reference, semantic: true}
+}
+
 // Of gives the function for a type.
 func (c *Compiler) Of(t reflect.Type) Func { return c.entry(t).equal }
 
@@ -122,9 +130,13 @@ var (
 	intstrType   = reflect.TypeFor[intstr.IntOrString]()
 )
 
+// special says that values of a type are not compared field by field.
+func (c *Compiler) special(t reflect.Type) bool {
+	return t == quantityType || t == timeType || t == intstrType && !c.semantic || c.exact && Opaque(t)
+}
+
 func (c *Compiler) compile(t reflect.Type) *made {
-	special := t == quantityType || t == timeType || t == intstrType || c.exact && Opaque(t)
-	if t.Kind() == reflect.Struct && !special {
+	if t.Kind() == reflect.Struct && !c.special(t) {
 		s := c.structure(t, all(t))
 		if len(s.apart) == 0 {
 			return &made{words: s}
@@ -138,13 +150,16 @@ func (c *Compiler) compile(t reflect.Type) *made {
 func (c *Compiler) function(t reflect.Type) Func {
 	switch t {
 	case quantityType:
-		if c.bitwise {
-			return func(a, b unsafe.Pointer) bool { return *(*resource.Quantity)(a) == *(*resource.Quantity)(b) }
+		return func(a, b unsafe.Pointer) bool {
+			x, y := (*resource.Quantity)(a), (*resource.Quantity)(b)
+			return *x == *y || !c.bitwise && c.quantity(*x, *y)
 		}
-		return quantity
 	case timeType:
 		if c.bitwise {
 			return func(a, b unsafe.Pointer) bool { return *(*time.Time)(a) == *(*time.Time)(b) }
+		}
+		if c.semantic {
+			return func(a, b unsafe.Pointer) bool { return (*time.Time)(a).UTC() == (*time.Time)(b).UTC() }
 		}
 		return func(a, b unsafe.Pointer) bool { return (*time.Time)(a).Equal(*(*time.Time)(b)) }
 	case intstrType:
@@ -221,12 +236,12 @@ func memory(size uintptr) Func {
 
 // quantity works on copies: a Quantity remembers its spelling in itself, which
 // must not happen to an object others read.
-func quantity(a, b unsafe.Pointer) bool {
-	x, y := (*resource.Quantity)(a), (*resource.Quantity)(b)
-	return *x == *y || spelling(*x) == spelling(*y)
+func (c *Compiler) quantity(a, b resource.Quantity) bool {
+	if c.semantic {
+		return a.Cmp(b) == 0
+	}
+	return a.String() == b.String()
 }
-
-func spelling(q resource.Quantity) string { return q.String() }
 
 func (c *Compiler) intOrString(a, b unsafe.Pointer) bool {
 	x, y := (*intstr.IntOrString)(a), (*intstr.IntOrString)(b)

@@ -24,7 +24,7 @@ func (c *Compiler) mapping(t reflect.Type) Func {
 				return (!exact || (x == nil) == (y == nil)) && equalTexts(x, y)
 			}
 		case elem == quantityType:
-			return maps(c.exact, func(a, b resource.Quantity) bool { return a == b || !c.bitwise && spelling(a) == spelling(b) })
+			return maps(c.exact, func(a, b resource.Quantity) bool { return a == b || !c.bitwise && c.quantity(a, b) })
 		case elem.Kind() == reflect.Slice && elem.Elem().Kind() == reflect.Uint8:
 			return maps(c.exact, c.equalBytes)
 		case elem.Kind() == reflect.Slice && elem.Elem().Kind() == reflect.String:

@@ -179,9 +179,8 @@ func all(t reflect.Type) [][]int {
 
 // add lets a structure look at a field. words says that it has them.
 func (c *Compiler) add(s *structure, t reflect.Type, at uintptr, words bool) {
-	special := t == quantityType || t == timeType || t == intstrType || c.exact && Opaque(t)
 	switch {
-	case t.Kind() == reflect.Struct && !special:
+	case t.Kind() == reflect.Struct && !c.special(t):
 		for i := range t.NumField() {
 			c.add(s, t.Field(i).Type, at+t.Field(i).Offset, words)
 		}

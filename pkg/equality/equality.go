@@ -1,0 +1,80 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package equality
+
+import (
+	"reflect"
+	"sync"
+
+	upstream "k8s.io/apimachinery/pkg/api/equality"
+	forked "k8s.io/apimachinery/third_party/forked/golang/reflect"
+
+	"kube-granular.dev/granular/change"
+)
+
+// New gives a function for InstallCompiled of the forked package reflect. It knows no
+// answer while enabled says false, and none for Equalities other than equality.Semantic.
+// It may be used by any number of goroutines.
+func New(enabled func() bool) func(e forked.Equalities, a, b any) (equal, known bool) {
+	c := &comparisons{}
+	return func(e forked.Equalities, a, b any) (equal, known bool) {
+		if !enabled() || !isSemantic(e) {
+			return false, false
+		}
+		return c.compare(a, b)
+	}
+}
+
+// isSemantic tells equality.Semantic from others, and from copies, which may have been
+// given other functions.
+func isSemantic(e forked.Equalities) bool {
+	return reflect.ValueOf(e).UnsafePointer() == reflect.ValueOf(upstream.Semantic.Equalities).UnsafePointer()
+}
+
+// comparisons are compiled when a type is first asked for.
+type comparisons struct {
+	made sync.Map // reflect.Type to comparison
+}
+
+// comparison is nil for a type that is not understood.
+type comparison func(a, b reflect.Value) bool
+
+func (c *comparisons) compare(a, b any) (equal, known bool) {
+	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
+	if !x.IsValid() || !y.IsValid() || x.Type() != y.Type() {
+		return false, false
+	}
+	switch x.Kind() {
+	case reflect.Pointer:
+		if x.IsNil() || y.IsNil() {
+			return false, false
+		}
+		if f := c.of(x.Type().Elem()); f != nil {
+			return f(x.Elem(), y.Elem()), true
+		}
+	case reflect.Struct, reflect.Slice, reflect.Map:
+		if f := c.of(x.Type()); f != nil {
+			return f(addressable(x), addressable(y)), true
+		}
+	}
+	return false, false // upstream is as fast
+}
+
+func (c *comparisons) of(t reflect.Type) comparison {
+	found, ok := c.made.Load(t)
+	if !ok {
+		f := comparison(nil)
+		if understood(t) {
+			f = change.Semantic(t)
+		}
+		found, _ = c.made.LoadOrStore(t, f)
+	}
+	return found.(comparison)
+}
+
+func addressable(v reflect.Value) reflect.Value {
+	out := reflect.New(v.Type()).Elem()
+	out.Set(v)
+	return out
+}

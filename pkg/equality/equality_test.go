@@ -1,0 +1,309 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package equality
+
+import (
+	"cmp"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	upstream "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	forked "k8s.io/apimachinery/third_party/forked/golang/reflect"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/apis/apps"
+	_ "k8s.io/kubernetes/pkg/apis/apps/install"
+	"k8s.io/kubernetes/pkg/apis/core"
+	_ "k8s.io/kubernetes/pkg/apis/core/install"
+	_ "k8s.io/kubernetes/pkg/apis/networking/install"
+	_ "k8s.io/kubernetes/pkg/apis/rbac/install"
+)
+
+// oracle is upstream's own code, which asks nobody: copies are not equality.Semantic.
+var oracle = upstream.Semantic.Copy()
+
+// kinds are the Go types of what the API has, versioned and internal, and of what strategies
+// compare of them, by name.
+var kinds = func() map[string]reflect.Type {
+	out := map[string]reflect.Type{}
+	for _, s := range []*runtime.Scheme{scheme.Scheme, legacyscheme.Scheme} {
+		for _, t := range s.AllKnownTypes() {
+			out[t.String()] = t
+			for i := range t.NumField() {
+				if f := t.Field(i).Type; f.Kind() == reflect.Struct {
+					out[f.String()] = f
+				}
+			}
+		}
+	}
+	return out
+}()
+
+// agree holds the compiled comparison of a type to upstream's, on two twins, of which one
+// is altered now and then. It gives the answer.
+func agree(t *testing.T, c *comparisons, typ reflect.Type, seed uint64) bool {
+	t.Helper()
+	a, b := reflect.New(typ), reflect.New(typ)
+	fill(rand.New(rand.NewPCG(seed, 1)), a.Elem(), 4)
+	fill(rand.New(rand.NewPCG(seed, 1)), b.Elem(), 4)
+	r := rand.New(rand.NewPCG(seed, 2))
+	for range r.IntN(3) {
+		alter(r, b.Elem(), 4)
+	}
+	var equal bool
+	for _, pair := range [][2]any{{a.Interface(), b.Interface()}, {b.Interface(), a.Interface()}, {a.Elem().Interface(), b.Elem().Interface()}, {a.Interface(), a.Interface()}} {
+		want := oracle.DeepEqual(pair[0], pair[1])
+		got, known := c.compare(pair[0], pair[1])
+		if !known || got != want {
+			t.Fatalf("%s, seed %d: %v, known %v, upstream says %v\n%+v\n%+v", typ, seed, got, known, want, pair[0], pair[1])
+		}
+		equal = equal || got && pair[0] != pair[1]
+	}
+	return equal
+}
+
+// TestSameAnswers compares random objects of every type that is understood.
+func TestSameAnswers(t *testing.T) {
+	c := &comparisons{}
+	equal, all := 0, 0
+	for _, name := range slices.Sorted(maps.Keys(kinds)) {
+		typ := kinds[name]
+		if !understood(typ) || typ.Kind() != reflect.Struct || typ == timeType {
+			continue
+		}
+		for seed := range uint64(60) {
+			all++
+			if agree(t, c, typ, seed) {
+				equal++
+			}
+		}
+	}
+	if all < 30000 || equal < all/5 || equal > all*4/5 {
+		t.Errorf("%d of %d pairs were equal: that is no test", equal, all)
+	}
+}
+
+func FuzzSameAnswers(f *testing.F) {
+	c := &comparisons{}
+	types := slices.DeleteFunc(slices.SortedFunc(maps.Values(kinds), func(a, b reflect.Type) int { return cmp.Compare(a.String(), b.String()) }),
+		func(t reflect.Type) bool { return !understood(t) })
+	for seed := range uint64(3) {
+		f.Add(seed, uint16(seed))
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, i uint16) { agree(t, c, types[int(i)%len(types)], seed) })
+}
+
+// TestEveryField gives every field of some types something by itself: none is overlooked.
+func TestEveryField(t *testing.T) {
+	c := &comparisons{}
+	for _, typ := range []reflect.Type{reflect.TypeFor[core.PodSpec](), reflect.TypeFor[corev1.PodSpec](), reflect.TypeFor[apps.DeploymentSpec](), reflect.TypeFor[appsv1.Deployment](), reflect.TypeFor[core.Node](), reflect.TypeFor[core.Service]()} {
+		checked := 0
+		every(typ, func(path string, set func(reflect.Value)) {
+			a, b := reflect.New(typ), reflect.New(typ)
+			set(b.Elem())
+			want := oracle.DeepEqual(a.Interface(), b.Interface())
+			if got, known := c.compare(a.Interface(), b.Interface()); !known || got != want {
+				t.Errorf("%s%s: %v, known %v, upstream says %v", typ, path, got, known, want)
+			}
+			if !want {
+				checked++
+			}
+		})
+		if checked < 30 {
+			t.Errorf("%s: %d fields that make a difference", typ, checked)
+		}
+	}
+}
+
+// every calls a function for each field in values of a type, with what gives such a field
+// of a value something.
+func every(typ reflect.Type, found func(path string, set func(reflect.Value))) {
+	var below func(t reflect.Type, path string, to func(reflect.Value) reflect.Value)
+	below = func(t reflect.Type, path string, to func(reflect.Value) reflect.Value) {
+		found(path, func(root reflect.Value) { nonZero(to(root)) })
+		switch t.Kind() {
+		case reflect.Struct:
+			if t == quantityType || t == timeType {
+				return
+			}
+			for i := range t.NumField() {
+				below(t.Field(i).Type, path+"."+t.Field(i).Name, func(r reflect.Value) reflect.Value { return to(r).Field(i) })
+			}
+		case reflect.Pointer:
+			below(t.Elem(), path, func(r reflect.Value) reflect.Value {
+				p := to(r)
+				p.Set(reflect.New(t.Elem()))
+				return p.Elem()
+			})
+		case reflect.Slice:
+			below(t.Elem(), path+"[0]", func(r reflect.Value) reflect.Value {
+				p := to(r)
+				p.Set(reflect.MakeSlice(t, 1, 1))
+				return p.Index(0)
+			})
+		}
+	}
+	below(typ, "", func(r reflect.Value) reflect.Value { return r })
+}
+
+// nonZero makes a value other than zero, if its kind has one at hand.
+func nonZero(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		v.SetInt(1)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		v.SetUint(1)
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(reflect.Zero(v.Type().Key()), reflect.Zero(v.Type().Elem()))
+	case reflect.Struct:
+		switch v.Type() {
+		case quantityType:
+			v.Set(reflect.ValueOf(resource.MustParse("1")))
+		case timeType:
+			v.Set(reflect.ValueOf(time.Unix(1, 0)))
+		}
+	}
+}
+
+// what nobody may understand: upstream's code panics, or asks more than the two values.
+type (
+	unexported struct{ a int }
+	hidden     struct{ Below []unexported }
+	embedded   struct{ unexported }
+	float      struct{ F *float64 }
+	anything   struct{ V any }
+	function   struct{ F func() }
+	itself     struct{ Next *itself }
+	numbered   struct{ M map[int]string }
+	selector   struct{ S labels.Selector }
+	stamped    struct{ T time.Time }
+	channel    struct{ C chan int }
+	address    struct{ A uintptr }
+)
+
+func TestNotUnderstood(t *testing.T) {
+	for _, typ := range []reflect.Type{reflect.TypeFor[unexported](), reflect.TypeFor[hidden](), reflect.TypeFor[embedded](), reflect.TypeFor[float](),
+		reflect.TypeFor[anything](), reflect.TypeFor[function](), reflect.TypeFor[itself](), reflect.TypeFor[numbered](), reflect.TypeFor[selector](),
+		reflect.TypeFor[stamped](), reflect.TypeFor[channel](), reflect.TypeFor[address](), reflect.TypeFor[runtime.RawExtension](), reflect.TypeFor[unstructured.Unstructured](),
+		reflect.TypeFor[map[string]any](), reflect.TypeFor[[]any](), timeType} {
+		if understood(typ) {
+			t.Errorf("%s is understood", typ)
+		}
+	}
+	for _, typ := range []reflect.Type{reflect.TypeFor[core.Pod](), reflect.TypeFor[corev1.Pod](), reflect.TypeFor[apps.Deployment](), reflect.TypeFor[core.Node](), reflect.TypeFor[core.Service](),
+		reflect.TypeFor[core.ConfigMap](), reflect.TypeFor[core.Secret](), reflect.TypeFor[map[string]string](), reflect.TypeFor[[]core.Container]()} {
+		if !understood(typ) {
+			t.Errorf("%s is not understood", typ)
+		}
+	}
+	not := 0
+	for _, typ := range kinds {
+		if !understood(typ) {
+			not++
+		}
+	}
+	if not > len(kinds)/6 {
+		t.Errorf("%d of %d kinds are not understood", not, len(kinds))
+	}
+}
+
+// TestFunctionsOfSemantic holds what understood rests on: these types have a function of
+// their own and no other. A new one means to look at what it says.
+func TestFunctionsOfSemantic(t *testing.T) {
+	want := []reflect.Type{quantityType, reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime](), fieldsV1, reflect.TypeFor[labels.Selector](), reflect.TypeFor[fields.Selector]()}
+	for typ := range upstream.Semantic.Equalities {
+		if !slices.Contains(want, typ) {
+			t.Errorf("%s has a function of its own", typ)
+		}
+	}
+	if len(upstream.Semantic.Equalities) != len(want) {
+		t.Errorf("%d types have functions of their own", len(upstream.Semantic.Equalities))
+	}
+}
+
+// TestUpstreamAnswers: where nothing is known, upstream's code is asked, panics and all.
+func TestUpstreamAnswers(t *testing.T) {
+	on := true
+	f := New(func() bool { return on })
+	a, b := &core.Pod{}, &core.Pod{}
+	var none *core.Pod
+	other := upstream.Semantic.Copy()
+	for _, test := range []struct {
+		name string
+		on   bool
+		e    forked.Equalities
+		a, b any
+		want bool
+	}{
+		{"two pods", true, upstream.Semantic.Equalities, a, b, true},
+		{"two structs", true, upstream.Semantic.Equalities, *a, *b, true},
+		{"two lists", true, upstream.Semantic.Equalities, []core.Pod{}, []core.Pod(nil), true},
+		{"two maps", true, upstream.Semantic.Equalities, map[string]string{}, map[string]string{"a": "b"}, true},
+		{"the gate is off", false, upstream.Semantic.Equalities, a, b, false},
+		{"a copy of Semantic", true, other.Equalities, a, b, false},
+		{"no Equalities", true, nil, a, b, false},
+		{"nil and a pod", true, upstream.Semantic.Equalities, nil, a, false},
+		{"a pod and nil", true, upstream.Semantic.Equalities, a, nil, false},
+		{"a nil pod", true, upstream.Semantic.Equalities, a, none, false},
+		{"nil pods", true, upstream.Semantic.Equalities, none, none, false},
+		{"two types", true, upstream.Semantic.Equalities, a, &corev1.Pod{}, false},
+		{"a pod and its pointer", true, upstream.Semantic.Equalities, a, *a, false},
+		{"texts", true, upstream.Semantic.Equalities, "a", "a", false},
+		{"what is not understood", true, upstream.Semantic.Equalities, &hidden{}, &hidden{}, false},
+	} {
+		on = test.on
+		if _, known := f(test.e, test.a, test.b); known != test.want {
+			t.Errorf("%s: known %v", test.name, known)
+		}
+	}
+}
+
+// TestInstalled holds that equality.Semantic asks, and nobody else does.
+func TestInstalled(t *testing.T) {
+	asked := 0
+	forked.InstallCompiled(func(e forked.Equalities, _, _ any) (bool, bool) {
+		asked++
+		return true, isSemantic(e)
+	})
+	defer forked.InstallCompiled(nil)
+	a, b := &core.Pod{}, &core.Pod{Spec: core.PodSpec{NodeName: "n"}}
+	if !upstream.Semantic.DeepEqual(a, b) || asked != 1 {
+		t.Error("equality.Semantic did not ask")
+	}
+	if oracle.DeepEqual(a, b) {
+		t.Error("a copy was told")
+	}
+	forked.InstallCompiled(New(func() bool { return true }))
+	if upstream.Semantic.DeepEqual(a, b) || !upstream.Semantic.DeepEqual(a, a.DeepCopy()) {
+		t.Error("the wrong answer")
+	}
+	defer func() {
+		if text, ok := recover().(interface{ Error() string }); !ok || !strings.Contains(text.Error(), "unexported field") {
+			t.Errorf("the panic of upstream is %v", text)
+		}
+	}()
+	upstream.Semantic.DeepEqual(&hidden{Below: []unexported{{1}}}, &hidden{Below: []unexported{{1}}})
+}

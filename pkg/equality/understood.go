@@ -1,0 +1,57 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package equality
+
+import (
+	"reflect"
+
+	upstream "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// alike are the types whose functions in equality.Semantic say what change.Semantic does.
+var alike = map[reflect.Type]bool{
+	reflect.TypeFor[resource.Quantity](): true,
+	reflect.TypeFor[metav1.Time]():       true,
+	reflect.TypeFor[metav1.MicroTime]():  true,
+}
+
+// fieldsV1 has a function of its own as well, which says what comparing its bytes does.
+// It is a type with an unexported field in builds that keep it as a string.
+var fieldsV1 = reflect.TypeFor[metav1.FieldsV1]()
+
+// understood says that the compiled comparison of a type gives upstream's answer for all
+// values there are of it.
+func understood(t reflect.Type) bool { return understands(t, map[reflect.Type]bool{}) }
+
+// understands is understood of a type that lies within others.
+func understands(t reflect.Type, within map[reflect.Type]bool) bool {
+	if alike[t] {
+		return true
+	}
+	if _, own := upstream.Semantic.Equalities[t]; own && t != fieldsV1 || within[t] {
+		return false
+	}
+	within[t] = true
+	defer delete(within, t)
+	switch t.Kind() {
+	case reflect.Bool, reflect.String,
+		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return true
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		return understands(t.Elem(), within)
+	case reflect.Map:
+		return t.Key().Kind() == reflect.String && understands(t.Elem(), within)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if f := t.Field(i); !f.IsExported() || !understands(f.Type, within) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
