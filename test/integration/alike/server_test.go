@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package pruned
+package alike
 
 import (
 	"bytes"
@@ -18,23 +18,27 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/rest"
+	restclient "k8s.io/client-go/rest"
 
 	"kube-granular.dev/test/integration/cluster"
 )
 
 func cmpDiff(want, got any) string { return cmp.Diff(want, got) }
 
-// server is one of the two.
+// server is one of those compared.
 type server struct {
 	*cluster.Cluster
 	client *http.Client
 }
 
-// start runs a server, and makes sure that its gate is what it should be.
-func start(t *testing.T, pruned bool) *server {
+// start runs a server, and makes sure that the gate it is given is on and no other.
+func start(t *testing.T, on string) *server {
 	t.Helper()
-	c, err := cluster.Start("--feature-gates", fmt.Sprintf("PrunedFieldManagement=%v", pruned))
+	var flags []string
+	if on != "" {
+		flags = []string{"--feature-gates", on + "=true"}
+	}
+	c, err := cluster.Start(flags...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,12 +52,15 @@ func start(t *testing.T, pruned bool) *server {
 		t.Fatal(err)
 	}
 	s := &server{Cluster: c}
-	if s.client, err = rest.HTTPClientFor(config); err != nil {
+	if s.client, err = restclient.HTTPClientFor(config); err != nil {
 		t.Fatal(err)
 	}
-	enabled := map[bool]string{true: "1", false: "0"}[pruned]
-	if _, metrics := s.do(t, http.MethodGet, "/metrics", "", nil); !strings.Contains(string(metrics), `kubernetes_feature_enabled{name="PrunedFieldManagement",stage="ALPHA"} `+enabled) {
-		t.Fatalf("the server does not say that PrunedFieldManagement is %v", pruned)
+	_, metrics := s.do(t, http.MethodGet, "/metrics", "", nil)
+	for _, gate := range gates {
+		enabled := map[bool]string{true: "1", false: "0"}[gate == on]
+		if !strings.Contains(string(metrics), fmt.Sprintf("kubernetes_feature_enabled{name=%q,stage=\"ALPHA\"} %s", gate, enabled)) {
+			t.Fatalf("the server does not say that %s is %s", gate, enabled)
+		}
 	}
 	return s
 }
@@ -119,13 +126,14 @@ type answer struct {
 	Code int
 	// There says that there is an object, afterwards.
 	There bool
-	// Message is that of a refusal, Managed the entries, one a line.
-	Message, Managed string
+	// Message is that of a refusal, Managed the entries, one a line, Object all else of
+	// the object.
+	Message, Managed, Object string
 }
 
 const name = "object"
 
-// accidents are what a message may say of an object and no two servers agree on: when
+// accidents are what may be said of an object and no two servers agree on: when
 // somebody wrote it, its uid and its resource version.
 var accidents = regexp.MustCompile(`( at )?\d{4}-\d\d-\d\dT[0-9:]+Z|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|resourceVersion\W+\d+`)
 
@@ -183,7 +191,7 @@ func (s *server) send(t *testing.T, k kind, w write) answer {
 	}
 	found, live := s.do(t, http.MethodGet, one, "", nil)
 	out.There = found == http.StatusOK
-	out.Managed = managed(t, live)
+	out.Managed, out.Object = managed(t, live), rest(t, live)
 	return out
 }
 
@@ -245,4 +253,21 @@ func managed(t *testing.T, object []byte) string {
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "")
+}
+
+// rest gives the object without its managers and what no two servers agree on.
+func rest(t *testing.T, object []byte) string {
+	t.Helper()
+	o := map[string]any{}
+	if err := json.Unmarshal(object, &o); err != nil {
+		t.Fatalf("%v: %s", err, object)
+	}
+	if metadata, ok := o["metadata"].(map[string]any); ok {
+		delete(metadata, "managedFields")
+	}
+	out, err := json.MarshalIndent(o, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return accidents.ReplaceAllString(string(out), "")
 }

@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package pruned
+package alike
 
 import (
 	"fmt"
@@ -16,12 +16,18 @@ import (
 // steps is how many requests are sent for each kind.
 const steps = 150
 
-// TestSameManagedFields sends sequences of random writes by several managers, through
-// all ways to write and all versions of each kind.
-func TestSameManagedFields(t *testing.T) {
-	with, without := start(t, true), start(t, false)
-	for _, s := range []*server{with, without} {
-		s.define(t)
+// gates are those that make writes cheaper, and must change nothing else.
+var gates = []string{"PrunedFieldManagement", "CompiledEquality"}
+
+// TestSameAnswers sends sequences of random writes by several managers, through all ways
+// to write and all versions of each kind.
+func TestSameAnswers(t *testing.T) {
+	without := start(t, "")
+	without.define(t)
+	with := map[string]*server{}
+	for _, gate := range gates {
+		with[gate] = start(t, gate)
+		with[gate].define(t)
 	}
 	sent, answers := map[string]int{}, map[int]int{}
 	for i, k := range kinds {
@@ -30,14 +36,16 @@ func TestSameManagedFields(t *testing.T) {
 			managed, there := 0, false
 			for step := range steps {
 				w := k.randomWrite(r, there)
-				got, want := with.send(t, k, w), without.send(t, k, w)
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Fatalf("step %d, %s (-without +with pruning):\n%s", step, w, diff)
+				want := without.send(t, k, w)
+				for _, gate := range gates {
+					if diff := cmp.Diff(want, with[gate].send(t, k, w)); diff != "" {
+						t.Fatalf("step %d, %s (-without +with %s):\n%s", step, w, gate, diff)
+					}
 				}
 				sent[w.way]++
-				answers[got.Code]++
-				managed = max(managed, strings.Count(got.Managed, "\n"))
-				there = got.There
+				answers[want.Code]++
+				managed = max(managed, strings.Count(want.Managed, "\n"))
+				there = want.There
 			}
 			if managed < 4 {
 				t.Errorf("there were never more than %d managers", managed)
