@@ -202,19 +202,28 @@ type (
 	stamped    struct{ T time.Time }
 	channel    struct{ C chan int }
 	address    struct{ A uintptr }
+	owned      struct{ A int }
 )
 
 func TestNotUnderstood(t *testing.T) {
+	if !understood(reflect.TypeFor[owned]()) {
+		t.Error("a number is not understood")
+	}
+	if err := upstream.Semantic.AddFunc(func(a, b owned) bool { return true }); err != nil {
+		t.Fatal(err)
+	}
+	defer delete(upstream.Semantic.Equalities, reflect.TypeFor[owned]())
 	for _, typ := range []reflect.Type{reflect.TypeFor[unexported](), reflect.TypeFor[hidden](), reflect.TypeFor[embedded](), reflect.TypeFor[float](),
 		reflect.TypeFor[anything](), reflect.TypeFor[function](), reflect.TypeFor[itself](), reflect.TypeFor[numbered](), reflect.TypeFor[selector](),
-		reflect.TypeFor[stamped](), reflect.TypeFor[channel](), reflect.TypeFor[address](), reflect.TypeFor[runtime.RawExtension](), reflect.TypeFor[unstructured.Unstructured](),
+		reflect.TypeFor[stamped](), reflect.TypeFor[channel](), reflect.TypeFor[address](), reflect.TypeFor[owned](), reflect.TypeFor[[]owned](), reflect.TypeFor[runtime.RawExtension](), reflect.TypeFor[unstructured.Unstructured](),
 		reflect.TypeFor[map[string]any](), reflect.TypeFor[[]any](), timeType} {
 		if understood(typ) {
 			t.Errorf("%s is understood", typ)
 		}
 	}
 	for _, typ := range []reflect.Type{reflect.TypeFor[core.Pod](), reflect.TypeFor[corev1.Pod](), reflect.TypeFor[apps.Deployment](), reflect.TypeFor[core.Node](), reflect.TypeFor[core.Service](),
-		reflect.TypeFor[core.ConfigMap](), reflect.TypeFor[core.Secret](), reflect.TypeFor[map[string]string](), reflect.TypeFor[[]core.Container]()} {
+		reflect.TypeFor[core.ConfigMap](), reflect.TypeFor[core.Secret](), reflect.TypeFor[map[string]string](), reflect.TypeFor[[]core.Container](),
+		quantityType, reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime]()} {
 		if !understood(typ) {
 			t.Errorf("%s is not understood", typ)
 		}
@@ -267,7 +276,8 @@ func TestUpstreamAnswers(t *testing.T) {
 		{"no Equalities", true, nil, a, b, false},
 		{"nil and a pod", true, upstream.Semantic.Equalities, nil, a, false},
 		{"a pod and nil", true, upstream.Semantic.Equalities, a, nil, false},
-		{"a nil pod", true, upstream.Semantic.Equalities, a, none, false},
+		{"a pod and a nil one", true, upstream.Semantic.Equalities, a, none, false},
+		{"a nil pod and one", true, upstream.Semantic.Equalities, none, a, false},
 		{"nil pods", true, upstream.Semantic.Equalities, none, none, false},
 		{"two types", true, upstream.Semantic.Equalities, a, &corev1.Pod{}, false},
 		{"a pod and its pointer", true, upstream.Semantic.Equalities, a, *a, false},
