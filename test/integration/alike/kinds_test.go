@@ -64,6 +64,11 @@ func changes(texts ...string) func(string) []map[string]any {
 
 const podSpec = "containers: [{name: a, image: one, env: [{name: X, value: '1'}], ports: [{containerPort: 80}]}, {name: b, image: two}]"
 
+// claims are the templates of claims of a size.
+func claims(size string) string {
+	return "volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: " + size + "}}}}]"
+}
+
 var podStatus = func(string) []map[string]any {
 	return documents(
 		"{status: {phase: Running, conditions: [{type: Ready, status: 'True'}]}}",
@@ -107,6 +112,58 @@ var kinds = []kind{
 		base: always("{spec: {clusterIP: None, selector: {a: b}, ports: [{name: http, port: 80}]}}"),
 		changes: changes("{spec: {ports: [{name: http, port: 80, protocol: TCP}, {name: dns, port: 80, protocol: UDP}]}}",
 			"{spec: {ports: [{name: http, port: 81, targetPort: web}]}}", "{spec: {selector: {a: null, c: d}}}", "{spec: {sessionAffinity: ClientIP}}"),
+	},
+	// What of these may not be changed, upstream finds out by comparing specifications. Some
+	// changes spell a value in another way, which is none.
+	{
+		name: "stateful set", collection: "/apis/apps/%s/namespaces/default/statefulsets", group: "apps", kind: "StatefulSet", versions: []string{"v1"},
+		base: always("{spec: {serviceName: web, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {" + podSpec + "}}, " + claims("1Gi") + "}}"),
+		changes: changes("{spec: {replicas: 2}}", "{spec: {serviceName: other}}", "{spec: {podManagementPolicy: Parallel}}", "{spec: {minReadySeconds: 3}}",
+			"{spec: {"+claims("1024Mi")+"}}", "{spec: {"+claims("2Gi")+"}}", "{spec: {template: {spec: {volumes: []}}}}", "{spec: {selector: {matchLabels: {app: other}}}}",
+			"{spec: {template: {spec: {containers: [{name: a, image: one, resources: {requests: {cpu: 500m}}}]}}}}",
+			"{spec: {template: {spec: {containers: [{name: a, image: one, resources: {requests: {cpu: '0.5'}}}]}}}}"),
+	},
+	{
+		name: "job", collection: "/apis/batch/%s/namespaces/default/jobs", group: "batch", kind: "Job", versions: []string{"v1"},
+		base: always("{spec: {suspend: true, manualSelector: true, selector: {matchLabels: {app: job}}, template: {metadata: {labels: {app: job}}, spec: {restartPolicy: Never, " + podSpec + "}}}}"),
+		changes: changes("{spec: {parallelism: 2}}", "{spec: {completions: 3}}", "{spec: {suspend: false}}", "{spec: {suspend: true}}", "{spec: {backoffLimit: 2}}",
+			"{spec: {template: {spec: {nodeSelector: {a: b}}}}}", "{spec: {template: {spec: {containers: [{name: a, image: one, resources: {requests: {cpu: 500m}}}]}}}}",
+			"{spec: {template: {spec: {containers: [{name: a, image: one, resources: {requests: {cpu: '0.5'}}}]}}}}", "{spec: {selector: {matchLabels: {app: other}}}}",
+			"{spec: {podFailurePolicy: {rules: [{action: Ignore, onPodConditions: [{type: DisruptionTarget, status: 'True'}]}]}}}", "{spec: {ttlSecondsAfterFinished: 5}}"),
+	},
+	{
+		name: "claim", collection: "/api/%s/namespaces/default/persistentvolumeclaims", kind: "PersistentVolumeClaim", versions: []string{"v1"},
+		base: always("{spec: {accessModes: [ReadWriteOnce], storageClassName: fast, resources: {requests: {storage: 1Gi}}}}"),
+		changes: changes("{spec: {resources: {requests: {storage: 1024Mi}}}}", "{spec: {resources: {requests: {storage: '1073741824'}}}}", "{spec: {resources: {requests: {storage: 2Gi}}}}",
+			"{spec: {resources: {limits: {storage: 3Gi}}}}", "{spec: {accessModes: [ReadWriteMany]}}", "{spec: {storageClassName: slow}}", "{spec: {volumeName: v}}", "{spec: {volumeMode: Block}}",
+			"{spec: {selector: {matchLabels: {a: b}}}}", "{spec: {dataSource: {kind: PersistentVolumeClaim, name: other}}}"),
+		status: func(string) []map[string]any {
+			return documents("{status: {phase: Bound, capacity: {storage: 1Gi}}}", "{status: {phase: Bound, capacity: {storage: 1024Mi}}}", "{status: {phase: Pending}}")
+		},
+	},
+	{
+		name: "volume", collection: "/api/%s/persistentvolumes", kind: "PersistentVolume", versions: []string{"v1"},
+		base: always("{spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], hostPath: {path: /tmp}}}"),
+		changes: changes("{spec: {capacity: {storage: 1024Mi}}}", "{spec: {capacity: {storage: 2Gi}}}", "{spec: {hostPath: {path: /var}}}", "{spec: {hostPath: {path: /tmp, type: ''}}}",
+			"{spec: {hostPath: null, nfs: {server: s, path: /}}}", "{spec: {persistentVolumeReclaimPolicy: Delete}}", "{spec: {volumeMode: Block}}",
+			"{spec: {nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: In, values: [b]}]}]}}}}", "{spec: {claimRef: {name: c, namespace: default}}}"),
+	},
+	{
+		name: "secret", collection: "/api/%s/namespaces/default/secrets", kind: "Secret", versions: []string{"v1"},
+		base:    always("{type: Opaque, data: {a: YQ==}}"),
+		changes: changes("{data: {a: Yg==}}", "{data: {a: null}}", "{data: {b: ''}}", "{stringData: {a: a}}", "{type: other}", "{immutable: true}", "{immutable: false}"),
+	},
+	{
+		name: "role binding", collection: "/apis/rbac.authorization.k8s.io/%s/namespaces/default/rolebindings", group: "rbac.authorization.k8s.io", kind: "RoleBinding", versions: []string{"v1"},
+		base: always("{roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}, subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: jane}]}"),
+		changes: changes("{roleRef: {name: edit}}", "{roleRef: {kind: Role}}", "{subjects: []}", "{subjects: null}", "{subjects: [{kind: User, name: joe}]}",
+			"{subjects: [{kind: ServiceAccount, name: default, namespace: default}]}"),
+	},
+	{
+		name: "storage class", collection: "/apis/storage.k8s.io/%s/storageclasses", group: "storage.k8s.io", kind: "StorageClass", versions: []string{"v1"},
+		base: always("{provisioner: example.com/p, parameters: {a: b}}"),
+		changes: changes("{parameters: {a: c}}", "{parameters: {a: null}}", "{parameters: null}", "{provisioner: other}", "{reclaimPolicy: Retain}", "{volumeBindingMode: WaitForFirstConsumer}",
+			"{allowVolumeExpansion: true}", "{mountOptions: [x]}", "{mountOptions: []}"),
 	},
 	{
 		name: "autoscaler", collection: "/apis/autoscaling/%s/namespaces/default/horizontalpodautoscalers", group: "autoscaling",
