@@ -92,6 +92,7 @@ func TestSameAnswers(t *testing.T) {
 			}
 		}
 	}
+	t.Logf("%d pairs, %d equal", all, equal)
 	if all < 30000 || equal < all/5 || equal > all*4/5 {
 		t.Errorf("%d of %d pairs were equal: that is no test", equal, all)
 	}
