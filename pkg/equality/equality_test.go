@@ -11,21 +11,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	upstream "k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	forked "k8s.io/apimachinery/third_party/forked/golang/reflect"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
-	"k8s.io/kubernetes/pkg/apis/apps"
 	_ "k8s.io/kubernetes/pkg/apis/apps/install"
 	"k8s.io/kubernetes/pkg/apis/core"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
@@ -106,152 +98,6 @@ func FuzzSameAnswers(f *testing.F) {
 		f.Add(seed, uint16(seed))
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, i uint16) { agree(t, c, types[int(i)%len(types)], seed) })
-}
-
-// TestEveryField gives every field of some types something by itself: none is overlooked.
-func TestEveryField(t *testing.T) {
-	c := &comparisons{}
-	for _, typ := range []reflect.Type{reflect.TypeFor[core.PodSpec](), reflect.TypeFor[corev1.PodSpec](), reflect.TypeFor[apps.DeploymentSpec](), reflect.TypeFor[appsv1.Deployment](), reflect.TypeFor[core.Node](), reflect.TypeFor[core.Service]()} {
-		checked := 0
-		every(typ, func(path string, set func(reflect.Value)) {
-			a, b := reflect.New(typ), reflect.New(typ)
-			set(b.Elem())
-			want := oracle.DeepEqual(a.Interface(), b.Interface())
-			if got, known := c.compare(a.Interface(), b.Interface()); !known || got != want {
-				t.Errorf("%s%s: %v, known %v, upstream says %v", typ, path, got, known, want)
-			}
-			if !want {
-				checked++
-			}
-		})
-		if checked < 30 {
-			t.Errorf("%s: %d fields that make a difference", typ, checked)
-		}
-	}
-}
-
-// every calls a function for each field in values of a type, with what gives such a field
-// of a value something.
-func every(typ reflect.Type, found func(path string, set func(reflect.Value))) {
-	var below func(t reflect.Type, path string, to func(reflect.Value) reflect.Value)
-	below = func(t reflect.Type, path string, to func(reflect.Value) reflect.Value) {
-		found(path, func(root reflect.Value) { nonZero(to(root)) })
-		switch t.Kind() {
-		case reflect.Struct:
-			if t == quantityType || t == timeType {
-				return
-			}
-			for i := range t.NumField() {
-				below(t.Field(i).Type, path+"."+t.Field(i).Name, func(r reflect.Value) reflect.Value { return to(r).Field(i) })
-			}
-		case reflect.Pointer:
-			below(t.Elem(), path, func(r reflect.Value) reflect.Value {
-				p := to(r)
-				p.Set(reflect.New(t.Elem()))
-				return p.Elem()
-			})
-		case reflect.Slice:
-			below(t.Elem(), path+"[0]", func(r reflect.Value) reflect.Value {
-				p := to(r)
-				p.Set(reflect.MakeSlice(t, 1, 1))
-				return p.Index(0)
-			})
-		}
-	}
-	below(typ, "", func(r reflect.Value) reflect.Value { return r })
-}
-
-// nonZero makes a value other than zero, if its kind has one at hand.
-func nonZero(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Bool:
-		v.SetBool(true)
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		v.SetInt(1)
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		v.SetUint(1)
-	case reflect.String:
-		v.SetString("x")
-	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-	case reflect.Slice:
-		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
-	case reflect.Map:
-		v.Set(reflect.MakeMap(v.Type()))
-		v.SetMapIndex(reflect.Zero(v.Type().Key()), reflect.Zero(v.Type().Elem()))
-	case reflect.Struct:
-		switch v.Type() {
-		case quantityType:
-			v.Set(reflect.ValueOf(resource.MustParse("1")))
-		case timeType:
-			v.Set(reflect.ValueOf(time.Unix(1, 0)))
-		}
-	}
-}
-
-// what nobody may understand: upstream's code panics, or asks more than the two values.
-type (
-	unexported struct{ a int }
-	hidden     struct{ Below []unexported }
-	embedded   struct{ unexported }
-	float      struct{ F *float64 }
-	anything   struct{ V any }
-	function   struct{ F func() }
-	itself     struct{ Next *itself }
-	numbered   struct{ M map[int]string }
-	selector   struct{ S labels.Selector }
-	stamped    struct{ T time.Time }
-	channel    struct{ C chan int }
-	address    struct{ A uintptr }
-	owned      struct{ A int }
-)
-
-func TestNotUnderstood(t *testing.T) {
-	if !understood(reflect.TypeFor[owned]()) {
-		t.Error("a number is not understood")
-	}
-	if err := upstream.Semantic.AddFunc(func(a, b owned) bool { return true }); err != nil {
-		t.Fatal(err)
-	}
-	defer delete(upstream.Semantic.Equalities, reflect.TypeFor[owned]())
-	for _, typ := range []reflect.Type{reflect.TypeFor[unexported](), reflect.TypeFor[hidden](), reflect.TypeFor[embedded](), reflect.TypeFor[float](),
-		reflect.TypeFor[anything](), reflect.TypeFor[function](), reflect.TypeFor[itself](), reflect.TypeFor[numbered](), reflect.TypeFor[selector](),
-		reflect.TypeFor[stamped](), reflect.TypeFor[channel](), reflect.TypeFor[address](), reflect.TypeFor[owned](), reflect.TypeFor[[]owned](), reflect.TypeFor[runtime.RawExtension](), reflect.TypeFor[unstructured.Unstructured](),
-		reflect.TypeFor[map[string]any](), reflect.TypeFor[[]any](), timeType} {
-		if understood(typ) {
-			t.Errorf("%s is understood", typ)
-		}
-	}
-	for _, typ := range []reflect.Type{reflect.TypeFor[core.Pod](), reflect.TypeFor[corev1.Pod](), reflect.TypeFor[apps.Deployment](), reflect.TypeFor[core.Node](), reflect.TypeFor[core.Service](),
-		reflect.TypeFor[core.ConfigMap](), reflect.TypeFor[core.Secret](), reflect.TypeFor[map[string]string](), reflect.TypeFor[[]core.Container](),
-		quantityType, reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime]()} {
-		if !understood(typ) {
-			t.Errorf("%s is not understood", typ)
-		}
-	}
-	not := 0
-	for _, typ := range kinds {
-		if !understood(typ) {
-			not++
-		}
-	}
-	if not > len(kinds)/6 {
-		t.Errorf("%d of %d kinds are not understood", not, len(kinds))
-	}
-}
-
-// TestFunctionsOfSemantic holds what understood rests on: these types have a function of
-// their own and no other. A new one means to look at what it says.
-func TestFunctionsOfSemantic(t *testing.T) {
-	want := []reflect.Type{quantityType, reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime](), fieldsV1, reflect.TypeFor[labels.Selector](), reflect.TypeFor[fields.Selector]()}
-	for typ := range upstream.Semantic.Equalities {
-		if !slices.Contains(want, typ) {
-			t.Errorf("%s has a function of its own", typ)
-		}
-	}
-	if len(upstream.Semantic.Equalities) != len(want) {
-		t.Errorf("%d types have functions of their own", len(upstream.Semantic.Equalities))
-	}
 }
 
 // TestUpstreamAnswers: where nothing is known, upstream's code is asked, panics and all.
