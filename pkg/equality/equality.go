@@ -40,6 +40,8 @@ type comparisons struct {
 // comparison is nil for a type that is not understood.
 type comparison func(a, b reflect.Value) bool
 
+// compare leaves to upstream what is not understood, and what is no object nor a part of
+// one, for which upstream is as fast.
 func (c *comparisons) compare(a, b any) (equal, known bool) {
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
 	if !x.IsValid() || !y.IsValid() || x.Type() != y.Type() {
@@ -58,7 +60,7 @@ func (c *comparisons) compare(a, b any) (equal, known bool) {
 			return f(addressable(x), addressable(y)), true
 		}
 	}
-	return false, false // upstream is as fast
+	return false, false
 }
 
 func (c *comparisons) of(t reflect.Type) comparison {
