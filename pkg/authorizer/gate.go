@@ -62,11 +62,12 @@ func (g *Gate) Fallback(ctx context.Context, a upstream.Attributes) (context.Con
 	if !mayBeGranular(a) {
 		return ctx, upstream.DecisionNoOpinion, "", nil
 	}
-	decision, reason, err := ask(bindings.For(ctx, a), g.Authorizer, a, permission.General)
+	asked := bindings.ForSeveral(ctx, a)
+	decision, reason, err := ask(asked, g.Authorizer, a, permission.General)
 	if decision != upstream.DecisionAllow {
 		return ctx, upstream.DecisionNoOpinion, "", err
 	}
-	marked, _ := granular.WithMarker(withWarnings(ctx))
+	marked, _ := granular.WithMarker(withPassed(ctx, a, asked))
 	audit.Marked(marked)
 	return marked, decision, reason, nil
 }
@@ -82,16 +83,17 @@ func (g *Gate) Begin(ctx context.Context, target granular.Target) granular.Write
 	if marker == nil && mayWrite(kind, scaleOf(target)) {
 		return nil
 	}
+	if passed := passedAs(ctx); passed != nil {
+		w := newWrite(ctx, g, target, kind, passed.attributes, marker)
+		w.asked, w.warnings = passed.asked, passed.warnings
+		w.warnings.hold()
+		return w
+	}
 	attributes, err := filters.GetAuthorizerAttributes(ctx)
 	if err != nil {
 		return refuseAll{err: err}
 	}
-	w := newWrite(ctx, g, target, kind, attributes, marker)
-	if marker != nil {
-		w.warnings = warningsOf(ctx)
-		w.warnings.hold()
-	}
-	return w
+	return newWrite(ctx, g, target, kind, attributes, marker)
 }
 
 // mayWrite says that an ordinary caller may write whatever the ordinary verb allows.

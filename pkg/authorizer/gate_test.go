@@ -135,7 +135,7 @@ func TestWhoIsLookedFor(t *testing.T) {
 	}
 	all := &listed{ClusterRoleBindingLister: &rbac.ClusterRoleBindingLister{Lister: v1.ClusterRoleBindings().Lister()}}
 	gate := New(rbac.New(&roles{}, bindings.Listers{}.Role(v1.RoleBindings().Informer(), all),
-		bindings.Listers{}.ClusterRoles(&rbac.ClusterRoleGetter{Lister: v1.ClusterRoles().Lister()}),
+		bindings.Listers{}.ClusterRoles(v1.ClusterRoles().Informer(), &rbac.ClusterRoleGetter{Lister: v1.ClusterRoles().Lister()}),
 		bindings.Listers{}.ClusterRole(v1.ClusterRoleBindings().Informer(), all)))
 	noResource := attributes("patch")
 	noResource.ResourceRequest = false

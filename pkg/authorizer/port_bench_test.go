@@ -54,9 +54,9 @@ func clusterOf(b *testing.B, others int, rules ...rbacv1.PolicyRule) *rbac.RBACA
 		})
 	}
 	return rbac.New(
-		bindings.Listers{}.Roles(&rbac.RoleGetter{Lister: v1.Roles().Lister()}),
+		bindings.Listers{}.Roles(v1.Roles().Informer(), &rbac.RoleGetter{Lister: v1.Roles().Lister()}),
 		bindings.Listers{}.Role(v1.RoleBindings().Informer(), &rbac.RoleBindingLister{Lister: v1.RoleBindings().Lister()}),
-		bindings.Listers{}.ClusterRoles(&rbac.ClusterRoleGetter{Lister: v1.ClusterRoles().Lister()}),
+		bindings.Listers{}.ClusterRoles(v1.ClusterRoles().Informer(), &rbac.ClusterRoleGetter{Lister: v1.ClusterRoles().Lister()}),
 		bindings.Listers{}.ClusterRole(v1.ClusterRoleBindings().Informer(), &rbac.ClusterRoleBindingLister{Lister: v1.ClusterRoleBindings().Lister()}),
 	)
 }

@@ -31,18 +31,9 @@ const (
 	dropping
 )
 
-type warningsKey struct{}
-
-// withWarnings puts warnings in front of what records those of ctx.
-func withWarnings(ctx context.Context) context.Context {
-	w := &warnings{record: func(agent, text string) { warning.AddWarning(ctx, agent, text) }}
-	return warning.WithWarningRecorder(context.WithValue(ctx, warningsKey{}, w), w)
-}
-
-// warningsOf gives nil, which does nothing, for a request that is not granular.
-func warningsOf(ctx context.Context) *warnings {
-	w, _ := ctx.Value(warningsKey{}).(*warnings)
-	return w
+// newWarnings stands in front of what records those of ctx, and does nothing yet.
+func newWarnings(ctx context.Context) *warnings {
+	return &warnings{record: func(agent, text string) { warning.AddWarning(ctx, agent, text) }}
 }
 
 // AddWarning is called by upstream, wherever it has something to say.

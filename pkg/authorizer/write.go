@@ -35,6 +35,8 @@ type write struct {
 	marker  *granular.Marker
 	port    *port
 	decider *decide.Decider
+	// asked is what the questions before were asked under, nil if there were none.
+	asked context.Context
 
 	// observed is the caller's own change, or nil with everything unset: then all
 	// that is to be stored counts as the caller's.
@@ -150,7 +152,8 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 	}
 	asking := ctx
 	if w.marked || w.everything || w.scale != nil || len(w.observed) > 0 { // else nothing will be asked
-		asking = bindings.ForSeveral(ctx, w.attributes)
+		asking = bindings.ForMore(ctx, w.attributes, w.asked)
+		w.asked = asking
 	}
 	if !w.coveredAsObserved(asking) {
 		if err := w.verifyFinal(asking, newObj, oldObj); err != nil {

@@ -25,11 +25,11 @@ func BenchmarkAuthorize(b *testing.B) {
 			put(b, p.bindings, binding("n", name, "r", rbacv1.Subject{Kind: rbacv1.UserKind, Name: name}))
 		}
 		question := upstream.AttributesRecord{User: &user.DefaultInfo{Name: "user-0", Groups: []string{user.AllAuthenticated}}, Verb: "v", Namespace: "n", Resource: "things", ResourceRequest: true}
-		before := kept()
+		before := heapKept()
 		if decision, _, _ := p.narrow.Authorize(For(b.Context(), question), question); decision != upstream.DecisionAllow {
 			b.Fatal("not allowed")
 		}
-		index := float64(kept()-before) / float64(bindings)
+		index := float64(heapKept()-before) / float64(bindings)
 		b.Run(fmt.Sprintf("all/bindings=%d", bindings), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -47,8 +47,8 @@ func BenchmarkAuthorize(b *testing.B) {
 	}
 }
 
-// kept is the heap after a collection.
-func kept() int64 {
+// heapKept is the heap after a collection.
+func heapKept() int64 {
 	runtime.GC()
 	runtime.GC()
 	m := runtime.MemStats{}

@@ -18,22 +18,26 @@ var _ granular.Bindings = Listers{}
 
 // Role narrows the lister of what informer holds.
 func (Listers) Role(informer cache.SharedIndexInformer, all granular.RoleBindingLister) granular.RoleBindingLister {
-	return &roleBindings{all, index{informer: informer, subjects: func(object any) (string, []rbacv1.Subject) {
+	l := &roleBindings{RoleBindingLister: all}
+	l.index.over(informer, func(object any) (string, []rbacv1.Subject) {
 		if binding, ok := object.(*rbacv1.RoleBinding); ok {
 			return binding.Namespace, binding.Subjects
 		}
 		return "", nil
-	}}}
+	})
+	return l
 }
 
 // ClusterRole narrows the lister of what informer holds.
 func (Listers) ClusterRole(informer cache.SharedIndexInformer, all granular.ClusterRoleBindingLister) granular.ClusterRoleBindingLister {
-	return &clusterRoleBindings{all, index{informer: informer, subjects: func(object any) (string, []rbacv1.Subject) {
+	l := &clusterRoleBindings{ClusterRoleBindingLister: all}
+	l.index.over(informer, func(object any) (string, []rbacv1.Subject) {
 		if binding, ok := object.(*rbacv1.ClusterRoleBinding); ok {
 			return "", binding.Subjects
 		}
 		return "", nil
-	}}}
+	})
+	return l
 }
 
 type roleBindings struct {

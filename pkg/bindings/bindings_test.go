@@ -40,7 +40,7 @@ func newPolicy() *policy {
 	roles, clusterRoles := &rbac.RoleGetter{Lister: v1.Roles().Lister()}, &rbac.ClusterRoleGetter{Lister: v1.ClusterRoles().Lister()}
 	all, allCluster := &rbac.RoleBindingLister{Lister: v1.RoleBindings().Lister()}, &rbac.ClusterRoleBindingLister{Lister: v1.ClusterRoleBindings().Lister()}
 	p.plain = rbac.New(roles, all, clusterRoles, allCluster)
-	p.narrow = rbac.New(Listers{}.Roles(roles), Listers{}.Role(p.bindings, all), Listers{}.ClusterRoles(clusterRoles), Listers{}.ClusterRole(p.clusterBindings, allCluster))
+	p.narrow = rbac.New(Listers{}.Roles(p.roles, roles), Listers{}.Role(p.bindings, all), Listers{}.ClusterRoles(p.clusterRoles, clusterRoles), Listers{}.ClusterRole(p.clusterBindings, allCluster))
 	return p
 }
 
@@ -244,8 +244,8 @@ func TestSilentRoles(t *testing.T) {
 		{Verbs: []string{"v"}, APIGroups: []string{"example.com"}, Resources: []string{"things"}},
 	}})
 	put(t, p.roles, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "others"}, Rules: others.Rules})
-	roles := Listers{}.Roles(&rbac.RoleGetter{Lister: rbaclisters.NewRoleLister(p.roles.GetIndexer())})
-	clusterRoles := Listers{}.ClusterRoles(&rbac.ClusterRoleGetter{Lister: rbaclisters.NewClusterRoleLister(p.clusterRoles.GetIndexer())})
+	roles := Listers{}.Roles(p.roles, &rbac.RoleGetter{Lister: rbaclisters.NewRoleLister(p.roles.GetIndexer())})
+	clusterRoles := Listers{}.ClusterRoles(p.clusterRoles, &rbac.ClusterRoleGetter{Lister: rbaclisters.NewClusterRoleLister(p.clusterRoles.GetIndexer())})
 	type key struct{}
 	under := For(context.Background(), asks(&user.DefaultInfo{Name: "jane"}))
 	for _, tc := range []struct {
@@ -309,7 +309,7 @@ func TestOtherNamespace(t *testing.T) {
 		put(t, p.roles, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "r"}, Rules: clusterRole("", "of-"+namespace).Rules})
 	}
 	lister := Listers{}.Role(p.bindings, all{p.bindings.GetStore()})
-	roles := Listers{}.Roles(&rbac.RoleGetter{Lister: rbaclisters.NewRoleLister(p.roles.GetIndexer())})
+	roles := Listers{}.Roles(p.roles, &rbac.RoleGetter{Lister: rbaclisters.NewRoleLister(p.roles.GetIndexer())})
 	under := ForSeveral(context.Background(), asks(&user.DefaultInfo{Name: "jane"}))
 	for range 3 {
 		for namespace, want := range map[string]int{"a": 0, "b": 2, "": 2} {

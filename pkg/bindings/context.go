@@ -24,19 +24,8 @@ type asking struct {
 	several         bool
 	bindings        list[*rbacv1.RoleBinding]
 	clusterBindings list[*rbacv1.ClusterRoleBinding]
-	roles           []role
-}
-
-type list[T any] struct {
-	known bool
-	of    []T
-}
-
-// role is a cluster role, or a role of the namespace in question.
-type role struct {
-	name        string
-	role        *rbacv1.Role
-	clusterRole *rbacv1.ClusterRole
+	roles           kept[*rbacv1.Role]
+	clusterRoles    kept[*rbacv1.ClusterRole]
 }
 
 // For returns the context to ask an authorizer with about what the user of a request may
@@ -44,58 +33,58 @@ type role struct {
 // grants. It is for one question, no request may go on under it. A caller of very many
 // groups is not looked for: for that all bindings are looked through.
 func For(ctx context.Context, about authorizer.Attributes) context.Context {
-	if a := newAsking(ctx, about); a != nil {
-		return a
+	if !lookedFor(about) {
+		return ctx
 	}
-	return ctx
+	return &asking{Context: ctx, about: about}
 }
 
 // ForSeveral is For for several questions, asked one right after the other: bindings that
 // one of them looked for, and some of their roles, are not looked for again. They may not
 // be asked at the same time.
 func ForSeveral(ctx context.Context, about authorizer.Attributes) context.Context {
-	if a := newAsking(ctx, about); a != nil {
-		a.several = true
-		return a
+	if !lookedFor(about) {
+		return ctx
 	}
-	return ctx
+	a := &struct {
+		asking
+		roles        [knownRoles]named[*rbacv1.Role]
+		clusterRoles [knownRoles]named[*rbacv1.ClusterRole]
+	}{asking: asking{Context: ctx, about: about, several: true}}
+	a.asking.roles.of, a.asking.clusterRoles.of = a.roles[:0], a.clusterRoles[:0]
+	return &a.asking
 }
 
-func newAsking(ctx context.Context, about authorizer.Attributes) *asking {
-	caller := about.GetUser()
-	if caller == nil || !about.IsResourceRequest() || len(caller.GetGroups()) > maxGroups || len(about.GetNamespace()) > validation.DNS1123LabelMaxLength {
-		return nil
+// ForMore is ForSeveral for questions that are asked some time after those of an earlier
+// context of ForSeveral or ForMore, about the same request. What those found is not looked
+// for again where it is still all there is. The request is the same if about is, a pointer.
+// Nothing may be asked under the earlier context from then on.
+func ForMore(ctx context.Context, about authorizer.Attributes, earlier context.Context) context.Context {
+	e := asked(earlier)
+	if e == nil || !e.several || !e.isAbout(about) {
+		return ForSeveral(ctx, about)
 	}
-	return &asking{Context: ctx, about: about}
+	a := *e
+	a.Context = ctx
+	a.bindings.earlier, a.clusterBindings.earlier = a.bindings.known, a.clusterBindings.known
+	a.roles.earlier, a.clusterRoles.earlier = true, true
+	return &a
+}
+
+// isAbout says that it is the same request.
+func (a *asking) isAbout(other authorizer.Attributes) bool {
+	mine, ok := a.about.(*authorizer.AttributesRecord)
+	return ok && other == authorizer.Attributes(mine)
+}
+
+// lookedFor says whether the bindings of a request's user are looked for by subject.
+func lookedFor(about authorizer.Attributes) bool {
+	caller := about.GetUser()
+	return caller != nil && about.IsResourceRequest() && len(caller.GetGroups()) <= maxGroups && len(about.GetNamespace()) <= validation.DNS1123LabelMaxLength
 }
 
 // asked is what a question was asked under, nil where that was not For.
 func asked(ctx context.Context) *asking {
 	a, _ := ctx.(*asking)
 	return a
-}
-
-// knownRoles is how many roles are kept; more are got again. To look for one among many
-// takes longer than to get it.
-const knownRoles = 8
-
-// known gives what was found before of one kind and name, with nothing in it if there is
-// none.
-func (a *asking) known(cluster bool, name string) role {
-	for _, r := range a.roles {
-		if r.name == name && cluster == (r.clusterRole != nil) {
-			return r
-		}
-	}
-	return role{}
-}
-
-func (a *asking) keep(r role) {
-	if !a.several || len(a.roles) == knownRoles {
-		return
-	}
-	if a.roles == nil {
-		a.roles = make([]role, 0, knownRoles)
-	}
-	a.roles = append(a.roles, r)
 }

@@ -15,6 +15,8 @@
 //	                                                                  └ else: upstream's
 //
 // What a binding grants, and whether it is about the caller, is still for RBAC to say.
+// What was found is kept between the questions about one request, ForSeveral and ForMore,
+// for as long as the informers hold nothing else.
 //
 // The invariant: a list holds every binding about the caller that is there throughout the
 // call, a list or a role nothing that upstream's does not hold, and a question that was

@@ -5,53 +5,33 @@ package bindings
 
 import (
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 )
-
-// indexName is that of the index in an informer.
-const indexName = "granular.authorization.k8s.io/subject"
 
 // index finds bindings by subject. It is made when it is first needed.
 type index struct {
-	informer cache.SharedIndexInformer
+	watched
 	// subjects gives the namespace of a binding, empty for one that holds everywhere,
 	// and whom it is about.
 	subjects func(object any) (namespace string, subjects []rbacv1.Subject)
-
-	make sync.Once
-	made bool
-
-	// changes grows whenever a binding comes, changes or goes, while the informer's store
-	// is locked; but not if all go at once. A caller is looked for once by name and once
-	// for each group, each under a lock of its own; as long as this is the same, none of
-	// them missed a binding that was there all the time.
-	changes atomic.Uint64
 	// many says that there was a binding with very many subjects.
 	many atomic.Bool
 }
 
-// ready says whether there is an index. Without one, all bindings are looked through.
-func (x *index) ready() bool {
-	x.make.Do(func() {
-		err := x.informer.AddIndexers(cache.Indexers{indexName: func(object any) ([]string, error) {
-			x.changes.Add(1)
-			namespace, subjects := x.subjects(object)
-			if len(subjects) > maxSubjects {
-				x.many.Store(true)
-			}
-			return subjectKeys(namespace, subjects), nil
-		}})
-		if x.made = err == nil; !x.made {
-			klog.ErrorS(err, "Role bindings are not indexed by subject, all of them are looked through")
+// over makes it an index of what an informer holds.
+func (x *index) over(informer cache.SharedIndexInformer, subjects func(object any) (namespace string, of []rbacv1.Subject)) {
+	x.informer, x.subjects = informer, subjects
+	x.keys = func(object any) []string {
+		namespace, of := subjects(object)
+		if len(of) > maxSubjects {
+			x.many.Store(true)
 		}
-	})
-	return x.made
+		return subjectKeys(namespace, of)
+	}
 }
 
 // looks is how often a caller is looked for while bindings change, before all of them are
@@ -60,23 +40,30 @@ const looks = 3
 
 // about lists the bindings that may be about who asks: those of a namespace, or where that
 // is empty those that hold everywhere. It is not ok if there is no index, or if bindings
-// change too often. What another question found is not looked for again.
+// change too often. What another question found is not looked for again; what was found
+// earlier is, if bindings changed since.
+//
+// A caller is looked for once by name and once for each group, each under a lock of its own.
+// While changes are the same, none of the looks missed a binding that was there all the time.
 func about[T bound](x *index, a *asking, namespace string, kept *list[T]) (of []T, ok bool) {
-	if kept.known {
-		return kept.of, true
-	}
-	if !x.ready() {
+	if !x.watch() {
 		return nil, false
 	}
+	if kept.holds(&x.watched) {
+		return kept.of, true
+	}
 	for range looks {
-		before := x.changes.Load()
+		before := moment{changes: x.changes.Load()}
+		if a.several {
+			before = x.now()
+		}
 		of, ok := look[T](x, a, namespace)
 		if !ok {
 			return nil, false
 		}
-		if x.changes.Load() == before {
+		if x.changes.Load() == before.changes {
 			if a.several {
-				*kept = list[T]{true, of}
+				*kept = list[T]{known: true, of: of, at: before}
 			}
 			return of, true
 		}

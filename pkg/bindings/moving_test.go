@@ -17,22 +17,22 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 )
 
-// watched is an informer that says when it was looked into.
-type watched struct {
+// lookedInto is an informer that says when it was looked into.
+type lookedInto struct {
 	cache.SharedIndexInformer
 	looked func(key string)
 }
 
-func (w watched) GetIndexer() cache.Indexer {
-	return watchedIndexer{w.SharedIndexInformer.GetIndexer(), w.looked}
+func (w lookedInto) GetIndexer() cache.Indexer {
+	return lookedIntoIndexer{w.SharedIndexInformer.GetIndexer(), w.looked}
 }
 
-type watchedIndexer struct {
+type lookedIntoIndexer struct {
 	cache.Indexer
 	looked func(key string)
 }
 
-func (w watchedIndexer) ByIndex(index, key string) ([]any, error) {
+func (w lookedIntoIndexer) ByIndex(index, key string) ([]any, error) {
 	defer w.looked(key)
 	return w.Indexer.ByIndex(index, key)
 }
@@ -70,7 +70,7 @@ func TestMovedBetweenLooks(t *testing.T) {
 				p := newPolicy()
 				put(t, p.bindings, binding("a", "b", "r", inTurn[0]))
 				moved, looked := 0, 0
-				lister := Listers{}.Role(watched{p.bindings, func(string) {
+				lister := Listers{}.Role(lookedInto{p.bindings, func(string) {
 					looked++
 					if moved == tc.moves {
 						return
@@ -97,14 +97,14 @@ func TestMovedBetweenLooks(t *testing.T) {
 	}
 }
 
-// TestGoneBetweenLooks holds that what all goes between two looks is either listed or
-// not, and no mistake: there was a moment for both.
+// TestGoneBetweenLooks holds that what all goes between two looks is either listed or not,
+// and no mistake: there was a moment for both. It is not kept for later.
 func TestGoneBetweenLooks(t *testing.T) {
 	p := newPolicy()
 	put(t, p.bindings, binding("a", "b", "r", jane))
 	put(t, p.bindings, binding("a", "c", "r", inTurn[0]))
 	looked := 0
-	lister := Listers{}.Role(watched{p.bindings, func(string) {
+	lister := Listers{}.Role(lookedInto{p.bindings, func(string) {
 		if looked++; looked == 1 {
 			if err := p.bindings.GetStore().Replace(nil, "2"); err != nil {
 				t.Error(err)
@@ -112,12 +112,15 @@ func TestGoneBetweenLooks(t *testing.T) {
 		}
 	}}, all{p.bindings.GetStore()})
 	question := asks(&user.DefaultInfo{Name: "jane", Groups: []string{"g"}})
-	got, err := lister.ListRoleBindings(For(context.Background(), question), "a")
+	under := ForSeveral(context.Background(), &question)
+	got, err := lister.ListRoleBindings(under, "a")
 	if err != nil || len(got) != 1 || got[0].Name != "b" {
 		t.Errorf("%v and %v, wanted what was there at the first look", got, err)
 	}
-	if got, err := lister.ListRoleBindings(For(context.Background(), question), "a"); err != nil || len(got) != 0 {
-		t.Errorf("%v and %v after all went", got, err)
+	for name, ctx := range map[string]context.Context{"For": For(context.Background(), question), "ForMore": ForMore(context.Background(), &question, under)} {
+		if got, err := lister.ListRoleBindings(ctx, "a"); err != nil || len(got) != 0 {
+			t.Errorf("%s: %v and %v after all went", name, got, err)
+		}
 	}
 }
 
@@ -128,7 +131,7 @@ func TestMovedAtTheSameTime(t *testing.T) {
 	put(t, p.clusterRoles, clusterRole("r", "v"))
 	put(t, p.clusterBindings, clusterBinding("b", "r", inTurn[0]))
 	listed := 0
-	authorizer := rbac.New(nil, none{}, Listers{}.ClusterRoles(&rbac.ClusterRoleGetter{Lister: rbaclisters.NewClusterRoleLister(p.clusterRoles.GetIndexer())}),
+	authorizer := rbac.New(nil, none{}, Listers{}.ClusterRoles(p.clusterRoles, &rbac.ClusterRoleGetter{Lister: rbaclisters.NewClusterRoleLister(p.clusterRoles.GetIndexer())}),
 		Listers{}.ClusterRole(p.clusterBindings, &counting{p.clusterBindings.GetStore(), &listed}))
 	question := asks(&user.DefaultInfo{Name: "jane", Groups: []string{"g"}})
 	question.Verb = "v"

@@ -8,30 +8,40 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apiserver/pkg/authorization/granular"
+	"k8s.io/client-go/tools/cache"
 	rbachelpers "k8s.io/kubernetes/pkg/apis/rbac/v1"
 )
 
 // Roles leaves the rules of a role out where none of them is about the resource in
 // question. RBAC copies the rules of all roles of a caller when it is asked for them.
-func (Listers) Roles(all granular.RoleGetter) granular.RoleGetter { return roles{all} }
-
-// ClusterRoles does the same for cluster roles.
-func (Listers) ClusterRoles(all granular.ClusterRoleGetter) granular.ClusterRoleGetter {
-	return clusterRoles{all}
+func (Listers) Roles(informer cache.SharedIndexInformer, all granular.RoleGetter) granular.RoleGetter {
+	return &roles{all, watched{informer: informer, keys: noKeys}}
 }
 
-type roles struct{ granular.RoleGetter }
+// ClusterRoles does the same for cluster roles.
+func (Listers) ClusterRoles(informer cache.SharedIndexInformer, all granular.ClusterRoleGetter) granular.ClusterRoleGetter {
+	return &clusterRoles{all, watched{informer: informer, keys: noKeys}}
+}
+
+// noKeys is for an index that nobody looks into: roles are watched by it.
+func noKeys(any) []string { return nil }
+
+type roles struct {
+	granular.RoleGetter
+	watched watched
+}
 
 var silentRole = &rbacv1.Role{}
 
-func (g roles) GetRole(ctx context.Context, namespace, name string) (*rbacv1.Role, error) {
+func (g *roles) GetRole(ctx context.Context, namespace, name string) (*rbacv1.Role, error) {
 	a := asked(ctx)
 	if a == nil || namespace != a.about.GetNamespace() {
 		return g.RoleGetter.GetRole(ctx, namespace, name)
 	}
-	if known := a.known(false, name); known.role != nil {
-		return known.role, nil
+	if known, ok := a.roles.known(&g.watched, name); ok {
+		return known, nil
 	}
+	before := a.roles.before(&g.watched)
 	found, err := g.RoleGetter.GetRole(ctx, namespace, name)
 	if err != nil {
 		return found, err
@@ -39,22 +49,26 @@ func (g roles) GetRole(ctx context.Context, namespace, name string) (*rbacv1.Rol
 	if a.silent(found.Rules) {
 		found = silentRole
 	}
-	a.keep(role{name: name, role: found})
+	a.roles.keep(before, name, found)
 	return found, nil
 }
 
-type clusterRoles struct{ granular.ClusterRoleGetter }
+type clusterRoles struct {
+	granular.ClusterRoleGetter
+	watched watched
+}
 
 var silentClusterRole = &rbacv1.ClusterRole{}
 
-func (g clusterRoles) GetClusterRole(ctx context.Context, name string) (*rbacv1.ClusterRole, error) {
+func (g *clusterRoles) GetClusterRole(ctx context.Context, name string) (*rbacv1.ClusterRole, error) {
 	a := asked(ctx)
 	if a == nil {
 		return g.ClusterRoleGetter.GetClusterRole(ctx, name)
 	}
-	if known := a.known(true, name); known.clusterRole != nil {
-		return known.clusterRole, nil
+	if known, ok := a.clusterRoles.known(&g.watched, name); ok {
+		return known, nil
 	}
+	before := a.clusterRoles.before(&g.watched)
 	found, err := g.ClusterRoleGetter.GetClusterRole(ctx, name)
 	if err != nil {
 		return found, err
@@ -62,7 +76,7 @@ func (g clusterRoles) GetClusterRole(ctx context.Context, name string) (*rbacv1.
 	if a.silent(found.Rules) {
 		found = silentClusterRole
 	}
-	a.keep(role{name: name, clusterRole: found})
+	a.clusterRoles.keep(before, name, found)
 	return found, nil
 }
 

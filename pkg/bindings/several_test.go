@@ -15,13 +15,13 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 )
 
-// got counts how often a cluster role is got.
-type got struct {
+// gets counts how often a cluster role is got.
+type gets struct {
 	rbac.ClusterRoleGetter
 	times map[string]int
 }
 
-func (g *got) GetClusterRole(ctx context.Context, name string) (*rbacv1.ClusterRole, error) {
+func (g *gets) GetClusterRole(ctx context.Context, name string) (*rbacv1.ClusterRole, error) {
 	g.times[name]++
 	return g.ClusterRoleGetter.GetClusterRole(ctx, name)
 }
@@ -39,8 +39,8 @@ func TestSeveral(t *testing.T) {
 	}
 	looked := 0
 	look := func(string) { looked++ }
-	roles := &got{rbac.ClusterRoleGetter{Lister: rbaclisters.NewClusterRoleLister(p.clusterRoles.GetIndexer())}, map[string]int{}}
-	authorizer := rbac.New(nil, Listers{}.Role(watched{p.bindings, look}, nil), Listers{}.ClusterRoles(roles), Listers{}.ClusterRole(watched{p.clusterBindings, look}, nil))
+	roles := &gets{rbac.ClusterRoleGetter{Lister: rbaclisters.NewClusterRoleLister(p.clusterRoles.GetIndexer())}, map[string]int{}}
+	authorizer := rbac.New(nil, Listers{}.Role(lookedInto{p.bindings, look}, nil), Listers{}.ClusterRoles(p.clusterRoles, roles), Listers{}.ClusterRole(lookedInto{p.clusterBindings, look}, nil))
 	question := asks(&user.DefaultInfo{Name: "jane"})
 	ask := func(ctx context.Context, verb string) upstream.Decision {
 		question.Verb = verb
@@ -68,6 +68,14 @@ func TestSeveral(t *testing.T) {
 		t.Errorf("got %d roles, %d of them kept, wanted %d and %d", len(roles.times), kept, bound, knownRoles)
 	}
 
+	looked = 0
+	once := For(context.Background(), question)
+	for range 2 {
+		ask(once, "other")
+	}
+	if looked != 4 {
+		t.Errorf("looked for bindings %d times, wanted one of either kind for each question under For", looked)
+	}
 	for i := range bound {
 		if err := p.bindings.GetStore().Delete(binding("a", fmt.Sprintf("r%d", i), "")); err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 )
 
 func newProfile(o *options) *cobra.Command {
-	side, name, resource, out, duration, bindings := gateOn, "PUT Deployment", "pods", "", 20*time.Second, 1000
+	side, name, resource, out, duration, bindings, hertz := gateOn, "PUT Deployment", "pods", "", 20*time.Second, 1000, 0
 	cmd := &cobra.Command{
 		Use:   "profile",
 		Short: "Record where a server spends its time while one operation goes on; read it with go tool pprof",
@@ -29,7 +29,7 @@ func newProfile(o *options) *cobra.Command {
 			}
 			o.runs = 1
 			_, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, _ *Run) error {
-				return s.profile(ctx, side, name, resource, bindings, out, duration)
+				return s.profile(ctx, side, name, resource, bindings, recording{out, duration, hertz})
 			})
 			return err
 		},
@@ -40,10 +40,30 @@ func newProfile(o *options) *cobra.Command {
 	cmd.Flags().IntVar(&bindings, "bindings", bindings, "role bindings in the namespace, where a rule is in force")
 	cmd.Flags().StringVar(&out, "out", "", "file to write the profile to")
 	cmd.Flags().DurationVar(&duration, "duration", duration, "how long to record")
+	cmd.Flags().IntVar(&hertz, "hertz", 0, "samples a second, which perf takes then; read them with perf report or script. 0 for the server's own profile, of 100")
 	return cmd
 }
 
-func (s *session) profile(ctx context.Context, side, name, resource string, bindings int, out string, duration time.Duration) (err error) {
+// recording says what is recorded of a server's time.
+type recording struct {
+	out      string
+	duration time.Duration
+	// hertz is how often perf looks, 0 where the server's own profiler does.
+	hertz int
+}
+
+func (r recording) of(ctx context.Context, server *process.Server) error {
+	if r.hertz > 0 {
+		return server.Perf(ctx, r.duration, r.hertz, r.out)
+	}
+	profile, err := server.Profile(ctx, r.duration)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(r.out, profile, 0o644)
+}
+
+func (s *session) profile(ctx context.Context, side, name, resource string, bindings int, record recording) (err error) {
 	servers, stop, err := s.start(ctx, side)
 	if err != nil {
 		return err
@@ -86,13 +106,11 @@ func (s *session) profile(ctx context.Context, side, name, resource string, bind
 	if _, err := l.block(ctx, 0, s.rounds.warm*s.rounds.block); err != nil {
 		return err
 	}
-	var profile []byte
 	sent := 0
 	recorded := make(chan struct{})
-	err = utilerrors.AggregateGoroutines(func() (err error) {
+	err = utilerrors.AggregateGoroutines(func() error {
 		defer close(recorded)
-		profile, err = server.Profile(ctx, duration)
-		return err
+		return record.of(ctx, server)
 	}, func() error {
 		for {
 			select {
@@ -110,5 +128,5 @@ func (s *session) profile(ctx context.Context, side, name, resource string, bind
 		return err
 	}
 	s.say("%d requests, to be divided by", sent)
-	return os.WriteFile(out, profile, 0o644)
+	return nil
 }

@@ -1,0 +1,220 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"testing"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// TestBodyHeldBack holds that a caller who is let through as granular and then holds the body
+// back is judged by what RBAC knows when the body has come: by no binding and no role that was
+// taken away meanwhile, and by those that came. What the filter's questions found is kept for
+// those of the verification, which is where this could go wrong.
+func TestBodyHeldBack(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	admin := administrator(t, on)
+	all := []string{"granular", "granular:label(example.com)", "get"}
+	for i, tc := range []struct {
+		name  string
+		verbs []string
+		// change is what happens while the body is held back; may says of which verb to wait for it.
+		change func(s *heldBack) error
+		may    map[string]bool
+		want   int
+	}{
+		{"nothing changes", all, nil, nil, http.StatusOK},
+		{"the binding goes", all, (*heldBack).unbind, map[string]bool{"granular": false}, http.StatusForbidden},
+		{"the role goes", all, (*heldBack).deleteRole, map[string]bool{"granular": false}, http.StatusForbidden},
+		{"the permission goes", all, func(s *heldBack) error { return s.setRole("granular", "get") }, map[string]bool{"granular:label(example.com)": false}, http.StatusForbidden},
+		{"the permission comes", []string{"granular", "get"}, func(s *heldBack) error { return s.setRole(all...) }, map[string]bool{"granular:label(example.com)": true}, http.StatusOK},
+		{"the permission comes by another binding", []string{"granular", "get"}, func(s *heldBack) error { return s.bindAnother("granular:label(example.com)") }, map[string]bool{"granular:label(example.com)": true}, http.StatusOK},
+		{"what another binding allowed goes", all, func(s *heldBack) error {
+			return errors.Join(s.bindAnother("granular", "get"), s.unbind())
+		}, map[string]bool{"granular:label(example.com)": false}, http.StatusForbidden},
+	} {
+		for _, everywhere := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, everywhere %t", tc.name, everywhere), func(t *testing.T) {
+				s := &heldBack{ctx: ctx, admin: admin, name: fmt.Sprintf("held-back-%d-%t", i, everywhere), everywhere: everywhere}
+				s.prepare(t, tc.verbs)
+				for _, verb := range tc.verbs {
+					s.await(t, verb, true)
+				}
+				body, answered := s.begin(t)
+				if tc.change != nil {
+					if err := tc.change(s); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for verb, may := range tc.may {
+					s.await(t, verb, may)
+				}
+				if _, err := io.WriteString(body, `{"metadata":{"labels":{"example.com/l":"v"}}}`); err != nil {
+					t.Fatal(err)
+				}
+				if err := body.Close(); err != nil {
+					t.Fatal(err)
+				}
+				if got := <-answered; !strings.HasPrefix(got, fmt.Sprint(tc.want)) {
+					t.Errorf("%s, wanted %d", got, tc.want)
+				}
+				stored, err := admin.CoreV1().ConfigMaps(s.name).Get(ctx, "c", metav1.GetOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if written := stored.Labels["example.com/l"] == "v"; written != (tc.want == http.StatusOK) {
+					t.Errorf("the label is there: %t", written)
+				}
+			})
+		}
+	}
+}
+
+// heldBack is one caller, in a namespace of the same name, as are its role and binding.
+type heldBack struct {
+	ctx   context.Context
+	admin *kubernetes.Clientset
+	name  string
+	// everywhere says that role and binding are those of the cluster.
+	everywhere bool
+}
+
+func (s *heldBack) rules(verbs []string) []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{{Verbs: verbs, APIGroups: []string{""}, Resources: []string{"configmaps"}}}
+}
+
+func (s *heldBack) prepare(t *testing.T, verbs []string) {
+	t.Helper()
+	_, err := s.admin.CoreV1().Namespaces().Create(s.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.name}}, metav1.CreateOptions{})
+	if err == nil {
+		_, err = s.admin.CoreV1().ConfigMaps(s.name).Create(s.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, metav1.CreateOptions{})
+	}
+	if err == nil {
+		err = s.bind(s.name, verbs)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bind makes a role and a binding of one name.
+func (s *heldBack) bind(name string, verbs []string) error {
+	meta := metav1.ObjectMeta{Name: name}
+	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: s.name}}
+	if s.everywhere {
+		_, err := s.admin.RbacV1().ClusterRoles().Create(s.ctx, &rbacv1.ClusterRole{ObjectMeta: meta, Rules: s.rules(verbs)}, metav1.CreateOptions{})
+		if err == nil {
+			_, err = s.admin.RbacV1().ClusterRoleBindings().Create(s.ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}}, metav1.CreateOptions{})
+		}
+		return err
+	}
+	_, err := s.admin.RbacV1().Roles(s.name).Create(s.ctx, &rbacv1.Role{ObjectMeta: meta, Rules: s.rules(verbs)}, metav1.CreateOptions{})
+	if err == nil {
+		_, err = s.admin.RbacV1().RoleBindings(s.name).Create(s.ctx, &rbacv1.RoleBinding{ObjectMeta: meta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name}}, metav1.CreateOptions{})
+	}
+	return err
+}
+
+func (s *heldBack) bindAnother(verbs ...string) error { return s.bind(s.name+"-another", verbs) }
+
+func (s *heldBack) unbind() error {
+	if s.everywhere {
+		return s.admin.RbacV1().ClusterRoleBindings().Delete(s.ctx, s.name, metav1.DeleteOptions{})
+	}
+	return s.admin.RbacV1().RoleBindings(s.name).Delete(s.ctx, s.name, metav1.DeleteOptions{})
+}
+
+func (s *heldBack) deleteRole() error {
+	if s.everywhere {
+		return s.admin.RbacV1().ClusterRoles().Delete(s.ctx, s.name, metav1.DeleteOptions{})
+	}
+	return s.admin.RbacV1().Roles(s.name).Delete(s.ctx, s.name, metav1.DeleteOptions{})
+}
+
+func (s *heldBack) setRole(verbs ...string) error {
+	meta := metav1.ObjectMeta{Name: s.name}
+	if s.everywhere {
+		_, err := s.admin.RbacV1().ClusterRoles().Update(s.ctx, &rbacv1.ClusterRole{ObjectMeta: meta, Rules: s.rules(verbs)}, metav1.UpdateOptions{})
+		return err
+	}
+	_, err := s.admin.RbacV1().Roles(s.name).Update(s.ctx, &rbacv1.Role{ObjectMeta: meta, Rules: s.rules(verbs)}, metav1.UpdateOptions{})
+	return err
+}
+
+// await waits until RBAC says so of a verb.
+func (s *heldBack) await(t *testing.T, verb string, may bool) {
+	t.Helper()
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User:               s.name,
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: s.name, Verb: verb, Resource: "configmaps", Name: "c"},
+	}}
+	err := wait.PollUntilContextCancel(s.ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		answer, err := s.admin.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		return err == nil && answer.Status.Allowed == may, err
+	})
+	if err != nil {
+		t.Fatalf("waiting until %s is allowed: %t: %v", verb, may, err)
+	}
+}
+
+// begin sends a patch as far as the server begins to read its body, which is after the filters.
+func (s *heldBack) begin(t *testing.T) (body io.WriteCloser, answered <-chan string) {
+	t.Helper()
+	config, err := on.Config("admin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Impersonate = rest.ImpersonationConfig{UserName: s.name}
+	tls, err := rest.TLSConfigFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{TLSClientConfig: tls, ExpectContinueTimeout: time.Minute}
+	t.Cleanup(transport.CloseIdleConnections)
+	wrapped, err := rest.HTTPWrappersForConfig(config, transport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, body := io.Pipe()
+	reading, ended := make(chan struct{}), make(chan string, 1)
+	ctx := httptrace.WithClientTrace(s.ctx, &httptrace.ClientTrace{Got100Continue: func() { close(reading) }})
+	request, err := http.NewRequestWithContext(ctx, http.MethodPatch, on.URL+"/api/v1/namespaces/"+s.name+"/configmaps/c", content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/merge-patch+json")
+	request.Header.Set("Expect", "100-continue")
+	go func() {
+		answer, err := wrapped.RoundTrip(request)
+		if err != nil {
+			ended <- err.Error()
+			return
+		}
+		defer answer.Body.Close()
+		text, _ := io.ReadAll(answer.Body)
+		ended <- fmt.Sprint(answer.StatusCode, " ", string(text))
+	}()
+	select {
+	case <-reading:
+	case got := <-ended:
+		t.Fatalf("answered before the body was read: %s", got)
+	}
+	return body, ended
+}
