@@ -33,7 +33,7 @@ type write struct {
 	// update implies is granular.
 	marked  bool
 	marker  *granular.Marker
-	port    *port
+	port    port
 	decider *decide.Decider
 	// asked is what the questions before were asked under, nil if there were none.
 	asked context.Context
@@ -80,8 +80,7 @@ type verdict struct {
 var _ granular.Write = &write{}
 
 func newWrite(ctx context.Context, gate *Gate, target granular.Target, kind *kind, attributes upstream.Attributes, marker *granular.Marker) *write {
-	asks := &port{authorizer: gate.Authorizer, attributes: attributes}
-	return &write{
+	w := &write{
 		gate:       gate,
 		target:     target,
 		kind:       kind,
@@ -89,11 +88,12 @@ func newWrite(ctx context.Context, gate *Gate, target granular.Target, kind *kin
 		attributes: attributes,
 		marked:     marker != nil,
 		marker:     marker,
-		port:       asks,
-		decider:    decide.New(asks, decide.DefaultBudget),
+		port:       port{authorizer: gate.Authorizer, attributes: attributes},
 		everything: true,
 		recorded:   trace.SpanFromContext(ctx).IsRecording(),
 	}
+	w.decider = decide.New(&w.port, decide.DefaultBudget)
+	return w
 }
 
 // mode says which changes matter.

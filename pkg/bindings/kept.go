@@ -55,21 +55,22 @@ func (k *kept[T]) known(w *watched, name string) (role T, ok bool) {
 	return role, false
 }
 
-// before is taken before a role is got. It is the zero moment where none is kept.
-func (k *kept[T]) before(w *watched) (now moment) {
-	if len(k.of) < cap(k.of) && w.watch() {
-		now = w.now()
+// before is taken before a role is got: when the first one was, or the zero moment where none
+// is kept.
+func (k *kept[T]) before(w *watched) moment {
+	switch {
+	case len(k.of) == cap(k.of) || !w.watch():
+		return moment{}
+	case len(k.of) > 0:
+		return k.at
 	}
-	return now
+	return w.now()
 }
 
 // keep keeps a role for as long as nothing changed since the first one.
 func (k *kept[T]) keep(before moment, name string, role T) {
-	if before == (moment{}) {
-		return
-	}
-	if len(k.of) == 0 {
+	if before != (moment{}) {
 		k.at = before
+		k.of = append(k.of, named[T]{name, role})
 	}
-	k.of = append(k.of, named[T]{name, role})
 }
