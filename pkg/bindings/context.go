@@ -46,19 +46,12 @@ func ForSeveral(ctx context.Context, about authorizer.Attributes) context.Contex
 	if !lookedFor(about) {
 		return ctx
 	}
-	a := &struct {
-		asking
-		roles        [knownRoles]named[*rbacv1.Role]
-		clusterRoles [knownRoles]named[*rbacv1.ClusterRole]
-	}{asking: asking{Context: ctx, about: about, several: true}}
-	a.asking.roles.of, a.asking.clusterRoles.of = a.roles[:0], a.clusterRoles[:0]
-	return &a.asking
+	return roomy(asking{Context: ctx, about: about, several: true})
 }
 
 // ForMore is ForSeveral for questions that are asked some time after those of an earlier
 // context of ForSeveral or ForMore, about the same request. What those found is not looked
 // for again where it is still all there is. The request is the same if about is, a pointer.
-// Nothing may be asked under the earlier context from then on.
 func ForMore(ctx context.Context, about authorizer.Attributes, earlier context.Context) context.Context {
 	e := asked(earlier)
 	if e == nil || !e.several || !e.isAbout(about) {
@@ -68,7 +61,19 @@ func ForMore(ctx context.Context, about authorizer.Attributes, earlier context.C
 	a.Context = ctx
 	a.bindings.earlier, a.clusterBindings.earlier = a.bindings.known, a.clusterBindings.known
 	a.roles.earlier, a.clusterRoles.earlier = true, true
-	return &a
+	return roomy(a)
+}
+
+// roomy copies a, with room for roles that is nobody else's.
+func roomy(a asking) *asking {
+	out := &struct {
+		asking
+		roles        [knownRoles]named[*rbacv1.Role]
+		clusterRoles [knownRoles]named[*rbacv1.ClusterRole]
+	}{asking: a}
+	out.asking.roles.of = append(out.roles[:0], a.roles.of...)
+	out.asking.clusterRoles.of = append(out.clusterRoles[:0], a.clusterRoles.of...)
+	return &out.asking
 }
 
 // isAbout says that it is the same request.

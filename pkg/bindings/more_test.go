@@ -6,6 +6,7 @@ package bindings
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -287,6 +288,39 @@ func TestRolesOfTwoMoments(t *testing.T) {
 	under = ForMore(context.Background(), &question, under)
 	if got := verb("first"); got != "after" {
 		t.Errorf("the role is that of %s the change", got)
+	}
+}
+
+// TestForMoreApart holds that those who go on from the same earlier questions share nothing
+// that one of them could change; the race detector would see it, too.
+func TestForMoreApart(t *testing.T) {
+	p := newPolicy()
+	for _, name := range []string{"first", "second", "third"} {
+		put(t, p.clusterRoles, clusterRole(name, name))
+	}
+	roles := Listers{}.ClusterRoles(p.clusterRoles, &rbac.ClusterRoleGetter{Lister: rbaclisters.NewClusterRoleLister(p.clusterRoles.GetIndexer())})
+	question := asks(&user.DefaultInfo{Name: "jane"})
+	earlier := ForSeveral(context.Background(), &question)
+	get := func(ctx context.Context, name string) {
+		if role, err := roles.GetClusterRole(ctx, name); err != nil || role.Rules[0].Verbs[0] != name {
+			t.Errorf("%v and %v, wanted %s", role, err, name)
+		}
+	}
+	get(earlier, "first")
+	var both sync.WaitGroup
+	for _, names := range [][]string{{"second", "third"}, {"third", "second"}} {
+		both.Go(func() {
+			ctx := ForMore(context.Background(), &question, earlier)
+			for range 2 {
+				for _, name := range names {
+					get(ctx, name)
+				}
+			}
+		})
+	}
+	both.Wait()
+	if of := asked(earlier).clusterRoles.of; len(of) != 1 || of[:2][1].role != nil {
+		t.Errorf("%v is kept of the earlier question", of[:2])
 	}
 }
 
