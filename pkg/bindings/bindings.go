@@ -47,7 +47,7 @@ type roleBindings struct {
 
 func (l *roleBindings) ListRoleBindings(ctx context.Context, namespace string) ([]*rbacv1.RoleBinding, error) {
 	if a := asked(ctx); a != nil && namespace != "" && namespace == a.about.GetNamespace() {
-		if list, ok := about(&l.index, a, namespace, &a.bindings); ok {
+		if list, ok := about(&l.index, a, namespace, a.keptBindings()); ok {
 			return list, nil
 		}
 	}
@@ -61,7 +61,7 @@ type clusterRoleBindings struct {
 
 func (l *clusterRoleBindings) ListClusterRoleBindings(ctx context.Context) ([]*rbacv1.ClusterRoleBinding, error) {
 	if a := asked(ctx); a != nil {
-		if list, ok := about(&l.index, a, "", &a.clusterBindings); ok {
+		if list, ok := about(&l.index, a, "", a.keptClusterBindings()); ok {
 			return list, nil
 		}
 	}

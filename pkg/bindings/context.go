@@ -5,6 +5,8 @@ package bindings
 
 import (
 	"context"
+	"sync/atomic"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -20,8 +22,16 @@ type asking struct {
 	// keys are made when they are needed: not all questions get as far as RBAC.
 	keys callerKeys
 
-	// several says that what one question found is kept for the next.
-	several         bool
+	// found is what questions found so far, for the next; nil where there is no next.
+	found *found
+	// left says that found went on to a later context.
+	left atomic.Bool
+}
+
+// found is what the questions about one request found. One of them is asked at a time.
+type found struct {
+	// since is when the first could be asked.
+	since           time.Time
 	bindings        list[*rbacv1.RoleBinding]
 	clusterBindings list[*rbacv1.ClusterRoleBinding]
 	roles           kept[*rbacv1.Role]
@@ -46,34 +56,66 @@ func ForSeveral(ctx context.Context, about authorizer.Attributes) context.Contex
 	if !lookedFor(about) {
 		return ctx
 	}
-	return roomy(asking{Context: ctx, about: about, several: true})
+	a := &struct {
+		asking
+		found found
+	}{asking: asking{Context: ctx, about: about}}
+	a.asking.found = &a.found
+	a.found.since = time.Now()
+	return &a.asking
 }
+
+// keptFor is how long what was found is kept. It bounds what nobody counts: that all objects
+// of an informer go at once, which happens only if it lost its watch, had to list them, and
+// there were none. Most requests take some milliseconds.
+const keptFor = time.Second
 
 // ForMore is ForSeveral for questions that are asked some time after those of an earlier
-// context of ForSeveral or ForMore, about the same request. What those found is not looked
-// for again where it is still all there is. The request is the same if about is, a pointer.
+// context of ForSeveral or ForMore, about the same request; no more may be asked under the
+// earlier one. What was found under it is not looked for again where it is still all there
+// is; it goes to the first who asks for more, of several. The request is the same if about
+// is, a pointer.
 func ForMore(ctx context.Context, about authorizer.Attributes, earlier context.Context) context.Context {
 	e := asked(earlier)
-	if e == nil || !e.several || !e.isAbout(about) {
+	if e == nil || e.found == nil || !e.isAbout(about) || time.Since(e.found.since) > keptFor || e.left.Swap(true) {
 		return ForSeveral(ctx, about)
 	}
-	a := *e
-	a.Context = ctx
-	a.bindings.earlier, a.clusterBindings.earlier = a.bindings.known, a.clusterBindings.known
-	a.roles.earlier, a.clusterRoles.earlier = true, true
-	return roomy(a)
+	e.found.later()
+	return &asking{Context: ctx, about: about, keys: e.keys, found: e.found}
 }
 
-// roomy copies a, with room for roles that is nobody else's.
-func roomy(a asking) *asking {
-	out := &struct {
-		asking
-		roles        [knownRoles]named[*rbacv1.Role]
-		clusterRoles [knownRoles]named[*rbacv1.ClusterRole]
-	}{asking: a}
-	out.asking.roles.of = append(out.roles[:0], a.roles.of...)
-	out.asking.clusterRoles.of = append(out.clusterRoles[:0], a.clusterRoles.of...)
-	return &out.asking
+// later says that there may have been changes since something was found.
+func (f *found) later() {
+	f.bindings.earlier, f.clusterBindings.earlier = f.bindings.known, f.clusterBindings.known
+	f.roles.earlier, f.clusterRoles.earlier = true, true
+}
+
+func (a *asking) keptBindings() *list[*rbacv1.RoleBinding] {
+	if a.found == nil {
+		return nil
+	}
+	return &a.found.bindings
+}
+
+func (a *asking) keptClusterBindings() *list[*rbacv1.ClusterRoleBinding] {
+	if a.found == nil {
+		return nil
+	}
+	return &a.found.clusterBindings
+}
+
+func (a *asking) keptRoles() *kept[*rbacv1.Role] {
+	if a.found == nil {
+		return nil
+	}
+	return &a.found.roles
+}
+
+func (a *asking) keptClusterRoles() *kept[*rbacv1.ClusterRole] {
+	if a.found == nil {
+		return nil
+	}
+	return &a.found.clusterRoles
 }
 
 // isAbout says that it is the same request.

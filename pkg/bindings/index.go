@@ -24,14 +24,14 @@ type index struct {
 
 // over makes it an index of what an informer holds.
 func (x *index) over(informer cache.SharedIndexInformer, subjects func(object any) (namespace string, of []rbacv1.Subject)) {
-	x.informer, x.subjects = informer, subjects
-	x.keys = func(object any) []string {
+	x.subjects = subjects
+	x.watched.over(informer, func(object any) []string {
 		namespace, of := subjects(object)
 		if len(of) > maxSubjects {
 			x.many.Store(true)
 		}
 		return subjectKeys(namespace, of)
-	}
+	})
 }
 
 // looks is how often a caller is looked for while bindings change, before all of them are
@@ -49,20 +49,17 @@ func about[T bound](x *index, a *asking, namespace string, kept *list[T]) (of []
 	if !x.watch() {
 		return nil, false
 	}
-	if kept.holds(&x.watched) {
+	if kept != nil && kept.holds(&x.watched) {
 		return kept.of, true
 	}
 	for range looks {
-		before := moment{changes: x.changes.Load()}
-		if a.several {
-			before = x.now()
-		}
+		before := x.changes.Load()
 		of, ok := look[T](x, a, namespace)
 		if !ok {
 			return nil, false
 		}
-		if x.changes.Load() == before.changes {
-			if a.several {
+		if x.changes.Load() == before {
+			if kept != nil {
 				*kept = list[T]{known: true, of: of, at: before}
 			}
 			return of, true
@@ -77,7 +74,7 @@ func look[T bound](x *index, a *asking, namespace string) (of []T, ok bool) {
 	}
 	var listed seen[T]
 	add := func(key string) bool {
-		found, err := x.informer.GetIndexer().ByIndex(indexName, key)
+		found, err := x.indexer.ByIndex(indexName, key)
 		of = slices.Grow(of, len(found))
 		for _, object := range found {
 			// RBAC takes it from the list that a binding is one of the namespace.

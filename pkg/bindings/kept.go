@@ -7,7 +7,8 @@ package bindings
 type list[T any] struct {
 	known bool
 	of    []T
-	at    moment
+	// at is how many changes there had been.
+	at uint64
 	// earlier says that there may have been changes since.
 	earlier bool
 }
@@ -15,7 +16,7 @@ type list[T any] struct {
 // holds says whether a question found the list, and there is nothing else now.
 func (l *list[T]) holds(w *watched) bool {
 	if l.earlier {
-		l.known, l.earlier = w.now() == l.at, false
+		l.known, l.earlier = w.changes.Load() == l.at, false
 	}
 	return l.known
 }
@@ -24,12 +25,13 @@ func (l *list[T]) holds(w *watched) bool {
 // among many takes longer than to get it.
 const knownRoles = 8
 
-// kept is the first roles that one question got.
+// kept is the first roles that one question got. Of nil nothing is known and none is kept.
 type kept[T any] struct {
-	// of has room for as many as are kept.
-	of []named[T]
-	// at is when the first one was there.
-	at moment
+	of [knownRoles]named[T]
+	// n is how many of them there are.
+	n int
+	// at is how many changes there had been when the first one was there.
+	at uint64
 	// earlier says that there may have been changes since.
 	earlier bool
 }
@@ -41,13 +43,16 @@ type named[T any] struct {
 
 // known gives a role that was got before.
 func (k *kept[T]) known(w *watched, name string) (role T, ok bool) {
+	if k == nil {
+		return role, false
+	}
 	if k.earlier {
-		if w.now() != k.at {
-			k.of = k.of[:0]
+		if w.changes.Load() != k.at {
+			k.n = 0
 		}
 		k.earlier = false
 	}
-	for i := range k.of {
+	for i := range k.of[:k.n] {
 		if k.of[i].name == name {
 			return k.of[i].role, true
 		}
@@ -55,22 +60,21 @@ func (k *kept[T]) known(w *watched, name string) (role T, ok bool) {
 	return role, false
 }
 
-// before is taken before a role is got: when the first one was, or the zero moment where none
-// is kept.
-func (k *kept[T]) before(w *watched) moment {
+// before is taken before a role is got that is to be kept: how many changes there had been
+// when the first one was. It is not ok where none is kept.
+func (k *kept[T]) before(w *watched) (at uint64, ok bool) {
 	switch {
-	case len(k.of) == cap(k.of) || !w.watch():
-		return moment{}
-	case len(k.of) > 0:
-		return k.at
+	case k == nil || k.n == len(k.of) || !w.watch():
+		return 0, false
+	case k.n > 0:
+		return k.at, true
 	}
-	return w.now()
+	return w.changes.Load(), true
 }
 
 // keep keeps a role for as long as nothing changed since the first one.
-func (k *kept[T]) keep(before moment, name string, role T) {
-	if before != (moment{}) {
-		k.at = before
-		k.of = append(k.of, named[T]{name, role})
-	}
+func (k *kept[T]) keep(at uint64, name string, role T) {
+	k.at = at
+	k.of[k.n] = named[T]{name, role}
+	k.n++
 }

@@ -7,7 +7,9 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -67,7 +69,7 @@ func toRole(b *rbacv1.RoleBinding) *rbacv1.RoleBinding {
 
 // TestForMore holds that what was found earlier is not looked for again while nothing
 // changed, and that anything which changed since is seen, in whatever way an informer notes
-// it: taken away, and given.
+// it: taken away, and given. That all goes at once is seen when what was found is old.
 func TestForMore(t *testing.T) {
 	// before is what there is at first: jane may do v in one of two ways.
 	before := map[string]func(p *policy){
@@ -153,10 +155,14 @@ func TestForMore(t *testing.T) {
 				if err := change(store, c.object, c.stays); err != nil {
 					t.Fatal(err)
 				}
+				if way == "all at once" && !c.stays {
+					age(under)
+				}
 				if n := later(upstream.DecisionNoOpinion); n == 0 && !c.stays {
 					t.Error("did not look for what changed")
 				}
 				p.clear(t)
+				age(under)
 				if later(upstream.DecisionNoOpinion); len(looks) == 0 {
 					t.Error("did not look although all is gone")
 				}
@@ -183,6 +189,43 @@ func (p *policy) clear(t *testing.T) {
 		if err := informer.GetStore().Replace(nil, fmt.Sprint("cleared-", i)); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// age makes what was found older than it may get.
+func age(under context.Context) {
+	if a := asked(under); a != nil {
+		a.found.since = time.Now().Add(-keptFor)
+	}
+}
+
+// TestKeptFor holds that what was found is not kept for long, even if no change was counted,
+// and that this is so from the first question on, however many follow.
+func TestKeptFor(t *testing.T) {
+	p := newPolicy()
+	hold(t, p.clusterRoles, clusterRole("r", "v"))
+	hold(t, p.clusterBindings, clusterBinding("b", "r", jane))
+	question := asks(&user.DefaultInfo{Name: "jane"})
+	question.Verb = "v"
+	under := ForSeveral(context.Background(), &question)
+	began := asked(under).found.since
+	later := func(want upstream.Decision) {
+		t.Helper()
+		under = ForMore(context.Background(), &question, under)
+		if got, reason, _ := p.narrow.Authorize(under, question); got != want {
+			t.Fatalf("%v for %q, wanted %v", got, reason, want)
+		}
+	}
+	later(upstream.DecisionAllow)
+	p.clear(t)
+	later(upstream.DecisionAllow)
+	if since := asked(under).found.since; since != began {
+		t.Errorf("kept from %v on, not %v", since, began)
+	}
+	age(under)
+	later(upstream.DecisionNoOpinion)
+	if since := asked(under).found.since; !since.After(began) {
+		t.Errorf("what was found anew is kept from %v on", since)
 	}
 }
 
@@ -291,36 +334,39 @@ func TestRolesOfTwoMoments(t *testing.T) {
 	}
 }
 
-// TestForMoreApart holds that those who go on from the same earlier questions share nothing
-// that one of them could change; the race detector would see it, too.
+// TestForMoreApart holds that of those who go on from the same earlier questions one takes
+// what they found, and the others look anew; the race detector would see more.
 func TestForMoreApart(t *testing.T) {
 	p := newPolicy()
-	for _, name := range []string{"first", "second", "third"} {
-		put(t, p.clusterRoles, clusterRole(name, name))
-	}
-	roles := Listers{}.ClusterRoles(p.clusterRoles, &rbac.ClusterRoleGetter{Lister: rbaclisters.NewClusterRoleLister(p.clusterRoles.GetIndexer())})
+	put(t, p.clusterRoles, clusterRole("r", "v"))
+	put(t, p.clusterBindings, clusterBinding("b", "r", jane))
 	question := asks(&user.DefaultInfo{Name: "jane"})
+	question.Verb = "v"
 	earlier := ForSeveral(context.Background(), &question)
-	get := func(ctx context.Context, name string) {
-		if role, err := roles.GetClusterRole(ctx, name); err != nil || role.Rules[0].Verbs[0] != name {
-			t.Errorf("%v and %v, wanted %s", role, err, name)
-		}
+	if got, _, _ := p.narrow.Authorize(earlier, question); got != upstream.DecisionAllow {
+		t.Fatal("refused")
 	}
-	get(earlier, "first")
-	var both sync.WaitGroup
-	for _, names := range [][]string{{"second", "third"}, {"third", "second"}} {
-		both.Go(func() {
-			ctx := ForMore(context.Background(), &question, earlier)
+	var taken atomic.Int32
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			under := ForMore(context.Background(), &question, earlier)
+			if asked(under).found == asked(earlier).found {
+				taken.Add(1)
+			}
 			for range 2 {
-				for _, name := range names {
-					get(ctx, name)
+				if got, _, _ := p.narrow.Authorize(under, question); got != upstream.DecisionAllow {
+					t.Error("refused")
 				}
 			}
 		})
 	}
-	both.Wait()
-	if of := asked(earlier).clusterRoles.of; len(of) != 1 || of[:2][1].role != nil {
-		t.Errorf("%v is kept of the earlier question", of[:2])
+	all.Wait()
+	if taken.Load() != 1 {
+		t.Errorf("taken by %d", taken.Load())
+	}
+	if asked(ForMore(context.Background(), &question, earlier)).found == asked(earlier).found {
+		t.Error("taken once more, later")
 	}
 }
 

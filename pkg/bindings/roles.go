@@ -15,12 +15,16 @@ import (
 // Roles leaves the rules of a role out where none of them is about the resource in
 // question. RBAC copies the rules of all roles of a caller when it is asked for them.
 func (Listers) Roles(informer cache.SharedIndexInformer, all granular.RoleGetter) granular.RoleGetter {
-	return &roles{all, watched{informer: informer, keys: noKeys}}
+	g := &roles{RoleGetter: all}
+	g.watched.over(informer, noKeys)
+	return g
 }
 
 // ClusterRoles does the same for cluster roles.
 func (Listers) ClusterRoles(informer cache.SharedIndexInformer, all granular.ClusterRoleGetter) granular.ClusterRoleGetter {
-	return &clusterRoles{all, watched{informer: informer, keys: noKeys}}
+	g := &clusterRoles{ClusterRoleGetter: all}
+	g.watched.over(informer, noKeys)
+	return g
 }
 
 // noKeys is for an index that nobody looks into: roles are watched by it.
@@ -38,10 +42,11 @@ func (g *roles) GetRole(ctx context.Context, namespace, name string) (*rbacv1.Ro
 	if a == nil || namespace != a.about.GetNamespace() {
 		return g.RoleGetter.GetRole(ctx, namespace, name)
 	}
-	if known, ok := a.roles.known(&g.watched, name); ok {
+	kept := a.keptRoles()
+	if known, ok := kept.known(&g.watched, name); ok {
 		return known, nil
 	}
-	before := a.roles.before(&g.watched)
+	at, keeps := kept.before(&g.watched)
 	found, err := g.RoleGetter.GetRole(ctx, namespace, name)
 	if err != nil {
 		return found, err
@@ -49,7 +54,9 @@ func (g *roles) GetRole(ctx context.Context, namespace, name string) (*rbacv1.Ro
 	if a.silent(found.Rules) {
 		found = silentRole
 	}
-	a.roles.keep(before, name, found)
+	if keeps {
+		kept.keep(at, name, found)
+	}
 	return found, nil
 }
 
@@ -65,10 +72,11 @@ func (g *clusterRoles) GetClusterRole(ctx context.Context, name string) (*rbacv1
 	if a == nil {
 		return g.ClusterRoleGetter.GetClusterRole(ctx, name)
 	}
-	if known, ok := a.clusterRoles.known(&g.watched, name); ok {
+	kept := a.keptClusterRoles()
+	if known, ok := kept.known(&g.watched, name); ok {
 		return known, nil
 	}
-	before := a.clusterRoles.before(&g.watched)
+	at, keeps := kept.before(&g.watched)
 	found, err := g.ClusterRoleGetter.GetClusterRole(ctx, name)
 	if err != nil {
 		return found, err
@@ -76,7 +84,9 @@ func (g *clusterRoles) GetClusterRole(ctx context.Context, name string) (*rbacv1
 	if a.silent(found.Rules) {
 		found = silentClusterRole
 	}
-	a.clusterRoles.keep(before, name, found)
+	if keeps {
+		kept.keep(at, name, found)
+	}
 	return found, nil
 }
 

@@ -18,6 +18,8 @@ const indexName = "granular.authorization.k8s.io/subject"
 // needed.
 type watched struct {
 	informer cache.SharedIndexInformer
+	// indexer is that of the informer.
+	indexer cache.Indexer
 	// keys index the objects.
 	keys func(object any) []string
 
@@ -25,8 +27,14 @@ type watched struct {
 	ready bool
 
 	// changes grows whenever an object comes, changes or goes, while the informer's store
-	// is locked; but not if all go at once.
+	// is locked; but not if all go at once. What is to be of one moment is looked for after
+	// it was read, and all of it if it is the same then.
 	changes atomic.Uint64
+}
+
+// over makes it watch what an informer holds, once it is needed.
+func (w *watched) over(informer cache.SharedIndexInformer, keys func(object any) []string) {
+	w.informer, w.indexer, w.keys = informer, informer.GetIndexer(), keys
 }
 
 // watch says whether the objects are indexed and their changes noticed.
@@ -41,17 +49,4 @@ func (w *watched) watch() bool {
 		}
 	})
 	return w.ready
-}
-
-// moment is what the store of an informer held. As long as it is the same, nothing came,
-// changed or went: where all can go at once, under the client feature AtomicFIFO, the store
-// is of another version then.
-type moment struct {
-	changes uint64
-	version string
-}
-
-// now is taken before anything is looked for that is to be of this moment.
-func (w *watched) now() moment {
-	return moment{w.changes.Load(), w.informer.GetIndexer().LastStoreSyncResourceVersion()}
 }
