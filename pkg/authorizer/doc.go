@@ -21,6 +21,6 @@
 // a request that is not marked changes no excluded permission that Verify did not
 // accept.
 //
-// The package holds no rule of its own about fields and no state beyond one
-// request.
+// The package holds no rule of its own about fields, and nothing of a request
+// beyond it.
 package authorizer

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -29,6 +30,8 @@ type kind struct {
 	// excluded says that there is no walker and that some permission of the
 	// schema is excluded. It is not known which fields that concerns.
 	excluded bool
+	// scratch is for what is compared, nil if that need not be converted.
+	scratch *sync.Pool
 }
 
 var (
@@ -90,7 +93,11 @@ func compileKind(of gvk.GroupVersionKind, source func() map[string]*spec.Schema,
 		}
 	}
 	klog.V(4).InfoS("Compiled the permissions of a kind", "kind", of)
-	return &kind{walker: change.NewWalker(tree)}
+	k := &kind{walker: change.NewWalker(tree)}
+	if excludes == nil {
+		k.scratch = &sync.Pool{}
+	}
+	return k
 }
 
 // open says that an ordinary caller may write whatever the ordinary verb allows.
@@ -153,12 +160,19 @@ func (k *kind) changes(target granular.Target, newObj, oldObj runtime.Object, co
 	if k.walker == nil {
 		return nil, k.err
 	}
-	newVersioned, err := versioned(target, newObj)
+	s := k.borrow()
+	set, err := k.changesIn(s, target, newObj, oldObj, compare)
+	k.giveBack(s)
+	return set, err
+}
+
+func (k *kind) changesIn(s *scratch, target granular.Target, newObj, oldObj runtime.Object, compare func(old, new any) (change.Set, error)) (change.Set, error) {
+	newVersioned, err := s.versionedNew(target, newObj)
 	if err != nil {
 		return nil, err
 	}
 	if stored(oldObj) {
-		oldVersioned, err := versioned(target, oldObj)
+		oldVersioned, err := s.versionedOld(target, oldObj)
 		if err != nil {
 			return nil, err
 		}
