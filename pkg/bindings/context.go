@@ -6,7 +6,6 @@ package bindings
 import (
 	"context"
 	"sync/atomic"
-	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -30,8 +29,6 @@ type asking struct {
 
 // found is what the questions about one request found. One of them is asked at a time.
 type found struct {
-	// since is when the first could be asked.
-	since           time.Time
 	bindings        list[*rbacv1.RoleBinding]
 	clusterBindings list[*rbacv1.ClusterRoleBinding]
 	roles           kept[*rbacv1.Role]
@@ -61,14 +58,8 @@ func ForSeveral(ctx context.Context, about authorizer.Attributes) context.Contex
 		found found
 	}{asking: asking{Context: ctx, about: about}}
 	a.asking.found = &a.found
-	a.found.since = time.Now()
 	return &a.asking
 }
-
-// keptFor is how long what was found is kept. It bounds what nobody counts: that all objects
-// of an informer go at once, which happens only if it lost its watch, had to list them, and
-// there were none. Most requests take some milliseconds.
-const keptFor = time.Second
 
 // ForMore is ForSeveral for questions that are asked some time after those of an earlier
 // context of ForSeveral or ForMore, about the same request; no more may be asked under the
@@ -77,7 +68,7 @@ const keptFor = time.Second
 // is, a pointer.
 func ForMore(ctx context.Context, about authorizer.Attributes, earlier context.Context) context.Context {
 	e := asked(earlier)
-	if e == nil || e.found == nil || !e.isAbout(about) || time.Since(e.found.since) > keptFor || e.left.Swap(true) {
+	if e == nil || e.found == nil || !e.isAbout(about) || e.left.Swap(true) {
 		return ForSeveral(ctx, about)
 	}
 	e.found.later()

@@ -16,12 +16,11 @@
 //
 // What a binding grants, and whether it is about the caller, is still for RBAC to say.
 // What was found is kept between the questions about one request, ForSeveral and ForMore,
-// for as long as no informer counts a change, and a second at most: that all its objects go
-// at once is not counted.
+// for as long as the informers hold nothing else.
 //
 // The invariant: a list holds every binding about the caller that is there throughout the
-// call, a list or a role nothing that upstream's does not hold but what is kept so, and a
-// question that was not asked under For is answered as upstream answers it.
+// call, a list or a role nothing that upstream's does not hold, and a question that was
+// not asked under For is answered as upstream answers it.
 //
 // The package decides nothing and has no informers of its own.
 package bindings

@@ -4,7 +4,7 @@
 package bindings
 
 // list is the bindings that one question found.
-type list[T any] struct {
+type list[T bound] struct {
 	known bool
 	of    []T
 	// at is how many changes there had been.
@@ -16,7 +16,11 @@ type list[T any] struct {
 // holds says whether a question found the list, and there is nothing else now.
 func (l *list[T]) holds(w *watched) bool {
 	if l.earlier {
-		l.known, l.earlier = w.changes.Load() == l.at, false
+		namespace, name := "", ""
+		if len(l.of) > 0 {
+			namespace, name = l.of[0].GetNamespace(), l.of[0].GetName()
+		}
+		l.known, l.earlier = w.same(l.at, namespace, name), false
 	}
 	return l.known
 }
@@ -41,13 +45,13 @@ type named[T any] struct {
 	role T
 }
 
-// known gives a role that was got before.
-func (k *kept[T]) known(w *watched, name string) (role T, ok bool) {
+// known gives a role that was got before, all of them in one namespace.
+func (k *kept[T]) known(w *watched, namespace, name string) (role T, ok bool) {
 	if k == nil {
 		return role, false
 	}
 	if k.earlier {
-		if w.changes.Load() != k.at {
+		if k.n > 0 && !w.same(k.at, namespace, k.of[0].name) {
 			k.n = 0
 		}
 		k.earlier = false

@@ -43,7 +43,7 @@ func (g *roles) GetRole(ctx context.Context, namespace, name string) (*rbacv1.Ro
 		return g.RoleGetter.GetRole(ctx, namespace, name)
 	}
 	kept := a.keptRoles()
-	if known, ok := kept.known(&g.watched, name); ok {
+	if known, ok := kept.known(&g.watched, namespace, name); ok {
 		return known, nil
 	}
 	at, keeps := kept.before(&g.watched)
@@ -73,7 +73,7 @@ func (g *clusterRoles) GetClusterRole(ctx context.Context, name string) (*rbacv1
 		return g.ClusterRoleGetter.GetClusterRole(ctx, name)
 	}
 	kept := a.keptClusterRoles()
-	if known, ok := kept.known(&g.watched, name); ok {
+	if known, ok := kept.known(&g.watched, "", name); ok {
 		return known, nil
 	}
 	at, keeps := kept.before(&g.watched)

@@ -50,3 +50,16 @@ func (w *watched) watch() bool {
 	})
 	return w.ready
 }
+
+// same says whether there was no change since there had been so many, nor did all objects go
+// at once, of which one was there: none is given if it does not matter.
+func (w *watched) same(changes uint64, namespace, name string) bool {
+	if w.changes.Load() != changes {
+		return false
+	}
+	if name == "" {
+		return true
+	}
+	_, ok, err := w.indexer.GetByKey(cache.NewObjectName(namespace, name).String())
+	return ok && err == nil
+}
