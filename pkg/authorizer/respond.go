@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 
 	"kube-granular.dev/pkg/bindings"
@@ -90,8 +89,7 @@ func (w *write) mayGet(ctx context.Context) bool {
 }
 
 func (w *write) askGet(ctx context.Context) bool {
-	decision, _, _ := ask(ctx, w.gate.Authorizer, w.attributes, "get")
-	readable := decision == upstream.DecisionAllow
+	readable, _ := allows(ctx, w.gate.Authorizer, w.attributes, "get")
 	w.readable.Store(&readable)
 	return readable
 }

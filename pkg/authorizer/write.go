@@ -34,7 +34,7 @@ type write struct {
 	marked  bool
 	marker  *granular.Marker
 	port    port
-	decider *decide.Decider
+	decider decide.Decider
 	// asked is what the questions before were asked under, nil if there were none.
 	asked context.Context
 
@@ -92,7 +92,7 @@ func newWrite(ctx context.Context, gate *Gate, target granular.Target, kind *kin
 		everything: true,
 		recorded:   trace.SpanFromContext(ctx).IsRecording(),
 	}
-	w.decider = decide.New(&w.port, decide.DefaultBudget)
+	w.decider = *decide.New(&w.port, decide.DefaultBudget)
 	return w
 }
 
