@@ -20,10 +20,14 @@ import (
 	"kube-granular.dev/pkg/audit"
 )
 
+// reasonAnnotation is the server's own: by which binding a request may go on.
+const reasonAnnotation = "authorization.k8s.io/reason"
+
 // TestAudit holds that from the audit log alone one can tell which permissions a
-// caller used and which it lacked.
+// caller used and which it lacked, and by which binding its request was let through.
 func TestAudit(t *testing.T) {
 	const supersafe = "system:serviceaccount:default:supersafe"
+	const granted = `RBAC: allowed by RoleBinding "supersafe/default" of ClusterRole "supersafe" to ServiceAccount "supersafe/default"`
 	const web = "/apis/apps/v1/namespaces/default/deployments/web"
 	tests := map[string]struct {
 		user, path, patch string
@@ -33,12 +37,16 @@ func TestAudit(t *testing.T) {
 		"covered": {supersafe, web, `{"metadata":{"labels":{"super.safe.com/audited":"1"},"annotations":{"super.safe.com/audited":"1"}}}`, http.StatusOK, map[string]string{
 			audit.MarkedAnnotation:      "true",
 			audit.PermissionsAnnotation: "granular:annotation(super.safe.com) granular:label(super.safe.com)",
+			reasonAnnotation:            granted,
 		}},
 		"not covered": {supersafe, web, `{"metadata":{"labels":{"super.safe.com/audited":"2"}},"spec":{"replicas":9}}`, http.StatusForbidden, map[string]string{
 			audit.MarkedAnnotation:  "true",
 			audit.MissingAnnotation: "granular:specification granular:replicas",
+			reasonAnnotation:        granted,
 		}},
-		"an ordinary caller": {"admin-like", web, `{"metadata":{"labels":{"audited":"3"}}}`, http.StatusForbidden, map[string]string{}},
+		"an ordinary caller": {"admin-like", web, `{"metadata":{"labels":{"audited":"3"}}}`, http.StatusForbidden, map[string]string{
+			reasonAnnotation: "",
+		}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -65,8 +73,8 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// annotations finds what we wrote into the audit event of a request, or nil if
-// the event is not there yet.
+// annotations finds what we wrote into the audit event of a request, and why it was let
+// through, or nil if the event is not there yet.
 func annotations(t *testing.T, uri string) map[string]string {
 	t.Helper()
 	file, err := os.Open(auditLog)
@@ -83,7 +91,7 @@ func annotations(t *testing.T, uri string) map[string]string {
 		}
 		ours := map[string]string{}
 		for key, value := range event.Annotations {
-			if strings.HasPrefix(key, "granular.") {
+			if strings.HasPrefix(key, "granular.") || key == reasonAnnotation {
 				ours[key] = value
 			}
 		}
