@@ -29,7 +29,8 @@ func newProfile(o *options) *cobra.Command {
 			}
 			o.runs = 1
 			_, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, _ *Run) error {
-				return s.profile(ctx, side, name, resource, bindings, recording{out, duration, hertz})
+				_, err := s.profile(ctx, side, name, resource, bindings, recording{out, duration, hertz})
+				return err
 			})
 			return err
 		},
@@ -63,22 +64,23 @@ func (r recording) of(ctx context.Context, server *process.Server) error {
 	return os.WriteFile(r.out, profile, 0o644)
 }
 
-func (s *session) profile(ctx context.Context, side, name, resource string, bindings int, record recording) (err error) {
+// profile records a server while one operation goes on, and says how many requests were sent.
+func (s *session) profile(ctx context.Context, side, name, resource string, bindings int, record recording) (sent int, err error) {
 	servers, stop, err := s.start(ctx, side)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { err = joined(err, stop) }()
 	server := servers[0]
 	if err := prepareWhole(ctx, server); err != nil {
-		return err
+		return 0, err
 	}
 	var l *lane
 	if slices.Contains([]string{byNothing, byPolicy, byGrant, byExcluded}, name) {
 		a := administrator{server.Client(process.Administrator)}
 		of, ok := subjects[resource]
 		if !ok {
-			return fmt.Errorf("--resource: no rule is about %q", resource)
+			return 0, fmt.Errorf("--resource: no rule is about %q", resource)
 		}
 		if resource != "pods" {
 			err = a.sheets(ctx, side == gateOn)
@@ -93,20 +95,19 @@ func (s *session) profile(ctx context.Context, side, name, resource string, bind
 		all := operations(namespace)
 		i := slices.IndexFunc(all, func(o operation) bool { return o.name == name })
 		if i < 0 {
-			return fmt.Errorf("no operation has the name %q", name)
+			return 0, fmt.Errorf("no operation has the name %q", name)
 		}
 		l, err = all[i].lane(ctx, server, caller, "profiled", 1)
 	}
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if err := s.settle(ctx, servers); err != nil {
-		return err
+		return 0, err
 	}
 	if _, err := l.block(ctx, 0, s.rounds.warm*s.rounds.block); err != nil {
-		return err
+		return 0, err
 	}
-	sent := 0
 	recorded := make(chan struct{})
 	err = utilerrors.AggregateGoroutines(func() error {
 		defer close(recorded)
@@ -125,8 +126,8 @@ func (s *session) profile(ctx context.Context, side, name, resource string, bind
 		}
 	})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	s.say("%d requests, to be divided by", sent)
-	return nil
+	return sent, nil
 }

@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"time"
@@ -74,15 +73,4 @@ func (s *Server) Resident() (int64, error) {
 // Profile records where the server spends its time.
 func (s *Server) Profile(ctx context.Context, duration time.Duration) ([]byte, error) {
 	return s.Client(Administrator).Get(ctx, fmt.Sprintf("/debug/pprof/profile?seconds=%d", int(duration.Seconds())))
-}
-
-// Perf has perf(1) look, so many times a second of CPU, where the server is, and writes what
-// it saw to a file.
-func (s *Server) Perf(ctx context.Context, duration time.Duration, hertz int, file string) error {
-	cmd := exec.CommandContext(ctx, "perf", "record", "--event", "cpu-clock", "--freq", strconv.Itoa(hertz), "--call-graph", "fp",
-		"--pid", strconv.Itoa(s.PID()), "--output", file, "--", "sleep", fmt.Sprint(duration.Seconds()))
-	if said, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("perf: %w: %s", err, said)
-	}
-	return nil
 }

@@ -1,0 +1,90 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kube-granular.dev/test/bench/requests/internal/process"
+)
+
+func newShares(o *options) *cobra.Command {
+	resource, bindings, duration, hertz := "pods", 1, 30*time.Second, 1999
+	cmd := &cobra.Command{
+		Use:   "shares",
+		Short: "Compare what a grant and a policy add by where perf sees the server's time go; each run records each of them once",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
+				return s.shares(ctx, resource, bindings, duration, hertz, run)
+			})
+			if err != nil {
+				return err
+			}
+			return o.report(cmd.OutOrStdout(), "shares", runs, reportShares(runs))
+		},
+	}
+	cmd.Flags().StringVar(&resource, "resource", resource, "pods or notes: a built-in kind or a custom resource")
+	cmd.Flags().IntVar(&bindings, "bindings", bindings, "role bindings in the namespace")
+	cmd.Flags().DurationVar(&duration, "duration", duration, "how long a turn is recorded")
+	cmd.Flags().IntVar(&hertz, "hertz", hertz, "samples a second")
+	return cmd
+}
+
+// turn is who is recorded: the holder of a rule that is in force in some way, on a server.
+type turn struct{ server, by string }
+
+func (t turn) String() string { return t.server + ": " + t.by }
+
+// turns are those of one run. A grant needs the gate; a policy is there for whoever has no
+// patches, and for whoever has.
+var turns = []turn{{unpatched, byPolicy}, {unpatched, byNothing}, {gateOn, byGrant}, {gateOn, byPolicy}, {gateOn, byNothing}}
+
+// shares records each turn once, on a server and an etcd of its own, so that no rule of
+// another turn is in force.
+func (s *session) shares(ctx context.Context, resource string, bindings int, duration time.Duration, hertz int, run *Run) error {
+	for _, t := range turns {
+		spent, err := s.turn(ctx, t, resource, bindings, duration, hertz)
+		if err != nil {
+			return fmt.Errorf("%s: %w", t, err)
+		}
+		for _, of := range parts {
+			run.count(fmt.Sprintf("PUT %s, holder, %d role bindings", resource, bindings), t.String(), string(of), spent[of])
+		}
+	}
+	return nil
+}
+
+// turn gives what a request spends in each part, in microseconds.
+func (s *session) turn(ctx context.Context, t turn, resource string, bindings int, duration time.Duration, hertz int) (spent map[part]float64, err error) {
+	dir, err := os.MkdirTemp(s.stage.Dir, "turn")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	stage, err := process.NewStage(ctx, dir, s.etcd, caller, webhookUser)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, stage.Stop()) }()
+	alone := &session{options: s.options, stage: stage, log: s.log}
+	file := filepath.Join(dir, "perf.data")
+	sent, err := alone.profile(ctx, t.server, t.by, resource, bindings, recording{file, duration, hertz})
+	if err != nil {
+		return nil, err
+	}
+	spent = map[part]float64{}
+	known := map[string]marks{}
+	err = process.Stacks(ctx, file, func(frames []string) {
+		spent[partOf(frames, known)] += 1e6 / float64(hertz) / float64(sent)
+	})
+	return spent, err
+}
