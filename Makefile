@@ -101,6 +101,7 @@ bench: upstream ## Measure both sides of every comparison in one run, BENCH_COUN
 	GOWORK=off $(GO) run golang.org/x/perf/cmd/benchstat@$(BENCHSTAT) "$$out"
 
 # Whole requests are measured apart: they take an hour, and a second build of Kubernetes.
+# What needs perf(1), shares, is measured where it is named.
 BENCH_REQUESTS ?= whole against growth definitions changed
 BENCH_ARGS     ?=
 

@@ -28,9 +28,9 @@ const (
 	whole
 	// plugin is of the admission plugin for policies, what it asks the authorizer included.
 	plugin
-	// ours is of the Gate, what it asks the authorizer included; handingOn says that it does
-	// no more than to hand on what the filter asks, unless fine is there.
-	ours
+	// gate is ours, what it asks the authorizer included; handingOn says that it does no more
+	// than to hand on what the filter asks, unless fine is there.
+	gate
 	handingOn
 	fine
 	// filter is of the filter that authorizes requests, asking that it asks.
@@ -47,7 +47,7 @@ var told = []struct {
 	{"runtime.goexit", whole},
 	{"admission/plugin/policy/validating", plugin},
 	{"admission/plugin/policy/generic", plugin},
-	{"kube-granular.dev/pkg/authorizer", ours},
+	{"kube-granular.dev/pkg/authorizer", gate},
 	{"pkg/authorizer.(*Gate).Authorize", handingOn},
 	{"pkg/authorizer.(*Gate).Fallback", fine},
 	{"pkg/authorizer.(*write)", fine},
@@ -85,7 +85,7 @@ func partOf(stack []string, known map[string]marks) part {
 		return partPlugin
 	case has(handingOn) && !has(fine):
 		return partFilter
-	case has(ours):
+	case has(gate):
 		return partOurs
 	case has(filter | asking):
 		return partFilter

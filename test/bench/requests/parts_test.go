@@ -5,7 +5,6 @@ package main
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -53,7 +52,7 @@ func TestPartOf(t *testing.T) {
 // policy that adds policy, on machines that are slow in some turns: slow[i] times.
 func sharesOf(grant, policy, saved float64, slow ...float64) Run {
 	var r Run
-	for i, t := range turns {
+	for i, t := range turnsOf("notes") {
 		spent := map[part]float64{partFilter: 20, partPlugin: 5, partRest: 1000}
 		if t.server == gateOn {
 			spent[partFilter] -= saved
@@ -61,6 +60,8 @@ func sharesOf(grant, policy, saved float64, slow ...float64) Run {
 		switch t.by {
 		case byGrant:
 			spent[partOurs], spent[partPlugin] = grant, 0
+		case byExcluded:
+			spent[partOurs] = grant / 2
 		case byPolicy:
 			spent[partPlugin] += policy
 		}
@@ -76,31 +77,47 @@ func sharesOf(grant, policy, saved float64, slow ...float64) Run {
 func TestReportShares(t *testing.T) {
 	runs := []Run{sharesOf(60, 100, 10, 1), sharesOf(60, 100, 10, 1, 2, 4, 3, 0.5), sharesOf(60, 100, 10, 7, 1)}
 	lines := reportShares(runs)
-	if len(lines) != 2 {
+	want := []struct {
+		side    string
+		figures map[string]float64
+	}{
+		{"grant, to a policy on unpatched", map[string]float64{"our code µs": 60, "adds CPU µs": 50, "a policy µs": 100, "of the policy's": 0.5}},
+		{"grant, to a policy on gate-on", map[string]float64{"our code µs": 60, "adds CPU µs": 60, "a policy µs": 100, "of the policy's": 0.6}},
+		{"excluded, to a policy on unpatched", map[string]float64{"our code µs": 30, "adds CPU µs": 20, "a policy µs": 100, "of the policy's": 0.2}},
+		{"excluded, to a policy on gate-on", map[string]float64{"our code µs": 30, "adds CPU µs": 30, "a policy µs": 100, "of the policy's": 0.3}},
+	}
+	if len(lines) != len(want) {
 		t.Fatalf("%d lines: %+v", len(lines), lines)
 	}
-	for i, want := range []map[string]float64{
-		{"policy adds µs": 100, "our code µs": 60, "grant adds µs": 50, "grant : policy": 0.5},
-		{"policy adds µs": 100, "our code µs": 60, "grant adds µs": 60, "grant : policy": 0.6},
-	} {
-		line := lines[i]
-		if line.Side != []string{unpatched, gateOn}[i] {
-			t.Errorf("line %d is of %s", i, line.Side)
+	even := reportShares(runs[:1])
+	for i, w := range want {
+		if lines[i].Side != w.side || len(lines[i].Figures) != len(w.figures) {
+			t.Errorf("line %d is %+v", i, lines[i])
 		}
-		for name, value := range want {
-			at := slices.IndexFunc(line.Figures, func(f Figure) bool { return f.Name == name })
-			if at < 0 {
-				t.Errorf("%s: no %s in %+v", line.Side, name, line.Figures)
-				continue
+		for j, f := range lines[i].Figures {
+			value, known := w.figures[f.Name]
+			if got := even[i].Figures[j]; !known || math.Abs(got.Value-value) > 1e-9 || !got.Exact {
+				t.Errorf("%s: %s of one even run is %+v, wanted %v", w.side, f.Name, got, value)
 			}
-			f := line.Figures[at]
 			// Rounds of three turns are brought to their mean, so times may differ, ratios not.
-			if strings.HasSuffix(name, "policy") && (math.Abs(f.Value-value) > 1e-9 || f.High-f.Low > 1e-9) {
-				t.Errorf("%s: %s is %+v, wanted %v", line.Side, name, f.Estimate, value)
+			if f.Name == "of the policy's" && (math.Abs(f.Value-value) > 1e-9 || f.High-f.Low > 1e-9) {
+				t.Errorf("%s: %s is %+v, wanted %v", w.side, f.Name, f.Estimate, value)
 			}
-			if even := reportShares(runs[:1])[i].Figures[at]; math.Abs(even.Value-value) > 1e-9 {
-				t.Errorf("%s: %s of one even run is %v, wanted %v", line.Side, name, even.Value, value)
-			}
+		}
+	}
+}
+
+// TestReportSharesOfParts holds that a run that lacks a turn is left out.
+func TestReportSharesOfParts(t *testing.T) {
+	r := sharesOf(60, 100, 10, 1)
+	for i := range r.Counts {
+		if r.Counts[i].Side == (turn{unpatched, byNothing}).String() {
+			r.Counts[i].Value = 0
+		}
+	}
+	for _, line := range reportShares([]Run{r}) {
+		if strings.HasSuffix(line.Side, unpatched) {
+			t.Errorf("%+v", line)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func newShares(o *options) *cobra.Command {
 	resource, bindings, duration, hertz := "pods", 1, 30*time.Second, 1999
 	cmd := &cobra.Command{
 		Use:   "shares",
-		Short: "Compare what a grant and a policy add by where perf sees the server's time go; each run records each of them once",
+		Short: "Compare what permissions and a policy add by where perf sees the server's time go; each run records each of them once",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
@@ -44,14 +44,20 @@ type turn struct{ server, by string }
 
 func (t turn) String() string { return t.server + ": " + t.by }
 
-// turns are those of one run. A grant needs the gate; a policy is there for whoever has no
-// patches, and for whoever has.
-var turns = []turn{{unpatched, byPolicy}, {unpatched, byNothing}, {gateOn, byGrant}, {gateOn, byPolicy}, {gateOn, byNothing}}
+// turnsOf are those of one run. Permissions need the gate; a policy is there for whoever has
+// no patches, and for whoever has. No permission of a built-in kind like a pod is excluded.
+func turnsOf(resource string) []turn {
+	turns := []turn{{unpatched, byPolicy}, {unpatched, byNothing}, {gateOn, byGrant}, {gateOn, byPolicy}, {gateOn, byNothing}}
+	if resource != "pods" {
+		turns = append(turns, turn{gateOn, byExcluded})
+	}
+	return turns
+}
 
 // shares records each turn once, on a server and an etcd of its own, so that no rule of
 // another turn is in force.
 func (s *session) shares(ctx context.Context, resource string, bindings int, duration time.Duration, hertz int, run *Run) error {
-	for _, t := range turns {
+	for _, t := range turnsOf(resource) {
 		spent, err := s.turn(ctx, t, resource, bindings, duration, hertz)
 		if err != nil {
 			return fmt.Errorf("%s: %w", t, err)

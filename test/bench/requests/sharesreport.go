@@ -9,12 +9,12 @@ import (
 	"kube-granular.dev/test/bench/requests/internal/stats"
 )
 
-// reportShares says what a grant adds to a request on the server with the gate on, and how
-// that compares with what a policy adds, on the unpatched server and on the same one.
+// reportShares says what a permission adds to a request on the server with the gate on, and
+// how that compares with what a policy adds, on the unpatched server and on the same one.
 //
-// A policy adds what its plugin takes, less what that takes with no rule in force. A grant
-// adds our code, and what the authorizer in the filter takes more than of who needs no
-// grant; or less, since with the gate on it finds bindings by an index.
+// A policy adds what its plugin takes, less what that takes with no rule in force. A
+// permission adds our code, and what the authorizer in the filter takes more than of who
+// needs none; or less, since with the gate on it finds bindings by an index.
 //
 // Minutes of a machine differ by more than turns do. So each turn has a clock of its own,
 // the rest of its requests: what it measured is divided by that, and multiplied by the
@@ -22,55 +22,62 @@ import (
 func reportShares(runs []Run) []Line {
 	var lines []Line
 	for _, c := range countedCases(runs) {
-		for _, server := range []string{unpatched, gateOn} {
-			var rows [][]float64
-			for _, r := range runs {
-				if row, ok := sharesRow(r, c, server); ok {
-					rows = append(rows, row)
+		for _, by := range []string{byGrant, byExcluded} {
+			for _, server := range []string{unpatched, gateOn} {
+				var rows [][]float64
+				for _, r := range runs {
+					if row, ok := sharesRow(r, c, by, server); ok {
+						rows = append(rows, row)
+					}
+				}
+				if len(rows) > 0 {
+					lines = append(lines, Line{Case: c, Side: by + ", to a policy on " + server, Figures: sharesFigures(rows)})
 				}
 			}
-			line := Line{Case: c, Side: server}
-			for _, f := range []struct {
-				name, format string
-				of           stats.Figure
-			}{
-				{"policy adds µs", "%.1f", policyAdds},
-				{"our code µs", "%.1f", func(row []float64) float64 { return row[oursOfGrant] }},
-				{"grant adds µs", "%.1f", grantAdds},
-				{"grant : policy", "%.3f", func(row []float64) float64 { return grantAdds(row) / policyAdds(row) }},
-			} {
-				e := stats.Jackknife(rows, f.of)
-				if len(rows) == 1 {
-					line.Figures = append(line.Figures, exact(f.name, f.format, e.Value))
-				} else {
-					line.Figures = append(line.Figures, sampled(f.name, f.format, e))
-				}
-			}
-			lines = append(lines, line)
 		}
 	}
 	return lines
 }
 
+func sharesFigures(rows [][]float64) (out []Figure) {
+	for _, f := range []struct {
+		name, format string
+		of           stats.Figure
+	}{
+		{"our code µs", "%.1f", func(row []float64) float64 { return row[ours] }},
+		{"adds CPU µs", "%.1f", permissionAdds},
+		{"a policy µs", "%.1f", policyAdds},
+		{"of the policy's", "%.3f", func(row []float64) float64 { return permissionAdds(row) / policyAdds(row) }},
+	} {
+		e := stats.Jackknife(rows, f.of)
+		if len(rows) == 1 {
+			out = append(out, exact(f.name, f.format, e.Value))
+		} else {
+			out = append(out, sampled(f.name, f.format, e))
+		}
+	}
+	return out
+}
+
 // The columns of a row, in microseconds by the clock of the turn.
 const (
-	oursOfGrant = iota
-	filterOfGrant
-	filterOfPolicy
-	filterOfNothing
+	ours = iota
+	filtered
+	filteredByPolicy
+	filteredByNothing
 	pluginOfPolicy
 	pluginOfNothing
 )
 
 func policyAdds(row []float64) float64 { return row[pluginOfPolicy] - row[pluginOfNothing] }
 
-func grantAdds(row []float64) float64 {
-	return row[oursOfGrant] + row[filterOfGrant] - (row[filterOfPolicy]+row[filterOfNothing])/2
+func permissionAdds(row []float64) float64 {
+	return row[ours] + row[filtered] - (row[filteredByPolicy]+row[filteredByNothing])/2
 }
 
-// sharesRow is what one run has to say of a grant, against a policy on a server.
-func sharesRow(r Run, c, server string) (row []float64, ok bool) {
-	compared := []turn{{gateOn, byGrant}, {server, byPolicy}, {server, byNothing}}
+// sharesRow is what one run has to say of a permission, against a policy on a server.
+func sharesRow(r Run, c, by, server string) (row []float64, ok bool) {
+	compared := []turn{{gateOn, by}, {server, byPolicy}, {server, byNothing}}
 	spent := make([]map[part]float64, len(compared))
 	base := 0.0
 	for i, t := range compared {
@@ -85,15 +92,15 @@ func sharesRow(r Run, c, server string) (row []float64, ok bool) {
 		}
 		base += spent[i][partRest] / float64(len(compared))
 	}
-	const grant, policy, nothing = 0, 1, 2
+	const permission, policy, nothing = 0, 1, 2
 	at := func(i int, of part) float64 { return spent[i][of] * base / spent[i][partRest] }
 	return []float64{
-		oursOfGrant:     at(grant, partOurs),
-		filterOfGrant:   at(grant, partFilter),
-		filterOfPolicy:  at(policy, partFilter),
-		filterOfNothing: at(nothing, partFilter),
-		pluginOfPolicy:  at(policy, partPlugin),
-		pluginOfNothing: at(nothing, partPlugin),
+		ours:              at(permission, partOurs),
+		filtered:          at(permission, partFilter),
+		filteredByPolicy:  at(policy, partFilter),
+		filteredByNothing: at(nothing, partFilter),
+		pluginOfPolicy:    at(policy, partPlugin),
+		pluginOfNothing:   at(nothing, partPlugin),
 	}, true
 }
 

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -21,6 +22,9 @@ import (
 func (s *Server) Perf(ctx context.Context, duration time.Duration, hertz int, file string) error {
 	cmd := exec.CommandContext(ctx, "perf", "record", "--event", "cpu-clock", "--freq", strconv.Itoa(hertz), "--call-graph", "fp",
 		"--pid", strconv.Itoa(s.PID()), "--output", file, "--", "sleep", fmt.Sprint(duration.Seconds()))
+	// perf leaves its sleep behind, which has what perf says still open.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("perf: %w: %s", err, said)
 	}
