@@ -64,8 +64,8 @@ func (r recording) of(ctx context.Context, server *process.Server) error {
 	return os.WriteFile(r.out, profile, 0o644)
 }
 
-// profile records a server while one operation goes on, and says how many requests were sent.
-func (s *session) profile(ctx context.Context, side, name, resource string, bindings int, record recording) (sent int, err error) {
+// profile records a server while one operation goes on, and says how many requests that was.
+func (s *session) profile(ctx context.Context, side, name, resource string, bindings int, record recording) (requests float64, err error) {
 	servers, stop, err := s.start(ctx, side)
 	if err != nil {
 		return 0, err
@@ -108,6 +108,7 @@ func (s *session) profile(ctx context.Context, side, name, resource string, bind
 	if _, err := l.block(ctx, 0, s.rounds.warm*s.rounds.block); err != nil {
 		return 0, err
 	}
+	sent, begun := 0, time.Now()
 	recorded := make(chan struct{})
 	err = utilerrors.AggregateGoroutines(func() error {
 		defer close(recorded)
@@ -128,6 +129,8 @@ func (s *session) profile(ctx context.Context, side, name, resource string, bind
 	if err != nil {
 		return 0, err
 	}
-	s.say("%d requests, to be divided by", sent)
-	return sent, nil
+	// To begin and to end it takes a second or two, in which requests are sent as well.
+	requests = float64(sent) * min(1, float64(record.duration)/float64(time.Since(begun)))
+	s.say("%.0f requests, to be divided by", requests)
+	return requests, nil
 }

@@ -83,14 +83,14 @@ func (s *session) turn(ctx context.Context, t turn, resource string, bindings in
 	defer func() { err = errors.Join(err, stage.Stop()) }()
 	alone := &session{options: s.options, stage: stage, log: s.log}
 	file := filepath.Join(dir, "perf.data")
-	sent, err := alone.profile(ctx, t.server, t.by, resource, bindings, recording{file, duration, hertz})
+	requests, err := alone.profile(ctx, t.server, t.by, resource, bindings, recording{file, duration, hertz})
 	if err != nil {
 		return nil, err
 	}
 	spent = map[part]float64{}
 	known := map[string]marks{}
 	err = process.Stacks(ctx, file, func(frames []string) {
-		spent[partOf(frames, known)] += 1e6 / float64(hertz) / float64(sent)
+		spent[partOf(frames, known)] += 1e6 / float64(hertz) / requests
 	})
 	return spent, err
 }
