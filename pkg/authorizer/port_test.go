@@ -158,3 +158,41 @@ func TestRulesAreNoVerdict(t *testing.T) {
 		})
 	}
 }
+
+// erring answers each verb with a decision, and all of them with an error.
+type erring struct {
+	upstream.Authorizer
+	says map[string]upstream.Decision
+}
+
+var errErring = errors.New("out of order")
+
+func (e erring) Authorize(_ context.Context, a upstream.Attributes) (upstream.Decision, string, error) {
+	return e.says[a.GetVerb()], "", errErring
+}
+
+// TestAnswersWithErrors holds that an error that comes with Allow is ignored, as the filter
+// does, and that any other refuses the request, also where a later verb would be allowed.
+func TestAnswersWithErrors(t *testing.T) {
+	verbs := []string{"granular:a", "granular:b"}
+	for name, tc := range map[string]struct {
+		says  map[string]upstream.Decision
+		first int
+		err   error
+	}{
+		"allow":            {map[string]upstream.Decision{"granular:a": upstream.DecisionAllow}, 0, nil},
+		"no opinion":       {map[string]upstream.Decision{"granular:a": upstream.DecisionNoOpinion, "granular:b": upstream.DecisionAllow}, -1, errErring},
+		"deny":             {map[string]upstream.Decision{"granular:a": upstream.DecisionDeny, "granular:b": upstream.DecisionAllow}, -1, errErring},
+		"no such decision": {map[string]upstream.Decision{"granular:a": upstream.Decision(9), "granular:b": upstream.DecisionAllow}, -1, errErring},
+	} {
+		a := attributes("update")
+		erring := erring{says: tc.says}
+		p := &port{authorizer: erring, attributes: &a}
+		if first, err := p.FirstAllowed(t.Context(), verbs); first != tc.first || !errors.Is(err, tc.err) {
+			t.Errorf("%s: %d, %v", name, first, err)
+		}
+		if readable, _ := allows(t.Context(), erring, &a, verbs[0]); readable != (tc.first == 0) {
+			t.Errorf("%s: allowed is %t", name, readable)
+		}
+	}
+}
