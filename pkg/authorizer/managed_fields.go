@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/equal"
 )
 
 // tampered says whether a caller sends managed fields that are not those of the object.
@@ -26,7 +26,7 @@ func tampered(newObj, oldObj runtime.Object) bool {
 	}
 	if sent, ok := plainManagedFields(newObj); ok {
 		// To read them takes longer than all else that is done with a granular request.
-		if is, ok := plainManagedFields(oldObj); ok && change.SameJSON(sent, is) {
+		if is, ok := plainManagedFields(oldObj); ok && equal.JSON(sent, is) {
 			return false
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	upstream "k8s.io/apimachinery/pkg/api/equality"
 	forked "k8s.io/apimachinery/third_party/forked/golang/reflect"
 
-	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/equal"
 )
 
 // New gives a function for InstallCompiled of the forked package reflect. It knows no
@@ -68,7 +68,7 @@ func (c *comparisons) of(t reflect.Type) comparison {
 	if !ok {
 		f := comparison(nil)
 		if understood(t) {
-			f = change.Semantic(t)
+			f = equal.Semantic(t)
 		}
 		found, _ = c.made.LoadOrStore(t, f)
 	}

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// alike are the types whose functions in equality.Semantic say what change.Semantic does.
+// alike are the types whose functions in equality.Semantic say what equal.Semantic does.
 var alike = map[reflect.Type]bool{
 	reflect.TypeFor[resource.Quantity](): true,
 	reflect.TypeFor[metav1.Time]():       true,

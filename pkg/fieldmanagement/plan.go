@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
-	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/equal"
 )
 
 // structPlan says what of a struct may be dropped. The nil structPlan is nothing.
@@ -92,7 +92,7 @@ func (p *prover) compile(t reflect.Type, tr schema.TypeRef, within map[reflect.T
 
 // equality gives the comparison of a field that holds what upstream's does. What
 // an atomic list holds, upstream compares with reflect.DeepEqual; what a list by
-// key holds, only where it lies in a further list; and so change.Equality does it.
+// key holds, only where it lies in a further list; and so equal.Exact does it.
 func (p *prover) equality(t reflect.Type, tr schema.TypeRef, plan fieldPlan) func(a, b reflect.Value) bool {
 	atom, ok := p.schema.Resolve(tr)
 	switch below := plan.below; {
@@ -111,9 +111,9 @@ func (p *prover) equality(t reflect.Type, tr schema.TypeRef, plan fieldPlan) fun
 		return elements(t, nil)
 	}
 	if structs(deref(t)) {
-		return change.Identity(t)
+		return equal.Bitwise(t)
 	}
-	return change.Equality(t)
+	return equal.Exact(t)
 }
 
 // structs says that a type may hold lists at a place the schema says nothing of
@@ -123,7 +123,7 @@ func structs(t reflect.Type) bool { return t.Kind() == reflect.Struct && !conver
 // elements compares lists by key element by element. Where there are keys given, an
 // element that JSON leaves all of out is no valid one.
 func elements(t reflect.Type, keys []*value.FieldCacheEntry) func(a, b reflect.Value) bool {
-	one := change.Equality(t.Elem())
+	one := equal.Exact(t.Elem())
 	return func(a, b reflect.Value) bool {
 		if a.Len() != b.Len() || a.IsNil() != b.IsNil() {
 			return false

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
-	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/equal"
 )
 
 // prover says of Go types whether every value of theirs is valid against a schema,
@@ -91,13 +91,13 @@ func (p *prover) prove(t reflect.Type, atom schema.Atom) bool {
 	if kinds, ok := spelled[t]; ok {
 		return scalar(atom, kinds...)
 	}
-	if change.Opaque(t) {
+	if equal.Opaque(t) {
 		return true // no such value is ever held equal, so none is dropped
 	}
 	if converts(t) {
 		// A pointer to what is spelled converts as what it points to does.
 		_, ok := spelled[deref(t)]
-		return (ok || change.Opaque(deref(t))) && t.Kind() == reflect.Pointer && p.prove(t.Elem(), atom)
+		return (ok || equal.Opaque(deref(t))) && t.Kind() == reflect.Pointer && p.prove(t.Elem(), atom)
 	}
 	switch t.Kind() {
 	case reflect.String:

@@ -80,7 +80,7 @@ func TestImports(t *testing.T) {
 			if !standard && !mayImport[imported] && !strings.HasPrefix(imported, module+"/") {
 				t.Errorf("%s imports %s", p.ImportPath, imported)
 			}
-			if imported == "unsafe" && !strings.HasPrefix(p.ImportPath, module+"/change/internal/") {
+			if imported == "unsafe" && !strings.HasPrefix(p.ImportPath, module+"/internal/fast") {
 				t.Errorf("%s imports unsafe", p.ImportPath)
 			}
 			// Reading scenarios is the one thing that needs files.

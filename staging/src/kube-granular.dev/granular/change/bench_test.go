@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"kube-granular.dev/granular/equal"
 )
 
 // bigPod is about what a service mesh makes of a pod.
@@ -114,7 +115,7 @@ func BenchmarkPod(b *testing.B) {
 		b.Run(c.name+"/reference", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				equalTyped(reflect.ValueOf(old), reflect.ValueOf(c.new))
+				equal.Values(reflect.ValueOf(old), reflect.ValueOf(c.new))
 			}
 		})
 		b.Run(c.name+"/DeepEqual", func(b *testing.B) {

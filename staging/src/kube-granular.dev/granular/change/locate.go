@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kube-granular.dev/granular/equal"
 	"kube-granular.dev/granular/schema"
 )
 
@@ -171,7 +172,7 @@ type locator struct {
 // descend goes on to what differs and says whether anything does. What a deeper
 // permission covers is charged by itself and passed over.
 func (l *locator) descend(s spot) bool {
-	if equalPlain(s.a, s.b) {
+	if equal.JSON(s.a, s.b) {
 		return false
 	}
 	before := l.out.String()
@@ -197,7 +198,7 @@ func (l *locator) rewind(to string) {
 
 // into tries one place below, shown by show.
 func (l *locator) into(s spot, show func()) bool {
-	if s.node != nil && s.node.Carries() && !l.whole || equalPlain(s.a, s.b) {
+	if s.node != nil && s.node.Carries() && !l.whole || equal.JSON(s.a, s.b) {
 		return false
 	}
 	before := l.out.String()

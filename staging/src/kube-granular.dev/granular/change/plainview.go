@@ -7,7 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"kube-granular.dev/granular/change/internal/fast"
+	"kube-granular.dev/granular/equal"
+	"kube-granular.dev/granular/internal/fast"
 	"kube-granular.dev/granular/schema"
 )
 
@@ -44,12 +45,12 @@ func (v plainView) blank() bool { return v.state() == absent }
 func (v plainView) identical(o plainView) bool {
 	a, ok := v.value.(map[string]any)
 	b, ok2 := o.value.(map[string]any)
-	return ok && ok2 && sameMap(a, b)
+	return ok && ok2 && equal.SameMap(a, b)
 }
 
 func (v plainView) equal(o plainView) bool {
 	a, b := v.state(), o.state()
-	return a == b && (a != present || equalPlain(v.value, o.value))
+	return a == b && (a != present || equal.JSON(v.value, o.value))
 }
 
 func (v plainView) quick(plainView) bool { return false }
@@ -123,7 +124,7 @@ func (v plainView) differingKeys(o plainView) []string {
 	a, b := v.object(), o.object()
 	var out []string
 	for k, x := range a {
-		if y, ok := b[k]; !ok || !equalPlain(x, y) {
+		if y, ok := b[k]; !ok || !equal.JSON(x, y) {
 			out = append(out, k)
 		}
 	}
@@ -184,7 +185,7 @@ func scalarText(v any) (text, kind string, ok bool) {
 	case bool:
 		return strconv.FormatBool(v), "b", true
 	}
-	if i, ok := integer(v); ok {
+	if i, ok := equal.Integer(v); ok {
 		return strconv.FormatInt(i, 10), "n", true
 	}
 	if f, ok := v.(float64); ok {

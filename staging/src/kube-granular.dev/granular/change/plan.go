@@ -8,7 +8,8 @@ import (
 	"reflect"
 	"strings"
 
-	"kube-granular.dev/granular/change/internal/fast"
+	"kube-granular.dev/granular/equal"
+	"kube-granular.dev/granular/internal/fast"
 	"kube-granular.dev/granular/schema"
 )
 
@@ -48,8 +49,8 @@ type keyPlan struct {
 	fallback any
 }
 
-// compiled makes the fast comparisons; equalTyped says what they must say.
-var compiled = fast.New(equalTyped)
+// compiled makes the comparisons of the walk.
+var compiled = equal.Strict()
 
 // compile follows a tree through a Go type by the names in its json tags. A type
 // that lacks what the tree names is refused: it is not the version the schema

@@ -7,7 +7,8 @@ import (
 	"encoding/json"
 	"reflect"
 
-	"kube-granular.dev/granular/change/internal/fast"
+	"kube-granular.dev/granular/equal"
+	"kube-granular.dev/granular/internal/fast"
 	"kube-granular.dev/granular/schema"
 )
 
@@ -67,7 +68,7 @@ func (v typedView) equal(o typedView) bool {
 	if v.v.CanAddr() && o.v.CanAddr() {
 		return v.p.equal(fast.Address(v.v), fast.Address(o.v))
 	}
-	return equalTyped(v.v, o.v)
+	return equal.Values(v.v, o.v)
 }
 
 func (v typedView) shaped(*schema.Node) bool { return true }
@@ -121,7 +122,7 @@ func (v typedView) differing(_ *schema.Node, o typedView) []string {
 	a, b := v.bases(o)
 	var out []string
 	for _, r := range v.p.rest {
-		if !equalTyped(a.FieldByIndex(r.index), b.FieldByIndex(r.index)) {
+		if !equal.Values(a.FieldByIndex(r.index), b.FieldByIndex(r.index)) {
 			out = append(out, r.name)
 		}
 	}
@@ -137,7 +138,7 @@ func (v typedView) differingKeys(o typedView) []string {
 	if a.IsValid() {
 		for it := a.MapRange(); it.Next(); {
 			if b.IsValid() {
-				if y := b.MapIndex(it.Key()); y.IsValid() && equalTyped(it.Value(), y) {
+				if y := b.MapIndex(it.Key()); y.IsValid() && equal.Values(it.Value(), y) {
 					continue
 				}
 			}

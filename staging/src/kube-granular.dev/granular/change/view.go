@@ -4,7 +4,7 @@
 package change
 
 import (
-	"kube-granular.dev/granular/change/internal/fast"
+	"kube-granular.dev/granular/internal/fast"
 	"kube-granular.dev/granular/schema"
 )
 

@@ -6,7 +6,7 @@ package change
 import (
 	"slices"
 
-	"kube-granular.dev/granular/change/internal/fast"
+	"kube-granular.dev/granular/internal/fast"
 	"kube-granular.dev/granular/schema"
 )
 

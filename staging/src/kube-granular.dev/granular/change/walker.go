@@ -10,7 +10,7 @@ import (
 	"slices"
 	"sync"
 
-	"kube-granular.dev/granular/change/internal/fast"
+	"kube-granular.dev/granular/internal/fast"
 	"kube-granular.dev/granular/schema"
 )
 

@@ -1,21 +1,18 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package change
+package equal
 
 import (
 	"math"
 	"reflect"
 )
 
-// SameJSON says whether two values of decoded JSON are the same, as strictly as Compare
-// does: maps, slices, texts, flags, numbers and nil; nothing else is the same as anything.
-func SameJSON(a, b any) bool { return equalPlain(a, b) }
-
-// equalPlain compares decoded JSON strictly. The only two representations of one
-// thing are a whole number as int64 and as float64. A value of any other type is
-// different from everything: what isn't known can't be held equal.
-func equalPlain(a, b any) bool {
+// JSON reports whether two values of decoded JSON are the same, as strictly as Values.
+// The only two representations of one thing are a whole number as int64 and as float64. A
+// value of a type that decoded JSON does not have is different from everything, itself
+// included.
+func JSON(a, b any) bool {
 	switch a := a.(type) {
 	case nil:
 		return b == nil
@@ -32,8 +29,8 @@ func equalPlain(a, b any) bool {
 		b, ok := b.([]any)
 		return ok && equalList(a, b)
 	}
-	if x, ok := integer(a); ok {
-		y, ok := integer(b)
+	if x, ok := Integer(a); ok {
+		y, ok := Integer(b)
 		return ok && x == y
 	}
 	x, ok := a.(float64)
@@ -45,7 +42,7 @@ func equalMap(a, b map[string]any) bool {
 	if len(a) != len(b) || (a == nil) != (b == nil) {
 		return false
 	}
-	if sameMap(a, b) {
+	if SameMap(a, b) {
 		return true
 	}
 	for k, x := range a {
@@ -55,7 +52,7 @@ func equalMap(a, b map[string]any) bool {
 			if other, is := y.(string); !is || text != other {
 				return false
 			}
-		} else if !ok || !equalPlain(x, y) {
+		} else if !ok || !JSON(x, y) {
 			return false
 		}
 	}
@@ -70,19 +67,21 @@ func equalList(a, b []any) bool {
 		return true
 	}
 	for i := range a {
-		if !equalPlain(a[i], b[i]) {
+		if !JSON(a[i], b[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-func sameMap(a, b map[string]any) bool {
+// SameMap reports whether two maps are the same map in memory. It is false for nil maps.
+func SameMap(a, b map[string]any) bool {
 	return a != nil && reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
 }
 
-// integer gives a number that is whole and exactly an int64.
-func integer(v any) (int64, bool) {
+// Integer returns a number of decoded JSON as an int64, and whether it is whole and exactly
+// one. The float64 -0 is not: it is not the representation of 0.
+func Integer(v any) (int64, bool) {
 	switch v := v.(type) {
 	case int64:
 		return v, true

@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package change
+package equal
 
 import (
 	"math"
@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"kube-granular.dev/granular/change/internal/fast"
+	"kube-granular.dev/granular/internal/fast"
 )
 
 var (
@@ -20,38 +20,38 @@ var (
 	intstrType   = reflect.TypeFor[intstr.IntOrString]()
 )
 
-// equalTyped compares Go values strictly. It is the reference for what counts as
-// equal: a nil and an empty map or slice do, as protobuf can't tell them apart,
-// while a nil pointer and one to a zero value do not. Values nothing is known
-// of, such as functions, are different unless both are nil.
-func equalTyped(a, b reflect.Value) bool { return equalValues(a, b, loose) }
+// Values reports whether two Go values are equal by representation. It is the reference
+// for what counts as equal: a nil and an empty map or slice do, as protobuf can't tell
+// them apart, while a nil pointer and one to a zero value do not. Functions and channels
+// are different unless both are nil.
+func Values(a, b reflect.Value) bool { return equalValues(a, b, loosely) }
 
-// how strict a comparison is.
+// strictness is how strict a comparison is, from the least strict to the most.
 type strictness int
 
 const (
 	// bySemantics holds equal what stands for the same.
 	bySemantics strictness = iota
-	// loose holds a nil and an empty map or slice equal.
-	loose
-	// exactly tells those apart, and what lies in slices bitwise.
+	// loosely holds a nil and an empty map or slice equal.
+	loosely
+	// exactly tells those apart, and compares what lies in slices byBits.
 	exactly
-	// bitwise tells apart what Go does.
-	bitwise
+	// byBits tells apart what Go does.
+	byBits
 )
 
 func exactlyEqual(a, b reflect.Value) bool { return equalValues(a, b, exactly) }
 
 func semanticallyEqual(a, b reflect.Value) bool { return equalValues(a, b, bySemantics) }
 
-func bitwiseEqual(a, b reflect.Value) bool { return equalValues(a, b, bitwise) }
+func bitwiseEqual(a, b reflect.Value) bool { return equalValues(a, b, byBits) }
 
 func equalValues(a, b reflect.Value, how strictness) bool {
 	if a.Type() != b.Type() {
 		return false
 	}
 	switch t := a.Type(); {
-	case how > loose && fast.Opaque(t):
+	case how > loosely && fast.Opaque(t):
 		return false
 	case (t == quantityType || t == timeType || t == intstrType) && !a.CanInterface():
 		return false
@@ -101,14 +101,14 @@ func equalValues(a, b reflect.Value, how strictness) bool {
 }
 
 func equalSequence(a, b reflect.Value, how strictness) bool {
-	if a.Len() != b.Len() || how > loose && a.Kind() == reflect.Slice && a.IsNil() != b.IsNil() {
+	if a.Len() != b.Len() || how > loosely && a.Kind() == reflect.Slice && a.IsNil() != b.IsNil() {
 		return false
 	}
 	if a.Kind() == reflect.Slice && a.UnsafePointer() == b.UnsafePointer() {
 		return true
 	}
 	if a.Kind() == reflect.Slice && how == exactly {
-		how = bitwise
+		how = byBits
 	}
 	for i := range a.Len() {
 		if !equalValues(a.Index(i), b.Index(i), how) {
@@ -119,7 +119,7 @@ func equalSequence(a, b reflect.Value, how strictness) bool {
 }
 
 func equalTypedMap(a, b reflect.Value, how strictness) bool {
-	if a.Len() != b.Len() || how > loose && a.IsNil() != b.IsNil() {
+	if a.Len() != b.Len() || how > loosely && a.IsNil() != b.IsNil() {
 		return false
 	}
 	if a.UnsafePointer() == b.UnsafePointer() {
@@ -146,7 +146,7 @@ func equalQuantity(a, b resource.Quantity, how strictness) bool {
 	switch how {
 	case bySemantics:
 		return a.Cmp(b) == 0
-	case bitwise:
+	case byBits:
 		return a == b
 	}
 	return a == b || a.String() == b.String()
@@ -156,7 +156,7 @@ func equalTime(a, b time.Time, how strictness) bool {
 	switch how {
 	case bySemantics:
 		return a.UTC() == b.UTC() // by the clock on the wall alone
-	case bitwise:
+	case byBits:
 		return a == b
 	}
 	return a == b || a.Equal(b)
@@ -164,12 +164,12 @@ func equalTime(a, b time.Time, how strictness) bool {
 
 func equalIntOrString(a, b intstr.IntOrString, how strictness) bool {
 	switch {
-	case a.Type != b.Type || how == bitwise && a != b:
+	case a.Type != b.Type || how == byBits && a != b:
 		return false
 	case a.Type == intstr.Int:
 		return a.IntVal == b.IntVal
 	case a.Type == intstr.String:
 		return a.StrVal == b.StrVal
 	}
-	return how == loose && a == b
+	return how == loosely && a == b
 }

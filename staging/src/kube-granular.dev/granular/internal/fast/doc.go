@@ -11,6 +11,6 @@
 // differs. A Found has addresses, for as long as its holder wants.
 //
 // The invariant: it says what the walk's reference comparison by reflection says,
-// for every pair of values. A fuzzer of package change holds it to that. Types it
+// for every pair of values. A fuzzer of package equal holds it to that. Types it
 // has no fast way for it hands to the reference.
 package fast

@@ -1,0 +1,24 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package equal compares two values by their representation.
+//
+//	            1G, 1e9   nil, {}   spelling in a slice
+//	Semantic    equal     equal     equal       equality.Semantic of k8s.io/apimachinery
+//	Values      differ    equal     equal       what the walk of package change asks
+//	Exact       differ    differ    differ      structured-merge-diff
+//	Bitwise     differ    differ    differ      reflect.DeepEqual
+//	JSON        -         differ    -           decoded JSON: maps, slices and scalars
+//
+// Values and JSON are what counts as equal where fields are authorized: a caller must not
+// be able to rewrite what it does not hold into something that merely means the same. The
+// other comparisons serve upstream's own work, each at least as strict as the comparison it
+// stands in for.
+//
+// Comparisons of Go types are functions that package fast compiles once for a type. The
+// reference for each of them is a comparison by reflection in this package.
+//
+// The invariant: a compiled comparison answers as its reference does, for every pair of
+// values. FuzzFast holds it to that. The package keeps no value, changes none, and starts
+// no goroutine.
+package equal
