@@ -12,7 +12,7 @@ import "kube-granular.dev/granular/schema"
 // lists can't be named.
 func (w *Walker) Charge(fields ...string) Change {
 	k := walk{mode: Full, tree: w.Tree()}
-	n := w.Root
+	n := w.tree.Root
 	for _, field := range fields {
 		if n.Kind == schema.Map {
 			n = n.Elem()
@@ -21,7 +21,7 @@ func (w *Walker) Charge(fields ...string) Change {
 		}
 		child := n.Child(field)
 		if child == nil {
-			if n == w.Root && !n.Carries() {
+			if n == w.tree.Root && !n.Carries() {
 				k.push((*schema.Node)(nil), field, nil)
 			}
 			break

@@ -37,7 +37,7 @@ func (w *Walker) locate(c Change, old, new any, outline bool) string {
 		}
 	}
 	l := locator{whole: c.Whole, outline: outline}
-	at := spot{node: w.Root, a: a, b: b}
+	at := spot{node: w.tree.Root, a: a, b: b}
 	var above *schema.Node
 	for i, s := range start {
 		at = at.follow(s)
@@ -63,7 +63,7 @@ func (w *Walker) locate(c Change, old, new any, outline bool) string {
 
 // follow leads a cursor from the root along a path.
 func (w *Walker) follow(c schema.Cursor, path Path) schema.Cursor {
-	above := w.Root
+	above := w.tree.Root
 	for _, s := range path {
 		switch {
 		case s.Field != "":

@@ -4,11 +4,11 @@
 package change
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"kube-granular.dev/granular/internal/fast"
 	"kube-granular.dev/granular/schema"
@@ -25,23 +25,34 @@ const (
 	Full
 )
 
-// Walker compares objects of one kind. It is the kind's tree, used to compare: there is
-// one for each kind of a cluster, so it takes no memory of its own. It may be used by any
-// number of goroutines.
-type Walker schema.Tree
+// Walker compares objects of one kind along the kind's tree. It may be used by any number
+// of goroutines.
+type Walker struct {
+	tree *schema.Tree
+	// plans has one entry for each Go type that was compared, which is one for most kinds
+	// and none for custom resources.
+	plans atomic.Pointer[[]typePlan]
+}
+
+// typePlan is the plan of a Go type, or why there is none.
+type typePlan struct {
+	typ  reflect.Type
+	plan *plan
+	err  error
+}
 
 // walks are those under way, of any kind.
 var walks = sync.Pool{New: func() any { return &walk{} }}
 
-// NewWalker makes the walker of a tree.
-func NewWalker(tree *schema.Tree) *Walker { return (*Walker)(tree) }
+// NewWalker returns the walker of a tree.
+func NewWalker(tree *schema.Tree) *Walker { return &Walker{tree: tree} }
 
-// Tree gives the tree the walker was made for.
-func (w *Walker) Tree() *schema.Tree { return (*schema.Tree)(w) }
+// Tree returns the tree that the walker was made for.
+func (w *Walker) Tree() *schema.Tree { return w.tree }
 
 // Idle says that Compare would find nothing whatever the objects hold: a Sparse
 // walk of a kind without excluded permissions.
-func (w *Walker) Idle(mode Mode) bool { return mode == Sparse && !w.Tree().HasExcluded() }
+func (w *Walker) Idle(mode Mode) bool { return mode == Sparse && !w.tree.HasExcluded() }
 
 // Compare says which permission nodes changed from old to new. Both are pointers
 // to the same Go type, or both are map[string]any or have UnstructuredContent.
@@ -59,20 +70,20 @@ func (w *Walker) CompareObserved(mode Mode, observed Set, old, new any) (Set, er
 		// That the root appears is a change of its own, unless something in it is one.
 		return w.Compare(mode, old, new)
 	}
-	return w.compare(mode, observed.fields(w.Root), old, new)
+	return w.compare(mode, observed.fields(w.tree.Root), old, new)
 }
 
 func (w *Walker) compare(mode Mode, in fields, old, new any) (Set, error) {
 	if w.Idle(mode) {
 		return nil, nil
 	}
-	if w.Root.Kind != schema.Object {
-		return nil, fmt.Errorf("walk of %s: the root is no object", w.Name)
+	if w.tree.Root.Kind != schema.Object {
+		return nil, fmt.Errorf("walk of %s: the root is no object", w.tree.Name)
 	}
 	if n, ok := content(new); ok {
 		o, ok := content(old)
 		if !ok && !isNil(old) {
-			return nil, fmt.Errorf("walk of %s: old is a %T, new a %T", w.Name, old, new)
+			return nil, fmt.Errorf("walk of %s: old is a %T, new a %T", w.tree.Name, old, new)
 		}
 		before := plainView{}
 		if ok {
@@ -82,16 +93,16 @@ func (w *Walker) compare(mode Mode, in fields, old, new any) (Set, error) {
 	}
 	v := reflect.ValueOf(new)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
-		return nil, fmt.Errorf("walk of %s: new is a %T, not a pointer to a struct", w.Name, new)
+		return nil, fmt.Errorf("walk of %s: new is a %T, not a pointer to a struct", w.tree.Name, new)
 	}
 	p, err := w.plan(v.Type())
 	if err != nil {
-		return nil, fmt.Errorf("walk of %s: %w", w.Name, err)
+		return nil, fmt.Errorf("walk of %s: %w", w.tree.Name, err)
 	}
 	before := typedView{p: p}
 	if !isNil(old) {
 		if before.v = reflect.ValueOf(old); before.v.Type() != v.Type() {
-			return nil, fmt.Errorf("walk of %s: old is a %T, new a %T", w.Name, old, new)
+			return nil, fmt.Errorf("walk of %s: old is a %T, new a %T", w.tree.Name, old, new)
 		}
 	}
 	after, found := typedView{v: v, p: p}, fast.Found{}
@@ -107,9 +118,9 @@ func (w *Walker) compare(mode Mode, in fields, old, new any) (Set, error) {
 // run walks two objects; found is where a look at their fields ended, if there was one.
 func run[V view[V]](w *Walker, mode Mode, in fields, found fast.Found, old, new V) Set {
 	k := walks.Get().(*walk)
-	k.mode, k.tree, k.in, k.path, k.out, k.created, k.byDefault = mode, w.Tree(), in, k.path[:0], nil, old.state() == absent, false
+	k.mode, k.tree, k.in, k.path, k.out, k.created, k.byDefault = mode, w.tree, in, k.path[:0], nil, old.state() == absent, false
 	k.found = found
-	compareNode(k, w.Root, old, new)
+	compareNode(k, w.tree.Root, old, new)
 	out := k.out
 	clear(k.path[:cap(k.path)])
 	k.tree, k.out, k.found = nil, nil, fast.Found{}
@@ -117,40 +128,28 @@ func run[V view[V]](w *Walker, mode Mode, in fields, found fast.Found, old, new 
 	return out.normal()
 }
 
+// plan returns the plan of a Go type, which is compiled when it is first needed.
 func (w *Walker) plan(t reflect.Type) (*plan, error) {
-	plans := w.Tree().Plans()
 	for {
-		known := plans.Load()
-		var list []schema.Plan
+		known := w.plans.Load()
+		var list []typePlan
 		if known != nil {
 			list = *known
 		}
 		for i := range list {
-			if list[i].Type == t {
-				return planOf(list[i].Made)
+			if list[i].typ == t {
+				return list[i].plan, list[i].err
 			}
 		}
-		made := any(nil)
-		if p, err := compile(schema.Place{w.Root}, t); err != nil {
-			made = err
-		} else {
-			made = p
+		p, err := compile(schema.Place{w.tree.Root}, t)
+		if err != nil {
+			p = nil
 		}
-		next := append(slices.Clip(list), schema.Plan{Type: t, Made: made})
-		if plans.CompareAndSwap(known, &next) {
-			return planOf(made)
+		next := append(slices.Clip(list), typePlan{t, p, err})
+		if w.plans.CompareAndSwap(known, &next) {
+			return p, err
 		}
 	}
-}
-
-func planOf(made any) (*plan, error) {
-	switch made := made.(type) {
-	case *plan:
-		return made, nil
-	case error:
-		return nil, made
-	}
-	return nil, errors.New("no plan")
 }
 
 // content gives the map behind an unstructured object.

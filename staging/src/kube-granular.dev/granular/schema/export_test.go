@@ -13,11 +13,11 @@ import (
 // Plain compiles every kind by itself and every place of it by itself.
 var Plain Option = func(m *Models) { m.plain = true }
 
-// Size is how many slots the tables have.
-func (s *Sharing) Size() int { return len(s.nodes.slots) + len(s.permissions.slots) }
+// Size returns how many slots the tables have.
+func (s *Sharing) Size() int { return s.nodes.Size() + s.permissions.Size() }
 
-// Permissions is how many of the entries are of permissions.
-func (s *Sharing) Permissions() int { return s.permissions.used }
+// Permissions returns how many of the entries are of permissions.
+func (s *Sharing) Permissions() int { return s.permissions.Used() }
 
 // Default gives what OnlyDefault compares with.
 func (n *Node) Default() *Default {

@@ -109,7 +109,7 @@ func (c *compiler) add(n *Node, extension string, p Permission) error {
 	if n.last.length() >= c.models.maxOnPath {
 		return faultf(extension, "more than %d permissions on one path", c.models.maxOnPath)
 	}
-	last, fresh := c.models.sharing.below(n.last, p, c.models.source != nil)
+	last, fresh := c.models.sharing.below(n.last, p)
 	if fresh {
 		c.fresh++
 	}

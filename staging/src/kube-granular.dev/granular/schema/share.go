@@ -8,7 +8,8 @@ import (
 	"reflect"
 	"slices"
 	"sync"
-	"weak"
+
+	"kube-granular.dev/granular/schema/internal/intern"
 )
 
 // Sharing keeps one copy of what is the same in many trees: nodes that are the same
@@ -20,12 +21,9 @@ import (
 type Sharing struct {
 	mu    sync.Mutex
 	seed  maphash.Seed
-	nodes table[Node]
+	nodes intern.Table[Node]
 	// permissions tells chains apart too: each ends one.
-	permissions table[Permission]
-	// met are permissions of custom resources that have no entry, because none may be
-	// needed.
-	met met
+	permissions intern.Table[Permission]
 	// learned holds knowledge for compilations that follow soon.
 	learned sync.Pool
 	// forgot holds knowledge of nothing, for the room it has.
@@ -43,11 +41,7 @@ func WithSharing(s *Sharing) Option {
 
 // below puts a permission below another, which may be nil. Where both are the same, so
 // is the result; else it is fresh.
-//
-// Most permissions of custom resources are those of one definition, and an entry would
-// cost more than the permission. So they get one when they are met again: a third tree
-// finds that of the second.
-func (s *Sharing) below(above *Permission, p Permission, custom bool) (last *Permission, fresh bool) {
+func (s *Sharing) below(above *Permission, p Permission) (last *Permission, fresh bool) {
 	p.above, p.more = above, uint8(above.length())
 	if p.Parameter != nil && p.Parameter.Expression != nil {
 		// Nothing says when two expressions are the same.
@@ -55,16 +49,7 @@ func (s *Sharing) below(above *Permission, p Permission, custom bool) (last *Per
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	hash := s.hashOfPermission(&p)
-	if custom {
-		if last = s.permissions.there(hash, p.same); last != nil {
-			return last, false
-		}
-		if !s.met.again(s.hashOfChain(&p)) {
-			return &p, true
-		}
-	}
-	last = s.permissions.one(hash, s.hashOfPermission, &p, p.same)
+	last = s.permissions.One(&p, s.hashOfPermission, p.same)
 	return last, last == &p
 }
 
@@ -76,17 +61,6 @@ func (s *Sharing) hashOfPermission(p *Permission) uint64 {
 	if p.Parameter != nil {
 		h.WriteString(p.Parameter.Source)
 		h.WriteByte(byte(p.Parameter.SourceDepth))
-	}
-	return h.Sum64()
-}
-
-// hashOfChain is the same for chains that are not shared, but look alike.
-func (s *Sharing) hashOfChain(p *Permission) uint64 {
-	var h maphash.Hash
-	h.SetSeed(s.seed)
-	for ; p != nil; p = p.above {
-		h.WriteString(p.Name)
-		h.WriteByte(0)
 	}
 	return h.Sum64()
 }
@@ -110,7 +84,7 @@ func (s *Sharing) node(n *Node) *Node {
 			return n.last.leaf
 		}
 	}
-	return s.nodes.one(s.hashOfNode(n), s.hashOfNode, n, n.same)
+	return s.nodes.One(n, s.hashOfNode, n.same)
 }
 
 func (s *Sharing) hashOfNode(n *Node) uint64 {
@@ -143,66 +117,3 @@ func (r *rare) same(o *rare) bool {
 }
 
 func (r *rare) none() bool { return r == nil || r.keys == nil && r.fallback == nil }
-
-// table finds what is the same by its hash, from there on slot by slot. It keeps no
-// hashes, to be small: they are made again when it grows.
-type table[T any] struct {
-	slots []weak.Pointer[T]
-	// used counts the slots that are not empty, those of what is gone too.
-	used int
-}
-
-// one gives what is there and the same, or else mine.
-func (t *table[T]) one(hash uint64, hashOf func(*T) uint64, mine *T, same func(*T) bool) *T {
-	if 4*(t.used+1) > 3*len(t.slots) {
-		t.resize(hashOf)
-	}
-	i, found := t.find(hash, same)
-	if found != nil {
-		return found
-	}
-	t.slots[i], t.used = weak.Make(mine), t.used+1
-	return mine
-}
-
-// there gives what is there and the same, or nil.
-func (t *table[T]) there(hash uint64, same func(*T) bool) *T {
-	if len(t.slots) == 0 {
-		return nil
-	}
-	_, found := t.find(hash, same)
-	return found
-}
-
-// find gives what is the same, or else the empty slot where it belongs. What it gives
-// it holds: looked up again, it might be gone.
-func (t *table[T]) find(hash uint64, same func(*T) bool) (uint64, *T) {
-	mask := uint64(len(t.slots) - 1)
-	for i := hash & mask; ; i = (i + 1) & mask {
-		if t.slots[i] == (weak.Pointer[T]{}) {
-			return i, nil
-		}
-		if other := t.slots[i].Value(); other != nil && same(other) {
-			return i, other
-		}
-	}
-}
-
-// resize makes room, and forgets what is gone.
-func (t *table[T]) resize(hashOf func(*T) uint64) {
-	var live []*T
-	for _, slot := range t.slots {
-		if p := slot.Value(); p != nil {
-			live = append(live, p)
-		}
-	}
-	size := 16
-	for 3*size < 5*(len(live)+1) {
-		size *= 2
-	}
-	t.slots, t.used = make([]weak.Pointer[T], size), len(live)
-	for _, p := range live {
-		i, _ := t.find(hashOf(p), func(*T) bool { return false })
-		t.slots[i] = weak.Make(p)
-	}
-}

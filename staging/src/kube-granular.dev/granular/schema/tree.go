@@ -6,7 +6,6 @@ package schema
 import (
 	"fmt"
 	"iter"
-	"reflect"
 	"strings"
 	"sync/atomic"
 
@@ -39,20 +38,10 @@ type Tree struct {
 	// unless lent says that they are kept.
 	source func() map[string]*spec.Schema
 	lent   atomic.Pointer[loan]
-	plans  atomic.Pointer[[]Plan]
 }
 
-// Plan is what package change finds out about a Go type of the kind's objects.
-type Plan struct {
-	Type reflect.Type
-	Made any
-}
-
-// Plans is room for plans, which live as long as the tree does. Most kinds have one Go type,
-// and custom resources none.
-func (t *Tree) Plans() *atomic.Pointer[[]Plan] { return &t.plans }
-
-// HasExcluded says whether a caller who holds the ordinary verb is looked at too.
+// HasExcluded reports whether the requests of callers who hold the ordinary verb are looked
+// at too.
 func (t *Tree) HasExcluded() bool { return t.Root.ExcludedAt || t.Root.ExcludedBelow }
 
 // Place is where a node lies in a tree: the nodes from the root to it.
