@@ -1,0 +1,65 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package intern
+
+import (
+	"hash/maphash"
+	"runtime"
+	"testing"
+)
+
+type value struct{ a, b int }
+
+var seed = maphash.MakeSeed()
+
+// byHalf gives many values one hash, so that slots are searched one by one.
+func byHalf(v *value) uint64 { return maphash.Comparable(seed, v.a) }
+
+func (v *value) same(o *value) bool { return *v == *o }
+
+func intern(t *Table[value], a, b int) *value {
+	v := &value{a, b}
+	return t.One(v, byHalf, v.same)
+}
+
+// TestOne holds that there is one address for values that are the same, whatever their
+// hash, and throughout the growth of the table.
+func TestOne(t *testing.T) {
+	var table Table[value]
+	var first []*value
+	for i := range 1000 {
+		first = append(first, intern(&table, i/10, i))
+	}
+	for i, v := range first {
+		if *v != (value{i / 10, i}) {
+			t.Fatalf("got %v for number %d", *v, i)
+		}
+		if again := intern(&table, i/10, i); again != v {
+			t.Fatalf("number %d is there twice", i)
+		}
+	}
+	if table.Used() != len(first) || table.Size() < len(first) {
+		t.Errorf("%d of %d slots are used for %d values", table.Used(), table.Size(), len(first))
+	}
+	runtime.KeepAlive(first)
+}
+
+// TestForgets holds that the table keeps nothing alive, and does not grow with what is gone.
+func TestForgets(t *testing.T) {
+	var table Table[value]
+	kept := intern(&table, -1, -1)
+	for i := range 10_000 {
+		intern(&table, i, i)
+		if i%100 == 0 {
+			runtime.GC()
+		}
+	}
+	if table.Size() > 1024 {
+		t.Errorf("%d slots for one value", table.Size())
+	}
+	if intern(&table, -1, -1) != kept {
+		t.Error("a value in use was forgotten")
+	}
+	runtime.KeepAlive(kept)
+}
