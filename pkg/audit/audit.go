@@ -5,9 +5,9 @@
 // so that from the audit log alone an operator can tell which permissions a
 // client used and which it lacked.
 //
-//	granular.authorization.k8s.io/marked:      "true"
-//	granular.authorization.k8s.io/permissions: granular:labels granular:replicas
-//	granular.authorization.k8s.io/missing:     granular:specification granular:replicas
+//	granular.authorization.kube-granular.dev/marked:      "true"
+//	granular.authorization.kube-granular.dev/permissions: granular:labels granular:replicas
+//	granular.authorization.kube-granular.dev/missing:     granular:specification granular:replicas
 //
 // The invariant: each annotation is written at most once per request, because the
 // audit backend keeps the first. No value of a field is ever written.
@@ -20,7 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/audit"
 )
 
-const prefix = "granular.authorization.k8s.io/"
+const prefix = "granular.authorization.kube-granular.dev/"
 
 // The annotations. Permissions and Missing hold permission verbs, joined by
 // spaces, which a verb never holds.

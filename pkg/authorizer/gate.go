@@ -12,7 +12,7 @@ import (
 
 	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/pkg/audit"
-	"kube-granular.dev/pkg/bindings"
+	"kube-granular.dev/pkg/rbacindex"
 )
 
 // Gate is the configured authorizer, which answers everything it did before, and
@@ -50,7 +50,7 @@ func mayBeGranular(a upstream.Attributes) bool {
 // otherwise it is the refused ordinary verb that grows with everybody's bindings.
 func (g *Gate) Authorize(ctx context.Context, a upstream.Attributes) (upstream.Decision, string, error) {
 	if mayBeGranular(a) {
-		ctx = bindings.For(ctx, a)
+		ctx = rbacindex.For(ctx, a)
 	}
 	return g.Authorizer.Authorize(ctx, a)
 }
@@ -62,12 +62,12 @@ func (g *Gate) Fallback(ctx context.Context, a upstream.Attributes) (context.Con
 	if !mayBeGranular(a) {
 		return ctx, upstream.DecisionNoOpinion, "", nil
 	}
-	asked := bindings.ForSeveral(ctx, a)
-	decision, reason, err := ask(asked, g.Authorizer, a, permission.General)
+	asking, query := rbacindex.ForSeveral(ctx, a)
+	decision, reason, err := ask(asking, g.Authorizer, a, permission.General)
 	if decision != upstream.DecisionAllow {
 		return ctx, upstream.DecisionNoOpinion, "", err
 	}
-	marked, _ := granular.WithMarker(withPassed(ctx, a, asked))
+	marked, _ := granular.WithMarker(withPassed(ctx, a, query))
 	audit.Marked(marked)
 	return marked, decision, reason, nil
 }
@@ -85,7 +85,7 @@ func (g *Gate) Begin(ctx context.Context, target granular.Target) granular.Write
 	}
 	if passed := passedAs(ctx); passed != nil {
 		w := newWrite(ctx, g, target, kind, passed.attributes, marker)
-		w.asked, w.warnings = passed.asked, passed.warnings
+		w.query, w.warnings = passed.query, passed.warnings
 		w.warnings.hold()
 		return w
 	}
@@ -111,7 +111,7 @@ func (g *Gate) FallbackCreate(ctx context.Context, target granular.Target, begun
 	if !mayBeGranular(a) {
 		return nil, upstream.DecisionNoOpinion, "", nil
 	}
-	decision, reason, err := ask(bindings.For(ctx, a), g.Authorizer, a, permission.General)
+	decision, reason, err := ask(rbacindex.For(ctx, a), g.Authorizer, a, permission.General)
 	w, ok := begun.(*write)
 	if decision != upstream.DecisionAllow {
 		if ok {

@@ -19,7 +19,7 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 
-	"kube-granular.dev/pkg/bindings"
+	"kube-granular.dev/pkg/rbacindex"
 )
 
 // grants is an authorizer that allows some verbs, denies others, fails on others,
@@ -134,9 +134,9 @@ func TestWhoIsLookedFor(t *testing.T) {
 		}
 	}
 	all := &listed{ClusterRoleBindingLister: &rbac.ClusterRoleBindingLister{Lister: v1.ClusterRoleBindings().Lister()}}
-	gate := New(rbac.New(&roles{}, bindings.Listers{}.Role(v1.RoleBindings().Informer(), all),
-		bindings.Listers{}.ClusterRoles(v1.ClusterRoles().Informer(), &rbac.ClusterRoleGetter{Lister: v1.ClusterRoles().Lister()}),
-		bindings.Listers{}.ClusterRole(v1.ClusterRoleBindings().Informer(), all)))
+	gate := New(rbac.New(&roles{}, rbacindex.Listers{}.Role(v1.RoleBindings().Informer(), all),
+		rbacindex.Listers{}.ClusterRoles(v1.ClusterRoles().Informer(), &rbac.ClusterRoleGetter{Lister: v1.ClusterRoles().Lister()}),
+		rbacindex.Listers{}.ClusterRole(v1.ClusterRoleBindings().Informer(), all)))
 	noResource := attributes("patch")
 	noResource.ResourceRequest = false
 	questions := map[*upstream.AttributesRecord]int{&noResource: 1}

@@ -8,6 +8,8 @@ import (
 
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/warning"
+
+	"kube-granular.dev/pkg/rbacindex"
 )
 
 // passed is what is remembered of a request that the filter let through as a granular one.
@@ -15,16 +17,16 @@ type passed struct {
 	warnings *warnings
 	// attributes are those that the filter asked about.
 	attributes upstream.Attributes
-	// asked is what "granular" was asked under. The questions of the verification are asked
-	// about the same caller, often before any binding changed.
-	asked context.Context
+	// query is what "granular" was asked under, which may be nil. The questions of the
+	// verification are about the same caller, often before any binding changed.
+	query *rbacindex.Query
 }
 
 type passedKey struct{}
 
 // withPassed returns the context of the request, whose warnings go through what is remembered.
-func withPassed(ctx context.Context, attributes upstream.Attributes, asked context.Context) context.Context {
-	p := &passed{newWarnings(ctx), attributes, asked}
+func withPassed(ctx context.Context, attributes upstream.Attributes, query *rbacindex.Query) context.Context {
+	p := &passed{newWarnings(ctx), attributes, query}
 	return warning.WithWarningRecorder(context.WithValue(ctx, passedKey{}, p), p.warnings)
 }
 

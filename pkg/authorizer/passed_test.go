@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 
-	"kube-granular.dev/pkg/bindings"
+	"kube-granular.dev/pkg/rbacindex"
 )
 
 // looking counts the roles that RBAC has to get.
@@ -55,9 +55,9 @@ func passedFilter(t *testing.T, role *rbacv1.ClusterRole) (gate *Gate, v1 rbacin
 		t.Fatal(err)
 	}
 	clusterRoles = &looking{ClusterRoleGetter: &rbac.ClusterRoleGetter{Lister: v1.ClusterRoles().Lister()}}
-	gate = New(rbac.New(&roles{}, bindings.Listers{}.Role(v1.RoleBindings().Informer(), nil),
-		bindings.Listers{}.ClusterRoles(v1.ClusterRoles().Informer(), clusterRoles),
-		bindings.Listers{}.ClusterRole(v1.ClusterRoleBindings().Informer(), nil)))
+	gate = New(rbac.New(&roles{}, rbacindex.Listers{}.Role(v1.RoleBindings().Informer(), nil),
+		rbacindex.Listers{}.ClusterRoles(v1.ClusterRoles().Informer(), clusterRoles),
+		rbacindex.Listers{}.ClusterRole(v1.ClusterRoleBindings().Informer(), nil)))
 	ctx := requestContext("update")
 	a := attributes("update")
 	a.User, _ = apirequest.UserFrom(ctx)

@@ -20,7 +20,7 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 
-	"kube-granular.dev/pkg/bindings"
+	"kube-granular.dev/pkg/rbacindex"
 )
 
 // clusterOf is RBAC as a server has it: over informers, with the roles and bindings
@@ -54,10 +54,10 @@ func clusterOf(b *testing.B, others int, rules ...rbacv1.PolicyRule) *rbac.RBACA
 		})
 	}
 	return rbac.New(
-		bindings.Listers{}.Roles(v1.Roles().Informer(), &rbac.RoleGetter{Lister: v1.Roles().Lister()}),
-		bindings.Listers{}.Role(v1.RoleBindings().Informer(), &rbac.RoleBindingLister{Lister: v1.RoleBindings().Lister()}),
-		bindings.Listers{}.ClusterRoles(v1.ClusterRoles().Informer(), &rbac.ClusterRoleGetter{Lister: v1.ClusterRoles().Lister()}),
-		bindings.Listers{}.ClusterRole(v1.ClusterRoleBindings().Informer(), &rbac.ClusterRoleBindingLister{Lister: v1.ClusterRoleBindings().Lister()}),
+		rbacindex.Listers{}.Roles(v1.Roles().Informer(), &rbac.RoleGetter{Lister: v1.Roles().Lister()}),
+		rbacindex.Listers{}.Role(v1.RoleBindings().Informer(), &rbac.RoleBindingLister{Lister: v1.RoleBindings().Lister()}),
+		rbacindex.Listers{}.ClusterRoles(v1.ClusterRoles().Informer(), &rbac.ClusterRoleGetter{Lister: v1.ClusterRoles().Lister()}),
+		rbacindex.Listers{}.ClusterRole(v1.ClusterRoleBindings().Informer(), &rbac.ClusterRoleBindingLister{Lister: v1.ClusterRoleBindings().Lister()}),
 	)
 }
 
@@ -83,11 +83,13 @@ func BenchmarkSixteenRefused(b *testing.B) {
 				return decision == upstream.DecisionAllow, err
 			}},
 			{"together", 20, func() (bool, error) {
-				got, err := (&port{authorizer: authorizer, attributes: a}).FirstAllowed(bindings.ForSeveral(b.Context(), a), verbs)
+				asking, _ := rbacindex.ForSeveral(b.Context(), a)
+				got, err := (&port{authorizer: authorizer, attributes: a}).FirstAllowed(asking, verbs)
 				return got >= 0, err
 			}},
 			{"one-by-one", 2, func() (bool, error) {
-				got, err := (&port{authorizer: authorizer, attributes: a}).oneByOne(bindings.ForSeveral(b.Context(), a), verbs)
+				asking, _ := rbacindex.ForSeveral(b.Context(), a)
+				got, err := (&port{authorizer: authorizer, attributes: a}).oneByOne(asking, verbs)
 				return got >= 0, err
 			}},
 		}

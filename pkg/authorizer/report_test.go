@@ -126,7 +126,7 @@ func TestCreateOnUpdateIsReported(t *testing.T) {
 	if err := w.Verify(annotated, object(t, `{"spec":{"size":1}}`), nil); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := audit.AuditContextFrom(annotated).GetEventAnnotation("granular.authorization.k8s.io/permissions"); got != "granular:metadata granular:specification" {
+	if got, _ := audit.AuditContextFrom(annotated).GetEventAnnotation("granular.authorization.kube-granular.dev/permissions"); got != "granular:metadata granular:specification" {
 		t.Errorf("the audit event says %q", got)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 
-	"kube-granular.dev/pkg/bindings"
+	"kube-granular.dev/pkg/rbacindex"
 )
 
 // Respond gives the caller of a granular request the object only if the caller may
@@ -85,7 +85,7 @@ func (w *write) mayGet(ctx context.Context) bool {
 	if known := w.readable.Load(); known != nil {
 		return *known
 	}
-	return w.askGet(bindings.For(ctx, w.attributes))
+	return w.askGet(rbacindex.For(ctx, w.attributes))
 }
 
 func (w *write) askGet(ctx context.Context) bool {

@@ -16,8 +16,8 @@ import (
 
 	"kube-granular.dev/granular/change"
 	"kube-granular.dev/granular/decide"
-	"kube-granular.dev/pkg/bindings"
 	"kube-granular.dev/pkg/metrics"
+	"kube-granular.dev/pkg/rbacindex"
 )
 
 // write follows one request. The storage may try several times; observed and
@@ -35,8 +35,8 @@ type write struct {
 	marker  *granular.Marker
 	port    port
 	decider decide.Decider
-	// asked is what the questions before were asked under, nil if there were none.
-	asked context.Context
+	// query is what the questions before were asked under, nil if there were none.
+	query *rbacindex.Query
 
 	// observed is the caller's own change, or nil with everything unset: then all
 	// that is to be stored counts as the caller's.
@@ -152,8 +152,7 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 	}
 	asking := ctx
 	if w.marked || w.everything || w.scale != nil || len(w.observed) > 0 { // else nothing will be asked
-		asking = bindings.ForMore(ctx, w.attributes, w.asked)
-		w.asked = asking
+		asking, w.query = rbacindex.ForMore(ctx, w.attributes, w.query)
 	}
 	if !w.coveredAsObserved(asking) {
 		if err := w.verifyFinal(asking, newObj, oldObj); err != nil {

@@ -3,8 +3,9 @@
 
 // Package features holds the feature gates of kube-granular.
 //
-// All of them are alpha and off. Off means upstream's behaviour: no Gate is
-// installed, and no seam does any work.
+// All of them are alpha. All but RBACIndex are off, and RBACIndex has no effect without
+// GranularAuthorization. Off means upstream's behaviour: no Gate is installed, and no seam
+// does any work.
 //
 // The package only names gates and adds them to a registry it is given. Who asks
 // a gate, and when, is the business of package wiring.
@@ -22,6 +23,14 @@ import (
 //
 // alpha: v1.37
 const GranularAuthorization featuregate.Feature = "GranularAuthorization"
+
+// RBACIndex lets RBAC find bindings by subject, and leave out roles without a rule about
+// the resource, where the Gate asks about a write. The decisions are the same, and cost
+// less. It acts only where GranularAuthorization is on, and is on there unless it is
+// turned off.
+//
+// alpha: v1.37
+const RBACIndex featuregate.Feature = "RBACIndex"
 
 // PrunedFieldManagement makes the field management of updates convert and compare
 // only what the update changed. The managers are the same, and cost less.
@@ -47,6 +56,9 @@ func Register(gates featuregate.MutableVersionedFeatureGate) error {
 	return gates.AddVersioned(map[featuregate.Feature]featuregate.VersionedSpecs{
 		GranularAuthorization: {
 			{Version: version.MajorMinor(1, 37), Default: granularDefault == "true", PreRelease: featuregate.Alpha},
+		},
+		RBACIndex: {
+			{Version: version.MajorMinor(1, 37), Default: true, PreRelease: featuregate.Alpha},
 		},
 		PrunedFieldManagement: {
 			{Version: version.MajorMinor(1, 37), Default: prunedDefault == "true", PreRelease: featuregate.Alpha},

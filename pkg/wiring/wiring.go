@@ -4,11 +4,11 @@
 // Package wiring connects kube-granular with a kube-apiserver it is linked into.
 //
 // Importing it is all that has to be done, and the patched kube-apiserver does
-// just that: the feature gates become known; where its gate is on the Gate is put
-// around the configured authorizer, RBAC answers it from the bindings of the caller, its
-// metrics are served, and permission extensions of custom resource definitions are
-// judged; field managers prune, and compiled comparisons answer equality.Semantic, where
-// theirs is.
+// just that. The feature gates become known. Where GranularAuthorization is on, the Gate is
+// put around the configured authorizer, its metrics are served, and permission extensions of
+// custom resource definitions are judged. Where RBACIndex is on as well, RBAC answers from
+// the bindings of the caller. Field managers prune, and compiled comparisons answer
+// equality.Semantic, where their own gates are on.
 //
 // This is the only package that registers anything anywhere. It holds no logic.
 package wiring
@@ -25,13 +25,13 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 
 	"kube-granular.dev/pkg/authorizer"
-	"kube-granular.dev/pkg/bindings"
 	"kube-granular.dev/pkg/crd"
 	"kube-granular.dev/pkg/equality"
 	"kube-granular.dev/pkg/expression"
 	"kube-granular.dev/pkg/features"
 	"kube-granular.dev/pkg/fieldmanagement"
 	"kube-granular.dev/pkg/metrics"
+	"kube-granular.dev/pkg/rbacindex"
 )
 
 func init() {
@@ -60,10 +60,10 @@ func around(configured upstream.Authorizer) upstream.Authorizer {
 }
 
 func bindingsBySubject() granular.Bindings {
-	if !enabled() {
+	if !enabled() || !utilfeature.DefaultFeatureGate.Enabled(features.RBACIndex) {
 		return nil
 	}
-	return bindings.Listers{}
+	return rbacindex.Listers{}
 }
 
 func prune(converter managedfields.TypeConverter) managedfields.Pruner {

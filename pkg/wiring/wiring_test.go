@@ -18,8 +18,8 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core"
 	configured "k8s.io/kubernetes/pkg/kubeapiserver/authorizer"
 
-	"kube-granular.dev/pkg/bindings"
 	"kube-granular.dev/pkg/features"
+	"kube-granular.dev/pkg/rbacindex"
 )
 
 func attributes(verb string) upstream.AttributesRecord {
@@ -27,11 +27,14 @@ func attributes(verb string) upstream.AttributesRecord {
 }
 
 // TestBindingsBySubject holds that the RBAC of a server finds bindings by subject where
-// there is a Gate, from the first question about a write on, and where there is none
-// never has the means.
+// there is a Gate, from the first question about a write on, and where there is none, or
+// the index is turned off, never has the means.
 func TestBindingsBySubject(t *testing.T) {
-	for _, gate := range []bool{true, false} {
-		featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.GranularAuthorization, gate)
+	for _, tc := range []struct{ gate, index bool }{{true, true}, {true, false}, {false, true}, {false, false}} {
+		gate := tc.gate
+		featuregatetesting.SetFeatureGatesDuringTest(t, utilfeature.DefaultFeatureGate, featuregatetesting.FeatureOverrides{
+			features.GranularAuthorization: gate, features.RBACIndex: tc.index,
+		})
 		factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 		inner, _, err := configured.Config{
 			VersionedInformerFactory: factory,
@@ -65,16 +68,16 @@ func TestBindingsBySubject(t *testing.T) {
 			t.Fatalf("gate %t: there is a Gate: %t", gate, of != nil)
 		}
 		more := 0
-		if gate {
+		if gate && tc.index {
 			more = 1
 		}
 		ask("update")
-		under := bindings.For(t.Context(), attributes("update"))
+		under := rbacindex.For(t.Context(), attributes("update"))
 		if decision, _, err := inner.Authorize(under, attributes("update")); decision != upstream.DecisionNoOpinion || err != nil {
 			t.Fatal(decision, err)
 		}
 		if r, c := indexes(); r != roles+more || c != clusterRoles+more {
-			t.Errorf("gate %t: %d more indexes of role bindings, %d of cluster role bindings, wanted %d of each", gate, r-roles, c-clusterRoles, more)
+			t.Errorf("gate %t, index %t: %d more indexes of role bindings, %d of cluster role bindings, wanted %d of each", gate, tc.index, r-roles, c-clusterRoles, more)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bindings
+package rbacindex
 
 import (
 	"context"
@@ -38,11 +38,11 @@ type roles struct {
 var silentRole = &rbacv1.Role{}
 
 func (g *roles) GetRole(ctx context.Context, namespace, name string) (*rbacv1.Role, error) {
-	a := asked(ctx)
-	if a == nil || namespace != a.about.GetNamespace() {
+	q := queryFrom(ctx)
+	if q == nil || namespace != q.about.GetNamespace() {
 		return g.RoleGetter.GetRole(ctx, namespace, name)
 	}
-	kept := a.keptRoles()
+	kept := q.keptRoles()
 	if known, ok := kept.known(&g.watched, namespace, name); ok {
 		return known, nil
 	}
@@ -51,7 +51,7 @@ func (g *roles) GetRole(ctx context.Context, namespace, name string) (*rbacv1.Ro
 	if err != nil {
 		return found, err
 	}
-	if a.silent(found.Rules) {
+	if q.silent(found.Rules) {
 		found = silentRole
 	}
 	if keeps {
@@ -68,11 +68,11 @@ type clusterRoles struct {
 var silentClusterRole = &rbacv1.ClusterRole{}
 
 func (g *clusterRoles) GetClusterRole(ctx context.Context, name string) (*rbacv1.ClusterRole, error) {
-	a := asked(ctx)
-	if a == nil {
+	q := queryFrom(ctx)
+	if q == nil {
 		return g.ClusterRoleGetter.GetClusterRole(ctx, name)
 	}
-	kept := a.keptClusterRoles()
+	kept := q.keptClusterRoles()
 	if known, ok := kept.known(&g.watched, "", name); ok {
 		return known, nil
 	}
@@ -81,7 +81,7 @@ func (g *clusterRoles) GetClusterRole(ctx context.Context, name string) (*rbacv1
 	if err != nil {
 		return found, err
 	}
-	if a.silent(found.Rules) {
+	if q.silent(found.Rules) {
 		found = silentClusterRole
 	}
 	if keeps {
@@ -91,13 +91,13 @@ func (g *clusterRoles) GetClusterRole(ctx context.Context, name string) (*rbacv1
 }
 
 // silent says that no rule is about the resource in question.
-func (a *asking) silent(rules []rbacv1.PolicyRule) bool {
-	resource, subresource := a.about.GetResource(), a.about.GetSubresource()
+func (q *Query) silent(rules []rbacv1.PolicyRule) bool {
+	resource, subresource := q.about.GetResource(), q.about.GetSubresource()
 	if subresource != "" {
 		resource += "/" + subresource
 	}
 	for i := range rules {
-		if rbachelpers.APIGroupMatches(&rules[i], a.about.GetAPIGroup()) && rbachelpers.ResourceMatches(&rules[i], resource, subresource) {
+		if rbachelpers.APIGroupMatches(&rules[i], q.about.GetAPIGroup()) && rbachelpers.ResourceMatches(&rules[i], resource, subresource) {
 			return false
 		}
 	}

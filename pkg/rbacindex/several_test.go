@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bindings
+package rbacindex
 
 import (
 	"context"
@@ -47,7 +47,7 @@ func TestSeveral(t *testing.T) {
 		decision, _, _ := authorizer.Authorize(ctx, question)
 		return decision
 	}
-	several := ForSeveral(context.Background(), question)
+	several, _ := ForSeveral(context.Background(), question)
 	for range 4 {
 		if ask(several, "other") != upstream.DecisionNoOpinion {
 			t.Error("allowed")
@@ -84,7 +84,8 @@ func TestSeveral(t *testing.T) {
 	if ask(several, "v") != upstream.DecisionAllow {
 		t.Error("several questions are not about one moment")
 	}
-	for name, ctx := range map[string]context.Context{"For": For(several, question), "ForSeveral": ForSeveral(several, question)} {
+	anew, _ := ForSeveral(several, question)
+	for name, ctx := range map[string]context.Context{"For": For(several, question), "ForSeveral": anew} {
 		if ask(ctx, "v") != upstream.DecisionNoOpinion {
 			t.Errorf("a question under %s is answered by what another one found", name)
 		}

@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bindings
+package rbacindex
 
 import (
 	"sync"
@@ -12,7 +12,7 @@ import (
 )
 
 // indexName is that of the index in an informer.
-const indexName = "granular.authorization.k8s.io/subject"
+const indexName = "kube-granular.dev/subject"
 
 // watched is an informer whose changes are noticed. It is watched from when that is first
 // needed.

@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bindings
+package rbacindex
 
 // list is the bindings that one question found.
 type list[T bound] struct {

@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bindings
+package rbacindex
 
 import (
 	"slices"
@@ -45,7 +45,7 @@ const looks = 3
 //
 // A caller is looked for once by name and once for each group, each under a lock of its own.
 // While changes are the same, none of the looks missed a binding that was there all the time.
-func about[T bound](x *index, a *asking, namespace string, kept *list[T]) (of []T, ok bool) {
+func about[T bound](x *index, q *Query, namespace string, kept *list[T]) (of []T, ok bool) {
 	if !x.watch() {
 		return nil, false
 	}
@@ -54,7 +54,7 @@ func about[T bound](x *index, a *asking, namespace string, kept *list[T]) (of []
 	}
 	for range looks {
 		before := x.changes.Load()
-		of, ok := look[T](x, a, namespace)
+		of, ok := look[T](x, q, namespace)
 		if !ok {
 			return nil, false
 		}
@@ -68,9 +68,9 @@ func about[T bound](x *index, a *asking, namespace string, kept *list[T]) (of []
 	return nil, false
 }
 
-func look[T bound](x *index, a *asking, namespace string) (of []T, ok bool) {
-	if len(a.keys.ends) == 0 {
-		a.keys = keysOf(a.about.GetNamespace(), a.about.GetUser())
+func look[T bound](x *index, q *Query, namespace string) (of []T, ok bool) {
+	if len(q.keys.ends) == 0 {
+		q.keys = keysOf(q.about.GetNamespace(), q.about.GetUser())
 	}
 	var listed seen[T]
 	add := func(key string) bool {
@@ -89,8 +89,8 @@ func look[T bound](x *index, a *asking, namespace string) (of []T, ok bool) {
 		}
 		return err == nil
 	}
-	for i := range a.keys.ends {
-		if !add(a.keys.in(namespace == "", i)) {
+	for i := range q.keys.ends {
+		if !add(q.keys.in(namespace == "", i)) {
 			return nil, false
 		}
 	}

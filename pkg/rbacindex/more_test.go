@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bindings
+package rbacindex
 
 import (
 	"context"
@@ -132,12 +132,12 @@ func TestForMore(t *testing.T) {
 				authorizer, looks := counted(p)
 				question := asks(&user.DefaultInfo{Name: "jane"})
 				question.Verb = "v"
-				under := ForSeveral(context.Background(), &question)
+				under, query := ForSeveral(context.Background(), &question)
 				// later asks for more, and gives how often that had to look for what changes.
 				later := func(want upstream.Decision) int {
 					t.Helper()
 					clear(looks)
-					under = ForMore(context.Background(), &question, under)
+					under, query = ForMore(context.Background(), &question, query)
 					for range 2 {
 						if got, reason, _ := authorizer.Authorize(under, question); got != want {
 							t.Fatalf("%v for %q, wanted %v", got, reason, want)
@@ -202,43 +202,44 @@ func TestForMoreOfAnother(t *testing.T) {
 	same := of(func(*upstream.AttributesRecord) {})
 	byValue := *same.(*upstream.AttributesRecord)
 	for name, tc := range map[string]struct {
-		earlier func(ctx context.Context) context.Context
+		earlier func(ctx context.Context) (context.Context, *Query)
 		about   upstream.Attributes
 		taken   bool
 	}{
-		"the same":             {about: same, taken: true},
-		"another verb":         {about: of(func(a *upstream.AttributesRecord) { a.Verb = "w" })},
-		"another caller":       {about: of(func(a *upstream.AttributesRecord) { a.User = &user.DefaultInfo{Name: "joe"} })},
-		"another namespace":    {about: of(func(a *upstream.AttributesRecord) { a.Namespace = "b" })},
-		"another resource":     {about: of(func(a *upstream.AttributesRecord) { a.Resource = "others" })},
-		"nobody":               {about: of(func(a *upstream.AttributesRecord) { a.User = nil })},
-		"no resource":          {about: of(func(a *upstream.AttributesRecord) { a.ResourceRequest = false })},
-		"another like it":      {about: of(func(*upstream.AttributesRecord) {})},
-		"one by value":         {about: byValue},
-		"two by value":         {about: byValue, earlier: func(ctx context.Context) context.Context { return ForSeveral(ctx, byValue) }},
-		"of another sort":      {about: odd{same, nil}, earlier: func(ctx context.Context) context.Context { return ForSeveral(ctx, odd{same, nil}) }},
-		"after For":            {about: same, earlier: func(ctx context.Context) context.Context { return For(ctx, same) }},
-		"after nothing":        {about: same, earlier: func(context.Context) context.Context { return nil }},
-		"after any context":    {about: same, earlier: func(ctx context.Context) context.Context { return ctx }},
-		"after one made of it": {about: same, earlier: func(ctx context.Context) context.Context { return context.WithoutCancel(ForSeveral(ctx, same)) }},
+		"the same":          {about: same, taken: true},
+		"another verb":      {about: of(func(a *upstream.AttributesRecord) { a.Verb = "w" })},
+		"another caller":    {about: of(func(a *upstream.AttributesRecord) { a.User = &user.DefaultInfo{Name: "joe"} })},
+		"another namespace": {about: of(func(a *upstream.AttributesRecord) { a.Namespace = "b" })},
+		"another resource":  {about: of(func(a *upstream.AttributesRecord) { a.Resource = "others" })},
+		"nobody":            {about: of(func(a *upstream.AttributesRecord) { a.User = nil })},
+		"no resource":       {about: of(func(a *upstream.AttributesRecord) { a.ResourceRequest = false })},
+		"another like it":   {about: of(func(*upstream.AttributesRecord) {})},
+		"one by value":      {about: byValue},
+		"two by value":      {about: byValue, earlier: func(ctx context.Context) (context.Context, *Query) { return ForSeveral(ctx, byValue) }},
+		"of another sort":   {about: odd{same, nil}, earlier: func(ctx context.Context) (context.Context, *Query) { return ForSeveral(ctx, odd{same, nil}) }},
+		"after For": {about: same, earlier: func(ctx context.Context) (context.Context, *Query) {
+			under := For(ctx, same)
+			return under, queryFrom(under)
+		}},
+		"after nothing": {about: same, earlier: func(context.Context) (context.Context, *Query) { return nil, nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPolicy()
 			put(t, p.clusterRoles, clusterRole("r", "v"))
 			put(t, p.clusterBindings, clusterBinding("b", "r", jane))
 			authorizer, looks := counted(p)
-			earlier := ForSeveral(context.Background(), same)
+			asking, earlier := ForSeveral(context.Background(), same)
 			if tc.earlier != nil {
-				earlier = tc.earlier(context.Background())
+				asking, earlier = tc.earlier(context.Background())
 			}
-			if _, ok := earlier.(*asking); ok {
-				if got, _, _ := authorizer.Authorize(earlier, same); got != upstream.DecisionAllow {
+			if earlier != nil {
+				if got, _, _ := authorizer.Authorize(asking, same); got != upstream.DecisionAllow {
 					t.Fatal("refused")
 				}
 			}
 			type key struct{}
 			ctx := context.WithValue(context.Background(), key{}, "v")
-			under := ForMore(ctx, tc.about, earlier)
+			under, _ := ForMore(ctx, tc.about, earlier)
 			if under.Value(key{}) != "v" {
 				t.Error("it is another context")
 			}
@@ -274,7 +275,7 @@ func TestRolesOfTwoMoments(t *testing.T) {
 	p := newPolicy()
 	roles := Listers{}.ClusterRoles(p.clusterRoles, &rbac.ClusterRoleGetter{Lister: rbaclisters.NewClusterRoleLister(p.clusterRoles.GetIndexer())})
 	question := asks(&user.DefaultInfo{Name: "jane"})
-	under := ForSeveral(context.Background(), &question)
+	under, query := ForSeveral(context.Background(), &question)
 	verb := func(name string) string {
 		t.Helper()
 		role, err := roles.GetClusterRole(under, name)
@@ -288,7 +289,7 @@ func TestRolesOfTwoMoments(t *testing.T) {
 	verb("first")
 	put(t, p.clusterRoles, clusterRole("first", "after"))
 	verb("second")
-	under = ForMore(context.Background(), &question, under)
+	under, _ = ForMore(context.Background(), &question, query)
 	if got := verb("first"); got != "after" {
 		t.Errorf("the role is that of %s the change", got)
 	}
@@ -302,16 +303,16 @@ func TestForMoreApart(t *testing.T) {
 	put(t, p.clusterBindings, clusterBinding("b", "r", jane))
 	question := asks(&user.DefaultInfo{Name: "jane"})
 	question.Verb = "v"
-	earlier := ForSeveral(context.Background(), &question)
-	if got, _, _ := p.narrow.Authorize(earlier, question); got != upstream.DecisionAllow {
+	asking, earlier := ForSeveral(context.Background(), &question)
+	if got, _, _ := p.narrow.Authorize(asking, question); got != upstream.DecisionAllow {
 		t.Fatal("refused")
 	}
 	var taken atomic.Int32
 	var all sync.WaitGroup
 	for range 3 {
 		all.Go(func() {
-			under := ForMore(context.Background(), &question, earlier)
-			if asked(under).found == asked(earlier).found {
+			under, query := ForMore(context.Background(), &question, earlier)
+			if query.found == earlier.found {
 				taken.Add(1)
 			}
 			for range 2 {
@@ -325,7 +326,7 @@ func TestForMoreApart(t *testing.T) {
 	if taken.Load() != 1 {
 		t.Errorf("taken by %d", taken.Load())
 	}
-	if asked(ForMore(context.Background(), &question, earlier)).found == asked(earlier).found {
+	if _, query := ForMore(context.Background(), &question, earlier); query.found == earlier.found {
 		t.Error("taken once more, later")
 	}
 }
@@ -340,11 +341,11 @@ func TestForMoreUnwatched(t *testing.T) {
 	}
 	question := asks(&user.DefaultInfo{Name: "jane"})
 	question.Verb = "v"
-	under := ForSeveral(context.Background(), &question)
+	under, query := ForSeveral(context.Background(), &question)
 	for i, verb := range []string{"v", "other", "v"} {
 		put(t, p.clusterRoles, clusterRole("r", verb))
 		put(t, p.clusterBindings, clusterBinding("b", "r", jane))
-		under = ForMore(context.Background(), &question, under)
+		under, query = ForMore(context.Background(), &question, query)
 		want, _, _ := p.plain.Authorize(context.Background(), question)
 		if got, _, _ := p.narrow.Authorize(under, question); got != want {
 			t.Errorf("%v with the role of turn %d, wanted %v", got, i, want)

@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bindings
+package rbacindex
 
 import (
 	"context"
@@ -46,8 +46,8 @@ type roleBindings struct {
 }
 
 func (l *roleBindings) ListRoleBindings(ctx context.Context, namespace string) ([]*rbacv1.RoleBinding, error) {
-	if a := asked(ctx); a != nil && namespace != "" && namespace == a.about.GetNamespace() {
-		if list, ok := about(&l.index, a, namespace, a.keptBindings()); ok {
+	if q := queryFrom(ctx); q != nil && namespace != "" && namespace == q.about.GetNamespace() {
+		if list, ok := about(&l.index, q, namespace, q.keptBindings()); ok {
 			return list, nil
 		}
 	}
@@ -60,8 +60,8 @@ type clusterRoleBindings struct {
 }
 
 func (l *clusterRoleBindings) ListClusterRoleBindings(ctx context.Context) ([]*rbacv1.ClusterRoleBinding, error) {
-	if a := asked(ctx); a != nil {
-		if list, ok := about(&l.index, a, "", a.keptClusterBindings()); ok {
+	if q := queryFrom(ctx); q != nil {
+		if list, ok := about(&l.index, q, "", q.keptClusterBindings()); ok {
 			return list, nil
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bindings
+package rbacindex
 
 import (
 	"context"
@@ -112,12 +112,13 @@ func TestGoneBetweenLooks(t *testing.T) {
 		}
 	}}, all{p.bindings.GetStore()})
 	question := asks(&user.DefaultInfo{Name: "jane", Groups: []string{"g"}})
-	under := ForSeveral(context.Background(), &question)
+	under, query := ForSeveral(context.Background(), &question)
 	got, err := lister.ListRoleBindings(under, "a")
 	if err != nil || len(got) != 1 || got[0].Name != "b" {
 		t.Errorf("%v and %v, wanted what was there at the first look", got, err)
 	}
-	for name, ctx := range map[string]context.Context{"For": For(context.Background(), question), "ForMore": ForMore(context.Background(), &question, under)} {
+	more, _ := ForMore(context.Background(), &question, query)
+	for name, ctx := range map[string]context.Context{"For": For(context.Background(), question), "ForMore": more} {
 		if got, err := lister.ListRoleBindings(ctx, "a"); err != nil || len(got) != 0 {
 			t.Errorf("%s: %v and %v after all went", name, got, err)
 		}

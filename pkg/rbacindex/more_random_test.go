@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bindings
+package rbacindex
 
 import (
 	"context"
@@ -25,10 +25,12 @@ func TestForMoreSameAsAll(t *testing.T) {
 		p := newPolicy()
 		var questions []*upstream.AttributesRecord
 		var under []context.Context
+		var queries []*Query
 		for range 3 {
 			question := asks(anyCaller(r))
 			questions = append(questions, &question)
-			under = append(under, ForSeveral(context.Background(), &question))
+			asking, query := ForSeveral(context.Background(), &question)
+			under, queries = append(under, asking), append(queries, query)
 		}
 		for range 100 {
 			version++
@@ -36,9 +38,9 @@ func TestForMoreSameAsAll(t *testing.T) {
 			i := r.IntN(len(questions))
 			question := questions[i]
 			if r.IntN(3) > 0 {
-				under[i] = ForMore(context.Background(), question, under[i])
+				under[i], queries[i] = ForMore(context.Background(), question, queries[i])
 			} else {
-				under[i] = ForSeveral(context.Background(), question)
+				under[i], queries[i] = ForSeveral(context.Background(), question)
 			}
 			for j := range 1 + r.IntN(3) {
 				question.Verb = fmt.Sprintf("v%d", r.IntN(2))

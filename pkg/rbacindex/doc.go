@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bindings finds the role bindings that name a caller, and the roles that name a
+// Package rbacindex finds the role bindings that name a caller, and the roles that name a
 // resource.
 //
 // RBAC looks through all bindings of a namespace, and all that hold everywhere, for
@@ -15,12 +15,13 @@
 //	                                                                  └ else: upstream's
 //
 // What a binding grants, and whether it is about the caller, is still for RBAC to say.
-// What was found is kept between the questions about one request, ForSeveral and ForMore,
-// for as long as the informers hold nothing else.
+// A Query keeps what was found between the questions about one request, ForSeveral and
+// ForMore, for as long as the informers hold nothing else. Only a context leads through
+// the configured authorizers to RBAC's listers, so the query travels as a value of it.
 //
 // The invariant: a list holds every binding about the caller that is there throughout the
 // call, a list or a role nothing that upstream's does not hold, and a question that was
 // not asked under For is answered as upstream answers it.
 //
 // The package decides nothing and has no informers of its own.
-package bindings
+package rbacindex
