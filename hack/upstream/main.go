@@ -72,6 +72,7 @@ is what the patches say.`,
 	}
 	apply.Flags().BoolVar(&o.Discard, "discard", false, "overwrite edited files, remove added ones")
 	apply.Flags().BoolVar(&o.Keep, "keep", false, "leave edited files alone where that overwrites nothing")
+	apply.Flags().StringSliceVar(&o.Without, "without", nil, "leave out `folders` of the series that it calls optional")
 	apply.MarkFlagsMutuallyExclusive("discard", "keep")
 
 	var p carry.ApplyOptions
@@ -119,8 +120,8 @@ upstream/kubernetes/pkg/apis, limit what is looked at.`,
 			return c.Refresh(cmd.Context(), o)
 		},
 	}
-	refresh.Flags().StringVar(&o.Into, "into", "", "the patch that takes the edits, as NNNN-name or generators/NNNN-name")
-	refresh.Flags().StringVar(&o.New, "new", "", "make a patch NNNN-name.patch or generators/NNNN-name.patch of the edits")
+	refresh.Flags().StringVar(&o.Into, "into", "", "the patch that takes the edits, as FOLDER/NNNN-name")
+	refresh.Flags().StringVar(&o.New, "new", "", "make a patch FOLDER/NNNN-name.patch of the edits")
 	refresh.Flags().StringVar(&o.Subject, "subject", "", "the subject of the new patch, `<package>: <verb phrase>`")
 	refresh.Flags().BoolVar(&o.Rewrite, "rewrite", false, "write every patch in its canonical form")
 

@@ -21,6 +21,8 @@ import (
 type ApplyOptions struct {
 	// Pristine leaves the patches and generators out.
 	Pristine bool
+	// Without names folders of the series to be left out.
+	Without []string
 	// Discard overwrites edits; Keep leaves edited files alone where that
 	// overwrites nothing. Without either, edits are an error.
 	Discard, Keep bool
@@ -36,11 +38,14 @@ func (c *Carry) Apply(ctx context.Context, o ApplyOptions) error {
 		return err
 	}
 	defer unlock()
-	r, err := load(c.Project.Read)
+	m, err := tree.LoadManifest(c.Project)
 	if err != nil {
 		return err
 	}
-	m, err := tree.LoadManifest(c.Project)
+	if len(o.Generators) > 0 {
+		o.Without = m.Without // they run on the tree as it is
+	}
+	r, err := load(c.Project.Read, o.Without...)
 	if err != nil {
 		return err
 	}
@@ -56,7 +61,8 @@ func (c *Carry) Apply(ctx context.Context, o ApplyOptions) error {
 	if m.Inputs == digest && len(o.Generators) == 0 && !c.sumsMissing() {
 		switch open := unknown(edits, func(string) string { return tree.Gone }); {
 		case len(open) == 0:
-			if touched {
+			if touched || !slices.Equal(m.Without, o.Without) {
+				m.Without = o.Without // a folder that is not there makes no difference
 				return m.Save()
 			}
 			return nil
@@ -89,7 +95,7 @@ func (c *Carry) Apply(ctx context.Context, o ApplyOptions) error {
 	if err := c.generate(ctx, gocmd, p, m, kept, o.Generators); err != nil {
 		return err
 	}
-	m.Inputs, m.Pending = digest, nil
+	m.Inputs, m.Pending, m.Without = digest, nil, o.Without
 	if len(o.Generators) > 0 {
 		m.Inputs = "" // what was forced need not be what is wanted
 	}

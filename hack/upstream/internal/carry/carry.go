@@ -34,8 +34,9 @@ type revision struct {
 	series       []*series.Series
 }
 
-// load reads a revision: the working tree's, or another by its reader.
-func load(read series.Reader) (*revision, error) {
+// load reads a revision: the working tree's, or another by its reader. Folders of
+// the series that are named are left out.
+func load(read series.Reader, without ...string) (*revision, error) {
 	r := &revision{}
 	var err error
 	if r.gomod, err = read("go.mod"); err != nil {
@@ -47,7 +48,7 @@ func load(read series.Reader) (*revision, error) {
 	if r.pins, err = source.ReadPins(r.gomod, r.gosum); err != nil {
 		return nil, err
 	}
-	r.series, err = series.Load(read)
+	r.series, err = series.Load(read, without...)
 	return r, err
 }
 

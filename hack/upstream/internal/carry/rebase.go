@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 
 	"kube-granular.dev/hack/upstream/internal/gitrepo"
 	"kube-granular.dev/hack/upstream/internal/series"
@@ -150,7 +151,7 @@ func rebaseSeries(ctx context.Context, s *series.Series, old, target *source.Sou
 	}
 	for i, p := range s.Patches {
 		if unchanged(p, after[i], after[i+1]) {
-			return fmt.Errorf("%s: %s %s already has all of it: remove it and its line in %s/series, then rebase again", p.Name, source.Kubernetes, target.Pins.Version, s.Dir)
+			return fmt.Errorf("%s: %s %s already has all of it: remove it and its line in %s/series, then rebase again", p.Name, source.Kubernetes, target.Pins.Version, path.Dir(p.Name))
 		}
 		raw, err := renderPatch(ctx, repo, p, after[i], after[i+1])
 		if err != nil {

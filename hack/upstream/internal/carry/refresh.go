@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -42,12 +43,15 @@ func (c *Carry) Refresh(ctx context.Context, o RefreshOptions) error {
 		return err
 	}
 	defer unlock()
-	r, err := load(c.Project.Read)
+	m, edits, err := c.edits(o)
 	if err != nil {
 		return err
 	}
-	m, edits, err := c.edits(o)
+	r, err := load(c.Project.Read, m.Without...)
 	if err != nil {
+		return err
+	}
+	if err := c.unseen(m.Without, edits); err != nil {
 		return err
 	}
 	if len(edits) == 0 && !o.Rewrite {
@@ -119,6 +123,31 @@ func (c *Carry) edits(o RefreshOptions) (*tree.Manifest, []tree.Edit, error) {
 			len(generated), command, tree.Describe(generated))
 	}
 	return m, edits, nil
+}
+
+// unseen fails if a patch that was left out touches an edited file: what it would
+// make of the edit nobody has seen.
+func (c *Carry) unseen(without []string, edits []tree.Edit) error {
+	if len(without) == 0 {
+		return nil
+	}
+	r, err := load(c.Project.Read)
+	if err != nil {
+		return err
+	}
+	for _, s := range r.series {
+		for _, p := range s.Patches {
+			if !slices.Contains(without, path.Base(path.Dir(p.Name))) {
+				continue
+			}
+			for _, e := range edits {
+				if file, ok := strings.CutPrefix(e.Tree, s.Prefix); ok && p.Touches(file) != nil {
+					return fmt.Errorf("%s: %s touches it as well, and the tree was made without it: put the edit aside, run `%s apply`, and edit that tree", e.Tree, p.Name, command)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // settled enters refreshed edits into the manifest: they are what apply wants.

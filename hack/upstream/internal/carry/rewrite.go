@@ -31,18 +31,17 @@ type rewrite struct {
 }
 
 func (w *rewrite) add(name, subject string) error {
-	s, err := series.Place(w.series, name)
+	s, at, err := series.Place(w.series, name)
 	if err != nil {
 		return err
 	}
-	p := &series.Patch{Name: s.Dir + "/" + path.Base(name), Header: series.Skeleton(subject)}
+	p := &series.Patch{Name: "patches/" + strings.TrimPrefix(name, "patches/"), Header: series.Skeleton(subject)}
 	if _, err := os.Stat(w.carry.Project.Path(p.Name)); err == nil {
 		return fmt.Errorf("%s: exists", p.Name)
 	}
 	i := slices.Index(w.series, s)
-	s.Patches = append(s.Patches, p)
-	last := w.states[i][len(w.states[i])-1]
-	w.states[i] = append(w.states[i], clone(last))
+	s.Patches = slices.Insert(s.Patches, at, p)
+	w.states[i] = slices.Insert(w.states[i], at+1, clone(w.states[i][at]))
 	w.added = p
 	return nil
 }
@@ -119,10 +118,11 @@ func (w *rewrite) home(s *series.Series, file string, o RefreshOptions) (int, er
 	}
 	switch {
 	case w.added != nil:
-		if !slices.Contains(s.Patches, w.added) {
+		at := slices.Index(s.Patches, w.added)
+		if at < 0 {
 			return 0, fmt.Errorf("%s%s: belongs to another series than %s: refresh it alone, by naming its path", s.Prefix, file, w.added.Name)
 		}
-		return len(s.Patches) - 1, nil
+		return at, earlier(s, file, at, last)
 	case o.Into != "":
 		target, at := series.Find(w.series, o.Into)
 		switch {
@@ -130,12 +130,19 @@ func (w *rewrite) home(s *series.Series, file string, o RefreshOptions) (int, er
 			return 0, fmt.Errorf("--into: no series has a patch %s", o.Into)
 		case target != s:
 			return 0, fmt.Errorf("%s%s: belongs to another series than %s: refresh it alone, by naming its path", s.Prefix, file, o.Into)
-		case last > at:
-			return 0, fmt.Errorf("%s%s: cannot go into %s, because the later %s touches it as well", s.Prefix, file, s.Patches[at].Name, s.Patches[last].Name)
 		}
-		return at, nil
+		return at, earlier(s, file, at, last)
 	}
 	return last, nil
+}
+
+// earlier fails if a patch that takes an edit of a file comes before the last one
+// that touches it.
+func earlier(s *series.Series, file string, at, last int) error {
+	if last > at {
+		return fmt.Errorf("%s%s: cannot go into %s, because the later %s touches it as well", s.Prefix, file, s.Patches[at].Name, s.Patches[last].Name)
+	}
+	return nil
 }
 
 // content reads an edited file. The tree keeps no modes of upstream's files, so
@@ -230,14 +237,14 @@ func (w *rewrite) save(written map[string][]byte) error {
 			if !ok {
 				continue
 			}
-			if err := os.MkdirAll(w.carry.Project.Path(s.Dir), 0o755); err != nil {
+			if err := os.MkdirAll(w.carry.Project.Path(path.Dir(p.Name)), 0o755); err != nil {
 				return err
 			}
 			if err := os.WriteFile(w.carry.Project.Path(p.Name), raw, 0o644); err != nil {
 				return err
 			}
 			if p == w.added {
-				if err := w.enlist(s, p); err != nil {
+				if err := w.enlist(p); err != nil {
 					return err
 				}
 			}
@@ -247,8 +254,8 @@ func (w *rewrite) save(written map[string][]byte) error {
 	return nil
 }
 
-func (w *rewrite) enlist(s *series.Series, p *series.Patch) error {
-	file := s.Dir + "/series"
+func (w *rewrite) enlist(p *series.Patch) error {
+	file := path.Dir(p.Name) + "/series"
 	data, err := w.carry.Project.Read(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

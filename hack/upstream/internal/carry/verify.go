@@ -8,8 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -30,10 +30,10 @@ func (c *Carry) Verify(ctx context.Context) error {
 	}
 	var wrong []string
 	report := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	if err := c.complete(r.series, report); err != nil {
+		return err
+	}
 	for _, s := range r.series {
-		if err := c.complete(s, report); err != nil {
-			return err
-		}
 		for _, p := range s.Patches {
 			for _, w := range p.Header.Check() {
 				report("%s: %s", p.Name, w)
@@ -65,6 +65,9 @@ func (c *Carry) Verify(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := c.optional(ctx, src, r.series, report); err != nil {
+		return err
+	}
 	if err := c.treeAgrees(r, report); err != nil {
 		return err
 	}
@@ -84,20 +87,58 @@ func problems(wrong []string) error {
 	return errors.New(strings.Join(wrong, "\n"))
 }
 
-// complete reports patches that no series lists.
-func (c *Carry) complete(s *series.Series, report func(string, ...any)) error {
-	entries, err := os.ReadDir(c.Project.Path(s.Dir))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	for _, e := range entries {
-		name := s.Dir + "/" + e.Name()
-		listed := slices.ContainsFunc(s.Patches, func(p *series.Patch) bool { return p.Name == name })
-		if strings.HasSuffix(name, ".patch") && !listed {
-			report("%s: is not in %s/series", name, s.Dir)
+// complete reports patches, and folders of them, that no series lists.
+func (c *Carry) complete(all []*series.Series, report func(string, ...any)) error {
+	listed := map[string]bool{}
+	for _, s := range all {
+		listed[s.Dir] = true
+		for _, f := range s.Folders {
+			listed[f.Dir] = true
+		}
+		for _, p := range s.Patches {
+			listed[p.Name] = true
 		}
 	}
-	return err
+	root := all[0].Dir
+	return filepath.WalkDir(c.Project.Path(root), func(at string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(c.Project.Root, at)
+		name := filepath.ToSlash(rel)
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && !listed[name]:
+			report("%s: is not in %s/series", name, root)
+			return fs.SkipDir
+		case !e.IsDir() && strings.HasSuffix(name, ".patch") && !listed[name]:
+			report("%s: is not in %s/series", name, path.Dir(name))
+		}
+		return nil
+	})
+}
+
+// optional reports folders that cannot be left out, though the series says so:
+// alone, or with others.
+func (c *Carry) optional(ctx context.Context, src *source.Source, all []*series.Series, report func(string, ...any)) error {
+	names := series.Optional(all)
+	for set := 1; set < 1<<len(names); set++ {
+		var without []string
+		for i, name := range names {
+			if set&(1<<i) != 0 {
+				without = append(without, name)
+			}
+		}
+		some, err := series.Load(c.Project.Read, without...)
+		if err != nil {
+			return err
+		}
+		if _, err := states(ctx, src, some); err != nil {
+			report("without %s: %v", strings.Join(without, " and "), err)
+		}
+	}
+	return nil
 }
 
 // published reports changes to files that a staging module publishes otherwise
@@ -197,7 +238,9 @@ func (c *Carry) treeAgrees(r *revision, report func(string, ...any)) error {
 	if open := unknown(edits, func(string) string { return tree.Gone }); len(open) > 0 {
 		report("%s: %d files are edited:%s", strings.TrimSuffix(project.Upstream, "/"), len(open), tree.Describe(open))
 	}
-	if m.Inputs != r.digest(false) {
+	if len(m.Without) > 0 {
+		report("%s: was made without %s: run `%s apply`", strings.TrimSuffix(project.Upstream, "/"), strings.Join(m.Without, " and "), command)
+	} else if m.Inputs != r.digest(false) {
 		report("%s: is not what the series says: run `%s apply`", strings.TrimSuffix(project.Upstream, "/"), command)
 	}
 	return nil
@@ -206,6 +249,6 @@ func (c *Carry) treeAgrees(r *revision, report func(string, ...any)) error {
 func (c *Carry) summary(s *series.Series) {
 	for _, p := range s.Patches {
 		added, removed := p.Lines()
-		fmt.Fprintf(c.Out, "%-14s +%-4d -%-4d %s: %s\n", strings.Join(p.Header.Get("Carry"), ","), added, removed, strings.TrimPrefix(path.Join(s.Dir, path.Base(p.Name)), "patches/"), p.Header.Subject)
+		fmt.Fprintf(c.Out, "%-14s +%-4d -%-4d %s: %s\n", strings.Join(p.Header.Get("Carry"), ","), added, removed, strings.TrimPrefix(p.Name, "patches/"), p.Header.Subject)
 	}
 }

@@ -8,18 +8,32 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
+	"slices"
 	"strings"
 
 	"kube-granular.dev/hack/upstream/internal/project"
 )
 
-// Series is an ordered list of patches.
+// Series is an ordered list of patches against one set of sources.
 type Series struct {
 	// Dir is the tree path of its folder; Prefix that of what it patches.
 	Dir, Prefix string
-	Patches     []*Patch
+	// Folders are the parts it consists of, in order. A series without any is a
+	// list of the patches in Dir.
+	Folders []Folder
+	Patches []*Patch
 }
+
+// Folder is a part of a series, with a numbering of its own.
+type Folder struct {
+	// Dir is its tree path.
+	Dir string
+	// Optional says that it may be left out, and need not exist.
+	Optional bool
+}
+
+// Name is how a person names the folder.
+func (f Folder) Name() string { return path.Base(f.Dir) }
 
 // Kinds are the series of a project, empty: the one against Kubernetes and the
 // one against its generators.
@@ -34,61 +48,115 @@ func Kinds() []*Series {
 // fails with an error that is fs.ErrNotExist if there is none.
 type Reader func(tree string) ([]byte, error)
 
-// Load reads both series. The first must exist, if only as an empty file: a
-// tree without patches must be asked for, it must not come of a lost file.
-func Load(read Reader) ([]*Series, error) {
+// Load reads both series, without the optional folders that are named. The first
+// series must exist, if only as an empty file: a tree without patches must be asked
+// for, it must not come of a lost file.
+func Load(read Reader, without ...string) ([]*Series, error) {
 	all := Kinds()
 	for i, s := range all {
-		names, err := s.names(read)
+		entries, err := readList(read, s.Dir)
 		if errors.Is(err, fs.ErrNotExist) && i > 0 {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		for _, name := range names {
-			raw, err := read(s.Dir + "/" + name)
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil, fmt.Errorf("%s/series: names %s, and there is no such file", s.Dir, name)
-			}
-			if err != nil {
-				return nil, err
-			}
-			p, err := Parse(s.Dir+"/"+name, raw)
-			if err != nil {
-				return nil, err
-			}
-			s.Patches = append(s.Patches, p)
+		if err := s.load(read, entries, without); err != nil {
+			return nil, err
 		}
+	}
+	if err := known(all, without); err != nil {
+		return nil, err
 	}
 	return all, nil
 }
 
-// patchName is what a patch's file name must look like.
-var patchName = regexp.MustCompile(`^[0-9]{4}-[a-z0-9]+(?:[-.][a-z0-9]+)*\.patch$`)
-
-func (s *Series) names(read Reader) ([]string, error) {
-	data, err := read(s.Dir + "/series")
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for i, line := range strings.Split(string(data), "\n") {
-		line, _, _ = strings.Cut(line, "#")
-		line = strings.TrimSpace(line)
-		if line == "" {
+// load reads what the list of a series names: patches, or folders with lists of
+// their own.
+func (s *Series) load(read Reader, entries []entry, without []string) error {
+	for _, e := range entries {
+		if !e.folder {
+			if err := s.read(read, s.Dir, e); err != nil {
+				return err
+			}
 			continue
 		}
-		where := fmt.Sprintf("%s/series:%d", s.Dir, i+1)
-		if !patchName.MatchString(line) {
-			return nil, fmt.Errorf("%s: %q is not of the form NNNN-name.patch", where, line)
+		f := Folder{Dir: s.Dir + "/" + e.name, Optional: e.optional}
+		s.Folders = append(s.Folders, f)
+		if slices.Contains(without, f.Name()) {
+			continue
 		}
-		if len(names) > 0 && names[len(names)-1][:4] >= line[:4] {
-			return nil, fmt.Errorf("%s: %s does not follow %s in numeric order", where, line, names[len(names)-1])
+		patches, err := readList(read, f.Dir)
+		if errors.Is(err, fs.ErrNotExist) && f.Optional {
+			continue
 		}
-		names = append(names, line)
+		if err != nil {
+			return err
+		}
+		for _, p := range patches {
+			if p.folder {
+				return fmt.Errorf("%s: %q is not of the form NNNN-name.patch", p.where, p.name)
+			}
+			if err := s.read(read, f.Dir, p); err != nil {
+				return err
+			}
+		}
 	}
-	return names, nil
+	return nil
+}
+
+func (s *Series) read(read Reader, dir string, e entry) error {
+	raw, err := read(dir + "/" + e.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s/series: names %s, and there is no such file", dir, e.name)
+	}
+	if err != nil {
+		return err
+	}
+	p, err := Parse(dir+"/"+e.name, raw)
+	if err != nil {
+		return err
+	}
+	s.Patches = append(s.Patches, p)
+	return nil
+}
+
+// known fails if a folder is to be left out that is none, or must not be.
+func known(all []*Series, without []string) error {
+	for _, name := range without {
+		s, i := folder(all, name)
+		switch {
+		case s == nil:
+			return fmt.Errorf("no series has a folder %q to be left out", name)
+		case !s.Folders[i].Optional:
+			return fmt.Errorf("%s cannot be left out: %s/series does not call it optional", s.Folders[i].Dir, s.Dir)
+		}
+	}
+	return nil
+}
+
+func folder(all []*Series, name string) (*Series, int) {
+	for _, s := range all {
+		for i, f := range s.Folders {
+			if f.Name() == name {
+				return s, i
+			}
+		}
+	}
+	return nil, -1
+}
+
+// Optional returns the names of the folders that may be left out.
+func Optional(all []*Series) []string {
+	var names []string
+	for _, s := range all {
+		for _, f := range s.Folders {
+			if f.Optional {
+				names = append(names, f.Name())
+			}
+		}
+	}
+	return names
 }
 
 // Find returns the patch of a name: the tree path of its file, or what of it
@@ -107,21 +175,61 @@ func Find(all []*Series, name string) (*Series, int) {
 	return nil, -1
 }
 
-// Place returns the series a new patch of that name belongs to. It fails if the
-// name is malformed or not greater than the last one's.
-func Place(all []*Series, name string) (*Series, error) {
+// Place returns the series a new patch of that name belongs to, and its index there.
+// It fails if the name is malformed or not greater than the last one's of its folder.
+func Place(all []*Series, name string) (*Series, int, error) {
 	full := "patches/" + strings.TrimPrefix(name, "patches/")
 	for _, s := range all {
-		if s.Dir != path.Dir(full) {
+		at, ok := s.end(path.Dir(full))
+		if !ok {
 			continue
 		}
 		if !patchName.MatchString(path.Base(full)) {
 			break
 		}
-		if n := len(s.Patches); n > 0 && path.Base(s.Patches[n-1].Name)[:4] >= path.Base(full)[:4] {
-			return nil, fmt.Errorf("%s: must be numbered after %s", full, s.Patches[n-1].Name)
+		if at > 0 {
+			last := s.Patches[at-1].Name
+			if path.Dir(last) == path.Dir(full) && path.Base(last)[:4] >= path.Base(full)[:4] {
+				return nil, 0, fmt.Errorf("%s: must be numbered after %s", full, last)
+			}
 		}
-		return s, nil
+		return s, at, nil
 	}
-	return nil, fmt.Errorf("%q is not of the form NNNN-name.patch or generators/NNNN-name.patch", name)
+	return nil, 0, fmt.Errorf("%q is not of the form %s", name, forms(all))
+}
+
+// end returns the index behind the last patch of a folder, false if it is none of
+// the series.
+func (s *Series) end(dir string) (int, bool) {
+	if len(s.Folders) == 0 {
+		return len(s.Patches), s.Dir == dir
+	}
+	at := 0
+	for _, f := range s.Folders {
+		for at < len(s.Patches) && path.Dir(s.Patches[at].Name) == f.Dir {
+			at++
+		}
+		if f.Dir == dir {
+			return at, true
+		}
+	}
+	return 0, false
+}
+
+// forms says what the name of a patch may look like.
+func forms(all []*Series) string {
+	var out []string
+	for _, s := range all {
+		dirs := []string{s.Dir}
+		if len(s.Folders) > 0 {
+			dirs = nil
+			for _, f := range s.Folders {
+				dirs = append(dirs, f.Dir)
+			}
+		}
+		for _, dir := range dirs {
+			out = append(out, strings.TrimPrefix(dir+"/NNNN-name.patch", "patches/"))
+		}
+	}
+	return strings.Join(out, " or ")
 }

@@ -169,12 +169,19 @@ func TestLoad(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		"both":              {map[string]string{"patches/series": "# first\n0001-a.patch # why\n\n", "patches/0001-a.patch": patch, "patches/generators/series": "0001-b.patch\n", "patches/generators/0001-b.patch": patch}, ""},
+		"two series":        {map[string]string{"patches/series": "# first\n0001-a.patch # why\n\n", "patches/0001-a.patch": patch, "patches/generators/series": "0001-b.patch\n", "patches/generators/0001-b.patch": patch}, ""},
 		"no generators":     {map[string]string{"patches/series": ""}, ""},
 		"no series":         {map[string]string{}, "patches/series"},
 		"missing patch":     {map[string]string{"patches/series": "0001-a.patch\n"}, "patches/series: names 0001-a.patch"},
 		"missing generator": {map[string]string{"patches/series": "", "patches/generators/series": "0001-b.patch\n"}, "patches/generators/series: names 0001-b.patch"},
 		"same number":       {map[string]string{"patches/series": "0001-a.patch\n0001-b.patch\n", "patches/0001-a.patch": patch}, "patches/series:2: 0001-b.patch does not follow 0001-a.patch"},
+		"folders":           {map[string]string{"patches/series": "core\nspeed optional # as you like\nnone optional\n", "patches/core/series": "0001-a.patch\n", "patches/core/0001-a.patch": patch, "patches/speed/series": "0001-a.patch\n", "patches/speed/0001-a.patch": patch}, ""},
+		"missing folder":    {map[string]string{"patches/series": "core\n"}, "patches/core/series"},
+		"missing in folder": {map[string]string{"patches/series": "core\n", "patches/core/series": "0001-a.patch\n"}, "patches/core/series: names 0001-a.patch"},
+		"order in a folder": {map[string]string{"patches/series": "core\n", "patches/core/series": "0002-a.patch\n0001-a.patch\n"}, "patches/core/series:2: 0001-a.patch does not follow 0002-a.patch"},
+		"optional patch":    {map[string]string{"patches/series": "0001-a.patch optional\n"}, "is not of the form NNNN-name.patch"},
+		"both":              {map[string]string{"patches/series": "core\n0001-a.patch\n"}, "patches/series:2: lists both"},
+		"a path to one":     {map[string]string{"patches/series": "../core\n"}, "is not of the form NNNN-name.patch"},
 		"a path":            {map[string]string{"patches/series": "../0001-a.patch\n"}, "is not of the form NNNN-name.patch"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -53,6 +53,8 @@ type Manifest struct {
 	// Inputs is the digest of everything the tree depends on; "" while a run
 	// has begun and not ended.
 	Inputs string `json:"inputs"`
+	// Without are the folders of the series that were left out.
+	Without []string `json:"without,omitempty"`
 	// Modules are the pristine modules, their versions and sums.
 	Modules []string `json:"modules"`
 	// Generators are the last runs by name.

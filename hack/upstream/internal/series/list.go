@@ -1,0 +1,70 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package series
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// entry is a line of a file named series.
+type entry struct {
+	// where is the line, for errors.
+	where string
+	name  string
+	// folder says that the line names a folder, optional that it says so.
+	folder, optional bool
+}
+
+var (
+	// patchName is what a patch's file name must look like.
+	patchName = regexp.MustCompile(`^[0-9]{4}-[a-z0-9]+(?:[-.][a-z0-9]+)*\.patch$`)
+	// folderName is what a folder's name must look like.
+	folderName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+)
+
+// readList reads the file named series of a folder. It lists patches in numeric
+// order, or folders that have such a file of their own.
+func readList(read Reader, dir string) ([]entry, error) {
+	data, err := read(dir + "/series")
+	if err != nil {
+		return nil, err
+	}
+	var entries []entry
+	for i, line := range strings.Split(string(data), "\n") {
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		e := entry{where: fmt.Sprintf("%s/series:%d", dir, i+1), name: words[0]}
+		e.folder = folderName.MatchString(e.name)
+		e.optional = len(words) == 2 && e.folder && words[1] == "optional"
+		if !e.folder && !patchName.MatchString(e.name) || len(words) > 1 && !e.optional {
+			return nil, fmt.Errorf("%s: %q is not of the form NNNN-name.patch, FOLDER or FOLDER optional", e.where, strings.Join(words, " "))
+		}
+		if err := follows(entries, e); err != nil {
+			return nil, fmt.Errorf("%s: %w", e.where, err)
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+// follows fails if an entry cannot stand behind those before it.
+func follows(before []entry, e entry) error {
+	for _, b := range before {
+		switch {
+		case b.folder != e.folder:
+			return fmt.Errorf("lists both patches and folders")
+		case b.name == e.name:
+			return fmt.Errorf("lists %s twice", e.name)
+		}
+	}
+	if n := len(before); n > 0 && !e.folder && before[n-1].name[:4] >= e.name[:4] {
+		return fmt.Errorf("%s does not follow %s in numeric order", e.name, before[n-1].name)
+	}
+	return nil
+}
