@@ -5,6 +5,8 @@ BIN     := bin
 UP_ARGS ?=
 RACE_ARGS ?=
 UPSTREAM_ARGS ?=
+# Folders of patches to be left out, of those that patches/series calls optional.
+SERIES_WITHOUT ?=
 
 # The Kubernetes version of go.mod, marked as patched: it is what the server and
 # kubectl say of themselves.
@@ -71,8 +73,8 @@ help: ## Say what there is
 ##@ Develop
 
 .PHONY: upstream
-upstream: ## Bring upstream/kubernetes up to date: materialise, patch, generate, write go.work
-	$(call step,upstream/kubernetes,GOWORK=off $(GO) run ./hack/upstream apply)
+upstream: ## Bring upstream/kubernetes up to date: materialise, patch, generate, write go.work; SERIES_WITHOUT=speed leaves a folder of patches out
+	$(call step,upstream/kubernetes,GOWORK=off $(GO) run ./hack/upstream apply $(addprefix --without ,$(SERIES_WITHOUT)))
 
 .PHONY: test
 test: build ## Run all tests: library, patches, tools, units, and integration against the real server

@@ -15,7 +15,7 @@
 #
 # Then take the edits into their patch:
 #
-#   GOWORK=off go run ./hack/upstream refresh --into 0021-crd-protobuf
+#   GOWORK=off go run ./hack/upstream refresh --into crd/0002-protobuf
 
 set -o errexit
 set -o nounset

@@ -26,7 +26,7 @@ func TestUpstreamKnowsTheSeamOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	patches, err := filepath.Glob(filepath.Join(root, "patches", "*.patch"))
+	patches, err := filepath.Glob(filepath.Join(root, "patches", "*", "*.patch"))
 	if err != nil {
 		t.Fatal(err)
 	}
