@@ -22,7 +22,7 @@ LDFLAGS := $(foreach p,k8s.io/client-go/pkg/version k8s.io/component-base/versio
 
 # The library is a module of its own; the upstream tree's tests are test-upstream's.
 PACKAGES := ./... ./staging/src/kube-granular.dev/granular/...
-SOURCES  := $(wildcard cmd pkg hack patches test staging)
+SOURCES  := $(wildcard cmd pkg speed hack patches test staging)
 
 # The version of the tool that makes tables of benchmarks.
 BENCHSTAT := v0.0.0-20260908200009-22c9c6c9d4da
@@ -98,7 +98,7 @@ bench: upstream ## Measure both sides of every comparison in one run, BENCH_COUN
 	@mkdir -p $(BIN)
 	@out=$$(mktemp); trap 'rm -f "$$out" "$$out.failed"' EXIT; \
 	{ $(GO) test -run '^$$$$' -bench "$${BENCH:-.}" -count $${BENCH_COUNT:-10} -timeout 120m \
-		./test/bench ./pkg/fieldmanagement ./pkg/authorizer ./staging/src/kube-granular.dev/granular/schema || touch "$$out.failed"; } | tee "$$out"; \
+		./test/bench ./speed/fieldmanagement ./pkg/authorizer ./staging/src/kube-granular.dev/granular/schema || touch "$$out.failed"; } | tee "$$out"; \
 	test ! -e "$$out.failed" && \
 	GOWORK=off $(GO) run golang.org/x/perf/cmd/benchstat@$(BENCHSTAT) "$$out"
 

@@ -32,24 +32,9 @@ const GranularAuthorization featuregate.Feature = "GranularAuthorization"
 // alpha: v1.37
 const RBACIndex featuregate.Feature = "RBACIndex"
 
-// PrunedFieldManagement makes the field management of updates convert and compare
-// only what the update changed. The managers are the same, and cost less.
-//
-// alpha: v1.37
-const PrunedFieldManagement featuregate.Feature = "PrunedFieldManagement"
-
-// CompiledEquality makes the comparisons of objects in strategies and validation use code
-// compiled for their types. The answers are the same, and cost less.
-//
-// alpha: v1.37
-const CompiledEquality featuregate.Feature = "CompiledEquality"
-
 // granularDefault is set by the linker, and only where upstream's own tests are run
 // with the gate on: they start servers in their own ways, with flags of their own.
 var granularDefault = "false"
-
-// prunedDefault and compiledDefault are set as granularDefault is.
-var prunedDefault, compiledDefault = "false", "false"
 
 // Register adds the gates to a registry. It must happen before flags are read.
 func Register(gates featuregate.MutableVersionedFeatureGate) error {
@@ -59,12 +44,6 @@ func Register(gates featuregate.MutableVersionedFeatureGate) error {
 		},
 		RBACIndex: {
 			{Version: version.MajorMinor(1, 37), Default: true, PreRelease: featuregate.Alpha},
-		},
-		PrunedFieldManagement: {
-			{Version: version.MajorMinor(1, 37), Default: prunedDefault == "true", PreRelease: featuregate.Alpha},
-		},
-		CompiledEquality: {
-			{Version: version.MajorMinor(1, 37), Default: compiledDefault == "true", PreRelease: featuregate.Alpha},
 		},
 	})
 }

@@ -7,29 +7,24 @@
 // just that. The feature gates become known. Where GranularAuthorization is on, the Gate is
 // put around the configured authorizer, its metrics are served, and permission extensions of
 // custom resource definitions are judged. Where RBACIndex is on as well, RBAC answers from
-// the bindings of the caller. Field managers prune, and compiled comparisons answer
-// equality.Semantic, where their own gates are on.
+// the bindings of the caller.
 //
-// This is the only package that registers anything anywhere. It holds no logic.
+// This is the only package of pkg that registers anything anywhere. It holds no logic.
 package wiring
 
 import (
 	"sync"
 
 	crdgranular "k8s.io/apiextensions-apiserver/pkg/granular"
-	"k8s.io/apimachinery/pkg/util/managedfields"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	forked "k8s.io/apimachinery/third_party/forked/golang/reflect"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/granular"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 
 	"kube-granular.dev/pkg/authorizer"
 	"kube-granular.dev/pkg/crd"
-	"kube-granular.dev/pkg/equality"
 	"kube-granular.dev/pkg/expression"
 	"kube-granular.dev/pkg/features"
-	"kube-granular.dev/pkg/fieldmanagement"
 	"kube-granular.dev/pkg/metrics"
 	"kube-granular.dev/pkg/rbacindex"
 )
@@ -39,9 +34,6 @@ func init() {
 	granular.Install(around)
 	granular.InstallBindings(bindingsBySubject)
 	crdgranular.Install(crd.New(enabled, expression.Accepted()))
-	managedfields.InstallPruner(prune)
-	managedfields.InstallDecoder(fieldmanagement.NewDecoder(pruned))
-	forked.InstallCompiled(equality.New(compiled))
 }
 
 func enabled() bool {
@@ -64,16 +56,4 @@ func bindingsBySubject() granular.Bindings {
 		return nil
 	}
 	return rbacindex.Listers{}
-}
-
-func prune(converter managedfields.TypeConverter) managedfields.Pruner {
-	return fieldmanagement.NewPruner(converter, pruned)
-}
-
-func pruned() bool {
-	return utilfeature.DefaultFeatureGate.Enabled(features.PrunedFieldManagement)
-}
-
-func compiled() bool {
-	return utilfeature.DefaultFeatureGate.Enabled(features.CompiledEquality)
 }

@@ -6,7 +6,6 @@ package wiring
 import (
 	"testing"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	authzconfig "k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/authentication/user"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
-	"k8s.io/kubernetes/pkg/apis/core"
 	configured "k8s.io/kubernetes/pkg/kubeapiserver/authorizer"
 
 	"kube-granular.dev/pkg/features"
@@ -78,23 +76,6 @@ func TestBindingsBySubject(t *testing.T) {
 		}
 		if r, c := indexes(); r != roles+more || c != clusterRoles+more {
 			t.Errorf("gate %t, index %t: %d more indexes of role bindings, %d of cluster role bindings, wanted %d of each", gate, tc.index, r-roles, c-clusterRoles, more)
-		}
-	}
-}
-
-// TestCompiledEquality holds that compiled comparisons answer where their gate is on, which
-// shows in that they need no memory, and that upstream's code does where it is off.
-func TestCompiledEquality(t *testing.T) {
-	pod := &core.Pod{Spec: core.PodSpec{Containers: make([]core.Container, 3)}}
-	same, other := pod.DeepCopy(), pod.DeepCopy()
-	other.Spec.Containers[2].Image = "other"
-	for _, gate := range []bool{true, false} {
-		featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.CompiledEquality, gate)
-		if !equality.Semantic.DeepEqual(pod, same) || equality.Semantic.DeepEqual(pod, other) {
-			t.Errorf("gate %t: the wrong answer", gate)
-		}
-		if allocs := testing.AllocsPerRun(20, func() { equality.Semantic.DeepEqual(pod, same) }); (allocs == 0) != gate {
-			t.Errorf("gate %t: %v allocations", gate, allocs)
 		}
 	}
 }

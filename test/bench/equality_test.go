@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	gvkschema "k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kube-granular.dev/pkg/equality"
+	"kube-granular.dev/speed/equality"
 )
 
 // BenchmarkEquality compares what strategies and validation ask of equality.Semantic,

@@ -7,7 +7,6 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,42 +15,33 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// linked is the one import that upstream has of us.
-const linked = `import _ "kube-granular.dev/pkg/wiring"`
+// linked are the imports that upstream has of us, each by the last patch of a folder.
+var linked = map[string]string{
+	"core":  `import _ "kube-granular.dev/pkg/wiring"`,
+	"speed": `import _ "kube-granular.dev/speed/wiring"`,
+}
 
-// TestUpstreamKnowsTheSeamOnly holds that the patched tree depends on us in one
-// line, the one that installs the Gate.
+// TestUpstreamKnowsTheSeamOnly holds that the patched tree depends on us in two lines: the
+// one that installs the Gate, and the one of speed, which can be left out.
 func TestUpstreamKnowsTheSeamOnly(t *testing.T) {
-	root, err := cluster.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	patches, err := filepath.Glob(filepath.Join(root, "patches", "*", "*.patch"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := 0
-	for _, patch := range patches {
-		text, err := os.ReadFile(patch)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, line := range strings.Split(string(text), "\n") {
-			added, ok := strings.CutPrefix(line, "+")
-			if !ok || !strings.Contains(added, `"kube-granular.dev`) {
+	found := map[string]bool{}
+	for _, p := range all(t) {
+		for _, line := range p.added() {
+			if !strings.Contains(line, `"kube-granular.dev`) {
 				continue
 			}
-			if found++; added != linked {
-				t.Errorf("%s adds %q", filepath.Base(patch), added)
+			if line != linked[p.folder] || found[p.folder] || !p.last {
+				t.Errorf("%s/%s adds %q", p.folder, p.name, line)
 			}
+			found[p.folder] = true
 		}
 	}
-	if found != 1 {
-		t.Errorf("upstream imports us %d times, wanted once", found)
+	if len(found) != len(linked) {
+		t.Errorf("imports of us are in %v, wanted one in each of %v", found, linked)
 	}
 }
 
-// directions says what each part of the project may import of the project.
+// directions are what each part of the project may import of the project.
 var directions = []struct {
 	dir string
 	may []string
@@ -62,6 +52,13 @@ var directions = []struct {
 	{"pkg/authorizer", []string{"kube-granular.dev/granular/", "kube-granular.dev/pkg/"}},
 	{"pkg/localcluster", []string{"kube-granular.dev/pkg/"}},
 	{"pkg", []string{"kube-granular.dev/granular/", "kube-granular.dev/pkg/"}},
+	{"speed/wiring", []string{"kube-granular.dev/speed/"}},
+	{"speed/features", nil},
+	{"speed/fieldmanagement", []string{"kube-granular.dev/granular/equal"}},
+	{"speed/equality", []string{"kube-granular.dev/granular/equal", "kube-granular.dev/speed/equality"}},
+	{"speed", []string{"kube-granular.dev/granular/", "kube-granular.dev/speed/", "kube-granular.dev/test/integration/cluster"}},
+	{"test/patches", []string{"kube-granular.dev/granular/", "kube-granular.dev/test/integration/cluster"}},
+	{"test/integration", []string{"kube-granular.dev/granular/", "kube-granular.dev/pkg/", "kube-granular.dev/test/"}},
 	{"cmd", []string{"kube-granular.dev/granular/", "kube-granular.dev/pkg/"}},
 	{"hack/upstream", []string{"kube-granular.dev/hack/upstream/"}},
 	{"hack/permissions", []string{"kube-granular.dev/hack/permissions/", "kube-granular.dev/granular/", "kube-granular.dev/test/integration/cluster"}},
@@ -112,4 +109,40 @@ func allowed(imported string, may []string) bool {
 		}
 	}
 	return false
+}
+
+// TestNothingNeedsSpeed holds that the project can be built without speed: nothing but the
+// patched tree, and what measures it, imports it.
+func TestNothingNeedsSpeed(t *testing.T) {
+	root, err := cluster.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (rel == "upstream" || rel == "speed" || rel == ".git"):
+			return fs.SkipDir
+		case !strings.HasSuffix(rel, ".go") || strings.HasPrefix(rel, "test/bench/") && strings.HasSuffix(rel, "_test.go"):
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range file.Imports {
+			if strings.HasPrefix(spec.Path.Value, `"kube-granular.dev/speed`) {
+				t.Errorf("%s imports %s", rel, spec.Path.Value)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -1,0 +1,42 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package wiring connects what makes upstream's own work cheaper with a kube-apiserver it
+// is linked into.
+//
+// Importing it is all that has to be done, and the patches in patches/speed do just that:
+// the feature gates become known, and where theirs is on, field managers prune, and
+// compiled comparisons answer equality.Semantic.
+//
+// This is the only package of speed that registers anything anywhere. It holds no logic.
+package wiring
+
+import (
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	forked "k8s.io/apimachinery/third_party/forked/golang/reflect"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+
+	"kube-granular.dev/speed/equality"
+	"kube-granular.dev/speed/features"
+	"kube-granular.dev/speed/fieldmanagement"
+)
+
+func init() {
+	utilruntime.Must(features.Register(utilfeature.DefaultMutableFeatureGate))
+	managedfields.InstallPruner(prune)
+	managedfields.InstallDecoder(fieldmanagement.NewDecoder(pruned))
+	forked.InstallCompiled(equality.New(compiled))
+}
+
+func prune(converter managedfields.TypeConverter) managedfields.Pruner {
+	return fieldmanagement.NewPruner(converter, pruned)
+}
+
+func pruned() bool {
+	return utilfeature.DefaultFeatureGate.Enabled(features.PrunedFieldManagement)
+}
+
+func compiled() bool {
+	return utilfeature.DefaultFeatureGate.Enabled(features.CompiledEquality)
+}

@@ -1,0 +1,232 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package patches
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"kube-granular.dev/test/integration/cluster"
+)
+
+// patch is one of the series against Kubernetes.
+type patch struct {
+	folder, name, text string
+	// last says that none of its folder follows.
+	last bool
+}
+
+// folders are those of the series, in order; all but these are optional.
+var folders = []string{"core", "markers", "crd"}
+
+// list returns what a file named series lists.
+func list(t *testing.T, file string) [][]string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out [][]string
+	for line := range strings.Lines(string(data)) {
+		line, _, _ = strings.Cut(line, "#")
+		if words := strings.Fields(line); len(words) > 0 {
+			out = append(out, words)
+		}
+	}
+	return out
+}
+
+// all returns the patches against Kubernetes in the order they are applied.
+func all(t *testing.T) []patch {
+	t.Helper()
+	root, err := cluster.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(root, "patches")
+	var out []patch
+	for _, folder := range list(t, filepath.Join(dir, "series")) {
+		optional := len(folder) > 1 && folder[1] == "optional"
+		if _, err := os.Stat(filepath.Join(dir, folder[0])); optional && os.IsNotExist(err) {
+			continue
+		}
+		names := list(t, filepath.Join(dir, folder[0], "series"))
+		for i, name := range names {
+			text, err := os.ReadFile(filepath.Join(dir, folder[0], name[0]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, patch{folder[0], name[0], string(text), i == len(names)-1})
+		}
+	}
+	if len(out) == 0 {
+		t.Fatal("there is no patch")
+	}
+	return out
+}
+
+var touched = regexp.MustCompile(`(?m)^diff --git a/(\S+) b/`)
+
+// files are those a patch touches.
+func (p patch) files() []string {
+	var out []string
+	for _, m := range touched.FindAllStringSubmatch(p.text, -1) {
+		out = append(out, m[1])
+	}
+	return out
+}
+
+// added are the lines it adds, of Go files alone if there is an ending ".go".
+func (p patch) added(ending ...string) []string {
+	var out []string
+	wanted := false
+	for line := range strings.Lines(p.text) {
+		line = strings.TrimSuffix(line, "\n")
+		if name, ok := strings.CutPrefix(line, "+++ b/"); ok {
+			wanted = len(ending) == 0 || strings.HasSuffix(name, ending[0])
+		} else if text, ok := strings.CutPrefix(line, "+"); ok && wanted {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+func (p patch) removed() []string {
+	var out []string
+	for line := range strings.Lines(p.text) {
+		if text, ok := strings.CutPrefix(line, "-"); ok && !strings.HasPrefix(line, "--- ") && line != "-- \n" {
+			out = append(out, strings.TrimSuffix(text, "\n"))
+		}
+	}
+	return out
+}
+
+// TestOrder holds that the core comes first and speed last, that only what may be left out
+// is optional, and that numbers have no gaps.
+func TestOrder(t *testing.T) {
+	root, err := cluster.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := list(t, filepath.Join(root, "patches", "series"))
+	for i, line := range lines {
+		switch {
+		case i < len(folders) && (line[0] != folders[i] || len(line) > 1):
+			t.Errorf("folder %d is %q, wanted %s, which nobody can leave out", i+1, line, folders[i])
+		case i >= len(folders) && (len(line) != 2 || line[1] != "optional"):
+			t.Errorf("folder %q is not optional", line)
+		}
+	}
+	if last := lines[len(lines)-1][0]; last != "speed" {
+		t.Errorf("the last folder is %s, wanted speed", last)
+	}
+	number := map[string]int{}
+	for _, p := range all(t) {
+		number[p.folder]++
+		if want := fmt.Sprintf("%04d-", number[p.folder]); !strings.HasPrefix(p.name, want) {
+			t.Errorf("%s/%s: the number is not %s", p.folder, p.name, want)
+		}
+	}
+}
+
+// TestOnePatchOneFile holds that a file we add is written by one patch, and that no patch
+// takes away what an earlier one adds: the series reads from top to bottom.
+func TestOnePatchOneFile(t *testing.T) {
+	new := map[string]string{}
+	added := map[string]map[string]string{}
+	for _, p := range all(t) {
+		for _, section := range strings.Split(p.text, "\ndiff --git ")[1:] {
+			file := touched.FindStringSubmatch("diff --git " + section)[1]
+			if by, ok := new[file]; ok {
+				t.Errorf("%s/%s touches %s, which %s adds", p.folder, p.name, file, by)
+			}
+			if strings.Contains(section, "\nnew file mode ") {
+				new[file] = p.folder + "/" + p.name
+			}
+			one := patch{text: "\ndiff --git " + section}
+			if added[file] == nil {
+				added[file] = map[string]string{}
+			}
+			for _, line := range one.removed() {
+				if by, ok := added[file][line]; ok {
+					t.Errorf("%s/%s takes %q out of %s, which %s adds", p.folder, p.name, line, file, by)
+				}
+			}
+			for _, line := range one.added() {
+				if text := strings.TrimSpace(line); len(text) > 1 { // a bracket is anybody's
+					added[file][line] = p.folder + "/" + p.name
+				}
+			}
+		}
+	}
+	const seam = "staging/src/k8s.io/apiserver/pkg/authorization/granular/"
+	for file, by := range new {
+		if strings.HasPrefix(file, seam) && !strings.HasPrefix(by, "core/") {
+			t.Errorf("%s adds %s to the seam", by, file)
+		}
+	}
+	if new[seam+"granular.go"] != "core/0001-seam.patch" {
+		t.Errorf("the seam is in %q", new[seam+"granular.go"])
+	}
+}
+
+// loops matches the beginning of a loop, in Go or in a template.
+var loops = regexp.MustCompile(`^\s*for\b|\{\{-? range `)
+
+// looping lists the patches that go through something by themselves, and why. What else
+// they do is named in patches/README.md.
+var looping = map[string]string{
+	"crd/0002-protobuf.patch":             "generated",
+	"crd/0003-seam.patch":                 "drops what nothing enforces, wherever a schema may have it",
+	"crd/0005-explain.patch":              "a template, which goes through a schema",
+	"speed/0002-shared-definitions.patch": "makes the definitions that are shared",
+}
+
+// TestPatchesOnlyCall holds that a patch adds calls: what goes through objects, lists and
+// schemas is on our side of the seam, but for the patches that are listed.
+func TestPatchesOnlyCall(t *testing.T) {
+	for _, p := range all(t) {
+		name := p.folder + "/" + p.name
+		has := slices.ContainsFunc(append(p.added(".go"), p.added(".tmpl")...), loops.MatchString)
+		if why, ok := looping[name]; ok != has {
+			t.Errorf("%s has a loop: %t, and is listed: %q", name, has, why)
+		}
+	}
+}
+
+// TestMarkersAreComments holds that patches of markers change no code but for aliases and
+// what is declared by them.
+func TestMarkersAreComments(t *testing.T) {
+	for _, p := range all(t) {
+		if p.folder != "markers" {
+			continue
+		}
+		for _, line := range p.added() {
+			text := strings.TrimSpace(line)
+			if text != "" && !strings.HasPrefix(text, "//") && p.name != "0001-object-metadata.patch" {
+				t.Errorf("%s adds %q", p.name, line)
+			}
+		}
+	}
+}
+
+// TestCoreKnowsNoSpeed holds that nothing before the folder speed needs it or speaks of it.
+func TestCoreKnowsNoSpeed(t *testing.T) {
+	speaks := regexp.MustCompile(`(?i)\bspeed|\bprune|cheaper|faster`)
+	for _, p := range all(t) {
+		if p.folder == "speed" {
+			continue
+		}
+		for _, line := range append(p.added(), strings.SplitN(p.text, "\n---\n", 2)[0]) {
+			if found := speaks.FindString(line); found != "" {
+				t.Errorf("%s/%s says %q", p.folder, p.name, found)
+			}
+		}
+	}
+}
