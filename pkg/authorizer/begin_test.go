@@ -82,7 +82,7 @@ func TestNothingExcludedChanged(t *testing.T) {
 	ctx := requestContext("update")
 	w := New(g).Begin(ctx, target(t, strings.Replace(things, "EXCLUDED", "true", 1)))
 	old, changed := object(t, plain), object(t, larger)
-	if _, err := w.Observe(ctx, changed, old); err != nil {
+	if err := w.Observe(ctx, changed, old); err != nil {
 		t.Fatal(err)
 	}
 	allocated := testing.AllocsPerRun(100, func() {
@@ -119,10 +119,10 @@ func BenchmarkGranularUpdate(b *testing.B) {
 	for b.Loop() {
 		ctx, _ := granular.WithMarker(requestContext("update"))
 		w := gate.Begin(ctx, model)
-		if _, err := w.Submitted(ctx, changed, old); err != nil {
+		if err := w.Submitted(ctx, changed, old); err != nil {
 			b.Fatal(err)
 		}
-		if _, err := w.Observe(ctx, changed, old); err != nil {
+		if err := w.Observe(ctx, changed, old); err != nil {
 			b.Fatal(err)
 		}
 		if err := w.Verify(ctx, changed, old); err != nil {

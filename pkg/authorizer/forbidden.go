@@ -108,12 +108,12 @@ func (r refuseAll) Patch(context.Context, types.PatchType, []byte) error {
 	return apierrors.NewInternalError(r.err)
 }
 
-func (r refuseAll) Submitted(context.Context, runtime.Object, runtime.Object) (runtime.Object, error) {
-	return nil, apierrors.NewInternalError(r.err)
+func (r refuseAll) Submitted(context.Context, runtime.Object, runtime.Object) error {
+	return apierrors.NewInternalError(r.err)
 }
 
-func (r refuseAll) Observe(context.Context, runtime.Object, runtime.Object) (runtime.Object, error) {
-	return nil, apierrors.NewInternalError(r.err)
+func (r refuseAll) Observe(context.Context, runtime.Object, runtime.Object) error {
+	return apierrors.NewInternalError(r.err)
 }
 
 func (r refuseAll) Verify(context.Context, runtime.Object, runtime.Object) error {

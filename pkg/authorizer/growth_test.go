@@ -44,10 +44,10 @@ func withLabels(t testing.TB, domain string, labels int) *unstructured.Unstructu
 func verifyLabels(t testing.TB, gate *Gate, model granular.Target, old, changed *unstructured.Unstructured) error {
 	ctx, _ := granular.WithMarker(requestContext("update"))
 	w := gate.Begin(ctx, model)
-	if _, err := w.Submitted(ctx, changed, old); err != nil {
+	if err := w.Submitted(ctx, changed, old); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Observe(ctx, changed, old); err != nil {
+	if err := w.Observe(ctx, changed, old); err != nil {
 		t.Fatal(err)
 	}
 	return w.Verify(ctx, changed, old)

@@ -132,10 +132,10 @@ func TestManagedFieldsAreDropped(t *testing.T) {
 		ctx, marker := granular.WithMarker(requestContext("update"))
 		w := New(&grants{allow: tc.allow}).Begin(ctx, of)
 		for _, observed := range tc.observed {
-			if _, err := w.Submitted(ctx, bare(larger), tc.old); err != nil {
+			if err := w.Submitted(ctx, bare(larger), tc.old); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := w.Observe(ctx, observed, tc.old); err != nil {
+			if err := w.Observe(ctx, observed, tc.old); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -143,7 +143,7 @@ func TestManagedFieldsAreDropped(t *testing.T) {
 	}
 	ctx := requestContext("update")
 	w := New(&grants{}).Begin(ctx, of)
-	if _, err := w.Observe(ctx, owned(larger), owned(plain)); err != nil {
+	if err := w.Observe(ctx, owned(larger), owned(plain)); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Verify(ctx, bare(larger), owned(plain)); err != nil {

@@ -66,14 +66,14 @@ func TestObservedAndFinal(t *testing.T) {
 						ctx, marker = granular.WithMarker(ctx)
 					}
 					w := New(g).Begin(ctx, of)
-					if _, err := w.Observe(ctx, object(t, with(observed)), old); err != nil {
+					if err := w.Observe(ctx, object(t, with(observed)), old); err != nil {
 						t.Fatal(err)
 					}
 					err := w.Verify(ctx, object(t, with(final)), old)
 					if apierrors.IsForbidden(err) != refused || !refused && err != nil {
 						t.Errorf("marked %t, holding %q, observed %s, final %s: %v", marked, g.allow, with(observed), with(final), err)
 					}
-					if marker != nil && (marker.Spend() == nil) == refused {
+					if marker != nil && (marker.Consume() == nil) == refused {
 						t.Errorf("marked, holding %q, observed %s, final %s: the storage would accept it: %t", g.allow, with(observed), with(final), refused)
 					}
 				}
@@ -109,12 +109,12 @@ func TestCoveredAsObserved(t *testing.T) {
 			g := &grants{allow: tc.allow, fail: tc.fail}
 			w := New(g).Begin(ctx, target(t, strings.Replace(things, "EXCLUDED", "true", 1)))
 			old := object(t, plain)
-			if _, err := w.Observe(ctx, object(t, tc.observed), old); err != nil {
+			if err := w.Observe(ctx, object(t, tc.observed), old); err != nil {
 				t.Fatal(err)
 			}
 			err := w.Verify(ctx, object(t, tc.final), old)
 			if tc.broken {
-				if !apierrors.IsInternalError(err) || marker.Spend() == nil {
+				if !apierrors.IsInternalError(err) || marker.Consume() == nil {
 					t.Errorf("got %v, wanted a 500", err)
 				}
 			} else {
@@ -141,10 +141,10 @@ func TestTamperedIsJudged(t *testing.T) {
 			w := New(g).Begin(ctx, of)
 			old, submitted := object(t, plain), object(t, changed)
 			submitted.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "somebody"}})
-			if _, err := w.Submitted(ctx, submitted, old); err != nil {
+			if err := w.Submitted(ctx, submitted, old); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := w.Observe(ctx, object(t, changed), old); err != nil {
+			if err := w.Observe(ctx, object(t, changed), old); err != nil {
 				t.Fatal(err)
 			}
 			judged(t, w.Verify(ctx, object(t, changed), old), marker, says)
@@ -157,10 +157,10 @@ func TestTamperedIsJudged(t *testing.T) {
 	w := New(&grants{allow: []string{"granular:size"}}).Begin(marked, status)
 	sent := object(t, larger)
 	sent.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "somebody"}})
-	if _, err := w.Submitted(marked, sent, object(t, plain)); err != nil {
+	if err := w.Submitted(marked, sent, object(t, plain)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Observe(marked, object(t, larger), object(t, plain)); err != nil {
+	if err := w.Observe(marked, object(t, larger), object(t, plain)); err != nil {
 		t.Fatal(err)
 	}
 	judged(t, w.Verify(marked, object(t, larger), object(t, plain)), marker, "")
@@ -169,10 +169,10 @@ func TestTamperedIsJudged(t *testing.T) {
 	w = New(g).Begin(ctx, of)
 	submitted := object(t, larger)
 	submitted.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "somebody"}})
-	if _, err := w.Submitted(ctx, submitted, object(t, plain)); err != nil {
+	if err := w.Submitted(ctx, submitted, object(t, plain)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Observe(ctx, object(t, larger), object(t, plain)); err != nil {
+	if err := w.Observe(ctx, object(t, larger), object(t, plain)); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Verify(ctx, object(t, larger), object(t, plain)); err != nil || len(g.asked) > 0 {
@@ -188,7 +188,7 @@ func TestWholeIsNoOneChange(t *testing.T) {
 	ctx, marker := granular.WithMarker(requestContext("update"))
 	w := New(&grants{allow: []string{"granular:specification"}}).Begin(ctx, of)
 	old := object(t, `{"spec":{"size":1}}`)
-	if _, err := w.Observe(ctx, object(t, `{"spec":{"size":1,"box":"no object"}}`), old); err != nil {
+	if err := w.Observe(ctx, object(t, `{"spec":{"size":1,"box":"no object"}}`), old); err != nil {
 		t.Fatal(err)
 	}
 	if of := w.(*write).observed; len(of) != 1 || !of[0].Whole {

@@ -101,7 +101,7 @@ func TestBetweenFilterAndVerification(t *testing.T) {
 				}
 			}
 			w := gate.Begin(marked, target(t, strings.Replace(things, "EXCLUDED", "true", 1)))
-			if _, err := w.Observe(marked, object(t, larger), object(t, plain)); err != nil {
+			if err := w.Observe(marked, object(t, larger), object(t, plain)); err != nil {
 				t.Fatal(err)
 			}
 			judged(t, w.Verify(marked, object(t, larger), object(t, plain)), granular.MarkerFrom(marked), tc.says)
@@ -128,7 +128,7 @@ func TestBetweenAttempts(t *testing.T) {
 			w := gate.Begin(marked, target(t, strings.Replace(things, "EXCLUDED", "true", 1)))
 			attempt := func(change, says string) {
 				t.Helper()
-				if _, err := w.Observe(marked, object(t, change), object(t, plain)); err != nil {
+				if err := w.Observe(marked, object(t, change), object(t, plain)); err != nil {
 					t.Fatal(err)
 				}
 				judged(t, w.Verify(marked, object(t, change), object(t, plain)), granular.MarkerFrom(marked), says)

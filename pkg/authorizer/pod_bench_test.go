@@ -127,7 +127,7 @@ func BenchmarkGranularPod(b *testing.B) {
 						},
 						func() {
 							w = gate.Begin(ctx, of)
-							if _, err := w.Observe(ctx, changed, old); err != nil {
+							if err := w.Observe(ctx, changed, old); err != nil {
 								b.Fatal(err)
 							}
 						},

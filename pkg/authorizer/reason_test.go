@@ -61,7 +61,7 @@ func TestReasons(t *testing.T) {
 	}
 
 	w := gate.Begin(marked, to)
-	if _, err := w.Observe(marked, object(t, larger), object(t, plain)); err != nil {
+	if err := w.Observe(marked, object(t, larger), object(t, plain)); err != nil {
 		t.Fatal(err)
 	}
 	judged(t, w.Verify(marked, object(t, larger), object(t, plain)), granular.MarkerFrom(marked), "")

@@ -36,7 +36,7 @@ func reported(t *testing.T, level int, g *grants, final string) (spans, lines []
 
 	w := New(g).Begin(ctx, target(t, strings.Replace(things, "EXCLUDED", "false", 1)))
 	old := object(t, plain)
-	if _, err := w.Observe(ctx, object(t, final), old); err != nil {
+	if err := w.Observe(ctx, object(t, final), old); err != nil {
 		t.Fatal(err)
 	}
 	_ = w.Verify(ctx, object(t, final), old)

@@ -102,7 +102,7 @@ func TestScaleOfCustomResource(t *testing.T) {
 			if tc.idle {
 				return
 			}
-			if _, err := w.Observe(ctx, scaleTo(tc.to), scaleTo(tc.was)); err != nil {
+			if err := w.Observe(ctx, scaleTo(tc.to), scaleTo(tc.was)); err != nil {
 				t.Fatal(err)
 			}
 			err := w.Verify(ctx, scaleTo(tc.to), scaleTo(max(tc.was, 0)))

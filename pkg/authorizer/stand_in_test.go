@@ -96,7 +96,7 @@ func TestStandIn(t *testing.T) {
 				return
 			}
 			old := keeping("a", "")
-			if _, err := w.Observe(ctx, tc.new, old); err != nil {
+			if err := w.Observe(ctx, tc.new, old); err != nil {
 				t.Fatal(err)
 			}
 			err := w.Verify(ctx, tc.new, old)

@@ -107,15 +107,15 @@ func (w *write) mode() change.Mode {
 // Submitted notes whether the caller edits managed fields. Field management
 // replaces them, so this can't be seen any later. Absent managed fields mean that
 // the server keeps its own; on a subresource it always does.
-func (w *write) Submitted(_ context.Context, newObj, oldObj runtime.Object) (runtime.Object, error) {
+func (w *write) Submitted(_ context.Context, newObj, oldObj runtime.Object) error {
 	// Who holds the ordinary verb may edit them.
 	w.tampered = w.marked && w.target.Subresource == "" && tampered(newObj, oldObj)
-	return newObj, nil
+	return nil
 }
 
 // Observe sees the caller's change. An object that can't be compared is no
 // verdict yet: Verify refuses it, after the errors that come first upstream.
-func (w *write) Observe(ctx context.Context, newObj, oldObj runtime.Object) (runtime.Object, error) {
+func (w *write) Observe(ctx context.Context, newObj, oldObj runtime.Object) error {
 	ctx, step := w.begin(ctx, "Observe granular change")
 	defer func() { metrics.Observed(w.traced(ctx), step.end(ctx)) }()
 	observed, err := w.kind.compare(w.target, w.mode(), newObj, oldObj)
@@ -125,7 +125,7 @@ func (w *write) Observe(ctx context.Context, newObj, oldObj runtime.Object) (run
 		w.scale.observe(newObj, oldObj)
 	}
 	w.createRefused.Store(false)
-	return newObj, nil
+	return nil
 }
 
 // Verify judges what is about to be stored: the fields that the caller changed and

@@ -85,7 +85,7 @@ func judged(t *testing.T, err error, marker *granular.Marker, says string) {
 	if says != "" && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), says)) {
 		t.Errorf("got %v, wanted a 403 with %q", err, says)
 	}
-	if marker != nil && (marker.Spend() == nil) != (says == "") {
+	if marker != nil && (marker.Consume() == nil) != (says == "") {
 		t.Errorf("the storage would accept it: %t", says != "")
 	}
 }
@@ -147,10 +147,10 @@ func TestVerify(t *testing.T) {
 				tc.observed = tc.final
 			}
 			old := object(t, plain)
-			if _, err := w.Submitted(ctx, object(t, tc.observed), old); err != nil {
+			if err := w.Submitted(ctx, object(t, tc.observed), old); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := w.Observe(ctx, object(t, tc.observed), old); err != nil {
+			if err := w.Observe(ctx, object(t, tc.observed), old); err != nil {
 				t.Fatal(err)
 			}
 			err := w.Verify(ctx, object(t, tc.final), old)
@@ -173,7 +173,7 @@ func TestVerifyUnobserved(t *testing.T) {
 	if err := w.Verify(ctx, object(t, larger), object(t, plain)); !apierrors.IsForbidden(err) {
 		t.Errorf("got %v, wanted a 403", err)
 	}
-	if marker.Spend() == nil {
+	if marker.Consume() == nil {
 		t.Error("the storage would accept it")
 	}
 }
@@ -192,7 +192,7 @@ func TestFallbackCreate(t *testing.T) {
 		ctx := requestContext("update")
 		begun := gate.Begin(ctx, model)
 		created := object(t, `{"spec":{"size":1,"trigger":true}}`)
-		if _, err := begun.Observe(ctx, created, nil); err != nil {
+		if err := begun.Observe(ctx, created, nil); err != nil {
 			t.Fatal(err)
 		}
 		w, _, _, err := gate.FallbackCreate(ctx, model, begun, attributes("create"))

@@ -43,7 +43,7 @@ func TestBindingsBySubject(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		authorizer := granular.Around(inner)
+		authorizer := granular.Wrap(inner)
 		indexes := func() (int, int) {
 			return len(factory.Rbac().V1().RoleBindings().Informer().GetIndexer().GetIndexers()),
 				len(factory.Rbac().V1().ClusterRoleBindings().Informer().GetIndexer().GetIndexers())
@@ -62,7 +62,7 @@ func TestBindingsBySubject(t *testing.T) {
 		if r, c := indexes(); r != roles || c != clusterRoles {
 			t.Errorf("gate %t: there is an index before anything is written", gate)
 		}
-		if of := granular.Of(authorizer); (of != nil) != gate {
+		if of := granular.GateFrom(authorizer); (of != nil) != gate {
 			t.Fatalf("gate %t: there is a Gate: %t", gate, of != nil)
 		}
 		more := 0
