@@ -68,7 +68,7 @@ clean: ## Remove what was built and the local cluster's data; the upstream tree 
 help: ## Say what there is
 	@awk 'BEGIN { FS = ":.*## " } \
 		/^##@/ { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z][a-z-]*:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+		/^[a-z][a-z-]*:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 ##@ Develop
 
@@ -79,6 +79,15 @@ upstream: ## Bring upstream/kubernetes up to date: materialise, patch, generate,
 .PHONY: test
 test: build ## Run all tests: library, patches, tools, units, and integration against the real server
 	$(GO) test -timeout 30m $(PACKAGES)
+
+# It compiles most of Kubernetes once more, so it is not part of `make test`.
+.PHONY: test-without-speed
+test-without-speed: upstream ## Build and test the project without patches/speed and speed, in a copy
+	$(call step,build and test without speed,GO=$(GO) test/patches/without-speed)
+
+.PHONY: test-unpatched
+test-unpatched: $(BIN)/kube-granular $(BIN)/kubectl $(BIN)/kube-apiserver-unpatched ## Run a server without patches beside ours, on the same etcd
+	KUBE_GRANULAR_REQUIRE_UNPATCHED=1 $(GO) test -count=1 ./test/integration/unpatched
 
 .PHONY: fuzz
 fuzz: upstream ## Run every fuzzer for FUZZTIME (20000x, a count; or a time such as 1h) each

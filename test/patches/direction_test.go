@@ -4,9 +4,11 @@
 package patches
 
 import (
+	"errors"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -71,7 +73,12 @@ func TestDirections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, err = os.Stat(filepath.Join(root, "speed"))
+	withoutSpeed := errors.Is(err, fs.ErrNotExist)
 	for _, d := range directions {
+		if withoutSpeed && strings.HasPrefix(d.dir, "speed") {
+			continue
+		}
 		files := 0
 		err := filepath.WalkDir(filepath.Join(root, d.dir), func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") {
