@@ -182,30 +182,37 @@ func TestBothServers(t *testing.T) {
 			t.Errorf("theirs seems to send %d extensions", n)
 		}
 	})
-	t.Run("writing drops them", func(t *testing.T) {
-		theirs.send(t, http.MethodPatch, definition, asMerge, asJSON, []byte(`{"metadata":{"annotations":{"a":"b"}}}`))
-		after := ours.send(t, http.MethodGet, definition, asJSON, asJSON, nil)
-		if n := count(after); n != 0 {
-			t.Errorf("ours still has %d extensions", n)
-		}
-		if diff := cmp.Diff(stripped(t, before), stripped(t, after)); diff != "" {
-			t.Errorf("(-before +after):\n%s", diff)
-		}
-	})
-	t.Run("and can be brought back", func(t *testing.T) {
-		var u unstructured.Unstructured
-		if err := u.UnmarshalJSON(ours.send(t, http.MethodGet, definition, asJSON, asJSON, nil)); err != nil {
-			t.Fatal(err)
-		}
-		var again map[string]any
-		if err := json.Unmarshal(wanted, &again); err != nil {
-			t.Fatal(err)
-		}
-		u.Object["spec"] = again["spec"]
-		if got := ours.send(t, http.MethodPut, definition, asJSON, asJSON, marshal(t, u.Object)); count(got) != count(wanted) {
-			t.Errorf("ours has %d extensions, wanted %d", count(got), count(wanted))
-		}
-	})
+	for _, write := range []struct{ name, path, body string }{
+		{"an annotation", definition, `{"metadata":{"annotations":{"a":"b"}}}`},
+		// As the controllers of a server do to a definition that is new.
+		{"a condition", definition + "/status", `{"status":{"conditions":[]}}`},
+	} {
+		t.Run("writing "+write.name+" drops them", func(t *testing.T) {
+			bringBack(t, ours, wanted)
+			theirs.send(t, http.MethodPatch, write.path, asMerge, asJSON, []byte(write.body))
+			after := ours.send(t, http.MethodGet, definition, asJSON, asJSON, nil)
+			if n := count(after); n != 0 {
+				t.Errorf("ours still has %d extensions", n)
+			}
+			if diff := cmp.Diff(stripped(t, before), stripped(t, after)); diff != "" {
+				t.Errorf("(-before +after):\n%s", diff)
+			}
+			bringBack(t, ours, wanted)
+		})
+	}
+}
+
+// bringBack applies the definition again.
+func bringBack(t *testing.T, ours *server, wanted []byte) {
+	t.Helper()
+	var again map[string]any
+	if err := json.Unmarshal(wanted, &again); err != nil {
+		t.Fatal(err)
+	}
+	spec := marshal(t, map[string]any{"spec": again["spec"]})
+	if got := ours.send(t, http.MethodPatch, definition, asMerge, asJSON, spec); count(got) != count(wanted) {
+		t.Fatalf("ours has %d extensions, wanted %d", count(got), count(wanted))
+	}
 }
 
 func decode(t *testing.T, text []byte) *apiextensionsv1.CustomResourceDefinition {
