@@ -18,7 +18,7 @@ import (
 // patch is one of the series against Kubernetes.
 type patch struct {
 	folder, name, text string
-	// last says that none of its folder follows.
+	// last is true if none of its folder follows.
 	last bool
 }
 

@@ -14,7 +14,7 @@ type entry struct {
 	// where is the line, for errors.
 	where string
 	name  string
-	// folder says that the line names a folder, optional that it says so.
+	// folder is true if the line names a folder, optional if it calls it that.
 	folder, optional bool
 }
 

@@ -28,7 +28,7 @@ type Series struct {
 type Folder struct {
 	// Dir is its tree path.
 	Dir string
-	// Optional says that it may be left out, and need not exist.
+	// Optional is true if it may be left out, and need not exist.
 	Optional bool
 }
 
@@ -216,7 +216,7 @@ func (s *Series) end(dir string) (int, bool) {
 	return 0, false
 }
 
-// forms says what the name of a patch may look like.
+// forms returns what the name of a patch may look like.
 func forms(all []*Series) string {
 	var out []string
 	for _, s := range all {
