@@ -230,3 +230,28 @@ func TestCoreKnowsNoSpeed(t *testing.T) {
 		}
 	}
 }
+
+// TestDocumentedOrder holds that the commands people copy name the folders in the order they
+// are applied.
+func TestDocumentedOrder(t *testing.T) {
+	root, err := cluster.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var folders []string
+	for _, p := range all(t) {
+		if !slices.Contains(folders, p.folder) {
+			folders = append(folders, p.folder)
+		}
+	}
+	want := "patches/{" + strings.Join(folders, ",") + "}/*.patch"
+	for _, file := range []string{"README.md", filepath.Join("patches", "README.md")} {
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), "git am ") || !strings.Contains(string(text), want) {
+			t.Errorf("%s does not name %s", file, want)
+		}
+	}
+}
