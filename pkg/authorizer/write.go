@@ -104,9 +104,9 @@ func (w *write) mode() change.Mode {
 	return change.Sparse
 }
 
-// Submitted notes whether the caller edits managed fields. Field management
+// Submitted notes whether the caller edits or resets managed fields. Field management
 // replaces them, so this can't be seen any later. Absent managed fields mean that
-// the server keeps its own; on a subresource it always does.
+// the server keeps its own; on a subresource it always does. An apply can't send any.
 func (w *write) Submitted(_ context.Context, newObj, oldObj runtime.Object) (runtime.Object, error) {
 	// Who holds the ordinary verb may edit them.
 	w.tampered = w.marked && w.target.Subresource == "" && tampered(newObj, oldObj)
