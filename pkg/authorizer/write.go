@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/trace"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/granular"
@@ -194,7 +193,7 @@ func (w *write) verifyFinal(ctx context.Context, newObj, oldObj runtime.Object) 
 	}
 	refusal, err := w.decider.Decide(ctx, changes, w.marked)
 	if err != nil {
-		return apierrors.NewInternalError(err)
+		return w.failed(ctx, newObj, err)
 	}
 	if refusal == nil {
 		return nil
