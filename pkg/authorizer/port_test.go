@@ -223,4 +223,9 @@ func TestAnswersWithErrors(t *testing.T) {
 	if first, err := p.FirstAllowed(ended, verbs); first != -1 || err != errErring || len(asked) != 1 {
 		t.Errorf("after the end of the request: %d, %v, asked %q", first, err, asked)
 	}
+	// What is answered then is an answer.
+	p = &port{authorizer: erring{says: says{b: allow}, asked: &asked}, attributes: &attributes}
+	if first, err := p.FirstAllowed(ended, verbs); first != 1 || err != nil {
+		t.Errorf("after the end of the request, without a failure: %d, %v", first, err)
+	}
 }

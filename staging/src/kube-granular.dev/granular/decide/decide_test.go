@@ -243,6 +243,11 @@ func TestUnanswered(t *testing.T) {
 			if diff := cmp.Diff(test.asked, d.Asked()); diff != "" {
 				t.Error(diff)
 			}
+			for _, verb := range d.unanswered {
+				if !slices.Contains(d.asked, verb) || slices.Contains(d.used, verb) {
+					t.Errorf("%s is unanswered", verb)
+				}
+			}
 			for _, used := range d.Used() {
 				if !slices.Contains(test.holds, used) || slices.Contains(test.fails, used) {
 					t.Errorf("%s covered a change", used)
