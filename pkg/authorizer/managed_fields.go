@@ -17,9 +17,8 @@ import (
 )
 
 // tampered reports whether a caller sends managed fields that are not those of the object.
-// Of what is sent field management uses the managed fields and nothing else, an empty list
-// being a reset, so it leaves what it makes of the change alone if there is no list, or the
-// object's own.
+// Field management starts from the list that is sent, an empty one being a reset, and from
+// the object's own only if there is none. So a list that is there must be the object's own.
 func tampered(newObj, oldObj runtime.Object) bool {
 	sent, plain := plainManagedFields(newObj)
 	if plain && sent == nil {

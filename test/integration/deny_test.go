@@ -205,7 +205,9 @@ func TestFailureIsNoAnswer(t *testing.T) {
 	const path = "/apis/apps/v1/namespaces/default/deployments/web"
 	const told = "the authorizer could not say which permissions the caller holds"
 	const label, replicas = `{"metadata":{"labels":{"super.safe.com/level":"VALUE"}}}`, `{"spec":{"replicas":7}}`
-	among := func(verbs ...string) func(string) bool { return func(v string) bool { return slices.Contains(verbs, v) } }
+	among := func(verbs ...string) func(string) bool {
+		return func(v string) bool { return slices.Contains(verbs, v) }
+	}
 	asked := []string{"patch", "granular", "granular:metadata", "granular:labels", "granular:label(super.safe.com)", "get"}
 	other := []string{"patch", "granular", "granular:specification", "granular:replicas", "get"}
 	for i, tc := range []struct {
