@@ -9,6 +9,7 @@ import (
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/granular"
 	"k8s.io/apiserver/pkg/endpoints/filters"
+	"k8s.io/klog/v2"
 
 	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/pkg/audit"
@@ -65,11 +66,22 @@ func (g *Gate) Fallback(ctx context.Context, a upstream.Attributes) (context.Con
 	asking, query := rbacindex.ForSeveral(ctx, a)
 	decision, reason, err := ask(asking, g.Authorizer, a, permission.General)
 	if decision != upstream.DecisionAllow {
-		return ctx, upstream.DecisionNoOpinion, "", err
+		return ctx, upstream.DecisionNoOpinion, "", unanswered(ctx, a, err)
 	}
 	marked, _ := granular.WithMarker(withPassed(ctx, a, query))
 	audit.Marked(marked)
 	return marked, decision, reason, nil
+}
+
+// unanswered logs what the authorizer failed with, if it did, and returns what its caller
+// may see of that.
+func unanswered(ctx context.Context, a upstream.Attributes, err error) error {
+	if err == nil {
+		return nil
+	}
+	klog.FromContext(ctx).Error(err, "Unable to ask whether single fields may be written",
+		"verb", a.GetVerb(), "group", a.GetAPIGroup(), "resource", a.GetResource(), "subresource", a.GetSubresource(), "object", klog.KRef(a.GetNamespace(), a.GetName()))
+	return errUnanswered
 }
 
 // Begin starts the verification of one write. For a caller who holds the ordinary
@@ -117,7 +129,7 @@ func (g *Gate) FallbackCreate(ctx context.Context, target granular.Target, begun
 		if ok {
 			w.createRefused.Store(true)
 		}
-		return nil, upstream.DecisionNoOpinion, "", err
+		return nil, upstream.DecisionNoOpinion, "", unanswered(ctx, a, err)
 	}
 	if ok && w.marked {
 		return w, decision, reason, nil

@@ -16,23 +16,33 @@ import (
 	"kube-granular.dev/granular/equal"
 )
 
-// tampered says whether a caller sends managed fields that are not those of the object.
+// tampered reports whether a caller sends managed fields that are not those of the object.
+// Field management starts from the list that is sent, an empty one being a reset, and from
+// the object's own only if there is none. So a list that is there must be the object's own.
 func tampered(newObj, oldObj runtime.Object) bool {
-	if !hasManagedFields(newObj) {
+	sent, plain := plainManagedFields(newObj)
+	if plain && sent == nil {
 		return false
 	}
 	if !stored(oldObj) {
-		return true
+		return hasManagedFields(newObj)
 	}
-	if sent, ok := plainManagedFields(newObj); ok {
+	if plain {
 		// To read them takes longer than all else that is done with a granular request.
 		if is, ok := plainManagedFields(oldObj); ok && equal.JSON(sent, is) {
 			return false
 		}
 	}
-	sent, err := meta.Accessor(newObj)
-	is, errIs := meta.Accessor(oldObj)
-	return err != nil || errIs != nil || !sameManagedFields(sent.GetManagedFields(), is.GetManagedFields())
+	accessor, err := meta.Accessor(newObj)
+	if err != nil {
+		return true
+	}
+	list := accessor.GetManagedFields()
+	if !plain && list == nil {
+		return false
+	}
+	accessor, err = meta.Accessor(oldObj)
+	return err != nil || !sameManagedFields(list, accessor.GetManagedFields())
 }
 
 // hasManagedFields says whether there are managed fields, for custom resources without

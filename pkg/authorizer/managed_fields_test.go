@@ -73,16 +73,18 @@ func TestTampered(t *testing.T) {
 		sent, is *unstructured.Unstructured
 		want     bool
 	}{
-		"none":                         {with("1", `null`), with("1", `[`+one+`]`), false},
-		"an empty list":                {with("1", `[]`), with("1", `[`+one+`]`), false},
-		"the same":                     {with("1", `[`+one+`]`), with("1", `[`+one+`]`), false},
-		"the same, a field more":       {with("1", `[`+one+`]`), with("1", `[{"time":null,`+one[1:]+`]`), false},
-		"another manager":              {with("1", `[`+other+`]`), with("1", `[`+one+`]`), true},
-		"one more":                     {with("1", `[`+one+`,`+other+`]`), with("1", `[`+one+`]`), true},
-		"a reset":                      {with("1", `[{}]`), with("1", `[`+one+`]`), true},
-		"of an object that is not yet": {with("", `[`+one+`]`), with("", `null`), true},
-		"no entries":                   {with("1", `["a"]`), with("1", `[`+one+`]`), true},
-		"where there are none":         {with("1", `[`+one+`]`), with("1", `null`), true},
+		"none":                          {with("1", `null`), with("1", `[`+one+`]`), false},
+		"a reset by an empty list":      {with("1", `[]`), with("1", `[`+one+`]`), true},
+		"an empty list, there are none": {with("1", `[]`), with("1", `null`), false},
+		"an empty list, none is stored": {with("", `[]`), with("", `null`), false},
+		"the same":                      {with("1", `[`+one+`]`), with("1", `[`+one+`]`), false},
+		"the same, a field more":        {with("1", `[`+one+`]`), with("1", `[{"time":null,`+one[1:]+`]`), false},
+		"another manager":               {with("1", `[`+other+`]`), with("1", `[`+one+`]`), true},
+		"one more":                      {with("1", `[`+one+`,`+other+`]`), with("1", `[`+one+`]`), true},
+		"a reset":                       {with("1", `[{}]`), with("1", `[`+one+`]`), true},
+		"of an object that is not yet":  {with("", `[`+one+`]`), with("", `null`), true},
+		"no entries":                    {with("1", `["a"]`), with("1", `[`+one+`]`), true},
+		"where there are none":          {with("1", `[`+one+`]`), with("1", `null`), true},
 	} {
 		if got := tampered(tc.sent, tc.is); got != tc.want {
 			t.Errorf("%s: %t", name, got)
@@ -99,6 +101,18 @@ func TestTampered(t *testing.T) {
 		if got := tampered(typed(tc.sent), typed(tc.is)); got != tc.want {
 			t.Errorf("%s, of a Go type: %t", name, got)
 		}
+	}
+}
+
+// TestTamperedWithoutMetadata holds that what can't be read was not left alone.
+func TestTamperedWithoutMetadata(t *testing.T) {
+	stored := &metav1.PartialObjectMetadata{}
+	stored.SetUID("1")
+	if !tampered(&metav1.Status{}, stored) {
+		t.Error("an object without metadata")
+	}
+	if tampered(&metav1.Status{}, nil) {
+		t.Error("a new object without metadata")
 	}
 }
 

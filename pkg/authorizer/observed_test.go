@@ -94,8 +94,9 @@ func TestCoveredAsObserved(t *testing.T) {
 		says     string
 		broken   bool
 	}{
-		"one change, reverted, and an authorizer that fails": {fail: []string{"granular:specification"}, observed: larger, final: plain, asked: []string{"granular:specification", "get"}},
-		"one change, and an authorizer that fails":           {fail: []string{"granular:specification"}, observed: larger, final: larger, asked: []string{"granular:specification", "granular:specification"}, broken: true},
+		"one change, reverted, and an authorizer that fails": {fail: []string{"granular:specification"}, observed: larger, final: plain, asked: []string{"granular:specification", "granular:size", "get"}},
+		"one change, covered, and an authorizer that fails":  {allow: []string{"granular:size"}, fail: []string{"granular:specification"}, observed: larger, final: larger, asked: []string{"granular:specification", "granular:size", "get"}},
+		"one change, and an authorizer that fails":           {fail: []string{"granular:specification"}, observed: larger, final: larger, asked: []string{"granular:specification", "granular:size"}, broken: true},
 		"one change, covered":                                {allow: []string{"granular:size"}, observed: larger, final: larger, asked: []string{"granular:specification", "granular:size", "get"}},
 		"one change, covered, reverted":                      {allow: []string{"granular:size"}, observed: larger, final: plain, asked: []string{"granular:specification", "granular:size", "get"}},
 		"one change, reverted":                               {observed: larger, final: plain, asked: []string{"granular:specification", "granular:size", "get"}},

@@ -72,10 +72,12 @@ type port struct {
 	calls int
 }
 
-// FirstAllowed gives the index of the first verb that is allowed, or -1. A Deny
+// FirstAllowed returns the index of the first verb that is allowed, or -1. A Deny
 // of a permission verb says that this permission covers nothing; a more specific
-// one may still be allowed. An error that comes with Allow is ignored, as the
-// filter WithAuthorization does.
+// one may still be allowed, and so it may where the authorizer failed on a general
+// one: whatever its answer had been, the specific one would have been asked or not
+// needed. An error that comes with Allow is ignored, as the filter WithAuthorization
+// does; one of a verb before the first that is allowed is returned beside it.
 func (p *port) FirstAllowed(ctx context.Context, verbs []string) (int, error) {
 	if !p.enumerable(ctx, len(verbs)) {
 		return p.oneByOne(ctx, verbs)
@@ -84,30 +86,38 @@ func (p *port) FirstAllowed(ctx context.Context, verbs []string) (int, error) {
 	if first < 0 {
 		return -1, nil
 	}
-	if allowed, err := p.allowed(ctx, verbs[first]); err != nil || allowed {
-		return first, err
+	if allowed, _ := p.allowed(ctx, verbs[first]); allowed {
+		return first, nil
 	}
-	// The rules changed under the request, or say more than the authorizer does.
+	// The rules changed under the request, say more than the authorizer does, or it failed.
 	return p.oneByOne(ctx, verbs)
 }
 
 func (p *port) oneByOne(ctx context.Context, verbs []string) (int, error) {
+	var failure error
 	for i, verb := range verbs {
-		if allowed, err := p.allowed(ctx, verb); err != nil {
-			return -1, err
-		} else if allowed {
-			return i, nil
+		allowed, err := p.allowed(ctx, verb)
+		if allowed {
+			return i, failure
+		}
+		if err != nil && failure == nil {
+			failure = err
+		}
+		if err != nil && ctx.Err() != nil {
+			break // nobody waits for the answer any more
 		}
 	}
-	return -1, nil
+	return -1, failure
 }
 
+// allowed returns an error only for a verb that is not allowed.
 func (p *port) allowed(ctx context.Context, verb string) (bool, error) {
 	p.calls++
-	if allowed, err := allows(ctx, p.authorizer, p.attributes, verb); !allowed {
-		return false, err
+	allowed, err := allows(ctx, p.authorizer, p.attributes, verb)
+	if allowed {
+		return true, nil
 	}
-	return true, nil
+	return false, err
 }
 
 // few is how many verbs of a request are asked one by one sooner than the rules of its

@@ -139,12 +139,13 @@ func TestRulesAreNoVerdict(t *testing.T) {
 		want       int
 		wantErr    bool
 	}{
-		"rules say more than the authorizer":   {enumerating{rules: []string{"granular:a"}}, attributes("patch"), -1, false},
-		"the authorizer denies what is ruled":  {enumerating{rules: ask, grants: grants{deny: ask[:1], allow: ask[1:]}}, attributes("patch"), 1, false},
-		"the authorizer fails at what is rule": {enumerating{rules: ask, grants: grants{fail: ask[:1]}}, attributes("patch"), 0, true},
-		"incomplete rules":                     {enumerating{incomplete: true, grants: grants{allow: ask[1:]}}, attributes("patch"), 1, false},
-		"rules with an error":                  {enumerating{err: errors.New("no"), grants: grants{allow: ask[1:]}}, attributes("patch"), 1, false},
-		"a privileged caller":                  {enumerating{grants: grants{allow: ask[1:]}}, root, 1, false},
+		"rules say more than the authorizer":    {enumerating{rules: []string{"granular:a"}}, attributes("patch"), -1, false},
+		"the authorizer denies what is ruled":   {enumerating{rules: ask, grants: grants{deny: ask[:1], allow: ask[1:]}}, attributes("patch"), 1, false},
+		"the authorizer fails at what is ruled": {enumerating{rules: ask, grants: grants{fail: ask[:1]}}, attributes("patch"), -1, true},
+		"it fails, and allows a later verb":     {enumerating{rules: ask, grants: grants{fail: ask[:1], allow: ask[1:]}}, attributes("patch"), 1, true},
+		"incomplete rules":                      {enumerating{incomplete: true, grants: grants{allow: ask[1:]}}, attributes("patch"), 1, false},
+		"rules with an error":                   {enumerating{err: errors.New("no"), grants: grants{allow: ask[1:]}}, attributes("patch"), 1, false},
+		"a privileged caller":                   {enumerating{grants: grants{allow: ask[1:]}}, root, 1, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -152,47 +153,79 @@ func TestRulesAreNoVerdict(t *testing.T) {
 			if (err != nil) != tc.wantErr {
 				t.Fatal(err)
 			}
-			if err == nil && got != tc.want {
+			if got != tc.want {
 				t.Errorf("got %d, wanted %d", got, tc.want)
 			}
 		})
 	}
 }
 
-// erring answers each verb with a decision, and all of them with an error.
+// erring answers each verb with a decision, and with an error where it is to fail.
 type erring struct {
 	upstream.Authorizer
-	says map[string]upstream.Decision
+	says  map[string]upstream.Decision
+	fails map[string]error
+	asked *[]string
 }
 
-var errErring = errors.New("out of order")
+var errErring, errLater = errors.New("out of order"), errors.New("out of order as well")
 
 func (e erring) Authorize(_ context.Context, a upstream.Attributes) (upstream.Decision, string, error) {
-	return e.says[a.GetVerb()], "", errErring
+	*e.asked = append(*e.asked, a.GetVerb())
+	return e.says[a.GetVerb()], "", e.fails[a.GetVerb()]
 }
 
 // TestAnswersWithErrors holds that an error that comes with Allow is ignored, as the filter
-// does, and that any other refuses the request, also where a later verb would be allowed.
+// does, that any other allows nothing and keeps nobody from a later verb, and that the first
+// one is returned.
 func TestAnswersWithErrors(t *testing.T) {
-	verbs := []string{"granular:a", "granular:b"}
+	const a, b, c = "granular:a", "granular:b", "granular:c"
+	verbs := []string{a, b, c}
+	allow, deny, nothing := upstream.DecisionAllow, upstream.DecisionDeny, upstream.DecisionNoOpinion
+	all := map[string]error{a: errErring, b: errLater, c: errLater}
+	type says = map[string]upstream.Decision
 	for name, tc := range map[string]struct {
-		says  map[string]upstream.Decision
+		says  says
+		fails map[string]error
 		first int
 		err   error
+		asked int
 	}{
-		"allow":            {map[string]upstream.Decision{"granular:a": upstream.DecisionAllow}, 0, nil},
-		"no opinion":       {map[string]upstream.Decision{"granular:a": upstream.DecisionNoOpinion, "granular:b": upstream.DecisionAllow}, -1, errErring},
-		"deny":             {map[string]upstream.Decision{"granular:a": upstream.DecisionDeny, "granular:b": upstream.DecisionAllow}, -1, errErring},
-		"no such decision": {map[string]upstream.Decision{"granular:a": upstream.Decision(9), "granular:b": upstream.DecisionAllow}, -1, errErring},
+		"allow":                        {says{a: allow}, all, 0, nil, 1},
+		"no opinion":                   {says{a: nothing, b: nothing, c: nothing}, all, -1, errErring, 3},
+		"no opinion, then allow":       {says{a: nothing, b: allow}, all, 1, errErring, 2},
+		"deny, then allow":             {says{a: deny, b: allow}, all, 1, errErring, 2},
+		"deny":                         {says{a: deny, b: deny, c: deny}, all, -1, errErring, 3},
+		"no such decision, then allow": {says{a: upstream.Decision(9), b: allow}, all, 1, errErring, 2},
+		"refused, fails, allow":        {says{a: nothing, b: nothing, c: allow}, map[string]error{b: errLater}, 2, errLater, 3},
+		"refused, then fails":          {says{a: nothing, b: nothing, c: nothing}, map[string]error{c: errLater}, -1, errLater, 3},
+		"nothing fails":                {says{a: nothing, b: allow}, nil, 1, nil, 2},
 	} {
-		a := attributes("update")
-		erring := erring{says: tc.says}
-		p := &port{authorizer: erring, attributes: &a}
-		if first, err := p.FirstAllowed(t.Context(), verbs); first != tc.first || !errors.Is(err, tc.err) {
+		var asked []string
+		attributes := attributes("update")
+		erring := erring{says: tc.says, fails: tc.fails, asked: &asked}
+		p := &port{authorizer: erring, attributes: &attributes}
+		if first, err := p.FirstAllowed(t.Context(), verbs); first != tc.first || err != tc.err {
 			t.Errorf("%s: %d, %v", name, first, err)
 		}
-		if readable, _ := allows(t.Context(), erring, &a, verbs[0]); readable != (tc.first == 0) {
+		if len(asked) != tc.asked || p.calls != tc.asked {
+			t.Errorf("%s: asked %q, %d calls", name, asked, p.calls)
+		}
+		if readable, _ := allows(t.Context(), erring, &attributes, a); readable != (tc.first == 0) {
 			t.Errorf("%s: allowed is %t", name, readable)
 		}
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	var asked []string
+	attributes := attributes("update")
+	p := &port{authorizer: erring{says: says{b: allow}, fails: all, asked: &asked}, attributes: &attributes}
+	if first, err := p.FirstAllowed(ended, verbs); first != -1 || err != errErring || len(asked) != 1 {
+		t.Errorf("after the end of the request: %d, %v, asked %q", first, err, asked)
+	}
+	// What is answered then is an answer.
+	p = &port{authorizer: erring{says: says{b: allow}, asked: &asked}, attributes: &attributes}
+	if first, err := p.FirstAllowed(ended, verbs); first != 1 || err != nil {
+		t.Errorf("after the end of the request, without a failure: %d, %v", first, err)
 	}
 }

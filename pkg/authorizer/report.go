@@ -81,8 +81,17 @@ func (w *write) verified(ctx context.Context, took time.Duration, newObj runtime
 		}
 	default:
 		metrics.Verified(traced, took, metrics.Error)
-		klog.FromContext(ctx).Error(err, "Unable to verify a write field by field", w.what(newObj)...)
 	}
+}
+
+// errUnanswered stands in the answer for what the authorizer failed with: a webhook's error
+// quotes what it was sent, by whom, and from where.
+var errUnanswered = errors.New("the authorizer could not say which permissions the caller holds, the log of the server says why")
+
+// failed returns the 500 of a write that the authorizer failed on, and logs what it said.
+func (w *write) failed(ctx context.Context, newObj runtime.Object, err error) error {
+	klog.FromContext(ctx).Error(err, "Unable to verify a write field by field", w.what(newObj)...)
+	return apierrors.NewInternalError(errUnanswered)
 }
 
 // what names the request in a line of the log.

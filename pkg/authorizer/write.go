@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/trace"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/granular"
@@ -104,9 +103,9 @@ func (w *write) mode() change.Mode {
 	return change.Sparse
 }
 
-// Submitted notes whether the caller edits managed fields. Field management
+// Submitted notes whether the caller edits or resets managed fields. Field management
 // replaces them, so this can't be seen any later. Absent managed fields mean that
-// the server keeps its own; on a subresource it always does.
+// the server keeps its own; on a subresource it always does. An apply can't send any.
 func (w *write) Submitted(_ context.Context, newObj, oldObj runtime.Object) error {
 	// Who holds the ordinary verb may edit them.
 	w.tampered = w.marked && w.target.Subresource == "" && tampered(newObj, oldObj)
@@ -194,7 +193,7 @@ func (w *write) verifyFinal(ctx context.Context, newObj, oldObj runtime.Object) 
 	}
 	refusal, err := w.decider.Decide(ctx, changes, w.marked)
 	if err != nil {
-		return apierrors.NewInternalError(err)
+		return w.failed(ctx, newObj, err)
 	}
 	if refusal == nil {
 		return nil

@@ -11,11 +11,28 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/rest"
+
+	"kube-granular.dev/test/integration/cluster"
 )
 
 // TestAttacks tries ways around. Each is a line of "Tried" in docs/threat-model.md.
 func TestAttacks(t *testing.T) {
 	runScripts(t, on, "attack_*.txtar")
+}
+
+// TestManagedFieldsPruned tries those ways that end in field management where the gate
+// PrunedFieldManagement is on, too.
+func TestManagedFieldsPruned(t *testing.T) {
+	c, err := cluster.Start("--feature-gates", "PrunedFieldManagement=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // the scripts run in parallel, after this function
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	runScripts(t, c, "attack_managed_fields*.txtar")
 }
 
 // TestAnswersShowNothing holds that whatever form of answer a caller without get asks

@@ -113,6 +113,42 @@ func TestPatchesInCBOR(t *testing.T) {
 	})
 }
 
+// TestManagedFieldsInEveryForm holds that a reset of managed fields is noticed in whatever
+// form it comes. Protobuf has no list that is there and empty, and an entry that is.
+func TestManagedFieldsInEveryForm(t *testing.T) {
+	s := onStage(t)
+	reset := func(t *testing.T, mediaType string, body func(live map[string]any) []byte) {
+		path, live := s.made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: body}, data: {a: "1"}}`)
+		data := body(live)
+		s.twins(t, path, "cannot change .metadata.managedFields", []string{"granular:metadata", "granular"}, func(user string) answer {
+			return s.send(t, user, http.MethodPut, path, mediaType, data)
+		})
+		if now := metadata(t, s.live(t, path))["managedFields"]; now != nil {
+			t.Errorf("it was no reset: %v", now)
+		}
+	}
+	for _, mediaType := range mediaTypes[:3] {
+		for name, list := range map[string][]any{"an empty list": {}, "an empty entry": {map[string]any{}}} {
+			t.Run(name+" "+mediaType, func(t *testing.T) {
+				reset(t, mediaType, func(live map[string]any) []byte {
+					live["metadata"].(map[string]any)["managedFields"] = list
+					return encoded(t, &unstructured.Unstructured{Object: live}, mediaType)
+				})
+			})
+		}
+	}
+	t.Run("an empty entry "+runtime.ContentTypeProtobuf, func(t *testing.T) {
+		reset(t, runtime.ContentTypeProtobuf, func(live map[string]any) []byte {
+			sent := &corev1.ConfigMap{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live, sent); err != nil {
+				t.Fatal(err)
+			}
+			sent.ManagedFields = []metav1.ManagedFieldsEntry{{}}
+			return encoded(t, sent, runtime.ContentTypeProtobuf)
+		})
+	})
+}
+
 // TestForce holds that force takes a field from another manager for who holds its
 // permission only, and that without force the conflict comes first.
 func TestForce(t *testing.T) {

@@ -4,11 +4,13 @@
 package integration
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -26,6 +28,9 @@ type opinions struct {
 	asked []string
 	deny  func(verb string) bool
 	fail  func(verb string) bool
+	// failsWith is the code it fails with, a server error if it is not set, upon which it
+	// is called again for seconds.
+	failsWith int
 }
 
 func (o *opinions) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -41,7 +46,7 @@ func (o *opinions) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		deny, fail := o.deny, o.fail
 		o.mu.Unlock()
 		if fail != nil && fail(a.Verb) {
-			http.Error(w, "out of order", http.StatusInternalServerError)
+			http.Error(w, "out of order", cmp.Or(o.failsWith, http.StatusInternalServerError))
 			return
 		}
 		if deny != nil && deny(a.Verb) {
@@ -69,8 +74,13 @@ func (o *opinions) verbs() []string {
 }
 
 // chain writes a structured authorization configuration into dir: the webhook,
-// then RBAC.
+// whose failures are refusals, then RBAC.
 func chain(dir string, webhook *httptest.Server) (string, error) {
+	return chainFailing(dir, webhook, "Deny")
+}
+
+// chainFailing is chain with another decision where the webhook fails.
+func chainFailing(dir string, webhook *httptest.Server, failurePolicy string) (string, error) {
 	kubeconfigFile, err := kubeconfigOf(dir, webhook)
 	if err != nil {
 		return "", err
@@ -86,7 +96,7 @@ authorizers:
     timeout: 10s
     subjectAccessReviewVersion: v1
     matchConditionSubjectAccessReviewVersion: v1
-    failurePolicy: Deny
+    failurePolicy: `+failurePolicy+`
     cacheAuthorizedRequests: false
     cacheUnauthorizedRequests: false
     authorizedTTL: 1s
@@ -139,7 +149,8 @@ func TestDenyIsFinal(t *testing.T) {
 		{name: "deny of a general permission leaves the specific one", deny: only("granular:labels"), status: http.StatusOK, asked: asked},
 		{name: "deny of the specific permission", deny: only(asked[4]), status: http.StatusForbidden, says: `cannot change .metadata.labels[super.safe.com/level]`, asked: asked[:5]},
 		{name: "failure at the ordinary verb", fail: only("patch"), status: http.StatusInternalServerError, asked: asked[:1]},
-		{name: "failure at a permission", fail: only("granular:metadata"), status: http.StatusInternalServerError, asked: append(slices.Clone(asked[:3]), "get")},
+		{name: "failure at a general permission leaves the specific one", fail: only("granular:metadata"), status: http.StatusOK, asked: asked},
+		{name: "failure at the specific permission", fail: only(asked[4]), status: http.StatusInternalServerError, asked: asked},
 		{name: "failure at granular", fail: only("granular"), status: http.StatusInternalServerError, asked: asked[:2]},
 	}
 	for i, tc := range tests {
@@ -166,5 +177,95 @@ func TestDenyIsFinal(t *testing.T) {
 				t.Errorf("the label was stored: %t, the answer was %d", stored, status)
 			}
 		})
+	}
+}
+
+// TestFailureIsNoAnswer holds that a webhook in front of RBAC that fails on one verb keeps
+// nobody from what another verb allows, allows nothing itself, and that its error is for the
+// log of the server alone.
+func TestFailureIsNoAnswer(t *testing.T) {
+	o := &opinions{failsWith: http.StatusForbidden}
+	webhook := httptest.NewTLSServer(o)
+	defer webhook.Close()
+	config, err := chainFailing(t.TempDir(), webhook, "NoOpinion")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := cluster.Start("--authorization-config", config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+
+	const supersafe = "system:serviceaccount:default:supersafe"
+	const path = "/apis/apps/v1/namespaces/default/deployments/web"
+	const told = "the authorizer could not say which permissions the caller holds"
+	const label, replicas = `{"metadata":{"labels":{"super.safe.com/level":"VALUE"}}}`, `{"spec":{"replicas":7}}`
+	among := func(verbs ...string) func(string) bool {
+		return func(v string) bool { return slices.Contains(verbs, v) }
+	}
+	asked := []string{"patch", "granular", "granular:metadata", "granular:labels", "granular:label(super.safe.com)", "get"}
+	other := []string{"patch", "granular", "granular:specification", "granular:replicas", "get"}
+	for i, tc := range []struct {
+		name       string
+		user       string
+		deny, fail func(string) bool
+		body       string
+		status     int
+		says       string
+		asked      []string
+	}{
+		{name: "one general permission", fail: among(asked[2]), body: label, status: 200, asked: asked},
+		{name: "both general permissions", fail: among(asked[2], asked[3]), body: label, status: 200, asked: asked},
+		{name: "a failure and a deny", fail: among(asked[2]), deny: among(asked[4]), body: label, status: 500, says: told, asked: asked},
+		// RBAC, which the webhook leaves it to when it fails, allows that one.
+		{name: "the specific permission", fail: among(asked[4]), body: label, status: 200, asked: asked},
+		{name: "another field", fail: among(other[2]), body: replicas, status: 500, says: told, asked: other},
+		{name: "another field, at the specific permission", fail: among(other[3]), body: replicas, status: 500, says: told, asked: other},
+		{name: "another field, no failure", body: replicas, status: 403, says: "cannot change .spec.replicas", asked: other[:4]},
+		{name: "another field, a failure that does not matter", fail: among(asked[2]), body: replicas, status: 403, says: "cannot change .spec.replicas", asked: other[:4]},
+		{name: "granular, which RBAC allows", fail: among("granular"), body: label, status: 200, asked: asked},
+		{name: "granular, which nobody allows", user: "nobody:supersafe", fail: among("granular"), body: label, status: 500, says: told, asked: asked[:2]},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o.set(tc.deny, tc.fail)
+			value, user := "v"+string(rune('a'+i)), cmp.Or(tc.user, supersafe)
+			status, answer, err := request(c, user, http.MethodPatch, path, contentTypes["merge"], strings.Replace(tc.body, "VALUE", value, 1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if status != tc.status || !strings.Contains(answer, tc.says) {
+				t.Errorf("got %d %s\nwanted %d and %q", status, answer, tc.status, tc.says)
+			}
+			for _, quoted := range []string{"out of order", strings.TrimPrefix(webhook.URL, "https://"), "webhook"} {
+				if strings.Contains(answer, quoted) {
+					t.Errorf("the answer quotes the webhook: %s", answer)
+				}
+			}
+			if got := o.verbs(); !slices.Equal(got, tc.asked) {
+				t.Errorf("asked %q, wanted %q", got, tc.asked)
+			}
+			o.set(nil, nil)
+			_, now, err := request(c, supersafe, http.MethodGet, path, "", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if stored := strings.Contains(now, `"super.safe.com/level":"`+value+`"`) || strings.Contains(now, `"replicas":7`); stored != (tc.status == http.StatusOK) {
+				t.Errorf("the change was stored: %t, the answer was %d", stored, status)
+			}
+		})
+	}
+	log, err := os.ReadFile(filepath.Join(c.Dir, "kube-apiserver.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"Unable to verify a write field by field", "Unable to ask whether single fields may be written"} {
+		if !regexp.MustCompile(line + `.*out of order`).Match(log) {
+			t.Errorf("the log has no line %q with what the webhook said", line)
+		}
 	}
 }

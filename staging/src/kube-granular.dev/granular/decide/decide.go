@@ -16,8 +16,9 @@ import (
 // user, resource, subresource and name are the adapter's business.
 type Authorizer interface {
 	// FirstAllowed is given verbs from general to specific, at least one, and
-	// gives the index of the first that is allowed, or -1. All before it were
-	// refused. An error refuses the request; it is not a refusal of a verb.
+	// returns the index of the first that is allowed, or -1. All before it were
+	// refused if there is no error. An error means that some of them could not be
+	// answered, which is neither an allowance nor a refusal of any of them.
 	FirstAllowed(ctx context.Context, verbs []string) (int, error)
 }
 
@@ -29,10 +30,14 @@ const DefaultBudget = 64
 type Decider struct {
 	authorizer Authorizer
 	budget     int
-	// asked are the verbs that were answered, at most budget; those of them that are in
-	// used were allowed, all others were refused.
-	asked []string
-	used  []string
+	// asked are the verbs that were asked, at most budget; those of them that are in
+	// used were allowed, those in unanswered may not have been answered, all others were
+	// refused.
+	asked      []string
+	used       []string
+	unanswered []string
+	// failure is the first error of the authorizer.
+	failure error
 }
 
 // New makes the decider of one request. A budget of 0 means DefaultBudget.
@@ -148,6 +153,9 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 			return nil, nil
 		}
 	}
+	if slices.ContainsFunc(verbs, d.isUnanswered) {
+		return nil, d.failure // one of them might have been allowed
+	}
 	if short {
 		return &Refusal{Reason: Budget, Change: *c, General: broad(candidates, verbs[0]), Specific: verbs[len(verbs)-1], budget: d.budget}, nil
 	}
@@ -166,18 +174,28 @@ func broad(candidates []*schema.Permission, general string) string {
 	return best
 }
 
+// ask returns an error only for an answer that makes no sense. Where the authorizer failed,
+// the verbs that were not allowed are remembered as unanswered.
 func (d *Decider) ask(ctx context.Context, verbs []string) (int, error) {
 	first, err := d.authorizer.FirstAllowed(ctx, verbs)
-	if err != nil {
-		return -1, err
-	}
 	if first >= len(verbs) {
 		return -1, fmt.Errorf("authorizer allowed the verb at %d of %d", first, len(verbs))
 	}
-	if first < 0 {
+	if first < 0 || first == 0 && err != nil {
+		// An error with nothing before it to fail on is no allowance either.
+		first = -1
 		d.asked = append(d.asked, verbs...)
-		return -1, nil
+	} else {
+		d.asked = append(d.asked, verbs[:first+1]...)
+		verbs = verbs[:first]
 	}
-	d.asked = append(d.asked, verbs[:first+1]...)
+	if err != nil {
+		d.unanswered = append(d.unanswered, verbs...)
+		if d.failure == nil {
+			d.failure = err
+		}
+	}
 	return first, nil
 }
+
+func (d *Decider) isUnanswered(verb string) bool { return slices.Contains(d.unanswered, verb) }

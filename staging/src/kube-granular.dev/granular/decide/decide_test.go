@@ -179,6 +179,84 @@ func TestNoPermission(t *testing.T) {
 	}
 }
 
+// unsteady answers as holder does, but for verbs that it fails on.
+type unsteady struct {
+	holder
+	fails []string
+}
+
+var errDown = errors.New("down")
+
+func (u *unsteady) FirstAllowed(ctx context.Context, verbs []string) (int, error) {
+	var failure error
+	for i, verb := range verbs {
+		if slices.Contains(u.fails, verb) {
+			failure = errDown
+		}
+		if first, _ := u.holder.FirstAllowed(ctx, []string{verb}); first == 0 && !slices.Contains(u.fails, verb) {
+			return i, failure
+		}
+	}
+	return -1, failure
+}
+
+// TestUnanswered holds that a verb which could not be answered keeps nobody from what another
+// verb allows, allows nothing, refuses nothing, and is not asked again.
+func TestUnanswered(t *testing.T) {
+	const metadata, all, first, second = "granular:metadata", "granular:labels", "granular:label(domain0000.com)", "granular:label(domain0001.com)"
+	one := changesOf(t, "apps", "v1", "Deployment", change.Full, labels(0), labels(1))
+	two := changesOf(t, "apps", "v1", "Deployment", change.Full, labels(0), labels(2))
+	replicas := changesOf(t, "apps", "v1", "Deployment", change.Full, object{"metadata": object{"name": "a"}}, object{"metadata": object{"name": "a"}, "spec": object{"replicas": int64(1)}})
+	tests := map[string]struct {
+		changes      change.Set
+		holds, fails []string
+		budget       int
+		failed       bool
+		refused      Reason
+		asked        []string
+	}{
+		"a specific verb is allowed":               {changes: one, holds: []string{first}, fails: []string{metadata, all}, asked: []string{metadata, all, first}},
+		"what fails is held":                       {changes: one, holds: []string{metadata}, fails: []string{metadata}, failed: true, asked: []string{metadata, all, first}},
+		"none is allowed":                          {changes: one, fails: []string{metadata}, failed: true, asked: []string{metadata, all, first}},
+		"the specific verb fails":                  {changes: one, fails: []string{first}, failed: true, asked: []string{metadata, all, first}},
+		"the specific verb fails, it is not asked": {changes: one, holds: []string{all}, fails: []string{first}, asked: []string{metadata, all}},
+		"nothing fails":                            {changes: one, refused: NotCovered, asked: []string{metadata, all, first}},
+		"the second change is not covered":         {changes: two, holds: []string{first}, fails: []string{metadata}, failed: true, asked: []string{metadata, all, first, second}},
+		"the second change is covered":             {changes: two, holds: []string{first, second}, fails: []string{metadata}, asked: []string{metadata, all, first, second}},
+		"what fails is of another change":          {changes: append(slices.Clip(one), replicas...), holds: []string{first}, fails: []string{metadata}, refused: NotCovered, asked: []string{metadata, all, first, "granular:specification", "granular:replicas"}},
+		"the budget ends at what fails":            {changes: two, holds: []string{first}, fails: []string{metadata}, budget: 3, failed: true, asked: []string{metadata, all, first}},
+		"the budget counts what fails":             {changes: one, holds: []string{first}, fails: []string{metadata, all}, budget: 2, failed: true, asked: []string{metadata, all}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			u := &unsteady{holder: holder{t: t, holds: test.holds}, fails: test.fails}
+			d := New(u, test.budget)
+			for range 2 { // the storage may try again
+				refusal, err := d.Decide(context.Background(), test.changes, true)
+				if errors.Is(err, errDown) != test.failed || (err != nil) != test.failed {
+					t.Errorf("an error: %v", err)
+				}
+				if (refusal != nil) != (test.refused != 0) || refusal != nil && refusal.Reason != test.refused {
+					t.Errorf("refused: %+v", refusal)
+				}
+			}
+			if diff := cmp.Diff(test.asked, d.Asked()); diff != "" {
+				t.Error(diff)
+			}
+			for _, verb := range d.unanswered {
+				if !slices.Contains(d.asked, verb) || slices.Contains(d.used, verb) {
+					t.Errorf("%s is unanswered", verb)
+				}
+			}
+			for _, used := range d.Used() {
+				if !slices.Contains(test.holds, used) || slices.Contains(test.fails, used) {
+					t.Errorf("%s covered a change", used)
+				}
+			}
+		})
+	}
+}
+
 type broken struct {
 	index int
 	err   error

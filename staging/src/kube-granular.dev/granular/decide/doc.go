@@ -20,7 +20,9 @@
 //
 // Nobody is asked a verb twice for one request, retries included, and there is a
 // budget of verbs: what a request costs the authorizer is bounded however much
-// it changes.
+// it changes. A verb that the authorizer could not answer is neither allowed nor
+// refused: a change that another verb covers does not need it, and one that no
+// verb covers is an error then, not a refusal.
 //
 // The invariant: Decide gives neither a refusal nor an error only if every change
 // that needs a cover has one that the authorizer itself allowed. The package

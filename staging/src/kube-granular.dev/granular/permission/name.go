@@ -15,8 +15,9 @@ const (
 )
 
 // Validate says whether a permission is well-formed: a name in lowerCamelCase,
-// alone or behind a third party's domain and a slash. Errors never repeat the
-// input, which a caller may have chosen.
+// alone or behind a third party's domain and a slash. The name of the general verb is
+// nobody's, since granular:granular reads like it and covers one field. Errors never repeat
+// the input, which a caller may have chosen.
 func Validate(permission string) error {
 	domain, name, qualified := strings.Cut(permission, "/")
 	if !qualified {
@@ -28,6 +29,8 @@ func Validate(permission string) error {
 		}
 	}
 	switch {
+	case permission == General:
+		return fmt.Errorf("permission: the name is reserved, it is that of the general verb")
 	case name == "":
 		return fmt.Errorf("permission: the name is empty")
 	case len(name) > MaxNameLength:

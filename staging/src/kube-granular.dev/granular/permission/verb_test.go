@@ -20,6 +20,8 @@ var spellings = []struct {
 	{"granular:label(%28%29%25%2A%20%00%C3%A4)", Verb{Permission: "label", Parameter: "()%* \x00ä", Parameterized: true}},
 	{"granular:label(granular:labels)", Verb{Permission: "label", Parameter: "granular:labels", Parameterized: true}},
 	{"granular:example.com/nodePool", Verb{Permission: "example.com/nodePool"}},
+	{"granular:example.com/granular", Verb{Permission: "example.com/granular"}},
+	{"granular:granularity", Verb{Permission: "granularity"}},
 	{"granular:a-1.b/c(x)", Verb{Permission: "a-1.b/c", Parameter: "x", Parameterized: true}},
 }
 
@@ -43,6 +45,7 @@ func TestParseRefuses(t *testing.T) {
 		"granular:label(%2a)", // lower case
 		"granular:label(%41)", // stands for A, which needs no escape
 		"granular:label(%zz)", "granular:(a)", "granular:granular:labels",
+		"granular:granular", "granular:granular(a)", "granular:granular()",
 		"granular:com/nodePool", "granular:/nodePool", "granular:example.com/", "granular:example.com/a/b",
 		"granular:Example.com/nodePool", "granular:-a.com/nodePool", "granular:a-.com/nodePool", "granular:a..com/nodePool",
 		"granular:" + strings.Repeat("a", MaxNameLength+1),
