@@ -23,11 +23,13 @@ import (
 // write follows one request. The storage may try several times; observed and
 // submitted belong to the attempt under way, what the authorizer answered is kept.
 type write struct {
-	gate       *Gate
-	target     granular.Target
-	kind       *kind
-	scale      *scale
-	attributes upstream.Attributes
+	gate   *Gate
+	target granular.Target
+	kind   *kind
+	scale  *scale
+	// conversions are the other versions of a custom resource that are judged as well.
+	conversions []conversion
+	attributes  upstream.Attributes
 	// marked says that every changed field must be covered, because the caller
 	// does not hold the ordinary verb. marker is nil if only the create that an
 	// update implies is granular.
@@ -81,16 +83,17 @@ var _ granular.Write = &write{}
 
 func newWrite(ctx context.Context, gate *Gate, target granular.Target, kind *kind, attributes upstream.Attributes, marker *granular.Marker) *write {
 	w := &write{
-		gate:       gate,
-		target:     target,
-		kind:       kind,
-		scale:      scaleOf(target),
-		attributes: attributes,
-		marked:     marker != nil,
-		marker:     marker,
-		port:       port{authorizer: gate.Authorizer, attributes: attributes},
-		everything: true,
-		recorded:   trace.SpanFromContext(ctx).IsRecording(),
+		gate:        gate,
+		target:      target,
+		kind:        kind,
+		scale:       scaleOf(target),
+		attributes:  attributes,
+		conversions: conversionsOf(target),
+		marked:      marker != nil,
+		marker:      marker,
+		port:        port{authorizer: gate.Authorizer, attributes: attributes},
+		everything:  true,
+		recorded:    trace.SpanFromContext(ctx).IsRecording(),
 	}
 	w.decider = *decide.New(&w.port, decide.DefaultBudget)
 	return w
@@ -124,6 +127,9 @@ func (w *write) Observe(ctx context.Context, newObj, oldObj runtime.Object) (run
 	if w.scale != nil {
 		w.scale.observe(newObj, oldObj)
 	}
+	for i := range w.conversions {
+		w.conversions[i].observe(newObj, oldObj)
+	}
 	w.createRefused.Store(false)
 	return newObj, nil
 }
@@ -151,13 +157,16 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 		w.tampered = true
 	}
 	asking := ctx
-	if w.marked || w.everything || w.scale != nil || len(w.observed) > 0 { // else nothing will be asked
+	if w.marked || w.everything || w.scale != nil || len(w.observed) > 0 || len(w.conversions) > 0 { // else nothing will be asked
 		asking, w.query = rbacindex.ForMore(ctx, w.attributes, w.query)
 	}
 	if !w.coveredAsObserved(asking) {
 		if err := w.verifyFinal(asking, newObj, oldObj); err != nil {
 			return err
 		}
+	}
+	if err := w.verifyConverted(asking, newObj, oldObj); err != nil {
+		return err
 	}
 	if w.marker != nil {
 		w.marker.SetVerified()
@@ -198,9 +207,6 @@ func (w *write) verifyFinal(ctx context.Context, newObj, oldObj runtime.Object) 
 	}
 	if refusal == nil {
 		return nil
-	}
-	if refusal.Reason == decide.Budget {
-		metrics.OverBudget(ctx)
 	}
 	return w.refused(ctx, refusal, newObj, oldObj)
 }
