@@ -5,6 +5,7 @@ package authorizer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,14 +34,18 @@ type conversion struct {
 	everything bool
 }
 
-// conversionsOf lists them. A scale shows one field of its resource, which can't be converted.
+// conversionsOf lists them. Those of a scale are its resource's.
 func conversionsOf(target granular.Target) []conversion {
-	if target.Schema == nil || target.Scale != nil {
+	if target.Schema == nil {
 		return nil
+	}
+	written := target.Kind
+	if target.Scale != nil {
+		written = target.Scale.Kind
 	}
 	var out []conversion
 	for _, of := range target.Schema.Converted {
-		if of == target.Kind {
+		if of == written {
 			continue
 		}
 		c := conversion{target: target, everything: true}
@@ -97,6 +102,31 @@ func (c *conversion) convert(newObj, oldObj runtime.Object) (newThere, oldThere 
 		oldThere = &there.Items[1]
 	}
 	return &there.Items[0], oldThere, nil
+}
+
+// observeConverted sees the caller's change of other versions. A scale does not show its
+// resource yet, so all that it will change counts as the caller's.
+func (w *write) observeConverted(newObj, oldObj runtime.Object) {
+	if w.scale != nil {
+		return
+	}
+	for i := range w.conversions {
+		w.conversions[i].observe(newObj, oldObj)
+	}
+}
+
+// errNotShown is an error of this server.
+var errNotShown = errors.New("the resource behind the scale is not shown")
+
+// resource is what is written: the object, or what its scale belongs to.
+func (w *write) resource(ctx context.Context, newObj, oldObj runtime.Object) (resource, was runtime.Object, err error) {
+	if w.scale == nil || len(w.conversions) == 0 {
+		return newObj, oldObj, nil
+	}
+	if resource, was = granular.ScaledFrom(ctx); resource == nil {
+		return nil, nil, apierrors.NewInternalError(errNotShown)
+	}
+	return resource, was, nil
 }
 
 // verifyConverted judges what is about to change of other versions.

@@ -98,10 +98,13 @@ func (g *Gate) Begin(ctx context.Context, target granular.Target) granular.Write
 
 // mayWrite says that an ordinary caller may write whatever the ordinary verb allows.
 func mayWrite(target granular.Target, kind *kind, scale *scale) bool {
+	if len(conversionsOf(target)) > 0 {
+		return false
+	}
 	if scale != nil {
 		return scale.open()
 	}
-	return kind.open() && len(conversionsOf(target)) == 0
+	return kind.open()
 }
 
 // FallbackCreate asks the verb "granular" for the create that an update or patch

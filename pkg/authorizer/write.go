@@ -127,9 +127,7 @@ func (w *write) Observe(ctx context.Context, newObj, oldObj runtime.Object) (run
 	if w.scale != nil {
 		w.scale.observe(newObj, oldObj)
 	}
-	for i := range w.conversions {
-		w.conversions[i].observe(newObj, oldObj)
-	}
+	w.observeConverted(newObj, oldObj)
 	w.createRefused.Store(false)
 	return newObj, nil
 }
@@ -165,7 +163,11 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 			return err
 		}
 	}
-	if err := w.verifyConverted(asking, newObj, oldObj); err != nil {
+	resource, was, err := w.resource(ctx, newObj, oldObj)
+	if err != nil {
+		return err
+	}
+	if err := w.verifyConverted(asking, resource, was); err != nil {
 		return err
 	}
 	if w.marker != nil {

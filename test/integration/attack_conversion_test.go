@@ -35,8 +35,9 @@ func safeVersion(name, lock string, storage bool) map[string]any {
 	}
 }
 
-// installSafes serves such a kind, stored as v1, with a conversion of its author's.
-func installSafes(t *testing.T, s *stage, plural string, move func(object map[string]any, to string)) string {
+// installSafes serves such a kind, stored as v1, with a conversion of its author's. What it
+// returns makes one and returns its path.
+func installSafes(t *testing.T, s *stage, plural string, move func(object map[string]any, to string)) func(*testing.T) string {
 	t.Helper()
 	server := httptest.NewTLSServer(converting(move))
 	t.Cleanup(server.Close)
@@ -58,7 +59,11 @@ func installSafes(t *testing.T, s *stage, plural string, move func(object map[st
 		t.Fatal(err)
 	}
 	s.install(t, definition)
-	return fmt.Sprintf(`{apiVersion: conversion.example.com/v1, kind: %s, metadata: {name: c}, spec: {lock: 1, size: 1, note: "2"}}`, kind)
+	return func(t *testing.T) string {
+		t.Helper()
+		return s.madeIn(t, "/apis/conversion.example.com/v1/namespaces/default/"+plural,
+			fmt.Sprintf(`{apiVersion: conversion.example.com/v1, kind: %s, metadata: {name: c}, spec: {lock: 1, size: 1, note: "2"}}`, kind))
+	}
 }
 
 // at gives the value at a path of an object, or nil.
@@ -163,14 +168,14 @@ func TestAttackConversion(t *testing.T) {
 		{"two fields exchanged", swapped, "v2", "", size, 9, there},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			manifest := installSafes(t, s, fmt.Sprintf("safes%d", i), tc.move)
+			safe := installSafes(t, s, fmt.Sprintf("safes%d", i), tc.move)
 			for who, grants := range map[string][]string{
 				"ordinary": {lock, "create", "update", "patch", "get"},
 				"granular": {lock, "granular", "granular:metadata", "granular:specification", "granular:status", "get"},
 			} {
 				for _, way := range []string{"merge", "jsonpatch", "apply", "json", "dry", "POST", "apply a new one"} {
 					t.Run(who+" "+way, func(t *testing.T) {
-						attackConversion(t, s, manifest, tc, way, grants)
+						attackConversion(t, s, safe, tc, way, grants)
 					})
 				}
 			}
@@ -180,9 +185,9 @@ func TestAttackConversion(t *testing.T) {
 
 // attackConversion sends it in one way by somebody without the first of the grants, and by
 // somebody with all of them.
-func attackConversion(t *testing.T, s *stage, manifest string, tc conversionAttack, way string, grants []string) {
+func attackConversion(t *testing.T, s *stage, safe func(*testing.T) string, tc conversionAttack, way string, grants []string) {
 	t.Helper()
-	stored, live := s.made(t, manifest)
+	stored := safe(t)
 	path := strings.Replace(stored, "/v1/", "/"+tc.version+"/", 1) + tc.subresource
 	collection := path[:strings.LastIndex(path, "/")]
 	change := map[string]any{}
@@ -192,7 +197,7 @@ func attackConversion(t *testing.T, s *stage, manifest string, tc conversionAtta
 	}
 	s.twins(t, stored, tc.says, grants, func(user string) answer {
 		now := s.must(t, http.MethodGet, strings.TrimSuffix(path, tc.subresource), "", nil).object(t)
-		identity := corpus.Object{"apiVersion": now["apiVersion"], "kind": now["kind"], "metadata": map[string]any{"name": metadata(t, live)["name"]}}
+		identity := corpus.Object{"apiVersion": now["apiVersion"], "kind": now["kind"], "metadata": map[string]any{"name": metadata(t, now)["name"]}}
 		fresh := corpus.Overlay(identity, corpus.Object{"metadata": map[string]any{"name": "new-" + user}})
 		switch way {
 		case "apply":
@@ -235,8 +240,8 @@ func replacing(now map[string]any, place []string, value any) []any {
 func TestConversionIsNotTheCallers(t *testing.T) {
 	s := onStage(t)
 	st := newStamps(t, s, "locksmith-")
-	manifest := installSafes(t, s, "stamped", between(v1Lock, marked))
-	stored, _ := s.made(t, manifest)
+	safe := installSafes(t, s, "stamped", between(v1Lock, marked))
+	stored := safe(t)
 	path := strings.Replace(stored, "/v1/", "/v2/", 1)
 	for user, grants := range map[string][]string{
 		"locksmith-ordinary": {"patch"},
@@ -265,13 +270,13 @@ func TestConversionIsNotTheCallers(t *testing.T) {
 // nothing, and that who may not get the object reads nothing of what the webhook says.
 func TestConversionFails(t *testing.T) {
 	s := onStage(t)
-	manifest := installSafes(t, s, "failing", func(object map[string]any, to string) {
+	safe := installSafes(t, s, "failing", func(object map[string]any, to string) {
 		if at(object, "spec", "note") == "fail" {
 			put(object, "hunter2", "kind") // the server refuses another kind and quotes it
 		}
 		exchange(object, to, v1Lock, marked)
 	})
-	stored, _ := s.made(t, manifest)
+	stored := safe(t)
 	path := strings.Replace(stored, "/v1/", "/v2/", 1)
 	for user, grants := range map[string][]string{
 		"failing-ordinary": {"patch"},
@@ -295,11 +300,11 @@ func TestConversionFails(t *testing.T) {
 func TestConversionLimits(t *testing.T) {
 	s := onStage(t)
 	t.Run("a conversion that drops the field", func(t *testing.T) {
-		manifest := installSafes(t, s, "dropping", func(object map[string]any, to string) {
+		safe := installSafes(t, s, "dropping", func(object map[string]any, to string) {
 			put(object, nil, v1Lock...)
 			put(object, nil, bolt...)
 		})
-		stored, _ := s.made(t, manifest)
+		stored := safe(t)
 		s.callers.call("dropper", "patch")
 		a := s.send(t, "dropper", http.MethodPatch, strings.Replace(stored, "/v1/", "/v2/", 1), contentTypes["merge"], `{"spec":{"note":"x"}}`)
 		if now := s.must(t, http.MethodGet, stored, "", nil).object(t); a.code != http.StatusOK || at(now, v1Lock...) != nil {
@@ -307,8 +312,8 @@ func TestConversionLimits(t *testing.T) {
 		}
 	})
 	t.Run("an annotation for an included field", func(t *testing.T) {
-		manifest := installSafes(t, s, "included", between([]string{"spec", "words", "n"}, []string{"metadata", "annotations", "own.example.com/n"}))
-		stored, _ := s.made(t, manifest)
+		safe := installSafes(t, s, "included", between([]string{"spec", "words", "n"}, []string{"metadata", "annotations", "own.example.com/n"}))
+		stored := safe(t)
 		path := strings.Replace(stored, "/v1/", "/v2/", 1)
 		s.twins(t, path, "cannot change .metadata.annotations[own.example.com/n]", []string{"granular:annotation(own.example.com)", "granular", "get"}, func(user string) answer {
 			return s.send(t, user, http.MethodPatch, path, contentTypes["merge"], `{"metadata":{"annotations":{"own.example.com/n":"3"}}}`)
@@ -317,14 +322,38 @@ func TestConversionLimits(t *testing.T) {
 			t.Errorf("stored is %v", now)
 		}
 	})
-	t.Run("a scale", func(t *testing.T) {
-		manifest := installSafes(t, s, "scaling", between(v1Lock, size))
-		stored, _ := s.made(t, manifest)
-		path := strings.Replace(stored, "/v1/", "/v2/", 1)
-		s.callers.call("scaler", "patch")
-		a := s.send(t, "scaler", http.MethodPatch, path+"/scale", contentTypes["merge"], `{"spec":{"replicas":7}}`)
-		if now := s.must(t, http.MethodGet, stored, "", nil).object(t); a.code != http.StatusOK || fmt.Sprint(at(now, v1Lock...)) != "7" {
-			t.Errorf("%s, and stored is %v", a, now)
+}
+
+// TestAttackConversionScale tries the same through the scale of a version, whose replicas
+// are the excluded field of another.
+func TestAttackConversionScale(t *testing.T) {
+	s := onStage(t)
+	safe := installSafes(t, s, "scaling", between(v1Lock, size))
+	for who, grants := range map[string][]string{
+		"ordinary": {lock, "update", "patch", "get"},
+		"granular": {lock, "granular", "granular:replicas", "get"},
+	} {
+		for _, way := range []string{"merge", "json", "dry"} {
+			t.Run(who+" "+way, func(t *testing.T) {
+				stored := safe(t)
+				path := strings.Replace(stored, "/v1/", "/v2/", 1) + "/scale"
+				query, method, body := "", http.MethodPatch, corpus.Object{"spec": map[string]any{"replicas": 7}}
+				switch way {
+				case "dry":
+					query, way = "?dryRun=All", "merge"
+				case "json":
+					method, body = http.MethodPut, corpus.Overlay(s.must(t, http.MethodGet, path, "", nil).object(t), body)
+				}
+				s.twins(t, stored, "cannot change .spec.lock of version v1", grants, func(user string) answer {
+					return s.send(t, user, method, path+query, contentTypes[way], body)
+				})
+			})
 		}
-	})
+	}
+	// The size of the version that is stored is no lock, so it is scaled as ever.
+	stored := safe(t)
+	s.callers.call("scaler-of-v1", "patch")
+	if a := s.send(t, "scaler-of-v1", http.MethodPatch, stored+"/scale", contentTypes["merge"], `{"spec":{"replicas":7}}`); a.code != http.StatusOK {
+		t.Errorf("got %s", a)
+	}
 }
