@@ -144,7 +144,7 @@ func (w *write) verifyConverted(ctx context.Context, newObj, oldObj runtime.Obje
 			return apierrors.NewInternalError(fmt.Errorf("it can't be verified in version %s, whose conversion failed: %w", c.target.Kind.Version, err))
 		}
 		if !c.everything {
-			changes = change.Intersect(c.observed, changes)
+			changes = change.Answerable(c.observed, changes)
 		}
 		refusal, err := w.decider.Decide(ctx, changes, false)
 		if err != nil {

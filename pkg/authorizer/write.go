@@ -195,7 +195,7 @@ func (w *write) verifyFinal(ctx context.Context, newObj, oldObj runtime.Object) 
 		return w.forbidden(newObj, fmt.Errorf("its fields can't be verified: %w", err))
 	}
 	if !w.everything {
-		changes = change.Intersect(w.observed, changes)
+		changes = change.Answerable(w.observed, changes)
 	}
 	if w.scale != nil {
 		changes = w.scale.changes(w.observed, changes, w.marked)
