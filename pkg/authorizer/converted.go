@@ -67,6 +67,9 @@ func (c *conversion) observe(newObj, oldObj runtime.Object) {
 // compare says which excluded permissions change in the other version, and returns the
 // objects as they are there.
 func (c *conversion) compare(newObj, oldObj runtime.Object) (set change.Set, newThere, oldThere runtime.Object, err error) {
+	if c.kind.walker == nil {
+		return nil, nil, nil, c.kind.err
+	}
 	if newThere, oldThere, err = c.convert(newObj, oldObj); err != nil {
 		return nil, nil, nil, err
 	}
