@@ -16,13 +16,13 @@ import (
 	"kube-granular.dev/granular/change"
 )
 
-// conversion is another version of a custom resource that excludes something. A webhook
-// makes an object of that version out of what is written, and may put what the caller wrote
-// into an annotation or an included field where the excluded one is. So what is excluded is
-// compared in that version as well, with what the webhook makes of the old and the new object.
+// conversion is another version of a custom resource, which excludes something. A webhook
+// makes an object of that version of what is written, and may put an annotation or an included
+// field of the caller's where the excluded one is. So what is excluded is compared in that
+// version as well, in what the webhook makes of the old and the new object.
 //
-// What the webhook drops is in neither of them and can't be seen; nor is what it makes of an
-// included field of anybody's concern here, as permissions are those of the version written.
+// What the webhook drops is in neither of them and can't be seen. Included permissions are
+// those of the version that is written.
 type conversion struct {
 	// target is that of the request, in the other version.
 	target granular.Target
