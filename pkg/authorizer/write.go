@@ -222,7 +222,12 @@ func (w *write) changes(newObj, oldObj runtime.Object) (change.Set, error) {
 	if w.everything {
 		return w.kind.compare(w.target, w.mode(), newObj, oldObj)
 	}
-	return w.kind.compareObserved(w.target, w.mode(), w.observed, newObj, oldObj)
+	changes, err := w.kind.compareObserved(w.target, w.mode(), w.observed, newObj, oldObj)
+	if err != nil || !change.Gone(w.observed, changes) {
+		return changes, err
+	}
+	// It may have been put where nobody observed anything.
+	return w.kind.compare(w.target, w.mode(), newObj, oldObj)
 }
 
 // unknown says why the request can't be judged. The scale's own permissions don't

@@ -6,6 +6,7 @@ package integration
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"kube-granular.dev/granular/corpus"
@@ -176,5 +177,29 @@ func TestAttackWebhooks(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+// TestAttackWebhooksOtherField is TestAttackWebhooks where the other place of the permission
+// lies in a field of the object in which nobody changed anything.
+func TestAttackWebhooksOtherField(t *testing.T) {
+	s := onStage(t)
+	webhook := newStamps(t, s, "binary-")
+	path, _ := s.made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: a}}`)
+	for user, grants := range map[string][]string{
+		"binary-refused": {"granular", "get"},
+		"binary-allowed": {"granular:data", "granular", "get"},
+	} {
+		s.callers.call(user, grants...)
+		webhook.set(user, corpus.Object{"data": map[string]any{"b": nil}, "binaryData": map[string]any{"b": "Yg=="}})
+	}
+	const body = `{"data":{"b":"b"}}`
+	a := s.send(t, "binary-refused", http.MethodPatch, path, contentTypes["merge"], body)
+	if now := s.must(t, http.MethodGet, path, "", nil).object(t); a.code != http.StatusForbidden || !strings.Contains(a.message(), "cannot change .data") || now["binaryData"] != nil {
+		t.Errorf("got %s, stored is %v", a, now)
+	}
+	a = s.send(t, "binary-allowed", http.MethodPatch, path, contentTypes["merge"], body)
+	if now := s.must(t, http.MethodGet, path, "", nil).object(t); a.code != http.StatusOK || now["binaryData"] == nil {
+		t.Errorf("got %s, stored is %v", a, now)
 	}
 }

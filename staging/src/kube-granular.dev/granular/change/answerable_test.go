@@ -73,7 +73,7 @@ func TestAnswerable(t *testing.T) {
 			final:    "{metadata: {name: a, annotations: {x: '1'}}, spec: {replicas: 3}}",
 		},
 		{
-			name: "the same permission of another field of the root", kind: widget,
+			name: "another permission of another field of the root", kind: widget,
 			old:      "metadata: {name: a}",
 			observed: "{metadata: {name: a}, spec: {colour: red}}",
 			final:    "{metadata: {name: a}, status: {conditions: [{type: A}]}}",
@@ -88,6 +88,30 @@ func TestAnswerable(t *testing.T) {
 			final := compareOrFail(t, w, Full, old, plainOf(t, test.final))
 			if diff := cmp.Diff(test.want, verbs(Answerable(observed, final))); diff != "" {
 				t.Errorf("observed %q, final %q (-want +got):\n%s", verbs(observed), verbs(final), diff)
+			}
+		})
+	}
+}
+
+// TestGone holds that a change is gone if its place does not change, in whole or in part.
+func TestGone(t *testing.T) {
+	for _, test := range []struct {
+		name, old, observed, final string
+		want                       bool
+	}{
+		{"nothing was observed", "spec: {replicas: 1}", "spec: {replicas: 1}", "spec: {replicas: 2}", false},
+		{"it is there", "spec: {replicas: 1}", "spec: {replicas: 2}", "spec: {replicas: 3}", false},
+		{"it is taken back", "spec: {replicas: 1}", "spec: {replicas: 2}", "spec: {replicas: 1}", true},
+		{"one of two is taken back", "spec: {replicas: 1}", "{metadata: {labels: {x: '1'}}, spec: {replicas: 2}}", "spec: {replicas: 2}", true},
+		{"the list is doubled in the end", "status: {conditions: [{type: A}]}", "status: {conditions: [{type: A, status: 'True'}]}", "status: {conditions: [{type: A}, {type: A}]}", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := walkerOf(t, deployment)
+			old := any(plainOf(t, test.old))
+			observed := compareOrFail(t, w, Full, old, plainOf(t, test.observed))
+			final := compareOrFail(t, w, Full, old, plainOf(t, test.final))
+			if got := Gone(observed, final); got != test.want {
+				t.Errorf("observed %q, final %q: %t", verbs(observed), verbs(final), got)
 			}
 		})
 	}
