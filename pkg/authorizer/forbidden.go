@@ -12,9 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authorization/granular"
 
 	"kube-granular.dev/granular/change"
 	"kube-granular.dev/granular/decide"
+	"kube-granular.dev/pkg/metrics"
 )
 
 // refused builds the 403 of a change that is not covered: the object, the field,
@@ -30,6 +32,14 @@ func (w *write) refused(ctx context.Context, refusal *decide.Refusal, newObj, ol
 		// The objects hold the server's managed fields by now, not the caller's.
 		path = ".metadata.managedFields"
 	}
+	return w.notCovered(ctx, refusal, newObj, path, path)
+}
+
+// notCovered is refused for a path that is known. shown is how the message names it.
+func (w *write) notCovered(ctx context.Context, refusal *decide.Refusal, newObj runtime.Object, path, shown string) error {
+	if refusal.Reason == decide.Budget {
+		metrics.OverBudget(ctx)
+	}
 	var missing []string
 	switch {
 	case refusal.General == "":
@@ -39,7 +49,7 @@ func (w *write) refused(ctx context.Context, refusal *decide.Refusal, newObj, ol
 		missing = []string{refusal.General, refusal.Specific}
 	}
 	err := apierrors.NewForbidden(w.target.Resource.GroupResource(), w.name(newObj),
-		fmt.Errorf("User %q %s%s: %s", w.user(), refusal.Cannot(path), w.where(), refusal.Needs()))
+		fmt.Errorf("User %q %s%s: %s", w.user(), refusal.Cannot(shown), w.where(), refusal.Needs()))
 	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{
 		Type:    metav1.CauseTypeForbidden,
 		Field:   path,
@@ -52,11 +62,16 @@ func (w *write) refused(ctx context.Context, refusal *decide.Refusal, newObj, ol
 // place names the field behind a change. Callers who may not get the object are told
 // none of its keys but those that a verb goes by.
 func (w *write) place(ctx context.Context, c change.Change, newObj, oldObj runtime.Object) string {
-	path := w.kind.locate(w.target, c, newObj, oldObj, (*change.Walker).Locate)
+	return w.placeIn(ctx, w.kind, w.target, c, newObj, oldObj)
+}
+
+// placeIn is place in the version of a kind and target.
+func (w *write) placeIn(ctx context.Context, kind *kind, target granular.Target, c change.Change, newObj, oldObj runtime.Object) string {
+	path := kind.locate(target, c, newObj, oldObj, (*change.Walker).Locate)
 	if !w.marked {
 		return path
 	}
-	outline := w.kind.locate(w.target, c, newObj, oldObj, (*change.Walker).Outline)
+	outline := kind.locate(target, c, newObj, oldObj, (*change.Walker).Outline)
 	if outline == path || w.mayGet(ctx) {
 		return path
 	}

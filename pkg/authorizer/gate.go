@@ -92,7 +92,7 @@ func (g *Gate) Begin(ctx context.Context, target granular.Target) granular.Write
 		return nil
 	}
 	kind := kindOf(target)
-	if marker == nil && mayWrite(kind, scaleOf(target)) {
+	if marker == nil && mayWrite(target, kind, scaleOf(target)) {
 		return nil
 	}
 	if passed := passedAs(ctx); passed != nil {
@@ -109,7 +109,10 @@ func (g *Gate) Begin(ctx context.Context, target granular.Target) granular.Write
 }
 
 // mayWrite says that an ordinary caller may write whatever the ordinary verb allows.
-func mayWrite(kind *kind, scale *scale) bool {
+func mayWrite(target granular.Target, kind *kind, scale *scale) bool {
+	if len(conversionsOf(target)) > 0 {
+		return false
+	}
 	if scale != nil {
 		return scale.open()
 	}

@@ -197,3 +197,27 @@ func TestWholeIsNoOneChange(t *testing.T) {
 	}
 	judged(t, w.Verify(ctx, object(t, `{"spec":{"size":1,"box":{"lock":true}}}`), old), marker, `needs the verb "granular:lock"`)
 }
+
+// TestPutElsewhere holds that what a webhook puts into another field of the root, which the
+// same permission covers, is asked of who sent it, and taking it back is not.
+func TestPutElsewhere(t *testing.T) {
+	model := strings.Replace(strings.Replace(things, "EXCLUDED", "true", 1), `"data": {"type": "string"}`, `"data": {"type": "string", "x-kubernetes-permission-verb": "trigger", "x-kubernetes-permission-excluded": true}`, 1)
+	for name, tc := range map[string]struct {
+		allow []string
+		final string
+		says  string
+	}{
+		"put elsewhere":          {nil, withData, "cannot change .spec.trigger"},
+		"put elsewhere, covered": {[]string{"granular:trigger"}, withData, ""},
+		"taken back":             {nil, plain, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := requestContext("update")
+			w := New(&grants{allow: tc.allow}).Begin(ctx, target(t, model))
+			if err := w.Observe(ctx, object(t, trigger), object(t, plain)); err != nil {
+				t.Fatal(err)
+			}
+			judged(t, w.Verify(ctx, object(t, tc.final), object(t, plain)), nil, tc.says)
+		})
+	}
+}

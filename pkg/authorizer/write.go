@@ -22,11 +22,13 @@ import (
 // write follows one request. The storage may try several times; observed and
 // submitted belong to the attempt under way, what the authorizer answered is kept.
 type write struct {
-	gate       *Gate
-	target     granular.Target
-	kind       *kind
-	scale      *scale
-	attributes upstream.Attributes
+	gate   *Gate
+	target granular.Target
+	kind   *kind
+	scale  *scale
+	// conversions are the other versions of a custom resource that are judged as well.
+	conversions []conversion
+	attributes  upstream.Attributes
 	// marked says that every changed field must be covered, because the caller
 	// does not hold the ordinary verb. marker is nil if only the create that an
 	// update implies is granular.
@@ -80,16 +82,17 @@ var _ granular.Write = &write{}
 
 func newWrite(ctx context.Context, gate *Gate, target granular.Target, kind *kind, attributes upstream.Attributes, marker *granular.Marker) *write {
 	w := &write{
-		gate:       gate,
-		target:     target,
-		kind:       kind,
-		scale:      scaleOf(target),
-		attributes: attributes,
-		marked:     marker != nil,
-		marker:     marker,
-		port:       port{authorizer: gate.Authorizer, attributes: attributes},
-		everything: true,
-		recorded:   trace.SpanFromContext(ctx).IsRecording(),
+		gate:        gate,
+		target:      target,
+		kind:        kind,
+		scale:       scaleOf(target),
+		attributes:  attributes,
+		conversions: conversionsOf(target),
+		marked:      marker != nil,
+		marker:      marker,
+		port:        port{authorizer: gate.Authorizer, attributes: attributes},
+		everything:  true,
+		recorded:    trace.SpanFromContext(ctx).IsRecording(),
 	}
 	w.decider = *decide.New(&w.port, decide.DefaultBudget)
 	return w
@@ -123,6 +126,7 @@ func (w *write) Observe(ctx context.Context, newObj, oldObj runtime.Object) erro
 	if w.scale != nil {
 		w.scale.observe(newObj, oldObj)
 	}
+	w.observeConverted(newObj, oldObj)
 	w.createRefused.Store(false)
 	return nil
 }
@@ -150,13 +154,20 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 		w.tampered = true
 	}
 	asking := ctx
-	if w.marked || w.everything || w.scale != nil || len(w.observed) > 0 { // else nothing will be asked
+	if w.marked || w.everything || w.scale != nil || len(w.observed) > 0 || len(w.conversions) > 0 { // else nothing will be asked
 		asking, w.query = rbacindex.ForMore(ctx, w.attributes, w.query)
 	}
 	if !w.coveredAsObserved(asking) {
 		if err := w.verifyFinal(asking, newObj, oldObj); err != nil {
 			return err
 		}
+	}
+	resource, was, err := w.resource(ctx, newObj, oldObj)
+	if err != nil {
+		return err
+	}
+	if err := w.verifyConverted(asking, resource, was); err != nil {
+		return err
 	}
 	if w.marker != nil {
 		w.marker.SetVerified()
@@ -183,7 +194,7 @@ func (w *write) verifyFinal(ctx context.Context, newObj, oldObj runtime.Object) 
 		return w.forbidden(newObj, fmt.Errorf("its fields can't be verified: %w", err))
 	}
 	if !w.everything {
-		changes = change.Intersect(w.observed, changes)
+		changes = change.Answerable(w.observed, changes)
 	}
 	if w.scale != nil {
 		changes = w.scale.changes(w.observed, changes, w.marked)
@@ -198,9 +209,6 @@ func (w *write) verifyFinal(ctx context.Context, newObj, oldObj runtime.Object) 
 	if refusal == nil {
 		return nil
 	}
-	if refusal.Reason == decide.Budget {
-		metrics.OverBudget(ctx)
-	}
 	return w.refused(ctx, refusal, newObj, oldObj)
 }
 
@@ -213,7 +221,12 @@ func (w *write) changes(newObj, oldObj runtime.Object) (change.Set, error) {
 	if w.everything {
 		return w.kind.compare(w.target, w.mode(), newObj, oldObj)
 	}
-	return w.kind.compareObserved(w.target, w.mode(), w.observed, newObj, oldObj)
+	changes, err := w.kind.compareObserved(w.target, w.mode(), w.observed, newObj, oldObj)
+	if err != nil || !change.Gone(w.observed, changes) {
+		return changes, err
+	}
+	// It may have been put where nobody observed anything.
+	return w.kind.compare(w.target, w.mode(), newObj, oldObj)
 }
 
 // unknown says why the request can't be judged. The scale's own permissions don't

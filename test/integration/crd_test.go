@@ -108,6 +108,25 @@ func renaming(names map[string]string) http.Handler {
 	for v1, v2 := range names {
 		back[v2] = v1
 	}
+	return converting(func(object map[string]any, to string) {
+		rename := names
+		if to == "v1" {
+			rename = back
+		}
+		if spec, ok := object["spec"].(map[string]any); ok {
+			for from, to := range rename {
+				if value, ok := spec[from]; ok {
+					spec[to] = value
+					delete(spec, from)
+				}
+			}
+		}
+	})
+}
+
+// converting is a conversion webhook. move makes an object one of another version, whose
+// name it is given.
+func converting(move func(object map[string]any, to string)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		review := &apiextensionsv1.ConversionReview{}
 		if err := json.NewDecoder(req.Body).Decode(review); err != nil || review.Request == nil {
@@ -115,23 +134,15 @@ func renaming(names map[string]string) http.Handler {
 			return
 		}
 		review.Response = &apiextensionsv1.ConversionResponse{UID: review.Request.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
+		_, to, _ := strings.Cut(review.Request.DesiredAPIVersion, "/")
 		for _, raw := range review.Request.Objects {
 			object := &unstructured.Unstructured{}
 			if err := json.Unmarshal(raw.Raw, &object.Object); err != nil {
 				http.Error(w, err.Error(), http.StatusBadRequest)
 				return
 			}
-			rename := names
-			if strings.HasSuffix(review.Request.DesiredAPIVersion, "/v1") {
-				rename = back
-			}
-			if spec, ok := object.Object["spec"].(map[string]any); ok && object.GetAPIVersion() != review.Request.DesiredAPIVersion {
-				for from, to := range rename {
-					if value, ok := spec[from]; ok {
-						spec[to] = value
-						delete(spec, from)
-					}
-				}
+			if object.GetAPIVersion() != review.Request.DesiredAPIVersion {
+				move(object.Object, to)
 			}
 			object.SetAPIVersion(review.Request.DesiredAPIVersion)
 			review.Response.ConvertedObjects = append(review.Response.ConvertedObjects, runtime.RawExtension{Object: object})

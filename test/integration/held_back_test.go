@@ -21,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"kube-granular.dev/test/integration/cluster"
 )
 
 // TestBodyHeldBack holds that a caller who is let through as granular and then holds the body
@@ -177,11 +179,17 @@ func (s *heldBack) await(t *testing.T, verb string, may bool) {
 // begin sends a patch as far as the server begins to read its body, which is after the filters.
 func (s *heldBack) begin(t *testing.T) (body io.WriteCloser, answered <-chan string) {
 	t.Helper()
-	config, err := on.Config("admin")
+	return holdBody(s.ctx, t, on, s.name, "/api/v1/namespaces/"+s.name+"/configmaps/c", contentTypes["merge"])
+}
+
+// holdBody sends a patch by a user as far as the server begins to read its body.
+func holdBody(ctx context.Context, t *testing.T, c *cluster.Cluster, user, path, contentType string) (body io.WriteCloser, answered <-chan string) {
+	t.Helper()
+	config, err := c.Config("admin")
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Impersonate = rest.ImpersonationConfig{UserName: s.name}
+	config.Impersonate = rest.ImpersonationConfig{UserName: user}
 	tls, err := rest.TLSConfigFor(config)
 	if err != nil {
 		t.Fatal(err)
@@ -194,12 +202,12 @@ func (s *heldBack) begin(t *testing.T) (body io.WriteCloser, answered <-chan str
 	}
 	content, body := io.Pipe()
 	reading, ended := make(chan struct{}), make(chan string, 1)
-	ctx := httptrace.WithClientTrace(s.ctx, &httptrace.ClientTrace{Got100Continue: func() { close(reading) }})
-	request, err := http.NewRequestWithContext(ctx, http.MethodPatch, on.URL+"/api/v1/namespaces/"+s.name+"/configmaps/c", content)
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got100Continue: func() { close(reading) }})
+	request, err := http.NewRequestWithContext(traced, http.MethodPatch, c.URL+path, content)
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.Header.Set("Content-Type", "application/merge-patch+json")
+	request.Header.Set("Content-Type", contentType)
 	request.Header.Set("Expect", "100-continue")
 	go func() {
 		answer, err := wrapped.RoundTrip(request)

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -58,9 +59,24 @@ func (s *stage) made(t *testing.T, manifest string) (path string, live map[strin
 	if u.GetNamespace() == "" && s.mapping(t, u.GroupVersionKind()).Scope.Name() == meta.RESTScopeNameNamespace {
 		u.SetNamespace("default")
 	}
-	collection, one := s.paths(t, object)
-	s.must(t, http.MethodPost, collection, contentTypes["json"], object)
+	collection, _ := s.paths(t, object)
+	one := s.post(t, collection, object)
 	return one, s.live(t, one)
+}
+
+// madeIn is made where discovery need not know the kind yet. It returns the path.
+func (s *stage) madeIn(t *testing.T, collection, manifest string) string {
+	t.Helper()
+	object := fromYAML(t, manifest)
+	metadata(t, object)["name"] = fmt.Sprintf("%s-%d", metadata(t, object)["name"], namespaces.Add(1))
+	return s.post(t, collection, object)
+}
+
+// post creates an object as the administrator and returns its path.
+func (s *stage) post(t *testing.T, collection string, object map[string]any) string {
+	t.Helper()
+	s.must(t, http.MethodPost, collection, contentTypes["json"], object)
+	return collection + "/" + url.PathEscape(metadata(t, object)["name"].(string))
 }
 
 // twins sends one request twice: by a caller who holds all of grants but the first,

@@ -59,11 +59,16 @@ func send(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
 // request sends one request to the server, as the administrator who impersonates
 // user.
 func request(c *cluster.Cluster, user, method, path, contentType, body string) (int, string, error) {
-	config, err := c.Config("admin")
+	return requestBy(c, "admin", rest.ImpersonationConfig{UserName: user}, method, path, contentType, body)
+}
+
+// requestBy sends one request with the credentials of config, who impersonates user.
+func requestBy(c *cluster.Cluster, credentials string, user rest.ImpersonationConfig, method, path, contentType, body string) (int, string, error) {
+	config, err := c.Config(credentials)
 	if err != nil {
 		return 0, "", err
 	}
-	config.Impersonate = rest.ImpersonationConfig{UserName: user}
+	config.Impersonate = user
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return 0, "", err

@@ -54,7 +54,7 @@ func Run(s *Scenario, w *change.Walker, object func(Object) (any, error)) (Outco
 	d := decide.New(holds(s.Grants), 0)
 	var refusal *decide.Refusal
 	if !d.CoveredAsObserved(context.Background(), observed, !s.Unmarked) {
-		refusal, err = d.Decide(context.Background(), change.Intersect(observed, stored), !s.Unmarked)
+		refusal, err = d.Decide(context.Background(), change.Answerable(observed, stored), !s.Unmarked)
 	}
 	if err != nil {
 		return Outcome{}, fmt.Errorf("%s: %w", s.Name, err)

@@ -76,7 +76,7 @@ func (d *Decider) Decide(ctx context.Context, changes change.Set, marked bool) (
 // CoveredAsObserved says that the caller changed nothing, as observed before mutating
 // admission, or one thing that the caller may change. Then it does not matter whether that
 // is still there in what is about to be stored, and nothing has to be compared again. Else,
-// or where the authorizer failed, Decide is to be asked about the Intersect of both. Of
+// or where the authorizer failed, Decide is to be asked about what is Answerable of both. Of
 // several changes one might be gone and not be covered, and then what was asked about the
 // others would count; a change that is Whole stands for what is excluded below it; and of
 // one that Brings a container the container might be left.

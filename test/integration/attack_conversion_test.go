@@ -1,0 +1,359 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	"kube-granular.dev/granular/corpus"
+)
+
+const lock = "granular:conversion.example.com/lock"
+
+// safeVersion is one version of a kind whose lock is excluded. Both versions have a field
+// of that permission, as they must: v1 calls it lock, v2 bolt.
+func safeVersion(name, lock string, storage bool) map[string]any {
+	excluded := map[string]any{"type": "integer", "x-kubernetes-permission-verb": "conversion.example.com/lock", "x-kubernetes-permission-excluded": true}
+	integer, text := map[string]any{"type": "integer"}, map[string]any{"type": "string"}
+	return map[string]any{
+		"name": name, "served": true, "storage": storage,
+		"subresources": map[string]any{"status": map[string]any{}, "scale": map[string]any{"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}},
+		"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": map[string]any{
+			"spec": map[string]any{"type": "object", "x-kubernetes-permission-verb": "specification", "properties": map[string]any{
+				lock: excluded, "size": integer, "note": text,
+				"words": map[string]any{"type": "object", "additionalProperties": integer},
+			}},
+			"status": map[string]any{"type": "object", "x-kubernetes-permission-verb": "status", "properties": map[string]any{"size": integer, "word": integer}},
+		}}},
+	}
+}
+
+// installSafes serves such a kind, stored as v1, with a conversion of its author's. What it
+// returns makes one and returns its path.
+func installSafes(t *testing.T, s *stage, plural string, move func(object map[string]any, to string)) func(*testing.T) string {
+	t.Helper()
+	server := httptest.NewTLSServer(converting(move))
+	t.Cleanup(server.Close)
+	kind := strings.ToUpper(plural[:1]) + plural[1:]
+	definition, err := json.Marshal(map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": plural + ".conversion.example.com"},
+		"spec": map[string]any{
+			"group": "conversion.example.com", "scope": "Namespaced",
+			"names":    map[string]any{"plural": plural, "singular": plural, "kind": kind, "listKind": kind + "List"},
+			"versions": []any{safeVersion("v1", "lock", true), safeVersion("v2", "bolt", false)},
+			"conversion": map[string]any{"strategy": "Webhook", "webhook": map[string]any{
+				"conversionReviewVersions": []string{"v1"},
+				"clientConfig":             map[string]any{"url": server.URL, "caBundle": authority(server)},
+			}},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.install(t, definition)
+	return func(t *testing.T) string {
+		t.Helper()
+		return s.madeIn(t, "/apis/conversion.example.com/v1/namespaces/default/"+plural,
+			fmt.Sprintf(`{apiVersion: conversion.example.com/v1, kind: %s, metadata: {name: c}, spec: {lock: 1, size: 1, note: "2"}}`, kind))
+	}
+}
+
+// at gives the value at a path of an object, or nil.
+func at(object any, path ...string) any {
+	for _, name := range path {
+		fields, _ := object.(map[string]any)
+		object = fields[name]
+	}
+	return object
+}
+
+// put sets the value at a path of an object; nil takes it away.
+func put(object map[string]any, value any, path ...string) {
+	for _, name := range path[:len(path)-1] {
+		below, ok := object[name].(map[string]any)
+		if !ok {
+			if value == nil {
+				return
+			}
+			below = map[string]any{}
+			object[name] = below
+		}
+		object = below
+	}
+	if value == nil {
+		delete(object, path[len(path)-1])
+		return
+	}
+	object[path[len(path)-1]] = value
+}
+
+// exchange moves what v1 holds at one place to where v2 holds it, and back. In metadata a
+// number is text.
+func exchange(object map[string]any, to string, v1, v2 []string) {
+	from, into := v1, v2
+	if to == "v1" {
+		from, into = v2, v1
+	}
+	value := at(object, from...)
+	put(object, nil, from...)
+	if text, ok := value.(string); ok && from[0] == "metadata" {
+		value, _ = strconv.ParseInt(text, 10, 64)
+	} else if value != nil && into[0] == "metadata" {
+		value = fmt.Sprint(value)
+	}
+	put(object, value, into...)
+}
+
+// between is a conversion that exchanges two places.
+func between(v1, v2 []string) func(map[string]any, string) {
+	return func(object map[string]any, to string) { exchange(object, to, v1, v2) }
+}
+
+// swapped is a conversion that takes the lock of one version for the size of the other.
+func swapped(object map[string]any, to string) {
+	is, other := "lock", "bolt"
+	if to == "v1" {
+		is, other = other, is
+	}
+	size, locked := at(object, "spec", "size"), at(object, "spec", is)
+	put(object, nil, "spec", is)
+	put(object, size, "spec", other)
+	put(object, locked, "spec", "size")
+}
+
+var (
+	v1Lock = []string{"spec", "lock"}
+	bolt   = []string{"spec", "bolt"}
+	size   = []string{"spec", "size"}
+	inMap  = []string{"spec", "words", "lock"}
+	word   = []string{"status", "word"}
+	marked = []string{"metadata", "annotations", "conversion.example.com/lock"}
+	label  = []string{"metadata", "labels", "conversion.example.com/lock"}
+)
+
+// conversionAttack writes a value at a place of some version.
+type conversionAttack struct {
+	name string
+	// move converts an object to a version.
+	move                 func(object map[string]any, to string)
+	version, subresource string
+	place                []string
+	value                any
+	// says is in the refusal.
+	says string
+}
+
+// TestAttackConversion tries to change the excluded field of a stored object by writing, in
+// some version, what a conversion webhook puts in its place.
+func TestAttackConversion(t *testing.T) {
+	s := onStage(t)
+	const there = "cannot change .spec.lock of version v1"
+	for i, tc := range []conversionAttack{
+		{"renamed, in the version that is stored", between(v1Lock, bolt), "v1", "", v1Lock, 9, "cannot change .spec.lock"},
+		{"renamed, in the other version", between(v1Lock, bolt), "v2", "", bolt, 9, "cannot change .spec.bolt"},
+		{"kept in an annotation", between(v1Lock, marked), "v2", "", marked, "9", there},
+		{"kept in a label", between(v1Lock, label), "v2", "", label, "9", there},
+		{"kept in a field that is included", between(v1Lock, size), "v2", "", size, 9, there},
+		{"kept in a map that is included", between(v1Lock, inMap), "v2", "", inMap, 9, there},
+		{"kept in the status", between(v1Lock, word), "v2", "/status", word, 9, there},
+		{"shown by another version than the stored one", between(size, bolt), "v1", "", size, 9, "cannot change .spec.bolt of version v2"},
+		{"two fields exchanged", swapped, "v2", "", size, 9, there},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			safe := installSafes(t, s, fmt.Sprintf("safes%d", i), tc.move)
+			for who, grants := range map[string][]string{
+				"ordinary": {lock, "create", "update", "patch", "get"},
+				"granular": {lock, "granular", "granular:metadata", "granular:specification", "granular:status", "get"},
+			} {
+				for _, way := range []string{"merge", "jsonpatch", "apply", "json", "dry", "POST", "apply a new one"} {
+					t.Run(who+" "+way, func(t *testing.T) {
+						attackConversion(t, s, safe, tc, way, grants)
+					})
+				}
+			}
+		})
+	}
+}
+
+// attackConversion sends it in one way by somebody without the first of the grants, and by
+// somebody with all of them.
+func attackConversion(t *testing.T, s *stage, safe func(*testing.T) string, tc conversionAttack, way string, grants []string) {
+	t.Helper()
+	stored := safe(t)
+	path := strings.Replace(stored, "/v1/", "/"+tc.version+"/", 1) + tc.subresource
+	collection := path[:strings.LastIndex(path, "/")]
+	change := map[string]any{}
+	put(change, tc.value, tc.place...)
+	if tc.subresource != "" && (way == "POST" || way == "apply a new one") {
+		t.Skip("a subresource creates nothing")
+	}
+	s.twins(t, stored, tc.says, grants, func(user string) answer {
+		now := s.must(t, http.MethodGet, strings.TrimSuffix(path, tc.subresource), "", nil).object(t)
+		identity := corpus.Object{"apiVersion": now["apiVersion"], "kind": now["kind"], "metadata": map[string]any{"name": metadata(t, now)["name"]}}
+		fresh := corpus.Overlay(identity, corpus.Object{"metadata": map[string]any{"name": "new-" + user}})
+		switch way {
+		case "apply":
+			return s.send(t, user, http.MethodPatch, path+"?force=true&fieldManager=a", contentTypes["apply"], corpus.Overlay(identity, change))
+		case "jsonpatch":
+			return s.send(t, user, http.MethodPatch, path, contentTypes["jsonpatch"], replacing(now, tc.place, tc.value))
+		case "json":
+			return s.send(t, user, http.MethodPut, path, contentTypes["json"], corpus.Overlay(now, change))
+		case "dry":
+			return s.send(t, user, http.MethodPatch, path+"?dryRun=All", contentTypes["merge"], change)
+		case "POST":
+			return s.send(t, user, http.MethodPost, collection, contentTypes["json"], corpus.Overlay(fresh, change))
+		case "apply a new one":
+			return s.send(t, user, http.MethodPatch, collection+"/new-"+user+"?fieldManager=a", contentTypes["apply"], corpus.Overlay(fresh, change))
+		}
+		return s.send(t, user, http.MethodPatch, path, contentTypes["merge"], change)
+	})
+}
+
+// replacing is a JSON patch that sets one place, whatever of the way there is missing.
+func replacing(now map[string]any, place []string, value any) []any {
+	for i := range place[:len(place)-1] {
+		if at(now, place[:i+1]...) == nil {
+			below := map[string]any{}
+			put(below, value, place[i+1:]...)
+			value, place = below, place[:i+1]
+			break
+		}
+	}
+	pointer := ""
+	for _, name := range place {
+		pointer += "/" + strings.ReplaceAll(name, "/", "~1")
+	}
+	return []any{map[string]any{"op": "add", "path": pointer, "value": value}}
+}
+
+// TestConversionIsNotTheCallers holds that in the other version, too, only what the caller
+// changed is the caller's: a webhook that sets what is excluded disturbs nobody, and who
+// changes it along with the webhook is refused.
+func TestConversionIsNotTheCallers(t *testing.T) {
+	s := onStage(t)
+	st := newStamps(t, s, "locksmith-")
+	safe := installSafes(t, s, "stamped", between(v1Lock, marked))
+	stored := safe(t)
+	path := strings.Replace(stored, "/v1/", "/v2/", 1)
+	for user, grants := range map[string][]string{
+		"locksmith-ordinary": {"patch"},
+		"locksmith-granular": {"granular", "granular:metadata", "granular:specification", "get"},
+	} {
+		s.callers.call(user, grants...)
+		for i, value := range []string{"5", "6"} {
+			st.set(user, corpus.Object{"metadata": map[string]any{"annotations": map[string]any{"conversion.example.com/lock": value}}})
+			a := s.send(t, user, http.MethodPatch, path, contentTypes["merge"], fmt.Sprintf(`{"spec":{"size":%d%d}}`, len(user), i))
+			if a.code != http.StatusOK {
+				t.Fatalf("%s: %s", user, a)
+			}
+			if now := s.must(t, http.MethodGet, stored, "", nil).object(t); fmt.Sprint(at(now, v1Lock...)) != value {
+				t.Errorf("the webhook wrote %s, there is %v", value, now)
+			}
+		}
+		st.set(user, corpus.Object{"metadata": map[string]any{"annotations": map[string]any{"conversion.example.com/lock": "7"}}})
+		a := s.send(t, user, http.MethodPatch, path, contentTypes["merge"], `{"metadata":{"annotations":{"conversion.example.com/lock":"8"}}}`)
+		if a.code != http.StatusForbidden || !strings.Contains(a.message(), "cannot change .spec.lock of version v1") {
+			t.Errorf("%s with the webhook: %s", user, a)
+		}
+	}
+}
+
+// TestConversionFails holds that a conversion which fails when the request is judged stores
+// nothing, and that who may not get the object reads nothing of what the webhook says.
+func TestConversionFails(t *testing.T) {
+	s := onStage(t)
+	safe := installSafes(t, s, "failing", func(object map[string]any, to string) {
+		if at(object, "spec", "note") == "fail" {
+			put(object, "hunter2", "kind") // the server refuses another kind and quotes it
+		}
+		exchange(object, to, v1Lock, marked)
+	})
+	stored := safe(t)
+	path := strings.Replace(stored, "/v1/", "/v2/", 1)
+	for user, grants := range map[string][]string{
+		"failing-ordinary": {"patch"},
+		"failing-blind":    {"granular", "granular:metadata", "granular:specification"},
+	} {
+		s.callers.call(user, grants...)
+		before := s.must(t, http.MethodGet, stored, "", nil)
+		a := s.send(t, user, http.MethodPatch, path, contentTypes["merge"], `{"spec":{"note":"fail"}}`)
+		if a.code != http.StatusInternalServerError || strings.Contains(string(a.body), "hunter2") != (user == "failing-ordinary") {
+			t.Errorf("%s: %s", user, a)
+		}
+		if after := s.must(t, http.MethodGet, stored, "", nil); string(before.body) != string(after.body) {
+			t.Errorf("%s stored %s", user, after)
+		}
+	}
+}
+
+// TestConversionLimits pins what is not held, and docs/threat-model.md says so: what a
+// conversion drops is in no object that could be compared, and where an annotation stands for
+// a field that is included its permission is that of the version written.
+func TestConversionLimits(t *testing.T) {
+	s := onStage(t)
+	t.Run("a conversion that drops the field", func(t *testing.T) {
+		safe := installSafes(t, s, "dropping", func(object map[string]any, to string) {
+			put(object, nil, v1Lock...)
+			put(object, nil, bolt...)
+		})
+		stored := safe(t)
+		s.callers.call("dropper", "patch")
+		a := s.send(t, "dropper", http.MethodPatch, strings.Replace(stored, "/v1/", "/v2/", 1), contentTypes["merge"], `{"spec":{"note":"x"}}`)
+		if now := s.must(t, http.MethodGet, stored, "", nil).object(t); a.code != http.StatusOK || at(now, v1Lock...) != nil {
+			t.Errorf("%s, and stored is %v", a, now)
+		}
+	})
+	t.Run("an annotation for an included field", func(t *testing.T) {
+		safe := installSafes(t, s, "included", between([]string{"spec", "words", "n"}, []string{"metadata", "annotations", "own.example.com/n"}))
+		stored := safe(t)
+		path := strings.Replace(stored, "/v1/", "/v2/", 1)
+		s.twins(t, path, "cannot change .metadata.annotations[own.example.com/n]", []string{"granular:annotation(own.example.com)", "granular", "get"}, func(user string) answer {
+			return s.send(t, user, http.MethodPatch, path, contentTypes["merge"], `{"metadata":{"annotations":{"own.example.com/n":"3"}}}`)
+		})
+		if now := s.must(t, http.MethodGet, stored, "", nil).object(t); fmt.Sprint(at(now, "spec", "words", "n")) != "3" {
+			t.Errorf("stored is %v", now)
+		}
+	})
+}
+
+// TestAttackConversionScale tries the same through the scale of a version, whose replicas
+// are the excluded field of another.
+func TestAttackConversionScale(t *testing.T) {
+	s := onStage(t)
+	safe := installSafes(t, s, "scaling", between(v1Lock, size))
+	for who, grants := range map[string][]string{
+		"ordinary": {lock, "update", "patch", "get"},
+		"granular": {lock, "granular", "granular:replicas", "get"},
+	} {
+		for _, way := range []string{"merge", "json", "dry"} {
+			t.Run(who+" "+way, func(t *testing.T) {
+				stored := safe(t)
+				path := strings.Replace(stored, "/v1/", "/v2/", 1) + "/scale"
+				query, method, body := "", http.MethodPatch, corpus.Object{"spec": map[string]any{"replicas": 7}}
+				switch way {
+				case "dry":
+					query, way = "?dryRun=All", "merge"
+				case "json":
+					method, body = http.MethodPut, corpus.Overlay(s.must(t, http.MethodGet, path, "", nil).object(t), body)
+				}
+				s.twins(t, stored, "cannot change .spec.lock of version v1", grants, func(user string) answer {
+					return s.send(t, user, method, path+query, contentTypes[way], body)
+				})
+			})
+		}
+	}
+	// The size of the version that is stored is no lock, so it is scaled as ever.
+	stored := safe(t)
+	s.callers.call("scaler-of-v1", "patch")
+	if a := s.send(t, "scaler-of-v1", http.MethodPatch, stored+"/scale", contentTypes["merge"], `{"spec":{"replicas":7}}`); a.code != http.StatusOK {
+		t.Errorf("got %s", a)
+	}
+}

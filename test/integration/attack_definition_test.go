@@ -1,0 +1,220 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"kube-granular.dev/granular/corpus"
+)
+
+// dial is a definition of one field or more, served in one version or more.
+type dial struct {
+	// included and excluded are fields of the spec.
+	included, excluded []string
+	// scaled is the field that the scale shows, if any.
+	scaled string
+	// unserved says that v2 is not served.
+	unserved bool
+}
+
+// manifest is the definition of a kind that looks like that in v1, which is stored, and v2.
+func (d dial) manifest(plural string) map[string]any {
+	fields := map[string]any{}
+	for _, name := range d.included {
+		fields[name] = map[string]any{"type": "integer"}
+	}
+	for _, name := range d.excluded {
+		fields[name] = map[string]any{"type": "integer", "x-kubernetes-permission-verb": "definitions.example.com/trigger", "x-kubernetes-permission-excluded": true}
+	}
+	subresources := map[string]any{}
+	if d.scaled != "" {
+		subresources["scale"] = map[string]any{"specReplicasPath": ".spec." + d.scaled, "statusReplicasPath": ".status.n"}
+	}
+	var versions []any
+	for _, name := range []string{"v1", "v2"} {
+		versions = append(versions, map[string]any{
+			"name": name, "served": name == "v1" || !d.unserved, "storage": name == "v1", "subresources": subresources,
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": map[string]any{
+				"spec":   map[string]any{"type": "object", "x-kubernetes-permission-verb": "specification", "properties": fields},
+				"status": map[string]any{"type": "object", "properties": map[string]any{"n": map[string]any{"type": "integer"}}},
+			}}},
+		})
+	}
+	kind := strings.ToUpper(plural[:1]) + plural[1:]
+	return map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": plural + ".definitions.example.com"},
+		"spec": map[string]any{
+			"group": "definitions.example.com", "scope": "Namespaced", "versions": versions,
+			"names": map[string]any{"plural": plural, "singular": plural, "kind": kind, "listKind": kind + "List"},
+		},
+	}
+}
+
+// TestAttackDefinition changes a definition while a request is under way: its body is held
+// back, or a webhook holds it after the caller's change was observed. The endpoint that the
+// request began with judges it by the schema it decodes it with, to the end; a request that
+// begins later is judged by the new one.
+func TestAttackDefinition(t *testing.T) {
+	s := onStage(t)
+	webhook := newStamps(t, s, "holding-")
+	const needs = `needs the verb "granular:definitions.example.com/trigger"`
+	for i, tc := range []struct {
+		name     string
+		was, is  dial
+		path     string
+		body     string
+		held     int
+		after    int
+		stored   map[string]any
+		notThere string
+	}{
+		{name: "the field becomes excluded", was: dial{included: []string{"n", "trigger"}}, is: dial{included: []string{"n"}, excluded: []string{"trigger"}},
+			body: `{"spec":{"trigger":2}}`, held: 200, after: 403, stored: map[string]any{"trigger": 2}},
+		{name: "the field is no longer excluded", was: dial{included: []string{"n"}, excluded: []string{"trigger"}}, is: dial{included: []string{"n", "trigger"}},
+			body: `{"spec":{"trigger":2}}`, held: 403, after: 200},
+		{name: "the field comes, excluded", was: dial{included: []string{"n"}}, is: dial{included: []string{"n"}, excluded: []string{"trigger"}},
+			body: `{"spec":{"n":3,"trigger":2}}`, held: 200, after: 403, stored: map[string]any{"n": 3}, notThere: "trigger"},
+		{name: "the permission moves to another field", was: dial{included: []string{"n"}, excluded: []string{"trigger"}}, is: dial{included: []string{"n", "trigger"}, excluded: []string{"lever"}},
+			body: `{"spec":{"trigger":2}}`, held: 403, after: 200},
+		{name: "the permission moves to the field that is sent", was: dial{included: []string{"n"}, excluded: []string{"lever"}}, is: dial{included: []string{"n", "lever"}, excluded: []string{"trigger"}},
+			body: `{"spec":{"n":3,"trigger":2}}`, held: 200, after: 403, stored: map[string]any{"n": 3}, notThere: "trigger"},
+		{name: "the version is not served any more", was: dial{included: []string{"n"}, excluded: []string{"trigger"}}, is: dial{included: []string{"n"}, excluded: []string{"trigger"}, unserved: true},
+			path: "v2", body: `{"spec":{"trigger":2}}`, held: 403, after: 404},
+		{name: "the scale shows an excluded field", was: dial{included: []string{"n"}, excluded: []string{"trigger"}, scaled: "n"}, is: dial{included: []string{"n"}, excluded: []string{"trigger"}, scaled: "trigger"},
+			path: "scale", body: `{"spec":{"replicas":4}}`, held: 200, after: 403, stored: map[string]any{"n": 4}, notThere: "trigger"},
+		{name: "the scale shows an included field", was: dial{included: []string{"n"}, excluded: []string{"trigger"}, scaled: "trigger"}, is: dial{included: []string{"n"}, excluded: []string{"trigger"}, scaled: "n"},
+			path: "scale", body: `{"spec":{"replicas":4}}`, held: 403, after: 200},
+	} {
+		for _, by := range []string{"body", "webhook"} {
+			t.Run(tc.name+", held by the "+by, func(t *testing.T) {
+				plural := fmt.Sprintf("dials%d%s", i, by)
+				stored := makeDial(t, s, plural, tc.was)
+				path := stored
+				switch tc.path {
+				case "v2":
+					path = strings.Replace(path, "/v1/", "/v2/", 1)
+				case "scale":
+					path += "/scale"
+				}
+				user := "holding-" + plural
+				later := "later-" + plural
+				s.callers.call(user, "patch", "get")
+				s.callers.call(later, "patch", "get")
+				release := hold(t, s, webhook, by, user, path, tc.body)
+				redefine(t, s, plural, tc.is)
+				until(t, "the new definition is served", func() bool {
+					return s.send(t, later, http.MethodPatch, path+"?dryRun=All", contentTypes["merge"], tc.body).code == tc.after
+				})
+				before := s.must(t, http.MethodGet, stored, "", nil)
+				got := release()
+				if !strings.HasPrefix(got, fmt.Sprint(tc.held)) || tc.held == http.StatusForbidden && !strings.Contains(got, strings.ReplaceAll(needs, `"`, `\"`)) {
+					t.Errorf("what was held: %s", got)
+				}
+				now := s.must(t, http.MethodGet, stored, "", nil)
+				if tc.held == http.StatusForbidden && string(before.body) != string(now.body) {
+					t.Errorf("it was refused and stored %s", now)
+				}
+				for name, value := range tc.stored {
+					if fmt.Sprint(at(now.object(t), "spec", name)) != fmt.Sprint(value) {
+						t.Errorf("stored is %s", now)
+					}
+				}
+				if tc.notThere != "" && at(now.object(t), "spec", tc.notThere) != nil {
+					t.Errorf("%s is stored: %s", tc.notThere, now)
+				}
+				// The twin: under the new definition the permission is what is missing.
+				if tc.after == http.StatusForbidden {
+					s.twins(t, stored, needs, []string{"granular:definitions.example.com/trigger", "patch", "get"}, func(user string) answer {
+						return s.send(t, user, http.MethodPatch, path, contentTypes["merge"], strings.NewReplacer(":2", ":5", ":4", ":6").Replace(tc.body))
+					})
+				}
+			})
+		}
+	}
+}
+
+// TestDefinitionLimits pins what docs/threat-model.md says: an endpoint that does not know a
+// field yet drops it from what it writes, so who holds a request back while the field is
+// defined, and set by who may, takes the value away.
+func TestDefinitionLimits(t *testing.T) {
+	s := onStage(t)
+	path := makeDial(t, s, "forgetting", dial{included: []string{"n"}})
+	s.callers.call("forgetter", "patch", "get")
+	release := hold(t, s, nil, "body", "forgetter", path, `{"spec":{"n":3}}`)
+	redefine(t, s, "forgetting", dial{included: []string{"n"}, excluded: []string{"trigger"}})
+	until(t, "the new definition is served", func() bool {
+		s.must(t, http.MethodPatch, path, contentTypes["merge"], `{"spec":{"trigger":1}}`)
+		return at(s.must(t, http.MethodGet, path, "", nil).object(t), "spec", "trigger") != nil
+	})
+	got := release()
+	if now := s.must(t, http.MethodGet, path, "", nil); !strings.HasPrefix(got, "200") || at(now.object(t), "spec", "trigger") != nil {
+		t.Errorf("%s, and stored is %s", got, now)
+	}
+}
+
+// makeDial defines a kind and returns the path of an object of it.
+func makeDial(t *testing.T, s *stage, plural string, as dial) string {
+	t.Helper()
+	manifest, err := json.Marshal(as.manifest(plural))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.install(t, manifest)
+	return s.madeIn(t, "/apis/definitions.example.com/v1/namespaces/default/"+plural,
+		fmt.Sprintf(`{apiVersion: definitions.example.com/v1, kind: %s, metadata: {name: d}, spec: {"n": 1}}`, strings.ToUpper(plural[:1])+plural[1:]))
+}
+
+// redefine changes a definition.
+func redefine(t *testing.T, s *stage, plural string, as dial) {
+	t.Helper()
+	s.must(t, http.MethodPatch, crds+"/"+plural+".definitions.example.com", contentTypes["merge"],
+		map[string]any{"spec": map[string]any{"versions": as.manifest(plural)["spec"].(map[string]any)["versions"]}})
+}
+
+// hold sends a merge patch that is held back until release is called, which returns the answer.
+func hold(t *testing.T, s *stage, webhook *stamps, by, user, path, body string) (release func() string) {
+	t.Helper()
+	if by == "body" {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		t.Cleanup(cancel)
+		content, answered := holdBody(ctx, t, s.Cluster, user, path, contentTypes["merge"])
+		return func() string {
+			if _, err := io.WriteString(content, body); err != nil {
+				t.Fatal(err)
+			}
+			if err := content.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return <-answered
+		}
+	}
+	entered, left, answered := make(chan struct{}, 8), make(chan struct{}), make(chan string, 1)
+	webhook.setFunc(user, func(map[string]any) corpus.Object {
+		entered <- struct{}{}
+		<-left
+		return corpus.Object{}
+	})
+	go func() {
+		a, err := s.roundTrip(user, http.MethodPatch, path, contentTypes["merge"], "application/json", body)
+		answered <- fmt.Sprint(a, err)
+	}()
+	select {
+	case <-entered:
+	case got := <-answered:
+		t.Fatalf("answered before the webhook was asked: %s", got)
+	}
+	return func() string {
+		close(left)
+		return strings.TrimPrefix(<-answered, "&")
+	}
+}

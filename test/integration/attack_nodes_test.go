@@ -1,0 +1,170 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/rest"
+
+	"kube-granular.dev/test/integration/cluster"
+)
+
+// everyPermission are the general ones that a node might be granted, by mistake or on purpose.
+var everyPermission = []string{"granular", "granular:metadata", "granular:specification", "granular:status", "granular:data"}
+
+// abacLines lets one user write what a line with a resource says, and one use all verbs.
+const abacLines = `{"apiVersion":"abac.authorization.kubernetes.io/v1beta1","kind":"Policy","spec":{"user":"abac-all","namespace":"*","resource":"*","apiGroup":"*"}}
+{"apiVersion":"abac.authorization.kubernetes.io/v1beta1","kind":"Policy","spec":{"user":"abac-one","namespace":"default","resource":"vaults","apiGroup":"abac.example.com"}}
+{"apiVersion":"abac.authorization.kubernetes.io/v1beta1","kind":"Policy","spec":{"user":"abac-read","namespace":"*","resource":"*","apiGroup":"*","readonly":true}}
+{"apiVersion":"abac.authorization.kubernetes.io/v1beta1","kind":"Policy","spec":{"group":"abac-nobody","namespace":"*","resource":"*","apiGroup":"*"}}
+`
+
+// sealed is a kind with an excluded field.
+const sealed = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: vaults.abac.example.com}
+spec:
+  group: abac.example.com
+  scope: Namespaced
+  names: {plural: vaults, singular: vault, kind: Vault, listKind: VaultList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            x-kubernetes-permission-verb: specification
+            properties:
+              note: {type: string}
+              seal: {type: string, x-kubernetes-permission-verb: abac.example.com/seal, x-kubernetes-permission-excluded: true}
+`
+
+// sending is one request of somebody, and what comes of it.
+type sending struct {
+	name, user   string
+	groups       []string
+	method, path string
+	way, body    string
+	status       int
+	says         string
+}
+
+func (a sending) try(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	_, before, _ := request(c, admin, http.MethodGet, a.path, "", "")
+	status, got, err := requestBy(c, "admin", rest.ImpersonationConfig{UserName: a.user, Groups: a.groups}, a.method, a.path, contentTypes[a.way], a.body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status != a.status || !strings.Contains(got, a.says) {
+		t.Errorf("got %d %s\nwanted %d and %q", status, got, a.status, a.says)
+	}
+	_, after, _ := request(c, admin, http.MethodGet, a.path, "", "")
+	if a.status >= 400 && a.method != http.MethodPost && before != after {
+		t.Errorf("it was refused and stored:\n%s\n%s", before, after)
+	}
+}
+
+// TestAttackNodes is a node whose credential got granular permissions by RBAC, on a server
+// whose chain is Node, ABAC, RBAC: they add to what the Node authorizer allows, and the
+// admission plugin NodeRestriction still holds the node to its own objects. Permissions that
+// other users of the chain hold by ABAC, which knows no verbs, are all or none.
+func TestAttackNodes(t *testing.T) {
+	abac := filepath.Join(t.TempDir(), "abac.jsonl")
+	if err := os.WriteFile(abac, []byte(abacLines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := cluster.Start("--", "--authorization-mode=Node,ABAC,RBAC", "--enable-admission-plugins=NodeRestriction", "--authorization-policy-file="+abac)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	client := administrator(t, c)
+	create(t, client, "/api/v1/namespaces/default/serviceaccounts", `{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}`)
+	for _, name := range []string{"n1", "n2"} {
+		create(t, client, "/api/v1/nodes", `{"apiVersion":"v1","kind":"Node","metadata":{"name":"`+name+`"}}`)
+		create(t, client, "/api/v1/namespaces/default/secrets", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"of-`+name+`"},"stringData":{"a":"hunter2"}}`)
+		create(t, client, "/api/v1/namespaces/default/pods", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"on-`+name+`"},"spec":{"nodeName":"`+name+`","automountServiceAccountToken":false,"volumes":[{"name":"v","secret":{"secretName":"of-`+name+`"}}],"containers":[{"name":"a","image":"one"}]}}`)
+	}
+	define(t, c, "vaults.abac.example.com", sealed)
+	served(t, c, "/apis/abac.example.com/v1/namespaces/default/vaults")
+	create(t, client, "/apis/abac.example.com/v1/namespaces/default/vaults", `{"apiVersion":"abac.example.com/v1","kind":"Vault","metadata":{"name":"v"},"spec":{"seal":"a"}}`)
+
+	const (
+		nodes  = "/api/v1/nodes/"
+		pods   = "/api/v1/namespaces/default/pods"
+		secret = "/api/v1/namespaces/default/secrets/"
+		vault  = "/apis/abac.example.com/v1/namespaces/default/vaults/v"
+		seal   = `needs the verb \"granular:abac.example.com/seal\"`
+	)
+	allow(t, client, "system:node:n1", rbacv1.PolicyRule{APIGroups: []string{""}, Verbs: everyPermission, Resources: []string{"nodes", "nodes/status", "pods", "pods/status", "secrets", "persistentvolumeclaims", "persistentvolumeclaims/status"}})
+	for user, verbs := range map[string][]string{
+		"rbac-editor": {"get", "patch"},
+		"rbac-sealer": {"get", "patch", "granular:abac.example.com/seal"},
+		"abac-read":   {"granular", "granular:specification"},
+	} {
+		allow(t, client, user, rbacv1.PolicyRule{APIGroups: []string{"abac.example.com"}, Resources: []string{"vaults"}, Verbs: verbs})
+	}
+	allow(t, client, "rbac-namer", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: everyPermission})
+
+	n1 := []string{"system:nodes"}
+	for _, a := range []sending{
+		// What the Node authorizer allows is an ordinary request, restricted by admission; what
+		// it does not is granular by RBAC, and restricted all the same.
+		{name: "another node", user: "system:node:n1", groups: n1, path: nodes + "n2", body: `{"metadata":{"labels":{"a":"b"}}}`, status: 403, says: `is not allowed to modify node \"n2\"`},
+		{name: "another node's status", user: "system:node:n1", groups: n1, path: nodes + "n2/status", body: `{"status":{"phase":"Running"}}`, status: 403, says: `is not allowed to modify node \"n2\"`},
+		{name: "its own taints", user: "system:node:n1", groups: n1, path: nodes + "n1", body: `{"spec":{"taints":[{"key":"a","effect":"NoSchedule"}]}}`, status: 403, says: "is not allowed to modify taints"},
+		{name: "its own restricted labels", user: "system:node:n1", groups: n1, path: nodes + "n1", body: `{"metadata":{"labels":{"node-restriction.kubernetes.io/a":"b"}}}`, status: 403, says: "is not allowed to modify labels"},
+		{name: "its own owners", user: "system:node:n1", groups: n1, path: nodes + "n1", body: `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n2","uid":"1"}]}}`, status: 403, says: "is not allowed to modify ownerReferences"},
+		{name: "the twin, no node", user: "rbac-namer", path: nodes + "n2", body: `{"metadata":{"labels":{"node-restriction.kubernetes.io/a":"b"}}}`, status: 200},
+		{name: "the labels of its own pod", user: "system:node:n1", groups: n1, path: pods + "/on-n1", body: `{"metadata":{"labels":{"a":"b"}}}`, status: 403, says: "unexpected operation"},
+		{name: "the labels of another's pod", user: "system:node:n1", groups: n1, path: pods + "/on-n2", body: `{"metadata":{"labels":{"a":"b"}}}`, status: 403, says: "shown only to callers who may get it"},
+		{name: "the labels of its own pod through the status", user: "system:node:n1", groups: n1, path: pods + "/on-n1/status", body: `{"metadata":{"labels":{"a":"b"}}}`, status: 403, says: "cannot update labels through pod status"},
+		{name: "the status of another's pod", user: "system:node:n1", groups: n1, path: pods + "/on-n2/status", body: `{"status":{"message":"m"}}`, status: 403, says: "can only update pod status for pods with spec.nodeName set to itself"},
+		{name: "the status of its own pod", user: "system:node:n1", groups: n1, path: pods + "/on-n1/status", body: `{"status":{"message":"m"}}`, status: 200},
+		{name: "a pod that is no mirror", user: "system:node:n1", groups: n1, method: http.MethodPost, path: pods, way: "json", body: `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"made"},"spec":{"nodeName":"n2","containers":[{"name":"a","image":"one"}]}}`, status: 403, says: "can only create mirror pods"},
+		// RBAC granted these, and NodeRestriction has nothing against them; what the node may
+		// not get it does not see.
+		{name: "a secret of its own pods", user: "system:node:n1", groups: n1, path: secret + "of-n1", body: `{"metadata":{"labels":{"a":"b"}}}`, status: 200, says: `"data"`},
+		{name: "a secret of another's pods", user: "system:node:n1", groups: n1, path: secret + "of-n2", body: `{"metadata":{"labels":{"a":"b"}}}`, status: 200, says: `"metadata":{"name":"of-n2"`},
+		{name: "a node without the grant", user: "system:node:n2", groups: n1, path: secret + "of-n2", body: `{"metadata":{"labels":{"a":"b"}}}`, status: 403, says: "cannot patch resource"},
+		{name: "not in the group of nodes", user: "system:node:n1", path: pods + "/on-n2", body: `{"metadata":{"labels":{"by":"rbac"}}}`, status: 200},
+		{name: "a node without a name", user: "system:node:", groups: n1, path: nodes + "n2", body: `{"metadata":{"labels":{"a":"b"}}}`, status: 403, says: "cannot patch resource"},
+		// ABAC.
+		{name: "a line without verbs holds what is excluded", user: "abac-all", path: vault, body: `{"spec":{"seal":"b"}}`, status: 200},
+		{name: "and so does one of the resource", user: "abac-one", path: vault, body: `{"spec":{"seal":"c"}}`, status: 200},
+		{name: "but of no other", user: "abac-one", path: nodes + "n2", body: `{"metadata":{"labels":{"a":"b"}}}`, status: 403, says: "cannot patch resource"},
+		{name: "one that reads does not", user: "abac-read", path: vault, body: `{"spec":{"seal":"d"}}`, status: 403, says: seal},
+		{name: "it adds to what RBAC grants", user: "abac-read", path: vault, body: `{"spec":{"note":"d"}}`, status: 200, says: `"seal":"c"`},
+		{name: "update by RBAC does not", user: "rbac-editor", path: vault, body: `{"spec":{"seal":"d"}}`, status: 403, says: seal},
+		{name: "its twin", user: "rbac-sealer", path: vault, body: `{"spec":{"seal":"d"}}`, status: 200},
+		{name: "a line of a group that nobody gave", user: "rbac-editor", groups: []string{"abac-nobodys"}, path: vault, body: `{"spec":{"seal":"e"}}`, status: 403, says: seal},
+	} {
+		if a.method == "" {
+			a.method, a.way = http.MethodPatch, "merge"
+		}
+		t.Run(a.name, func(t *testing.T) { a.try(t, c) })
+	}
+	t.Run("what it may not get it does not see", func(t *testing.T) {
+		status, got, err := requestBy(c, "admin", rest.ImpersonationConfig{UserName: "system:node:n1", Groups: n1}, http.MethodPatch, secret+"of-n2", contentTypes["merge"], `{"metadata":{"labels":{"a":"c"}}}`)
+		if err != nil || status != http.StatusOK || strings.Contains(got, "\"data\"") {
+			t.Errorf("got %d %s %v", status, got, err)
+		}
+	})
+}

@@ -1,0 +1,205 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"kube-granular.dev/granular/corpus"
+)
+
+// gates excludes a field, its older name, and what is in elements that have keys.
+const gates = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gates.webhooks.example.com}
+spec:
+  group: webhooks.example.com
+  scope: Namespaced
+  names: {plural: gates, singular: gate, kind: Gate, listKind: GateList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            x-kubernetes-permission-verb: specification
+            properties:
+              note: {type: string}
+              trigger: {type: string, x-kubernetes-permission-verb: webhooks.example.com/trigger, x-kubernetes-permission-excluded: true}
+              formerTrigger: {type: string, x-kubernetes-permission-verb: webhooks.example.com/trigger, x-kubernetes-permission-excluded: true}
+              words:
+                type: object
+                x-kubernetes-permission-parameter-source: word
+                additionalProperties: {type: string, x-kubernetes-permission-verb: webhooks.example.com/word, x-kubernetes-permission-parameterized-by: word, x-kubernetes-permission-excluded: true}
+              doors:
+                type: array
+                x-kubernetes-list-type: map
+                x-kubernetes-list-map-keys: [name]
+                x-kubernetes-permission-parameter-source: door
+                items:
+                  type: object
+                  required: [name]
+                  properties:
+                    name: {type: string}
+                    lock: {type: string, x-kubernetes-permission-verb: webhooks.example.com/lock, x-kubernetes-permission-parameterized-by: door, x-kubernetes-permission-excluded: true}
+`
+
+// TestAttackWebhooks writes through mutating webhooks that do something with what a caller
+// sends: copy it, move it, give it another key, or take it back. What stays of the caller's
+// change has to be covered, and so has what only got another key or another place of the same
+// permission. What a webhook makes of a change that the caller may make is the webhook's.
+func TestAttackWebhooks(t *testing.T) {
+	s := onStage(t)
+	s.install(t, []byte(gates))
+	webhook := newStamps(t, s, "moving-")
+	spec := func(fields map[string]any) func(map[string]any) corpus.Object {
+		return func(map[string]any) corpus.Object { return corpus.Object{"spec": fields} }
+	}
+	meta := func(fields map[string]any) func(map[string]any) corpus.Object {
+		return func(map[string]any) corpus.Object { return corpus.Object{"metadata": fields} }
+	}
+	// moved takes the value at one place away and puts it at another.
+	moved := func(from, to []string) func(map[string]any) corpus.Object {
+		return func(object map[string]any) corpus.Object {
+			over := corpus.Object{}
+			if value := at(object, from...); value != nil {
+				put(over, map[string]any{from[len(from)-1]: nil}, from[:len(from)-1]...)
+				put(over, value, to...)
+			}
+			return over
+		}
+	}
+	const object = `{apiVersion: webhooks.example.com/v1, kind: Gate, metadata: {name: g, labels: {kept: a}}, spec: {note: a, trigger: a, formerTrigger: a, words: {kept: a}, doors: [{name: kept, lock: a}]}}`
+	const trigger, ordinary = "granular:webhooks.example.com/trigger", "patch"
+	for i, tc := range []struct {
+		name string
+		over func(map[string]any) corpus.Object
+		body string
+		// grants without the first are refused because of says; no says: they are not.
+		grants []string
+		says   string
+		// stored is at a place in the end.
+		stored string
+		place  []string
+	}{
+		{"copies an annotation into an excluded field", func(object map[string]any) corpus.Object {
+			return corpus.Object{"spec": map[string]any{"trigger": at(object, "metadata", "annotations", "own.example.com/trigger")}}
+		}, `{"metadata":{"annotations":{"own.example.com/trigger":"b"}}}`,
+			[]string{"granular:annotation(own.example.com)", "granular", "get"}, "cannot change .metadata.annotations[own.example.com/trigger]", "b", []string{"spec", "trigger"}},
+		{"moves what the caller may change to where it may not", moved([]string{"spec", "note"}, []string{"spec", "trigger"}), `{"spec":{"note":"b"}}`,
+			[]string{"granular:specification", "granular", "get"}, "cannot change .spec.note", "b", []string{"spec", "trigger"}},
+		{"moves what the caller may not change to where it may", moved([]string{"spec", "trigger"}, []string{"spec", "note"}), `{"spec":{"trigger":"b"}}`,
+			[]string{trigger, ordinary, "get"}, "cannot change .spec.trigger", "b", []string{"spec", "note"}},
+		{"moves it to another field of the permission", moved([]string{"spec", "formerTrigger"}, []string{"spec", "trigger"}), `{"spec":{"formerTrigger":"b"}}`,
+			[]string{trigger, ordinary, "get"}, "cannot change .spec.formerTrigger", "b", []string{"spec", "trigger"}},
+		{"copies it to another field of the permission and takes it back", func(object map[string]any) corpus.Object {
+			return corpus.Object{"spec": map[string]any{"formerTrigger": "a", "trigger": at(object, "spec", "formerTrigger")}}
+		}, `{"spec":{"formerTrigger":"b"}}`, []string{trigger, ordinary, "get"}, "cannot change .spec.formerTrigger", "b", []string{"spec", "trigger"}},
+		{"changes it further", spec(map[string]any{"trigger": "c"}), `{"spec":{"trigger":"b"}}`,
+			[]string{trigger, ordinary, "get"}, "cannot change .spec.trigger", "c", []string{"spec", "trigger"}},
+		{"takes it back", spec(map[string]any{"trigger": "a"}), `{"spec":{"note":"b","trigger":"b"}}`,
+			[]string{ordinary, "get"}, "", "b", []string{"spec", "note"}},
+		{"takes it back and writes something else", spec(map[string]any{"trigger": "a", "words": map[string]any{"other": "c"}}), `{"spec":{"note":"b","trigger":"b"}}`,
+			[]string{ordinary, "get"}, "", "b", []string{"spec", "note"}},
+		{"gives a new key of a map another name", moved([]string{"spec", "words", "NEW"}, []string{"spec", "words", "new"}), `{"spec":{"words":{"NEW":"b"}}}`,
+			[]string{"granular:webhooks.example.com/word(NEW)", ordinary, "get"}, "cannot change .spec.words[NEW]", "b", []string{"spec", "words", "new"}},
+		{"gives a new key the name of an old one", moved([]string{"spec", "words", "KEPT"}, []string{"spec", "words", "kept"}), `{"spec":{"words":{"KEPT":"b"}}}`,
+			[]string{"granular:webhooks.example.com/word(KEPT)", ordinary, "get"}, "cannot change .spec.words[KEPT]", "b", []string{"spec", "words", "kept"}},
+		{"gives a label another key", moved([]string{"metadata", "labels", "NEW"}, []string{"metadata", "labels", "new"}), `{"metadata":{"labels":{"NEW":"b"}}}`,
+			[]string{"granular:label(NEW)", "granular", "granular:label(own.example.com)", "get"}, "cannot change .metadata.labels[NEW]", "b", []string{"metadata", "labels", "new"}},
+		{"adds owners and finalizers", meta(map[string]any{"finalizers": []any{"webhook.example.com/f"}, "ownerReferences": []any{map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "none", "uid": "1"}}}), `{"metadata":{"labels":{"own.example.com/l":"b"}}}`,
+			[]string{"granular:label(own.example.com)", "granular", "get"}, "cannot change .metadata.labels[own.example.com/l]", "b", []string{"metadata", "labels", "own.example.com/l"}},
+		{"adds a finalizer beside that of the caller", func(object map[string]any) corpus.Object {
+			return corpus.Object{"metadata": map[string]any{"finalizers": []any{"other.example.com/f", "webhook.example.com/f"}}}
+		}, `{"metadata":{"labels":{"own.example.com/l":"b"},"finalizers":["other.example.com/f"]}}`,
+			[]string{"granular:finalizer(other.example.com)", "granular:label(own.example.com)", "granular", "get"}, "cannot change .metadata.finalizers[\"other.example.com/f\"]", "b", []string{"metadata", "labels", "own.example.com/l"}},
+		{"gives a finalizer another name", meta(map[string]any{"finalizers": []any{"webhook.example.com/f"}}), `{"metadata":{"labels":{"own.example.com/l":"b"},"finalizers":["other.example.com/f"]}}`,
+			[]string{"granular:finalizer(other.example.com)", "granular:label(own.example.com)", "granular", "get"}, "cannot change .metadata.finalizers[\"other.example.com/f\"]", "b", []string{"metadata", "labels", "own.example.com/l"}},
+		{"writes managed fields", meta(map[string]any{"managedFields": []any{map[string]any{"manager": "webhook", "operation": "Update", "apiVersion": "webhooks.example.com/v1", "fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:spec": map[string]any{}}}}}), `{"metadata":{"labels":{"own.example.com/l":"b"}}}`,
+			[]string{"granular:label(own.example.com)", "granular", "get"}, "cannot change .metadata.labels[own.example.com/l]", "b", []string{"metadata", "labels", "own.example.com/l"}},
+		{"gives an element another key", func(object map[string]any) corpus.Object {
+			return corpus.Object{"spec": map[string]any{"doors": []any{map[string]any{"name": "kept", "lock": "a"}, map[string]any{"name": "new", "lock": "b"}}, "note": "b"}}
+		}, `{"spec":{"doors":[{"name":"kept","lock":"a"},{"name":"NEW","lock":"b"}]}}`,
+			[]string{"granular:webhooks.example.com/lock(NEW)", ordinary, "get"}, `cannot change .spec.doors[name="NEW"].lock`, "b", []string{"spec", "note"}},
+		{"gives an element the key of another", func(object map[string]any) corpus.Object {
+			return corpus.Object{"spec": map[string]any{"doors": []any{map[string]any{"name": "kept", "lock": "b"}}, "note": "b"}}
+		}, `{"spec":{"doors":[{"name":"kept","lock":"a"},{"name":"KEPT","lock":"b"}]}}`,
+			[]string{"granular:webhooks.example.com/lock(KEPT)", ordinary, "get"}, `cannot change .spec.doors[name="KEPT"].lock`, "b", []string{"spec", "note"}},
+		{"gives an element that is there another key", func(object map[string]any) corpus.Object {
+			return corpus.Object{"spec": map[string]any{"doors": []any{map[string]any{"name": "other", "lock": "b"}}, "note": "b"}}
+		}, `{"spec":{"doors":[{"name":"kept","lock":"b"}]}}`,
+			[]string{"granular:webhooks.example.com/lock(kept)", ordinary, "get"}, `cannot change .spec.doors[name="kept"].lock`, "b", []string{"spec", "note"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			n := 0
+			for _, way := range []string{"merge", "json", "apply"} {
+				t.Run(way, func(t *testing.T) {
+					path := s.madeIn(t, "/apis/webhooks.example.com/v1/namespaces/default/gates", object)
+					do := func(stand string) answer {
+						n++
+						user := fmt.Sprintf("moving-%d-%d-%s", i, n, stand)
+						s.callers.mu.Lock()
+						may := s.callers.known[stand].may
+						s.callers.mu.Unlock()
+						s.callers.callIf(user, func(q question) bool { return may(q) || q.verb == "update" && may(question{verb: "patch"}) })
+						webhook.setFunc(user, tc.over)
+						now := s.must(t, http.MethodGet, path, "", nil).object(t)
+						switch way {
+						case "json":
+							return s.send(t, user, http.MethodPut, path, contentTypes["json"], corpus.Overlay(now, fromYAML(t, tc.body)))
+						case "apply":
+							identity := corpus.Object{"apiVersion": now["apiVersion"], "kind": now["kind"], "metadata": map[string]any{"name": metadata(t, now)["name"]}}
+							return s.send(t, user, http.MethodPatch, path+"?force=true&fieldManager=a", contentTypes["apply"], corpus.Overlay(identity, fromYAML(t, tc.body)))
+						}
+						return s.send(t, user, http.MethodPatch, path, contentTypes["merge"], tc.body)
+					}
+					if tc.says == "" {
+						s.callers.call("alone", tc.grants...)
+						if a := do("alone"); a.code != http.StatusOK {
+							t.Errorf("got %s", a)
+						}
+					} else {
+						s.twins(t, path, tc.says, tc.grants, do)
+					}
+					if now := s.must(t, http.MethodGet, path, "", nil).object(t); at(now, tc.place...) != tc.stored {
+						t.Errorf("stored is %v", now)
+					}
+					s.must(t, http.MethodPatch, path, contentTypes["merge"], `{"metadata":{"finalizers":null}}`)
+				})
+			}
+		})
+	}
+}
+
+// TestAttackWebhooksOtherField is TestAttackWebhooks where the other place of the permission
+// lies in a field of the object in which nobody changed anything.
+func TestAttackWebhooksOtherField(t *testing.T) {
+	s := onStage(t)
+	webhook := newStamps(t, s, "binary-")
+	path, _ := s.made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: a}}`)
+	for user, grants := range map[string][]string{
+		"binary-refused": {"granular", "get"},
+		"binary-allowed": {"granular:data", "granular", "get"},
+	} {
+		s.callers.call(user, grants...)
+		webhook.set(user, corpus.Object{"data": map[string]any{"b": nil}, "binaryData": map[string]any{"b": "Yg=="}})
+	}
+	const body = `{"data":{"b":"b"}}`
+	a := s.send(t, "binary-refused", http.MethodPatch, path, contentTypes["merge"], body)
+	if now := s.must(t, http.MethodGet, path, "", nil).object(t); a.code != http.StatusForbidden || !strings.Contains(a.message(), "cannot change .data") || now["binaryData"] != nil {
+		t.Errorf("got %s, stored is %v", a, now)
+	}
+	a = s.send(t, "binary-allowed", http.MethodPatch, path, contentTypes["merge"], body)
+	if now := s.must(t, http.MethodGet, path, "", nil).object(t); a.code != http.StatusOK || now["binaryData"] == nil {
+		t.Errorf("got %s, stored is %v", a, now)
+	}
+}
