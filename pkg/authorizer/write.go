@@ -193,13 +193,16 @@ func (w *write) verifyFinal(ctx context.Context, newObj, oldObj runtime.Object) 
 		changes = append(change.Set{w.managedFields()}, changes...)
 	}
 	refusal, err := w.decider.Decide(ctx, changes, w.marked)
+	if err != nil && ctx.Err() != nil {
+		return apierrors.NewTimeoutError("the request ended before its fields were verified", 0)
+	}
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
 	if refusal == nil {
 		return nil
 	}
-	if refusal.Reason == decide.Budget {
+	if refusal.Reason == decide.Budget || refusal.Reason == decide.Cost {
 		metrics.OverBudget(ctx)
 	}
 	return w.refused(ctx, refusal, newObj, oldObj)

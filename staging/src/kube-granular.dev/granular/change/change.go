@@ -4,6 +4,7 @@
 package change
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -62,9 +63,11 @@ func (c *Change) Parameter(p *schema.Permission) string {
 	return keys[from.SourceKey]
 }
 
-// Verb gives the verb of a permission of the node's chain. An error means that
+// Verb returns the verb of a permission of the node's chain. An error means that
 // the permission has no verb for this change, so it can't cover it.
-func (c *Change) Verb(p *schema.Permission) (permission.Verb, error) { return p.Verb(c.Parameter(p)) }
+func (c *Change) Verb(ctx context.Context, spending *schema.Spending, p *schema.Permission) (permission.Verb, error) {
+	return p.Verb(ctx, spending, c.Parameter(p))
+}
 
 // String names the change in tests and traces: its path, and an asterisk if it
 // is Whole. It shows keys, but no values.

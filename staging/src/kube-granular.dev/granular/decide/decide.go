@@ -5,10 +5,12 @@ package decide
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/granular/schema"
 )
 
@@ -21,8 +23,17 @@ type Authorizer interface {
 	FirstAllowed(ctx context.Context, verbs []string) (int, error)
 }
 
-// DefaultBudget is how many verbs may be asked for one request.
-const DefaultBudget = 64
+const (
+	// DefaultBudget is how many verbs may be asked for one request.
+	DefaultBudget = 64
+	// MaxCost is what the parameter expressions of one request may cost together, in
+	// their own units: what upstream lets a single validation rule cost, about a tenth
+	// of a second.
+	MaxCost = 1_000_000
+	// looks is how many changes are decided between two looks at whether the request is
+	// over already.
+	looks = 64
+)
 
 // Decider decides about one request, retries included. It is not safe for
 // concurrent use.
@@ -33,6 +44,8 @@ type Decider struct {
 	// used were allowed, all others were refused.
 	asked []string
 	used  []string
+	// spending is that of the request.
+	spending *schema.Spending
 }
 
 // New makes the decider of one request. A budget of 0 means DefaultBudget.
@@ -40,8 +53,15 @@ func New(a Authorizer, budget int) *Decider {
 	if budget <= 0 {
 		budget = DefaultBudget
 	}
-	return &Decider{authorizer: a, budget: budget}
+	return &Decider{authorizer: a, budget: budget, spending: schema.NewSpending(MaxCost)}
 }
+
+// Continue lets what another decider spent on the request count against the limit of this
+// one as well, and the other way round.
+func (d *Decider) Continue(other *Decider) { d.spending = other.spending }
+
+// Spending returns what the parameter expressions of the request have cost.
+func (d *Decider) Spending() *schema.Spending { return d.spending }
 
 // Asked gives the verbs the authorizer was asked, in order, each once. A verb
 // after the first allowed one of a question was not asked.
@@ -52,9 +72,13 @@ func (d *Decider) Used() []string { return d.used }
 
 // Decide says whether the caller may make all the changes, nil meaning yes.
 // Marked requests need a permission for every change, unmarked ones only for
-// what is excluded. It stops at the first change that is not covered.
+// what is excluded. It stops at the first change that is not covered, and fails once the
+// context has ended.
 func (d *Decider) Decide(ctx context.Context, changes change.Set, marked bool) (*Refusal, error) {
 	for i := range changes {
+		if i%looks == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		c := &changes[i]
 		candidates, excluded := Candidates(c.Node)
 		if !marked && !excluded {
@@ -113,9 +137,14 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 	var few [8]string
 	verbs := few[:0]
 	var ask []string
+	overspent := false
 	for i, p := range candidates {
-		v, err := c.Verb(p)
+		v, err := c.Verb(ctx, d.spending, p)
 		if err != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			overspent = overspent || errors.Is(err, schema.ErrOverspent)
 			continue // it has no parameter for this key, so it covers nothing of it
 		}
 		verb := v.String()
@@ -129,6 +158,9 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 			}
 			ask = append(ask, verb)
 		}
+	}
+	if len(verbs) == 0 && overspent {
+		return &Refusal{Reason: Cost, Change: *c, cost: d.spending.Limit()}, nil
 	}
 	if len(verbs) == 0 {
 		return &Refusal{Reason: NoParameter, Change: *c}, nil
@@ -151,6 +183,9 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 	if short {
 		return &Refusal{Reason: Budget, Change: *c, General: broad(candidates, verbs[0]), Specific: verbs[len(verbs)-1], budget: d.budget}, nil
 	}
+	if overspent {
+		return &Refusal{Reason: Cost, Change: *c, General: broad(candidates, verbs[0]), cost: d.spending.Limit()}, nil
+	}
 	return &Refusal{Reason: NotCovered, Change: *c, General: verbs[0], Specific: verbs[len(verbs)-1]}, nil
 }
 
@@ -159,8 +194,8 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 func broad(candidates []*schema.Permission, general string) string {
 	best := general
 	for _, p := range candidates {
-		if v, err := p.Verb(""); p.Parameter == nil && err == nil {
-			best = v.String()
+		if p.Parameter == nil {
+			best = permission.Verb{Permission: p.Name}.String()
 		}
 	}
 	return best

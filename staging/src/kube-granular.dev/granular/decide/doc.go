@@ -20,7 +20,8 @@
 //
 // Nobody is asked a verb twice for one request, retries included, and there is a
 // budget of verbs: what a request costs the authorizer is bounded however much
-// it changes.
+// it changes. So is what its parameter expressions cost, each of which is evaluated
+// once for a key.
 //
 // The invariant: Decide gives neither a refusal nor an error only if every change
 // that needs a cover has one that the authorizer itself allowed. The package
