@@ -26,7 +26,7 @@ func (w *write) refused(ctx context.Context, refusal *decide.Refusal, newObj, ol
 	if !w.scale.meant(refusal.Change) {
 		path = w.place(ctx, refusal.Change, newObj, oldObj)
 	}
-	if w.tampered && refusal.Change.Path.String() == w.managedFields().Path.String() {
+	if w.tampered && refusal.Change.Path().String() == w.managedFieldsPath() {
 		// The objects hold the server's managed fields by now, not the caller's.
 		path = ".metadata.managedFields"
 	}

@@ -236,3 +236,9 @@ func (w *write) unknown() error {
 func (w *write) managedFields() change.Change {
 	return w.kind.walker.Charge("metadata", "managedFields")
 }
+
+// managedFieldsPath is where that is in the object.
+func (w *write) managedFieldsPath() string {
+	c := w.managedFields()
+	return c.Path().String()
+}

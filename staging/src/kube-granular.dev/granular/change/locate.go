@@ -29,9 +29,9 @@ func (w *Walker) Outline(c Change, old, new any) string { return w.locate(c, old
 func (w *Walker) locate(c Change, old, new any, outline bool) string {
 	a, okA := asPlain(old)
 	b, okB := asPlain(new)
-	start, n := c.Path, c.Node
+	start, n := c.narrowest().path(), c.Node
 	if c.Whole {
-		start, n = c.Extent, nil
+		n = nil
 		if len(start) > 0 {
 			n = start[len(start)-1].Node
 		}

@@ -62,7 +62,7 @@ type Refusal struct {
 // empty the change's own path stands in.
 func (r *Refusal) Cannot(path string) string {
 	if path == "" {
-		path = r.Change.Path.String()
+		path = r.Change.Path().String()
 	}
 	if path == "" {
 		return "cannot change the object"
