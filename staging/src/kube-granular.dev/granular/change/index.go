@@ -37,8 +37,13 @@ type leads struct {
 
 // newIndex numbers the places of all changes.
 func newIndex(sets ...Set) *index {
-	x := &index{ids: map[*place]int32{nil: 0}, nodes: []node{{}}}
-	known := map[leads]int32{}
+	n := 0
+	for _, set := range sets {
+		n += len(set)
+	}
+	x := &index{ids: make(map[*place]int32, n+1), nodes: make([]node, 1, n+1)}
+	x.ids[nil] = 0
+	known := make(map[leads]int32, n)
 	for _, set := range sets {
 		for i := range set {
 			x.add(set[i].at, known)
@@ -130,8 +135,26 @@ func order(is bool) int {
 	return -1
 }
 
-// sorted sorts a set and drops what is in it twice.
+// sorted returns a set in order, with nothing in it twice. Most places have one change.
 func (x *index) sorted(s Set) Set {
-	slices.SortStableFunc(s, func(a, b Change) int { return x.compare(&a, &b) })
-	return slices.CompactFunc(s, func(a, b Change) bool { return x.compare(&a, &b) == 0 })
+	starts := make([]int32, len(x.nodes)+1)
+	numbers := make([]int32, len(s))
+	for i := range s {
+		numbers[i] = x.of(s[i].at).first
+		starts[numbers[i]+1]++
+	}
+	for i := range x.nodes {
+		starts[i+1] += starts[i]
+	}
+	out, filled := make(Set, len(s)), slices.Clone(starts)
+	for i, number := range numbers {
+		out[filled[number]] = s[i]
+		filled[number]++
+	}
+	for i := range x.nodes {
+		if here := out[starts[i]:starts[i+1]]; len(here) > 1 {
+			slices.SortStableFunc(here, func(a, b Change) int { return x.compare(&a, &b) })
+		}
+	}
+	return slices.CompactFunc(out, func(a, b Change) bool { return x.compare(&a, &b) == 0 })
 }
