@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -48,7 +49,7 @@ func (p *price) Parameter(ctx context.Context, key string) (string, int64, error
 	return p.name, p.cost, ctx.Err()
 }
 
-// thing has two maps in spec. The values of many have two permissions by one
+// thing has three maps in spec. Those in nested have a permission by the key they lie under. The values of many have two permissions by one
 // expression and one by another; those of bare have no permission without an expression.
 const thing = `
 type: object
@@ -56,6 +57,12 @@ properties:
   spec:
     type: object
     properties:
+      nested:
+        type: object
+        x-kubernetes-permission-parameter-source: outer
+        additionalProperties:
+          type: object
+          additionalProperties: {type: string, x-kubernetes-permission-verb: inner, x-kubernetes-permission-parameterized-by: outer}
       many:
         type: object
         x-kubernetes-permission-verb: many
@@ -242,4 +249,41 @@ type ending struct{ cancel func() }
 func (e *ending) FirstAllowed(context.Context, []string) (int, error) {
 	e.cancel()
 	return 0, nil
+}
+
+// TestLongKey holds that the verb of a long key is made once for all that changes below it,
+// and that each key has its own.
+func TestLongKey(t *testing.T) {
+	const long, n = 50_000, 1000
+	w := thingWalker(t, &priced{})
+	values := func() object {
+		out := object{}
+		for i := range n {
+			out[fmt.Sprintf("k%d", i)] = "v"
+		}
+		return out
+	}
+	a, b := strings.Repeat("k", long)+"a", strings.Repeat("k", long)+"b"
+	set, err := w.Compare(change.Full, object{"spec": object{"nested": object{a: object{"k": ""}, b: object{"k": ""}}}}, object{"spec": object{"nested": object{a: values(), b: values()}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := "granular:inner(" + a + ")"
+	d := New(&holder{t: t, holds: []string{held, "granular:inner(" + b + ")"}}, 0)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 2 {
+		if refusal, err := d.Decide(t.Context(), set, true); refusal != nil || err != nil {
+			t.Fatal(refusal, err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	// A verb for each change is 200 MB.
+	if took := after.TotalAlloc - before.TotalAlloc; took > 10<<20 {
+		t.Errorf("%d bytes", took)
+	}
+	refusal, err := New(&holder{t: t, holds: []string{held}}, 0).Decide(t.Context(), set, true)
+	if err != nil || refusal == nil || refusal.Change.Path()[2].Keys[0] != b {
+		t.Error(err)
+	}
 }

@@ -46,7 +46,19 @@ type Decider struct {
 	used  []string
 	// spending is that of the request.
 	spending *schema.Spending
+	// long are the last verbs that were made of long keys.
+	long map[*schema.Permission]made
 }
+
+// made is a verb, or why there is none, and the key it was made of.
+type made struct {
+	key, verb string
+	err       error
+}
+
+// longKey is the length from which on a key is not read again for each change below it:
+// a body may have one of a megabyte, and as many changes.
+const longKey = 512
 
 // New makes the decider of one request. A budget of 0 means DefaultBudget.
 func New(a Authorizer, budget int) *Decider {
@@ -130,6 +142,29 @@ func Candidates(n *schema.Node) (candidates []*schema.Permission, excluded bool)
 	return candidates, true
 }
 
+// verb returns the verb of a permission for a change.
+func (d *Decider) verb(ctx context.Context, c *change.Change, p *schema.Permission) (string, error) {
+	key := c.Parameter(p)
+	if len(key) < longKey {
+		v, err := p.Verb(ctx, d.spending, key)
+		return v.String(), err
+	}
+	last, ok := d.long[p]
+	if !ok || last.key != key { // which is told at a glance if it is the same place
+		v, err := p.Verb(ctx, d.spending, key)
+		if ended := ctx.Err(); ended != nil {
+			return "", ended
+		}
+		last = made{verb: v.String(), err: err}
+	}
+	if d.long == nil {
+		d.long = map[*schema.Permission]made{}
+	}
+	last.key = key
+	d.long[p] = last
+	return last.verb, last.err
+}
+
 func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*schema.Permission) (*Refusal, error) {
 	if len(candidates) == 0 {
 		return &Refusal{Reason: NoPermission, Change: *c}, nil
@@ -139,7 +174,7 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 	var ask []string
 	overspent := false
 	for i, p := range candidates {
-		v, err := c.Verb(ctx, d.spending, p)
+		verb, err := d.verb(ctx, c, p)
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
@@ -147,7 +182,6 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 			overspent = overspent || errors.Is(err, schema.ErrOverspent)
 			continue // it has no parameter for this key, so it covers nothing of it
 		}
-		verb := v.String()
 		verbs = append(verbs, verb)
 		if slices.Contains(d.used, verb) {
 			return nil, nil
