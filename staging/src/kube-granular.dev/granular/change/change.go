@@ -95,8 +95,20 @@ func (c *Change) Top() string {
 
 // normal sorts and drops what is there twice.
 func (s Set) normal() Set {
-	if len(s) < 2 {
+	if s.ordered() {
 		return s
 	}
 	return newIndex(s).sorted(s)
+}
+
+// ordered reports whether a set is seen to be in order, with nothing in it twice. A walk
+// mostly charges in order.
+func (s Set) ordered() bool {
+	for i := 1; i < len(s); i++ {
+		a, b := &s[i-1], &s[i]
+		if !a.at.before(b.at) && (a.at != b.at || a.Whole || !b.Whole) {
+			return false
+		}
+	}
+	return true
 }

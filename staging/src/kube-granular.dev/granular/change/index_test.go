@@ -60,6 +60,24 @@ func randomSet(r *rand.Rand) Set {
 	return out
 }
 
+// copyOf is what another walk would have made of the same.
+func copyOf(s Set) Set {
+	out := Set{}
+	copies := map[*place]*place{nil: nil}
+	var copied func(p *place) *place
+	copied = func(p *place) *place {
+		if _, ok := copies[p]; !ok {
+			copies[p] = &place{above: copied(p.above), depth: p.depth, Step: p.Step}
+		}
+		return copies[p]
+	}
+	for _, c := range s {
+		c.at, c.extent = copied(c.at), copied(c.extent)
+		out = append(out, c)
+	}
+	return out
+}
+
 // plainIntersect is Intersect as its comment says it, one pair of changes after the other.
 func plainIntersect(observed, final Set) map[string]bool {
 	reach := func(c *Change) string { return spelled(c.narrowest().path()) }
@@ -89,6 +107,12 @@ func TestIntersectAgreesWithItsComment(t *testing.T) {
 	for seed := range uint64(20_000) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		observed, final := randomSet(r), randomSet(r)
+		if r.IntN(3) == 0 {
+			final = copyOf(observed) // as where nobody else changed anything
+		}
+		if r.IntN(2) == 0 {
+			observed, final = observed.normal(), final.normal()
+		}
 		got := Intersect(observed, final)
 		found := map[string]bool{}
 		for i := range got {

@@ -28,8 +28,6 @@ func (w *Walker) Locate(c Change, old, new any) string { return w.locate(c, old,
 func (w *Walker) Outline(c Change, old, new any) string { return w.locate(c, old, new, true) }
 
 func (w *Walker) locate(c Change, old, new any, outline bool) string {
-	a, okA := asPlain(old)
-	b, okB := asPlain(new)
 	start, n := c.narrowest().path(), c.Node
 	if c.Whole {
 		n = nil
@@ -39,10 +37,9 @@ func (w *Walker) locate(c Change, old, new any, outline bool) string {
 	}
 	l := locator{whole: c.Whole, outline: outline}
 	var out strings.Builder
-	at := spot{node: w.tree.Root, a: a, b: b}
+	at := w.spot(start, old, new)
 	var above *schema.Node
 	for i, s := range start {
-		at = at.follow(s)
 		if outline && s.Field == "" && !c.named(i) {
 			s.Keys = nil
 		}
@@ -52,10 +49,10 @@ func (w *Walker) locate(c Change, old, new any, outline bool) string {
 			n = nil
 		}
 	}
-	if at.node = n; (okA || isNil(old)) && okB && at.composite() {
+	if at.node = n; at.composite() {
 		// The definitions may have to be made again: not for a scalar. Where they can't
 		// be had, the way to the change has to do.
-		if root := w.tree.Schema(); root.Known() {
+		if root := w.Tree().Schema(); root.Known() {
 			at.cursor = w.follow(root, start)
 			l.descend(at)
 		}
@@ -83,14 +80,70 @@ func (w *Walker) follow(c schema.Cursor, path Path) schema.Cursor {
 	return c
 }
 
-func asPlain(object any) (any, bool) {
-	if m, ok := content(object); ok {
-		return m, true
+// spot finds a place in both objects. What is not on the way is not looked at: a Go object
+// is made plain from the place on.
+func (w *Walker) spot(path Path, old, new any) spot {
+	before, plainOld := content(old)
+	after, plainNew := content(new)
+	if plainNew && (plainOld || isNil(old)) {
+		at := spot{node: w.tree.Root, b: after}
+		if plainOld {
+			at.a = before
+		}
+		for _, s := range path {
+			at = at.follow(s)
+		}
+		return at
 	}
+	a, okA := w.within(old, path)
+	b, okB := w.within(new, path)
+	if !okA || !okB {
+		return spot{}
+	}
+	return spot{a: a, b: b, elem: len(path) > 0 && path[len(path)-1].Field == ""}
+}
+
+// within returns what is at a place of a Go object as decoded JSON, nil for nothing, and
+// false where that can't be told.
+func (w *Walker) within(object any, path Path) (any, bool) {
 	if isNil(object) {
+		return nil, true
+	}
+	v := typedView{v: reflect.ValueOf(object)}
+	var err error
+	if v.p, err = w.plan(v.v.Type()); err != nil {
 		return nil, false
 	}
-	return typedView{v: reflect.ValueOf(object)}.plain()
+	n := w.tree.Root
+	for _, s := range path {
+		if s.Node == nil || !v.shaped(n) {
+			return nil, false // in no tree
+		}
+		switch at := slices.Index(n.Fields(), s.Node); {
+		case at >= 0:
+			v = v.field(n, at)
+		case s.Field != "":
+			return nil, false
+		case n.Kind == schema.Map && len(s.Keys) == 1:
+			v = v.at(s.Keys[0])
+		default:
+			i := -1
+			for j := 0; j < v.len() && len(s.Keys) > 0 && i < 0; j++ {
+				if keys, ok := v.key(n, j); ok && slices.Equal(keys[:len(s.Keys)], s.Keys) {
+					i = j
+				}
+			}
+			if i < 0 {
+				return nil, true
+			}
+			v = v.index(i)
+		}
+		n = s.Node
+	}
+	if v.nothing() {
+		return nil, true
+	}
+	return v.plain()
 }
 
 // spot is one place in both objects. A nil value is an absent one.

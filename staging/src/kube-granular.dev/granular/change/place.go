@@ -59,6 +59,40 @@ func compareSteps(a, b *Step) int {
 	return cmp.Or(strings.Compare(a.Field, b.Field), slices.Compare(a.Keys, b.Keys))
 }
 
+// before reports whether p is seen to come before q. Of places of different walks that can't
+// always be seen.
+func (p *place) before(q *place) bool {
+	depth := min(depthOf(p), depthOf(q))
+	a, b := p.up(depth), q.up(depth)
+	if a == b {
+		return depthOf(p) < depthOf(q)
+	}
+	for a.above != b.above {
+		a, b = a.above, b.above
+	}
+	return compareSteps(&a.Step, &b.Step) < 0
+}
+
+// twins knows two places of different walks to be the same place, nil being the root.
+type twins struct{ a, b *place }
+
+// same reports whether two places are, and remembers those above: the next ones mostly lead
+// on from there.
+func (t *twins) same(a, b *place) bool {
+	if depthOf(a) != depthOf(b) {
+		return false
+	}
+	for x, y := a, b; x != y && (x != t.a || y != t.b); x, y = x.above, y.above {
+		if compareSteps(&x.Step, &y.Step) != 0 {
+			return false
+		}
+	}
+	if a != nil {
+		t.a, t.b = a.above, b.above
+	}
+	return true
+}
+
 // here returns the place of the walk at a depth. It is made when something is charged
 // there or below: most of what is compared is the same.
 func (w *walk) here(depth int) *place {
