@@ -121,6 +121,18 @@ func TestRequestEnds(t *testing.T) {
 	if err := w.Verify(ctx, changed, old); !apierrors.IsTimeout(err) || granular.MarkerFrom(ctx).Spend() == nil {
 		t.Errorf("%v, and stored", err)
 	}
+	// Once it is over nothing is compared, and nobody is asked.
+	for _, labels := range []int{1, 200} {
+		nobody := &grants{allow: []string{"granular:metadata"}}
+		w = New(nobody).Begin(ctx, model)
+		changed = withLabels(t, "example.com", labels)
+		if _, err := w.Observe(ctx, changed, old); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Verify(ctx, changed, old); !apierrors.IsTimeout(err) || len(nobody.asked) > 0 || granular.MarkerFrom(ctx).Spend() == nil {
+			t.Errorf("%d labels: %v, asked %q", labels, err, nobody.asked)
+		}
+	}
 	// What fails while the request goes on is the authorizer.
 	ctx, _ = granular.WithMarker(requestContext("update"))
 	w = New(&grants{fail: []string{"granular:metadata"}}).Begin(ctx, model)

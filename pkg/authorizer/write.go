@@ -179,6 +179,9 @@ func (w *write) coveredAsObserved(ctx context.Context) bool {
 
 // verifyFinal judges what the caller changed of what is about to change.
 func (w *write) verifyFinal(ctx context.Context, newObj, oldObj runtime.Object) error {
+	if ctx.Err() != nil {
+		return ended() // before the objects are compared again
+	}
 	changes, err := w.changes(newObj, oldObj)
 	if err != nil {
 		return w.forbidden(newObj, fmt.Errorf("its fields can't be verified: %w", err))
@@ -194,7 +197,7 @@ func (w *write) verifyFinal(ctx context.Context, newObj, oldObj runtime.Object) 
 	}
 	refusal, err := w.decider.Decide(ctx, changes, w.marked)
 	if err != nil && ctx.Err() != nil {
-		return apierrors.NewTimeoutError("the request ended before its fields were verified", 0)
+		return ended()
 	}
 	if err != nil {
 		return apierrors.NewInternalError(err)
@@ -206,6 +209,11 @@ func (w *write) verifyFinal(ctx context.Context, newObj, oldObj runtime.Object) 
 		metrics.OverBudget(ctx)
 	}
 	return w.refused(ctx, refusal, newObj, oldObj)
+}
+
+// ended is what a request comes to that is over before it was verified.
+func ended() error {
+	return apierrors.NewTimeoutError("the request ended before its fields were verified", 0)
 }
 
 // changes is what is about to change. Of a scale that is of interest for granular

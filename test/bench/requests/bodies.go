@@ -21,13 +21,14 @@ import (
 const nothingElse = "nothing-else"
 
 func newBodies(o *options) *cobra.Command {
+	most := 0
 	cmd := &cobra.Command{
 		Use:   "bodies",
 		Short: "Let bodies grow to 3 MB, one respect at a time: the same body from an ordinary editor, and from a caller who holds nothing but granular",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
-				return s.bodies(ctx, run)
+				return s.bodies(ctx, most, run)
 			})
 			if err != nil {
 				return err
@@ -38,6 +39,7 @@ func newBodies(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringSliceVar(&o.only, "only", nil, "the names of what grows that are measured, all if empty")
+	cmd.Flags().IntVar(&most, "most", most, "the largest size that is measured, all if 0")
 	return cmd
 }
 
@@ -78,26 +80,29 @@ func bodies() []body {
 	spec := func(value string) string { return `{"spec":` + value + `}` }
 	keys := func(n int) string { return members(`{`, n, `"k%d":"v"`, `}`) }
 	return []body{
-		{"labels", "configmaps", []int{1, 1000, 100_000}, func(n int) string { return metadata(members(`{"labels":{`, n, `"l%d":"v"`, `}}`)) }},
-		{"annotations", "configmaps", []int{1, 1000, 100_000}, func(n int) string { return metadata(members(`{"annotations":{`, n, `"l%d":"v"`, `}}`)) }},
-		{"finalizers", "configmaps", []int{1, 1000, 100_000}, func(n int) string { return metadata(members(`{"finalizers":[`, n, `"example.com/f%d"`, `]}`)) }},
-		{"keys of data", "configmaps", []int{1, 1000, 100_000}, func(n int) string { return members(`{"data":{`, n, `"k%d":"v"`, `}}`) }},
+		{"labels", "configmaps", []int{1, 1000, 20_000, 100_000}, func(n int) string { return metadata(members(`{"labels":{`, n, `"l%d":"v"`, `}}`)) }},
+		{"annotations", "configmaps", []int{1, 1000, 20_000, 100_000}, func(n int) string { return metadata(members(`{"annotations":{`, n, `"l%d":"v"`, `}}`)) }},
+		{"finalizers", "configmaps", []int{1, 1000, 20_000, 100_000}, func(n int) string { return metadata(members(`{"finalizers":[`, n, `"example.com/f%d"`, `]}`)) }},
+		{"managed fields", "configmaps", []int{1, 1000, 20_000, 100_000}, func(n int) string {
+			return metadata(`{"managedFields":[{"manager":"m","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":` + members(`{`, n, `"f:k%d":{}`, `}`) + `}}]}`)
+		}},
+		{"keys of data", "configmaps", []int{1, 1000, 20_000, 100_000}, func(n int) string { return members(`{"data":{`, n, `"k%d":"v"`, `}}`) }},
 		{"bytes of a value", "configmaps", []int{3_000_000}, func(n int) string { return `{"data":{"k":"` + strings.Repeat("x", n) + `"}}` }},
-		{"conditions", "deployments/status", []int{1, 1000, 30_000}, func(n int) string {
+		{"conditions", "deployments/status", []int{1, 1000, 10_000, 30_000}, func(n int) string {
 			return members(`{"status":{"conditions":[`, n, `{"type":"T%d","status":"True","reason":"r"}`, `]}}`)
 		}},
-		{"containers", "deployments", []int{3, 1000, 20_000}, func(n int) string {
+		{"containers", "deployments", []int{3, 1000, 5000, 20_000}, func(n int) string {
 			return spec(`{"template":{"spec":` + members(`{"containers":[`, n, `{"name":"c%d","image":"i"}`, `]}`) + `}}`)
 		}},
-		{"keys with a permission", "vasts", []int{1, 1000, 100_000}, func(n int) string { return spec(`{"keyed":` + keys(n) + `}`) }},
-		{"keys with an expression", "vasts", []int{1, 1000, 50_000}, func(n int) string { return spec(`{"computed":` + keys(n) + `}`) }},
-		{"elements by key", "vasts", []int{1, 1000, 50_000}, func(n int) string { return spec(members(`{"slots":[`, n, `{"name":"n%d","v":"x"}`, `]}`)) }},
-		{"elements of a set", "vasts", []int{1, 1000, 100_000}, func(n int) string { return spec(members(`{"set":[`, n, `"e%d"`, `]}`)) }},
-		{"elements of an atomic list", "vasts", []int{1, 1000, 100_000}, func(n int) string { return spec(members(`{"list":[`, n, `"e%d"`, `]}`)) }},
-		{"levels of what is not known", "vasts", []int{1, 1000, 9000}, func(n int) string { return spec(`{"free":` + below(n, `{"k":"v"}`) + `}`) }},
-		{"keys below 1,000 levels", "vasts", []int{1, 1000, 50_000}, func(n int) string { return spec(`{"free":` + below(1000, keys(n)) + `}`) }},
-		{"keys with a permission below 80 levels", "vasts", []int{1, 1000, 50_000}, func(n int) string { return spec(`{"deep":` + below(80, keys(n)) + `}`) }},
-		{"keys with a permission below a key of 1 MB", "vasts", []int{1, 1000, 50_000}, func(n int) string {
+		{"keys with a permission", "vasts", []int{1, 1000, 20_000, 100_000}, func(n int) string { return spec(`{"keyed":` + keys(n) + `}`) }},
+		{"keys with an expression", "vasts", []int{1, 1000, 20_000, 50_000}, func(n int) string { return spec(`{"computed":` + keys(n) + `}`) }},
+		{"elements by key", "vasts", []int{1, 1000, 20_000, 50_000}, func(n int) string { return spec(members(`{"slots":[`, n, `{"name":"n%d","v":"x"}`, `]}`)) }},
+		{"elements of a set", "vasts", []int{1, 1000, 20_000, 100_000}, func(n int) string { return spec(members(`{"set":[`, n, `"e%d"`, `]}`)) }},
+		{"elements of an atomic list", "vasts", []int{1, 1000, 20_000, 100_000}, func(n int) string { return spec(members(`{"list":[`, n, `"e%d"`, `]}`)) }},
+		{"levels of what is not known", "vasts", []int{1, 1000, 3000}, func(n int) string { return spec(`{"free":` + below(n, `{"k":"v"}`) + `}`) }},
+		{"keys below 1000 levels", "vasts", []int{1, 1000, 20_000, 50_000}, func(n int) string { return spec(`{"free":` + below(1000, keys(n)) + `}`) }},
+		{"keys with a permission below 80 levels", "vasts", []int{1, 1000, 20_000, 50_000}, func(n int) string { return spec(`{"deep":` + below(80, keys(n)) + `}`) }},
+		{"keys with a permission below a key of 1 MB", "vasts", []int{1, 1000, 20_000, 50_000}, func(n int) string {
 			return spec(`{"nested":{"` + strings.Repeat("x", 1_000_000) + `":` + keys(n) + `}}`)
 		}},
 	}
@@ -138,7 +143,7 @@ func vastKind() map[string]any {
 }
 
 // bodies is one run.
-func (s *session) bodies(ctx context.Context, run *Run) (err error) {
+func (s *session) bodies(ctx context.Context, most int, run *Run) (err error) {
 	servers, stop, err := s.start(ctx, gateOn)
 	if err != nil {
 		return err
@@ -159,6 +164,9 @@ func (s *session) bodies(ctx context.Context, run *Run) (err error) {
 			continue
 		}
 		for _, n := range b.sizes {
+			if most > 0 && n > most {
+				continue
+			}
 			text := []byte(b.of(n))
 			var sides []*lane
 			for _, side := range []string{ordinary, nothingElse} {
