@@ -113,6 +113,9 @@ func TestIntersectAgreesWithItsComment(t *testing.T) {
 				if c := &final[i]; c.Whole && r.IntN(4) == 0 {
 					c.Presence = !c.Presence
 				}
+				if c := &final[i]; c.Whole && r.IntN(4) == 0 {
+					c.extent = &place{above: c.extent, depth: depthOf(c.extent) + 1, Step: Step{Field: "a"}}
+				}
 			}
 		}
 		if r.IntN(2) == 0 {
