@@ -149,9 +149,9 @@ func (w *write) verifyConverted(ctx context.Context, newObj, oldObj runtime.Obje
 		if !c.everything {
 			changes = change.Answerable(c.observed, changes)
 		}
-		refusal, err := w.decider.Decide(ctx, changes, false)
+		refusal, err := w.decide(ctx, changes, false, newObj)
 		if err != nil {
-			return apierrors.NewInternalError(err)
+			return err
 		}
 		if refusal != nil {
 			path := w.placeIn(ctx, c.kind, c.target, refusal.Change, newThere, oldThere)

@@ -28,7 +28,7 @@ func (w *write) refused(ctx context.Context, refusal *decide.Refusal, newObj, ol
 	if !w.scale.meant(refusal.Change) {
 		path = w.place(ctx, refusal.Change, newObj, oldObj)
 	}
-	if w.tampered && refusal.Change.Path.String() == w.managedFields().Path.String() {
+	if w.tampered && refusal.Change.Path().String() == w.managedFieldsPath() {
 		// The objects hold the server's managed fields by now, not the caller's.
 		path = ".metadata.managedFields"
 	}
@@ -37,7 +37,7 @@ func (w *write) refused(ctx context.Context, refusal *decide.Refusal, newObj, ol
 
 // notCovered is refused for a path that is known. shown is how the message names it.
 func (w *write) notCovered(ctx context.Context, refusal *decide.Refusal, newObj runtime.Object, path, shown string) error {
-	if refusal.Reason == decide.Budget {
+	if refusal.Reason == decide.Budget || refusal.Reason == decide.Cost {
 		metrics.OverBudget(ctx)
 	}
 	var missing []string

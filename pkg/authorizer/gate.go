@@ -138,8 +138,11 @@ func (g *Gate) FallbackCreate(ctx context.Context, target granular.Target, begun
 		return w, decision, reason, nil
 	}
 	audit.Marked(ctx)
-	w = newWrite(ctx, g, target, kindOf(target), a, nil)
-	w.marked = true
-	w.unanswered = true
-	return w, decision, reason, nil
+	create := newWrite(ctx, g, target, kindOf(target), a, nil)
+	create.marked = true
+	create.unanswered = true
+	if ok {
+		create.decider.Continue(&w.decider)
+	}
+	return create, decision, reason, nil
 }

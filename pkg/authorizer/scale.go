@@ -61,7 +61,7 @@ func (s *scale) changes(observed, changed change.Set, marked bool) change.Set {
 	}
 	if marked {
 		for _, c := range observed {
-			if len(c.Path) > 0 && c.Path[0].Field == "spec" {
+			if c.Top() == "spec" {
 				changed = append(changed, c)
 			}
 		}

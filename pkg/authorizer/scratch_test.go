@@ -147,7 +147,7 @@ func TestScratchApart(t *testing.T) {
 				}
 				got := ""
 				if len(set) > 0 {
-					got = set[0].Path.String()
+					got = set[0].Path().String()
 				}
 				if len(set) > 1 || got != want {
 					t.Errorf("%v, wanted %q", set, want)

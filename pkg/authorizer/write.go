@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/trace"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/granular"
@@ -189,6 +190,9 @@ func (w *write) coveredAsObserved(ctx context.Context) bool {
 
 // verifyFinal judges what the caller changed of what is about to change.
 func (w *write) verifyFinal(ctx context.Context, newObj, oldObj runtime.Object) error {
+	if ctx.Err() != nil {
+		return ended() // before the objects are compared again
+	}
 	changes, err := w.changes(newObj, oldObj)
 	if err != nil {
 		return w.forbidden(newObj, fmt.Errorf("its fields can't be verified: %w", err))
@@ -202,14 +206,29 @@ func (w *write) verifyFinal(ctx context.Context, newObj, oldObj runtime.Object) 
 	if w.tampered {
 		changes = append(change.Set{w.managedFields()}, changes...)
 	}
-	refusal, err := w.decider.Decide(ctx, changes, w.marked)
-	if err != nil {
-		return w.failed(ctx, newObj, err)
-	}
-	if refusal == nil {
-		return nil
+	refusal, err := w.decide(ctx, changes, w.marked, newObj)
+	if refusal == nil || err != nil {
+		return err
 	}
 	return w.refused(ctx, refusal, newObj, oldObj)
+}
+
+// decide returns a refusal of a change that is not covered, or an error for the caller where
+// that could not be decided.
+func (w *write) decide(ctx context.Context, changes change.Set, marked bool, newObj runtime.Object) (*decide.Refusal, error) {
+	refusal, err := w.decider.Decide(ctx, changes, marked)
+	switch {
+	case err == nil:
+		return refusal, nil
+	case ctx.Err() != nil:
+		return nil, ended()
+	}
+	return nil, w.failed(ctx, newObj, err)
+}
+
+// ended is what a request comes to that is over before it was verified.
+func ended() error {
+	return apierrors.NewTimeoutError("the request ended before its fields were verified", 0)
 }
 
 // changes is what is about to change. Of a scale that is of interest for granular
@@ -244,4 +263,10 @@ func (w *write) unknown() error {
 // managedFields is what editing them by hand is charged to.
 func (w *write) managedFields() change.Change {
 	return w.kind.walker.Charge("metadata", "managedFields")
+}
+
+// managedFieldsPath is where that is in the object.
+func (w *write) managedFieldsPath() string {
+	c := w.managedFields()
+	return c.Path().String()
 }

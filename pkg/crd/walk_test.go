@@ -4,6 +4,7 @@
 package crd
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/schema"
 )
 
 // TestWalk says for each shape that a custom resource's schema may have what a change
@@ -108,7 +110,7 @@ func charged(set change.Set) string {
 		c := &set[i]
 		verb := "-"
 		if last := c.Node.Last(); last != nil {
-			v, err := c.Verb(last)
+			v, err := c.Verb(context.Background(), schema.NewSpending(1_000_000), last)
 			if verb = strings.TrimPrefix(v.String(), "granular:"); err != nil {
 				verb = "?"
 			}

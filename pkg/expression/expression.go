@@ -4,6 +4,7 @@
 package expression
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/checker"
 	"k8s.io/apimachinery/pkg/util/version"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/apiserver/pkg/cel/library"
 
@@ -32,6 +34,9 @@ const (
 	// units of upstream's PerCallLimit. A tenth of a second is a million of them
 	// (k8s.io/apiserver/pkg/apis/cel); a key must not cost more than a millisecond.
 	MaxCost = 10_000
+	// EvaluationCost is what an evaluation costs besides its expression: about a
+	// microsecond, for a constant too, which CEL counts as nothing.
+	EvaluationCost = 10
 )
 
 const self = "self"
@@ -89,7 +94,8 @@ func (l *Language) Compile(expression string) (schema.Expression, error) {
 			return nil, err
 		}
 	}
-	p, err := env.Program(ast, cel.CostLimit(MaxCost), cel.CostTracking(&library.CostEstimator{}))
+	p, err := env.Program(ast, cel.CostLimit(MaxCost), cel.CostTracking(&library.CostEstimator{}),
+		cel.InterruptCheckFrequency(celconfig.CheckFrequency))
 	if err != nil {
 		return nil, fmt.Errorf("does not compile: %w", err)
 	}
@@ -124,19 +130,28 @@ type program struct {
 }
 
 // Parameter evaluates the expression for a key.
-func (p *program) Parameter(key string) (string, error) {
+func (p *program) Parameter(ctx context.Context, key string) (parameter string, cost int64, err error) {
 	if !utf8.ValidString(key) {
-		return "", errors.New("the key is not UTF-8")
+		return "", EvaluationCost, errors.New("the key is not UTF-8")
 	}
-	value, _, err := p.program.Eval(map[string]any{self: key})
+	value, details, err := p.program.ContextEval(ctx, map[string]any{self: key})
+	cost = EvaluationCost + costOf(details)
 	if err != nil {
-		return "", err
+		return "", cost, err
 	}
 	parameter, ok := value.Value().(string)
 	if !ok {
-		return "", errors.New("the result is not a string")
+		return "", cost, errors.New("the result is not a string")
 	}
-	return parameter, nil
+	return parameter, cost, nil
+}
+
+// costOf returns what an evaluation cost, the most it may where that is not known.
+func costOf(details *cel.EvalDetails) int64 {
+	if cost := details.ActualCost(); cost != nil && *cost < MaxCost {
+		return int64(*cost)
+	}
+	return MaxCost
 }
 
 // estimator knows the one size that the library can't: that of the key.

@@ -4,6 +4,8 @@
 package expression
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 )
@@ -25,7 +27,10 @@ func TestExpression(t *testing.T) {
 				t.Errorf("%s: %s: %v", name, test.expression, err)
 				continue
 			}
-			got, err := e.Parameter(test.key)
+			got, cost, err := e.Parameter(t.Context(), test.key)
+			if cost < EvaluationCost || cost > EvaluationCost+MaxCost {
+				t.Errorf("%s: %s costs %d", name, test.expression, cost)
+			}
 			switch {
 			case test.fails == "" && err != nil:
 				t.Errorf("%s: %s: %v", name, test.expression, err)
@@ -54,6 +59,50 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestCosts holds that what an evaluation reports is at least what it cost, so that who
+// adds it up can rely on it.
+func TestCosts(t *testing.T) {
+	const ten = `[1,2,3,4,5,6,7,8,9,0].all(`
+	for _, test := range []struct {
+		expression, key string
+		least           int64
+	}{
+		{`'x'`, "a", EvaluationCost},
+		{`self.split('/')[0]`, "a.com/b", EvaluationCost + 5},
+		{ten + `a,` + ten + `b,` + ten + `c,true)))?'x':'y'`, "a", 3000},
+		{`self.split('/')[1]`, "a.com", EvaluationCost + 3},                          // fails
+		{`self.lowerAscii()`, strings.Repeat("A", 10*MaxCost), MaxCost},              // runs out
+		{`self.lowerAscii()`, strings.Repeat("A", 5*MaxCost), EvaluationCost + 5000}, // does not
+		{`self`, "\xff", EvaluationCost},
+	} {
+		e, err := Stored().Compile(test.expression)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, cost, _ := e.Parameter(t.Context(), test.key); cost < test.least {
+			t.Errorf("%s costs %d, wanted at least %d", test.expression, cost, test.least)
+		}
+	}
+}
+
+// TestInterrupted holds that an evaluation ends with its context.
+func TestInterrupted(t *testing.T) {
+	const hundred = `'abcdefghij'.split('').all(a, 'abcdefghij'.split('').all(b, `
+	e, err := Stored().Compile(hundred + `'abcdefghij'.split('').all(c, true))) ? 'x' : 'y'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, whole, err := e.Parameter(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, cost, err := e.Parameter(ctx, "a"); !errors.Is(err, context.Canceled) || 2*cost > whole {
+		t.Errorf("%v, cost %d of %d", err, cost, whole)
+	}
+}
+
 func BenchmarkParameter(b *testing.B) {
 	e, err := Stored().Compile(`self.split('/')[0]`)
 	if err != nil {
@@ -61,7 +110,7 @@ func BenchmarkParameter(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := e.Parameter("example.com/name"); err != nil {
+		if _, _, err := e.Parameter(b.Context(), "example.com/name"); err != nil {
 			b.Fatal(err)
 		}
 	}

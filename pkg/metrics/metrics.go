@@ -8,7 +8,7 @@
 //	apiserver_granular_authorization_observe_duration_seconds          seeing the caller's change
 //	apiserver_granular_authorization_verify_duration_seconds           judging what is about to be stored
 //	apiserver_granular_authorization_trees_compiled_total{result}      compiled or failed
-//	apiserver_granular_authorization_over_budget_total                 refused for asking too much
+//	apiserver_granular_authorization_over_budget_total                 refused for asking or evaluating too much
 //
 // A request that needs no verification is not counted, and costs nothing here.
 //
@@ -80,7 +80,7 @@ var (
 
 	overBudget = metrics.NewCounter(&metrics.CounterOpts{
 		Namespace: namespace, Subsystem: subsystem, Name: "over_budget_total",
-		Help:           "Writes refused because more permission verbs would have to be asked than one request may.",
+		Help:           "Writes refused because more permission verbs would have to be asked, or parameter expressions cost more, than one request may.",
 		StabilityLevel: metrics.ALPHA,
 	})
 )

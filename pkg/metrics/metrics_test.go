@@ -49,7 +49,7 @@ apiserver_granular_authorization_authorizer_calls_count 2
 apiserver_granular_authorization_decisions_total{result="allowed"} 1
 apiserver_granular_authorization_decisions_total{result="error"} 1
 apiserver_granular_authorization_decisions_total{result="refused"} 2
-# HELP apiserver_granular_authorization_over_budget_total [ALPHA] Writes refused because more permission verbs would have to be asked than one request may.
+# HELP apiserver_granular_authorization_over_budget_total [ALPHA] Writes refused because more permission verbs would have to be asked, or parameter expressions cost more, than one request may.
 # TYPE apiserver_granular_authorization_over_budget_total counter
 apiserver_granular_authorization_over_budget_total 1
 # HELP apiserver_granular_authorization_trees_compiled_total [ALPHA] Permission trees made of schemas, by result: 'compiled' or 'failed'.

@@ -121,7 +121,7 @@ func ofCase(s Sample) string { return s.Case }
 
 // inOrder are all sides there are. The first one of a case is what the others are
 // compared with.
-var inOrder = slices.Concat(allSides, []string{byNothing, byPolicy, byWebhook, byGrant, byExcluded, ordinary, oneDomain, anyLabel, tooMany})
+var inOrder = slices.Concat(allSides, []string{byNothing, byPolicy, byWebhook, byGrant, byExcluded, ordinary, oneDomain, anyLabel, tooMany, nothingElse})
 
 // sidesOf are the sides of a case in that order. They were measured in another.
 func sidesOf(runs []Run, c string) []string {

@@ -109,6 +109,13 @@ func TestSmoke(t *testing.T) {
 				tooMany:   {"adds CPU µs", authorizerCalls, observeTime, verifyTime},
 			},
 		},
+		"bodies": {
+			[]string{"bodies", "--only=labels", "--most=1000"}, 2,
+			map[string][]string{
+				ordinary:    {"CPU ms", "p50 ms"},
+				nothingElse: {"CPU ratio", "p50 ms"},
+			},
+		},
 		"changed": {
 			[]string{"changed", "--sides=unpatched,gate-on"}, 2,
 			map[string][]string{

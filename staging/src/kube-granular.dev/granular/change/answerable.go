@@ -3,7 +3,7 @@
 
 package change
 
-// Answerable gives what the caller has to answer for: the Intersect of what the caller
+// Answerable returns what the caller has to answer for: the Intersect of what the caller
 // changed and what is about to change, and observed changes that may be stored under
 // another key. A webhook that writes keys in lower case, or moves a field to its new name,
 // would else let anybody write what the permission guards: the caller's place does not
@@ -14,11 +14,12 @@ package change
 // disturbed, and who may not is refused for what the caller did, not for what the webhook did.
 func Answerable(observed, final Set) Set {
 	out := Intersect(observed, final)
-	if len(observed) == 0 || len(final) == 0 {
+	if len(observed) == 0 || len(final) == 0 || alike(observed, final) {
 		return out
 	}
+	x := newIndex(observed, final)
+	seen, stored := x.held(observed), x.held(final)
 	var elsewhere map[string]bool
-	seen := newIndex(observed)
 	for i := range final {
 		f := &final[i]
 		if last := f.Node.Last(); last != nil && !seen.answers(f) {
@@ -31,7 +32,6 @@ func Answerable(observed, final Set) Set {
 	if elsewhere == nil {
 		return out
 	}
-	stored := newIndex(final)
 	for i := range observed {
 		o := &observed[i]
 		if last := o.Node.Last(); last != nil && elsewhere[last.Name] && !stored.answers(o) {
@@ -41,10 +41,14 @@ func Answerable(observed, final Set) Set {
 	return out.normal()
 }
 
-// Gone says that something observed does not change in the end. Then what is Answerable
-// depends on all that does, and not only on the fields that CompareObserved looks at.
+// Gone reports whether something observed does not change in the end. Then what is
+// Answerable depends on all that does, and not only on the fields that CompareObserved looks
+// at.
 func Gone(observed, final Set) bool {
-	stored := newIndex(final)
+	if len(observed) == 0 || alike(observed, final) {
+		return false
+	}
+	stored := newIndex(observed, final).held(final)
 	for i := range observed {
 		if !stored.answers(&observed[i]) {
 			return true

@@ -4,7 +4,7 @@
 package change
 
 import (
-	"slices"
+	"context"
 	"strings"
 
 	"kube-granular.dev/granular/permission"
@@ -16,9 +16,6 @@ type Change struct {
 	// Node is the node charged: the nearest one at or above the difference that
 	// carries a permission, otherwise the root.
 	Node *schema.Node
-	// Path is where Node lies in the object. Where no permission covers the
-	// difference, it is the field of the root.
-	Path Path
 	// Whole says that what happened below Extent could not be told apart, so the
 	// change stands for anything below it.
 	Whole bool
@@ -28,53 +25,57 @@ type Change struct {
 	// Brings says that a container between Node's place and the root appeared or vanished
 	// with the change.
 	Brings bool
-	// Extent is Path, or a container below it, where Whole is set.
-	Extent Path
 
-	// id and extent are the IDs of Path and, where Whole is set, of Extent. They are
-	// spelled where there is something to tell the change from.
-	id, extent string
+	// at and extent are what Path and Extent spell out.
+	at, extent *place
 }
 
-// ids gives the IDs of Path and, where Whole is set, of Extent.
-func (c *Change) ids() (id, extent string) {
-	if id = c.id; id == "" {
-		id = c.Path.id()
+// Path returns where Node lies in the object. Where no permission covers the
+// difference, it is the field of the root. It is made anew each time.
+func (c *Change) Path() Path { return c.at.path() }
+
+// Extent returns, where Whole is set, Path or that of a container below it.
+func (c *Change) Extent() Path { return c.extent.path() }
+
+// narrowest returns the narrowest place known to hold the difference.
+func (c *Change) narrowest() *place {
+	if c.Whole {
+		return c.extent
 	}
-	if extent = c.extent; extent == "" && c.Whole {
-		extent = c.Extent.id()
-	}
-	return id, extent
+	return c.at
 }
 
 // Parameter gives the raw key a permission of the node's chain is parameterised
 // by, empty if it takes none.
 func (c *Change) Parameter(p *schema.Permission) string {
 	from := p.Parameter
-	if from == nil || from.SourceDepth >= len(c.Path) {
+	if from == nil || from.SourceDepth >= depthOf(c.at) {
 		return ""
 	}
 	// The step that leads on from the source has its key.
-	keys := c.Path[from.SourceDepth].Keys
+	keys := c.at.up(from.SourceDepth + 1).Keys
 	if from.SourceKey >= len(keys) {
 		return ""
 	}
 	return keys[from.SourceKey]
 }
 
-// Verb gives the verb of a permission of the node's chain. An error means that
+// Verb returns the verb of a permission of the node's chain. An error means that
 // the permission has no verb for this change, so it can't cover it.
-func (c *Change) Verb(p *schema.Permission) (permission.Verb, error) { return p.Verb(c.Parameter(p)) }
+func (c *Change) Verb(ctx context.Context, spending *schema.Spending, p *schema.Permission) (permission.Verb, error) {
+	return p.Verb(ctx, spending, c.Parameter(p))
+}
 
 // String names the change in tests and traces: its path, and an asterisk if it
 // is Whole. It shows keys, but no values.
 func (c *Change) String() string {
-	s := c.Path.String()
+	path := c.Path().String()
+	s := path
 	if s == "" {
 		s = "."
 	}
 	if c.Whole {
-		s += " *" + strings.TrimPrefix(c.Extent.String(), c.Path.String())
+		s += " *" + strings.TrimPrefix(c.Extent().String(), path)
 	}
 	return s
 }
@@ -83,33 +84,31 @@ func (c *Change) String() string {
 // Set is no change.
 type Set []Change
 
-func compare(a, b Change) int {
-	if d := strings.Compare(a.id, b.id); d != 0 {
-		return d
+// Top returns the field of the root the change lies under, empty where it is the root
+// itself.
+func (c *Change) Top() string {
+	if top := c.at.up(1); top != nil {
+		return top.Field
 	}
-	if a.Whole != b.Whole {
-		if b.Whole {
-			return -1
-		}
-		return 1
-	}
-	if d := strings.Compare(a.extent, b.extent); d != 0 || a.Presence == b.Presence {
-		return d
-	}
-	if b.Presence {
-		return -1
-	}
-	return 1
+	return ""
 }
 
 // normal sorts and drops what is there twice.
 func (s Set) normal() Set {
-	if len(s) < 2 {
+	if s.ordered() {
 		return s
 	}
-	for i := range s {
-		s[i].id, s[i].extent = s[i].ids()
+	return newIndex(s).sorted(s)
+}
+
+// ordered reports whether a set is seen to be in order, with nothing in it twice. A walk
+// mostly charges in order.
+func (s Set) ordered() bool {
+	for i := 1; i < len(s); i++ {
+		a, b := &s[i-1], &s[i]
+		if !a.at.before(b.at) && (a.at != b.at || a.Whole || !b.Whole) {
+			return false
+		}
 	}
-	slices.SortFunc(s, compare)
-	return slices.CompactFunc(s, func(a, b Change) bool { return compare(a, b) == 0 })
+	return true
 }

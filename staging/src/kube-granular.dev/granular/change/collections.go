@@ -4,6 +4,7 @@
 package change
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,8 +12,9 @@ import (
 )
 
 func compareMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
-	changed := false
-	for _, key := range old.differingKeys(new) {
+	changed, keys := false, old.differingKeys(new)
+	slices.Sort(keys) // so that what is charged is in order
+	for _, key := range keys {
 		w.push(n.Elem(), "", []string{key})
 		if compareNode(w, n.Elem(), old.at(key), new.at(key)) {
 			changed = true
@@ -129,13 +131,16 @@ func compareSet[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	if !tally(old, -1) || !tally(new, +1) {
 		return byPosition(w, n, old, new, true)
 	}
-	changed := false
+	changed, ids := false, make([]string, 0, len(count))
 	for id, by := range count {
-		if by == 0 {
-			continue
+		if by != 0 {
+			ids = append(ids, id)
 		}
+	}
+	slices.Sort(ids) // nearly as the elements are: their text comes first
+	for _, id := range ids {
 		before, after := new.none(), shown[id].value
-		if by < 0 {
+		if count[id] < 0 {
 			before, after = after, before
 		}
 		w.push(n.Elem(), "", shown[id].keys)

@@ -25,15 +25,12 @@ func (f fields) has(i int) bool { return f&(1<<min(i, beyond)) != 0 }
 func (s Set) fields(root *schema.Node) fields {
 	var in fields
 	for i := range s {
-		path := s[i].Path
-		if s[i].Whole {
-			path = s[i].Extent
-		}
-		if len(path) == 0 || len(s[i].Path) == 0 {
+		top := s[i].narrowest().up(1)
+		if top == nil || s[i].at == nil {
 			return everywhere
 		}
 		// What is in no tree is compared as the remainder of the root, always.
-		if at := slices.Index(root.Fields(), path[0].Node); at >= 0 {
+		if at := slices.Index(root.Fields(), top.Node); at >= 0 {
 			in |= 1 << min(at, beyond)
 		}
 	}

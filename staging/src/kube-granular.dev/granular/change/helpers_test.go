@@ -4,6 +4,7 @@
 package change
 
 import (
+	"context"
 	"reflect"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"kube-granular.dev/granular/internal/testmodels"
+	"kube-granular.dev/granular/schema"
 )
 
 // goTypes are the kinds of the test models that k8s.io/api has a type for.
@@ -74,7 +76,7 @@ func verbs(s Set) []string {
 		c := &s[i]
 		verb := "-"
 		if last := c.Node.Last(); last != nil {
-			v, err := c.Verb(last)
+			v, err := c.Verb(context.Background(), schema.NewSpending(1000), last)
 			if verb = strings.TrimPrefix(v.String(), "granular:"); err != nil {
 				verb = err.Error()
 			}

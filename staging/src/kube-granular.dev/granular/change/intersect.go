@@ -3,11 +3,6 @@
 
 package change
 
-import (
-	"slices"
-	"strings"
-)
-
 // Intersect gives the final changes the caller has to answer for: those the
 // caller made, as observed before mutating admission, and that are about to be
 // stored. What is in one set alone is not the caller's, or never happened.
@@ -21,83 +16,89 @@ func Intersect(observed, final Set) Set {
 	if len(observed) == 0 || len(final) == 0 {
 		return nil
 	}
-	seen := newIndex(observed)
+	if alike(observed, final) && final.ordered() {
+		return final
+	}
+	x := newIndex(observed, final)
+	seen := x.held(observed)
 	var out Set
 	for i := range final {
 		if f := &final[i]; seen.answers(f) {
 			out = append(out, *f)
 		}
 	}
-	var stored *index
+	var stored *held
 	for i := range observed {
 		if o := &observed[i]; o.Presence {
 			if stored == nil {
-				stored = newIndex(final)
+				stored = x.held(final)
 			}
-			if _, extent := o.ids(); stored.below(extent) {
+			if stored.below(o.extent) {
 				out = append(out, *o)
 			}
 		}
 	}
-	return out.normal()
+	return x.sorted(out)
 }
 
-type index struct {
-	// places holds the ID of every path charged.
-	places map[string]bool
-	// wholes holds the extents that stand for all below them, presence aside.
-	wholes map[string]bool
-	// reaches is sorted.
-	reaches []string
-}
-
-func newIndex(s Set) *index {
-	x := &index{places: map[string]bool{}, wholes: map[string]bool{}}
-	for i := range s {
-		c := &s[i]
-		id, extent := c.ids()
-		x.places[id] = true
-		if c.Whole && !c.Presence {
-			x.wholes[extent] = true
-		}
-		// The narrowest place known to hold the difference.
-		if c.Whole {
-			id = extent
-		}
-		x.reaches = append(x.reaches, id)
-	}
-	slices.Sort(x.reaches)
-	return x
-}
-
-// answers says whether a final change is among the observed ones. At one path
-// there is but one node, so the path is enough.
-func (x *index) answers(f *Change) bool {
-	id, extent := f.ids()
-	if x.places[id] || f.Whole && x.below(extent) {
-		return true
-	}
-	if len(x.wholes) == 0 {
+// alike reports whether two sets are seen to have the same changes, one by one.
+func alike(a, b Set) bool {
+	if len(a) != len(b) {
 		return false
 	}
-	path := f.Path
-	if f.Whole {
-		path = f.Extent
-	}
-	var b []byte
-	if x.wholes[""] {
-		return true
-	}
-	for _, s := range path {
-		if b = s.appendID(b); x.wholes[string(b)] {
-			return true
+	var known, below twins
+	for i := range a {
+		x, y := &a[i], &b[i]
+		if x.Whole != y.Whole || x.Presence != y.Presence || !known.same(x.at, y.at) || x.Whole && !below.same(x.extent, y.extent) {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
-// below says whether anything is charged at or below a place.
-func (x *index) below(id string) bool {
-	i, _ := slices.BinarySearch(x.reaches, id)
-	return i < len(x.reaches) && strings.HasPrefix(x.reaches[i], id)
+// held is what a set holds, by the numbers of an index.
+type held struct {
+	*index
+	// charged says of each place whether it is charged.
+	charged []bool
+	// covered says of each whether it is below a place, or is one, that a change stands for
+	// as a whole, presence aside.
+	covered []bool
+	// reaches counts, up to each number, the places known to hold a difference most
+	// narrowly.
+	reaches []int32
+}
+
+func (x *index) held(s Set) *held {
+	h := &held{index: x, charged: make([]bool, len(x.nodes)), covered: make([]bool, len(x.nodes)), reaches: make([]int32, len(x.nodes)+1)}
+	wholes := make([]bool, len(x.nodes))
+	for i := range s {
+		c := &s[i]
+		h.charged[x.of(c.at).first] = true
+		if c.Whole && !c.Presence {
+			wholes[x.ids[c.extent]] = true
+		}
+		h.reaches[x.of(c.narrowest()).first+1]++
+	}
+	// What leads to a place was met before it.
+	for id := range x.nodes {
+		n := &x.nodes[id]
+		if wholes[id] = wholes[id] || id > 0 && wholes[n.above]; wholes[id] {
+			h.covered[n.first] = true
+		}
+		h.reaches[id+1] += h.reaches[id]
+	}
+	return h
+}
+
+// answers reports whether a final change is among the observed ones. At one place
+// there is but one node, so the place is enough.
+func (h *held) answers(f *Change) bool {
+	return h.charged[h.of(f.at).first] || f.Whole && h.below(f.extent) || h.covered[h.of(f.narrowest()).first]
+}
+
+// below reports whether anything is charged at or below a place.
+func (h *held) below(p *place) bool {
+	n := h.of(p)
+	return h.reaches[n.last+1] > h.reaches[n.first]
 }

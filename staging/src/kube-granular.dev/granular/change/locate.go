@@ -18,7 +18,8 @@ import (
 // message: .spec.strategy.type, .metadata.labels[foo.com/bar],
 // .status.conditions[type="Ready"].reason. It shows names, keys and the elements
 // of sets, which are identity, and never a value; at most MaxPathLength bytes,
-// only printable ASCII. It is slow and meant for refusals.
+// only printable ASCII. It looks at everything once at the most, which is slow and meant
+// for refusals.
 func (w *Walker) Locate(c Change, old, new any) string { return w.locate(c, old, new, false) }
 
 // Outline is Locate for whoever may not see the objects. The keys of maps and lists
@@ -27,30 +28,28 @@ func (w *Walker) Locate(c Change, old, new any) string { return w.locate(c, old,
 func (w *Walker) Outline(c Change, old, new any) string { return w.locate(c, old, new, true) }
 
 func (w *Walker) locate(c Change, old, new any, outline bool) string {
-	a, okA := asPlain(old)
-	b, okB := asPlain(new)
-	start, n := c.Path, c.Node
+	start, n := c.narrowest().path(), c.Node
 	if c.Whole {
-		start, n = c.Extent, nil
+		n = nil
 		if len(start) > 0 {
 			n = start[len(start)-1].Node
 		}
 	}
 	l := locator{whole: c.Whole, outline: outline}
-	at := spot{node: w.tree.Root, a: a, b: b}
+	var out strings.Builder
+	at := w.spot(start, old, new)
 	var above *schema.Node
 	for i, s := range start {
-		at = at.follow(s)
 		if outline && s.Field == "" && !c.named(i) {
 			s.Keys = nil
 		}
-		s.show(&l.out, above)
+		s.show(&out, above)
 		above = s.Node
 		if i == len(start)-1 && s.Node == nil {
 			n = nil
 		}
 	}
-	if at.node = n; (okA || isNil(old)) && okB && at.composite() {
+	if at.node = n; at.composite() {
 		// The definitions may have to be made again: not for a scalar. Where they can't
 		// be had, the way to the change has to do.
 		if root := w.Tree().Schema(); root.Known() {
@@ -58,7 +57,10 @@ func (w *Walker) locate(c Change, old, new any, outline bool) string {
 			l.descend(at)
 		}
 	}
-	return shorten(l.out.String(), MaxPathLength)
+	for i := len(l.steps) - 1; i >= 0 && out.Len() <= MaxPathLength; i-- {
+		out.WriteString(l.steps[i])
+	}
+	return shorten(out.String(), MaxPathLength)
 }
 
 // follow leads a cursor from the root along a path.
@@ -78,14 +80,70 @@ func (w *Walker) follow(c schema.Cursor, path Path) schema.Cursor {
 	return c
 }
 
-func asPlain(object any) (any, bool) {
-	if m, ok := content(object); ok {
-		return m, true
+// spot finds a place in both objects. What is not on the way is not looked at: a Go object
+// is made plain from the place on.
+func (w *Walker) spot(path Path, old, new any) spot {
+	before, plainOld := content(old)
+	after, plainNew := content(new)
+	if plainNew && (plainOld || isNil(old)) {
+		at := spot{node: w.tree.Root, b: after}
+		if plainOld {
+			at.a = before
+		}
+		for _, s := range path {
+			at = at.follow(s)
+		}
+		return at
 	}
+	a, okA := w.within(old, path)
+	b, okB := w.within(new, path)
+	if !okA || !okB {
+		return spot{}
+	}
+	return spot{a: a, b: b, elem: len(path) > 0 && path[len(path)-1].Field == ""}
+}
+
+// within returns what is at a place of a Go object as decoded JSON, nil for nothing, and
+// false where that can't be told.
+func (w *Walker) within(object any, path Path) (any, bool) {
 	if isNil(object) {
+		return nil, true
+	}
+	v := typedView{v: reflect.ValueOf(object)}
+	var err error
+	if v.p, err = w.plan(v.v.Type()); err != nil {
 		return nil, false
 	}
-	return typedView{v: reflect.ValueOf(object)}.plain()
+	n := w.tree.Root
+	for _, s := range path {
+		if s.Node == nil || !v.shaped(n) {
+			return nil, false // in no tree
+		}
+		switch at := slices.Index(n.Fields(), s.Node); {
+		case at >= 0:
+			v = v.field(n, at)
+		case s.Field != "":
+			return nil, false
+		case n.Kind == schema.Map && len(s.Keys) == 1:
+			v = v.at(s.Keys[0])
+		default:
+			i := -1
+			for j := 0; j < v.len() && len(s.Keys) > 0 && i < 0; j++ {
+				if keys, ok := v.key(n, j); ok && slices.Equal(keys[:len(s.Keys)], s.Keys) {
+					i = j
+				}
+			}
+			if i < 0 {
+				return nil, true
+			}
+			v = v.index(i)
+		}
+		n = s.Node
+	}
+	if v.nothing() {
+		return nil, true
+	}
+	return v.plain()
 }
 
 // spot is one place in both objects. A nil value is an absent one.
@@ -100,7 +158,10 @@ type spot struct {
 func (s spot) child(name string) spot {
 	a, _ := s.a.(map[string]any)
 	b, _ := s.b.(map[string]any)
-	out := spot{cursor: s.cursor.Field(name), a: a[name], b: b[name]}
+	out := spot{a: a[name], b: b[name]}
+	if out.composite() { // else nothing is to be known of it
+		out.cursor = s.cursor.Field(name)
+	}
 	if s.node != nil && s.node.Kind == schema.Map {
 		out.node = s.node.Elem()
 	} else if s.node != nil {
@@ -109,8 +170,8 @@ func (s spot) child(name string) spot {
 	return out
 }
 
-func (s spot) element(a, b any) spot {
-	out := spot{cursor: s.cursor.Elem(), a: a, b: b, elem: true}
+func (s spot) element(of schema.Cursor, a, b any) spot {
+	out := spot{cursor: of, a: a, b: b, elem: true}
 	if s.node != nil {
 		out.node = s.node.Elem()
 	}
@@ -136,7 +197,7 @@ func (s spot) follow(step Step) spot {
 		}
 		return nil
 	}
-	return s.element(find(s.a), find(s.b))
+	return s.element(s.cursor.Elem(), find(s.a), find(s.b))
 }
 
 // named says whether a verb of the change has the key of a step as its parameter.
@@ -162,54 +223,46 @@ func (s spot) lists() bool {
 	return listA && listB
 }
 
+// locator looks for a difference to name. Nothing is compared before it is looked into, or
+// each level would compare all that is below it again.
 type locator struct {
-	out   strings.Builder
+	// steps are shown, the last one first.
+	steps []string
 	whole bool
 	// outline keeps what is no field of the schema to itself.
 	outline bool
 }
 
-// descend goes on to what differs and says whether anything does. What a deeper
-// permission covers is charged by itself and passed over.
-func (l *locator) descend(s spot) bool {
-	if equal.JSON(s.a, s.b) {
-		return false
-	}
-	before := l.out.String()
-	found := false
+// descend goes on to what differs and reports whether there is something to name, and
+// whether anything differs at all. What a deeper permission covers is charged by itself and
+// passed over; then the latter is not known, and does not matter.
+func (l *locator) descend(s spot) (found, differs bool) {
 	switch {
 	case s.objects():
-		found = l.fields(s)
+		found, differs = l.fields(s)
+	case s.lists() && l.outline:
+		differs = !equal.JSON(s.a, s.b)
 	case s.lists():
-		found = !l.outline && l.elements(s)
+		found, differs = l.elements(s)
 	default:
-		return true
+		differs = !equal.JSON(s.a, s.b)
+		return differs, differs
 	}
-	if !found {
-		l.rewind(before)
-	}
-	return found || s.node == nil || l.whole
-}
-
-func (l *locator) rewind(to string) {
-	l.out.Reset()
-	l.out.WriteString(to)
+	return found || differs && (s.node == nil || l.whole), differs
 }
 
 // into tries one place below, shown by show.
-func (l *locator) into(s spot, show func()) bool {
-	if s.node != nil && s.node.Carries() && !l.whole || equal.JSON(s.a, s.b) {
-		return false
+func (l *locator) into(s spot, show func() string) (found, differs bool) {
+	if s.node != nil && s.node.Carries() && !l.whole {
+		return false, true
 	}
-	before := l.out.String()
-	if show(); l.descend(s) {
-		return true
+	if found, differs = l.descend(s); found {
+		l.steps = append(l.steps, show())
 	}
-	l.rewind(before)
-	return false
+	return found, differs
 }
 
-func (l *locator) fields(s spot) bool {
+func (l *locator) fields(s spot) (found, differs bool) {
 	a, _ := s.a.(map[string]any)
 	b, _ := s.b.(map[string]any)
 	names := slices.Collect(maps.Keys(a))
@@ -219,63 +272,88 @@ func (l *locator) fields(s spot) bool {
 		}
 	}
 	slices.Sort(names)
+	differs = len(names) != len(a) || len(names) != len(b) || (a == nil) != (b == nil)
 	for _, name := range names {
-		if s.node != nil && s.node.Ignores(name) || l.outline && !s.cursor.Has(name) {
+		if sameScalar(a[name], b[name]) {
 			continue
 		}
-		if l.into(s.child(name), func() {
-			if s.cursor.IsKey(name) {
-				showElement(&l.out, schema.Map, nil, []string{name})
-			} else {
-				showField(&l.out, name)
-			}
-		}) {
-			return true
+		if s.node != nil && s.node.Ignores(name) || l.outline && !s.cursor.Has(name) {
+			differs = differs || !equal.JSON(a[name], b[name])
+			continue
 		}
+		found, below := l.into(s.child(name), func() string {
+			var out strings.Builder
+			if s.cursor.IsKey(name) {
+				showElement(&out, schema.Map, nil, []string{name})
+			} else {
+				showField(&out, name)
+			}
+			return out.String()
+		})
+		if found {
+			return true, true
+		}
+		differs = differs || below
 	}
-	return false
+	return false, differs
 }
 
-func (l *locator) elements(s spot) bool {
+// sameScalar spares a look into what most values are.
+func sameScalar(a, b any) bool {
+	switch a.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return equal.JSON(a, b)
+}
+
+func (l *locator) elements(s spot) (found, differs bool) {
 	kind, names := s.cursor.List()
-	n := schema.NewList(kind, names)
+	n, of := schema.NewList(kind, names), s.cursor.Elem()
 	old, new := plainView{value: s.a, there: true}, plainView{value: s.b, there: true}
+	differs = old.len() != new.len() || (old.list() == nil) != (new.list() == nil)
+	one := func(a, b any, show func() string) bool {
+		if sameScalar(a, b) {
+			return false
+		}
+		found, below := l.into(s.element(of, a, b), show)
+		differs = differs || below
+		return found
+	}
 	before, beforeByID, ok := elements(n, old)
 	after, afterByID, ok2 := elements(n, new)
 	if kind == schema.List || !ok || !ok2 {
 		for i := range min(old.len(), new.len()) {
-			if l.into(s.element(old.list()[i], new.list()[i]), func() { l.out.WriteString("[" + strconv.Itoa(i) + "]") }) {
-				return true
+			if one(old.list()[i], new.list()[i], func() string { return "[" + strconv.Itoa(i) + "]" }) {
+				return true, true
 			}
 		}
-		return false
+		return false, differs
 	}
-	one := func(e element[plainView], a, b any) bool {
-		return l.into(s.element(a, b), func() { showElement(&l.out, kind, names, e.keys) })
+	shown := func(e element[plainView]) func() string {
+		return func() string {
+			var out strings.Builder
+			showElement(&out, kind, names, e.keys)
+			return out.String()
+		}
 	}
+	// Without an element to name it may be their order that differs.
+	reordered, last := false, -1
 	for _, e := range before {
 		var b any
 		if i, kept := afterByID[e.id]; kept {
 			b = after[i].value.value
+			reordered, last = reordered || i < last, i
 		}
-		if one(e, e.value.value, b) {
-			return true
+		if one(e.value.value, b, shown(e)) {
+			return true, true
 		}
 	}
 	for _, e := range after {
-		if _, kept := beforeByID[e.id]; !kept && one(e, nil, e.value.value) {
-			return true
+		if _, kept := beforeByID[e.id]; !kept && one(nil, e.value.value, shown(e)) {
+			return true, true
 		}
 	}
-	// No element to name; if it is their order, the list is what changed.
-	last := -1
-	for _, e := range before {
-		if i, kept := afterByID[e.id]; kept {
-			if i < last {
-				return kind == schema.ListMap
-			}
-			last = i
-		}
-	}
-	return false
+	// Of a list whose elements are told apart the order is what changed.
+	return reordered && kind == schema.ListMap, differs || reordered
 }

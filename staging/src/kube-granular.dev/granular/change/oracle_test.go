@@ -108,11 +108,27 @@ func (o *oracle) charge(p fieldpath.Path) string {
 
 func scalarString(v value.Value) string { return fmt.Sprint(v.Unstructured()) }
 
+// spelled is a path as the oracle spells it.
+func spelled(p Path) string {
+	var b strings.Builder
+	for _, s := range p {
+		if s.Field != "" {
+			fmt.Fprintf(&b, ".%q", s.Field)
+			continue
+		}
+		b.WriteString("[")
+		for _, k := range s.Keys {
+			fmt.Fprintf(&b, "%q", k)
+		}
+		b.WriteString("]")
+	}
+	return b.String()
+}
+
 func shown(s Set) []string {
 	var out []string
 	for i := range s {
-		id, _ := s[i].ids()
-		out = append(out, fmt.Sprintf("%s %p", id, s[i].Node))
+		out = append(out, fmt.Sprintf("%s %p", spelled(s[i].Path()), s[i].Node))
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

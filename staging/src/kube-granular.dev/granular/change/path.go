@@ -25,27 +25,6 @@ type Step struct {
 // Path leads from the root to a place in an object.
 type Path []Step
 
-// appendID makes a spelling of the step that no other step has and that ends
-// where it ends, so a path leads through another exactly if it begins with its ID.
-func (s Step) appendID(b []byte) []byte {
-	if s.Field != "" {
-		return strconv.AppendQuote(append(b, '.'), s.Field)
-	}
-	b = append(b, '[')
-	for _, k := range s.Keys {
-		b = strconv.AppendQuote(b, k)
-	}
-	return append(b, ']')
-}
-
-func (p Path) id() string {
-	var b []byte
-	for _, s := range p {
-		b = s.appendID(b)
-	}
-	return string(b)
-}
-
 // Bounds of what a message shows, in bytes.
 const (
 	// MaxPathLength is the longest path a message shows.

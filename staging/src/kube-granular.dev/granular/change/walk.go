@@ -4,8 +4,6 @@
 package change
 
 import (
-	"slices"
-
 	"kube-granular.dev/granular/internal/fast"
 	"kube-granular.dev/granular/schema"
 )
@@ -16,7 +14,7 @@ type walk struct {
 	// in says which fields of the root are looked at.
 	in   fields
 	tree *schema.Tree
-	path Path
+	path []visit
 	out  Set
 	// created says that there was nothing before, and byDefault that the walk is in an
 	// object of such a new one that is just its own default.
@@ -31,7 +29,7 @@ func (w *walk) wanted(n *schema.Node) bool {
 }
 
 func (w *walk) push(n *schema.Node, field string, keys []string) {
-	w.path = append(w.path, Step{Node: n, Field: field, Keys: keys})
+	w.path = append(w.path, visit{Step: Step{Node: n, Field: field, Keys: keys}})
 }
 
 // at is the node the walk is below, at a depth.
@@ -73,9 +71,9 @@ func (w *walk) add(n *schema.Node, c Change) {
 		depth = min(1, len(w.path)) // no permission at all: name the field of the root
 	}
 	if c.Whole {
-		c.Extent = slices.Clone(w.path)
+		c.extent = w.here(len(w.path))
 	}
-	c.Path = slices.Clone(w.path[:depth])
+	c.at = w.here(depth)
 	w.out = append(w.out, c)
 }
 
@@ -110,7 +108,7 @@ func compareNode[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	if changed {
 		// Who may change what is further down need not be who may change this.
 		for i := range w.out[before:] {
-			if c := &w.out[before+i]; len(c.Path) > len(w.path) {
+			if c := &w.out[before+i]; depthOf(c.at) > len(w.path) {
 				c.Brings = true
 			}
 		}

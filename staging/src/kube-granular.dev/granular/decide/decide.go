@@ -5,10 +5,12 @@ package decide
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/granular/schema"
 )
 
@@ -22,8 +24,17 @@ type Authorizer interface {
 	FirstAllowed(ctx context.Context, verbs []string) (int, error)
 }
 
-// DefaultBudget is how many verbs may be asked for one request.
-const DefaultBudget = 64
+const (
+	// DefaultBudget is how many verbs may be asked for one request.
+	DefaultBudget = 64
+	// MaxCost is what the parameter expressions of one request may cost together, in
+	// their own units: what upstream lets a single validation rule cost, about a tenth
+	// of a second.
+	MaxCost = 1_000_000
+	// looks is how many changes are decided between two looks at whether the request is
+	// over already.
+	looks = 64
+)
 
 // Decider decides about one request, retries included. It is not safe for
 // concurrent use.
@@ -38,15 +49,36 @@ type Decider struct {
 	unanswered []string
 	// failure is the first error of the authorizer.
 	failure error
+	// spending is that of the request.
+	spending *schema.Spending
+	// long are the last verbs that were made of long keys.
+	long map[*schema.Permission]made
 }
+
+// made is a verb, or why there is none, and the key it was made of.
+type made struct {
+	key, verb string
+	err       error
+}
+
+// longKey is the length from which on a key is not read again for each change below it:
+// a body may have one of a megabyte, and as many changes.
+const longKey = 512
 
 // New makes the decider of one request. A budget of 0 means DefaultBudget.
 func New(a Authorizer, budget int) *Decider {
 	if budget <= 0 {
 		budget = DefaultBudget
 	}
-	return &Decider{authorizer: a, budget: budget}
+	return &Decider{authorizer: a, budget: budget, spending: schema.NewSpending(MaxCost)}
 }
+
+// Continue lets what another decider spent on the request count against the limit of this
+// one as well, and the other way round.
+func (d *Decider) Continue(other *Decider) { d.spending = other.spending }
+
+// Spending returns what the parameter expressions of the request have cost.
+func (d *Decider) Spending() *schema.Spending { return d.spending }
 
 // Asked gives the verbs the authorizer was asked, in order, each once. A verb
 // after the first allowed one of a question was not asked.
@@ -57,9 +89,13 @@ func (d *Decider) Used() []string { return d.used }
 
 // Decide says whether the caller may make all the changes, nil meaning yes.
 // Marked requests need a permission for every change, unmarked ones only for
-// what is excluded. It stops at the first change that is not covered.
+// what is excluded. It stops at the first change that is not covered, and fails once the
+// context has ended.
 func (d *Decider) Decide(ctx context.Context, changes change.Set, marked bool) (*Refusal, error) {
 	for i := range changes {
+		if i%looks == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		c := &changes[i]
 		candidates, excluded := Candidates(c.Node)
 		if !marked && !excluded {
@@ -111,6 +147,29 @@ func Candidates(n *schema.Node) (candidates []*schema.Permission, excluded bool)
 	return candidates, true
 }
 
+// verb returns the verb of a permission for a change.
+func (d *Decider) verb(ctx context.Context, c *change.Change, p *schema.Permission) (string, error) {
+	key := c.Parameter(p)
+	if len(key) < longKey {
+		v, err := p.Verb(ctx, d.spending, key)
+		return v.String(), err
+	}
+	last, ok := d.long[p]
+	if !ok || last.key != key { // which is told at a glance if it is the same place
+		v, err := p.Verb(ctx, d.spending, key)
+		if ended := ctx.Err(); ended != nil {
+			return "", ended
+		}
+		last = made{verb: v.String(), err: err}
+	}
+	if d.long == nil {
+		d.long = map[*schema.Permission]made{}
+	}
+	last.key = key
+	d.long[p] = last
+	return last.verb, last.err
+}
+
 func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*schema.Permission) (*Refusal, error) {
 	if len(candidates) == 0 {
 		return &Refusal{Reason: NoPermission, Change: *c}, nil
@@ -118,12 +177,16 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 	var few [8]string
 	verbs := few[:0]
 	var ask []string
+	overspent := false
 	for i, p := range candidates {
-		v, err := c.Verb(p)
+		verb, err := d.verb(ctx, c, p)
 		if err != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			overspent = overspent || errors.Is(err, schema.ErrOverspent)
 			continue // it has no parameter for this key, so it covers nothing of it
 		}
-		verb := v.String()
 		verbs = append(verbs, verb)
 		if slices.Contains(d.used, verb) {
 			return nil, nil
@@ -134,6 +197,9 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 			}
 			ask = append(ask, verb)
 		}
+	}
+	if len(verbs) == 0 && overspent {
+		return &Refusal{Reason: Cost, Change: *c, cost: d.spending.Limit()}, nil
 	}
 	if len(verbs) == 0 {
 		return &Refusal{Reason: NoParameter, Change: *c}, nil
@@ -159,6 +225,9 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 	if short {
 		return &Refusal{Reason: Budget, Change: *c, General: broad(candidates, verbs[0]), Specific: verbs[len(verbs)-1], budget: d.budget}, nil
 	}
+	if overspent {
+		return &Refusal{Reason: Cost, Change: *c, General: broad(candidates, verbs[0]), cost: d.spending.Limit()}, nil
+	}
 	return &Refusal{Reason: NotCovered, Change: *c, General: verbs[0], Specific: verbs[len(verbs)-1]}, nil
 }
 
@@ -167,8 +236,8 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 func broad(candidates []*schema.Permission, general string) string {
 	best := general
 	for _, p := range candidates {
-		if v, err := p.Verb(""); p.Parameter == nil && err == nil {
-			best = v.String()
+		if p.Parameter == nil {
+			best = permission.Verb{Permission: p.Name}.String()
 		}
 	}
 	return best

@@ -22,7 +22,8 @@
 // budget of verbs: what a request costs the authorizer is bounded however much
 // it changes. A verb that the authorizer could not answer is neither allowed nor
 // refused: a change that another verb covers does not need it, and one that no
-// verb covers is an error then, not a refusal.
+// verb covers is an error then, not a refusal. What a request's parameter expressions
+// cost is bounded too, each of them evaluated once for a key.
 //
 // The invariant: Decide gives neither a refusal nor an error only if every change
 // that needs a cover has one that the authorizer itself allowed. The package

@@ -22,7 +22,7 @@ func TestCoveredAsObserved(t *testing.T) {
 	first := changesOf(t, "apps", "v1", "Deployment", change.Full, object{"metadata": object{"name": "a"}}, labels(1))
 	two := changesOf(t, "apps", "v1", "Deployment", change.Full, labels(0), labels(2))
 	whole := change.Set{one[0]}
-	whole[0].Whole, whole[0].Extent = true, whole[0].Path
+	whole[0].Whole = true
 	all := []string{"granular:metadata", "granular:labels", "granular:label(domain0000.com)"}
 	tests := map[string]struct {
 		observed change.Set

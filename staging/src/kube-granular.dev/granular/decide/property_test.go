@@ -40,7 +40,7 @@ func covered(c *change.Change, holds []string) bool {
 
 // verbOf is for trees without expressions: there every permission has a verb.
 func verbOf(c *change.Change, p *schema.Permission) string {
-	v, err := c.Verb(p)
+	v, err := c.Verb(context.Background(), schema.NewSpending(1000), p)
 	if err != nil {
 		return ""
 	}

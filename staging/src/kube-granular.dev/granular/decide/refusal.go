@@ -22,6 +22,9 @@ const (
 	// NoParameter: no permission that covers the change has a parameter for its
 	// key, because its expression fails.
 	NoParameter
+	// Cost: the parameter expressions of the request cost too much already, and no
+	// permission without one covers the change.
+	Cost
 )
 
 func (r Reason) String() string {
@@ -34,6 +37,8 @@ func (r Reason) String() string {
 		return "Budget"
 	case NoParameter:
 		return "NoParameter"
+	case Cost:
+		return "Cost"
 	}
 	return "unknown"
 }
@@ -44,10 +49,12 @@ type Refusal struct {
 	Change change.Change
 	// General and Specific are the most general and most specific verb that
 	// would have covered the change; equal if there is but one, empty for
-	// NoPermission and NoParameter. For Budget, General is the one to hold instead of many.
+	// NoPermission and NoParameter. For Budget, General is the one to hold instead of many;
+	// for Cost, the one to hold instead of those with an expression, empty if there is none.
 	General, Specific string
 
 	budget int
+	cost   int64
 }
 
 // Cannot gives the part of a message that names the field, such as "cannot
@@ -55,7 +62,7 @@ type Refusal struct {
 // empty the change's own path stands in.
 func (r *Refusal) Cannot(path string) string {
 	if path == "" {
-		path = r.Change.Path.String()
+		path = r.Change.Path().String()
 	}
 	if path == "" {
 		return "cannot change the object"
@@ -73,6 +80,10 @@ func (r *Refusal) Needs() string {
 		return "the expression of its permission gives no parameter for this key"
 	case r.Reason == Budget:
 		return fmt.Sprintf("more than %d permissions would have to be asked for this request; hold the verb %q instead", r.budget, r.General)
+	case r.Reason == Cost && r.General == "":
+		return fmt.Sprintf("the parameter expressions for this request cost more than %d units, and every permission of the field has one; change fewer keys at a time", r.cost)
+	case r.Reason == Cost:
+		return fmt.Sprintf("the parameter expressions for this request cost more than %d units; hold the verb %q instead, or change fewer keys at a time", r.cost, r.General)
 	case r.General == r.Specific:
 		return fmt.Sprintf("needs the verb %q", r.General)
 	}

@@ -3,12 +3,15 @@
 
 package schema
 
+import "context"
+
 // Expression makes a parameter from a key. It may be used by any number of
 // goroutines.
 type Expression interface {
-	// Parameter gives the parameter for a key. An error means that the permission
-	// has no parameter for this key and so covers nothing of it.
-	Parameter(key string) (string, error)
+	// Parameter returns the parameter for a key, and what that cost, which is more than
+	// nothing and bounded, if it fails too. An error means that the permission has no
+	// parameter for this key and so covers nothing of it. The end of the context ends it.
+	Parameter(ctx context.Context, key string) (parameter string, cost int64, err error)
 }
 
 // Expressions is the port to whoever knows the language of

@@ -4,6 +4,7 @@
 package schema_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -28,11 +29,11 @@ func (s *shout) Compile(expression string) (schema.Expression, error) {
 
 type upper struct{}
 
-func (upper) Parameter(key string) (string, error) {
+func (upper) Parameter(_ context.Context, key string) (string, int64, error) {
 	if key == "" {
-		return "", errors.New("nothing to shout")
+		return "", 1, errors.New("nothing to shout")
 	}
-	return strings.ToUpper(key), nil
+	return strings.ToUpper(key), 1, nil
 }
 
 func definitions(t *testing.T, text string) map[string]*spec.Schema {
@@ -68,10 +69,10 @@ root:
 		t.Errorf("compiled %d times, wanted once for both places", language.compiled)
 	}
 	p := tree.Root.Child("m").Elem().Chain()[0]
-	if v, err := p.Verb("key"); err != nil || v.String() != "granular:a(KEY)" {
+	if v, err := p.Verb(t.Context(), schema.NewSpending(10), "key"); err != nil || v.String() != "granular:a(KEY)" {
 		t.Errorf("got %s, %v", v, err)
 	}
-	if v, err := p.Verb(""); err == nil {
+	if v, err := p.Verb(t.Context(), schema.NewSpending(10), ""); err == nil {
 		t.Errorf("the expression fails, yet there is a verb %s", v)
 	}
 }

@@ -4,6 +4,7 @@
 package schema_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -151,7 +152,8 @@ func compareRandom(t *testing.T, sharing *schema.Sharing, seed uint64) int {
 type echo func()
 
 func (echo) Compile(string) (schema.Expression, error) { return echo(nil), nil }
-func (echo) Parameter(key string) (string, error)      { return key, nil }
+
+func (echo) Parameter(_ context.Context, key string) (string, int64, error) { return key, 1, nil }
 
 func randomDefinitions(r *rand.Rand) map[string]*spec.Schema {
 	out := map[string]*spec.Schema{}

@@ -4,6 +4,7 @@
 package schema
 
 import (
+	"context"
 	"slices"
 
 	"kube-granular.dev/granular/permission"
@@ -60,9 +61,10 @@ type Parameter struct {
 	Expression Expression
 }
 
-// Verb gives the verb for a raw key, which is ignored where there is no parameter.
-// An error means that there is no verb that covers this key.
-func (p *Permission) Verb(key string) (permission.Verb, error) {
+// Verb returns the verb for a raw key, which is ignored where there is no parameter.
+// An error means that there is no verb that covers this key. An expression counts
+// against what the request may spend.
+func (p *Permission) Verb(ctx context.Context, spending *Spending, key string) (permission.Verb, error) {
 	if p.Parameter == nil {
 		return permission.Verb{Permission: p.Name}, nil
 	}
@@ -71,7 +73,7 @@ func (p *Permission) Verb(key string) (permission.Verb, error) {
 		parameter = p.Parameter.Treatment.Apply(key)
 	} else {
 		var err error
-		if parameter, err = p.Parameter.Expression.Parameter(key); err != nil {
+		if parameter, err = spending.parameter(ctx, p.Parameter.Expression, key); err != nil {
 			return permission.Verb{}, err
 		}
 	}

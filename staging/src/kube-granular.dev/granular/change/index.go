@@ -1,0 +1,160 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"cmp"
+	"slices"
+)
+
+// index numbers the places of some changes, so that what is the same place has one number
+// whichever walk made it, and what lies below a place has the numbers that follow. Each
+// place is looked at once: the work grows with the places and their keys, not with the
+// length of the paths to them.
+type index struct {
+	ids map[*place]int32
+	// nodes are the distinct places in the order they were met, which is that of no path.
+	nodes []node
+}
+
+// node is one place. The first is the root.
+type node struct {
+	above int32
+	step  *Step
+	// first is the number of the place in the order of paths, last that of the last below.
+	first, last int32
+}
+
+// leads is what tells the places apart that one place leads to.
+type leads struct {
+	above int32
+	field string
+	// key stands for all keys, of which there are so many.
+	key  string
+	keys int
+}
+
+// newIndex numbers the places of all changes.
+func newIndex(sets ...Set) *index {
+	n := 0
+	for _, set := range sets {
+		n += len(set)
+	}
+	x := &index{ids: make(map[*place]int32, n+1), nodes: make([]node, 1, n+1)}
+	x.ids[nil] = 0
+	known := make(map[leads]int32, n)
+	for _, set := range sets {
+		for i := range set {
+			x.add(set[i].at, known)
+			x.add(set[i].extent, known)
+		}
+	}
+	x.number()
+	return x
+}
+
+func (x *index) add(p *place, known map[leads]int32) int32 {
+	if id, ok := x.ids[p]; ok {
+		return id
+	}
+	to := leads{above: x.add(p.above, known), field: p.Field, keys: len(p.Keys)}
+	if len(p.Keys) > 0 {
+		to.key = identity(p.Keys)
+	}
+	id, ok := known[to]
+	if !ok {
+		id = int32(len(x.nodes))
+		x.nodes = append(x.nodes, node{above: to.above, step: &p.Step})
+		known[to] = id
+	}
+	x.ids[p] = id
+	return id
+}
+
+// number gives numbers in the order of paths: a place comes before what is below it, and
+// what leads on from one place is ordered by compareSteps.
+func (x *index) number() {
+	// below[starts[i]:starts[i+1]] is what node i leads to.
+	starts := make([]int32, len(x.nodes)+1)
+	for _, n := range x.nodes[1:] {
+		starts[n.above+1]++
+	}
+	for i := range x.nodes {
+		starts[i+1] += starts[i]
+	}
+	below, filled := make([]int32, len(x.nodes)-1), slices.Clone(starts)
+	for id := 1; id < len(x.nodes); id++ {
+		above := x.nodes[id].above
+		below[filled[above]] = int32(id)
+		filled[above]++
+	}
+	next := int32(0)
+	var visit func(id int32)
+	visit = func(id int32) { // no deeper than trees are
+		n := &x.nodes[id]
+		n.first = next
+		next++
+		here := below[starts[id]:starts[id+1]]
+		slices.SortFunc(here, func(a, b int32) int { return compareSteps(x.nodes[a].step, x.nodes[b].step) })
+		for _, child := range here {
+			visit(child)
+		}
+		n.last = next - 1
+	}
+	visit(0)
+}
+
+// of returns the node of a place.
+func (x *index) of(p *place) *node { return &x.nodes[x.ids[p]] }
+
+// compare orders changes by path.
+func (x *index) compare(a, b *Change) int {
+	if d := cmp.Compare(x.of(a.at).first, x.of(b.at).first); d != 0 {
+		return d
+	}
+	if a.Whole != b.Whole {
+		return order(a.Whole)
+	}
+	if a.Whole {
+		if d := cmp.Compare(x.of(a.extent).first, x.of(b.extent).first); d != 0 {
+			return d
+		}
+	}
+	if a.Presence != b.Presence {
+		return order(a.Presence)
+	}
+	return 0
+}
+
+// order puts what is not so before what is.
+func order(is bool) int {
+	if is {
+		return 1
+	}
+	return -1
+}
+
+// sorted returns a set in order, with nothing in it twice. Most places have one change.
+func (x *index) sorted(s Set) Set {
+	starts := make([]int32, len(x.nodes)+1)
+	numbers := make([]int32, len(s))
+	for i := range s {
+		numbers[i] = x.of(s[i].at).first
+		starts[numbers[i]+1]++
+	}
+	for i := range x.nodes {
+		starts[i+1] += starts[i]
+	}
+	out, filled := make(Set, len(s)), slices.Clone(starts)
+	for i, number := range numbers {
+		out[filled[number]] = s[i]
+		filled[number]++
+	}
+	for i := range x.nodes {
+		if here := out[starts[i]:starts[i+1]]; len(here) > 1 {
+			slices.SortStableFunc(here, func(a, b Change) int { return x.compare(&a, &b) })
+		}
+	}
+	return slices.CompactFunc(out, func(a, b Change) bool { return x.compare(&a, &b) == 0 })
+}

@@ -1,0 +1,271 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"kube-granular.dev/granular/schema"
+)
+
+// randomPlace makes a place of few names, so that the same ones are met again. Each is made
+// anew, as by a walk of its own, or leads on from one that was made.
+func randomPlace(r *rand.Rand, made []*place) *place {
+	var p *place
+	if len(made) > 0 && r.IntN(2) == 0 {
+		p = made[r.IntN(len(made))]
+	}
+	for range r.IntN(4) {
+		if depthOf(p) == 4 {
+			break
+		}
+		step := Step{}
+		switch names := []string{"a", "b", "ab", `a"`, `"`, "", "\x00"}; r.IntN(4) {
+		case 0:
+			step.Keys = []string{names[r.IntN(len(names))]}
+		case 1:
+			step.Keys = []string{names[r.IntN(len(names))], names[r.IntN(len(names))]}
+		case 2: // an element without identity
+		default:
+			step.Field = names[r.IntN(5)]
+		}
+		p = &place{above: p, depth: depthOf(p) + 1, Step: step}
+	}
+	return p
+}
+
+func randomSet(r *rand.Rand) Set {
+	var made []*place
+	out := Set{}
+	for range r.IntN(6) {
+		at := randomPlace(r, made)
+		made = append(made, at)
+		c := Change{at: at}
+		if r.IntN(3) == 0 {
+			c.Whole, c.Presence, c.extent = true, r.IntN(2) == 0, at
+			if below := randomPlace(r, []*place{at}); r.IntN(2) == 0 && below.up(depthOf(at)) == at {
+				c.extent = below
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// copyOf is what another walk would have made of the same.
+func copyOf(s Set) Set {
+	out := Set{}
+	copies := map[*place]*place{nil: nil}
+	var copied func(p *place) *place
+	copied = func(p *place) *place {
+		if _, ok := copies[p]; !ok {
+			copies[p] = &place{above: copied(p.above), depth: p.depth, Step: p.Step}
+		}
+		return copies[p]
+	}
+	for _, c := range s {
+		c.at, c.extent = copied(c.at), copied(c.extent)
+		out = append(out, c)
+	}
+	return out
+}
+
+// plainIntersect is Intersect as its comment says it, one pair of changes after the other.
+func plainIntersect(observed, final Set) map[string]bool {
+	reach := func(c *Change) string { return spelled(c.narrowest().path()) }
+	out := map[string]bool{}
+	for i := range final {
+		for j := range observed {
+			f, o := &final[i], &observed[j]
+			same := spelled(f.Path()) == spelled(o.Path())
+			holdsFinal := o.Whole && !o.Presence && strings.HasPrefix(reach(f), reach(o))
+			holdsObserved := f.Whole && strings.HasPrefix(reach(o), reach(f))
+			if same || holdsFinal || holdsObserved {
+				out[plainly(f)] = true
+			}
+			if o.Presence && strings.HasPrefix(reach(f), reach(o)) {
+				out[plainly(o)] = true
+			}
+		}
+	}
+	return out
+}
+
+func plainly(c *Change) string {
+	return fmt.Sprintf("%s %t %t %s", spelled(c.Path()), c.Whole, c.Presence, spelled(c.Extent()))
+}
+
+func TestIntersectAgreesWithItsComment(t *testing.T) {
+	for seed := range uint64(20_000) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		observed, final := randomSet(r), randomSet(r)
+		if r.IntN(3) == 0 {
+			final = copyOf(observed) // as where nobody else changed anything, or little
+			for i := range final {
+				if c := &final[i]; c.Whole && r.IntN(4) == 0 {
+					c.Presence = !c.Presence
+				}
+				if c := &final[i]; c.Whole && r.IntN(4) == 0 {
+					c.extent = &place{above: c.extent, depth: depthOf(c.extent) + 1, Step: Step{Field: "a"}}
+				}
+			}
+		}
+		if r.IntN(2) == 0 {
+			observed, final = observed.normal(), final.normal()
+		}
+		got := Intersect(observed, final)
+		found := map[string]bool{}
+		for i := range got {
+			if found[plainly(&got[i])] {
+				t.Fatalf("seed %d: %s twice", seed, plainly(&got[i]))
+			}
+			found[plainly(&got[i])] = true
+		}
+		if diff := cmp.Diff(plainIntersect(observed, final), found); diff != "" {
+			t.Fatalf("seed %d: -want +got:\n%s", seed, diff)
+		}
+	}
+}
+
+// TestNormalOrders holds that the order of a set does not depend on that of the walk, that
+// a place comes before what is below it, and that nothing is in it twice.
+func TestNormalOrders(t *testing.T) {
+	for seed := range uint64(20_000) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		set := randomSet(r)
+		shuffled := append(Set{}, set...)
+		r.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+		want := map[string]bool{}
+		for i := range set {
+			want[plainly(&set[i])] = true
+		}
+		texts := func(s Set) (out []string) {
+			s = s.normal()
+			for i := range s {
+				out = append(out, plainly(&s[i]))
+			}
+			return out
+		}
+		got := texts(set)
+		if diff := cmp.Diff(got, texts(shuffled)); diff != "" {
+			t.Fatalf("seed %d: in another order %s", seed, diff)
+		}
+		if len(got) != len(want) {
+			t.Fatalf("seed %d: %q, wanted %d", seed, got, len(want))
+		}
+		for i := range got {
+			for j := range i {
+				below, _, _ := strings.Cut(got[i], " ")
+				above, _, _ := strings.Cut(got[j], " ")
+				if below != above && strings.HasPrefix(above, below) {
+					t.Fatalf("seed %d: %s before %s", seed, above, below)
+				}
+			}
+		}
+	}
+}
+
+// nested is a map of maps below some levels.
+func nested(t *testing.T, levels int) *Walker {
+	t.Helper()
+	value := spec.StringProperty()
+	value.AddExtension(schema.ExtVerb, "value")
+	value.AddExtension(schema.ExtParameterized, "key")
+	inner, outer := spec.MapProperty(value), &spec.Schema{}
+	inner.AddExtension(schema.ExtSource, "key")
+	*outer = *spec.MapProperty(inner)
+	outer.AddExtension(schema.ExtSource, "outer")
+	at := *outer
+	for range levels {
+		at = spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}, Properties: map[string]spec.Schema{"a": at}}}
+	}
+	root := &spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}, Properties: map[string]spec.Schema{"spec": at}}}
+	tree, err := schema.NewModels(map[string]*spec.Schema{"Thing": root}).Compile("Thing")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewWalker(tree)
+}
+
+func nestedObject(levels int, outer string, values map[string]any) map[string]any {
+	at := any(map[string]any{outer: values})
+	for range levels {
+		at = map[string]any{"a": at}
+	}
+	return map[string]any{"spec": at}
+}
+
+// TestMemoryOfChanges holds that what a walk takes grows with the changes and with the
+// object, and not with their product.
+func TestMemoryOfChanges(t *testing.T) {
+	const changes, long = 2000, 50_000
+	for name, tc := range map[string]struct {
+		levels int
+		outer  string
+	}{
+		"below a long key":  {0, strings.Repeat("k", long)},
+		"below many levels": {100, "k"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := nested(t, tc.levels)
+			values := map[string]any{}
+			for i := range changes {
+				values[fmt.Sprintf("k%d", i)] = "v"
+			}
+			old, new := nestedObject(tc.levels, tc.outer, map[string]any{"k": "v"}), nestedObject(tc.levels, tc.outer, values)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			observed := compareOrFail(t, w, Full, old, new)
+			final, err := w.CompareObserved(Full, observed, old, new)
+			if err != nil {
+				t.Fatal(err)
+			}
+			both := Intersect(observed, final)
+			runtime.ReadMemStats(&after)
+			if len(both) != changes+1 {
+				t.Fatalf("%d changes", len(both))
+			}
+			// A copy of its path for each change is 10 KB here, a text of it 50 KB.
+			if each := int(after.TotalAlloc-before.TotalAlloc-2*long) / changes; each > 2500 {
+				t.Errorf("%d bytes for each change", each)
+			}
+		})
+	}
+}
+
+// TestLocateLooksOnce names what is below thousands of levels, most of which is the same.
+// Compared again on each level it would take hours.
+func TestLocateLooksOnce(t *testing.T) {
+	w := walkerOf(t, "example.com/v1/Widget")
+	object := func(value string) map[string]any {
+		leaves := map[string]any{}
+		for i := range 100_000 {
+			leaves[fmt.Sprintf("k%d", i)] = "v"
+		}
+		leaves["z"] = value
+		at, same := any(leaves), any("x")
+		for range 9_000 {
+			same = map[string]any{"same": same}
+		}
+		for range 9_000 {
+			at = map[string]any{"d": at}
+		}
+		return map[string]any{"spec": map[string]any{"settings": map[string]any{"s": map[string]any{"a": same, "b": []any{same, at}}}}}
+	}
+	old, new := object("v"), object("w")
+	set := compareOrFail(t, w, Full, old, new)
+	if got, want := w.Locate(set[0], old, new), ".spec.settings[s].b[1].d.d.d"; !strings.HasPrefix(got, want) || len(got) != MaxPathLength {
+		t.Errorf("got %s", got)
+	}
+	if got, want := w.Outline(set[0], old, new), ".spec.settings[s]"; got != want {
+		t.Errorf("outline %s", got)
+	}
+}

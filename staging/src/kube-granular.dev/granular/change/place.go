@@ -1,0 +1,121 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// place is where a walk came by: a step, and the place it leads on from, which is nil for
+// the root. Changes below one place share it, so that what a walk keeps grows with the
+// places it charges, and not with what leads to them.
+type place struct {
+	above *place
+	depth int
+	Step
+}
+
+// depthOf returns how many steps lead to a place.
+func depthOf(p *place) int {
+	if p == nil {
+		return 0
+	}
+	return p.depth
+}
+
+// path spells out the way to a place.
+func (p *place) path() Path {
+	if p == nil {
+		return nil
+	}
+	out := make(Path, p.depth)
+	for ; p != nil; p = p.above {
+		out[p.depth-1] = p.Step
+	}
+	return out
+}
+
+// up returns the place so many steps from the root on the way to p, or p where that is not
+// so far away.
+func (p *place) up(depth int) *place {
+	for p != nil && p.depth > depth {
+		p = p.above
+	}
+	return p
+}
+
+// compareSteps orders what leads on from one place: fields by name, then elements by
+// their keys.
+func compareSteps(a, b *Step) int {
+	if (a.Field == "") != (b.Field == "") {
+		if a.Field != "" {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(strings.Compare(a.Field, b.Field), slices.Compare(a.Keys, b.Keys))
+}
+
+// before reports whether p is seen to come before q. Of places of different walks that can't
+// always be seen.
+func (p *place) before(q *place) bool {
+	depth := min(depthOf(p), depthOf(q))
+	a, b := p.up(depth), q.up(depth)
+	if a == b {
+		return depthOf(p) < depthOf(q)
+	}
+	for a.above != b.above {
+		a, b = a.above, b.above
+	}
+	return compareSteps(&a.Step, &b.Step) < 0
+}
+
+// twins knows two places of different walks to be the same place, nil being the root.
+type twins struct{ a, b *place }
+
+// same reports whether two places are, and remembers those above: the next ones mostly lead
+// on from there.
+func (t *twins) same(a, b *place) bool {
+	if depthOf(a) != depthOf(b) {
+		return false
+	}
+	for x, y := a, b; x != y && (x != t.a || y != t.b); x, y = x.above, y.above {
+		if compareSteps(&x.Step, &y.Step) != 0 {
+			return false
+		}
+	}
+	if a != nil {
+		t.a, t.b = a.above, b.above
+	}
+	return true
+}
+
+// here returns the place of the walk at a depth. It is made when something is charged
+// there or below: most of what is compared is the same.
+func (w *walk) here(depth int) *place {
+	known := depth
+	for known > 0 && w.path[known-1].met == nil {
+		known--
+	}
+	var at *place
+	if known > 0 {
+		at = w.path[known-1].met
+	}
+	made := make([]place, depth-known)
+	for i := range made {
+		step := &w.path[known+i]
+		made[i] = place{above: at, depth: known + i + 1, Step: step.Step}
+		at = &made[i]
+		step.met = at
+	}
+	return at
+}
+
+// visit is a step of the walk, and the place it leads to once that was made.
+type visit struct {
+	Step
+	met *place
+}

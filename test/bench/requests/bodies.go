@@ -1,0 +1,241 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kube-granular.dev/test/bench/requests/internal/process"
+)
+
+// nothingElse holds the verb granular, and no permission and no get.
+const nothingElse = "nothing-else"
+
+func newBodies(o *options) *cobra.Command {
+	most := 0
+	cmd := &cobra.Command{
+		Use:   "bodies",
+		Short: "Let bodies grow to 3 MB, one respect at a time: the same body from an ordinary editor, and from a caller who holds nothing but granular",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
+				return s.bodies(ctx, most, run)
+			})
+			if err != nil {
+				return err
+			}
+			lines := reportWhole(runs)
+			lines = slices.DeleteFunc(lines, func(l Line) bool { return l.Case == allTogether })
+			return o.report(cmd.OutOrStdout(), "bodies", runs, lines)
+		},
+	}
+	cmd.Flags().StringSliceVar(&o.only, "only", nil, "the names of what grows that are measured, all if empty")
+	cmd.Flags().IntVar(&most, "most", most, "the largest size that is measured, all if 0")
+	return cmd
+}
+
+// body is what a caller sends as a merge patch, dry.
+type body struct {
+	name string
+	// resource is one of bodyResources, with a subresource after a slash.
+	resource string
+	sizes    []int
+	// of makes a body of a size.
+	of func(n int) string
+}
+
+// bodyResources are the collections that are written to.
+var bodyResources = map[string]string{"configmaps": configMaps, "deployments": deployments, "vasts": "/apis/" + group + "/v1/namespaces/%s/vasts"}
+
+// members makes a map or list of n members, each by a format of its number.
+func members(open string, n int, member, closed string) string {
+	var b bytes.Buffer
+	b.WriteString(open)
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, member, i)
+	}
+	b.WriteString(closed)
+	return b.String()
+}
+
+// below puts a value below so many levels.
+func below(levels int, value string) string {
+	return strings.Repeat(`{"a":`, levels) + value + strings.Repeat(`}`, levels)
+}
+
+func bodies() []body {
+	metadata := func(value string) string { return `{"metadata":` + value + `}` }
+	spec := func(value string) string { return `{"spec":` + value + `}` }
+	keys := func(n int) string { return members(`{`, n, `"k%d":"v"`, `}`) }
+	return []body{
+		{"labels", "configmaps", []int{1, 1000, 20_000, 100_000}, func(n int) string { return metadata(members(`{"labels":{`, n, `"l%d":"v"`, `}}`)) }},
+		{"annotations", "configmaps", []int{1, 1000, 20_000, 100_000}, func(n int) string { return metadata(members(`{"annotations":{`, n, `"l%d":"v"`, `}}`)) }},
+		{"finalizers", "configmaps", []int{1, 1000, 20_000, 100_000}, func(n int) string { return metadata(members(`{"finalizers":[`, n, `"example.com/f%d"`, `]}`)) }},
+		{"managed fields", "configmaps", []int{1, 1000, 20_000, 100_000}, func(n int) string {
+			return metadata(`{"managedFields":[{"manager":"m","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":` + members(`{`, n, `"f:k%d":{}`, `}`) + `}}]}`)
+		}},
+		{"keys of data", "configmaps", []int{1, 1000, 20_000, 100_000}, func(n int) string { return members(`{"data":{`, n, `"k%d":"v"`, `}}`) }},
+		{"bytes of a value", "configmaps", []int{3_000_000}, func(n int) string { return `{"data":{"k":"` + strings.Repeat("x", n) + `"}}` }},
+		{"conditions", "deployments/status", []int{1, 1000, 10_000, 30_000}, func(n int) string {
+			return members(`{"status":{"conditions":[`, n, `{"type":"T%d","status":"True","reason":"r"}`, `]}}`)
+		}},
+		{"containers", "deployments", []int{3, 1000, 5000, 20_000}, func(n int) string {
+			return spec(`{"template":{"spec":` + members(`{"containers":[`, n, `{"name":"c%d","image":"i"}`, `]}`) + `}}`)
+		}},
+		{"keys with a permission", "vasts", []int{1, 1000, 20_000, 100_000}, func(n int) string { return spec(`{"keyed":` + keys(n) + `}`) }},
+		{"keys with an expression", "vasts", []int{1, 1000, 20_000, 50_000}, func(n int) string { return spec(`{"computed":` + keys(n) + `}`) }},
+		{"elements by key", "vasts", []int{1, 1000, 20_000, 50_000}, func(n int) string { return spec(members(`{"slots":[`, n, `{"name":"n%d","v":"x"}`, `]}`)) }},
+		{"elements of a set", "vasts", []int{1, 1000, 20_000, 100_000}, func(n int) string { return spec(members(`{"set":[`, n, `"e%d"`, `]}`)) }},
+		{"elements of an atomic list", "vasts", []int{1, 1000, 20_000, 100_000}, func(n int) string { return spec(members(`{"list":[`, n, `"e%d"`, `]}`)) }},
+		{"levels of what is not known", "vasts", []int{1, 1000, 3000}, func(n int) string { return spec(`{"free":` + below(n, `{"k":"v"}`) + `}`) }},
+		{"keys below 1000 levels", "vasts", []int{1, 1000, 20_000, 50_000}, func(n int) string { return spec(`{"free":` + below(1000, keys(n)) + `}`) }},
+		{"keys with a permission below 80 levels", "vasts", []int{1, 1000, 20_000, 50_000}, func(n int) string { return spec(`{"deep":` + below(80, keys(n)) + `}`) }},
+		{"keys with a permission below a key of 1 MB", "vasts", []int{1, 1000, 20_000, 50_000}, func(n int) string {
+			return spec(`{"nested":{"` + strings.Repeat("x", 1_000_000) + `":` + keys(n) + `}}`)
+		}},
+	}
+}
+
+// vastKind has a field for each of those bodies.
+func vastKind() map[string]any {
+	type m = map[string]any
+	value := func(verb string, more m) m {
+		out := m{"type": "string", "x-kubernetes-permission-verb": group + "/" + verb, "x-kubernetes-permission-parameterized-by": "key"}
+		for k, v := range more {
+			out[k] = v
+		}
+		return out
+	}
+	keyed := func(of m) m {
+		return m{"type": "object", "additionalProperties": of, "x-kubernetes-permission-parameter-source": "key"}
+	}
+	deep := keyed(value("deep", nil))
+	for range 80 {
+		deep = m{"type": "object", "properties": m{"a": deep}}
+	}
+	return definition("Vast", "vasts", m{
+		"type": "object", "x-kubernetes-permission-verb": "specification",
+		"properties": m{
+			"keyed":    keyed(value("key", nil)),
+			"computed": keyed(value("computed", m{"x-kubernetes-permission-parameter-expression": "[1,2,3,4,5,6,7,8,9,0].all(a,[1,2,3,4,5,6,7,8,9,0].all(b,[1,2,3,4,5,6,7,8,9,0].all(c,true)))?'x':'y'"})),
+			"slots": m{"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": []string{"name"}, "items": m{
+				"type": "object", "required": []string{"name"},
+				"properties": m{"name": m{"type": "string", "x-kubernetes-permission-parameter-source": "key"}, "v": value("slot", nil)}}},
+			"set":    m{"type": "array", "x-kubernetes-list-type": "set", "items": value("element", nil), "x-kubernetes-permission-parameter-source": "key"},
+			"list":   m{"type": "array", "x-kubernetes-list-type": "atomic", "items": m{"type": "string"}},
+			"free":   m{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+			"deep":   deep,
+			"nested": m{"type": "object", "additionalProperties": keyed(value("nested", nil))},
+		},
+	})
+}
+
+// bodies is one run.
+func (s *session) bodies(ctx context.Context, most int, run *Run) (err error) {
+	servers, stop, err := s.start(ctx, gateOn)
+	if err != nil {
+		return err
+	}
+	defer func() { err = joined(err, stop) }()
+	a := administrator{servers[0].Client(process.Administrator)}
+	if err := a.define(ctx, vastKind(), "vasts"); err != nil {
+		return err
+	}
+	for side, verbs := range map[string][]string{ordinary: {"get", "patch"}, nothingElse: {"granular"}} {
+		if err := a.bodiesFor(ctx, side, verbs); err != nil {
+			return err
+		}
+	}
+	var cases [][]*lane
+	for _, b := range bodies() {
+		if len(s.only) > 0 && !slices.Contains(s.only, b.name) {
+			continue
+		}
+		for _, n := range b.sizes {
+			if most > 0 && n > most {
+				continue
+			}
+			text := []byte(b.of(n))
+			var sides []*lane
+			for _, side := range []string{ordinary, nothingElse} {
+				l, err := b.lane(ctx, servers[0], side, text)
+				if err != nil {
+					return fmt.Errorf("%s, %d %s: %w", side, n, b.name, err)
+				}
+				l.Case = fmt.Sprintf("%d %s", n, b.name)
+				sides = append(sides, l)
+			}
+			cases = append(cases, sides)
+		}
+	}
+	if len(cases) == 0 {
+		return fmt.Errorf("nothing is named %q", s.only)
+	}
+	return s.sample(ctx, servers, cases, run)
+}
+
+// bodiesFor makes the objects of a side, and lets the caller write them in its way.
+func (a administrator) bodiesFor(ctx context.Context, side string, verbs []string) error {
+	if err := a.namespace(ctx, side, nil); err != nil {
+		return err
+	}
+	if err := a.grant(ctx, side, 1,
+		rule("", verbs, "configmaps"), rule("apps", verbs, "deployments", "deployments/status"), rule(group, verbs, "vasts")); err != nil {
+		return err
+	}
+	for resource, object := range map[string]any{"configmaps": configMap("object"), "deployments": deployment("object"), "vasts": custom("Vast", "object", map[string]any{})} {
+		if _, err := a.Ensure(ctx, fmt.Sprintf(bodyResources[resource], side), "object", object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errOtherwise is why a request is not what is to be measured.
+var errOtherwise = errors.New("not the answer that is to be measured")
+
+// lane sees how the body is answered, which may be that it is not valid, but only to whoever
+// may write it.
+func (b body) lane(ctx context.Context, server *process.Server, side string, text []byte) (*lane, error) {
+	resource, sub, _ := strings.Cut(b.resource, "/")
+	path := fmt.Sprintf(bodyResources[resource], side) + "/object"
+	if sub != "" {
+		path += "/" + sub
+	}
+	client := server.Client(caller)
+	st := stream{method: http.MethodPatch, path: path + "?dryRun=All", contentType: mergePatch, encoding: asItIs{}, edit: func(map[string]any, int) any { return text }}
+	err := until(ctx, "an answer of the right kind", func(ctx context.Context) (bool, error) {
+		status, answer, _, err := client.Do(ctx, st.method, st.path, st.contentType, text)
+		if st.status = status; err != nil {
+			return false, err
+		}
+		refused := status == http.StatusForbidden && strings.Contains(string(answer), "cannot change .")
+		switch {
+		case side == nothingElse && refused, side == ordinary && (status == http.StatusOK || status == http.StatusUnprocessableEntity):
+			return true, nil
+		case status == http.StatusForbidden:
+			return false, nil // the role is not known yet
+		}
+		return false, fmt.Errorf("%w: %d %.300s", errOtherwise, status, answer)
+	})
+	return &lane{Side: side, server: server, client: client, stream: &st}, err
+}
+
+// asItIs is for bodies that are made already, and answers that nobody reads.
+type asItIs struct{}
+
+func (asItIs) encode(object any) ([]byte, error) { return object.([]byte), nil }
+
+func (asItIs) decode([]byte) (map[string]any, error) { return nil, nil }
