@@ -104,7 +104,7 @@ func TestConverted(t *testing.T) {
 		"it fails when observed, everything counts":       {old: small, observed: failing, final: large, says: there, asked: []string{"granular:trigger"}, calls: 2},
 		"it fails":                      {old: small, observed: failing, final: failing, internal: "it can't be verified in version v2", calls: 2},
 		"fewer objects come back":       {short: true, old: small, observed: medium, final: medium, internal: "it can't be verified in version v2", calls: 2},
-		"the authorizer fails":          {old: small, observed: large, final: large, fail: []string{"granular:trigger"}, internal: "out of order", asked: []string{"granular:trigger", "granular:trigger"}, calls: 2},
+		"the authorizer fails":          {old: small, observed: large, final: large, fail: []string{"granular:trigger"}, internal: "could not say which permissions", asked: []string{"granular:trigger"}, calls: 2},
 		"the other version has no tree": {v2: malformed, old: small, observed: medium, final: medium, says: "its fields can't be verified", calls: 0},
 	} {
 		t.Run(name, func(t *testing.T) {
