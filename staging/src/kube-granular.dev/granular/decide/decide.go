@@ -5,10 +5,12 @@ package decide
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/granular/schema"
 )
 
@@ -110,12 +112,23 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 	if len(candidates) == 0 {
 		return &Refusal{Reason: NoPermission, Change: *c}, nil
 	}
+	long, tooLong := "", false
+	refusal := func(r Refusal) *Refusal {
+		r.Change, r.budget = *c, d.budget
+		if tooLong {
+			r.tooLong, r.long = true, permission.Head(long, shownOfParameter)
+		}
+		return &r
+	}
 	var few [8]string
 	verbs := few[:0]
 	var ask []string
 	for i, p := range candidates {
 		v, err := c.Verb(p)
 		if err != nil {
+			if errors.Is(err, permission.ErrTooLong) {
+				long, tooLong = v.Parameter, true
+			}
 			continue // it has no parameter for this key, so it covers nothing of it
 		}
 		verb := v.String()
@@ -131,7 +144,7 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 		}
 	}
 	if len(verbs) == 0 {
-		return &Refusal{Reason: NoParameter, Change: *c}, nil
+		return refusal(Refusal{Reason: NoParameter}), nil
 	}
 	left := d.budget - len(d.asked)
 	short := len(ask) > left
@@ -149,9 +162,9 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 		}
 	}
 	if short {
-		return &Refusal{Reason: Budget, Change: *c, General: broad(candidates, verbs[0]), Specific: verbs[len(verbs)-1], budget: d.budget}, nil
+		return refusal(Refusal{Reason: Budget, General: broad(candidates, verbs[0]), Specific: verbs[len(verbs)-1]}), nil
 	}
-	return &Refusal{Reason: NotCovered, Change: *c, General: verbs[0], Specific: verbs[len(verbs)-1]}, nil
+	return refusal(Refusal{Reason: NotCovered, General: verbs[0], Specific: verbs[len(verbs)-1]}), nil
 }
 
 // broad picks what to ask for instead of many narrow grants: the narrowest

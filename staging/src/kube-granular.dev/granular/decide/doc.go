@@ -22,6 +22,9 @@
 // budget of verbs: what a request costs the authorizer is bounded however much
 // it changes.
 //
+// What a refusal says may depend on keys that the caller must not learn: Withhold leaves
+// of it what does not.
+//
 // The invariant: Decide gives neither a refusal nor an error only if every change
 // that needs a cover has one that the authorizer itself allowed. The package
 // knows no user and no resource, keeps nothing between requests and words no more
