@@ -123,8 +123,11 @@ func (g *Gate) FallbackCreate(ctx context.Context, target granular.Target, begun
 		return w, decision, reason, nil
 	}
 	audit.Marked(ctx)
-	w = newWrite(ctx, g, target, kindOf(target), a, nil)
-	w.marked = true
-	w.unanswered = true
-	return w, decision, reason, nil
+	created := newWrite(ctx, g, target, kindOf(target), a, nil)
+	created.marked = true
+	created.unanswered = true
+	if ok {
+		created.patch = w.patch
+	}
+	return created, decision, reason, nil
 }

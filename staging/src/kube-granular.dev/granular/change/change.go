@@ -28,12 +28,23 @@ type Change struct {
 	// Brings says that a container between Node's place and the root appeared or vanished
 	// with the change.
 	Brings bool
+	// gone is how many steps lead to the first element of Extent, or Path, that is in the
+	// old object alone, 0 if there is none.
+	gone int32
 	// Extent is Path, or a container below it, where Whole is set.
 	Extent Path
 
 	// id and extent are the IDs of Path and, where Whole is set, of Extent. They are
 	// spelled where there is something to tell the change from.
 	id, extent string
+}
+
+// place is where the change is: its Path or, where it is Whole, its Extent.
+func (c *Change) place() Path {
+	if c.Whole {
+		return c.Extent
+	}
+	return c.Path
 }
 
 // ids gives the IDs of Path and, where Whole is set, of Extent.

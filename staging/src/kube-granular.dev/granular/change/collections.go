@@ -13,11 +13,9 @@ import (
 func compareMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	changed := false
 	for _, key := range old.differingKeys(new) {
-		w.push(n.Elem(), "", []string{key})
-		if compareNode(w, n.Elem(), old.at(key), new.at(key)) {
+		if compareElem(w, n, []string{key}, old.at(key), new.at(key)) {
 			changed = true
 		}
-		w.pop()
 	}
 	return changed
 }
@@ -77,11 +75,9 @@ func compareListMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	none := new.none()
 	changed, reordered, last := false, false, -1
 	one := func(keys []string, a, b V) {
-		w.push(n.Elem(), "", keys)
-		if compareNode(w, n.Elem(), a, b) {
+		if compareElem(w, n, keys, a, b) {
 			changed = true
 		}
-		w.pop()
 	}
 	for _, e := range before {
 		i, kept := afterByID[e.id]
@@ -138,11 +134,9 @@ func compareSet[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 		if by < 0 {
 			before, after = after, before
 		}
-		w.push(n.Elem(), "", shown[id].keys)
-		if compareNode(w, n.Elem(), before, after) {
+		if compareElem(w, n, shown[id].keys, before, after) {
 			changed = true
 		}
-		w.pop()
 	}
 	return changed
 }
@@ -161,11 +155,9 @@ func byPosition[V view[V]](w *walk, n *schema.Node, old, new V, whole bool) bool
 		if keys != nil {
 			keys = shownKeys(n, keys)
 		}
-		w.push(n.Elem(), "", keys)
-		if compareNode(w, n.Elem(), a, b) {
+		if compareElem(w, n, keys, a, b) {
 			changed = true
 		}
-		w.pop()
 	}
 	keysAt := func(list V, i int) []string {
 		if !whole || i >= list.len() {

@@ -19,31 +19,35 @@ import (
 // .status.conditions[type="Ready"].reason. It shows names, keys and the elements
 // of sets, which are identity, and never a value; at most MaxPathLength bytes,
 // only printable ASCII. It is slow and meant for refusals.
-func (w *Walker) Locate(c Change, old, new any) string { return w.locate(c, old, new, false) }
+func (w *Walker) Locate(c Change, old, new any) string {
+	return w.locate(c, old, new, len(c.place()), false)
+}
 
-// Outline is Locate for whoever may not see the objects. The keys of maps and lists
-// and the elements of sets are part of an object, so only those are shown that a verb of
-// the change names anyway; else the path ends, or has an asterisk, where one would be.
-func (w *Walker) Outline(c Change, old, new any) string { return w.locate(c, old, new, true) }
+// Outline is Locate for whoever may not see the objects, and knows the first steps of
+// the change's place; see Sender. The keys of maps and lists and the elements of sets are
+// part of an object: the path ends before the first that is not known.
+func (w *Walker) Outline(c Change, old, new any, known int) string {
+	return w.locate(c, old, new, known, true)
+}
 
-func (w *Walker) locate(c Change, old, new any, outline bool) string {
-	a, okA := asPlain(old)
-	b, okB := asPlain(new)
-	start, n := c.Path, c.Node
+func (w *Walker) locate(c Change, old, new any, known int, outline bool) string {
+	start, n := c.place(), c.Node
 	if c.Whole {
-		start, n = c.Extent, nil
+		n = nil
 		if len(start) > 0 {
 			n = start[len(start)-1].Node
 		}
 	}
+	if known < len(start) {
+		return start[:known].String()
+	}
+	a, okA := asPlain(old)
+	b, okB := asPlain(new)
 	l := locator{whole: c.Whole, outline: outline}
 	at := spot{node: w.tree.Root, a: a, b: b}
 	var above *schema.Node
 	for i, s := range start {
 		at = at.follow(s)
-		if outline && s.Field == "" && !c.named(i) {
-			s.Keys = nil
-		}
 		s.show(&l.out, above)
 		above = s.Node
 		if i == len(start)-1 && s.Node == nil {
@@ -58,7 +62,7 @@ func (w *Walker) locate(c Change, old, new any, outline bool) string {
 			l.descend(at)
 		}
 	}
-	return shorten(l.out.String(), MaxPathLength)
+	return Shorten(l.out.String(), MaxPathLength)
 }
 
 // follow leads a cursor from the root along a path.
@@ -137,13 +141,6 @@ func (s spot) follow(step Step) spot {
 		return nil
 	}
 	return s.element(find(s.a), find(s.b))
-}
-
-// named says whether a verb of the change has the key of a step as its parameter.
-func (c *Change) named(step int) bool {
-	return c.Node != nil && slices.ContainsFunc(c.Node.Chain(), func(p *schema.Permission) bool {
-		return p.Parameter != nil && p.Parameter.SourceDepth == step
-	})
 }
 
 // composite says that there may be a difference to name below.
