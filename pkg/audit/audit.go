@@ -10,11 +10,13 @@
 //	granular.authorization.kube-granular.dev/missing:     granular:specification granular:replicas
 //
 // The invariant: each annotation is written at most once per request, because the
-// audit backend keeps the first. No value of a field is ever written.
+// audit backend keeps the first, and has a bounded length, whatever the request holds. No
+// value of a field is ever written; keys are, to whoever reads the log.
 package audit
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"k8s.io/apiserver/pkg/audit"
@@ -23,12 +25,16 @@ import (
 const prefix = "granular.authorization.kube-granular.dev/"
 
 // The annotations. Permissions and Missing hold permission verbs, joined by
-// spaces, which a verb never holds.
+// spaces, which a verb never holds; see Listed.
 const (
 	MarkedAnnotation      = prefix + "marked"
 	PermissionsAnnotation = prefix + "permissions"
 	MissingAnnotation     = prefix + "missing"
 )
+
+// MaxLength is the length of the longest value of an annotation, in bytes. A request has
+// at most two of them with verbs.
+const MaxLength = 2000
 
 // Marked says that the request was let through only because its caller holds the
 // verb "granular".
@@ -39,12 +45,30 @@ func Marked(ctx context.Context) {
 // Permissions says which permission verbs covered the change.
 func Permissions(ctx context.Context, verbs []string) {
 	if len(verbs) > 0 {
-		audit.AddAuditAnnotation(ctx, PermissionsAnnotation, strings.Join(verbs, " "))
+		audit.AddAuditAnnotation(ctx, PermissionsAnnotation, Listed(verbs))
 	}
 }
 
 // Missing says which permission verbs would have covered the first field that was
 // not, the most general one first.
 func Missing(ctx context.Context, verbs ...string) {
-	audit.AddAuditAnnotation(ctx, MissingAnnotation, strings.Join(verbs, " "))
+	audit.AddAuditAnnotation(ctx, MissingAnnotation, Listed(verbs))
+}
+
+// Listed joins verbs by spaces. Of a list longer than MaxLength it holds the first, and
+// how many more there are: "granular:labels ...+3".
+func Listed(verbs []string) string {
+	text := strings.Join(verbs, " ")
+	if len(text) <= MaxLength {
+		return text
+	}
+	var b strings.Builder
+	for i, verb := range verbs {
+		if b.Len()+len(verb)+len(" ...+999") > MaxLength {
+			fmt.Fprintf(&b, "...+%d", len(verbs)-i)
+			break
+		}
+		b.WriteString(verb + " ")
+	}
+	return b.String()
 }

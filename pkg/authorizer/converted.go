@@ -154,8 +154,8 @@ func (w *write) verifyConverted(ctx context.Context, newObj, oldObj runtime.Obje
 			return err
 		}
 		if refusal != nil {
-			path := w.placeIn(ctx, c.kind, c.target, refusal.Change, newThere, oldThere)
-			return w.notCovered(ctx, refusal, newObj, path, path+" of version "+c.target.Kind.Version)
+			in := inVersion{kind: c.kind, target: c.target, observed: c.observed, shown: " of version " + c.target.Kind.Version}
+			return w.refusedIn(ctx, in, refusal, newThere, oldThere)
 		}
 	}
 	return nil

@@ -22,73 +22,86 @@ import (
 // refused builds the 403 of a change that is not covered: the object, the field,
 // and the most general and the most specific verb that would have done. It never
 // holds a value, nor every verb that is missing (KEP-3617, "Risks and
-// Mitigations").
+// Mitigations"); and no key that the caller neither sent nor may read.
 func (w *write) refused(ctx context.Context, refusal *decide.Refusal, newObj, oldObj runtime.Object) error {
-	path := ".spec.replicas"
-	if !w.scale.meant(refusal.Change) {
-		path = w.place(ctx, refusal.Change, newObj, oldObj)
-	}
-	if w.tampered && refusal.Change.Path().String() == w.managedFieldsPath() {
-		// The objects hold the server's managed fields by now, not the caller's.
-		path = ".metadata.managedFields"
-	}
-	return w.notCovered(ctx, refusal, newObj, path, path)
+	return w.refusedIn(ctx, w.written(), refusal, newObj, oldObj)
 }
 
-// notCovered is refused for a path that is known. shown is how the message names it.
-func (w *write) notCovered(ctx context.Context, refusal *decide.Refusal, newObj runtime.Object, path, shown string) error {
+// inVersion is the version of an object that is judged.
+type inVersion struct {
+	kind   *kind
+	target granular.Target
+	// observed is what the caller changes in that version.
+	observed change.Set
+	// shown is what a message says of the version, empty for the one that was written.
+	shown string
+}
+
+// written is the version of the request.
+func (w *write) written() inVersion { return inVersion{kind: w.kind, target: w.target, observed: w.observed} }
+
+// refusedIn is refused for a change in any version.
+func (w *write) refusedIn(ctx context.Context, in inVersion, refusal *decide.Refusal, newObj, oldObj runtime.Object) error {
 	if refusal.Reason == decide.Budget || refusal.Reason == decide.Cost {
 		metrics.OverBudget(ctx)
 	}
-	var missing []string
-	switch {
+	path, told := w.told(ctx, in, refusal, newObj, oldObj)
+	switch { // the audit log is not the caller
 	case refusal.General == "":
 	case refusal.General == refusal.Specific, refusal.Specific == "":
-		missing = []string{refusal.General}
+		w.missing = []string{refusal.General}
 	default:
-		missing = []string{refusal.General, refusal.Specific}
+		w.missing = []string{refusal.General, refusal.Specific}
 	}
-	err := apierrors.NewForbidden(w.target.Resource.GroupResource(), w.name(newObj),
-		fmt.Errorf("User %q %s%s: %s", w.user(), refusal.Cannot(shown), w.where(), refusal.Needs()))
-	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{
-		Type:    metav1.CauseTypeForbidden,
-		Field:   path,
-		Message: refusal.Needs(),
+	return w.fitting(newObj, func(l limits) (string, metav1.StatusCause) {
+		path := change.Shorten(path, l.path)
+		cause := metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: path}
+		if l.causes {
+			cause.Message = told.Needs()
+		}
+		return fmt.Sprintf("%s%s%s: %s", told.Cannot(path), in.shown, w.where(l), told.Needs()), cause
 	})
-	w.missing = missing
-	return err
 }
 
-// place names the field behind a change. Callers who may not get the object are told
-// none of its keys but those that a verb goes by.
-func (w *write) place(ctx context.Context, c change.Change, newObj, oldObj runtime.Object) string {
-	return w.placeIn(ctx, w.kind, w.target, c, newObj, oldObj)
-}
-
-// placeIn is place in the version of a kind and target.
-func (w *write) placeIn(ctx context.Context, kind *kind, target granular.Target, c change.Change, newObj, oldObj runtime.Object) string {
-	path := kind.locate(target, c, newObj, oldObj, (*change.Walker).Locate)
+// told is the field behind a refusal and the refusal, as far as the caller may be told.
+func (w *write) told(ctx context.Context, in inVersion, refusal *decide.Refusal, newObj, oldObj runtime.Object) (string, *decide.Refusal) {
+	c := refusal.Change
+	switch {
+	case in.kind == w.kind && w.tampered && c.Path().String() == w.managedFieldsPath():
+		// The objects hold the server's managed fields by now, not the caller's.
+		return ".metadata.managedFields", refusal
+	case in.kind == w.kind && w.scale.meant(c):
+		return ".spec.replicas", refusal
+	}
+	located := func() string { return in.kind.locate(in.target, c, newObj, oldObj, (*change.Walker).Locate) }
 	if !w.marked {
-		return path
+		return located(), refusal
 	}
-	outline := kind.locate(target, c, newObj, oldObj, (*change.Walker).Outline)
-	if outline == path || w.mayGet(ctx) {
-		return path
+	known, all := w.sender(in).Knows(&c)
+	outline := in.kind.locate(in.target, c, newObj, oldObj, func(walker *change.Walker, c change.Change, old, new any) string {
+		return walker.Outline(c, old, new, known)
+	})
+	if all && outline == located() {
+		return outline, refusal
 	}
-	return outline
+	if w.mayGet(ctx) {
+		return located(), refusal
+	}
+	return outline, refusal.Withhold(known)
 }
 
 // forbidden refuses the whole object, because its fields can't be judged.
 func (w *write) forbidden(newObj runtime.Object, why error) error {
-	return apierrors.NewForbidden(w.target.Resource.GroupResource(), w.name(newObj),
-		fmt.Errorf("User %q can't write it%s: %w", w.user(), w.where(), why))
+	return w.fitting(newObj, func(l limits) (string, metav1.StatusCause) {
+		return fmt.Sprintf("can't write it%s: %v", w.where(l), why), metav1.StatusCause{}
+	})
 }
 
 // where says in which namespace, and through which subresource: roles name both.
-func (w *write) where() string {
+func (w *write) where(l limits) string {
 	where := ""
 	if namespace := w.attributes.GetNamespace(); namespace != "" {
-		where = fmt.Sprintf(" in namespace %q", namespace)
+		where = fmt.Sprintf(" in namespace %q", head(namespace, l.name))
 	}
 	if w.target.Subresource != "" {
 		where += fmt.Sprintf(" through %q", w.target.Resource.Resource+"/"+w.target.Subresource)

@@ -142,6 +142,7 @@ func (g *Gate) FallbackCreate(ctx context.Context, target granular.Target, begun
 	create.marked = true
 	create.unanswered = true
 	if ok {
+		create.patch = w.patch
 		create.decider.Continue(&w.decider)
 	}
 	return create, decision, reason, nil

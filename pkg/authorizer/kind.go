@@ -206,11 +206,11 @@ func (k *kind) changesIn(s *scratch, target granular.Target, newObj, oldObj runt
 func (k *kind) locate(target granular.Target, c change.Change, newObj, oldObj runtime.Object, by func(w *change.Walker, c change.Change, old, new any) string) string {
 	newVersioned, err := versioned(target, newObj)
 	if err != nil {
-		return c.Path().String()
+		return by(k.walker, c, nil, nil)
 	}
 	oldVersioned, err := before(target, oldObj)
 	if err != nil {
-		return c.Path().String()
+		return by(k.walker, c, nil, nil)
 	}
 	return by(k.walker, c, oldVersioned, newVersioned)
 }

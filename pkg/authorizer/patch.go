@@ -8,7 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -16,14 +16,21 @@ import (
 // place to another, if their caller may not get the object: a field that may be
 // written and is shown elsewhere, as labels and annotations are that a controller
 // hands on, would show what may not be read.
-func (w *write) Patch(ctx context.Context, patchType types.PatchType, patch []byte) error {
+//
+// Of a patch that says what to change a refusal goes by what stands in it. What is applied
+// says what there is to be: what the new object lacks does not stand in it.
+func (w *write) Patch(ctx context.Context, patchType types.PatchType, body []byte) error {
+	switch patchType {
+	case types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType:
+		w.patch = &patch{body: body, operations: patchType == types.JSONPatchType}
+	}
 	if !w.marked || patchType != types.JSONPatchType {
 		return nil
 	}
 	// As upstream's decoder has it: names are case sensitive, the last one counts. What
 	// does not decode here does not there, and is refused there.
 	var operations []map[string]json.RawMessage
-	if json.Unmarshal(patch, &operations) != nil {
+	if json.Unmarshal(body, &operations) != nil {
 		return nil
 	}
 	for _, operation := range operations {
@@ -31,8 +38,9 @@ func (w *write) Patch(ctx context.Context, patchType types.PatchType, patch []by
 		if json.Unmarshal(operation["op"], &op) != nil || op != "copy" && op != "move" || w.mayGet(ctx) {
 			continue
 		}
-		err := apierrors.NewForbidden(w.target.Resource.GroupResource(), w.attributes.GetName(),
-			fmt.Errorf("User %q cannot %s a value%s: that reads the object, and needs the verb \"get\"", w.user(), op, w.where()))
+		err := w.fitting(nil, func(l limits) (string, metav1.StatusCause) {
+			return fmt.Sprintf("cannot %s a value%s: that reads the object, and needs the verb \"get\"", op, w.where(l)), metav1.StatusCause{}
+		})
 		w.verdict.Store(&verdict{err: err, missing: []string{"get"}})
 		return err
 	}

@@ -49,7 +49,7 @@ func (w *write) quiet(told metav1.Status) metav1.Status {
 		return out
 	}
 	out.Details = &metav1.StatusDetails{
-		Name:              oneOf(told.Details.Name, w.attributes.GetName()),
+		Name:              head(oneOf(told.Details.Name, w.attributes.GetName()), usual.name),
 		Group:             oneOf(told.Details.Group, w.target.Resource.Group, w.target.Kind.Group),
 		Kind:              oneOf(told.Details.Kind, w.target.Resource.Resource, w.target.Kind.Kind),
 		RetryAfterSeconds: told.Details.RetryAfterSeconds,
@@ -89,8 +89,11 @@ func fieldOfEvery(path string) string {
 	return first
 }
 
+// maxFieldLength is the length of the longest name that is taken for a field's.
+const maxFieldLength = 63
+
 func isName(s string) bool {
-	return s != "" && strings.IndexFunc(s, func(r rune) bool {
+	return s != "" && len(s) <= maxFieldLength && strings.IndexFunc(s, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
 	}) < 0
 }

@@ -72,12 +72,12 @@ func (w *write) verified(ctx context.Context, took time.Duration, newObj runtime
 	case err == nil:
 		metrics.Verified(traced, took, metrics.Allowed)
 		if klog.V(5).Enabled() { // which costs less than to look for the logger of the request
-			klog.FromContext(ctx).V(5).Info("Allowed a write field by field", w.what(newObj, "permissions", w.decider.Used())...)
+			klog.FromContext(ctx).V(5).Info("Allowed a write field by field", w.what(newObj, "permissions", audit.Listed(w.decider.Used()))...)
 		}
 	case apierrors.IsForbidden(err):
 		metrics.Verified(traced, took, metrics.Refused)
 		if klog.V(4).Enabled() {
-			klog.FromContext(ctx).V(4).Info("Refused a write field by field", w.what(newObj, "reason", err.Error(), "calls", w.port.calls)...)
+			klog.FromContext(ctx).V(4).Info("Refused a write field by field", w.what(newObj, "reason", err.Error(), "missing", audit.Listed(w.missing), "calls", w.port.calls)...)
 		}
 	default:
 		metrics.Verified(traced, took, metrics.Error)
@@ -90,15 +90,15 @@ var errUnanswered = errors.New("the authorizer could not say which permissions t
 
 // failed returns the 500 of a write that the authorizer failed on, and logs what it said.
 func (w *write) failed(ctx context.Context, newObj runtime.Object, err error) error {
-	klog.FromContext(ctx).Error(err, "Unable to verify a write field by field", w.what(newObj)...)
+	klog.FromContext(ctx).Error(logged(err), "Unable to verify a write field by field", w.what(newObj)...)
 	return apierrors.NewInternalError(errUnanswered)
 }
 
 // what names the request in a line of the log.
 func (w *write) what(obj runtime.Object, more ...any) []any {
 	return append([]any{
-		"user", w.user(), "resource", w.target.Resource, "subresource", w.target.Subresource,
-		"object", klog.KRef(w.attributes.GetNamespace(), w.name(obj)), "marked", w.marked,
+		"user", head(w.user(), usual.name), "resource", w.target.Resource, "subresource", w.target.Subresource,
+		"object", klog.KRef(head(w.attributes.GetNamespace(), usual.name), head(w.name(obj), usual.name)), "marked", w.marked,
 	}, more...)
 }
 

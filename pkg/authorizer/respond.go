@@ -49,7 +49,7 @@ func (w *write) RespondError(ctx context.Context, err error) error {
 	}
 	if !answer {
 		// Upstream logs what it makes a 500 of.
-		utilruntime.HandleErrorWithContext(ctx, err, "A granular write failed", w.what(nil)...)
+		utilruntime.HandleErrorWithContext(ctx, logged(err), "A granular write failed", w.what(nil)...)
 		status = apierrors.NewInternalError(errQuiet)
 	}
 	return &apierrors.StatusError{ErrStatus: w.quiet(status.Status())}

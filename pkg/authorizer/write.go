@@ -50,6 +50,8 @@ type write struct {
 	// after field management. If they are gone later, upstream dropped them.
 	owned bool
 
+	// patch is what the caller sent, nil if that was an object, whole or applied.
+	patch *patch
 	// missing is what would have covered the change that was refused last.
 	missing []string
 
@@ -206,7 +208,7 @@ func (w *write) verifyFinal(ctx context.Context, newObj, oldObj runtime.Object) 
 	if w.tampered {
 		changes = append(change.Set{w.managedFields()}, changes...)
 	}
-	refusal, err := w.decide(ctx, changes, w.marked, newObj)
+	refusal, err := w.decide(ctx, w.knownFirst(ctx, changes), w.marked, newObj)
 	if refusal == nil || err != nil {
 		return err
 	}

@@ -25,6 +25,9 @@ type Change struct {
 	// Brings says that a container between Node's place and the root appeared or vanished
 	// with the change.
 	Brings bool
+	// gone is how many steps lead to the first element of Extent, or Path, that is in the
+	// old object alone, 0 if there is none.
+	gone int32
 
 	// at and extent are what Path and Extent spell out.
 	at, extent *place
@@ -36,6 +39,10 @@ func (c *Change) Path() Path { return c.at.path() }
 
 // Extent returns, where Whole is set, Path or that of a container below it.
 func (c *Change) Extent() Path { return c.extent.path() }
+
+// Above returns the change as it is told to who knows only the first steps of its Path: a
+// place, and nothing of what happened there.
+func (c *Change) Above(steps int) Change { return Change{at: c.at.up(steps)} }
 
 // narrowest returns the narrowest place known to hold the difference.
 func (c *Change) narrowest() *place {

@@ -15,11 +15,9 @@ func compareMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	changed, keys := false, old.differingKeys(new)
 	slices.Sort(keys) // so that what is charged is in order
 	for _, key := range keys {
-		w.push(n.Elem(), "", []string{key})
-		if compareNode(w, n.Elem(), old.at(key), new.at(key)) {
+		if compareElem(w, n, []string{key}, old.at(key), new.at(key)) {
 			changed = true
 		}
-		w.pop()
 	}
 	return changed
 }
@@ -79,11 +77,9 @@ func compareListMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	none := new.none()
 	changed, reordered, last := false, false, -1
 	one := func(keys []string, a, b V) {
-		w.push(n.Elem(), "", keys)
-		if compareNode(w, n.Elem(), a, b) {
+		if compareElem(w, n, keys, a, b) {
 			changed = true
 		}
-		w.pop()
 	}
 	for _, e := range before {
 		i, kept := afterByID[e.id]
@@ -143,11 +139,9 @@ func compareSet[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 		if count[id] < 0 {
 			before, after = after, before
 		}
-		w.push(n.Elem(), "", shown[id].keys)
-		if compareNode(w, n.Elem(), before, after) {
+		if compareElem(w, n, shown[id].keys, before, after) {
 			changed = true
 		}
-		w.pop()
 	}
 	return changed
 }
@@ -166,11 +160,9 @@ func byPosition[V view[V]](w *walk, n *schema.Node, old, new V, whole bool) bool
 		if keys != nil {
 			keys = shownKeys(n, keys)
 		}
-		w.push(n.Elem(), "", keys)
-		if compareNode(w, n.Elem(), a, b) {
+		if compareElem(w, n, keys, a, b) {
 			changed = true
 		}
-		w.pop()
 	}
 	keysAt := func(list V, i int) []string {
 		if !whole || i >= list.len() {

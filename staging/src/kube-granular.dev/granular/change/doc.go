@@ -26,6 +26,9 @@
 // Go types are compiled to plans first. The package starts no goroutine, keeps
 // no object and asks nobody.
 //
+// A message names the place of a change: all of it, or to a Sender who may not see the
+// objects no more than what that knows. It is short, and cut nowhere inside an escape.
+//
 // The invariant: every difference of two objects is charged, and twice the same
 // two objects give the same Set. What can't be told apart, such as two elements
 // with one key, is charged as Whole and stands for all that may be below it.

@@ -265,7 +265,7 @@ func TestLocateLooksOnce(t *testing.T) {
 	if got, want := w.Locate(set[0], old, new), ".spec.settings[s].b[1].d.d.d"; !strings.HasPrefix(got, want) || len(got) != MaxPathLength {
 		t.Errorf("got %s", got)
 	}
-	if got, want := w.Outline(set[0], old, new), ".spec.settings[s]"; got != want {
+	if got, want := w.Outline(set[0], old, new, 3), ".spec.settings[s]"; got != want {
 		t.Errorf("outline %s", got)
 	}
 }

@@ -20,14 +20,18 @@ import (
 // of sets, which are identity, and never a value; at most MaxPathLength bytes,
 // only printable ASCII. It looks at everything once at the most, which is slow and meant
 // for refusals.
-func (w *Walker) Locate(c Change, old, new any) string { return w.locate(c, old, new, false) }
+func (w *Walker) Locate(c Change, old, new any) string {
+	return w.locate(c, old, new, depthOf(c.narrowest()), false)
+}
 
-// Outline is Locate for whoever may not see the objects. The keys of maps and lists
-// and the elements of sets are part of an object, so only those are shown that a verb of
-// the change names anyway; else the path ends, or has an asterisk, where one would be.
-func (w *Walker) Outline(c Change, old, new any) string { return w.locate(c, old, new, true) }
+// Outline is Locate for whoever may not see the objects, and knows the first steps of
+// the change's place; see Sender. The keys of maps and lists and the elements of sets are
+// part of an object: the path ends before the first that is not known.
+func (w *Walker) Outline(c Change, old, new any, known int) string {
+	return w.locate(c, old, new, known, true)
+}
 
-func (w *Walker) locate(c Change, old, new any, outline bool) string {
+func (w *Walker) locate(c Change, old, new any, known int, outline bool) string {
 	start, n := c.narrowest().path(), c.Node
 	if c.Whole {
 		n = nil
@@ -35,14 +39,14 @@ func (w *Walker) locate(c Change, old, new any, outline bool) string {
 			n = start[len(start)-1].Node
 		}
 	}
+	if known < len(start) {
+		return start[:known].String()
+	}
 	l := locator{whole: c.Whole, outline: outline}
 	var out strings.Builder
 	at := w.spot(start, old, new)
 	var above *schema.Node
 	for i, s := range start {
-		if outline && s.Field == "" && !c.named(i) {
-			s.Keys = nil
-		}
 		s.show(&out, above)
 		above = s.Node
 		if i == len(start)-1 && s.Node == nil {
@@ -60,7 +64,7 @@ func (w *Walker) locate(c Change, old, new any, outline bool) string {
 	for i := len(l.steps) - 1; i >= 0 && out.Len() <= MaxPathLength; i-- {
 		out.WriteString(l.steps[i])
 	}
-	return shorten(out.String(), MaxPathLength)
+	return Shorten(out.String(), MaxPathLength)
 }
 
 // follow leads a cursor from the root along a path.
@@ -198,13 +202,6 @@ func (s spot) follow(step Step) spot {
 		return nil
 	}
 	return s.element(s.cursor.Elem(), find(s.a), find(s.b))
-}
-
-// named says whether a verb of the change has the key of a step as its parameter.
-func (c *Change) named(step int) bool {
-	return c.Node != nil && slices.ContainsFunc(c.Node.Chain(), func(p *schema.Permission) bool {
-		return p.Parameter != nil && p.Parameter.SourceDepth == step
-	})
 }
 
 // composite says that there may be a difference to name below.

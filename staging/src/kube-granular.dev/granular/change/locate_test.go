@@ -4,6 +4,7 @@
 package change
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -68,29 +69,52 @@ func TestLocateIsBounded(t *testing.T) {
 	}
 }
 
-// A caller who may not see the object could take one element after another away and
-// be told which it was.
-func TestOutline(t *testing.T) {
-	const widget = "example.com/v1/Widget"
-	for _, test := range []struct{ kind, old, new, want string }{
-		{deployment, "spec: {strategy: {type: A}}", "spec: {strategy: {type: B}}", ".spec.strategy.type"},
-		{deployment, "metadata: {labels: {foo.com/bar: v}}", "metadata: {labels: {}}", ".metadata.labels[foo.com/bar]"},
-		{deployment, "metadata: {finalizers: [a.com/x]}", "metadata: {finalizers: []}", `.metadata.finalizers["a.com/x"]`},
-		{deployment, "status: {conditions: [{type: SuperSafe, reason: a}]}", "status: {conditions: [{type: SuperSafe, reason: b}]}", `.status.conditions[type="SuperSafe"].reason`},
-		{deployment, "spec: {template: {spec: {containers: [{name: c, image: a}]}}}", "spec: {template: {spec: {containers: [{name: c, image: b}]}}}", ".spec.template.spec.containers[*].image"},
-		{deployment, "spec: {template: {spec: {containers: [{name: c, tty: true}]}}}", "spec: {template: {spec: {containers: [{name: c}]}}}", ".spec.template.spec"},
-		{"/v1/ConfigMap", "data: {a: secret1}", "data: {a: secret2}", ".data"},
-		{widget, "spec: {steps: [{run: a}, {run: b}]}", "spec: {steps: [{run: a}, {run: c}]}", ".spec"},
-		{widget, "spec: {settings: {s: {deep: 1}}}", "spec: {settings: {s: {deep: 2}}}", ".spec.settings[s]"},
-		{widget, "spec: {unknown: {secret: 1}}", "spec: {}", ".spec"},
+// TestShorten holds that a path is cut where one can.
+func TestShorten(t *testing.T) {
+	for _, test := range []struct {
+		path  string
+		limit int
+		want  string
+	}{
+		{".spec.replicas", 14, ".spec.replicas"},
+		{".spec.replicas", 13, ".spec.repl..."},
+		{`.a["\u20ac\u20ac"]`, 14, `.a["\u20ac...`},
+		{`.a["\U0001f600x"]`, 14, `.a["...`},
+		{`.a["\U0001f600xyz"]`, 18, `.a["\U0001f600x...`},
+		{`.a["\x00\x00\""]`, 12, `.a["\x00...`},
+		{`.a["\"\"\"\"\""]`, 10, `.a["\"...`},
+		{`.a["\\`, 3, `...`},
+		{`.a["\`, 5, `.a["\`},
 	} {
-		t.Run(test.old+" to "+test.new, func(t *testing.T) {
-			w := walkerOf(t, test.kind)
-			old, new := plainOf(t, test.old), plainOf(t, test.new)
-			set := compareOrFail(t, w, Full, old, new)
-			if got := w.Outline(set[0], old, new); got != test.want {
-				t.Errorf("got %s", got)
-			}
-		})
+		if got := Shorten(test.path, test.limit); got != test.want {
+			t.Errorf("%s to %d bytes is %s, want %s", test.path, test.limit, got, test.want)
+		}
 	}
+}
+
+// FuzzShorten holds that a path with a key of any bytes is cut into text whose escapes
+// are whole.
+func FuzzShorten(f *testing.F) {
+	f.Add("a€\x00\"", 20)
+	f.Fuzz(func(t *testing.T, key string, limit int) {
+		limit = 40 + max(0, limit%500)
+		shown := Path{{Field: key}}.String()
+		cut := Shorten(shown, limit)
+		if len(cut) > limit || len(shown) > MaxPathLength {
+			t.Fatalf("%d bytes", len(cut))
+		}
+		if inner, quoted := strings.CutPrefix(cut, `["`); quoted {
+			inner = strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(inner, "]"), "..."), `"`)
+			for i := 0; i < len(inner); i++ {
+				if inner[i] != '\\' {
+					continue
+				}
+				if _, _, tail, err := strconv.UnquoteChar(inner[i:], '"'); err != nil {
+					t.Fatalf("%s: %v", cut, err)
+				} else {
+					i = len(inner) - len(tail) - 1
+				}
+			}
+		}
+	})
 }

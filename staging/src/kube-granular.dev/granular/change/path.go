@@ -6,6 +6,7 @@ package change
 import (
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"kube-granular.dev/granular/schema"
 )
@@ -30,6 +31,7 @@ const (
 	// MaxPathLength is the longest path a message shows.
 	MaxPathLength = 512
 	maxKeyLength  = 128
+	ellipsis      = "..."
 )
 
 // String gives the path as a message shows it: printable ASCII alone, at most
@@ -41,7 +43,7 @@ func (p Path) String() string {
 		s.show(&b, above)
 		above = s.Node
 	}
-	return shorten(b.String(), MaxPathLength)
+	return Shorten(b.String(), MaxPathLength)
 }
 
 // show writes the step that leads on from the node above, which is nil for the root:
@@ -101,14 +103,40 @@ func bare(key string) string {
 func quoted(key string) string {
 	cut := ""
 	if len(key) > maxKeyLength {
-		key, cut = key[:maxKeyLength], "..."
+		end := maxKeyLength
+		for end > maxKeyLength-utf8.UTFMax && !utf8.RuneStart(key[end]) {
+			end--
+		}
+		key, cut = key[:end], ellipsis
 	}
 	return strconv.QuoteToASCII(key) + cut
 }
 
-func shorten(s string, limit int) string {
-	if len(s) <= limit {
-		return s
+// Shorten cuts what String, Locate or Outline returned to at most limit bytes, and never
+// inside an escape.
+func Shorten(path string, limit int) string {
+	if len(path) <= limit {
+		return path
 	}
-	return s[:limit-3] + "..."
+	end := 0
+	for end < len(path) {
+		size := 1
+		if path[end] == '\\' && end+1 < len(path) {
+			switch path[end+1] {
+			case 'x':
+				size = len(`\x00`)
+			case 'u':
+				size = len(`\u0000`)
+			case 'U':
+				size = len(`\U00000000`)
+			default:
+				size = len(`\"`)
+			}
+		}
+		if end+size > limit-len(ellipsis) {
+			break
+		}
+		end += size
+	}
+	return path[:end] + ellipsis
 }

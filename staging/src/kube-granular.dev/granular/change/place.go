@@ -73,6 +73,24 @@ func (p *place) before(q *place) bool {
 	return compareSteps(&a.Step, &b.Step) < 0
 }
 
+// comparePlaces orders places of any walks as a Set is ordered: a place comes before what is
+// below it.
+func comparePlaces(a, b *place) int {
+	depth := min(depthOf(a), depthOf(b))
+	return cmp.Or(compareWays(a.up(depth), b.up(depth)), cmp.Compare(depthOf(a), depthOf(b)))
+}
+
+// compareWays orders places of one depth.
+func compareWays(a, b *place) int {
+	if a == b {
+		return 0
+	}
+	if d := compareWays(a.above, b.above); d != 0 {
+		return d
+	}
+	return compareSteps(&a.Step, &b.Step)
+}
+
 // twins knows two places of different walks to be the same place, nil being the root.
 type twins struct{ a, b *place }
 

@@ -19,6 +19,9 @@ type walk struct {
 	// created says that there was nothing before, and byDefault that the walk is in an
 	// object of such a new one that is just its own default.
 	created, byDefault bool
+	// gone is how deep the path leads to the first element that is not in the new object,
+	// 0 if it leads to none.
+	gone int
 	// found is where the last look at the fields of a Go type ended.
 	found fast.Found
 }
@@ -73,8 +76,21 @@ func (w *walk) add(n *schema.Node, c Change) {
 	if c.Whole {
 		c.extent = w.here(len(w.path))
 	}
-	c.at = w.here(depth)
+	c.at, c.gone = w.here(depth), int32(w.gone)
 	w.out = append(w.out, c)
+}
+
+// compareElem walks one element of a map or list.
+func compareElem[V view[V]](w *walk, n *schema.Node, keys []string, old, new V) bool {
+	w.push(n.Elem(), "", keys)
+	was := w.gone
+	if was == 0 && new.state() == absent {
+		w.gone = len(w.path)
+	}
+	changed := compareNode(w, n.Elem(), old, new)
+	w.gone = was
+	w.pop()
+	return changed
 }
 
 // compareNode walks one node and says whether anything at or below it changed.

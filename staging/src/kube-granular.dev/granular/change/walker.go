@@ -118,7 +118,7 @@ func (w *Walker) compare(mode Mode, in fields, old, new any) (Set, error) {
 // run walks two objects; found is where a look at their fields ended, if there was one.
 func run[V view[V]](w *Walker, mode Mode, in fields, found fast.Found, old, new V) Set {
 	k := walks.Get().(*walk)
-	k.mode, k.tree, k.in, k.path, k.out, k.created, k.byDefault = mode, w.tree, in, k.path[:0], nil, old.state() == absent, false
+	k.mode, k.tree, k.in, k.path, k.out, k.created, k.byDefault, k.gone = mode, w.tree, in, k.path[:0], nil, old.state() == absent, false, 0
 	k.found = found
 	compareNode(k, w.tree.Root, old, new)
 	out := k.out

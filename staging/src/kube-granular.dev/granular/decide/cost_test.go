@@ -62,7 +62,7 @@ properties:
         x-kubernetes-permission-parameter-source: outer
         additionalProperties:
           type: object
-          additionalProperties: {type: string, x-kubernetes-permission-verb: inner, x-kubernetes-permission-parameterized-by: outer}
+          additionalProperties: {type: string, x-kubernetes-permission-verb: inner, x-kubernetes-permission-parameterized-by: outer, x-kubernetes-permission-parameter-treatment: slash-delimited-prefix}
       many:
         type: object
         x-kubernetes-permission-verb: many
@@ -263,13 +263,13 @@ func TestLongKey(t *testing.T) {
 		}
 		return out
 	}
-	a, b := strings.Repeat("k", long)+"a", strings.Repeat("k", long)+"b"
+	a, b := "a/"+strings.Repeat("k", long), "b/"+strings.Repeat("k", long)
 	set, err := w.Compare(change.Full, object{"spec": object{"nested": object{a: object{"k": ""}, b: object{"k": ""}}}}, object{"spec": object{"nested": object{a: values(), b: values()}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	held := "granular:inner(" + a + ")"
-	d := New(&holder{t: t, holds: []string{held, "granular:inner(" + b + ")"}}, 0)
+	const held = "granular:inner(a)"
+	d := New(&holder{t: t, holds: []string{held, "granular:inner(b)"}}, 0)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range 2 {

@@ -58,7 +58,9 @@ type Decider struct {
 // made is a verb, or why there is none, and the key it was made of.
 type made struct {
 	key, verb string
-	err       error
+	// long is the beginning of a parameter that is too long.
+	long string
+	err  error
 }
 
 // longKey is the length from which on a key is not read again for each change below it:
@@ -148,45 +150,70 @@ func Candidates(n *schema.Node) (candidates []*schema.Permission, excluded bool)
 }
 
 // verb returns the verb of a permission for a change.
-func (d *Decider) verb(ctx context.Context, c *change.Change, p *schema.Permission) (string, error) {
+func (d *Decider) verb(ctx context.Context, c *change.Change, p *schema.Permission) made {
 	key := c.Parameter(p)
 	if len(key) < longKey {
-		v, err := p.Verb(ctx, d.spending, key)
-		return v.String(), err
+		return d.make(ctx, p, key)
 	}
 	last, ok := d.long[p]
 	if !ok || last.key != key { // which is told at a glance if it is the same place
-		v, err := p.Verb(ctx, d.spending, key)
-		if ended := ctx.Err(); ended != nil {
-			return "", ended
+		if last = d.make(ctx, p, key); ctx.Err() != nil {
+			return made{err: ctx.Err()}
 		}
-		last = made{verb: v.String(), err: err}
 	}
 	if d.long == nil {
 		d.long = map[*schema.Permission]made{}
 	}
 	last.key = key
 	d.long[p] = last
-	return last.verb, last.err
+	return last
+}
+
+func (d *Decider) make(ctx context.Context, p *schema.Permission, key string) made {
+	v, err := p.Verb(ctx, d.spending, key)
+	switch {
+	case errors.Is(err, permission.ErrTooLong):
+		return made{key: key, long: permission.Head(v.Parameter, shownOfParameter), err: err}
+	case err != nil:
+		return made{key: key, err: err}
+	}
+	return made{key: key, verb: v.String()}
 }
 
 func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*schema.Permission) (*Refusal, error) {
 	if len(candidates) == 0 {
 		return &Refusal{Reason: NoPermission, Change: *c}, nil
 	}
+	long, tooLong := "", false
+	refusal := func(r Refusal) *Refusal {
+		r.Change, r.budget, r.cost = *c, d.budget, d.spending.Limit()
+		if tooLong {
+			r.tooLong, r.long = true, long
+		}
+		for _, p := range candidates {
+			if made := d.verb(ctx, c, p); made.err == nil {
+				r.offered = append(r.offered, offer{p, made.verb})
+			}
+		}
+		return &r
+	}
 	var few [8]string
 	verbs := few[:0]
 	var ask []string
 	overspent := false
 	for i, p := range candidates {
-		verb, err := d.verb(ctx, c, p)
-		if err != nil {
+		made := d.verb(ctx, c, p)
+		if err := made.err; err != nil {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
 			overspent = overspent || errors.Is(err, schema.ErrOverspent)
+			if errors.Is(err, permission.ErrTooLong) {
+				long, tooLong = made.long, true
+			}
 			continue // it has no parameter for this key, so it covers nothing of it
 		}
+		verb := made.verb
 		verbs = append(verbs, verb)
 		if slices.Contains(d.used, verb) {
 			return nil, nil
@@ -199,10 +226,10 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 		}
 	}
 	if len(verbs) == 0 && overspent {
-		return &Refusal{Reason: Cost, Change: *c, cost: d.spending.Limit()}, nil
+		return refusal(Refusal{Reason: Cost}), nil
 	}
 	if len(verbs) == 0 {
-		return &Refusal{Reason: NoParameter, Change: *c}, nil
+		return refusal(Refusal{Reason: NoParameter}), nil
 	}
 	left := d.budget - len(d.asked)
 	short := len(ask) > left
@@ -223,12 +250,12 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 		return nil, d.failure // one of them might have been allowed
 	}
 	if short {
-		return &Refusal{Reason: Budget, Change: *c, General: broad(candidates, verbs[0]), Specific: verbs[len(verbs)-1], budget: d.budget}, nil
+		return refusal(Refusal{Reason: Budget, General: broad(candidates, verbs[0]), Specific: verbs[len(verbs)-1]}), nil
 	}
 	if overspent {
-		return &Refusal{Reason: Cost, Change: *c, General: broad(candidates, verbs[0]), cost: d.spending.Limit()}, nil
+		return refusal(Refusal{Reason: Cost, General: broad(candidates, verbs[0])}), nil
 	}
-	return &Refusal{Reason: NotCovered, Change: *c, General: verbs[0], Specific: verbs[len(verbs)-1]}, nil
+	return refusal(Refusal{Reason: NotCovered, General: verbs[0], Specific: verbs[len(verbs)-1]}), nil
 }
 
 // broad picks what to ask for instead of many narrow grants: the narrowest

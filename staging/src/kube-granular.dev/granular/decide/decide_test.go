@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -280,5 +281,92 @@ func TestAuthorizerThatFails(t *testing.T) {
 	}
 	if got, want := refusal.Message(".x"), `cannot change .x: needs one of the verbs "granular:metadata", "granular:label(domain0000.com)"`; got != want {
 		t.Errorf("got %s", got)
+	}
+}
+
+func keyed(labels ...string) object {
+	l := object{}
+	for _, key := range labels {
+		l[key] = "1"
+	}
+	return object{"metadata": object{"name": "a", "labels": l}}
+}
+
+// TestTooLong holds that a key that is too long for a verb is covered by the permissions
+// that take no parameter, and that nobody is asked about it.
+func TestTooLong(t *testing.T) {
+	long := strings.Repeat("ä", 400) + "/x"
+	set := changesOf(t, "apps", "v1", "Deployment", change.Full, keyed(), keyed(long))
+	all := []string{"granular:metadata", "granular:labels"}
+	for _, held := range append(all, "granular:label("+strings.Repeat("%C3%A4", 400)+")") {
+		d := New(&holder{t: t, holds: []string{held}}, 0)
+		refusal, err := d.Decide(context.Background(), set, true)
+		if err != nil || (refusal == nil) != slices.Contains(all, held) {
+			t.Errorf("who holds %.40s: %v, %v", held, refusal, err)
+		}
+		if diff := cmp.Diff(all[:len(d.Asked())], d.Asked()); diff != "" {
+			t.Error(diff)
+		}
+		const want = `needs one of the verbs "granular:metadata", "granular:labels"; the parameter "%C3%A4%C3%A4%C3%A4%C3%A4%C3%A4%C3%A4%C3%A4%C3%A4%C3%A4%C3%A4..." is longer than the 256 bytes that a verb may have`
+		if refusal != nil && refusal.Needs() != want {
+			t.Errorf("got %s", refusal.Needs())
+		}
+	}
+	// Where every permission takes the key, none covers it.
+	const widget = `the parameter "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk..." is longer than the 256 bytes that a verb may have`
+	if got := (&Refusal{Reason: NoParameter, tooLong: true, long: strings.Repeat("k", 64)}).Needs(); got != widget {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestWithhold holds that of a refusal nothing is left that depends on a key, or on how it
+// came about, where the key is not known.
+func TestWithhold(t *testing.T) {
+	refused := func(budget int, holds []string, labels ...string) *Refusal {
+		t.Helper()
+		set := changesOf(t, "apps", "v1", "Deployment", change.Full, keyed(labels...), keyed())
+		refusal, err := New(&holder{t: t, holds: holds}, budget).Decide(context.Background(), set, true)
+		if err != nil || refusal == nil {
+			t.Fatal(refusal, err)
+		}
+		return refusal
+	}
+	for name, refusal := range map[string]*Refusal{
+		"one":                          refused(0, nil, "a.example/x"),
+		"another":                      refused(0, nil, "b.example/x"),
+		"the second":                   refused(0, []string{"granular:label(a.example)"}, "a.example/x", "b.example/x"),
+		"over budget":                  refused(2, nil, "a.example/x"),
+		"over budget, the second":      refused(3, []string{"granular:label(a.example)"}, "a.example/x", "b.example/x"),
+		"too long":                     refused(0, nil, strings.Repeat("k", 300)),
+		"too long, without any budget": refused(1, nil, strings.Repeat("k", 300)),
+	} {
+		const want = `cannot change .metadata.labels: needs one of the verbs "granular:metadata", "granular:labels"`
+		if got := refusal.Withhold(2).Message(""); got != want {
+			t.Errorf("%s: got %s", name, got)
+		}
+		if got := refusal.Withhold(1).Message(""); got != `cannot change .metadata: needs the verb "granular:metadata"` {
+			t.Errorf("%s: got %s", name, got)
+		}
+		if got := refusal.Withhold(0).Message(""); got != `cannot change the object: which permission it takes is shown only to callers who may get it` {
+			t.Errorf("%s: got %s", name, got)
+		}
+		if refusal.Withhold(3) != refusal {
+			t.Errorf("%s: withheld from who knows all", name)
+		}
+	}
+}
+
+// TestWithholdExcluded holds that no verb is named that would not do.
+func TestWithholdExcluded(t *testing.T) {
+	door := func(alarm string) object {
+		return object{"spec": object{"doors": []any{object{"floor": int64(1), "alarm": alarm}}}}
+	}
+	set := changesOf(t, "example.com", "v1", "Widget", change.Full, door("a"), door("b"))
+	refusal, err := New(&holder{t: t}, 0).Decide(context.Background(), set, true)
+	if err != nil || refusal == nil {
+		t.Fatal(refusal, err)
+	}
+	if got := refusal.Withhold(2); got.Reason != Withheld || got.General != "" || got.Specific != "" {
+		t.Errorf("got %s", got.Message(""))
 	}
 }

@@ -25,6 +25,9 @@
 // verb covers is an error then, not a refusal. What a request's parameter expressions
 // cost is bounded too, each of them evaluated once for a key.
 //
+// What a refusal says may depend on keys that the caller must not learn: Withhold leaves
+// of it what does not.
+//
 // The invariant: Decide gives neither a refusal nor an error only if every change
 // that needs a cover has one that the authorizer itself allowed. The package
 // knows no user and no resource, keeps nothing between requests and words no more

@@ -11,9 +11,10 @@
 //
 // A parameter may be any byte string, because keys are charged before anybody
 // validated them. What could confuse a reader or a pattern is percent-escaped,
-// and a verb has exactly one spelling.
+// and a verb has exactly one spelling. What is longer than MaxParameterLength bytes then
+// is no parameter: a verb is a few hundred bytes at most, whatever a caller sends.
 //
-// The invariant: Parse(v.String()) gives v back, and whatever Parse accepts is
+// The invariant: Parse(v.String()) returns v, and whatever Parse accepts is
 // printed as it was read. Two different permissions never share a spelling.
 //
 // The package knows no schema and no object, and asks nobody.

@@ -6,6 +6,7 @@ package permission
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 const hex = "0123456789ABCDEF"
@@ -32,6 +33,25 @@ func escape(b *strings.Builder, s string) {
 			b.WriteByte(hex[c&15])
 		}
 	}
+}
+
+// fits returns how many bytes of s can be escaped into limit bytes. It never ends inside
+// an escape or a character.
+func fits(s string, limit int) int {
+	for i := 0; i < len(s); {
+		_, size := utf8.DecodeRuneInString(s[i:])
+		for _, c := range []byte(s[i : i+size]) {
+			limit--
+			if !plain(c) {
+				limit -= 2
+			}
+		}
+		if limit < 0 {
+			return i
+		}
+		i += size
+	}
+	return len(s)
 }
 
 // unescape accepts only what escape writes: upper-case digits, and no escape of

@@ -15,11 +15,37 @@ const General = "granular"
 
 const prefix = General + ":"
 
+// MaxParameterLength is the length of the longest parameter, in bytes, escaped. A domain
+// of 253 bytes fits. What an authorizer is asked, and what is logged of it, is bounded by
+// it, whatever the key of a caller.
+const MaxParameterLength = 256
+
+// ErrTooLong says that a key makes no parameter, because that would be longer than
+// MaxParameterLength.
+var ErrTooLong = fmt.Errorf("the parameter is longer than %d bytes", MaxParameterLength)
+
+// CheckParameter returns ErrTooLong for what is too long to be a parameter.
+func CheckParameter(parameter string) error {
+	if fits(parameter, MaxParameterLength) < len(parameter) {
+		return ErrTooLong
+	}
+	return nil
+}
+
+// Head returns what a message shows of a parameter that is too long: the beginning,
+// escaped, at most limit bytes. It ends in no escape and in no character.
+func Head(parameter string, limit int) string {
+	var b strings.Builder
+	escape(&b, parameter[:fits(parameter, limit)])
+	return b.String()
+}
+
 // Verb is one permission verb. The zero value is the general verb.
 type Verb struct {
 	// Permission is the name, scope included. Empty means the general verb.
 	Permission string
-	// Parameter is the unescaped parameter. It may be empty.
+	// Parameter is the unescaped parameter. It may be empty, and no longer than
+	// CheckParameter allows.
 	Parameter string
 	// Parameterized tells label() from label.
 	Parameterized bool
@@ -43,7 +69,7 @@ func (v Verb) String() string {
 	return b.String()
 }
 
-// Parse reads a verb. Only the spelling String gives is accepted, so that no
+// Parse reads a verb. A parameter is at most MaxParameterLength bytes long. Only the spelling String gives is accepted, so that no
 // two strings in a role mean the same verb. Errors never repeat the input.
 func Parse(s string) (Verb, error) {
 	if s == General {
@@ -64,6 +90,9 @@ func Parse(s string) (Verb, error) {
 	escaped, ok := strings.CutSuffix(parameter, ")")
 	if !ok {
 		return Verb{}, fmt.Errorf("permission verb: the parameter is not closed with a parenthesis")
+	}
+	if len(escaped) > MaxParameterLength {
+		return Verb{}, fmt.Errorf("permission verb: %w", ErrTooLong)
 	}
 	var err error
 	if v.Parameter, err = unescape(escaped); err != nil {

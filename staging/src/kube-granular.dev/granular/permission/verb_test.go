@@ -4,8 +4,10 @@
 package permission
 
 import (
+	"errors"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 var spellings = []struct {
@@ -56,6 +58,38 @@ func TestParseRefuses(t *testing.T) {
 		} else if len(text) > 20 && strings.Contains(err.Error(), text[9:]) {
 			t.Errorf("the error repeats the input: %v", err)
 		}
+	}
+}
+
+// TestTooLong holds that a parameter is as long as it may be, escaped, and not longer.
+func TestTooLong(t *testing.T) {
+	for _, test := range []struct {
+		name, parameter string
+		fits            bool
+		head            string
+	}{
+		{"as long as it may be", strings.Repeat("a", MaxParameterLength), true, strings.Repeat("a", 64)},
+		{"one byte longer", strings.Repeat("a", MaxParameterLength+1), false, strings.Repeat("a", 64)},
+		{"escaped, as long as it may be", strings.Repeat("*", 85) + "a", true, strings.Repeat("%2A", 21)},
+		{"escaped, longer", strings.Repeat("*", 86), false, strings.Repeat("%2A", 21)},
+		{"longer by the last byte's escape", strings.Repeat("a", MaxParameterLength-1) + "*", false, strings.Repeat("a", 64)},
+		{"characters", strings.Repeat("ä", 43), false, strings.Repeat("%C3%A4", 10)},
+		{"a character that does not fit", strings.Repeat("a", 60) + "\u20ac" + strings.Repeat("a", 400), false, strings.Repeat("a", 60)},
+		{"no characters", strings.Repeat("\xc3", 86), false, strings.Repeat("%C3", 21)},
+		{"none", "", true, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if err := CheckParameter(test.parameter); (err == nil) != test.fits || err != nil && !errors.Is(err, ErrTooLong) {
+				t.Errorf("got %v", err)
+			}
+			v := Verb{Permission: "label", Parameter: test.parameter, Parameterized: true}
+			if got, err := Parse(v.String()); (err == nil) != test.fits || test.fits && got != v || err != nil && !errors.Is(err, ErrTooLong) {
+				t.Errorf("read as %+v, %v", got, err)
+			}
+			if got := Head(test.parameter, 64); got != test.head {
+				t.Errorf("begins with %s", got)
+			}
+		})
 	}
 }
 
@@ -127,6 +161,15 @@ func FuzzPrint(f *testing.F) {
 			v.Parameter = parameter
 		}
 		text := v.String()
+		if CheckParameter(v.Parameter) != nil {
+			if _, err := Parse(text); !errors.Is(err, ErrTooLong) {
+				t.Errorf("a verb of %d bytes is read: %v", len(text), err)
+			}
+			return
+		}
+		if len(text) > len(prefix)+MaxDomainLength+1+MaxNameLength+MaxParameterLength+2 {
+			t.Errorf("a verb of %d bytes", len(text))
+		}
 		if got, err := Parse(text); err != nil || got != v {
 			t.Errorf("%+v, spelled %q, is read as %+v, %v", v, text, got, err)
 		}
@@ -134,6 +177,29 @@ func FuzzPrint(f *testing.F) {
 			if c := text[i]; c <= ' ' || c >= 0x7f || c == '*' {
 				t.Errorf("%q holds the byte %x", text, c)
 			}
+		}
+	})
+}
+
+// FuzzHead holds that the beginning of a parameter fits, ends in no escape and in no
+// character, and leaves out no more than has to go.
+func FuzzHead(f *testing.F) {
+	f.Add("a€*b", 5)
+	f.Add(strings.Repeat("ä", 100), 64)
+	f.Fuzz(func(t *testing.T, parameter string, limit int) {
+		if limit %= 300; limit < 0 {
+			limit = -limit
+		}
+		head := Head(parameter, limit)
+		raw, err := unescape(head)
+		if err != nil || len(head) > limit || !strings.HasPrefix(parameter, raw) {
+			t.Fatalf("%q to %d bytes is %q: %v", parameter, limit, head, err)
+		}
+		if utf8.ValidString(parameter) && !utf8.ValidString(raw) {
+			t.Errorf("%q to %d bytes is %q, which ends inside a character", parameter, limit, head)
+		}
+		if len(raw) < len(parameter) && len(head)+3*utf8.UTFMax <= limit {
+			t.Errorf("%q to %d bytes is %q", parameter, limit, head)
 		}
 	})
 }

@@ -62,8 +62,9 @@ type Parameter struct {
 }
 
 // Verb returns the verb for a raw key, which is ignored where there is no parameter.
-// An error means that there is no verb that covers this key. An expression counts
-// against what the request may spend.
+// An error means that there is no verb that covers this key. With permission.ErrTooLong
+// comes the verb that nobody may be asked, so that a message can show of what it is. An
+// expression counts against what the request may spend.
 func (p *Permission) Verb(ctx context.Context, spending *Spending, key string) (permission.Verb, error) {
 	if p.Parameter == nil {
 		return permission.Verb{Permission: p.Name}, nil
@@ -77,7 +78,8 @@ func (p *Permission) Verb(ctx context.Context, spending *Spending, key string) (
 			return permission.Verb{}, err
 		}
 	}
-	return permission.Verb{Permission: p.Name, Parameter: parameter, Parameterized: true}, nil
+	v := permission.Verb{Permission: p.Name, Parameter: parameter, Parameterized: true}
+	return v, permission.CheckParameter(parameter)
 }
 
 // chain gives the last permissions of the chain that ends with p, most general first.

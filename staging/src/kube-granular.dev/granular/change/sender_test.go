@@ -1,0 +1,84 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"slices"
+	"testing"
+)
+
+// A caller who may not see the object could take one element after another away and
+// be told which it was.
+func TestOutline(t *testing.T) {
+	const widget = "example.com/v1/Widget"
+	none := []string{}
+	for _, test := range []struct {
+		kind, old, new string
+		// wrote is nil where the new object is what was written.
+		wrote []string
+		want  string
+		verbs bool
+	}{
+		{deployment, "spec: {strategy: {type: A}}", "spec: {strategy: {type: B}}", none, ".spec.strategy.type", true},
+		{deployment, "metadata: {labels: {foo.com/bar: v}}", "metadata: {labels: {}}", none, ".metadata.labels", false},
+		{deployment, "metadata: {labels: {foo.com/bar: v}}", "metadata: {labels: {}}", nil, ".metadata.labels", false},
+		{deployment, "metadata: {labels: {foo.com/bar: v}}", "metadata: {labels: {}}", []string{"foo.com/bar"}, ".metadata.labels[foo.com/bar]", true},
+		{deployment, "metadata: {labels: {foo.com/bar: v}}", "metadata: {labels: {}}", []string{"foo.com", "bar", "", "v"}, ".metadata.labels", false},
+		{deployment, "metadata: {labels: {foo.com/bar: v}}", "metadata: {labels: {foo.com/bar: w}}", nil, ".metadata.labels[foo.com/bar]", true},
+		{deployment, "metadata: {labels: {}}", "metadata: {labels: {foo.com/bar: w}}", nil, ".metadata.labels[foo.com/bar]", true},
+		{deployment, "metadata: {finalizers: [a.com/x]}", "metadata: {finalizers: []}", nil, ".metadata.finalizers", false},
+		{deployment, "metadata: {finalizers: [a.com/x]}", "metadata: {finalizers: []}", []string{"a.com/x"}, `.metadata.finalizers["a.com/x"]`, true},
+		{deployment, "metadata: {finalizers: []}", "metadata: {finalizers: [a.com/x]}", nil, `.metadata.finalizers["a.com/x"]`, true},
+		{deployment, "metadata: {finalizers: [a.com/x, a.com/x]}", "metadata: {finalizers: [a.com/x]}", nil, `.metadata.finalizers`, false},
+		{deployment, "status: {conditions: [{type: SuperSafe, reason: a}]}", "status: {conditions: [{type: SuperSafe, reason: b}]}", nil, `.status.conditions[type="SuperSafe"].reason`, true},
+		{deployment, "status: {conditions: [{type: SuperSafe, reason: a}]}", "status: {conditions: [{type: SuperSafe, reason: b}]}", none, `.status.conditions`, false},
+		{deployment, "status: {conditions: [{type: SuperSafe, reason: a}]}", "status: {conditions: []}", nil, `.status.conditions`, false},
+		{deployment, "spec: {template: {spec: {containers: [{name: c, image: a}]}}}", "spec: {template: {spec: {containers: [{name: c, image: b}]}}}", nil, `.spec.template.spec.containers[name="c"].image`, true},
+		{deployment, "spec: {template: {spec: {containers: [{name: c, image: a}]}}}", "spec: {template: {spec: {containers: [{name: c, image: b}]}}}", []string{"image", "0"}, ".spec.template.spec.containers", false},
+		{deployment, "spec: {template: {spec: {containers: [{name: c, tty: true}]}}}", "spec: {template: {spec: {containers: [{name: c}]}}}", none, ".spec.template.spec", true},
+		{"/v1/ConfigMap", "data: {a: secret1}", "data: {a: secret2}", none, ".data", true},
+		{"/v1/ConfigMap", "immutable: true", "{}", nil, ".immutable", true},
+		{widget, "spec: {steps: [{run: a}, {run: b}]}", "spec: {steps: [{run: a}, {run: c}]}", none, ".spec", true},
+		{widget, "spec: {settings: {s: {deep: 1}}}", "spec: {settings: {s: {deep: 2}}}", none, ".spec.settings", false},
+		{widget, "spec: {settings: {s: {deep: 1}}}", "spec: {settings: {s: {deep: 2}}}", nil, ".spec.settings[s]", true},
+		{widget, "spec: {unknown: {secret: 1}}", "spec: {}", none, ".spec", true},
+		{widget, "spec: {doors: [{floor: 1, side: left, open: true}]}", "spec: {doors: [{floor: 1, side: left}]}", []string{"1"}, `.spec.doors[floor="1",side="left"].open`, true},
+		{widget, "spec: {doors: [{floor: 1, side: left, open: true}]}", "spec: {doors: [{floor: 1, side: left}]}", []string{"left"}, ".spec.doors", false},
+		{widget, "spec: {doors: [{floor: 1, side: right, open: true}]}", "spec: {doors: [{floor: 1, side: right}]}", []string{"1"}, ".spec.doors", false},
+		{widget, "secret: 1", "{}", none, "", false},
+		{widget, "secret: 1", "{}", nil, "", false},
+		{widget, "secret: 1", "{}", []string{"secret"}, ".secret", true},
+	} {
+		t.Run(test.old+" to "+test.new, func(t *testing.T) {
+			w := walkerOf(t, test.kind)
+			old, new := plainOf(t, test.old), plainOf(t, test.new)
+			set := compareOrFail(t, w, Full, old, new)
+			var wrote func(string) bool
+			if test.wrote != nil {
+				wrote = func(key string) bool { return slices.Contains(test.wrote, key) }
+			}
+			known, verbs := w.Sender(wrote, set).Knows(&set[0])
+			if got := w.Outline(set[0], old, new, known); got != test.want || verbs != test.verbs {
+				t.Errorf("got %s, verbs are known: %t", got, verbs)
+			}
+			if got := w.Outline(set[0], nil, nil, known); len(got) > len(test.want) {
+				t.Errorf("without the objects: %s", got)
+			}
+		})
+	}
+}
+
+// TestUnobserved holds that a key is not known that was changed by somebody else, whatever
+// was observed before and behind it.
+func TestUnobserved(t *testing.T) {
+	w := walkerOf(t, deployment)
+	labels := func(text string) any { return plainOf(t, "metadata: {labels: {"+text+"}}") }
+	stored := compareOrFail(t, w, Full, labels("k: v"), labels("k: w"))
+	for _, observed := range []string{"k: v", "a: w, k: v", "z: w, k: v", "a: w, z: w, k: v"} {
+		set := compareOrFail(t, w, Full, labels("k: v"), labels(observed))
+		if known, verbs := w.Sender(nil, set).Knows(&stored[0]); known != 2 || verbs {
+			t.Errorf("with %s observed, %d steps are known", observed, known)
+		}
+	}
+}

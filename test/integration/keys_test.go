@@ -1,0 +1,186 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// hiddenKeys are sets of keys that a caller without get tries to learn. Each has another
+// number, order, length and domain of them.
+var hiddenKeys = [][]string{
+	{"a.hidden.example/x"},
+	{"z.hidden.example/x", "zz.hidden.example/y"},
+	{"a.hidden.example/x", "a.hidden.example/y", "m.hidden.example/z", strings.Repeat("k", 40) + ".hidden.example/x"},
+	func() (many []string) {
+		for i := range 70 {
+			many = append(many, fmt.Sprintf("d%d.hidden.example/x", i))
+		}
+		return many
+	}(),
+}
+
+// keysTests send what takes away keys that the caller does not name, or names one of its
+// own beside them. KEYS stands for what the object has else, as a PUT must send it.
+var keysTests = map[string]struct {
+	kind, way, body string
+	// says is what a caller without get is told.
+	says string
+	// own says that the refusal is of the caller's own key.
+	own bool
+}{
+	"annotations, strategic, retain none":      {"secret", "strategic", `{"metadata":{"annotations":{"$retainKeys":[]}}}`, annotationsAre, false},
+	"annotations, strategic, retain a guess":   {"secret", "strategic", `{"metadata":{"annotations":{"$retainKeys":["guess"]}}}`, annotationsAre, false},
+	"annotations, strategic, replace":          {"secret", "strategic", `{"metadata":{"annotations":{"$patch":"replace"}}}`, annotationsAre, false},
+	"annotations, strategic, delete":           {"secret", "strategic", `{"metadata":{"annotations":{"$patch":"delete"}}}`, annotationsAre, false},
+	"annotations, strategic, null":             {"secret", "strategic", `{"metadata":{"annotations":null}}`, annotationsAre, false},
+	"annotations, merge, null":                 {"secret", "merge", `{"metadata":{"annotations":null}}`, annotationsAre, false},
+	"annotations, JSON patch, remove":          {"secret", "jsonpatch", `[{"op":"remove","path":"/metadata/annotations"}]`, annotationsAre, false},
+	"annotations, JSON patch, replace":         {"secret", "jsonpatch", `[{"op":"replace","path":"/metadata/annotations","value":{}}]`, annotationsAre, false},
+	"annotations, JSON patch, add":             {"secret", "jsonpatch", `[{"op":"add","path":"/metadata/annotations","value":{}}]`, annotationsAre, false},
+	"annotations, apply as their owner":        {"secret", "apply", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","LABELS":0,"FINALIZERS":0},"data":{"a":"eA=="}}`, annotationsAre, false},
+	"annotations, put":                         {"secret", "put", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","LABELS":0,"FINALIZERS":0},"type":"Opaque","data":{"a":"eA=="}}`, annotationsAre, false},
+	"annotations, put as YAML":                 {"secret", "put", "apiVersion: v1\nkind: Secret\nmetadata: {name: s, \"LABELS\":0, \"FINALIZERS\":0}\ntype: Opaque\ndata: {a: eA==}\n", annotationsAre, false},
+	"labels, strategic, retain none":           {"secret", "strategic", `{"metadata":{"labels":{"$retainKeys":[]}}}`, labelsAre, false},
+	"labels, merge, null":                      {"secret", "merge", `{"metadata":{"labels":null}}`, labelsAre, false},
+	"labels, put":                              {"secret", "put", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","ANNOTATIONS":0,"FINALIZERS":0},"type":"Opaque","data":{"a":"eA=="}}`, labelsAre, false},
+	"labels, apply as their owner":             {"secret", "apply", "apiVersion: v1\nkind: Secret\nmetadata: {name: s, \"ANNOTATIONS\":0, \"FINALIZERS\":0}\ndata: {a: eA==}\n", labelsAre, false},
+	"labels and annotations":                   {"secret", "strategic", `{"metadata":{"labels":{"$patch":"replace"},"annotations":{"$patch":"replace"}}}`, annotationsAre, false},
+	"finalizers, merge, a list of one's own":   {"secret", "merge", `{"metadata":{"finalizers":[]}}`, finalizersAre, false},
+	"finalizers, strategic, replace":           {"secret", "strategic", `{"metadata":{"finalizers":null}}`, finalizersAre, false},
+	"finalizers, JSON patch, one by position":  {"secret", "jsonpatch", `[{"op":"remove","path":"/metadata/finalizers/0"}]`, finalizersAre, false},
+	"finalizers, JSON patch, all":              {"secret", "jsonpatch", `[{"op":"replace","path":"/metadata/finalizers","value":[]}]`, finalizersAre, false},
+	"finalizers, put":                          {"secret", "put", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","ANNOTATIONS":0,"LABELS":0},"type":"Opaque","data":{"a":"eA=="}}`, finalizersAre, false},
+	"conditions, merge":                        {"deployment", "merge", `{"status":{"conditions":[]}}`, conditionsAre, false},
+	"conditions, merge, null":                  {"deployment", "merge", `{"status":{"conditions":null}}`, conditionsAre, false},
+	"conditions, strategic, replace":           {"deployment", "strategic", `{"status":{"conditions":[{"$patch":"replace"}]}}`, conditionsAre, false},
+	"conditions, JSON patch, one by position":  {"deployment", "jsonpatch", `[{"op":"remove","path":"/status/conditions/0"}]`, conditionsAre, false},
+	"conditions, JSON patch, a field of one":   {"deployment", "jsonpatch", `[{"op":"replace","path":"/status/conditions/0/reason","value":"guess"}]`, conditionsAre, false},
+	"one's own label beside all others":        {"secret", "strategic", `{"metadata":{"labels":{"$retainKeys":["guess.example/x"],"guess.example/x":"1"}}}`, ownLabel, true},
+	"one's own label, put":                     {"secret", "put", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","labels":{"guess.example/x":"1"},"ANNOTATIONS":0,"FINALIZERS":0},"type":"Opaque","data":{"a":"eA=="}}`, ownLabel, true},
+	"one's own label behind all annotations":   {"secret", "merge", `{"metadata":{"annotations":null,"labels":{"guess.example/x":"1"}}}`, ownLabel, true},
+	"one's own finalizer in place of the rest": {"secret", "merge", `{"metadata":{"finalizers":["guess.example/x"]}}`, `cannot change .metadata.finalizers["guess.example/x"] in namespace "NS": needs one of the verbs "granular:metadata", "granular:finalizer(guess.example)"`, true},
+}
+
+const (
+	annotationsAre = `cannot change .metadata.annotations in namespace "NS": needs one of the verbs "granular:metadata", "granular:annotations"`
+	labelsAre      = `cannot change .metadata.labels in namespace "NS": needs one of the verbs "granular:metadata", "granular:labels"`
+	finalizersAre  = `cannot change .metadata.finalizers in namespace "NS": needs one of the verbs "granular:metadata", "granular:finalizers"`
+	conditionsAre  = `cannot change .status.conditions in namespace "NS" through "deployments/status": needs one of the verbs "granular:status", "granular:conditions"`
+	ownLabel       = `cannot change .metadata.labels[guess.example/x] in namespace "NS": needs one of the verbs "granular:metadata", "granular:label(guess.example)"`
+)
+
+// hiddenObjects makes a namespace of objects with keys that are to be found out.
+func hiddenObjects(t *testing.T, s *stage, ns string, keys []string) (rest map[string]string) {
+	t.Helper()
+	rest = map[string]string{}
+	var labels, finalizers, conditions []string
+	for i, key := range keys {
+		labels = append(labels, fmt.Sprintf(`%q:"v%d"`, key, i))
+		finalizers = append(finalizers, fmt.Sprintf("%q", key))
+		conditions = append(conditions, fmt.Sprintf(`{"type":%q,"status":"True","reason":"R"}`, key))
+	}
+	rest[`"LABELS":0`] = `"labels":{` + strings.Join(labels, ",") + "}"
+	rest[`"ANNOTATIONS":0`] = `"annotations":{` + strings.Join(labels, ",") + "}"
+	rest[`"FINALIZERS":0`] = `"finalizers":[` + strings.Join(finalizers, ",") + "]"
+	s.must(t, http.MethodPost, "/api/v1/namespaces", contentTypes["json"], `{"metadata":{"name":"`+ns+`"}}`)
+	s.must(t, http.MethodPatch, "/api/v1/namespaces/"+ns+"/secrets/s?fieldManager=owner", contentTypes["apply"],
+		`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s",`+rest[`"LABELS":0`]+`,`+rest[`"ANNOTATIONS":0`]+`,`+rest[`"FINALIZERS":0`]+`},"data":{"a":"eA=="}}`)
+	s.must(t, http.MethodPost, "/apis/apps/v1/namespaces/"+ns+"/deployments", contentTypes["json"],
+		`{"metadata":{"name":"web"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)
+	s.must(t, http.MethodPatch, "/apis/apps/v1/namespaces/"+ns+"/deployments/web/status", contentTypes["merge"], `{"status":{"conditions":[`+strings.Join(conditions, ",")+`]}}`)
+	s.live(t, "/api/v1/namespaces/"+ns+"/secrets/s")
+	s.live(t, "/apis/apps/v1/namespaces/"+ns+"/deployments/web")
+	return rest
+}
+
+// TestKeysWithoutGet holds that a caller who may not get an object is told the same
+// whatever keys it has that the caller does not name: each answer is the same to the byte,
+// but for the namespace. Who may get it is told the key, and who holds the permissions of
+// what goes is let through.
+func TestKeysWithoutGet(t *testing.T) {
+	s := onStage(t)
+	specific := regexp.MustCompile(`^granular:(label|annotation|finalizer|condition)\([a-z0-9.]*hidden\.example(/x|/y|/z)?\)$`)
+	paths := map[string]string{"secret": "/api/v1/namespaces/%s/secrets/s", "deployment": "/apis/apps/v1/namespaces/%s/deployments/web/status"}
+	told := map[string]string{}
+	for i, keys := range hiddenKeys {
+		ns := fmt.Sprintf("keys-%d", i)
+		rest := hiddenObjects(t, s, ns, keys)
+		for name, tc := range keysTests {
+			t.Run(fmt.Sprintf("%d/%s", i, name), func(t *testing.T) {
+				body := tc.body
+				for placeholder, text := range rest {
+					body = strings.ReplaceAll(body, placeholder, text)
+				}
+				send := func(user string) answer {
+					path := fmt.Sprintf(paths[tc.kind], ns) + "?dryRun=All&fieldManager=owner"
+					method, contentType := http.MethodPatch, contentTypes[tc.way]
+					if tc.way == "put" {
+						method, contentType = http.MethodPut, contentTypes["yaml"]
+					}
+					return s.send(t, user, method, path, contentType, body)
+				}
+				id := strings.NewReplacer(" ", "-", ",", "", "'", "").Replace(name) + "-" + ns
+				s.callers.call("blind-"+id, "granular")
+				got := send("blind-" + id)
+				if text := strings.ReplaceAll(got.message(), ns, "NS"); got.code != http.StatusForbidden || !strings.HasSuffix(text, tc.says) {
+					t.Errorf("without get: %s\nwanted %s", got, tc.says)
+				}
+				if strings.Contains(got.String(), "hidden") || len(got.warnings) > 0 {
+					t.Errorf("without get: %s, warned %q", got, got.warnings)
+				}
+				all := strings.ReplaceAll(got.String(), ns, "NS")
+				if first, ok := told[name]; ok && first != all {
+					t.Errorf("%s\nis told apart from\n%s", all, first)
+				}
+				told[name] = all
+
+				// Who holds some of what goes is told no more, be it all but one of many.
+				s.callers.callIf("blind-"+id, func(q question) bool {
+					return q.verb == "granular" || specific.MatchString(q.verb) && !strings.Contains(q.verb, "z")
+				})
+				if some := send("blind-" + id); !tc.own && some.code == http.StatusForbidden && strings.ReplaceAll(some.String(), ns, "NS") != all {
+					t.Errorf("%s\nis told apart from\n%s", some, all)
+				}
+
+				s.callers.call("reader-"+id, "granular", "get")
+				if got := send("reader-" + id); got.code != http.StatusForbidden || !tc.own && !strings.Contains(got.String(), "hidden.example") {
+					t.Errorf("with get: %s", got)
+				}
+				s.callers.call("holder-"+id, "granular", "granular:metadata", "granular:status")
+				if got := send("holder-" + id); got.code != http.StatusOK || strings.Contains(got.String(), "hidden") {
+					t.Errorf("who holds the permissions: %s", got)
+				}
+			})
+		}
+	}
+}
+
+// TestKeysOfOnesOwn holds that what a caller without get names itself is named to it.
+func TestKeysOfOnesOwn(t *testing.T) {
+	s := onStage(t)
+	const ns = "keys-own"
+	hiddenObjects(t, s, ns, []string{"a.known.example/x", "b.known.example/x"})
+	s.callers.call("own", "granular")
+	for name, tc := range map[string]struct{ path, way, body, says string }{
+		"merge, null":        {"/api/v1/namespaces/keys-own/secrets/s", "merge", `{"metadata":{"labels":{"b.known.example/x":null}}}`, `.metadata.labels[b.known.example/x] in namespace "keys-own": needs one of the verbs "granular:metadata", "granular:label(b.known.example)"`},
+		"strategic, null":    {"/api/v1/namespaces/keys-own/secrets/s", "strategic", `{"metadata":{"annotations":{"b.known.example/x":null}}}`, `.metadata.annotations[b.known.example/x]`},
+		"JSON patch, remove": {"/api/v1/namespaces/keys-own/secrets/s", "jsonpatch", `[{"op":"remove","path":"/metadata/labels/b.known.example~1x"}]`, `.metadata.labels[b.known.example/x]`},
+		"escaped":            {"/api/v1/namespaces/keys-own/secrets/s", "merge", `{"metadata":{"labels":{"b.kno\u0077n.example\/x":null}}}`, `.metadata.labels[b.known.example/x]`},
+		"delete from a list": {"/api/v1/namespaces/keys-own/secrets/s", "strategic", `{"metadata":{"$deleteFromPrimitiveList/finalizers":["b.known.example/x"]}}`, `.metadata.finalizers["b.known.example/x"]`},
+		"an element":         {"/apis/apps/v1/namespaces/keys-own/deployments/web/status", "strategic", `{"status":{"conditions":[{"$patch":"delete","type":"b.known.example/x"}]}}`, `.status.conditions[type="b.known.example/x"]`},
+		"a container":        {"/apis/apps/v1/namespaces/keys-own/deployments/web", "strategic", `{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"j"}]}}}}`, `.spec.template.spec.containers[name="c"].image`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := s.send(t, "own", http.MethodPatch, tc.path+"?dryRun=All", contentTypes[tc.way], tc.body)
+			if got.code != http.StatusForbidden || !strings.Contains(got.message(), "cannot change "+tc.says) {
+				t.Errorf("%s\nwanted %s", got, tc.says)
+			}
+		})
+	}
+}

@@ -1,0 +1,144 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// maxRefusal is what a refusal, and what is written of it into an audit event, takes at
+// most, in bytes.
+const maxRefusal = 4096
+
+// longWidgets have a permission for every key of a map, and can be named anything.
+const longWidgets = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: lengths.long.example.com}
+spec:
+  group: long.example.com
+  scope: Namespaced
+  names: {plural: lengths, singular: length, kind: Length, listKind: LengthList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            x-kubernetes-permission-verb: specification
+            properties:
+              settings:
+                type: object
+                x-kubernetes-permission-verb: long.example.com/settings
+                x-kubernetes-permission-parameter-source: setting
+                additionalProperties:
+                  type: object
+                  x-kubernetes-permission-verb: long.example.com/setting
+                  x-kubernetes-permission-parameterized-by: setting
+                  x-kubernetes-preserve-unknown-fields: true
+`
+
+// TestLongKeys holds that a refusal, what is audited of it and what a webhook is asked
+// stay small, however long the keys, paths and names of a request are.
+func TestLongKeys(t *testing.T) {
+	s := onStage(t)
+	s.install(t, []byte(longWidgets))
+	const lengths = "/apis/long.example.com/v1/namespaces/default/lengths"
+	s.must(t, http.MethodPost, lengths, contentTypes["json"], `{"apiVersion":"long.example.com/v1","kind":"Length","metadata":{"name":"l"},"spec":{}}`)
+	s.must(t, http.MethodPost, "/apis/apps/v1/namespaces/default/deployments", contentTypes["json"],
+		`{"metadata":{"name":"long"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)
+	const status = "/apis/apps/v1/namespaces/default/deployments/long/status"
+	quoted := func(s string) string {
+		text, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	deep := strings.Repeat(`{"a\"€":`, 500) + "1" + strings.Repeat("}", 500)
+	const long = 700_000
+	for name, tc := range map[string]struct{ path, body, says string }{
+		"a condition's type":                       {status, `{"status":{"conditions":[{"type":"` + strings.Repeat("T", long) + `","status":"True"}]}}`, `needs one of the verbs "granular:status", "granular:conditions"; the parameter "` + strings.Repeat("T", 64) + `..." is longer than the 256 bytes that a verb may have`},
+		"a condition's type, characters":           {status, `{"status":{"conditions":[{"type":"` + strings.Repeat("€", long/3) + `","status":"True"}]}}`, `the parameter "` + strings.Repeat("%E2%82%AC", 7) + `..." is longer`},
+		"a condition's type, as long as it may be": {status, `{"status":{"conditions":[{"type":"` + strings.Repeat("T", 256) + `","status":"True"}]}}`, `needs one of the verbs "granular:status", "granular:condition(` + strings.Repeat("T", 256) + `)"`},
+		"a key of a map":                           {lengths + "/l", `{"spec":{"settings":{"` + strings.Repeat("k", long) + `":{}}}}`, `needs one of the verbs "granular:specification", "granular:long.example.com/settings"; the parameter "kk`},
+		"a key of a map, controls":                 {lengths + "/l", `{"spec":{"settings":{` + quoted(strings.Repeat("\x01", long/6)) + `:{}}}}`, `the parameter "` + strings.Repeat("%01", 21) + `..."`},
+		"a field":                                  {lengths + "/l", `{"spec":{"settings":{"k":{"` + strings.Repeat("f", long) + `":1}}}}`, `needs one of the verbs "granular:specification", "granular:long.example.com/setting(k)"`},
+		"depth":                                    {lengths + "/l", `{"spec":{"settings":{"k":` + deep + `}}}`, `needs one of the verbs "granular:specification", "granular:long.example.com/setting(k)"`},
+		"a label":                                  {strings.TrimSuffix(status, "/status"), `{"metadata":{"labels":{"` + strings.Repeat("l", long) + `":"v"}}}`, `needs one of the verbs "granular:metadata", "granular:labels"; the parameter "ll`},
+		"an annotation's value":                    {lengths + "/l", `{"metadata":{"annotations":{"a":"` + strings.Repeat("v", long/3) + `"}}}`, `needs one of the verbs "granular:metadata", "granular:annotation(a)"`},
+	} {
+		for i, user := range []string{"long", strings.Repeat("long-", 2000)} {
+			t.Run(fmt.Sprintf("%s/%d", name, i), func(t *testing.T) {
+				for _, verbs := range [][]string{{"granular"}, {"granular", "get"}} {
+					caller := s.callers.call(user, verbs...)
+					got := s.send(t, user, http.MethodPatch, tc.path+"?dryRun=All", contentTypes["merge"], tc.body)
+					if got.code != http.StatusForbidden || !strings.Contains(got.message(), tc.says) || len(got.body) > maxRefusal {
+						t.Errorf("%d bytes: %.600s\nwanted %s", len(got.body), got, tc.says)
+					}
+					for _, verb := range caller.verbs() {
+						if len(verb) > 600 {
+							t.Errorf("asked a verb of %d bytes", len(verb))
+						}
+					}
+				}
+				s.callers.call(user, "granular", "granular:metadata", "granular:specification", "granular:status")
+				if got := s.send(t, user, http.MethodPatch, tc.path+"?dryRun=All", contentTypes["merge"], tc.body); got.code == http.StatusForbidden {
+					t.Errorf("who holds the general permission: %.600s", got)
+				}
+			})
+		}
+	}
+}
+
+// TestLongAudit holds that what is written into an audit event stays small: of a refusal
+// and of what many long permissions covered.
+func TestLongAudit(t *testing.T) {
+	var conditions, refused []string
+	var verbs = []string{"granular"}
+	for i := range 60 {
+		condition := fmt.Sprintf("%03d%s", i, strings.Repeat("T", 253))
+		conditions = append(conditions, `{"type":"`+condition+`","status":"True"}`)
+		verbs = append(verbs, "granular:condition("+condition+")")
+	}
+	refused = append(refused, `{"type":"`+strings.Repeat("T", 100_000)+`","status":"True"}`)
+	grantTo(t, on, "long-audited", "apps", "deployments/status", verbs...)
+	client := administrator(t, on)
+	create(t, client, "/apis/apps/v1/namespaces/default/deployments",
+		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"long-audit"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)
+	for name, tc := range map[string]struct {
+		conditions []string
+		status     int
+	}{"covered": {conditions, http.StatusOK}, "refused": {refused, http.StatusForbidden}} {
+		t.Run(name, func(t *testing.T) {
+			path := "/apis/apps/v1/namespaces/default/deployments/long-audit/status?dryRun=All&fieldManager=long-" + name
+			code, answer, err := request(on, "long-audited", http.MethodPatch, path, contentTypes["merge"], `{"status":{"conditions":[`+strings.Join(tc.conditions, ",")+`]}}`)
+			if err != nil || code != tc.status {
+				t.Fatalf("%d %.300s, %v", code, answer, err)
+			}
+			var got map[string]string
+			until(t, "there is an audit event", func() bool {
+				got = annotations(t, path)
+				return got != nil
+			})
+			size := 0
+			for key, value := range got {
+				if key != reasonAnnotation {
+					size += len(key) + len(value)
+				}
+			}
+			if size > maxRefusal || size < 100 {
+				t.Errorf("%d bytes: %v", size, got)
+			}
+		})
+	}
+}
