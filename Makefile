@@ -93,6 +93,14 @@ test-unpatched: $(BIN)/kube-granular $(BIN)/kubectl $(BIN)/kube-apiserver-unpatc
 fuzz: upstream ## Run every fuzzer for FUZZTIME (20000x, a count; or a time such as 1h) each
 	hack/fuzz.sh
 
+MUTANTS      ?= 0
+SEED         ?= 1
+MUTANTS_ARGS ?=
+
+.PHONY: mutants
+mutants: upstream ## Make small faults in what decides, and fail if the tests miss one that is not listed; MUTANTS=20 of each package chosen by SEED, MUTANTS_ARGS="-o json pkg/crd"
+	$(GO) run ./hack/mutants -n $(MUTANTS) -seed $(SEED) $(MUTANTS_ARGS)
+
 # It compiles all of Kubernetes once more, so it is not part of `make test`.
 .PHONY: test-race
 test-race: $(BIN)/kube-granular-race $(BIN)/kubectl ## Run the concurrency test against a server with the race detector; RACE_ARGS="-writers=400" are its flags

@@ -38,7 +38,9 @@ type inVersion struct {
 }
 
 // written is the version of the request.
-func (w *write) written() inVersion { return inVersion{kind: w.kind, target: w.target, observed: w.observed} }
+func (w *write) written() inVersion {
+	return inVersion{kind: w.kind, target: w.target, observed: w.observed}
+}
 
 // refusedIn is refused for a change in any version.
 func (w *write) refusedIn(ctx context.Context, in inVersion, refusal *decide.Refusal, newObj, oldObj runtime.Object) error {

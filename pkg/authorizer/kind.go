@@ -184,11 +184,11 @@ func (k *kind) changesIn(s *scratch, target granular.Target, newObj, oldObj runt
 		return append(standIns, set...), err
 	}
 	set, err := compare(nil, newVersioned)
-	if err != nil || len(set) == 0 {
-		return set, err
+	if err != nil {
+		return nil, err
 	}
 	// What is not there was not written; what is there by default neither.
-	if blank := pristine(target); blank != nil {
+	if blank := pristine(target); blank != nil && len(set) > 0 {
 		written, err := compare(blank, newVersioned)
 		if err != nil {
 			return nil, err

@@ -1,0 +1,55 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package measure
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"kube-granular.dev/hack/mutants/internal/mutate"
+)
+
+// each calls f for 0 to n-1, so many at a time, until one fails.
+func each(ctx context.Context, workers, n int, f func(i int) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	next := make(chan int)
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for i := range next {
+				if err := f(i); err != nil {
+					stop(err)
+				}
+			}
+		})
+	}
+	for i := range n {
+		select {
+		case next <- i:
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	close(next)
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+// All judges many mutants. Of each it calls done, one at a time; binaries returns those
+// whose tests may notice it.
+func All(ctx context.Context, workers int, grace time.Duration, mutants []mutate.Mutant, binaries func(of string) []*Binary, done func(Result)) error {
+	var one sync.Mutex
+	return each(ctx, workers, len(mutants), func(i int) error {
+		r, err := Judge(ctx, grace, mutants[i], binaries(mutants[i].Package))
+		if err == nil {
+			one.Lock()
+			defer one.Unlock()
+			done(r)
+		}
+		return err
+	})
+}

@@ -1,0 +1,64 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mutate
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+)
+
+// edit is text put into a source at an offset, in the place of the next few bytes.
+type edit struct {
+	at, drop int
+	text     string
+	// closes marks what ends a bracket. nesting is greater for what is further inside.
+	closes  bool
+	nesting int
+}
+
+// edits are those of one source. Of two that wrap the same code the one made first
+// is outside.
+type edits struct {
+	list []edit
+}
+
+func (e *edits) wrap(from, to int, before, after string) {
+	nesting := len(e.list)
+	e.list = append(e.list,
+		edit{at: from, text: before, nesting: nesting},
+		edit{at: to, text: after, nesting: nesting, closes: true})
+}
+
+func (e *edits) replace(at int, old, text string) {
+	e.list = append(e.list, edit{at: at, drop: len(old), text: text, nesting: len(e.list)})
+}
+
+// apply returns the source with all edits made.
+func (e *edits) apply(src []byte) []byte {
+	list := slices.Clone(e.list)
+	slices.SortStableFunc(list, func(a, b edit) int {
+		switch {
+		case a.at != b.at:
+			return cmp.Compare(a.at, b.at)
+		case a.closes != b.closes:
+			if a.closes {
+				return -1
+			}
+			return 1
+		case a.closes:
+			return cmp.Compare(b.nesting, a.nesting)
+		}
+		return cmp.Compare(a.nesting, b.nesting)
+	})
+	var out bytes.Buffer
+	last := 0
+	for _, edit := range list {
+		out.Write(src[last:edit.at])
+		out.WriteString(edit.text)
+		last = edit.at + edit.drop
+	}
+	out.Write(src[last:])
+	return out.Bytes()
+}

@@ -1,0 +1,48 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mutate
+
+import "fmt"
+
+// Mutant is one small fault.
+type Mutant struct {
+	// ID is the number of its switch.
+	ID int `json:"id"`
+	// Package is the folder of the package, and File that of its source, in the project.
+	Package string `json:"package"`
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	// Func is the function it is in, with the receiver's type.
+	Func string `json:"func"`
+	// Op is what is done to the code, and Text the code, on one line.
+	Op   string `json:"op"`
+	Text string `json:"text"`
+	// Nth tells apart those of one function that have the same Op and Text, from 1.
+	Nth int `json:"nth"`
+}
+
+// Key names a mutant by what stays the same when other code of the file changes.
+func (m *Mutant) Key() string {
+	key := fmt.Sprintf("%s: %s: %s: %s", m.File, m.Func, m.Op, m.Text)
+	if m.Nth > 1 {
+		key += fmt.Sprintf(" #%d", m.Nth)
+	}
+	return key
+}
+
+// Where returns the place of a mutant as compilers name it.
+func (m *Mutant) Where() string { return fmt.Sprintf("%s:%d", m.File, m.Line) }
+
+// What a mutant does.
+const (
+	OpNegated = "negated"      // a condition
+	OpAnd     = "&& to ||"     // and the other way round
+	OpOr      = "|| to &&"     //
+	OpEqual   = "== to !="     //
+	OpUnequal = "!= to =="     //
+	OpFlipped = "flipped"      // a bool that is returned
+	OpDropped = "error to nil" // an error that is returned
+	OpMade    = "nil to error" //
+	OpRemoved = "removed"      // a statement
+)

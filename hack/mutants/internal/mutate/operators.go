@@ -1,0 +1,147 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mutate
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+)
+
+// negate makes a condition its opposite.
+func (f *file) negate(condition ast.Expr) {
+	if condition == nil {
+		return
+	}
+	f.flip(condition, OpNegated)
+}
+
+// negateCases does so with those of a switch without a value.
+func (f *file) negateCases(body *ast.BlockStmt) {
+	for _, clause := range body.List {
+		for _, condition := range clause.(*ast.CaseClause).List {
+			f.negate(condition)
+		}
+	}
+}
+
+// flip makes something true or false what it is not. If it is a mere comparison, the
+// comparison is not mutated once more.
+func (f *file) flip(n ast.Expr, op string) {
+	f.settled[ast.Unparen(n)] = true
+	f.wrap(n, "(", fmt.Sprintf(") != mutantIs(%d)", f.add(n, op)))
+}
+
+// ordered are the operators that differ in what they say of equal values.
+var ordered = map[token.Token]struct{ op, function string }{
+	token.LSS: {"< to <=", "mutantLess"},
+	token.LEQ: {"<= to <", "mutantLessOrEqual"},
+	token.GTR: {"> to >=", "mutantGreater"},
+	token.GEQ: {">= to >", "mutantGreaterOrEqual"},
+}
+
+func (f *file) binary(n *ast.BinaryExpr) {
+	switch n.Op {
+	case token.LAND:
+		f.junction(n, OpAnd)
+	case token.LOR:
+		f.junction(n, OpOr)
+	case token.EQL:
+		f.comparison(n, OpEqual)
+	case token.NEQ:
+		f.comparison(n, OpUnequal)
+	default:
+		if o, ok := ordered[n.Op]; ok {
+			f.wrap(n, fmt.Sprintf("%s(%d, ", o.function, f.add(n, o.op)), ")")
+			f.edits.replace(f.offset(n.OpPos), n.Op.String(), ",")
+		}
+	}
+}
+
+// junction makes "and" of "or" and the other way round, by de Morgan: each side is
+// still looked at once at most.
+func (f *file) junction(n *ast.BinaryExpr, op string) {
+	on := fmt.Sprintf(") != mutantIs(%d)", f.add(n, op))
+	f.wrap(n, "((", on+")")
+	f.wrap(n.X, "(", on)
+	f.wrap(n.Y, "(", on)
+}
+
+func (f *file) comparison(n *ast.BinaryExpr, op string) {
+	if f.settled[n] {
+		return
+	}
+	f.wrap(n, "((", fmt.Sprintf(") != mutantIs(%d))", f.add(n, op)))
+}
+
+// returned changes the bools and errors that a function returns.
+func (f *file) returned(n *ast.ReturnStmt) {
+	if len(n.Results) == 1 && len(f.results) == 2 {
+		f.handedOn(n)
+		return
+	}
+	if len(n.Results) != len(f.results) {
+		return
+	}
+	for i, result := range n.Results {
+		switch f.results[i] {
+		case "bool":
+			// The statement is what tells where it is.
+			f.settled[ast.Unparen(result)] = true
+			f.wrap(result, "(", fmt.Sprintf(") != mutantIs(%d)", f.add(n, OpFlipped)))
+		case "error":
+			op, function := OpDropped, "mutantDropped"
+			if nothing, ok := result.(*ast.Ident); ok && nothing.Name == "nil" {
+				op, function = OpMade, "mutantMade"
+			}
+			f.wrap(result, fmt.Sprintf("%s(%d, ", function, f.add(n, op)), ")")
+		}
+	}
+}
+
+// handedOn is for both results of another function.
+func (f *file) handedOn(n *ast.ReturnStmt) {
+	op, function := "", ""
+	switch f.results[1] {
+	case "bool":
+		op, function = OpFlipped, "mutantFlipped2"
+	case "error":
+		op, function = OpDropped, "mutantDropped2"
+	default:
+		return
+	}
+	f.wrap(n.Results[0], fmt.Sprintf("%s[%s](%d)(", function, f.results[0], f.add(n, op)), ")")
+}
+
+// remove takes away statements that do something: not those that declare a name or
+// say where to go on.
+func (f *file) remove(list []ast.Stmt) {
+	for _, statement := range list {
+		switch s := statement.(type) {
+		case *ast.AssignStmt:
+			if s.Tok == token.DEFINE || blank(s.Lhs) {
+				continue
+			}
+		case *ast.ExprStmt:
+			if call, ok := s.X.(*ast.CallExpr); ok {
+				if name, ok := call.Fun.(*ast.Ident); ok && name.Name == "panic" {
+					continue // the function may end with it
+				}
+			}
+		case *ast.IncDecStmt, *ast.DeferStmt, *ast.GoStmt, *ast.SendStmt:
+		default:
+			continue
+		}
+		f.wrap(statement, fmt.Sprintf("if !mutantIs(%d) { ", f.add(statement, OpRemoved)), " }")
+	}
+}
+
+func blank(names []ast.Expr) bool {
+	for _, n := range names {
+		if name, ok := n.(*ast.Ident); !ok || name.Name != "_" {
+			return false
+		}
+	}
+	return true
+}

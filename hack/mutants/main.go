@@ -1,0 +1,132 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"kube-granular.dev/hack/mutants/internal/measure"
+	"kube-granular.dev/hack/mutants/internal/survivors"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, targets, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+// options are what the command is called with.
+type options struct {
+	root, list, output string
+	match              string
+	again              []string
+	packages           []string
+	sample, workers    int
+	seed               uint64
+	least              float64
+	grace              time.Duration
+}
+
+func parse(args []string, errs io.Writer) (*options, error) {
+	o := &options{}
+	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
+	flags.SetOutput(errs)
+	flags.StringVar(&o.root, "root", ".", "the folder of the project")
+	flags.StringVar(&o.list, "survivors", filepath.Join("hack", "mutants", "survivors.txt"), "the list of mutants that need not be noticed, below root")
+	flags.StringVar(&o.output, "o", "table", "how to show the results: table, or json for every mutant")
+	flags.StringVar(&o.match, "match", "", "only mutants whose file, function or text holds this")
+	again := ""
+	flags.StringVar(&again, "again", "", "only mutants that a file names, such as the progress of a run before: one at the end of a line")
+	flags.IntVar(&o.sample, "n", 0, "how many mutants of each package to try, chosen at random; 0 is all")
+	flags.Uint64Var(&o.seed, "seed", 1, "what the choice depends on")
+	flags.IntVar(&o.workers, "workers", 2, "how many processes run at a time")
+	flags.DurationVar(&o.grace, "grace", 10*time.Second, "how long tests may take with a mutant, beside five times what they take without")
+	flags.Float64Var(&o.least, "least", 95, "the percentage that must be noticed when all are tried")
+	flags.Usage = func() {
+		fmt.Fprintln(errs, "usage: mutants [flags] [package folder ...]")
+		flags.PrintDefaults()
+	}
+	if err := flags.Parse(args); err != nil {
+		return nil, err
+	}
+	if o.output != "table" && o.output != "json" {
+		return nil, fmt.Errorf("unknown output %q", o.output)
+	}
+	if again != "" {
+		text, err := os.ReadFile(again)
+		if err != nil {
+			return nil, err
+		}
+		o.again = strings.Split(string(text), "\n")
+	}
+	for _, folder := range flags.Args() {
+		o.packages = append(o.packages, filepath.Clean(folder))
+	}
+	return o, nil
+}
+
+func run(ctx context.Context, targets []target, args []string, out, errs io.Writer) error {
+	o, err := parse(args, errs)
+	if err != nil {
+		return err
+	}
+	root, err := filepath.Abs(o.root)
+	if err != nil {
+		return err
+	}
+	o.root = root
+	text, err := os.ReadFile(filepath.Join(root, o.list))
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	list, err := survivors.Parse(string(text))
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.list, err)
+	}
+	chosen, err := choose(targets, o.packages)
+	if err != nil {
+		return err
+	}
+	results, err := try(ctx, o, chosen, list, errs)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(results, func(a, b measure.Result) int { return a.ID - b.ID })
+	all := o.sample == 0 && o.match == "" && o.again == nil && len(o.packages) == 0
+	s := summarize(results, list.Compare(results, all))
+	if o.output == "json" {
+		err = s.json(out)
+	} else {
+		err = s.table(out)
+	}
+	if err != nil {
+		return err
+	}
+	var wrong []string
+	if len(s.New) > 0 {
+		wrong = append(wrong, "some mutants are neither noticed nor in "+o.list)
+	}
+	if all && s.percent() < o.least {
+		wrong = append(wrong, fmt.Sprintf("fewer than %v %% of all mutants are noticed", o.least))
+	}
+	if len(wrong) > 0 {
+		return errors.New(strings.Join(wrong, "; "))
+	}
+	return nil
+}

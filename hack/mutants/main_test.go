@@ -1,0 +1,178 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// small is a module with a package whose tests notice some mutants, and one above it whose
+// tests notice some of the others.
+var small = map[string]string{
+	"go.mod": "module example.com/small\n\ngo 1.26\n",
+	"low/low.go": `package low
+
+import "errors"
+
+func Positive(n int) bool { return n > 0 }
+
+func Sum(to int) (sum int, err error) {
+	if to > 1000 {
+		return 0, errors.New("too many")
+	}
+	for i := 0; i < to; i++ {
+		sum += i
+	}
+	return sum, nil
+}
+
+func Both(a, b bool) bool { return a && b }
+
+func Down(n int) int {
+	for n > 0 {
+		n--
+	}
+	return n
+}
+
+func Forgotten() bool { return true }
+`,
+	"low/low_test.go": `package low
+
+import "testing"
+
+func TestPositive(t *testing.T) {
+	if !Positive(1) || Positive(-1) {
+		t.Error("wrong")
+	}
+}
+
+func TestSum(t *testing.T) {
+	if sum, err := Sum(4); sum != 6 || err != nil {
+		t.Error(sum, err)
+	}
+	if _, err := Sum(1001); err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestDown(t *testing.T) {
+	if Down(3) != 0 {
+		t.Error("wrong")
+	}
+}
+
+func TestBroken(t *testing.T) { t.Error("fails without a mutant too") }
+`,
+	"high/high_test.go": `package high
+
+import (
+	"testing"
+
+	"example.com/small/low"
+)
+
+func TestBoth(t *testing.T) {
+	if !low.Both(true, true) || low.Both(true, false) {
+		t.Error("wrong")
+	}
+}
+`,
+	"high/high.go": "package high\n",
+	"survivors.txt": `# Nobody uses zero.
+low/low.go: Positive: > to >=: n > 0
+
+# It was so once.
+low/low.go: Both: flipped: return a && b
+low/low.go: Both: flipped: return a || b
+`,
+}
+
+var smallTargets = []target{{"low", []string{"high"}}}
+
+// TestSmall goes through a whole run. A mutant of < is come by where both sides are equal.
+func TestSmall(t *testing.T) {
+	t.Setenv("GOWORK", "off")
+	root := t.TempDir()
+	for name, text := range small {
+		if err := os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	call := func(args ...string) (out, errs string, err error) {
+		var a, b bytes.Buffer
+		err = run(t.Context(), smallTargets, append([]string{"-root", root, "-survivors", "survivors.txt", "-grace", "1s"}, args...), &a, &b)
+		return a.String(), b.String(), err
+	}
+
+	out, errs, err := call()
+	if err == nil || err.Error() != "some mutants are neither noticed nor in survivors.txt; fewer than 95 % of all mutants are noticed" {
+		t.Errorf("%v\n%s", err, errs)
+	}
+	for _, line := range []string{
+		"low      15       12       12       80.0 %",
+		"Survived, and are not in the list:\n  low/low.go:8 (no test comes by it)\n    low/low.go: Sum: > to >=: to > 1000\n  low/low.go:26 (no test comes by it)\n    low/low.go: Forgotten: flipped: return true\n",
+		"In the list, but noticed:\n  low/low.go:17\n    low/low.go: Both: flipped: return a && b\n",
+		"In the list, but there is no such mutant:\n  low/low.go: Both: flipped: return a || b\n",
+		"15 mutants, 12 noticed (80.0 %), 1 listed, 2 new\n",
+	} {
+		if !strings.Contains(out, line) {
+			t.Errorf("lacks %q:\n%s", line, out)
+		}
+	}
+	if !strings.Contains(errs, "left out, fails with no mutant on: low TestBroken\n") || !strings.Contains(errs, "not noticed, line 26 of low/low.go: Forgotten: flipped: return true\n") || !strings.Contains(errs, "15 of 15 mutants, 3 not noticed\n") {
+		t.Errorf("progress is\n%s", errs)
+	}
+
+	out, _, err = call("-o", "json", "-match", "Both")
+	var got struct {
+		All     count
+		Mutants []struct{ By string }
+	}
+	if err != nil || json.Unmarshal([]byte(out), &got) != nil || got.All.Mutants != 2 || got.All.Noticed != 2 || got.Mutants[0].By != "high" {
+		t.Errorf("%v\n%s", err, out)
+	}
+	before := filepath.Join(root, "before")
+	if err := os.WriteFile(before, []byte(errs), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, _, _ = call("-again", before); !strings.HasSuffix(out, "\n2 mutants, 0 noticed (0.0 %), 0 listed, 2 new\n") {
+		t.Errorf("of those before\n%s", out)
+	}
+	first, _, _ := call("-n", "3")
+	if again, _, _ := call("-n", "3"); again != first || !strings.Contains(first, "3 mutants, ") {
+		t.Errorf("a sample is\n%s\nand then\n%s", first, again)
+	}
+}
+
+func TestArguments(t *testing.T) {
+	for _, args := range [][]string{{"-o", "yaml"}, {"-root", "testdata/none", "nowhere"}, {"-nonsense"}} {
+		if err := run(t.Context(), smallTargets, args, io.Discard, io.Discard); err == nil {
+			t.Errorf("accepted %q", args)
+		}
+	}
+}
+
+// TestTargets holds that what is tried, and what tries it, is there.
+func TestTargets(t *testing.T) {
+	for _, target := range targets {
+		for _, folder := range append(target.above, target.folder) {
+			if found, _ := filepath.Glob(filepath.Join("..", "..", folder, "*_test.go")); len(found) == 0 {
+				t.Errorf("%s has no tests", folder)
+			}
+		}
+	}
+	if chosen, err := choose(targets, []string{"change"}); err != nil || len(chosen) != 1 || chosen[0].folder != library+"change" {
+		t.Errorf("%v, %v", chosen, err)
+	}
+}

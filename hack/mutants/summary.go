@@ -1,0 +1,118 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+
+	"kube-granular.dev/hack/mutants/internal/measure"
+	"kube-granular.dev/hack/mutants/internal/survivors"
+)
+
+// summary is what a run found.
+type summary struct {
+	survivors.Found
+	results []measure.Result
+}
+
+func summarize(results []measure.Result, found survivors.Found) *summary {
+	slices.Sort(found.Gone)
+	return &summary{Found: found, results: results}
+}
+
+// count is the result of one package, or of all.
+type count struct {
+	Package string `json:"package"`
+	Mutants int    `json:"mutants"`
+	Reached int    `json:"reached"`
+	Noticed int    `json:"noticed"`
+}
+
+func (c *count) add(r measure.Result) {
+	c.Mutants++
+	if r.Reached {
+		c.Reached++
+	}
+	if r.Noticed {
+		c.Noticed++
+	}
+}
+
+func (c *count) percent() float64 {
+	if c.Mutants == 0 {
+		return 100
+	}
+	return 100 * float64(c.Noticed) / float64(c.Mutants)
+}
+
+// counts are those of each package, and of all.
+func (s *summary) counts() (each []count, all count) {
+	all.Package = "all"
+	for _, r := range s.results {
+		if len(each) == 0 || each[len(each)-1].Package != r.Package {
+			each = append(each, count{Package: r.Package})
+		}
+		each[len(each)-1].add(r)
+		all.add(r)
+	}
+	return each, all
+}
+
+func (s *summary) percent() float64 {
+	_, all := s.counts()
+	return all.percent()
+}
+
+func (s *summary) table(out io.Writer) error {
+	each, all := s.counts()
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "PACKAGE\tMUTANTS\tREACHED\tNOTICED\t")
+	for _, c := range append(each, all) {
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%.1f %%\n", c.Package, c.Mutants, c.Reached, c.Noticed, c.percent())
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	show := func(title string, results []measure.Result) {
+		if len(results) > 0 {
+			fmt.Fprintf(out, "\n%s\n", title)
+		}
+		for _, r := range results {
+			how := ""
+			if !r.Reached {
+				how = " (no test comes by it)"
+			}
+			fmt.Fprintf(out, "  %s%s\n    %s\n", r.Where(), how, r.Key())
+		}
+	}
+	show("Survived, and are not in the list:", s.New)
+	show("In the list, but noticed:", s.Found.Noticed)
+	if len(s.Gone) > 0 {
+		fmt.Fprintf(out, "\nIn the list, but there is no such mutant:\n")
+	}
+	for _, key := range s.Gone {
+		fmt.Fprintf(out, "  %s\n", key)
+	}
+	_, err := fmt.Fprintf(out, "\n%d mutants, %d noticed (%.1f %%), %d listed, %d new\n", all.Mutants, all.Noticed, all.percent(), len(s.Listed), len(s.New))
+	return err
+}
+
+func (s *summary) json(out io.Writer) error {
+	each, all := s.counts()
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(struct {
+		Packages []count          `json:"packages"`
+		All      count            `json:"all"`
+		New      []measure.Result `json:"new"`
+		Listed   []measure.Result `json:"listed"`
+		Noticed  []measure.Result `json:"listedButNoticed"`
+		Gone     []string         `json:"listedButGone"`
+		Mutants  []measure.Result `json:"mutants"`
+	}{each, all, s.New, s.Listed, s.Found.Noticed, s.Gone, s.results})
+}

@@ -1,0 +1,47 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"slices"
+)
+
+const library = "staging/src/kube-granular.dev/granular/"
+
+// target is a package whose mutants are tried.
+type target struct {
+	folder string
+	// above are packages whose tests may notice what its own do not, in the order they are
+	// asked: what is quick and near first.
+	above []string
+}
+
+// targets are the packages that decide what a caller may change.
+var targets = []target{
+	{"pkg/authorizer", nil},
+	{"pkg/crd", nil},
+	{library + "decide", []string{library + "corpus", "test/corpus", "pkg/authorizer"}},
+	{library + "change", []string{library + "corpus", "test/corpus", library + "decide", "pkg/authorizer"}},
+	{library + "equal", []string{library + "change", "pkg/equality", "pkg/authorizer"}},
+	{library + "internal/fast", []string{library + "equal", library + "change", "pkg/equality"}},
+	{library + "schema", []string{library + "corpus", "pkg/crd", "test/corpus", library + "change", "pkg/authorizer"}},
+	{library + "schema/internal/intern", []string{library + "schema"}},
+}
+
+// choose returns the targets in some folders, or all.
+func choose(targets []target, folders []string) ([]target, error) {
+	if len(folders) == 0 {
+		return targets, nil
+	}
+	var out []target
+	for _, folder := range folders {
+		i := slices.IndexFunc(targets, func(t target) bool { return t.folder == folder || t.folder == library+folder })
+		if i < 0 {
+			return nil, fmt.Errorf("the mutants of %s are not tried", folder)
+		}
+		out = append(out, targets[i])
+	}
+	return out, nil
+}

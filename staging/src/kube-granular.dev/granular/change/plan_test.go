@@ -1,0 +1,121 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+type inlined struct {
+	A string `json:"a,omitempty"`
+}
+
+type other struct {
+	A string `json:"a,omitempty"`
+}
+
+// twice has two inlined fields of one name. Linters refuse it as it stands.
+var twice = reflect.StructOf([]reflect.StructField{
+	{Name: "Inlined", Type: reflect.TypeFor[inlined](), Tag: `json:",inline"`},
+	{Name: "Other", Type: reflect.TypeFor[other](), Tag: `json:",inline"`},
+})
+
+// A Go type that is not what the schema describes is refused, whatever is wrong with it: a
+// field that nobody looks at would be one that anybody may change.
+func TestTypesThatDoNotFit(t *testing.T) {
+	const field = `{a: {x-kubernetes-permission-verb: a}}`
+	for _, test := range []struct {
+		name, properties string
+		object           any
+		want             string
+	}{
+		{"it fits", field, &struct{ inlined }{}, ""},
+		{"two fields of one name", field, reflect.New(twice).Interface(), "has two fields a"},
+		{"no such field", field, &struct {
+			B string `json:"b"`
+		}{}, ": .a: a Go"},
+		{"no such field below", `{s: {properties: ` + field + `}}`, &struct {
+			S struct {
+				B string `json:"b"`
+			} `json:"s"`
+		}{}, ".s.a: a Go"},
+		{"a map whose keys are no strings", `{m: {additionalProperties: {x-kubernetes-permission-verb: a}}}`, &struct {
+			M map[int]string `json:"m"`
+		}{}, ".m: the keys of a Go map[int]string are no strings"},
+		{"a map of something else", `{m: {additionalProperties: {properties: ` + field + `}}}`, &struct {
+			M map[string]string `json:"m"`
+		}{}, ".m[*]"},
+		{"a list of something else", `{l: {type: array, items: {properties: ` + field + `}}}`, &struct {
+			L []string `json:"l"`
+		}{}, ".l[*]"},
+		{"no list", `{l: {type: array, items: {properties: ` + field + `}}}`, &struct {
+			L string `json:"l"`
+		}{}, ".l: "},
+		{"no set of scalars", `{l: {type: array, x-kubernetes-list-type: set, items: {type: string, x-kubernetes-permission-verb: a}}}`, &struct {
+			L []inlined `json:"l"`
+		}{}, ".l: a Go []change.inlined is no set of scalars"},
+		{"a key that is no scalar", `{l: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], items: {x-kubernetes-permission-verb: a, properties: {k: {type: string}}}}}`, &struct {
+			L []struct {
+				K []string `json:"k"`
+			} `json:"l"`
+		}{}, "has no scalar key k"},
+		{"elements that have no key", `{l: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], items: {x-kubernetes-permission-verb: a, properties: {k: {type: string}}}}}`, &struct {
+			L []string `json:"l"`
+		}{}, "has no scalar key k"},
+	} {
+		_, err := walkerFor(t, test.properties).Compare(Full, test.object, test.object)
+		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+}
+
+// withoutMetadata is a kind that has none.
+type withoutMetadata struct {
+	A string `json:"a"`
+}
+
+// A kind without metadata is compared; one that lacks metadata with permissions is refused.
+func TestTypeWithoutMetadata(t *testing.T) {
+	w := walkerFor(t, `{metadata: {type: object}, a: {x-kubernetes-permission-verb: a}}`)
+	if got := verbs(compareOrFail(t, w, Full, &withoutMetadata{"x"}, &withoutMetadata{"y"})); !cmp.Equal(got, []string{"a .a"}) {
+		t.Errorf("got %v", got)
+	}
+	for name, metadata := range map[string]string{
+		"its own":       `{type: object, x-kubernetes-permission-verb: metadata}`,
+		"of a field":    `{type: object, properties: {name: {x-kubernetes-permission-verb: name}}}`,
+		"of its values": `{type: object, additionalProperties: {x-kubernetes-permission-verb: name}}`,
+	} {
+		if _, err := walkerFor(t, `{metadata: `+metadata+`, a: {x-kubernetes-permission-verb: a}}`).Compare(Full, &withoutMetadata{}, &withoutMetadata{}); err == nil {
+			t.Errorf("a type without metadata, which has permissions %s, is compared", name)
+		}
+	}
+}
+
+// unnamed has fields that JSON does not show, or shows by their Go names.
+type unnamed struct {
+	Plain  string
+	Hidden string `json:"-"`
+	secret string
+}
+
+// What JSON does not show is compared, and shown as what no schema can name.
+func TestFieldsWithoutNames(t *testing.T) {
+	w := walkerFor(t, `{Plain: {x-kubernetes-permission-verb: plain}, Hidden: {x-kubernetes-permission-verb: hidden}}`)
+	if _, err := w.Compare(Full, &unnamed{}, &unnamed{}); err == nil {
+		t.Error("a field that JSON leaves out is the one of its Go name")
+	}
+	w = walkerFor(t, `{Plain: {x-kubernetes-permission-verb: plain}}`)
+	for want, changed := range map[string]*unnamed{
+		"plain .Plain": {Plain: "x"}, `- ["(Hidden)"]`: {Hidden: "x"}, `- ["(secret)"]`: {secret: "x"},
+	} {
+		if got := verbs(compareOrFail(t, w, Full, &unnamed{}, changed)); !cmp.Equal(got, []string{want}) {
+			t.Errorf("got %v, want %s", got, want)
+		}
+	}
+}

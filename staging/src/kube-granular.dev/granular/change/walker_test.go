@@ -1,0 +1,73 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"strings"
+	"testing"
+)
+
+// content is an object that is no map by itself.
+type wrapped struct{ object map[string]any }
+
+func (w *wrapped) UnstructuredContent() map[string]any { return w.object }
+
+// Objects that can't be compared are an error at either look; nothing is held to be the same.
+func TestObjectsThatDoNotFit(t *testing.T) {
+	const field = `{a: {x-kubernetes-permission-verb: a}}`
+	plain := map[string]any{"a": "x"}
+	type fits struct {
+		A string `json:"a"`
+	}
+	type fitsToo struct {
+		A string `json:"a"`
+	}
+	for name, test := range map[string]struct {
+		old, new any
+		want     string
+	}{
+		"text for an old object":        {"x", plain, "old is a string"},
+		"a number for an old object":    {1, plain, "old is a int"},
+		"a Go type for an old object":   {&fits{}, plain, "old is a *change.fits"},
+		"JSON for an old object":        {plain, &fits{}, "new a *change.fits"},
+		"another Go type":               {&fits{}, &fitsToo{}, "new a *change.fitsToo"},
+		"text for a new object":         {nil, "x", "new is a string"},
+		"no pointer":                    {nil, fits{}, "not a pointer to a struct"},
+		"a pointer to something else":   {nil, new(string), "not a pointer to a struct"},
+		"no new object":                 {plain, nil, "new is a <nil>"},
+		"no new object of a Go type":    {&fits{}, (*fits)(nil), "not a pointer to a struct"},
+		"a Go type that does not fit":   {nil, &struct{ B string }{}, "no such field"},
+		"no new object that is wrapped": {plain, (*wrapped)(nil), "not a pointer to a struct"},
+	} {
+		w := walkerFor(t, field)
+		for range 2 { // what is known of a type the second time is the same
+			if _, err := w.Compare(Full, test.old, test.new); err == nil || !strings.Contains(err.Error(), test.want) {
+				// A nil that is wrapped is no map, and is refused as another type is.
+				if name != "no new object that is wrapped" || err == nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+			if _, err := w.CompareObserved(Full, Set{w.Charge("a")}, test.old, test.new); err == nil {
+				t.Errorf("%s, as observed: no error", name)
+			}
+		}
+	}
+	for name, old := range map[string]any{"nothing": nil, "no wrapped object": (*wrapped)(nil), "no map": map[string]any(nil)} {
+		w := walkerFor(t, field)
+		for new, what := range map[any]string{&wrapped{plain}: "a wrapped object"} {
+			if got := verbs(compareOrFail(t, w, Full, old, new)); len(got) != 1 || got[0] != "a .a" {
+				t.Errorf("from %s to %s: %v", name, what, got)
+			}
+		}
+	}
+}
+
+// A kind whose root is no object can't be compared, so nothing of it is covered.
+func TestRootThatIsNoObject(t *testing.T) {
+	w := walkerFor(t, `{}`)
+	w.Tree().Root.Kind = 0
+	if set, err := w.Compare(Full, nil, map[string]any{"a": 1}); err == nil || !strings.Contains(err.Error(), "the root is no object") {
+		t.Errorf("%v, %v", set, err)
+	}
+}
