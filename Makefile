@@ -115,7 +115,7 @@ bench: upstream ## Measure both sides of every comparison in one run, BENCH_COUN
 	@mkdir -p $(BIN)
 	@out=$$(mktemp); trap 'rm -f "$$out" "$$out.failed"' EXIT; \
 	{ $(GO) test -run '^$$$$' -bench "$${BENCH:-.}" -count $${BENCH_COUNT:-10} -timeout 120m \
-		./test/bench ./speed/fieldmanagement ./pkg/authorizer ./staging/src/kube-granular.dev/granular/schema || touch "$$out.failed"; } | tee "$$out"; \
+		./test/bench ./speed/fieldmanagement ./pkg/gate ./staging/src/kube-granular.dev/granular/schema || touch "$$out.failed"; } | tee "$$out"; \
 	test ! -e "$$out.failed" && \
 	GOWORK=off $(GO) run golang.org/x/perf/cmd/benchstat@$(BENCHSTAT) "$$out"
 

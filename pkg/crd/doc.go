@@ -14,5 +14,5 @@
 // The invariant: what is accepted compiles, and excludes the same in all versions.
 //
 // The package enforces nothing. A definition that is stored with a mistake is
-// served, and its kind fails closed in package authorizer.
+// served, and its kind fails closed in package gate.
 package crd

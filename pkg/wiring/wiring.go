@@ -21,7 +21,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/granular"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 
-	"kube-granular.dev/pkg/authorizer"
+	"kube-granular.dev/pkg/gate"
 	"kube-granular.dev/pkg/crd"
 	"kube-granular.dev/pkg/expression"
 	"kube-granular.dev/pkg/features"
@@ -48,7 +48,7 @@ func around(configured upstream.Authorizer) upstream.Authorizer {
 		return configured
 	}
 	registerMetrics()
-	return authorizer.New(configured)
+	return gate.New(configured)
 }
 
 func bindingsBySubject() granular.Bindings {

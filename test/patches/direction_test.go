@@ -51,7 +51,7 @@ var directions = []struct {
 	{"staging/src/kube-granular.dev/granular", []string{"kube-granular.dev/granular/"}},
 	{"pkg/features", nil},
 	{"pkg/audit", nil},
-	{"pkg/authorizer", []string{"kube-granular.dev/granular/", "kube-granular.dev/pkg/"}},
+	{"pkg/gate", []string{"kube-granular.dev/granular/", "kube-granular.dev/pkg/"}},
 	{"pkg/localcluster", []string{"kube-granular.dev/pkg/"}},
 	{"pkg", []string{"kube-granular.dev/granular/", "kube-granular.dev/pkg/"}},
 	{"speed/wiring", []string{"kube-granular.dev/speed/"}},

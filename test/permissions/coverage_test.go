@@ -68,7 +68,7 @@ func load(t *testing.T) *vocabulary.Vocabulary {
 
 // TestNoBuiltInExcludes holds what ordinary writes of custom resources rely on: nothing
 // that the server brings itself has an excluded permission, its metadata least of all.
-// Where one is wanted, pkg/authorizer has to look at definitions that exclude nothing, too.
+// Where one is wanted, pkg/gate has to look at definitions that exclude nothing, too.
 func TestNoBuiltInExcludes(t *testing.T) {
 	for _, k := range kinds {
 		if k.Tree.HasExcluded() {

@@ -16,7 +16,7 @@ func TestPartOf(t *testing.T) {
 		filter = "k8s.io/apiserver/pkg/endpoints/filters.withAuthorization.func1"
 		union  = "k8s.io/apiserver/pkg/authorization/union.unionAuthzHandler.Authorize"
 		rbac   = "k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac.(*RBACAuthorizer).Authorize"
-		gate   = "kube-granular.dev/pkg/authorizer.(*Gate)."
+		gate   = "kube-granular.dev/pkg/gate.(*Gate)."
 		policy = "k8s.io/apiserver/pkg/admission/plugin/policy/validating.(*dispatcher).Dispatch"
 	)
 	known := map[string]marks{}
@@ -30,8 +30,8 @@ func TestPartOf(t *testing.T) {
 		"the filter itself":                 {[]string{"k8s.io/apiserver/pkg/audit.AddAuditAnnotations", filter, root}, partRest},
 		"granular, in the filter":           {[]string{rbac, union, gate + "Fallback", filter, root}, partOurs},
 		"granular, asked through the Gate":  {[]string{rbac, union, gate + "Authorize", gate + "Fallback", filter, root}, partOurs},
-		"a permission":                      {[]string{rbac, union, "kube-granular.dev/pkg/authorizer.(*write).Verify", "k8s.io/apiserver/pkg/endpoints/handlers.UpdateResource.func1", filter, root}, partOurs},
-		"the walk":                          {[]string{"kube-granular.dev/granular/change.(*Walker).Compare", "kube-granular.dev/pkg/authorizer.(*write).Observe", root}, partOurs},
+		"a permission":                      {[]string{rbac, union, "kube-granular.dev/pkg/gate.(*write).Verify", "k8s.io/apiserver/pkg/endpoints/handlers.UpdateResource.func1", filter, root}, partOurs},
+		"the walk":                          {[]string{"kube-granular.dev/granular/change.(*Walker).Compare", "kube-granular.dev/pkg/gate.(*write).Observe", root}, partOurs},
 		"a policy that asks":                {[]string{rbac, union, "k8s.io/apiserver/pkg/cel/library.authorizerCheck", policy, root}, partPlugin},
 		"a policy that asks through a Gate": {[]string{rbac, union, gate + "Authorize", policy, root}, partPlugin},
 		"policies in general":               {[]string{"k8s.io/apiserver/pkg/admission/plugin/policy/generic.(*Plugin[...]).Dispatch", root}, partPlugin},

@@ -1,0 +1,88 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authorization/granular"
+
+	"kube-granular.dev/granular/change"
+	"kube-granular.dev/pkg/gate/convert"
+)
+
+// compare says which permissions changed from old to new. A nil old, or one that
+// was never stored, makes everything in new a change but what every new object of
+// the kind has by default.
+func (k *kind) compare(target granular.Target, mode change.Mode, newObj, oldObj runtime.Object) (change.Set, error) {
+	return k.changes(target, newObj, oldObj, func(old, new any) (change.Set, error) {
+		return k.walker.Compare(mode, old, new)
+	})
+}
+
+// compareObserved is compare for what becomes of an observed change, with which its
+// result is intersected.
+func (k *kind) compareObserved(target granular.Target, mode change.Mode, observed change.Set, newObj, oldObj runtime.Object) (change.Set, error) {
+	return k.changes(target, newObj, oldObj, func(old, new any) (change.Set, error) {
+		return k.walker.CompareObserved(mode, observed, old, new)
+	})
+}
+
+func (k *kind) changes(target granular.Target, newObj, oldObj runtime.Object, compare func(old, new any) (change.Set, error)) (change.Set, error) {
+	if k.walker == nil {
+		return nil, k.err
+	}
+	s := k.scratch.Borrow()
+	set, err := k.changesIn(s, target, newObj, oldObj, compare)
+	k.scratch.GiveBack(s)
+	return set, err
+}
+
+func (k *kind) changesIn(s *convert.Scratch, target granular.Target, newObj, oldObj runtime.Object, compare func(old, new any) (change.Set, error)) (change.Set, error) {
+	newVersioned, err := s.New(target, newObj)
+	if err != nil {
+		return nil, err
+	}
+	if convert.Stored(oldObj) {
+		oldVersioned, err := s.Old(target, oldObj)
+		if err != nil {
+			return nil, err
+		}
+		set, err := compare(oldVersioned, newVersioned)
+		if err != nil || newVersioned == any(newObj) {
+			return set, err
+		}
+		standIns, err := k.standIns(target, newObj, oldObj, newVersioned, oldVersioned)
+		return append(standIns, set...), err
+	}
+	set, err := compare(nil, newVersioned)
+	if err != nil {
+		return nil, err
+	}
+	// What is not there was not written; what is there by default neither.
+	if blank := convert.Pristine(target); blank != nil && len(set) > 0 {
+		written, err := compare(blank, newVersioned)
+		if err != nil {
+			return nil, err
+		}
+		set = change.Intersect(written, set)
+	}
+	if newVersioned == any(newObj) {
+		return set, nil
+	}
+	standIns, err := k.standIns(target, newObj, nil, newVersioned, nil)
+	return append(standIns, set...), err
+}
+
+// locate names the field behind a change, for a message, by one of the walker's ways.
+func (k *kind) locate(target granular.Target, c change.Change, newObj, oldObj runtime.Object, by func(w *change.Walker, c change.Change, old, new any) string) string {
+	newVersioned, err := convert.Versioned(target, newObj)
+	if err != nil {
+		return by(k.walker, c, nil, nil)
+	}
+	oldVersioned, err := convert.Before(target, oldObj)
+	if err != nil {
+		return by(k.walker, c, nil, nil)
+	}
+	return by(k.walker, c, oldVersioned, newVersioned)
+}

@@ -1,0 +1,43 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"context"
+	"strings"
+
+	"k8s.io/apiserver/pkg/admission"
+	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"kube-granular.dev/granular/permission"
+)
+
+// ConditionsAwareAuthorize answers about a write whose fields could be judged, and about
+// permission verbs, as Authorize does: allowed or not, without conditions. A condition is
+// evaluated at admission, when it is too late for Fallback to mark the request and for a
+// Write to observe it. All else is answered by the configured authorizer, conditions
+// included.
+func (g *Gate) ConditionsAwareAuthorize(ctx context.Context, a upstream.Attributes) upstream.ConditionsAwareDecision {
+	if mayBeGranular(a) || isPermissionVerb(a.GetVerb()) {
+		return upstream.ConditionsAwareDecisionFromParts(g.Authorize(ctx, a))
+	}
+	return g.Authorizer.ConditionsAwareAuthorize(ctx, a)
+}
+
+// EvaluateConditions evaluates the conditions of deletions and connections. No other request
+// gets conditions from ConditionsAwareAuthorize, so for any other it returns Deny, and
+// ErrorConditionEvaluationNotSupported.
+func (g *Gate) EvaluateConditions(ctx context.Context, decision upstream.ConditionsAwareDecision, data upstream.ConditionsData) (upstream.Decision, string, error) {
+	if data != nil {
+		switch admission.Operation(data.GetOperation()) {
+		case admission.Delete, admission.Connect:
+			return g.Authorizer.EvaluateConditions(ctx, decision, data)
+		}
+	}
+	return upstream.DecisionDeny, "", upstream.ErrorConditionEvaluationNotSupported
+}
+
+func isPermissionVerb(verb string) bool {
+	return verb == permission.General || strings.HasPrefix(verb, permission.General+":")
+}

@@ -1,0 +1,111 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"k8s.io/apiserver/pkg/admission"
+	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
+)
+
+// conditional allows every request on a condition that holds, and nothing without one, as an
+// authorizer does that knows conditions.
+type conditional struct {
+	grants
+	evaluated int
+}
+
+type holds struct{}
+
+func (holds) GetID() string          { return "example.com/holds" }
+func (holds) GetType() string        { return "" }
+func (holds) GetCondition() string   { return "" }
+func (holds) GetDescription() string { return "" }
+func (holds) Evaluate(context.Context, upstream.ConditionsData) upstream.ConditionEvaluationResult {
+	return upstream.ConditionEvaluationResultBoolean(true)
+}
+
+func (c *conditional) ConditionsAwareAuthorize(context.Context, upstream.Attributes) upstream.ConditionsAwareDecision {
+	return upstream.ConditionsAwareDecisionConditionsMap(nil, nil, []upstream.Condition{holds{}})
+}
+
+func (c *conditional) EvaluateConditions(context.Context, upstream.ConditionsAwareDecision, upstream.ConditionsData) (upstream.Decision, string, error) {
+	c.evaluated++
+	return upstream.DecisionAllow, "", nil
+}
+
+// conditionsData is what admission knows of a request.
+type conditionsData struct {
+	upstream.ConditionsData
+	operation admission.Operation
+}
+
+func (d conditionsData) GetOperation() upstream.AdmissionOperation {
+	return upstream.AdmissionOperation(d.operation)
+}
+
+// letsThrough is a filter as upstream's will be once it knows conditions: it lets a
+// request through on a condition, which is evaluated at admission.
+func letsThrough(ctx context.Context, a upstream.Authorizer, attributes upstream.Attributes, operation admission.Operation) bool {
+	decision := a.ConditionsAwareAuthorize(ctx, attributes)
+	if decision.IsUnconditional() {
+		return decision.IsAllow()
+	}
+	evaluated, _, _ := a.EvaluateConditions(ctx, decision, conditionsData{operation: operation})
+	return evaluated == upstream.DecisionAllow
+}
+
+// TestConditions holds that no write whose fields could be judged, and no question about a
+// permission, is allowed on a condition, and that other requests are.
+func TestConditions(t *testing.T) {
+	for verb, tc := range map[string]struct {
+		operation admission.Operation
+		want      bool
+	}{
+		"create":                {admission.Create, false},
+		"update":                {admission.Update, false},
+		"patch":                 {admission.Update, false},
+		"granular":              {admission.Update, false},
+		"granular:labels":       {admission.Update, false},
+		"granular:label(a.com)": {admission.Update, false},
+		"delete":                {admission.Delete, true},
+		"deletecollection":      {admission.Delete, true},
+		"connect":               {admission.Connect, true},
+	} {
+		t.Run(verb, func(t *testing.T) {
+			configured := &conditional{}
+			if got := letsThrough(t.Context(), New(configured), attributes(verb), tc.operation); got != tc.want {
+				t.Errorf("let through: %t", got)
+			}
+			if evaluated := configured.evaluated > 0; evaluated != tc.want {
+				t.Errorf("conditions evaluated: %t", evaluated)
+			}
+			unconditional := &conditional{grants: grants{allow: []string{verb}}}
+			if !tc.want && !letsThrough(t.Context(), New(unconditional), attributes(verb), tc.operation) {
+				t.Error("refused, although it is allowed without a condition")
+			}
+		})
+	}
+}
+
+// TestConditionsOfWrites holds that conditions are not evaluated for a write, wherever the
+// decision came from.
+func TestConditionsOfWrites(t *testing.T) {
+	configured := &conditional{}
+	decision := configured.ConditionsAwareAuthorize(t.Context(), attributes("update"))
+	for _, data := range []upstream.ConditionsData{
+		nil, conditionsData{operation: admission.Create}, conditionsData{operation: admission.Update}, conditionsData{operation: "OTHER"},
+	} {
+		got, _, err := New(configured).EvaluateConditions(t.Context(), decision, data)
+		if got != upstream.DecisionDeny || !errors.Is(err, upstream.ErrorConditionEvaluationNotSupported) {
+			t.Errorf("%v: %v, %v", data, got, err)
+		}
+	}
+	if configured.evaluated > 0 {
+		t.Error("the conditions were evaluated")
+	}
+}

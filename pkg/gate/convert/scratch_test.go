@@ -1,0 +1,125 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"errors"
+	"math/rand"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apifuzzer "k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authorization/granular"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	kubefuzzer "k8s.io/kubernetes/pkg/api/testing"
+	core "k8s.io/kubernetes/pkg/apis/core"
+)
+
+func podTarget() granular.Target {
+	return granular.Target{Kind: corev1.SchemeGroupVersion.WithKind("Pod"), Convertor: runtime.UnsafeObjectConvertor(legacyscheme.Scheme)}
+}
+
+// builtIn calls f with each built-in kind of each version, and its internal type.
+func builtIn(f func(target granular.Target, internal reflect.Type)) {
+	scheme := legacyscheme.Scheme
+	for kind := range scheme.AllKnownTypes() {
+		internal, err := scheme.New(kind.GroupKind().WithVersion(runtime.APIVersionInternal))
+		if kind.Version == runtime.APIVersionInternal || err != nil || !scheme.IsVersionRegistered(kind.GroupVersion()) {
+			continue
+		}
+		f(granular.Target{Kind: kind, Convertor: runtime.UnsafeObjectConvertor(scheme)}, reflect.TypeOf(internal).Elem())
+	}
+}
+
+// TestScratchAsNew holds that an object which is converted into what another was in is as one
+// that is converted into a new one, of all built-in kinds; and that the object it is made of
+// stays as it was when that is emptied.
+func TestScratchAsNew(t *testing.T) {
+	fill := apifuzzer.FuzzerFor(kubefuzzer.FuzzerFuncs, rand.NewSource(1), legacyscheme.Codecs).NumElements(1, 2)
+	kinds, reused := 0, 0
+	builtIn(func(target granular.Target, internal reflect.Type) {
+		s, converted := &Scratch{}, false
+		for range 8 {
+			obj := reflect.New(internal).Interface().(runtime.Object)
+			fill.Fill(obj)
+			want, wantErr := target.Convertor.ConvertToVersion(obj, target.Kind.GroupVersion())
+			if wantErr != nil {
+				return // a list, most often, or options: nothing that is written
+			}
+			before := obj.DeepCopyObject()
+			was := s.new.into
+			got, err := s.New(target, obj)
+			if err != nil || !reflect.DeepEqual(got, any(want)) {
+				t.Fatalf("%s: %v, (-new +reused):\n%s", target.Kind, err, cmp.Diff(any(want), got))
+			}
+			if was != nil && got == any(was) {
+				converted = true
+			}
+			if s.new.empty(); !reflect.DeepEqual(obj, before) {
+				t.Fatalf("%s: the object changed with its version:\n%s", target.Kind, cmp.Diff(before, obj))
+			}
+		}
+		kinds++
+		if converted {
+			reused++
+		}
+	})
+	if kinds < 300 || reused < kinds*9/10 {
+		t.Errorf("%d kinds, %d of them converted again and again", kinds, reused)
+	}
+}
+
+// refusing is a scheme that fails where TestScratchRefused wants it to.
+type refusing struct{ *runtime.Scheme }
+
+func (refusing) Convert(any, any, any) error { return ErrNotComparable }
+
+// TestScratchRefused holds that an object is not compared which could not be converted, and
+// that the next one finds nothing of it.
+func TestScratchRefused(t *testing.T) {
+	target, pool, s := podTarget(), &Pool{}, &Scratch{}
+	named := &core.Pod{}
+	named.Name = "p"
+	convert := func(by runtime.ObjectConvertor) error {
+		target.Convertor = by
+		_, err := s.New(target, named)
+		_, errOld := s.Old(target, named)
+		return errors.Join(err, errOld)
+	}
+	if err := convert(refusing{legacyscheme.Scheme}); err != nil || s.new.into == nil || s.old.into == nil || s.new.into == s.old.into {
+		t.Fatal(err, s)
+	}
+	if convert(refusing{legacyscheme.Scheme}) == nil {
+		t.Error("not refused")
+	}
+	if convert(nil) == nil {
+		t.Error("converted by nobody")
+	}
+	if err := convert(runtime.UnsafeObjectConvertor(legacyscheme.Scheme)); err != nil {
+		t.Error("another convertor is not asked:", err)
+	}
+	pool.GiveBack(s)
+	for _, v := range []version{s.new, s.old} {
+		if !reflect.ValueOf(v.into).Elem().IsZero() {
+			t.Errorf("%v is left", v.into)
+		}
+	}
+}
+
+// TestScratchOfAnotherType holds that what is kept of one type is not taken for another.
+func TestScratchOfAnotherType(t *testing.T) {
+	s := &Scratch{}
+	for _, obj := range []runtime.Object{&core.Pod{}, &core.Pod{}, &core.Node{}, &core.Pod{}} {
+		target := podTarget()
+		got, err := s.New(target, obj)
+		want, _ := Versioned(target, obj)
+		if err != nil || reflect.TypeOf(got) != reflect.TypeOf(want) {
+			t.Errorf("a %T for a %T: %v", got, obj, err)
+		}
+		s.new.empty()
+	}
+}

@@ -1,0 +1,209 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	gvk "k8s.io/apimachinery/pkg/runtime/schema"
+	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/granular"
+)
+
+var thingV2 = gvk.GroupVersionKind{Group: "example.com", Version: "v2", Kind: "Thing"}
+
+// turned is a convertor whose v2 holds as trigger whether the size of v1 is large, or fails
+// for what is called so. It counts its calls.
+type turned struct {
+	runtime.ObjectConvertor
+	calls int
+	short bool
+}
+
+func (c *turned) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
+	if _, scale := in.(*autoscalingv1.Scale); scale {
+		return in, nil
+	}
+	c.calls++
+	list := in.(*unstructured.UnstructuredList).DeepCopy()
+	if list.GetKind() != "ThingList" {
+		return nil, errors.New("not a list of things: " + list.GetKind())
+	}
+	for i := range list.Items {
+		u := &list.Items[i]
+		spec, _ := u.Object["spec"].(map[string]any)
+		if spec["fail"] != nil {
+			return nil, errors.New("it fails")
+		}
+		size, _ := spec["size"].(float64)
+		u.Object["spec"] = map[string]any{"trigger": size > 5}
+		u.SetGroupVersionKind(thingV2)
+	}
+	if c.short {
+		list.Items = nil
+	}
+	return list, nil
+}
+
+// converting is the target of a custom resource in v1 that excludes something in v2 as well.
+func converting(t *testing.T, v2 string) (granular.Target, *turned) {
+	t.Helper()
+	out, convertor := target(t, ""), &turned{}
+	out.Schema = granular.NewSchema(models(t, map[string]string{
+		"thing":   strings.Replace(things, "EXCLUDED", "false", 1),
+		"thingV2": strings.Replace(strings.Replace(v2, "EXCLUDED", "true", 1), `"version": "v1"`, `"version": "v2"`, 1),
+		"scale":   scaleModel,
+	}))
+	out.Schema.Excludes = []gvk.GroupVersionKind{thingV2}
+	out.Schema.Converted = []gvk.GroupVersionKind{thing, thingV2}
+	out.Convertor = convertor
+	return out, convertor
+}
+
+const (
+	small   = `{"spec":{"size":1}}`
+	medium  = `{"spec":{"size":2}}`
+	large   = `{"spec":{"size":9}}`
+	huge    = `{"spec":{"size":99}}`
+	failing = `{"spec":{"size":2,"fail":true}}`
+	there   = `cannot change .spec.trigger of version v2`
+)
+
+// TestConverted goes through what becomes of a write in another version.
+func TestConverted(t *testing.T) {
+	malformed := strings.Replace(things, `"size"}`, `"Not A Permission"}`, 1)
+	for name, tc := range map[string]struct {
+		v2                   string
+		marked, short        bool
+		allow, fail          []string
+		old, observed, final string
+		says, internal       string
+		asked                []string
+		calls                int
+	}{
+		"nothing excluded changes":                        {old: small, observed: medium, final: medium, calls: 1},
+		"what is excluded changes":                        {old: small, observed: large, final: large, says: there, asked: []string{"granular:trigger"}, calls: 2},
+		"it is covered":                                   {old: small, observed: large, final: large, allow: []string{"granular:trigger"}, asked: []string{"granular:trigger"}, calls: 1},
+		"it is taken back":                                {old: small, observed: large, final: medium, asked: []string{"granular:trigger"}, calls: 2},
+		"it is a webhook's":                               {old: small, observed: medium, final: large, calls: 1},
+		"it changed before":                               {old: large, observed: huge, final: huge, calls: 1},
+		"a new object":                                    {observed: large, final: large, says: there, asked: []string{"granular:trigger"}, calls: 2},
+		"a new object, covered":                           {observed: large, final: large, allow: []string{"granular:trigger"}, asked: []string{"granular:trigger"}, calls: 2},
+		"marked, the permission of the other is missing":  {marked: true, allow: []string{"granular:size"}, old: small, observed: large, final: large, says: there, asked: []string{"granular:specification", "granular:size", "granular:trigger"}, calls: 2},
+		"marked, and covered":                             {marked: true, allow: []string{"granular:size", "granular:trigger", "get"}, old: small, observed: large, final: large, asked: []string{"granular:specification", "granular:size", "granular:trigger", "get"}, calls: 1},
+		"marked, the other's permission is not this one":  {marked: true, allow: []string{"granular:trigger"}, old: small, observed: large, final: large, says: "cannot change .spec.size", asked: []string{"granular:specification", "granular:size"}, calls: 1},
+		"it fails when observed, and is not what is kept": {old: small, observed: failing, final: medium, calls: 2},
+		"it fails when observed, everything counts":       {old: small, observed: failing, final: large, says: there, asked: []string{"granular:trigger"}, calls: 2},
+		"it fails":                      {old: small, observed: failing, final: failing, internal: "it can't be verified in version v2", calls: 2},
+		"fewer objects come back":       {short: true, old: small, observed: medium, final: medium, internal: "it can't be verified in version v2", calls: 2},
+		"the authorizer fails":          {old: small, observed: large, final: large, fail: []string{"granular:trigger"}, internal: "could not say which permissions", asked: []string{"granular:trigger"}, calls: 2},
+		"the other version has no tree": {v2: malformed, old: small, observed: medium, final: medium, says: "its fields can't be verified", calls: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.v2 == "" {
+				tc.v2 = things
+			}
+			model, convertor := converting(t, tc.v2)
+			convertor.short = tc.short
+			ctx := requestContext("update")
+			var marker *granular.Marker
+			if tc.marked {
+				ctx, marker = granular.WithMarker(ctx)
+			}
+			g := &grants{allow: tc.allow, fail: tc.fail}
+			w := New(g).Begin(ctx, model)
+			if w == nil {
+				t.Fatal("the request is not looked at")
+			}
+			var old runtime.Object
+			if tc.old != "" {
+				old = object(t, tc.old)
+			}
+			if err := w.Observe(ctx, object(t, tc.observed), old); err != nil {
+				t.Fatal(err)
+			}
+			err := w.Verify(ctx, object(t, tc.final), old)
+			if tc.internal != "" {
+				if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), tc.internal) {
+					t.Errorf("got %v, wanted a 500 with %q", err, tc.internal)
+				}
+			} else {
+				judged(t, err, marker, tc.says)
+			}
+			if !slices.Equal(g.asked, tc.asked) {
+				t.Errorf("asked %q, wanted %q", g.asked, tc.asked)
+			}
+			if convertor.calls != tc.calls {
+				t.Errorf("%d conversions, wanted %d", convertor.calls, tc.calls)
+			}
+		})
+	}
+}
+
+// TestNotConverted holds that nothing is converted where no version in which something is
+// excluded is made by a webhook.
+func TestNotConverted(t *testing.T) {
+	model, convertor := converting(t, things)
+	for name, of := range map[string][]gvk.GroupVersionKind{"no webhook": nil, "this version alone": {thing}} {
+		model.Schema.Converted = of
+		if w := New(&grants{}).Begin(requestContext("update"), model); w != nil {
+			t.Errorf("%s: there is something to verify", name)
+		}
+	}
+	model, convertor = converting(t, strings.Replace(things, "EXCLUDED", "false", 1))
+	model.Schema.Excludes = []gvk.GroupVersionKind{{Group: "example.com", Version: "v3", Kind: "Thing"}}
+	if w := New(&grants{}).Begin(requestContext("update"), model); w != nil || convertor.calls > 0 {
+		t.Errorf("nothing is excluded in the other version: %T, %d conversions", w, convertor.calls)
+	}
+}
+
+// TestConvertedScale holds that what a scale means for its resource is judged in the other
+// version, and that a resource which is not shown is not taken for unchanged.
+func TestConvertedScale(t *testing.T) {
+	for name, tc := range map[string]struct {
+		allow          []string
+		to             string
+		hidden         bool
+		says, internal string
+	}{
+		"what is excluded changes": {to: large, says: there},
+		"it is covered":            {to: large, allow: []string{"granular:trigger"}},
+		"something else changes":   {to: medium},
+		"the resource is hidden":   {to: medium, hidden: true, internal: "the resource behind the scale is not shown"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			model, _ := converting(t, things)
+			model.Subresource, model.Kind = "scale", autoscalingv1.SchemeGroupVersion.WithKind("Scale")
+			model.Scale = &granular.Scale{Kind: thing, Path: []string{"spec", "size"}}
+			ctx := requestContext("update")
+			w := New(&grants{allow: tc.allow}).Begin(ctx, model)
+			if w == nil {
+				t.Fatal("the request is not looked at")
+			}
+			if err := w.Observe(ctx, scaleTo(2), scaleTo(1)); err != nil {
+				t.Fatal(err)
+			}
+			granular.Install(func(a upstream.Authorizer) upstream.Authorizer { return a })
+			defer granular.Install(nil)
+			if !tc.hidden {
+				ctx = granular.WithScaled(ctx, object(t, tc.to), object(t, small))
+			}
+			err := w.Verify(ctx, scaleTo(2), scaleTo(1))
+			if tc.internal != "" {
+				if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), tc.internal) {
+					t.Errorf("got %v, wanted a 500 with %q", err, tc.internal)
+				}
+				return
+			}
+			judged(t, err, nil, tc.says)
+		})
+	}
+}

@@ -1,0 +1,145 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/granular"
+
+	"kube-granular.dev/granular/decide"
+	"kube-granular.dev/pkg/expression"
+)
+
+// costlyLabels has a permission for every label by an expression of some 3,400 units.
+var costlyLabels = strings.Replace(labelled, `"x-kubernetes-permission-parameterized-by": "label-key"`,
+	`"x-kubernetes-permission-parameterized-by": "label-key", "x-kubernetes-permission-parameter-expression": "`+thousand+` ? 'x' : self"`, 1)
+
+const (
+	ten      = `[1,2,3,4,5,6,7,8,9,0].all(`
+	thousand = ten + `a,` + ten + `b,` + ten + `c,true)))`
+)
+
+// TestExpressionsOfARequest lets a request change ever more labels whose parameter takes a
+// costly expression. What matters is the evaluations, whatever comes of the request.
+func TestExpressionsOfARequest(t *testing.T) {
+	model, old := target(t, costlyLabels), withLabels(t, "example.com", 0)
+	one, err := language.Compile(thousand + ` ? 'x' : self`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, cost, err := one.Parameter(t.Context(), "example.com/l0")
+	if err != nil || cost < 1000 || cost > expression.MaxCost {
+		t.Fatal(cost, err)
+	}
+	fits := int(decide.MaxCost / cost)
+	for _, tc := range []struct {
+		name        string
+		labels      int
+		allow       []string
+		evaluations int
+		says        string
+	}{
+		{"as many as may be", fits, []string{"granular:label(x)"}, fits, ""},
+		{"one more", fits + 1, []string{"granular:label(x)"}, fits + 1,
+			`the parameter expressions for this request cost more than 1000000 units; hold the verb "granular:labels" instead, or change fewer keys at a time`},
+		{"many more", 20_000, []string{"granular:label(x)"}, fits + 1, `hold the verb "granular:labels" instead`},
+		{"the general verb", 20_000, []string{"granular:labels"}, 1, ""},
+		{"without any", 20_000, nil, 1, `needs one of the verbs "granular:metadata", "granular:label(x)"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			changed := withLabels(t, "example.com", tc.labels)
+			ctx, _ := granular.WithMarker(requestContext("update"))
+			w := New(&grants{allow: tc.allow}).Begin(ctx, model).(*write)
+			// The storage tries again after a conflict.
+			for range 3 {
+				if err := w.Submitted(ctx, changed, old); err != nil {
+					t.Fatal(err)
+				}
+				if err := w.Observe(ctx, changed, old); err != nil {
+					t.Fatal(err)
+				}
+				err := w.Verify(ctx, changed, old)
+				if (err == nil) != (tc.says == "") || err != nil && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), tc.says) || !strings.Contains(err.Error(), "cannot change .metadata.labels[")) {
+					t.Errorf("%v, wanted %s", err, tc.says)
+				}
+				if got := w.decider.Spending().Evaluations(); got != tc.evaluations {
+					t.Errorf("%d evaluations, wanted %d", got, tc.evaluations)
+				}
+			}
+			if tc.says != "" && tc.allow != nil && strings.Join(w.verdict.Load().missing, " ") != "granular:labels" {
+				t.Errorf("missing %q", w.verdict.Load().missing)
+			}
+		})
+	}
+}
+
+// TestCreateContinues holds that the create that an update implies spends what is left to
+// the request.
+func TestCreateContinues(t *testing.T) {
+	model := target(t, strings.Replace(costlyLabels, `"x-kubernetes-permission-parameterized-by"`, `"x-kubernetes-permission-excluded": true, "x-kubernetes-permission-parameterized-by"`, 1))
+	ctx := requestContext("update")
+	gate := New(&grants{allow: []string{"update", "granular", "granular:label(x)", "granular:metadata"}})
+	begun := gate.Begin(ctx, model).(*write)
+	create := attributes("create")
+	w, decision, _, err := gate.FallbackCreate(ctx, model, begun, create)
+	if err != nil || decision != upstream.DecisionAllow {
+		t.Fatal(decision, err)
+	}
+	if w == granular.Write(begun) || w.(*write).decider.Spending() != begun.decider.Spending() {
+		t.Error("the create has a limit of its own")
+	}
+}
+
+// ender allows everything, and ends the request when it is first asked.
+type ender struct {
+	upstream.Authorizer
+	end func()
+}
+
+func (e *ender) Authorize(context.Context, upstream.Attributes) (upstream.Decision, string, error) {
+	e.end()
+	return upstream.DecisionAllow, "", nil
+}
+
+// TestRequestEnds holds that nothing is verified once the request is over, and that it is
+// told from an authorizer that fails.
+func TestRequestEnds(t *testing.T) {
+	model, old, changed := target(t, labelled), withLabels(t, "example.com", 0), withLabels(t, "example.com", 200)
+	ctx, cancel := context.WithCancel(requestContext("update"))
+	defer cancel()
+	ctx, _ = granular.WithMarker(ctx)
+	w := New(&ender{end: cancel}).Begin(ctx, model)
+	if err := w.Observe(ctx, changed, old); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Verify(ctx, changed, old); !apierrors.IsTimeout(err) || granular.MarkerFrom(ctx).Consume() == nil {
+		t.Errorf("%v, and stored", err)
+	}
+	// Once it is over nothing is compared, and nobody is asked.
+	for _, labels := range []int{1, 200} {
+		nobody := &grants{allow: []string{"granular:metadata"}}
+		w = New(nobody).Begin(ctx, model)
+		changed = withLabels(t, "example.com", labels)
+		if err := w.Observe(ctx, changed, old); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Verify(ctx, changed, old); !apierrors.IsTimeout(err) || len(nobody.asked) > 0 || granular.MarkerFrom(ctx).Consume() == nil {
+			t.Errorf("%d labels: %v, asked %q", labels, err, nobody.asked)
+		}
+	}
+	// What fails while the request goes on is the authorizer.
+	ctx, _ = granular.WithMarker(requestContext("update"))
+	w = New(&grants{fail: []string{"granular:metadata"}}).Begin(ctx, model)
+	if err := w.Observe(ctx, changed, old); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Verify(ctx, changed, old); !apierrors.IsInternalError(err) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,142 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authorization/granular"
+
+	"kube-granular.dev/granular/change"
+	"kube-granular.dev/pkg/gate/convert"
+)
+
+// TestStored holds which objects come from storage.
+func TestStored(t *testing.T) {
+	with := func(uid string) *unstructured.Unstructured {
+		u := object(t, plain)
+		u.SetUID("")
+		if uid != "" {
+			u.SetUID("1")
+		}
+		return u
+	}
+	for name, tc := range map[string]struct {
+		obj  runtime.Object
+		want bool
+	}{
+		"nothing":               {nil, false},
+		"an object with a UID":  {with("1"), true},
+		"an object without one": {with(""), false},
+		"a Go type":             {keeping("", ""), true},
+		"an empty Go type":      {&keeper{}, false},
+		"no object":             {&metav1.Status{}, false},
+	} {
+		if got := convert.Stored(tc.obj); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// TestCreateHandedEmpty holds that a create is judged as one however the handler says that
+// there was nothing before: with no object, or with an empty one. What the schema puts in
+// on its own is nobody's change.
+func TestCreateHandedEmpty(t *testing.T) {
+	of := target(t, strings.Replace(strings.Replace(things, "EXCLUDED", "true", 1), `"trigger": {"type": "boolean",`, `"trigger": {"type": "boolean", "default": false,`, 1))
+	for name, old := range map[string]runtime.Object{"nothing": nil, "an empty object": &unstructured.Unstructured{Object: map[string]any{}}} {
+		for text, says := range map[string]string{plain: "", trigger: ".spec.trigger"} {
+			ctx := requestContext("create")
+			w := New(&grants{}).Begin(ctx, of)
+			created := object(t, text)
+			if err := w.Observe(ctx, created, old); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Verify(ctx, created, old); err != nil || says != "" {
+				judged(t, err, nil, says)
+			}
+			if t.Failed() {
+				t.Fatalf("of %s: %s", name, text)
+			}
+		}
+	}
+}
+
+// TestCreateStandIn holds that an annotation the server makes a field of is charged as one
+// when the object is created too, and refused where fields of the kind are excluded,
+// whatever else the caller sets.
+func TestCreateStandIn(t *testing.T) {
+	for name, tc := range map[string]struct {
+		excluded string
+		marked   bool
+		allow    []string
+		new      *keeper
+		says     string
+	}{
+		"covered":                     {excluded: "false", marked: true, allow: []string{"granular:metadata", "granular:specification"}, new: keeping("b", "")},
+		"by metadata alone":           {excluded: "false", marked: true, allow: []string{"granular:metadata"}, new: keeping("b", ""), says: `cannot change .spec in namespace "n": needs the verb "granular:specification"`},
+		"a plain annotation":          {excluded: "false", marked: true, allow: []string{"granular:metadata"}, new: keeping("", "x")},
+		"excluded, marked":            {excluded: "true", marked: true, allow: []string{"granular:metadata", "granular:specification", "granular:trigger"}, new: keeping("b", ""), says: "an annotation stands in for a field"},
+		"excluded, ordinary":          {excluded: "true", new: keeping("b", ""), says: "an annotation stands in for a field"},
+		"excluded, ordinary, held":    {excluded: "true", allow: []string{"granular:trigger"}, new: keeping("b", ""), says: "an annotation stands in for a field"},
+		"excluded, plain annotations": {excluded: "true", new: keeping("", "x")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := requestContext("create")
+			var marker *granular.Marker
+			if tc.marked {
+				ctx, marker = granular.WithMarker(ctx)
+			}
+			of := target(t, strings.Replace(strings.Replace(things, "EXCLUDED", tc.excluded, 1), `"trigger": {"type": "boolean",`, `"trigger": {"type": "boolean", "default": false,`, 1))
+			of.Convertor = oldVersion{}
+			w := New(&grants{allow: tc.allow}).Begin(ctx, of)
+			tc.new.UID = ""
+			tc.new.Spec.Size = 0
+			if err := w.Observe(ctx, tc.new, nil); err != nil {
+				t.Fatal(err)
+			}
+			judged(t, w.Verify(ctx, tc.new, nil), marker, tc.says)
+		})
+	}
+}
+
+// unreadable is a kind whose objects can't be compared field by field: its specification is
+// no object.
+type unreadable struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              string `json:"spec"`
+}
+
+func (u *unreadable) DeepCopyObject() runtime.Object { out := *u; return &out }
+
+// copying converts by copying.
+type copying struct{ runtime.ObjectConvertor }
+
+func (copying) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
+	return in.DeepCopyObject(), nil
+}
+
+// TestCreateThatCanNotBeCompared holds that it is refused, as an update is.
+func TestCreateThatCanNotBeCompared(t *testing.T) {
+	of := target(t, strings.Replace(things, "EXCLUDED", "true", 1))
+	of.Convertor = copying{}
+	for _, uid := range []string{"", "1"} {
+		created, old := &unreadable{Spec: "x"}, &unreadable{}
+		old.UID = "1"
+		old.UID = old.UID[:len(uid)]
+		if set, err := kindOf(of).compare(of, change.Full, created, old); err == nil {
+			t.Errorf("compared with what has the UID %q: %v", uid, set)
+		}
+		ctx := requestContext("create")
+		w := New(&grants{allow: []string{"granular:trigger"}}).Begin(ctx, of)
+		if err := w.Observe(ctx, created, old); err != nil {
+			t.Fatal(err)
+		}
+		judged(t, w.Verify(ctx, created, old), nil, "its fields can't be verified")
+	}
+}

@@ -1,0 +1,99 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/granular"
+	"kube-granular.dev/pkg/gate/redact"
+)
+
+// longest has the longest names of permissions that there can be.
+var longest = func() string {
+	domain := strings.Repeat("d", 249) + ".com/"
+	name := func(first string) string { return domain + first + strings.Repeat("n", 62) }
+	return strings.NewReplacer(`"metadata",`, `"`+name("a")+`",`, `"labels",`, `"`+name("b")+`",`, `"label",`, `"`+name("c")+`",`).Replace(labelled)
+}()
+
+// TestRefusalsFit holds that no refusal of ours is larger than it may be, whatever the
+// caller is called and sends.
+func TestRefusalsFit(t *testing.T) {
+	for text, long := range map[string]string{
+		"short": "x", "plain": strings.Repeat("x", 1<<20), "controls": strings.Repeat("\x00", 1<<20),
+		"quotes": strings.Repeat(`"`, 1<<20), "characters": strings.Repeat("€", 1<<18), "no characters": strings.Repeat("\xff", 1<<20),
+	} {
+		for name, model := range map[string]string{"usual": labelled, "longest": longest, "malformed": strings.Replace(labelled, `"label"`, `"Not a permission"`, 1)} {
+			for _, key := range []string{long, strings.Repeat("k", 256)} {
+				a := attributes("update")
+				a.User, a.Name, a.Namespace = &user.DefaultInfo{Name: long}, long, long
+				ctx, marker := granular.WithMarker(requestContext("update"))
+				w := newWrite(ctx, New(&grants{}), target(t, model), kindOf(target(t, model)), a, marker)
+				old, sent := labelsOf(t, nil), labelsOf(t, map[string]any{key: "v"})
+				fits(t, text+", not observed, "+name, w.Verify(ctx, sent, old))
+				if err := w.Observe(ctx, sent, old); err != nil {
+					t.Fatal(err)
+				}
+				fits(t, text+", "+name, w.Verify(ctx, sent, old))
+				if err := w.Patch(ctx, types.JSONPatchType, []byte(`[{"op":"copy"}]`)); err == nil {
+					t.Error("a copy is allowed")
+				} else {
+					fits(t, text+", copy", err)
+				}
+				quiet := w.RespondError(ctx, &apierrors.StatusError{ErrStatus: metav1.Status{
+					Code: 422, Message: long, Details: &metav1.StatusDetails{Name: long, Causes: []metav1.StatusCause{{Field: "metadata." + long, Message: long}, {Field: long}}},
+				}})
+				fits(t, text+", quiet", quiet)
+				fits(t, text+", inside", w.RespondError(ctx, errors.New(long)))
+			}
+		}
+	}
+}
+
+func fits(t *testing.T, name string, err error) {
+	t.Helper()
+	var status *apierrors.StatusError
+	if !errors.As(err, &status) {
+		t.Fatalf("%s: %v", name, err)
+	}
+	text, failed := json.Marshal(status.ErrStatus)
+	if failed != nil {
+		t.Fatal(failed)
+	}
+	if len(text) > redact.MaxRefusal {
+		t.Errorf("%s: %d bytes: %.300s", name, len(text), text)
+	}
+	if apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "is forbidden: User ") {
+		t.Errorf("%s: %.300s", name, text)
+	}
+}
+
+// TestUsualRefusal holds that a long name alone cuts nothing but itself.
+func TestUsualRefusal(t *testing.T) {
+	a := attributes("update")
+	a.User = &user.DefaultInfo{Name: strings.Repeat("€", 300)}
+	ctx, marker := granular.WithMarker(requestContext("update"))
+	w := newWrite(ctx, New(&grants{}), target(t, labelled), kindOf(target(t, labelled)), a, marker)
+	old, sent := labelsOf(t, nil), labelsOf(t, map[string]any{"key": "v"})
+	if err := w.Observe(ctx, sent, old); err != nil {
+		t.Fatal(err)
+	}
+	err := w.Verify(ctx, sent, old)
+	const needs = `needs one of the verbs "granular:metadata", "granular:label(key)"`
+	want := fmt.Sprintf(`things.example.com "t" is forbidden: User "%s..." cannot change .metadata.labels[key] in namespace "n": `+needs, strings.Repeat("€", 85))
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v\nwant %s", err, want)
+	}
+	if cause := err.(apierrors.APIStatus).Status().Details.Causes[0]; cause.Field != ".metadata.labels[key]" || cause.Message != needs {
+		t.Errorf("got %+v", cause)
+	}
+}

@@ -1,0 +1,160 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authorization/granular"
+
+	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/decide"
+	"kube-granular.dev/pkg/gate/redact"
+	"kube-granular.dev/pkg/metrics"
+)
+
+// refused builds the 403 of a change that is not covered: the object, the field,
+// and the most general and the most specific verb that would have done. It never
+// holds a value, nor every verb that is missing (KEP-3617, "Risks and
+// Mitigations"); and no key that the caller neither sent nor may read.
+func (w *write) refused(ctx context.Context, refusal *decide.Refusal, newObj, oldObj runtime.Object) error {
+	return w.refusedIn(ctx, w.written(), refusal, newObj, oldObj)
+}
+
+// inVersion is the version of an object that is judged.
+type inVersion struct {
+	kind   *kind
+	target granular.Target
+	// observed is what the caller changes in that version.
+	observed change.Set
+	// shown is what a message says of the version, empty for the one that was written.
+	shown string
+}
+
+// written is the version of the request.
+func (w *write) written() inVersion {
+	return inVersion{kind: w.kind, target: w.target, observed: w.observed}
+}
+
+// refusedIn is refused for a change in any version.
+func (w *write) refusedIn(ctx context.Context, in inVersion, refusal *decide.Refusal, newObj, oldObj runtime.Object) error {
+	if refusal.Reason == decide.Budget || refusal.Reason == decide.Cost {
+		metrics.OverBudget(ctx)
+	}
+	path, told := w.told(ctx, in, refusal, newObj, oldObj)
+	switch { // the audit log is not the caller
+	case refusal.General == "":
+	case refusal.General == refusal.Specific, refusal.Specific == "":
+		w.missing = []string{refusal.General}
+	default:
+		w.missing = []string{refusal.General, refusal.Specific}
+	}
+	return w.fitting(newObj, func(l redact.Limits) (string, metav1.StatusCause) {
+		path := change.Shorten(path, l.Path)
+		cause := metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: path}
+		if l.Causes {
+			cause.Message = told.Needs()
+		}
+		return fmt.Sprintf("%s%s%s: %s", told.Cannot(path), in.shown, w.where(l), told.Needs()), cause
+	})
+}
+
+// told is the field behind a refusal and the refusal, as far as the caller may be told.
+func (w *write) told(ctx context.Context, in inVersion, refusal *decide.Refusal, newObj, oldObj runtime.Object) (string, *decide.Refusal) {
+	c := refusal.Change
+	switch {
+	case in.kind == w.kind && w.tampered && c.Path().String() == w.managedFieldsPath():
+		// The objects hold the server's managed fields by now, not the caller's.
+		return ".metadata.managedFields", refusal
+	case in.kind == w.kind && w.scale.meant(c):
+		return ".spec.replicas", refusal
+	}
+	located := func() string { return in.kind.locate(in.target, c, newObj, oldObj, (*change.Walker).Locate) }
+	if !w.marked {
+		return located(), refusal
+	}
+	known, all := w.sender(in).Knows(&c)
+	outline := in.kind.locate(in.target, c, newObj, oldObj, func(walker *change.Walker, c change.Change, old, new any) string {
+		return walker.Outline(c, old, new, known)
+	})
+	if all && outline == located() {
+		return outline, refusal
+	}
+	if w.mayGet(ctx) {
+		return located(), refusal
+	}
+	return outline, refusal.Withhold(known)
+}
+
+// forbidden refuses the whole object, because its fields can't be judged.
+func (w *write) forbidden(newObj runtime.Object, why error) error {
+	return w.fitting(newObj, func(l redact.Limits) (string, metav1.StatusCause) {
+		return fmt.Sprintf("can't write it%s: %v", w.where(l), why), metav1.StatusCause{}
+	})
+}
+
+// where says in which namespace, and through which subresource: roles name both.
+func (w *write) where(l redact.Limits) string {
+	where := ""
+	if namespace := w.attributes.GetNamespace(); namespace != "" {
+		where = fmt.Sprintf(" in namespace %q", redact.Head(namespace, l.Name))
+	}
+	if w.target.Subresource != "" {
+		where += fmt.Sprintf(" through %q", w.target.Resource.Resource+"/"+w.target.Subresource)
+	}
+	return where
+}
+
+func (w *write) user() string {
+	if user := w.attributes.GetUser(); user != nil {
+		return user.GetName()
+	}
+	return ""
+}
+
+// name is that of the request, or, where a create is posted, that of the object.
+func (w *write) name(obj runtime.Object) string {
+	if name := w.attributes.GetName(); name != "" {
+		return name
+	}
+	if accessor, err := meta.Accessor(obj); err == nil {
+		return accessor.GetName()
+	}
+	return ""
+}
+
+// refuseAll stands in where a request says nothing about its caller.
+type refuseAll struct {
+	err error
+}
+
+func (r refuseAll) Patch(context.Context, types.PatchType, []byte) error {
+	return apierrors.NewInternalError(r.err)
+}
+
+func (r refuseAll) Submitted(context.Context, runtime.Object, runtime.Object) error {
+	return apierrors.NewInternalError(r.err)
+}
+
+func (r refuseAll) Observe(context.Context, runtime.Object, runtime.Object) error {
+	return apierrors.NewInternalError(r.err)
+}
+
+func (r refuseAll) Verify(context.Context, runtime.Object, runtime.Object) error {
+	return apierrors.NewInternalError(r.err)
+}
+
+func (r refuseAll) Respond(context.Context, runtime.Object) runtime.Object {
+	return &metav1.Status{}
+}
+
+func (r refuseAll) RespondError(_ context.Context, err error) error {
+	return err
+}

@@ -1,0 +1,95 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"bytes"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"kube-granular.dev/granular/equal"
+	"kube-granular.dev/pkg/gate/convert"
+)
+
+// tampered reports whether a caller sends managed fields that are not those of the object.
+// Field management starts from the list that is sent, an empty one being a reset, and from
+// the object's own only if there is none. So a list that is there must be the object's own.
+func tampered(newObj, oldObj runtime.Object) bool {
+	sent, plain := plainManagedFields(newObj)
+	if plain && sent == nil {
+		return false
+	}
+	if !convert.Stored(oldObj) {
+		return hasManagedFields(newObj)
+	}
+	if plain {
+		// To read them takes longer than all else that is done with a granular request.
+		if is, ok := plainManagedFields(oldObj); ok && equal.JSON(sent, is) {
+			return false
+		}
+	}
+	accessor, err := meta.Accessor(newObj)
+	if err != nil {
+		return true
+	}
+	list := accessor.GetManagedFields()
+	if !plain && list == nil {
+		return false
+	}
+	accessor, err = meta.Accessor(oldObj)
+	return err != nil || !sameManagedFields(list, accessor.GetManagedFields())
+}
+
+// hasManagedFields says whether there are managed fields, for custom resources without
+// reading them.
+func hasManagedFields(obj runtime.Object) bool {
+	if obj == nil {
+		return false
+	}
+	if fields, ok := plainManagedFields(obj); ok {
+		list, isList := fields.([]any)
+		return isList && len(list) > 0
+	}
+	accessor, err := meta.Accessor(obj)
+	return err == nil && len(accessor.GetManagedFields()) > 0
+}
+
+// plainManagedFields gives those of a custom resource as they were decoded.
+func plainManagedFields(obj runtime.Object) (any, bool) {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return nil, false
+	}
+	metadata, _ := u.Object["metadata"].(map[string]any)
+	return metadata["managedFields"], true
+}
+
+// sameManagedFields says whether a caller sends back the managed fields it was given.
+// Many clients write JSON with other spaces and in another order than the server does,
+// so the fields are compared as the server reads them.
+func sameManagedFields(a, b []metav1.ManagedFieldsEntry) bool {
+	return slices.EqualFunc(a, b, func(a, b metav1.ManagedFieldsEntry) bool {
+		return a.Manager == b.Manager && a.Operation == b.Operation && a.APIVersion == b.APIVersion && a.Time.Equal(b.Time) &&
+			a.FieldsType == b.FieldsType && a.Subresource == b.Subresource && sameFields(a.FieldsV1, b.FieldsV1)
+	})
+}
+
+func sameFields(a, b *metav1.FieldsV1) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	if bytes.Equal(a.GetRawBytes(), b.GetRawBytes()) {
+		return true
+	}
+	var x, y fieldpath.Set
+	if x.FromJSON(a.GetRawReader()) != nil || y.FromJSON(b.GetRawReader()) != nil {
+		return false
+	}
+	return x.Equals(&y)
+}

@@ -1,0 +1,223 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authorization/granular"
+)
+
+// TestObservedAndFinal goes through all that a caller can do to the fields of a thing, all
+// that becomes of it, and all that the caller may hold. Refused is who lacks what a field
+// needs that the caller changed and that is about to change, and nobody else.
+func TestObservedAndFinal(t *testing.T) {
+	fields := []struct {
+		same, other string
+		// ordinary is what a caller of the ordinary verb needs as well.
+		needs, ordinary []string
+	}{
+		{same: `"size":1`, other: `"size":2`, needs: []string{"granular:specification", "granular:size"}},
+		{same: `"trigger":false`, other: `"trigger":true`, needs: []string{"granular:trigger"}, ordinary: []string{"granular:trigger"}},
+		{same: `"rest":1`, other: `"rest":2`, needs: []string{"granular:specification"}},
+	}
+	verbs := []string{"granular:specification", "granular:size", "granular:trigger"}
+	with := func(changed int) string {
+		text := make([]string, len(fields))
+		for i, f := range fields {
+			if text[i] = f.same; changed&(1<<i) != 0 {
+				text[i] = f.other
+			}
+		}
+		return fmt.Sprintf(`{"spec":{%s}}`, strings.Join(text, ","))
+	}
+	of := target(t, strings.Replace(things, "EXCLUDED", "true", 1))
+	old := object(t, with(0))
+	for held := range 1 << len(verbs) {
+		g := &grants{}
+		for i, verb := range verbs {
+			if held&(1<<i) != 0 {
+				g.allow = append(g.allow, verb)
+			}
+		}
+		holds := func(verb string) bool { return slices.Contains(g.allow, verb) }
+		for observed := range 1 << len(fields) {
+			for final := range 1 << len(fields) {
+				for _, marked := range []bool{false, true} {
+					refused := false
+					for i, f := range fields {
+						needs := f.ordinary
+						if marked {
+							needs = f.needs
+						}
+						if observed&final&(1<<i) != 0 && len(needs) > 0 && !slices.ContainsFunc(needs, holds) {
+							refused = true
+						}
+					}
+					ctx := requestContext("update")
+					var marker *granular.Marker
+					if marked {
+						ctx, marker = granular.WithMarker(ctx)
+					}
+					w := New(g).Begin(ctx, of)
+					if err := w.Observe(ctx, object(t, with(observed)), old); err != nil {
+						t.Fatal(err)
+					}
+					err := w.Verify(ctx, object(t, with(final)), old)
+					if apierrors.IsForbidden(err) != refused || !refused && err != nil {
+						t.Errorf("marked %t, holding %q, observed %s, final %s: %v", marked, g.allow, with(observed), with(final), err)
+					}
+					if marker != nil && (marker.Consume() == nil) == refused {
+						t.Errorf("marked, holding %q, observed %s, final %s: the storage would accept it: %t", g.allow, with(observed), with(final), refused)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestCoveredAsObserved holds that one change which its caller may make needs no second
+// look, and anything else gets one.
+func TestCoveredAsObserved(t *testing.T) {
+	tests := map[string]struct {
+		allow    []string
+		fail     []string
+		observed string
+		final    string
+		asked    []string
+		says     string
+		broken   bool
+	}{
+		"one change, reverted, and an authorizer that fails": {fail: []string{"granular:specification"}, observed: larger, final: plain, asked: []string{"granular:specification", "granular:size", "get"}},
+		"one change, covered, and an authorizer that fails":  {allow: []string{"granular:size"}, fail: []string{"granular:specification"}, observed: larger, final: larger, asked: []string{"granular:specification", "granular:size", "get"}},
+		"one change, and an authorizer that fails":           {fail: []string{"granular:specification"}, observed: larger, final: larger, asked: []string{"granular:specification", "granular:size"}, broken: true},
+		"one change, covered":                                {allow: []string{"granular:size"}, observed: larger, final: larger, asked: []string{"granular:specification", "granular:size", "get"}},
+		"one change, covered, reverted":                      {allow: []string{"granular:size"}, observed: larger, final: plain, asked: []string{"granular:specification", "granular:size", "get"}},
+		"one change, reverted":                               {observed: larger, final: plain, asked: []string{"granular:specification", "granular:size", "get"}},
+		"one change, not covered":                            {observed: larger, final: larger, asked: []string{"granular:specification", "granular:size"}, says: ".spec.size"},
+		"two changes, one reverted":                          {allow: []string{"granular:trigger"}, observed: both, final: trigger, asked: []string{"granular:trigger", "get"}},
+		"two changes, one not covered":                       {allow: []string{"granular:trigger"}, observed: both, final: both, asked: []string{"granular:specification", "granular:size"}, says: ".spec.size"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			ctx, marker := granular.WithMarker(requestContext("update"))
+			g := &grants{allow: tc.allow, fail: tc.fail}
+			w := New(g).Begin(ctx, target(t, strings.Replace(things, "EXCLUDED", "true", 1)))
+			old := object(t, plain)
+			if err := w.Observe(ctx, object(t, tc.observed), old); err != nil {
+				t.Fatal(err)
+			}
+			err := w.Verify(ctx, object(t, tc.final), old)
+			if tc.broken {
+				if !apierrors.IsInternalError(err) || marker.Consume() == nil {
+					t.Errorf("got %v, wanted a 500", err)
+				}
+			} else {
+				judged(t, err, marker, tc.says)
+			}
+			if !slices.Equal(g.asked, tc.asked) {
+				t.Errorf("asked %q, wanted %q", g.asked, tc.asked)
+			}
+		})
+	}
+}
+
+// TestTamperedIsJudged holds that managed fields which the caller edited are charged although
+// nothing else changed, or nothing but what the caller may change.
+func TestTamperedIsJudged(t *testing.T) {
+	of := target(t, strings.Replace(things, "EXCLUDED", "true", 1))
+	for _, changed := range []string{plain, larger} {
+		for _, held := range []bool{false, true} {
+			g, says := &grants{allow: []string{"granular:size"}}, ".metadata.managedFields"
+			if held {
+				g.allow, says = append(g.allow, "granular:metadata"), ""
+			}
+			ctx, marker := granular.WithMarker(requestContext("update"))
+			w := New(g).Begin(ctx, of)
+			old, submitted := object(t, plain), object(t, changed)
+			submitted.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "somebody"}})
+			if err := w.Submitted(ctx, submitted, old); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Observe(ctx, object(t, changed), old); err != nil {
+				t.Fatal(err)
+			}
+			judged(t, w.Verify(ctx, object(t, changed), old), marker, says)
+		}
+	}
+	// A subresource keeps the server's.
+	status := of
+	status.Subresource = "status"
+	marked, marker := granular.WithMarker(requestContext("update"))
+	w := New(&grants{allow: []string{"granular:size"}}).Begin(marked, status)
+	sent := object(t, larger)
+	sent.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "somebody"}})
+	if err := w.Submitted(marked, sent, object(t, plain)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Observe(marked, object(t, larger), object(t, plain)); err != nil {
+		t.Fatal(err)
+	}
+	judged(t, w.Verify(marked, object(t, larger), object(t, plain)), marker, "")
+
+	ctx, g := requestContext("update"), &grants{}
+	w = New(g).Begin(ctx, of)
+	submitted := object(t, larger)
+	submitted.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "somebody"}})
+	if err := w.Submitted(ctx, submitted, object(t, plain)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Observe(ctx, object(t, larger), object(t, plain)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Verify(ctx, object(t, larger), object(t, plain)); err != nil || len(g.asked) > 0 {
+		t.Errorf("a caller of the ordinary verb: %v, asked %q", err, g.asked)
+	}
+}
+
+// TestWholeIsNoOneChange holds that what could not be told apart when it was observed is
+// compared again: it stands for what is excluded below it.
+func TestWholeIsNoOneChange(t *testing.T) {
+	of := target(t, strings.Replace(strings.Replace(things, "EXCLUDED", "true", 1), `"trigger":`,
+		`"box": {"type": "object", "properties": {"lock": {"type": "boolean", "x-kubernetes-permission-verb": "lock", "x-kubernetes-permission-excluded": true}}}, "trigger":`, 1))
+	ctx, marker := granular.WithMarker(requestContext("update"))
+	w := New(&grants{allow: []string{"granular:specification"}}).Begin(ctx, of)
+	old := object(t, `{"spec":{"size":1}}`)
+	if err := w.Observe(ctx, object(t, `{"spec":{"size":1,"box":"no object"}}`), old); err != nil {
+		t.Fatal(err)
+	}
+	if of := w.(*write).observed; len(of) != 1 || !of[0].Whole {
+		t.Fatalf("observed %v, wanted one whole change", of)
+	}
+	judged(t, w.Verify(ctx, object(t, `{"spec":{"size":1,"box":{"lock":true}}}`), old), marker, `needs the verb "granular:lock"`)
+}
+
+// TestPutElsewhere holds that what a webhook puts into another field of the root, which the
+// same permission covers, is asked of who sent it, and taking it back is not.
+func TestPutElsewhere(t *testing.T) {
+	model := strings.Replace(strings.Replace(things, "EXCLUDED", "true", 1), `"data": {"type": "string"}`, `"data": {"type": "string", "x-kubernetes-permission-verb": "trigger", "x-kubernetes-permission-excluded": true}`, 1)
+	for name, tc := range map[string]struct {
+		allow []string
+		final string
+		says  string
+	}{
+		"put elsewhere":          {nil, withData, "cannot change .spec.trigger"},
+		"put elsewhere, covered": {[]string{"granular:trigger"}, withData, ""},
+		"taken back":             {nil, plain, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := requestContext("update")
+			w := New(&grants{allow: tc.allow}).Begin(ctx, target(t, model))
+			if err := w.Observe(ctx, object(t, trigger), object(t, plain)); err != nil {
+				t.Fatal(err)
+			}
+			judged(t, w.Verify(ctx, object(t, tc.final), object(t, plain)), nil, tc.says)
+		})
+	}
+}

@@ -1,0 +1,75 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package redact
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// Body is a patch in JSON, of which it is asked what stands in it.
+type Body struct {
+	text []byte
+	// operations says that names may stand in it as parts of a pointer (RFC 6901).
+	operations bool
+	// holds is set when it is needed.
+	holds map[string]struct{}
+}
+
+// NewBody returns the body of a patch. operations says that it is a JSON patch.
+func NewBody(text []byte, operations bool) *Body { return &Body{text: text, operations: operations} }
+
+// Has reports whether a key or an element of a list stands in the patch, wherever. It may
+// miss one that is spelled in an odd way, and never finds what is not there.
+func (p *Body) Has(key string) bool {
+	if p.holds == nil {
+		p.holds = map[string]struct{}{}
+		p.read()
+	}
+	_, found := p.holds[key]
+	return found
+}
+
+func (p *Body) read() {
+	for body := p.text; len(body) > 0; {
+		var text string
+		if text, body = next(body); text == "" {
+			continue // neither is an empty key taken for known
+		}
+		p.holds[text] = struct{}{}
+		if p.operations && text[0] == '/' {
+			for name := range strings.SplitSeq(text[1:], "/") {
+				p.holds[strings.ReplaceAll(strings.ReplaceAll(name, "~1", "/"), "~0", "~")] = struct{}{}
+			}
+		}
+	}
+}
+
+// next returns the string, number or word at the beginning of JSON, empty if another sign
+// is there, and what comes behind it.
+func next(body []byte) (string, []byte) {
+	if body[0] != '"' {
+		end := bytes.IndexAny(body, "\",:[]{} \t\r\n")
+		if end < 0 {
+			end = len(body)
+		}
+		return string(body[:end]), body[max(end, 1):]
+	}
+	end := 1
+	for end < len(body) && body[end] != '"' {
+		if body[end] == '\\' {
+			end++
+		}
+		end++
+	}
+	if end = min(end+1, len(body)); bytes.IndexByte(body[:end], '\\') < 0 {
+		return string(body[1:max(end-1, 1)]), body[end:]
+	}
+	var text string
+	if json.Unmarshal(body[:end], &text) != nil {
+		return "", body[end:]
+	}
+	return text, body[end:]
+}

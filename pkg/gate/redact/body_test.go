@@ -1,0 +1,91 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package redact
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// TestBodyHas holds what stands in a patch.
+func TestBodyHas(t *testing.T) {
+	const merge = `{"metadata":{"labels":{"a.example/x":null,"b":"c d","\u0065":1,"q\"":80,"":true}},"list":["one","two"]}`
+	const operations = `[{"op":"remove","path":"/metadata/labels/a.example~1x"},{"op":"add","path":"/a~01/-","value":{"deep":["in/side"]}}]`
+	for _, test := range []struct {
+		body       string
+		operations bool
+		has, lacks []string
+	}{
+		{merge, false, []string{"a.example/x", "b", "c d", "e", `q"`, "80", "one", "two", "labels"}, []string{"", "a.example", "x", "c", "d", "8", `\u0065`, "tw", "q"}},
+		{operations, true, []string{"a.example/x", "a~1", "metadata", "deep", "in/side"}, []string{"a.example", "a/", "a.example~1x", "side", ""}},
+		{operations, false, []string{"deep"}, []string{"a.example/x", "a.example~1x"}},
+		{`"`, false, nil, []string{"", `"`}},
+		{`"\`, false, nil, []string{"", `\`}},
+		{`{"a":"b`, false, []string{"a"}, []string{"b"}},
+		{"", true, nil, []string{""}},
+		{"{\"\xff\":1}", false, nil, []string{"\ufffd"}},
+	} {
+		p := NewBody([]byte(test.body), test.operations)
+		for _, key := range test.has {
+			if !p.Has(key) {
+				t.Errorf("%s: %q is not found", test.body, key)
+			}
+		}
+		for _, key := range test.lacks {
+			if p.Has(key) {
+				t.Errorf("%s: %q is found", test.body, key)
+			}
+		}
+	}
+}
+
+// FuzzBodyHas holds that a key is found however it is spelled, and that nothing is found
+// that a decoder would not.
+func FuzzBodyHas(f *testing.F) {
+	f.Add("a.example/x", []byte(`{"a":{"b":[1,"c\"d"]}}`))
+	f.Add("~1/\"\\é\x00", []byte(`"\`))
+	f.Fuzz(func(t *testing.T, key string, body []byte) {
+		if key != "" && utf8.ValidString(key) {
+			merge, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{key: nil}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !NewBody(merge, false).Has(key) {
+				t.Errorf("%q is not found in %s", key, merge)
+			}
+			pointer := "/metadata/labels/" + strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
+			operation, err := json.Marshal([]any{map[string]any{"op": "remove", "path": pointer}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !NewBody(operation, true).Has(key) {
+				t.Errorf("%q is not found in %s", key, operation)
+			}
+		}
+		NewBody(body, true).Has(key)
+		if !json.Valid(body) || !utf8.Valid(body) {
+			return
+		}
+		p, known := NewBody(body, false), map[string]bool{"": true}
+		for decoder := json.NewDecoder(bytes.NewReader(body)); ; {
+			token, err := decoder.Token()
+			if err != nil {
+				break
+			}
+			if text, ok := token.(string); ok && !known[text] {
+				if known[text] = true; !p.Has(text) {
+					t.Errorf("%q is not found in %s", text, body)
+				}
+			}
+		}
+		for held := range p.holds {
+			if !known[held] && !json.Valid([]byte(held)) {
+				t.Errorf("%q is found in %s", held, body)
+			}
+		}
+	})
+}

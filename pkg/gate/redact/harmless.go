@@ -1,0 +1,31 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package redact
+
+import (
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
+)
+
+// NamesOnly reports whether an error of the API names the object of a resource and tells
+// nothing else of it.
+func NamesOnly(err error, status metav1.Status, resource schema.GroupResource) bool {
+	if status.Details == nil {
+		return false
+	}
+	name := status.Details.Name
+	switch {
+	case apierrors.IsNotFound(err):
+		return status.Message == apierrors.NewNotFound(resource, name).Error()
+	case apierrors.IsAlreadyExists(err):
+		return status.Message == apierrors.NewAlreadyExists(resource, name).Error()
+	case apierrors.IsConflict(err):
+		return status.Message == apierrors.NewConflict(resource, name, errors.New(registry.OptimisticLockErrorMsg)).Error()
+	}
+	return false
+}

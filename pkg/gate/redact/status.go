@@ -1,0 +1,108 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package redact
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// ErrHidden is what is told of an error that tells too much.
+var ErrHidden = errors.New("the object was refused; why is shown only to callers who may get it")
+
+// The words of the API's own. A webhook chooses all of a refusal's, and many put the whole
+// sentence into the reason.
+var (
+	reasons = sets.New(
+		metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden, metav1.StatusReasonNotFound,
+		metav1.StatusReasonAlreadyExists, metav1.StatusReasonConflict, metav1.StatusReasonGone,
+		metav1.StatusReasonInvalid, metav1.StatusReasonServerTimeout, metav1.StatusReasonStoreReadError,
+		metav1.StatusReasonTimeout, metav1.StatusReasonTooManyRequests, metav1.StatusReasonBadRequest,
+		metav1.StatusReasonMethodNotAllowed, metav1.StatusReasonNotAcceptable,
+		metav1.StatusReasonRequestEntityTooLarge, metav1.StatusReasonUnsupportedMediaType,
+		metav1.StatusReasonInternalError, metav1.StatusReasonExpired, metav1.StatusReasonServiceUnavailable,
+	)
+	causes = sets.New(
+		metav1.CauseTypeFieldValueNotFound, metav1.CauseTypeFieldValueRequired, metav1.CauseTypeFieldValueDuplicate,
+		metav1.CauseTypeFieldValueInvalid, metav1.CauseTypeFieldValueNotSupported, metav1.CauseTypeForbidden,
+		metav1.CauseTypeTooLong, metav1.CauseTypeTooMany, metav1.CauseType(field.ErrorTypeTooFew),
+		metav1.CauseType(field.ErrorTypeTooShort), metav1.CauseTypeTypeInvalid, metav1.CauseTypeInternal,
+		metav1.CauseTypeUnexpectedServerResponse, metav1.CauseTypeFieldManagerConflict,
+		metav1.CauseTypeResourceVersionTooLarge,
+	)
+)
+
+// Request is what a request says of the object that it writes.
+type Request struct {
+	Name     string
+	Resource schema.GroupResource
+	Kind     schema.GroupKind
+}
+
+// Status returns what is left of a refusal that tells nothing of the object: its code, words
+// of the API's own, what the request said itself, and of each field what every object of the
+// kind has.
+func Status(told metav1.Status, said Request) metav1.Status {
+	out := metav1.Status{Status: metav1.StatusFailure, Code: told.Code, Message: ErrHidden.Error()}
+	if reasons.Has(told.Reason) {
+		out.Reason = told.Reason
+	}
+	if told.Details == nil {
+		return out
+	}
+	out.Details = &metav1.StatusDetails{
+		Name:              Head(oneOf(told.Details.Name, said.Name), Usual.Name),
+		Group:             oneOf(told.Details.Group, said.Resource.Group, said.Kind.Group),
+		Kind:              oneOf(told.Details.Kind, said.Resource.Resource, said.Kind.Kind),
+		RetryAfterSeconds: told.Details.RetryAfterSeconds,
+	}
+	for _, cause := range told.Details.Causes {
+		quiet := metav1.StatusCause{Field: fieldOfEvery(cause.Field)}
+		if causes.Has(cause.Type) {
+			quiet.Type = cause.Type
+		}
+		if quiet != (metav1.StatusCause{}) && !slices.Contains(out.Details.Causes, quiet) {
+			out.Details.Causes = append(out.Details.Causes, quiet)
+		}
+	}
+	return out
+}
+
+// oneOf returns told if it is known.
+func oneOf(told string, known ...string) string {
+	if slices.Contains(known, told) {
+		return told
+	}
+	return ""
+}
+
+// fieldOfEvery returns the first name of a field's path, and in metadata the second, as far as
+// they are names. What follows may be the key of a map: upstream's validation looks at all
+// of an object, whoever wrote it.
+func fieldOfEvery(path string) string {
+	path, _, _ = strings.Cut(strings.TrimPrefix(path, "."), "[")
+	first, rest, _ := strings.Cut(path, ".")
+	if !isName(first) {
+		return ""
+	}
+	if second, _, _ := strings.Cut(rest, "."); first == "metadata" && isName(second) {
+		return first + "." + second
+	}
+	return first
+}
+
+// maxFieldLength is the length of the longest name that is taken for a field's.
+const maxFieldLength = 63
+
+func isName(s string) bool {
+	return s != "" && len(s) <= maxFieldLength && strings.IndexFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
+	}) < 0
+}

@@ -1,0 +1,123 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/component-base/tracing"
+	"k8s.io/klog/v2"
+
+	"kube-granular.dev/pkg/audit"
+	"kube-granular.dev/pkg/gate/redact"
+	"kube-granular.dev/pkg/metrics"
+)
+
+// slow is what makes a span worth a line in the log; it is what upstream takes for a
+// whole write.
+const slow = 500 * time.Millisecond
+
+// notable is what makes a step worth mentioning in the line about a slow request.
+const notable = 10 * time.Millisecond
+
+// step is one look at a write.
+type step struct {
+	name    string
+	started time.Time
+	span    *tracing.Span
+}
+
+// begin begins a step, which is a span where somebody collects them.
+func (w *write) begin(ctx context.Context, name string) (context.Context, step) {
+	s := step{name: name, started: time.Now()}
+	if w.recorded {
+		ctx, s.span = tracing.Start(ctx, name,
+			attribute.String("group", w.target.Resource.Group),
+			attribute.String("resource", w.target.Resource.Resource),
+			attribute.String("subresource", w.target.Subresource),
+			attribute.Bool("marked", w.marked))
+	}
+	return ctx, s
+}
+
+// traced is the context of the trace that metrics name, nil if there is none.
+func (w *write) traced(ctx context.Context) context.Context {
+	if w.recorded {
+		return ctx
+	}
+	return nil
+}
+
+// end says how long the step took.
+func (s step) end(ctx context.Context) time.Duration {
+	took := time.Since(s.started)
+	if s.span != nil {
+		s.span.End(slow)
+	} else if took >= notable {
+		tracing.SpanFromContext(ctx).AddEvent(s.name, attribute.String("took", took.String()))
+	}
+	return took
+}
+
+// verified reports what a verification came to. No value of a field is ever in
+// it: errors of ours hold none.
+func (w *write) verified(ctx context.Context, took time.Duration, newObj runtime.Object, err error) {
+	traced := w.traced(ctx)
+	switch {
+	case err == nil:
+		metrics.Verified(traced, took, metrics.Allowed)
+		if klog.V(5).Enabled() { // which costs less than to look for the logger of the request
+			klog.FromContext(ctx).V(5).Info("Allowed a write field by field", w.what(newObj, "permissions", audit.Listed(w.decider.Used()))...)
+		}
+	case apierrors.IsForbidden(err):
+		metrics.Verified(traced, took, metrics.Refused)
+		if klog.V(4).Enabled() {
+			klog.FromContext(ctx).V(4).Info("Refused a write field by field", w.what(newObj, "reason", err.Error(), "missing", audit.Listed(w.missing), "calls", w.port.calls)...)
+		}
+	default:
+		metrics.Verified(traced, took, metrics.Error)
+	}
+}
+
+// errUnanswered stands in the answer for what the authorizer failed with: a webhook's error
+// quotes what it was sent, by whom, and from where.
+var errUnanswered = errors.New("the authorizer could not say which permissions the caller holds, the log of the server says why")
+
+// failed returns the 500 of a write that the authorizer failed on, and logs what it said.
+func (w *write) failed(ctx context.Context, newObj runtime.Object, err error) error {
+	klog.FromContext(ctx).Error(redact.Logged(err), "Unable to verify a write field by field", w.what(newObj)...)
+	return apierrors.NewInternalError(errUnanswered)
+}
+
+// what names the request in a line of the log.
+func (w *write) what(obj runtime.Object, more ...any) []any {
+	return append([]any{
+		"user", redact.Head(w.user(), redact.Usual.Name), "resource", w.target.Resource, "subresource", w.target.Subresource,
+		"object", klog.KRef(redact.Head(w.attributes.GetNamespace(), redact.Usual.Name), redact.Head(w.name(obj), redact.Usual.Name)), "marked", w.marked,
+	}, more...)
+}
+
+// finish reports once for a request: how often the authorizer was called, and which
+// permissions were used or, if it failed for want of them, which would have had to be
+// held.
+func (w *write) finish(ctx context.Context, err error) {
+	if err == nil {
+		audit.Permissions(ctx, w.decider.Used())
+		metrics.Calls(w.traced(ctx), w.port.calls)
+		return
+	}
+	calls := 0
+	if last := w.verdict.Load(); last != nil {
+		calls = last.calls
+		if len(last.missing) > 0 && errors.Is(err, last.err) {
+			audit.Missing(ctx, last.missing...)
+		}
+	}
+	metrics.Calls(w.traced(ctx), calls)
+}

@@ -1,0 +1,143 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	gvk "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authorization/granular"
+)
+
+const scaleModel = `{
+  "type": "object",
+  "x-kubernetes-group-version-kind": [{"group": "autoscaling", "version": "v1", "kind": "Scale"}],
+  "properties": {
+    "metadata": {"type": "object", "x-kubernetes-permission-verb": "metadata"},
+    "spec": {"type": "object", "x-kubernetes-permission-verb": "specification", "properties": {"replicas": {"type": "integer", "x-kubernetes-permission-verb": "replicas"}}},
+    "status": {"type": "object"}
+  }
+}`
+
+// asItIs is a convertor for objects that are in the wanted version.
+type asItIs struct{ runtime.ObjectConvertor }
+
+func (asItIs) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
+	return in, nil
+}
+
+func scaleTarget(t *testing.T, model string, path ...string) granular.Target {
+	t.Helper()
+	out := target(t, model)
+	out.Subresource = "scale"
+	out.Scale = &granular.Scale{Kind: thing, Path: path}
+	out.Kind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
+	out.Convertor = asItIs{}
+	out.Schema = granular.NewSchema(models(t, map[string]string{"thing": model, "scale": scaleModel}))
+	return out
+}
+
+func scaleTo(replicas int32) *autoscalingv1.Scale {
+	out := &autoscalingv1.Scale{}
+	out.Name, out.UID = "t", "1"
+	out.Spec.Replicas = replicas
+	return out
+}
+
+// TestScaleOfCustomResource goes through what a scale of a custom resource needs.
+func TestScaleOfCustomResource(t *testing.T) {
+	excluded := strings.Replace(things, "EXCLUDED", "true", 1)
+	included := strings.Replace(things, "EXCLUDED", "false", 1)
+	malformed := strings.Replace(excluded, `"size"}`, `"Not A Permission"}`, 1)
+	malformedIncluded := strings.Replace(included, `"size"}`, `"Not A Permission"}`, 1)
+	inMap := strings.Replace(things, `"trigger": {`, `"pools": {"type": "object", "additionalProperties": {"type": "object", "properties": {"trigger": {`, 1)
+	inMap = strings.Replace(strings.Replace(inMap, "EXCLUDED}", "true}}}}", 1), "EXCLUDED", "true", 1)
+	const trigger = "granular:trigger"
+	for name, tc := range map[string]struct {
+		model  string
+		path   []string
+		marked bool
+		allow  []string
+		// was is -1 where the field was not set: what is stored then shows as 0.
+		was, to int32
+		idle    bool
+		says    string
+		asked   []string
+	}{
+		"ordinary, another field is excluded":        {model: excluded, path: []string{"spec", "size"}, to: 2, idle: true},
+		"ordinary, nothing is":                       {model: included, path: []string{"spec", "trigger"}, to: 2, idle: true},
+		"ordinary, the field is excluded":            {model: excluded, path: []string{"spec", "trigger"}, to: 2, says: `cannot change .spec.replicas in namespace "n" through "things/scale": needs the verb "granular:trigger"`, asked: []string{trigger}},
+		"ordinary, below the field that is excluded": {model: excluded, path: []string{"spec", "trigger", "x"}, to: 2, says: `needs the verb "granular:trigger"`, asked: []string{trigger}},
+		"ordinary, excluded and covered":             {model: excluded, path: []string{"spec", "trigger"}, allow: []string{trigger}, to: 2, asked: []string{trigger}},
+		"ordinary, excluded and unchanged":           {model: excluded, path: []string{"spec", "trigger"}, was: 2, to: 2},
+		"ordinary, excluded, set for the first time": {model: excluded, path: []string{"spec", "trigger"}, was: -1, to: 0, says: `needs the verb "granular:trigger"`, asked: []string{trigger}},
+		"ordinary, excluded in the values of a map":  {model: inMap, path: []string{"spec", "pools", "main", "trigger"}, to: 2, says: `needs the verb "granular:trigger"`, asked: []string{trigger}},
+		"ordinary, malformed, something excluded":    {model: malformed, path: []string{"spec", "size"}, to: 2, says: "its fields can't be verified"},
+		"ordinary, malformed, nothing excluded":      {model: malformedIncluded, path: []string{"spec", "size"}, to: 2, idle: true},
+		"marked, covered":                            {model: excluded, path: []string{"spec", "size"}, marked: true, allow: []string{"granular:replicas"}, to: 2, asked: []string{"granular:specification", "granular:replicas"}},
+		"marked, by the resource's permission":       {model: excluded, path: []string{"spec", "size"}, marked: true, allow: []string{"granular:size"}, to: 2, says: `needs one of the verbs "granular:specification", "granular:replicas"`, asked: []string{"granular:specification", "granular:replicas"}},
+		"marked, set for the first time":             {model: excluded, path: []string{"spec", "size"}, marked: true, was: -1, to: 0, says: `cannot change .spec.replicas`, asked: []string{"granular:specification", "granular:replicas"}},
+		"marked, excluded":                           {model: excluded, path: []string{"spec", "trigger"}, marked: true, allow: []string{"granular:replicas"}, to: 2, says: `needs the verb "granular:trigger"`, asked: []string{"granular:specification", "granular:replicas", trigger}},
+		"marked, excluded, both held":                {model: excluded, path: []string{"spec", "trigger"}, marked: true, allow: []string{"granular:specification", trigger}, to: 2, asked: []string{"granular:specification", trigger}},
+		"marked, excluded, the scale's is missing":   {model: excluded, path: []string{"spec", "trigger"}, marked: true, allow: []string{trigger}, to: 2, says: `needs one of the verbs "granular:specification"`, asked: []string{"granular:specification", "granular:replicas"}},
+		"marked, malformed":                          {model: malformedIncluded, path: []string{"spec", "size"}, marked: true, allow: []string{"granular:specification"}, to: 2, says: "its fields can't be verified"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := requestContext("update")
+			var marker *granular.Marker
+			if tc.marked {
+				ctx, marker = granular.WithMarker(ctx)
+			}
+			g := &grants{allow: tc.allow}
+			w := New(g).Begin(ctx, scaleTarget(t, tc.model, tc.path...))
+			if idle := w == nil; idle != tc.idle {
+				t.Fatalf("nothing to do: %t", idle)
+			}
+			if tc.idle {
+				return
+			}
+			if err := w.Observe(ctx, scaleTo(tc.to), scaleTo(tc.was)); err != nil {
+				t.Fatal(err)
+			}
+			err := w.Verify(ctx, scaleTo(tc.to), scaleTo(max(tc.was, 0)))
+			judged(t, err, marker, tc.says)
+			if tc.marked && err == nil {
+				tc.asked = append(slices.Clip(tc.asked), "get") // the answer will need it
+			}
+			if !slices.Equal(g.asked, tc.asked) {
+				t.Errorf("asked %q, wanted %q", g.asked, tc.asked)
+			}
+		})
+	}
+}
+
+// TestHiddenExclusion holds that a kind whose definition excludes something that its
+// models do not show is closed to everybody, and another kind of the models is not.
+func TestHiddenExclusion(t *testing.T) {
+	model := target(t, strings.Replace(things, "EXCLUDED", "false", 1))
+	model.Schema.Excludes = []gvk.GroupVersionKind{thing}
+	for _, marked := range []bool{false, true} {
+		ctx := requestContext("update")
+		if marked {
+			ctx, _ = granular.WithMarker(ctx)
+		}
+		w := New(&grants{allow: []string{"granular:specification"}}).Begin(ctx, model)
+		if w == nil {
+			t.Fatal("the request is not looked at")
+		}
+		if err := w.Verify(ctx, object(t, larger), object(t, plain)); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "an excluded permission of its definition has no effect") {
+			t.Errorf("marked %t: %v", marked, err)
+		}
+	}
+	model.Schema = granular.NewSchema(nil)
+	model.Schema.Excludes = []gvk.GroupVersionKind{thing}
+	if w := New(&grants{}).Begin(requestContext("update"), model); w == nil {
+		t.Error("without models the request is not looked at")
+	}
+}

@@ -1,0 +1,46 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"context"
+	"slices"
+
+	"kube-granular.dev/granular/change"
+)
+
+// sender is the caller of a granular request, as one who may not get the object.
+func (w *write) sender(in inVersion) *change.Sender {
+	if w.patch == nil {
+		return in.kind.walker.Sender(nil, in.observed)
+	}
+	return in.kind.walker.Sender(w.patch.Has, nil)
+}
+
+// knownFirst puts what a caller who may not get the object does not know behind all else.
+// It is judged last, so which change is refused, and for want of what, depends on it only
+// where nothing else is refused; and then the refusal names nothing of it.
+func (w *write) knownFirst(ctx context.Context, changes change.Set) change.Set {
+	if !w.marked || len(changes) < 2 {
+		return changes
+	}
+	sender := w.sender(w.written())
+	knows := func(c change.Change) bool {
+		_, all := sender.Knows(&c)
+		return all || w.scale.meant(c)
+	}
+	first := slices.IndexFunc(changes, func(c change.Change) bool { return !knows(c) })
+	if first < 0 || first == len(changes)-1 || w.mayGet(ctx) {
+		return changes
+	}
+	known, unknown := slices.Clone(changes[:first]), change.Set{changes[first]}
+	for _, c := range changes[first+1:] {
+		if knows(c) {
+			known = append(known, c)
+		} else {
+			unknown = append(unknown, c)
+		}
+	}
+	return append(known, unknown...)
+}

@@ -1,0 +1,154 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authorization/granular"
+)
+
+// labelsOf is an object with some labels.
+func labelsOf(t testing.TB, labels map[string]any) *unstructured.Unstructured {
+	u := object(t, "{}")
+	u.Object["metadata"].(map[string]any)["labels"] = labels
+	return u
+}
+
+// TestNothingOfWhatIsHidden holds that a caller who may not get an object is told the same
+// whatever labels go that it did not name: of two objects that differ in these alone, one
+// request is refused in the same words. The caller holds some of the permissions of what it
+// changes itself, and of what is hidden, any.
+func TestNothingOfWhatIsHidden(t *testing.T) {
+	model := target(t, labelled)
+	random := rand.New(rand.NewPCG(1, 2))
+	some := func(prefix string, among int) map[string]any {
+		out := map[string]any{}
+		for range 1 + random.IntN(among) {
+			out[fmt.Sprintf("%c%s%d", 'a'+rune(random.IntN(26)), prefix, random.IntN(among))] = "v"
+		}
+		return out
+	}
+	join := func(sets ...map[string]any) map[string]any {
+		out := map[string]any{}
+		for _, set := range sets {
+			for key, value := range set {
+				out[key] = value
+			}
+		}
+		return out
+	}
+	refusals := map[bool]int{}
+	for range 2000 {
+		own, stays := some("own", 5), some("stays", 5)
+		var allow []string
+		for key := range own {
+			if random.IntN(4) > 0 {
+				allow = append(allow, "granular:label("+key+")")
+			}
+		}
+		patched, err := json.Marshal(own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		byPatch := random.IntN(2) == 0
+		told := ""
+		for range 2 {
+			size := 1 + random.IntN(80)
+			hidden := some("hidden", size)
+			held := allow
+			for key := range hidden {
+				if random.IntN(2) == 0 {
+					held = append(held[:len(held):len(held)], "granular:label("+key+")")
+				}
+			}
+			hidden["zzz-hidden-and-not-held"] = "v"
+			old, changed := labelsOf(t, join(stays, hidden)), labelsOf(t, join(stays, own))
+			ctx, _ := granular.WithMarker(requestContext("update"))
+			w := New(&grants{allow: held}).Begin(ctx, model)
+			if byPatch {
+				if err := w.Patch(ctx, types.MergePatchType, patched); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.Observe(ctx, changed, old); err != nil {
+				t.Fatal(err)
+			}
+			err := w.RespondError(ctx, w.Verify(ctx, changed, old))
+			if err == nil {
+				t.Fatal("allowed")
+			}
+			text, failed := json.Marshal(err)
+			if failed != nil || strings.Contains(string(text), "hidden") {
+				t.Fatalf("%s, %v", text, failed)
+			}
+			if told != "" && told != string(text) {
+				t.Fatalf("of the same request, with other labels hidden\n%s\n%s", told, text)
+			}
+			told = string(text)
+			refusals[strings.Contains(err.Error(), "own")]++
+		}
+	}
+	if refusals[true] < 500 || refusals[false] < 500 {
+		t.Errorf("one's own label was refused %d times, something hidden %d times", refusals[true], refusals[false])
+	}
+}
+
+// TestKeysThatComeBack holds that it is what the caller sent that counts, not what is
+// about to be stored: a webhook may put something else where a key was taken away.
+func TestKeysThatComeBack(t *testing.T) {
+	model := target(t, labelled)
+	old := labelsOf(t, map[string]any{"hidden": "a"})
+	for name, tc := range map[string]struct {
+		sent map[string]any
+		says string
+	}{
+		"taken away": {map[string]any{}, "cannot change .metadata.labels in"},
+		"changed":    {map[string]any{"hidden": "b"}, "cannot change .metadata.labels[hidden] in"},
+	} {
+		for _, mayGet := range []bool{false, true} {
+			g := &grants{}
+			says := tc.says
+			if mayGet {
+				g.allow, says = []string{"get"}, "cannot change .metadata.labels[hidden] in"
+			}
+			ctx, marker := granular.WithMarker(requestContext("update"))
+			w := New(g).Begin(ctx, model)
+			if err := w.Observe(ctx, labelsOf(t, tc.sent), old); err != nil {
+				t.Fatal(err)
+			}
+			t.Run(name, func(t *testing.T) {
+				judged(t, w.Verify(ctx, labelsOf(t, map[string]any{"hidden": "c"}), old), marker, says)
+			})
+		}
+	}
+}
+
+// TestKeysOfACreate holds that a create by an update names what stands in the patch, and
+// no key that a webhook added.
+func TestKeysOfACreate(t *testing.T) {
+	model := target(t, strings.Replace(labelled, `"label",`, `"label", "x-kubernetes-permission-excluded": true,`, 1))
+	for body, says := range map[string]string{
+		`{"metadata":{"labels":{"own":"v"}}}`: "cannot change .metadata.labels[own] in",
+		`{"metadata":{"labels":{"any":"v"}}}`: "cannot change .metadata.labels in",
+	} {
+		gate := New(&grants{allow: []string{"granular", "granular:metadata"}})
+		ctx := requestContext("patch")
+		begun := gate.Begin(ctx, model)
+		if err := begun.Patch(ctx, types.MergePatchType, []byte(body)); err != nil {
+			t.Fatal(err)
+		}
+		w, _, _, err := gate.FallbackCreate(ctx, model, begun, attributes("create"))
+		if err != nil || w == nil {
+			t.Fatal(w, err)
+		}
+		judged(t, w.Verify(ctx, labelsOf(t, map[string]any{"own": "v"}), nil), nil, says)
+	}
+}

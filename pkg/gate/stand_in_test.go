@@ -1,0 +1,133 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authorization/granular"
+	"kube-granular.dev/pkg/gate/convert"
+)
+
+// keeper is a kind with a field that its old version has no place for.
+type keeper struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Size    int  `json:"size"`
+		Trigger bool `json:"trigger"`
+	} `json:"spec"`
+	Data string `json:"data"`
+	kept string
+}
+
+func (k *keeper) DeepCopyObject() runtime.Object {
+	out := *k
+	out.Annotations = maps.Clone(k.Annotations)
+	return &out
+}
+
+// oldVersion keeps the field, if it is set, in an annotation or in a label.
+type oldVersion struct {
+	runtime.ObjectConvertor
+	label bool
+}
+
+func (v oldVersion) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
+	from := in.(*keeper)
+	out := *from
+	if out.kept == "" {
+		return &out, nil
+	}
+	if v.label {
+		out.Labels = map[string]string{"kept": out.kept}
+	} else {
+		out.Annotations = maps.Clone(out.Annotations)
+		out.Annotations["kept"] = out.kept
+	}
+	out.kept = ""
+	return &out, nil
+}
+
+func keeping(kept, plain string) *keeper {
+	out := &keeper{kept: kept}
+	out.Name, out.UID = "t", "1"
+	out.Annotations = map[string]string{"plain": plain}
+	return out
+}
+
+// TestStandIn holds that an annotation the server makes a field of is charged as one,
+// and that nobody gets it past an excluded permission.
+func TestStandIn(t *testing.T) {
+	for name, tc := range map[string]struct {
+		excluded string
+		marked   bool
+		allow    []string
+		new      *keeper
+		// says is part of the refusal, idle means that nothing is verified.
+		says string
+		idle bool
+	}{
+		"covered":                      {excluded: "false", marked: true, allow: []string{"granular:metadata", "granular:specification"}, new: keeping("b", "")},
+		"by metadata alone":            {excluded: "false", marked: true, allow: []string{"granular:metadata"}, new: keeping("b", ""), says: `cannot change .spec in namespace "n": needs the verb "granular:specification"`},
+		"by the specification alone":   {excluded: "false", marked: true, allow: []string{"granular:specification"}, new: keeping("b", ""), says: `cannot change .metadata`},
+		"a plain annotation":           {excluded: "false", marked: true, allow: []string{"granular:metadata"}, new: keeping("a", "x")},
+		"excluded, marked":             {excluded: "true", marked: true, allow: []string{"granular:metadata", "granular:specification", "granular:trigger"}, new: keeping("b", ""), says: "an annotation stands in for a field"},
+		"excluded, ordinary":           {excluded: "true", new: keeping("b", ""), says: "an annotation stands in for a field"},
+		"excluded, a plain annotation": {excluded: "true", new: keeping("a", "x")},
+		"ordinary":                     {excluded: "false", new: keeping("b", ""), idle: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := requestContext("update")
+			if tc.marked {
+				ctx, _ = granular.WithMarker(ctx)
+			}
+			to := target(t, strings.Replace(things, "EXCLUDED", tc.excluded, 1))
+			to.Convertor = oldVersion{}
+			w := New(&grants{allow: tc.allow}).Begin(ctx, to)
+			if idle := w == nil; idle != tc.idle {
+				t.Fatalf("nothing to do: %t", idle)
+			}
+			if tc.idle {
+				return
+			}
+			old := keeping("a", "")
+			if err := w.Observe(ctx, tc.new, old); err != nil {
+				t.Fatal(err)
+			}
+			err := w.Verify(ctx, tc.new, old)
+			judged(t, err, nil, tc.says)
+		})
+	}
+}
+
+// TestStandInComesAndGoes holds that it makes no difference on which side a field stands in
+// the metadata, nor whether among annotations or labels.
+func TestStandInComesAndGoes(t *testing.T) {
+	of := target(t, strings.Replace(things, "EXCLUDED", "false", 1))
+	for _, label := range []bool{false, true} {
+		for _, tc := range []struct {
+			old, new string
+			charged  bool
+		}{{"", "", false}, {"", "a", true}, {"a", "", true}, {"a", "a", false}, {"a", "b", true}} {
+			of.Convertor = oldVersion{label: label}
+			old, new := keeping(tc.old, ""), keeping(tc.new, "")
+			versionedOld, _ := convert.Versioned(of, old)
+			versionedNew, _ := convert.Versioned(of, new)
+			set, err := kindOf(of).standIns(of, new, old, versionedNew, versionedOld)
+			if err != nil || (len(set) > 0) != tc.charged {
+				t.Errorf("from %q to %q, label %t: %v, %v", tc.old, tc.new, label, set, err)
+			}
+		}
+		created := keeping("a", "")
+		shown, _ := convert.Versioned(of, created)
+		if set, err := kindOf(of).standIns(of, created, nil, shown, nil); err != nil || len(set) != 1 {
+			t.Errorf("created, label %t: %v, %v", label, set, err)
+		}
+	}
+}
