@@ -68,21 +68,7 @@ func items(s *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaProps {
 // extensions are the permission extensions of a schema by name, as written.
 func extensions(s *apiextensions.JSONSchemaProps) map[string]any {
 	out := map[string]any{}
-	for name, text := range map[string]*string{
-		schema.ExtVerb:          s.XPermissionVerb,
-		schema.ExtSource:        s.XPermissionParameterSource,
-		schema.ExtParameterized: s.XPermissionParameterizedBy,
-		schema.ExtTreatment:     s.XPermissionParameterTreatment,
-		schema.ExtExpression:    s.XPermissionParameterExpression,
-		schema.ExtScope:         s.XPermissionScope,
-	} {
-		if text != nil {
-			out[name] = *text
-		}
-	}
-	if s.XPermissionExcluded {
-		out[schema.ExtExcluded] = true
-	}
+	s.EachPermissionExtension(func(name string, value any) { out[name] = value })
 	return out
 }
 

@@ -26,7 +26,7 @@ func prune(s *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaProps {
 //go:noinline
 func pruned(s apiextensions.JSONSchemaProps, keys []string) *apiextensions.JSONSchemaProps {
 	var properties map[string]apiextensions.JSONSchemaProps
-	keep := marked(s) || s.XEmbeddedResource // its metadata has permissions in a scope
+	keep := s.HasPermissionExtension() || s.XEmbeddedResource // its metadata has permissions in a scope
 	for name, p := range s.Properties {
 		below := pruned(p, nil)
 		switch {
@@ -73,12 +73,6 @@ func orStub(kept, s *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaPro
 		return kept
 	}
 	return &apiextensions.JSONSchemaProps{Type: s.Type, XIntOrString: s.XIntOrString}
-}
-
-func marked(s apiextensions.JSONSchemaProps) bool {
-	return s.XPermissionVerb != nil || s.XPermissionExcluded || s.XPermissionScope != nil ||
-		s.XPermissionParameterSource != nil || s.XPermissionParameterizedBy != nil ||
-		s.XPermissionParameterTreatment != nil || s.XPermissionParameterExpression != nil
 }
 
 // junctorsUse finds extensions where none may be. They are kept to be refused.

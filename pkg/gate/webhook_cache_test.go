@@ -64,7 +64,7 @@ func upstreamWebhook(t *testing.T, r *reviewer) upstream.Authorizer {
 // entries into upstream's cache of reviews than the budget of each request, so that it
 // takes more than 8192/64 requests to push out what nobody asks for meanwhile.
 func TestWebhookCache(t *testing.T) {
-	const entries = 8192 // of newWithBackoff in plugin/pkg/gate/webhook/webhook.go
+	const entries = 8192 // of newWithBackoff in plugin/pkg/authorizer/webhook/webhook.go
 	counted := &reviewer{}
 	authorizer := upstreamWebhook(t, counted)
 	model, old := target(t, labelled), withLabels(t, "example.com", 0)
