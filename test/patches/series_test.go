@@ -182,6 +182,7 @@ var loops = regexp.MustCompile(`^\s*for\b|\{\{-? range `)
 // looping lists the patches that go through something by themselves, and why. What else
 // they do is named in patches/README.md.
 var looping = map[string]string{
+	"crd/0001-extensions.patch":           "goes through the extensions of one node",
 	"crd/0002-protobuf.patch":             "generated",
 	"crd/0003-seam.patch":                 "drops what nothing enforces, wherever a schema may have it",
 	"crd/0005-explain.patch":              "a template, which goes through a schema",
