@@ -103,12 +103,17 @@ func compareFlags(a, b bool) int {
 // normal sorts and drops what is there twice.
 func (s Attributes) normal() Attributes {
 	for i := range s {
-		if a := &s[i]; a.place == "" {
-			a.id, a.place = a.Path.id(), a.Path.place()
-		}
+		s[i].spell()
 	}
 	slices.SortFunc(s, compareAttributes)
 	return slices.CompactFunc(s, func(a, b Attribute) bool { return compareAttributes(a, b) == 0 })
+}
+
+// spell notes the spellings of the path.
+func (a *Attribute) spell() {
+	if a.place == "" {
+		a.id, a.place = a.Path.id(), a.Path.place()
+	}
 }
 
 // place spells the path without the identity of elements.

@@ -201,7 +201,7 @@ func TestAttributes(t *testing.T) {
 				sides["typed"] = [2]any{typedOf(t, test.kind, test.old), typedOf(t, test.kind, test.new)}
 			}
 			for name, side := range sides {
-				got, err := w.Attributes(both, side[0], side[1])
+				got, err := w.Attributes(both, nil, side[0], side[1])
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -209,7 +209,7 @@ func TestAttributes(t *testing.T) {
 					t.Errorf("%s (-want +got):\n%s", name, diff)
 				}
 				for _, kind := range []schema.Attribute{schema.Label, schema.Annotation} {
-					part, err := w.Attributes(kind, side[0], side[1])
+					part, err := w.Attributes(kind, nil, side[0], side[1])
 					if err != nil {
 						t.Fatal(err)
 					}

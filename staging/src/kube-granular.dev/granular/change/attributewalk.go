@@ -16,11 +16,17 @@ import (
 // says that there are any.
 type attributeWalk struct {
 	kinds schema.Attribute
+	keys  Keys
 	path  Path
 	out   Attributes
 }
 
 var attributeWalks = sync.Pool{New: func() any { return &attributeWalk{} }}
+
+// Keys says which keys are of interest.
+type Keys interface {
+	Wanted(kind schema.Attribute, key string) bool
+}
 
 // Attributes returns the labels and annotations that differ, of the kinds that are asked
 // for: those of the object itself and those in the templates that its tree knows. Equal
@@ -32,8 +38,11 @@ var attributeWalks = sync.Pool{New: func() any { return &attributeWalk{} }}
 // all its attributes. So a key that moves to another element is reported, and elements that
 // are inserted or reordered by their names change nothing in the others.
 //
+// Keys that are not wanted are left out; nil wants all. What can't be read is always
+// reported.
+//
 // An error means that the objects can't be compared; the write must then be refused.
-func (w *Walker) Attributes(kinds schema.Attribute, old, new any) (Attributes, error) {
+func (w *Walker) Attributes(kinds schema.Attribute, keys Keys, old, new any) (Attributes, error) {
 	if kinds&w.tree.Root.Attributes() == 0 {
 		return nil, nil
 	}
@@ -46,7 +55,7 @@ func (w *Walker) Attributes(kinds schema.Attribute, old, new any) (Attributes, e
 		if ok {
 			before = plainView{value: o, there: true}
 		}
-		return runAttributes(w, kinds, before, plainView{value: n, there: true}), nil
+		return runAttributes(w, kinds, keys, before, plainView{value: n, there: true}), nil
 	}
 	v := reflect.ValueOf(new)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
@@ -62,16 +71,16 @@ func (w *Walker) Attributes(kinds schema.Attribute, old, new any) (Attributes, e
 			return nil, fmt.Errorf("walk of %s: old is a %T, new a %T", w.tree.Name, old, new)
 		}
 	}
-	return runAttributes(w, kinds, before, typedView{v: v, p: p}), nil
+	return runAttributes(w, kinds, keys, before, typedView{v: v, p: p}), nil
 }
 
-func runAttributes[V view[V]](w *Walker, kinds schema.Attribute, old, new V) Attributes {
+func runAttributes[V view[V]](w *Walker, kinds schema.Attribute, keys Keys, old, new V) Attributes {
 	k := attributeWalks.Get().(*attributeWalk)
-	k.kinds, k.path, k.out = kinds, k.path[:0], nil
+	k.kinds, k.keys, k.path, k.out = kinds, keys, k.path[:0], nil
 	attributesOf(k, w.tree.Root, old, new)
 	out := k.out
 	clear(k.path[:cap(k.path)])
-	k.out = nil
+	k.keys, k.out = nil, nil
 	attributeWalks.Put(k)
 	return out.normal()
 }
@@ -138,10 +147,23 @@ func keysOf[V view[V]](w *attributeWalk, n *schema.Node, own schema.Attribute, o
 	if !old.keyed() {
 		old = old.none()
 	}
+	at := Attribute{Kind: own} // what all have in common is made once
 	for _, key := range old.differingKeys(new) {
+		wanted := w.keys == nil || w.keys.Wanted(own, key)
+		below := n.Kind == schema.Map && n.Elem().Attributes() != 0
+		if !wanted && !below {
+			continue
+		}
 		a, b := old.at(key), new.at(key)
-		w.out = append(w.out, Attribute{Kind: own, Path: slices.Clone(w.path), Key: key, Old: valueOf(a), New: valueOf(b)})
-		if n.Kind == schema.Map {
+		if wanted {
+			if at.Path == nil {
+				at.Path = slices.Clone(w.path)
+				at.spell()
+			}
+			at.Key, at.Old, at.New = key, valueOf(a), valueOf(b)
+			w.out = append(w.out, at)
+		}
+		if below {
 			elementOf(w, n, []string{key}, a, b)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/schema"
 )
 
 // Holder is the port to whoever knows what a caller holds. The caller, and the resource
@@ -49,6 +50,15 @@ func NewDecider(s *Set, namespace string, t *Target, h Holder, budget int) *Deci
 
 // Asked returns the references that the holder was asked about, in order, each once.
 func (d *Decider) Asked() []Reference { return d.asked }
+
+// Wanted reports whether some entry has the key. It looks at no entry and allocates nothing;
+// with it a walk leaves out the keys that Decide has nothing to say about.
+func (d *Decider) Wanted(kind schema.Attribute, key string) bool {
+	if d.set == nil {
+		return false
+	}
+	return d.set.cluster.has(kind, key) || d.namespace != "" && d.set.namespaces[d.namespace].has(kind, key)
+}
 
 // Decide returns the first change that no entry admits in some scope, nil if there is none.
 // Where there is none it also returns what entries with mode Audit find.

@@ -36,14 +36,21 @@ func resourceOf(name string) Resource {
 	return Resource{group, resource}
 }
 
+// walkers are those made so far; no test here runs beside another.
+var walkers = map[Resource]*change.Walker{}
+
 func walkerOf(t testing.TB, r Resource) *change.Walker {
 	t.Helper()
+	if w := walkers[r]; w != nil {
+		return w
+	}
 	part := strings.Split(kinds[r], "/")
 	tree, err := testmodels.Tree(part[0], part[1], part[2])
 	if err != nil {
 		t.Fatal(err)
 	}
-	return change.NewWalker(tree)
+	walkers[r] = change.NewWalker(tree)
+	return walkers[r]
 }
 
 var builtin = Builtin()
@@ -159,11 +166,12 @@ func (w write) run(t testing.TB, entries []Entry) (*Refusal, []Finding, *caller,
 	set, target := New(entries...), targetOf(t, resource)
 	c := callerWith(w.holds...)
 	active := set.Active(w.namespace, target)
-	changes, err := walkerOf(t, resource).Attributes(active, plainOf(t, w.old), plainOf(t, w.new))
+	decider := NewDecider(set, w.namespace, target, c, 0)
+	changes, err := walkerOf(t, resource).Attributes(active, decider, plainOf(t, w.old), plainOf(t, w.new))
 	if err != nil {
 		t.Fatal(err)
 	}
-	refusal, findings, err := NewDecider(set, w.namespace, target, c, 0).Decide(t.Context(), changes)
+	refusal, findings, err := decider.Decide(t.Context(), changes)
 	return refusal, findings, c, err
 }
 

@@ -174,3 +174,15 @@ func (s *Set) applicable(namespace string, with func(*scope) bool) {
 		with(of)
 	}
 }
+
+// has reports whether an entry has the key or its domain.
+func (s *scope) has(kind schema.Attribute, key string) bool {
+	if s == nil {
+		return false
+	}
+	if len(s.keys[attribute{kind, key}]) > 0 {
+		return true
+	}
+	of := domain(key)
+	return of != "" && len(s.keys[attribute{kind, of}]) > 0
+}
