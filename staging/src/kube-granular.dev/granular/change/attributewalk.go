@@ -236,7 +236,7 @@ func called[V view[V]](n *schema.Node, list V, from, to int) ([]string, map[stri
 		name := list.index(i).called()
 		if n.Kind == schema.ListMap {
 			if keys, ok := list.key(n, i); ok {
-				name = identity(keys)
+				name = "=" + identity(keys) // an empty key is one too
 			}
 		}
 		names = append(names, name)
