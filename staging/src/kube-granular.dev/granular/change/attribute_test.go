@@ -122,6 +122,8 @@ var attributeTests = []struct {
 		old: claims("data=x", "logs"), new: claims("logs", "data=w"), want: []string{claimed(`"x"`, `"w"`)}},
 	{name: "claims: one name for several", kind: "apps/v1/StatefulSet",
 		old: claims("data=x", "data", "end"), new: claims("data", "data=x", "end"), want: []string{claimed("-", `"x"`), claimed(`"x"`, "-")}},
+	{name: "claims: several of one name, and one is left", kind: "apps/v1/StatefulSet",
+		old: claims("data=x", "data=x"), new: claims("data=x!"), want: []string{claimed("-", `"x"`), claimed(`"x"`, "-")}},
 	{name: "claims: without a name, in place", kind: "apps/v1/StatefulSet",
 		old: claims("=x", "=w"), new: claims("=x!", "=w!"), want: []string{}},
 	{name: "claims: without a name, exchanged", kind: "apps/v1/StatefulSet",

@@ -59,8 +59,14 @@ func looseCase(t *testing.T, seed uint64) {
 		old = append(old, element())
 	}
 	new := slices.Clone(old)
-	for range r.IntN(3) {
+	for range r.IntN(4) {
 		switch i := r.IntN(len(new) + 1); {
+		case r.IntN(2) == 0 && i < len(new):
+			if one, resized := strings.CutSuffix(new[i], "!"); resized {
+				new[i] = one
+			} else {
+				new[i] = one + "!"
+			}
 		case r.IntN(2) == 0 || i == len(new):
 			new = slices.Insert(new, i, element())
 		case r.IntN(2) == 0:
