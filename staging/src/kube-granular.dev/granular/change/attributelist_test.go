@@ -11,6 +11,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"sigs.k8s.io/yaml"
+
+	"kube-granular.dev/granular/schema"
 )
 
 // labelled lists what a list of claims, as the function of that name takes it, stands for:
@@ -154,5 +158,51 @@ func TestAttributesOfOtherObjects(t *testing.T) {
 	}
 	if got, err := w.Attributes(0, nil, nil, 5); got != nil || err != nil {
 		t.Errorf("of no kind: %v, %v", got, err)
+	}
+}
+
+// wantedKeys are the only keys that are of interest.
+type wantedKeys []string
+
+func (w wantedKeys) Wanted(_ schema.Attribute, key string) bool { return slices.Contains(w, key) }
+
+// A key that is not wanted is left out, and what is below it is not.
+func TestWantedKeys(t *testing.T) {
+	const text = `
+root:
+  properties:
+    labels:
+      type: object
+      x-kubernetes-permission-parameter-source: label-key
+      additionalProperties:
+        x-kubernetes-permission-verb: example.com/part
+        properties:
+          labels: {type: object, x-kubernetes-permission-parameter-source: label-key, additionalProperties: {type: string}}
+`
+	definitions := map[string]*spec.Schema{}
+	if err := yaml.Unmarshal([]byte(text), &definitions); err != nil {
+		t.Fatal(err)
+	}
+	tree, err := schema.Compile(definitions, "root")
+	if err != nil {
+		t.Fatal(err)
+	}
+	new := plainOf(t, `labels: {c: {labels: {a: x, b: x}}}`)
+	for _, test := range []struct {
+		keys Keys
+		want []string
+	}{
+		{wantedKeys{"b"}, []string{`Label .labels[c].labels[b] - > "x"`}},
+		{wantedKeys{"c"}, []string{`Label .labels[c] - > ?`}},
+		{wantedKeys{}, []string{}},
+		{nil, []string{`Label .labels[c] - > ?`, `Label .labels[c].labels[a] - > "x"`, `Label .labels[c].labels[b] - > "x"`}},
+	} {
+		got, err := NewWalker(tree).Attributes(both, test.keys, nil, new)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(test.want, shownAttributes(got)); diff != "" {
+			t.Errorf("%v: %s", test.keys, diff)
+		}
 	}
 }

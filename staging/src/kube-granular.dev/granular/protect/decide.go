@@ -89,6 +89,23 @@ func (d *Decider) Decide(ctx context.Context, changes change.Attributes) (*Refus
 	return nil, findings, nil
 }
 
+// Concerned returns the names of the entries of all scopes that protect a value of the
+// change, sorted. It is for reports; nothing is asked.
+func (d *Decider) Concerned(a *change.Attribute) []string {
+	var out []string
+	d.set.applicable(d.namespace, func(s *scope) bool {
+		entries := d.entries(s, a, true)
+		for _, e := range entries {
+			if a.Unreadable || a.Old.Present && e.protects(a.Old.Unreadable, a.Old.Text) || a.New.Present && e.protects(a.New.Unreadable, a.New.Text) {
+				out = append(out, e.Name)
+			}
+		}
+		return true
+	})
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // entries returns those of a scope that have the key of a change, in the order in which
 // they are asked, with those that only audit or without them.
 func (d *Decider) entries(s *scope, a *change.Attribute, audit bool) []*Entry {

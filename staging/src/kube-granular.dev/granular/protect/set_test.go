@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"kube-granular.dev/granular/change"
 	"kube-granular.dev/granular/schema"
 )
@@ -150,6 +152,29 @@ func TestTableWith(t *testing.T) {
 	}
 	if r := run(table, env("p", forResources("vehicles.example.com"))); r == nil {
 		t.Error("what comes out is free")
+	}
+}
+
+func TestConcerned(t *testing.T) {
+	set := New(env("all"), env("prod", only("prod"), in("default")), env("dev", only("dev")), env("audits", audit), env("jobs", forResources("jobs.batch")), env("other", in("other")))
+	for _, test := range []struct {
+		old, new string
+		want     []string
+	}{
+		{"{}", labels("env: prod"), values("all", "audits", "prod")},
+		{labels("env: prod"), labels("env: dev"), values("all", "audits", "dev", "prod")},
+		{labels("env: test"), "{}", values("all", "audits")},
+		{labels("a: b"), labels("a: c"), nil},
+	} {
+		c := callerWith()
+		d := NewDecider(set, "default", targetOf(t, pods), c, 0)
+		changes, err := walkerOf(t, pods).Attributes(schema.Label, nil, plainOf(t, test.old), plainOf(t, test.new))
+		if err != nil || len(changes) != 1 {
+			t.Fatalf("%v, %v", changes, err)
+		}
+		if diff := cmp.Diff(test.want, d.Concerned(&changes[0])); diff != "" || len(c.asked) > 0 {
+			t.Errorf("%s > %s: %s, asked %v", test.old, test.new, diff, c.asked)
+		}
 	}
 }
 
