@@ -322,6 +322,10 @@ func TestDecide(t *testing.T) {
 
 		{"a value that is no string", []Entry{env("p", only("prod"))}, write{resource: "fleets.example.com", new: template("env: 5"), holds: values("ClusterRole p")},
 			`.spec.template.metadata.labels[env]: Nobody`, nil},
+		{"such a value is not the empty one", []Entry{env("p", allowed(""))}, write{resource: "fleets.example.com", new: template("env: 5"), holds: values("ClusterRole p")},
+			`.spec.template.metadata.labels[env]: Nobody`, nil},
+		{"both lists, which no validation lets pass: the key is protected whole", []Entry{env("p", only("prod"), allowed("dev"))}, write{new: labels("env: test"), holds: values("ClusterRole p")},
+			`.metadata.labels[env]: Nobody`, nil},
 		{"such a value, by who may set any", []Entry{env("p")}, write{resource: "fleets.example.com", new: template("env: 5"), holds: values("ClusterRole p")}, "", values("ClusterRole p")},
 		{"labels that are none", []Entry{env("p")}, write{resource: "fleets.example.com", new: "spec: {template: {metadata: {labels: [env]}}}", holds: values("ClusterRole p")},
 			`.spec.template.metadata.labels: Unreadable`, nil},

@@ -76,6 +76,12 @@ func TestWith(t *testing.T) {
 			t.Errorf("%d: %s, want %s", i, got, test.want)
 		}
 	}
+	moved := third.With("default", env("p", in("other")))
+	c := callerWith("ClusterRole p in other", "ClusterRole p")
+	changes := change.Attributes{{Kind: schema.Label, Key: "env", New: change.Value{Text: "prod", Present: true}, Path: change.Path{{Field: "metadata"}, {Field: "labels"}}}}
+	if refusal, _, err := NewDecider(moved, "default", target, c, 0).Decide(t.Context(), changes); err != nil || shown(refusal) != ".metadata.labels[env] in default: ClusterRole p in default" {
+		t.Errorf("an entry acts in its own namespace: %s, %v", shown(refusal), err)
+	}
 	if !first.RefersTo("default", role("q")) || second.RefersTo("default", role("q")) {
 		t.Error("a set changed, or did not")
 	}
@@ -125,6 +131,37 @@ func TestTargetFailsClosed(t *testing.T) {
 	}
 	if refusal, _, err = NewDecider(set, "default", revision.WithEmbedded(), callerWith("ClusterRole p"), 0).Decide(t.Context(), changes); refusal != nil || err != nil {
 		t.Errorf("%s, %v", shown(refusal), err)
+	}
+}
+
+// What is embedded is not the object's own, wherever it lies.
+func TestEmbeddedMetadata(t *testing.T) {
+	set := New(env("p", forResources("pods")))
+	target := targetOf(t, revisions).WithEmbedded()
+	changes := change.Embedded(schema.Label, nil, nil, plainOf(t, labels("env: prod")))
+	refusal, _, err := NewDecider(set, "default", target, callerWith(), 0).Decide(t.Context(), changes)
+	if want := ".metadata.labels[env]: ClusterRole p"; err != nil || shown(refusal) != want {
+		t.Errorf("%s, %v", shown(refusal), err)
+	}
+}
+
+// Labels that are in no scope are known only where an object has its own: elsewhere they
+// are those of something else, whatever else is known of the resource.
+func TestPlacesOutOfScope(t *testing.T) {
+	at := func(fields ...string) *change.Attribute {
+		a := &change.Attribute{Kind: schema.Label, Key: "env"}
+		for _, f := range fields {
+			a.Path = append(a.Path, change.Step{Field: f})
+		}
+		return a
+	}
+	for _, test := range []struct {
+		a     *change.Attribute
+		known bool
+	}{{at("metadata", "labels"), true}, {at("spec", "labels"), false}, {at("metadata", "other", "labels"), false}, {at("labels"), false}} {
+		if out, known := builtin.of(services, test.a); known != test.known {
+			t.Errorf("%s: %v, %v", test.a, out, known)
+		}
 	}
 }
 
