@@ -7,6 +7,7 @@
 //	schema      OpenAPI definitions           -> a permission tree per kind
 //	change      a tree, an old and a new object -> which nodes changed
 //	decide      changes, an authorizer        -> nothing, or the first refusal
+//	protect     protected labels and annotations, and who may change them
 //	permission  how a permission verb is spelled
 //	corpus      scenarios as data, for the library and for a running server
 //

@@ -22,6 +22,10 @@
 // sets are found by key and by value, so a reorder of what has an owner each is
 // no change; where the elements share an owner, their order is the owner's too.
 //
+// Which labels and annotations differ, whoever may change them by permission, is another
+// question, because their keys may be protected: Attributes answers it with the values of
+// both sides, in the object's own metadata and in every template that the tree knows.
+//
 // One walk serves Go types and unstructured objects, behind a view of either.
 // Go types are compiled to plans first. The package starts no goroutine, keeps
 // no object and asks nobody.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
@@ -20,9 +21,11 @@ import (
 
 // goTypes are the kinds of the test models that k8s.io/api has a type for.
 var goTypes = map[string]func() any{
-	"apps/v1/Deployment": func() any { return &appsv1.Deployment{} },
-	"/v1/Pod":            func() any { return &corev1.Pod{} },
-	"/v1/ConfigMap":      func() any { return &corev1.ConfigMap{} },
+	"apps/v1/Deployment":  func() any { return &appsv1.Deployment{} },
+	"/v1/Pod":             func() any { return &corev1.Pod{} },
+	"/v1/ConfigMap":       func() any { return &corev1.ConfigMap{} },
+	"apps/v1/StatefulSet": func() any { return &appsv1.StatefulSet{} },
+	"batch/v1/CronJob":    func() any { return &batchv1.CronJob{} },
 }
 
 func walkerOf(t testing.TB, kind string) *Walker {

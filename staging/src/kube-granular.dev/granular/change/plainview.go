@@ -193,3 +193,21 @@ func scalarText(v any) (text, kind string, ok bool) {
 	}
 	return "", "", false
 }
+
+func (v plainView) keyed() bool {
+	_, ok := v.value.(map[string]any)
+	return ok || v.value == nil
+}
+
+func (v plainView) text() (string, bool) {
+	text, ok := v.value.(string)
+	return text, ok
+}
+
+func (v plainView) called() string {
+	if name, _ := v.at("metadata").at("name").text(); name != "" {
+		return name
+	}
+	name, _ := v.at("name").text()
+	return name
+}

@@ -240,3 +240,46 @@ func scalarOf(v reflect.Value) any {
 	}
 	return nil
 }
+
+func (v typedView) keyed() bool {
+	t := v.p.inner
+	return t.Kind() == reflect.Map && t.Key().Kind() == reflect.String && t.Elem().Kind() == reflect.String
+}
+
+func (v typedView) text() (string, bool) {
+	if !v.v.IsValid() || v.v.Kind() != reflect.String {
+		return "", false
+	}
+	return v.v.String(), true
+}
+
+func (v typedView) called() string {
+	for i, child := range v.p.node.Fields() {
+		if child.Field == "metadata" && v.p.fields[i].plan != nil {
+			if name := v.field(v.p.node, i).named("name"); name != "" {
+				return name
+			}
+		}
+	}
+	return v.named("name")
+}
+
+// named returns the text in a field, which the tree may know or not.
+func (v typedView) named(field string) string {
+	base := v.inner()
+	if !base.IsValid() || v.p.inner.Kind() != reflect.Struct {
+		return ""
+	}
+	for _, r := range v.p.rest {
+		if f := base.FieldByIndex(r.index); r.name == field && f.Kind() == reflect.String {
+			return f.String()
+		}
+	}
+	for i, child := range v.p.node.Fields() {
+		if f := &v.p.fields[i]; child.Field == field && f.plan != nil {
+			name, _ := v.field(v.p.node, i).text()
+			return name
+		}
+	}
+	return ""
+}

@@ -59,6 +59,13 @@ type view[V any] interface {
 	len() int
 	index(i int) V
 	key(n *schema.Node, i int) ([]string, bool)
+	// keyed reports whether the value is a map or absent, with texts in it if its type
+	// says what is in it. text returns a scalar that is a string.
+	keyed() bool
+	text() (string, bool)
+	// called returns the name of an object in a list: that in its metadata, or else its
+	// own. It is empty if there is none.
+	called() string
 	// plain gives the value as decoded JSON, and false if it has no such form.
 	plain() (any, bool)
 	// omitempty says that plain leaves out what is zero.

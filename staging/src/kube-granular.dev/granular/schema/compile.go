@@ -85,8 +85,9 @@ type compiler struct {
 	problems Problems
 }
 
-// node compiles what is at a place. It gives nil if no permission is in it, or if
-// there is a problem that leaves nothing to look at.
+// node compiles what is at a place. It gives nil if neither a permission nor
+// keys of labels or annotations are in it, or if there is a problem that leaves nothing to
+// look at.
 func (c *compiler) node(in layers, p place) (*Node, error) {
 	if p.ownMetadata {
 		in = c.ownMetadata(in)
@@ -123,13 +124,13 @@ func (c *compiler) make(in layers, p place) (*Node, error) {
 	if err := c.children(n, l, p); err != nil {
 		return nil, err
 	}
-	keep := n.own > 0 || n.count > 0
+	keep := n.own > 0 || n.count > 0 || n.Attribute() != 0
 	switch {
 	case p.root:
-		n.system = rootSystem
+		n.traits.setSystem(rootSystem)
 		keep = true
 	case p.ownMetadata:
-		n.system = metadataSystem
+		n.traits.setSystem(metadataSystem)
 		n.Kind = Object
 		keep = true
 	}
@@ -164,7 +165,9 @@ func (c *compiler) finish(n *Node, p place) {
 	}
 	for _, child := range n.below() {
 		n.ExcludedBelow = n.ExcludedBelow || child.ExcludedAt || child.ExcludedBelow
+		n.traits.addBelow(child.Attributes())
 	}
+	n.traits.addBelow(n.Attribute())
 	if n.defaults() && n.Field != "" && !p.vague {
 		if fallback := c.cursor(p.at).Default(); fallback != nil {
 			n.few().fallback = fallback

@@ -41,5 +41,8 @@
 // A tree has all that a decision needs, the defaults of excluded fields among it. Only
 // messages look at definitions again, and those may be made anew for it; see WithSource.
 //
+// A node says where keys of labels and annotations are, at it or below, and where a scope
+// begins: with or without permissions, for they may be protected.
+//
 // The package reads no object, keeps no registry of kinds and asks nobody.
 package schema

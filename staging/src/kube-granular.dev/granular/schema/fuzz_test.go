@@ -84,18 +84,27 @@ func check(t *testing.T, tree *schema.Tree) {
 				t.Fatalf("%s: the source of %s is a %s", place.Pattern(), p.Name, source.Kind)
 			}
 		}
+		attributes := n.Attribute()
 		for _, child := range n.Fields() {
+			attributes |= child.Attributes()
 			excludedBelow = excludedBelow || child.ExcludedAt || child.ExcludedBelow
 		}
 		if n.Elem() != nil {
+			attributes |= n.Elem().Attributes()
 			excludedBelow = excludedBelow || n.Elem().ExcludedAt || n.Elem().ExcludedBelow
 		}
 		if n.ExcludedAt != excludedAt || n.ExcludedBelow != excludedBelow {
 			t.Fatalf("%s: what is excluded at and below it is not what the node says", place.Pattern())
 		}
-		leads := n.Carries() || n.Fields() != nil || n.Elem() != nil || len(n.System()) > 0
+		if n.Attributes() != attributes {
+			t.Fatalf("%s: has %s below, and says %s", place.Pattern(), attributes, n.Attributes())
+		}
+		if n.Scope() != "" && !n.Carries() {
+			t.Fatalf("%s: a scope without a permission", place.Pattern())
+		}
+		leads := n.Carries() || n.Fields() != nil || n.Elem() != nil || len(n.System()) > 0 || n.Attribute() != 0
 		if !leads {
-			t.Fatalf("%s: leads to no permission", place.Pattern())
+			t.Fatalf("%s: leads to nothing", place.Pattern())
 		}
 		if isList := n.Kind != schema.Leaf && n.Kind != schema.Object; isList != (n.Elem() != nil) {
 			t.Fatalf("%s: a %s with an element: %v", place.Pattern(), n.Kind, n.Elem() != nil)

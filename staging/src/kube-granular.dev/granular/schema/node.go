@@ -127,10 +127,9 @@ type Node struct {
 	near *[near]*Node
 	rare *rare
 	// count is how many there are.
-	count uint16
-	Kind  Kind
-	// system says which fields of an Object are the server's own.
-	system system
+	count  uint16
+	Kind   Kind
+	traits traits
 	// own is how many at the end of the chain the node itself carries.
 	own uint8
 	// NilIsEmpty says that an absent, a null and an empty container are one and
@@ -257,19 +256,12 @@ func (n *Node) Child(field string) *Node {
 
 // System names the fields of an Object whose change is nobody's: the server writes
 // them. They are compared by no walk.
-func (n *Node) System() []string { return systemFields[n.system] }
+func (n *Node) System() []string { return systemFields[n.traits.system()] }
 
 // Ignores says whether a field of an Object is the server's own.
-func (n *Node) Ignores(field string) bool { return slices.Contains(systemFields[n.system], field) }
-
-// system is a kind of node that has fields of the server.
-type system uint8
-
-const (
-	noSystem system = iota
-	rootSystem
-	metadataSystem
-)
+func (n *Node) Ignores(field string) bool {
+	return slices.Contains(systemFields[n.traits.system()], field)
+}
 
 // What a caller puts into these of an object's own metadata is replaced or refused
 // by upstream itself.

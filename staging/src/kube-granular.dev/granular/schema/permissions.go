@@ -16,6 +16,7 @@ func (c *compiler) permissions(n *Node, l layers, p *place) error {
 	if err != nil || !m.any {
 		return err
 	}
+	n.traits.setAttribute(l.attribute(m.source))
 	verb, err := m.verb.text(ExtVerb)
 	if err != nil {
 		return err
@@ -71,6 +72,7 @@ func (c *compiler) permissions(n *Node, l layers, p *place) error {
 		return faultf(ExtScope, "%v", err)
 	}
 	p.scope = scope
+	n.traits |= scopeTrait
 	return c.add(n, ExtScope, Permission{Name: scope, Excluded: excluded && verb == ""})
 }
 
@@ -101,6 +103,9 @@ func (c *compiler) parameter(p *place, source, treatment, expression string) (ou
 func (c *compiler) add(n *Node, extension string, p Permission) error {
 	if err := permission.Validate(p.Name); err != nil {
 		return faultf(extension, "below its scope: %v", err)
+	}
+	if permission.Reserved(p.Name) {
+		return faultf(extension, "permission %q is reserved for protected attributes", p.Name)
 	}
 	if excluded, met := c.verbs[p.Name]; met && excluded != p.Excluded {
 		return faultf(extension, "permission %q is excluded in one place and not in another", p.Name)

@@ -103,7 +103,7 @@ func (s *Sharing) hashOfNode(n *Node) uint64 {
 }
 
 func (n *Node) same(o *Node) bool {
-	return n.last == o.last && n.Field == o.Field && n.Kind == o.Kind && n.system == o.system && n.own == o.own &&
+	return n.last == o.last && n.Field == o.Field && n.Kind == o.Kind && n.traits == o.traits && n.own == o.own &&
 		n.NilIsEmpty == o.NilIsEmpty && n.ExcludedAt == o.ExcludedAt && n.ExcludedBelow == o.ExcludedBelow &&
 		slices.Equal(n.below(), o.below()) && n.rare.same(o.rare)
 }

@@ -135,6 +135,9 @@ func (t *Tree) String() string {
 		for _, k := range n.Keys() {
 			fmt.Fprintf(&b, " %s", k.Name)
 		}
+		if n.Attribute() != 0 {
+			fmt.Fprintf(&b, " of %ss", n.Attribute())
+		}
 		b.WriteString(")")
 		for _, p := range n.Own() {
 			b.WriteString(" " + p.Name)

@@ -1,0 +1,250 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+
+	"kube-granular.dev/granular/schema"
+)
+
+// attributeWalk looks for labels and annotations that differ. It goes only where the tree
+// says that there are any.
+type attributeWalk struct {
+	kinds schema.Attribute
+	keys  Keys
+	path  Path
+	out   Attributes
+}
+
+var attributeWalks = sync.Pool{New: func() any { return &attributeWalk{} }}
+
+// Keys says which keys are of interest.
+type Keys interface {
+	Wanted(kind schema.Attribute, key string) bool
+}
+
+// Attributes returns the labels and annotations that differ, of the kinds that are asked
+// for: those of the object itself and those in the templates that its tree knows. Equal
+// values are no difference. The objects are those of Compare, and old is nil on create.
+//
+// Elements of lists are matched by their keys. A list whose elements have none, an
+// atomic one, has them matched by what is equal at its start and end, then by the name
+// that the elements carry, then by position; what is left over went or came with
+// all its attributes. So a key that moves to another element is reported, and elements that
+// are inserted or reordered by their names change nothing in the others.
+//
+// Keys that are not wanted are left out; nil wants all. What can't be read is always
+// reported.
+//
+// An error means that the objects can't be compared; the write must then be refused.
+func (w *Walker) Attributes(kinds schema.Attribute, keys Keys, old, new any) (Attributes, error) {
+	if kinds&w.tree.Root.Attributes() == 0 {
+		return nil, nil
+	}
+	if n, ok := content(new); ok {
+		o, ok := content(old)
+		if !ok && !isNil(old) {
+			return nil, fmt.Errorf("walk of %s: old is a %T, new a %T", w.tree.Name, old, new)
+		}
+		before := plainView{}
+		if ok {
+			before = plainView{value: o, there: true}
+		}
+		return runAttributes(w, kinds, keys, before, plainView{value: n, there: true}), nil
+	}
+	v := reflect.ValueOf(new)
+	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
+		return nil, fmt.Errorf("walk of %s: new is a %T, not a pointer to a struct", w.tree.Name, new)
+	}
+	p, err := w.plan(v.Type())
+	if err != nil {
+		return nil, fmt.Errorf("walk of %s: %w", w.tree.Name, err)
+	}
+	before := typedView{p: p}
+	if !isNil(old) {
+		if before.v = reflect.ValueOf(old); before.v.Type() != v.Type() {
+			return nil, fmt.Errorf("walk of %s: old is a %T, new a %T", w.tree.Name, old, new)
+		}
+	}
+	return runAttributes(w, kinds, keys, before, typedView{v: v, p: p}), nil
+}
+
+func runAttributes[V view[V]](w *Walker, kinds schema.Attribute, keys Keys, old, new V) Attributes {
+	k := attributeWalks.Get().(*attributeWalk)
+	k.kinds, k.keys, k.path, k.out = kinds, keys, k.path[:0], nil
+	attributesOf(k, w.tree.Root, old, new)
+	out := k.out
+	clear(k.path[:cap(k.path)])
+	k.keys, k.out = nil, nil
+	attributeWalks.Put(k)
+	return out.normal()
+}
+
+func attributesOf[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
+	if n.Attributes()&w.kinds == 0 || old.identical(new) {
+		return
+	}
+	own := n.Attribute() & w.kinds
+	if (own != 0 || n.Kind != schema.Object) && old.equal(new) {
+		return
+	}
+	if own != 0 {
+		keysOf(w, n, own, old, new)
+		return
+	}
+	if !new.shaped(n) {
+		w.unreadable(n.Attributes()) // and no template, so what is in the old one goes
+	}
+	switch n.Kind {
+	case schema.Object:
+		for i, child := range n.Fields() {
+			if child.Attributes()&w.kinds != 0 {
+				w.path = append(w.path, Step{Node: child, Field: child.Field})
+				attributesOf(w, child, old.field(n, i), new.field(n, i))
+				w.pop()
+			}
+		}
+	case schema.Map:
+		for _, key := range old.differingKeys(new) {
+			elementOf(w, n, []string{key}, old.at(key), new.at(key))
+		}
+	case schema.ListMap:
+		before, beforeByID, ok := elements(n, old)
+		after, afterByID, ok2 := elements(n, new)
+		if !ok || !ok2 {
+			looseList(w, n, old, new)
+			return
+		}
+		for _, e := range before {
+			now := new.none()
+			if i, kept := afterByID[e.id]; kept {
+				now = after[i].value
+			}
+			elementOf(w, n, e.keys, e.value, now)
+		}
+		for _, e := range after {
+			if _, kept := beforeByID[e.id]; !kept {
+				elementOf(w, n, e.keys, new.none(), e.value)
+			}
+		}
+	default:
+		looseList(w, n, old, new)
+	}
+}
+
+// keysOf reports the keys of a map that differ. An old value that is no map has no keys
+// that anybody could have read.
+func keysOf[V view[V]](w *attributeWalk, n *schema.Node, own schema.Attribute, old, new V) {
+	if !new.keyed() {
+		w.unreadable(own)
+		new = new.none()
+	}
+	if !old.keyed() {
+		old = old.none()
+	}
+	at := Attribute{Kind: own} // what all have in common is made once
+	for _, key := range old.differingKeys(new) {
+		wanted := w.keys == nil || w.keys.Wanted(own, key)
+		below := n.Kind == schema.Map && n.Elem().Attributes() != 0
+		if !wanted && !below {
+			continue
+		}
+		a, b := old.at(key), new.at(key)
+		if wanted {
+			if at.Path == nil {
+				at.Path = slices.Clone(w.path)
+				at.spell()
+			}
+			at.Key, at.Old, at.New = key, valueOf(a), valueOf(b)
+			w.out = append(w.out, at)
+		}
+		if below {
+			elementOf(w, n, []string{key}, a, b)
+		}
+	}
+}
+
+func valueOf[V view[V]](v V) Value {
+	if v.state() == absent {
+		return Value{}
+	}
+	text, ok := v.text()
+	return Value{Text: text, Present: true, Unreadable: !ok}
+}
+
+func elementOf[V view[V]](w *attributeWalk, n *schema.Node, keys []string, old, new V) {
+	w.path = append(w.path, Step{Node: n.Elem(), Keys: keys})
+	attributesOf(w, n.Elem(), old, new)
+	w.pop()
+}
+
+func (w *attributeWalk) pop() { w.path = w.path[:len(w.path)-1] }
+
+// unreadable reports a place at which something new stands that can't be read, once for
+// each kind.
+func (w *attributeWalk) unreadable(kinds schema.Attribute) {
+	for _, kind := range [...]schema.Attribute{schema.Label, schema.Annotation} {
+		if kinds&w.kinds&kind != 0 {
+			w.out = append(w.out, Attribute{Kind: kind, Path: slices.Clone(w.path), Unreadable: true})
+		}
+	}
+}
+
+// looseList matches the elements of a list that have no keys, or not each its own.
+func looseList[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
+	start, endOld, endNew := 0, old.len(), new.len()
+	for start < min(endOld, endNew) && old.index(start).equal(new.index(start)) {
+		start++
+	}
+	for endOld > start && endNew > start && old.index(endOld-1).equal(new.index(endNew-1)) {
+		endOld, endNew = endOld-1, endNew-1
+	}
+	before, beforeAt := called(n, old, start, endOld)
+	after, afterAt := called(n, new, start, endNew)
+	none, matched := new.none(), make([]bool, endNew-start)
+	for i := start; i < endOld; i++ {
+		name, with := before[i-start], -1
+		switch at, ok := afterAt[name]; {
+		case ok && at >= 0 && beforeAt[name] >= 0:
+			with = at
+		case (name == "" || ok && at < 0 && beforeAt[name] < 0) && i < endNew && after[i-start] == name:
+			with = i
+		}
+		now := none
+		if with >= 0 {
+			now, matched[with-start] = new.index(with), true
+		}
+		elementOf(w, n, nil, old.index(i), now)
+	}
+	for i := start; i < endNew; i++ {
+		if !matched[i-start] {
+			elementOf(w, n, nil, none, new.index(i))
+		}
+	}
+}
+
+// called returns the names of some elements, and where each name is, -1 if there are
+// several of it. No name is in no place.
+func called[V view[V]](n *schema.Node, list V, from, to int) ([]string, map[string]int) {
+	names, at := make([]string, 0, to-from), map[string]int{}
+	for i := from; i < to; i++ {
+		name := list.index(i).called()
+		if n.Kind == schema.ListMap {
+			if keys, ok := list.key(n, i); ok {
+				name = "=" + identity(keys) // an empty key is one too
+			}
+		}
+		names = append(names, name)
+		if _, twice := at[name]; twice {
+			at[name] = -1
+		} else if name != "" {
+			at[name] = i
+		}
+	}
+	return names, at
+}

@@ -1,0 +1,104 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"kube-granular.dev/granular/equal"
+	"kube-granular.dev/granular/schema"
+)
+
+// Embedded returns the labels and annotations that differ in two values that hold objects,
+// or patches of objects, of which no schema speaks: what is below labels and
+// annotations of any metadata. The values are decoded JSON, nil where there is none, and
+// at is where they lie.
+//
+// Elements of lists are matched by position. Names are compared without regard to case,
+// because who reads such values by Go's encoding/json has no regard to it either.
+func Embedded(kinds schema.Attribute, at Path, old, new any) Attributes {
+	if equal.JSON(old, new) {
+		return nil
+	}
+	k := embeddedWalk{kinds: kinds, found: map[embeddedKey]*Attribute{}}
+	k.look(slices.Clip(at), old)
+	k.new = true
+	k.look(slices.Clip(at), new)
+	for _, a := range k.found {
+		if a.Old != a.New {
+			k.out = append(k.out, *a)
+		}
+	}
+	return k.out.normal()
+}
+
+type embeddedKey struct {
+	kind       schema.Attribute
+	place, key string
+}
+
+type embeddedWalk struct {
+	kinds schema.Attribute
+	// new says that the walk is in the new value.
+	new   bool
+	found map[embeddedKey]*Attribute
+	// out has what can't be read.
+	out Attributes
+}
+
+func (w *embeddedWalk) look(at Path, value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, v := range value {
+			below := append(at, Step{Field: name})
+			if strings.EqualFold(name, "metadata") {
+				w.metadata(below, v)
+			}
+			w.look(slices.Clip(below), v)
+		}
+	case []any:
+		for i, v := range value {
+			w.look(slices.Clip(append(at, Step{Keys: []string{strconv.Itoa(i)}})), v)
+		}
+	}
+}
+
+func (w *embeddedWalk) metadata(at Path, value any) {
+	fields, _ := value.(map[string]any)
+	for name, v := range fields {
+		kind := schema.Attribute(0)
+		switch {
+		case strings.EqualFold(name, "labels"):
+			kind = schema.Label
+		case strings.EqualFold(name, "annotations"):
+			kind = schema.Annotation
+		}
+		if kind&w.kinds == 0 || v == nil {
+			continue
+		}
+		path := slices.Clip(append(slices.Clip(at), Step{Field: name}))
+		keys, ok := v.(map[string]any)
+		if !ok && w.new {
+			w.out = append(w.out, Attribute{Kind: kind, Path: path, Unreadable: true, Embedded: true})
+		}
+		for key, v := range keys {
+			text, ok := v.(string)
+			w.set(kind, path, key, Value{Text: text, Present: true, Unreadable: !ok})
+		}
+	}
+}
+
+func (w *embeddedWalk) set(kind schema.Attribute, path Path, key string, value Value) {
+	id := embeddedKey{kind, path.id(), key}
+	if w.found[id] == nil {
+		w.found[id] = &Attribute{Kind: kind, Path: path, Key: key, Embedded: true}
+	}
+	if w.new {
+		w.found[id].New = value
+	} else {
+		w.found[id].Old = value
+	}
+}

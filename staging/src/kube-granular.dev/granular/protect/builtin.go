@@ -1,0 +1,72 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protect
+
+import "kube-granular.dev/granular/schema"
+
+var (
+	pods            = Resource{"", "pods"}
+	claims          = Resource{"", "persistentvolumeclaims"}
+	endpoints       = Resource{"", "endpoints"}
+	endpointSlices  = Resource{"discovery.k8s.io", "endpointslices"}
+	deployments     = Resource{"apps", "deployments"}
+	replicaSets     = Resource{"apps", "replicasets"}
+	statefulSets    = Resource{"apps", "statefulsets"}
+	daemonSets      = Resource{"apps", "daemonsets"}
+	revisions       = Resource{"apps", "controllerrevisions"}
+	jobs            = Resource{"batch", "jobs"}
+	cronJobs        = Resource{"batch", "cronjobs"}
+	controllers     = Resource{"", "replicationcontrollers"}
+	podTemplates    = Resource{"", "podtemplates"}
+	services        = Resource{"", "services"}
+	nodes           = Resource{"", "nodes"}
+	resourceClaims  = Resource{"resource.k8s.io", "resourceclaims"}
+	claimTemplates  = Resource{"resource.k8s.io", "resourceclaimtemplates"}
+	labelsAndOthers = schema.Label | schema.Annotation
+)
+
+// Builtin returns what comes out of built-in kinds, as upstream's controllers have it.
+func Builtin() *Table {
+	to := func(r ...Resource) []Resource { return r }
+	table := NewTable(
+		Source{From: podTemplates, Scope: "podTemplate", Kinds: labelsAndOthers, To: to(pods)},
+		Source{From: controllers, Scope: "podTemplate", Kinds: labelsAndOthers, To: to(pods)},
+		Source{From: jobs, Scope: "podTemplate", Kinds: labelsAndOthers, To: to(pods)},
+
+		// A rollback copies the annotations of a replica set back into its deployment.
+		Source{From: replicaSets, Scope: "podTemplate", Kinds: labelsAndOthers, To: to(pods)},
+		Source{From: replicaSets, Kinds: schema.Annotation, To: to(deployments)},
+
+		// A new replica set has the labels of the template and the deployment's annotations.
+		Source{From: deployments, Scope: "podTemplate", Kinds: schema.Label, To: to(pods, replicaSets)},
+		Source{From: deployments, Scope: "podTemplate", Kinds: schema.Annotation, To: to(pods)},
+		Source{From: deployments, Kinds: schema.Annotation, To: to(replicaSets)},
+
+		// A new revision has the labels of the template and its owner's annotations.
+		Source{From: daemonSets, Scope: "podTemplate", Kinds: schema.Label, To: to(pods, revisions)},
+		Source{From: daemonSets, Scope: "podTemplate", Kinds: schema.Annotation, To: to(pods)},
+		Source{From: daemonSets, Kinds: schema.Annotation, To: to(revisions)},
+
+		// A claim of a stateful set has the labels of its selector too, and these are among
+		// those of the pod template.
+		Source{From: statefulSets, Scope: "podTemplate", Kinds: schema.Label, To: to(pods, revisions, claims)},
+		Source{From: statefulSets, Scope: "podTemplate", Kinds: schema.Annotation, To: to(pods)},
+		Source{From: statefulSets, Kinds: schema.Annotation, To: to(revisions)},
+
+		// A job without labels takes those of its pod template.
+		Source{From: cronJobs, Scope: "jobTemplate", Kinds: labelsAndOthers, To: to(jobs)},
+		Source{From: cronJobs, Scope: "podTemplate", Kinds: schema.Label, To: to(pods, jobs)},
+		Source{From: cronJobs, Scope: "podTemplate", Kinds: schema.Annotation, To: to(pods)},
+
+		Source{From: claimTemplates, Scope: "resourceClaimTemplate", Kinds: labelsAndOthers, To: to(resourceClaims)},
+		Source{From: services, Kinds: schema.Label, To: to(endpoints, endpointSlices)},
+		Source{From: endpoints, Kinds: labelsAndOthers, To: to(endpointSlices)},
+		// The admission plugin PodTopologyLabels copies them when a pod is bound.
+		Source{From: nodes, Kinds: schema.Label, To: to(pods), Keys: []string{"topology.kubernetes.io/zone", "topology.kubernetes.io/region"}},
+	)
+	for _, from := range []Resource{pods, podTemplates, controllers, jobs, replicaSets, deployments, daemonSets, statefulSets, cronJobs} {
+		table = table.With(Source{From: from, Scope: "volumeClaimTemplate", Kinds: labelsAndOthers, To: to(claims)})
+	}
+	return table
+}

@@ -1,0 +1,243 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protect
+
+import (
+	"context"
+	"slices"
+
+	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/schema"
+)
+
+// Holder is the port to whoever knows what a caller holds. The caller, and the resource
+// and name that a verb is asked for, are the adapter's business.
+type Holder interface {
+	// Holds reports whether the caller is bound to the role by a binding that counts, or
+	// has the verb. An error refuses the write; it is no answer.
+	Holds(ctx context.Context, r Reference) (bool, error)
+}
+
+// DefaultBudget is how many references are asked for one request.
+const DefaultBudget = 64
+
+// Decider decides about one request, retries included. It is not safe for concurrent use.
+type Decider struct {
+	set       *Set
+	target    *Target
+	namespace string
+	holder    Holder
+	budget    int
+	asked     []Reference
+	// answers lies parallel to asked.
+	answers []answer
+}
+
+type answer struct {
+	held bool
+	err  error
+}
+
+// NewDecider returns the decider of a request for objects of a target in a namespace. A
+// budget of 0 means DefaultBudget.
+func NewDecider(s *Set, namespace string, t *Target, h Holder, budget int) *Decider {
+	if budget <= 0 {
+		budget = DefaultBudget
+	}
+	return &Decider{set: s, target: t, namespace: t.namespace(namespace), holder: h, budget: budget}
+}
+
+// Asked returns the references that the holder was asked about, in order, each once.
+func (d *Decider) Asked() []Reference { return d.asked }
+
+// Wanted reports whether some entry has the key. It looks at no entry and allocates nothing;
+// with it a walk leaves out the keys that Decide has nothing to say about.
+func (d *Decider) Wanted(kind schema.Attribute, key string) bool {
+	if d.set == nil {
+		return false
+	}
+	return d.set.cluster.has(kind, key) || d.namespace != "" && d.set.namespaces[d.namespace].has(kind, key)
+}
+
+// Decide returns the first change that no entry admits in some scope, nil if there is none.
+// Where there is none it also returns what entries with mode Audit find.
+//
+// An error means that the holder failed on what a change depends on. The write must then be
+// refused.
+func (d *Decider) Decide(ctx context.Context, changes change.Attributes) (*Refusal, []Finding, error) {
+	for i := range changes {
+		var refusal *Refusal
+		var err error
+		d.set.applicable(d.namespace, func(s *scope) bool {
+			refusal, err = d.enforce(ctx, s, &changes[i])
+			return refusal == nil && err == nil
+		})
+		if refusal != nil || err != nil {
+			return refusal, nil, err
+		}
+	}
+	var findings []Finding
+	for i := range changes {
+		d.set.applicable(d.namespace, func(s *scope) bool {
+			if f := d.audit(ctx, s, &changes[i]); f != nil {
+				findings = append(findings, *f)
+			}
+			return true
+		})
+	}
+	return nil, findings, nil
+}
+
+// Concerned returns the names of the entries of all scopes that protect a value of the
+// change, sorted. It is for reports; nothing is asked.
+func (d *Decider) Concerned(a *change.Attribute) []string {
+	var out []string
+	d.set.applicable(d.namespace, func(s *scope) bool {
+		entries := d.entries(s, a, true)
+		for _, e := range entries {
+			if a.Unreadable || a.Old.Present && e.protects(a.Old.Unreadable, a.Old.Text) || a.New.Present && e.protects(a.New.Unreadable, a.New.Text) {
+				out = append(out, e.Name)
+			}
+		}
+		return true
+	})
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// entries returns those of a scope that have the key of a change, in the order in which
+// they are asked, with those that only audit or without them.
+func (d *Decider) entries(s *scope, a *change.Attribute, audit bool) []*Entry {
+	var out []*Entry
+	var to []Resource
+	known, looked := false, false
+	add := func(of []*Entry) {
+		for _, e := range of {
+			if e.Kind != a.Kind || e.Mode == Audit && !audit {
+				continue
+			}
+			if !looked {
+				to, known = d.target.table.of(d.target.resource, a)
+				looked = true
+			}
+			if e.appliesTo(to, known) {
+				out = append(out, e)
+			}
+		}
+	}
+	if a.Unreadable {
+		add(s.all)
+		return out
+	}
+	add(s.keys[attribute{a.Kind, a.Key}])
+	if of := domain(a.Key); of != "" && !Reserved(a.Kind, a.Key) {
+		add(s.keys[attribute{a.Kind, of}])
+	}
+	return out
+}
+
+// enforce judges a change by one scope.
+func (d *Decider) enforce(ctx context.Context, s *scope, a *change.Attribute) (*Refusal, error) {
+	entries := d.entries(s, a, false)
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	if a.Unreadable {
+		return &Refusal{Reason: Unreadable, Attribute: *a, Namespace: s.namespace}, nil
+	}
+	for _, side := range [...]change.Value{a.Old, a.New} {
+		if !side.Present {
+			continue
+		}
+		concerned, admitting := protecting(entries, side)
+		if len(concerned) == 0 {
+			continue
+		}
+		switch held, short, err := d.holdsAny(ctx, admitting, a.Key); {
+		case err != nil:
+			return nil, err
+		case short:
+			return &Refusal{Reason: Budget, Attribute: *a, Namespace: s.namespace, budget: d.budget}, nil
+		case !held:
+			return refused(s, a, admitting), nil
+		}
+	}
+	return nil, nil
+}
+
+// audit returns what would be refused in a scope if all entries were enforced, unless none
+// that audits is concerned. Then nothing is asked.
+func (d *Decider) audit(ctx context.Context, s *scope, a *change.Attribute) *Finding {
+	if !s.audits {
+		return nil
+	}
+	entries := d.entries(s, a, true)
+	if !slices.ContainsFunc(entries, func(e *Entry) bool { return e.Mode == Audit }) {
+		return nil
+	}
+	found := Finding{Attribute: *a, Namespace: s.namespace}
+	if a.Unreadable {
+		found.add(entries)
+		return &found
+	}
+	for _, side := range [...]change.Value{a.Old, a.New} {
+		if !side.Present {
+			continue
+		}
+		concerned, admitting := protecting(entries, side)
+		if !slices.ContainsFunc(concerned, func(e *Entry) bool { return e.Mode == Audit }) {
+			continue
+		}
+		held, short, err := d.holdsAny(ctx, admitting, a.Key)
+		if !held {
+			found.Unsure = found.Unsure || short || err != nil
+			found.add(concerned)
+		}
+	}
+	if len(found.Entries) == 0 {
+		return nil
+	}
+	return &found
+}
+
+// protecting returns the entries that are concerned with a value, and those of them by
+// which somebody may be admitted to it.
+func protecting(entries []*Entry, side change.Value) (concerned, admitting []*Entry) {
+	for _, e := range entries {
+		if !e.protects(side.Unreadable, side.Text) {
+			continue
+		}
+		concerned = append(concerned, e)
+		if e.admits(side.Unreadable, side.Text) {
+			admitting = append(admitting, e)
+		}
+	}
+	return concerned, admitting
+}
+
+// holdsAny reports whether the caller holds what any of the entries refers to. What was
+// asked before is not asked again, and comes first. short says that the budget did not
+// suffice.
+func (d *Decider) holdsAny(ctx context.Context, entries []*Entry, key string) (held, short bool, err error) {
+	for _, e := range entries {
+		if i := slices.Index(d.asked, e.reference(key)); i >= 0 && d.answers[i].held {
+			return true, false, nil
+		}
+	}
+	for _, e := range entries {
+		r := e.reference(key)
+		i := slices.Index(d.asked, r)
+		if i < 0 {
+			if len(d.asked) >= d.budget {
+				return false, true, nil
+			}
+			held, err := d.holder.Holds(ctx, r)
+			i, d.asked, d.answers = len(d.asked), append(d.asked, r), append(d.answers, answer{held && err == nil, err})
+		}
+		if d.answers[i].err != nil || d.answers[i].held {
+			return d.answers[i].held, false, d.answers[i].err
+		}
+	}
+	return false, false, nil
+}

@@ -1,0 +1,124 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protect
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/granular/schema"
+)
+
+// Mode says what an entry does about a change that it does not admit.
+type Mode string
+
+const (
+	// Enforce refuses the change. So does every mode but Audit.
+	Enforce Mode = "Enforce"
+	// Audit reports it.
+	Audit Mode = "Audit"
+)
+
+// The kinds of a Reference. An Entry refers to roles; a verb is asked where it does not.
+const (
+	ClusterRole = "ClusterRole"
+	Role        = "Role"
+	Verb        = "Verb"
+)
+
+// RoleRef names a role. The zero RoleRef stands for the verb form: the caller must hold
+// the verb of the key that changes.
+type RoleRef struct {
+	// Kind is ClusterRole or Role.
+	Kind, Name string
+}
+
+// Resource is a resource of an API group, without its version.
+type Resource struct{ Group, Resource string }
+
+// Entry is one protected attribute.
+type Entry struct {
+	// Name is that of the object it was made from, for findings.
+	Name string
+	// Namespace is where it acts, empty for the whole cluster.
+	Namespace string
+	// Kind is Label or Annotation.
+	Kind schema.Attribute
+	// Key is a full key, or a domain such as example.com/*.
+	Key string
+	// ProtectedValues are the only values that are protected. AllowedValues are the only
+	// values that the entry admits, while every value is protected. At most one of them has
+	// values; where neither has, the entry protects and admits every value.
+	ProtectedValues, AllowedValues []string
+	Role                           RoleRef
+	Mode                           Mode
+	// Resources are those that the entry is for, all if there are none. ExcludeResources
+	// are not among them. They name what comes out; see Table.
+	Resources, ExcludeResources []Resource
+}
+
+// Reference is what a caller must hold to be admitted. References are comparable.
+type Reference struct {
+	// Kind is ClusterRole, Role or Verb.
+	Kind string
+	// Namespace is that of the entry that refers to a role. It says which bindings count:
+	// in the cluster, where it is empty, only those of the cluster.
+	Namespace string
+	// Name is the name of the role, or the verb as an authorizer is asked for it.
+	Name string
+}
+
+func (r Reference) compare(o Reference) int {
+	return cmp.Or(strings.Compare(r.Kind, o.Kind), strings.Compare(r.Namespace, o.Namespace), strings.Compare(r.Name, o.Name))
+}
+
+// VerbOf returns the verb for one key of a kind of attribute.
+func VerbOf(kind schema.Attribute, key string) string {
+	v := permission.Verb{Permission: permission.ProtectedLabel, Parameter: key, Parameterized: true}
+	if kind == schema.Annotation {
+		v.Permission = permission.ProtectedAnnotation
+	}
+	return v.String()
+}
+
+// reference returns what admits somebody to a key by the entry.
+func (e *Entry) reference(key string) Reference {
+	if e.Role == (RoleRef{}) {
+		return Reference{Kind: Verb, Name: VerbOf(e.Kind, key)}
+	}
+	return Reference{Kind: e.Role.Kind, Namespace: e.Namespace, Name: e.Role.Name}
+}
+
+// protects reports whether the entry is concerned with a value, and admits whether it
+// admits anybody to it. What can't be read may be any value.
+func (e *Entry) protects(unreadable bool, value string) bool {
+	return unreadable || len(e.AllowedValues) > 0 || len(e.ProtectedValues) == 0 || slices.Contains(e.ProtectedValues, value)
+}
+
+func (e *Entry) admits(unreadable bool, value string) bool {
+	values := e.AllowedValues
+	if len(values) == 0 {
+		values = e.ProtectedValues
+	}
+	return len(values) == 0 || !unreadable && slices.Contains(values, value)
+}
+
+// appliesTo reports whether the filter selects any of what comes out.
+func (e *Entry) appliesTo(out []Resource, known bool) bool {
+	if !known || len(e.Resources) == 0 && len(e.ExcludeResources) == 0 {
+		return true
+	}
+	for _, r := range out {
+		if (len(e.Resources) == 0 || slices.Contains(e.Resources, r)) && !slices.Contains(e.ExcludeResources, r) {
+			return true
+		}
+	}
+	return false
+}
+
+// domain returns what stands before the first slash, with the slash. It is empty if there
+// is none.
+func domain(key string) string { return key[:strings.IndexByte(key, '/')+1] }

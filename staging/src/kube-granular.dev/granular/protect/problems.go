@@ -1,0 +1,244 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protect
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kube-granular.dev/granular/schema"
+)
+
+// Fault is a class of problems, after those of an API's field errors.
+type Fault string
+
+const (
+	Required     Fault = "Required"
+	Invalid      Fault = "Invalid"
+	NotSupported Fault = "NotSupported"
+	Duplicate    Fault = "Duplicate"
+	Forbidden    Fault = "Forbidden"
+)
+
+// Problem says what is wrong with one field of an entry.
+type Problem struct {
+	// Field is a path as the API has it, such as protectedValues[1].
+	Field string
+	Fault Fault
+	// Detail is a sentence without its subject. It does not repeat what the field holds.
+	Detail string
+}
+
+func (p Problem) String() string { return p.Field + ": " + p.Detail }
+
+// Bounds of an entry.
+const (
+	// MaxValues is the most values that an entry lists.
+	MaxValues = 256
+	// MaxResources is the most resources that a filter lists.
+	MaxResources = 64
+	// MaxAnnotationValue is the longest value of an annotation that an entry lists, in bytes.
+	MaxAnnotationValue = 4096
+
+	maxLabelText = 63
+	maxDomain    = 253
+)
+
+type problems []Problem
+
+func (p *problems) add(fault Fault, field, detail string, args ...any) {
+	*p = append(*p, Problem{Field: field, Fault: fault, Detail: fmt.Sprintf(detail, args...)})
+}
+
+// Problems returns what is wrong with the entry, field by field, nil if nothing is.
+func (e *Entry) Problems() []Problem {
+	var p problems
+	if e.Kind != schema.Label && e.Kind != schema.Annotation {
+		p.add(NotSupported, "attributeKind", "must be Label or Annotation")
+	}
+	e.keyProblems(&p)
+	e.roleProblems(&p)
+	if len(e.ProtectedValues) > 0 && len(e.AllowedValues) > 0 {
+		p.add(Forbidden, "allowedValues", "can't stand together with protectedValues")
+	}
+	e.valueProblems(&p, "protectedValues", e.ProtectedValues)
+	e.valueProblems(&p, "allowedValues", e.AllowedValues)
+	if e.Mode != "" && e.Mode != Enforce && e.Mode != Audit {
+		p.add(NotSupported, "mode", "must be Enforce or Audit")
+	}
+	resourceProblems(&p, "resources", e.Resources)
+	resourceProblems(&p, "excludeResources", e.ExcludeResources)
+	for i, r := range e.ExcludeResources {
+		if slices.Contains(e.Resources, r) {
+			p.add(Invalid, fmt.Sprintf("excludeResources[%d]", i), "is one of resources")
+		}
+	}
+	return p
+}
+
+// keyProblems holds a key to upstream's rules: those of annotations take a domain in any
+// case.
+func (e *Entry) keyProblems(p *problems) {
+	const field = "attributeName"
+	prefix, name, qualified := strings.Cut(e.Key, "/")
+	if !qualified {
+		prefix, name = "", e.Key
+	}
+	if e.Kind == schema.Annotation && name != "*" {
+		prefix = strings.ToLower(prefix)
+	}
+	switch {
+	case e.Key == "":
+		p.add(Required, field, "is a key or a domain such as example.com/*")
+	case qualified && !isDomainName(prefix):
+		p.add(Invalid, field, "must have a DNS-1123 subdomain before the slash")
+	case name == "*" && !qualified:
+		p.add(Invalid, field, "can't be every key; name a key, or a domain such as example.com/*")
+	case name == "*":
+	case strings.Contains(name, "*"):
+		p.add(Invalid, field, "may have an asterisk only as all that follows the slash")
+	case strings.Contains(name, "/"):
+		p.add(Invalid, field, "has more than one slash")
+	case !isLabelText(name) || name == "":
+		p.add(Invalid, field, "must have a name of at most %d letters, digits, '-', '_' and '.', which begins and ends with a letter or digit", maxLabelText)
+	case Reserved(e.Kind, e.Key):
+		p.add(Forbidden, field, "is set by the server itself, on objects of any caller")
+	}
+}
+
+func (e *Entry) roleProblems(p *problems) {
+	if e.Role == (RoleRef{}) {
+		return
+	}
+	switch {
+	case e.Role.Kind == Role && e.Namespace == "":
+		p.add(NotSupported, "roleRef.kind", "must be ClusterRole for the whole cluster")
+	case e.Role.Kind != Role && e.Role.Kind != ClusterRole:
+		p.add(NotSupported, "roleRef.kind", "must be ClusterRole or Role")
+	}
+	switch name := e.Role.Name; {
+	case name == "":
+		p.add(Required, "roleRef.name", "names the role; leave out roleRef to ask for the verb of the key")
+	case name == "." || name == ".." || strings.ContainsAny(name, "/%"):
+		p.add(Invalid, "roleRef.name", "must be a name that a path can hold")
+	}
+}
+
+func (e *Entry) valueProblems(p *problems, field string, values []string) {
+	if len(values) > MaxValues {
+		p.add(Invalid, field, "has more than %d values", MaxValues)
+		return
+	}
+	seen := make(map[string]bool, len(values))
+	for i, v := range values {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		switch {
+		case seen[v]:
+			p.add(Duplicate, at, "is there twice")
+		case e.Kind == schema.Label && !isLabelText(v):
+			p.add(Invalid, at, "must be empty, or at most %d letters, digits, '-', '_' and '.', which begin and end with a letter or digit", maxLabelText)
+		case e.Kind == schema.Annotation && len(v) > MaxAnnotationValue:
+			p.add(Invalid, at, "is longer than %d bytes", MaxAnnotationValue)
+		}
+		seen[v] = true
+	}
+}
+
+func resourceProblems(p *problems, field string, resources []Resource) {
+	if len(resources) > MaxResources {
+		p.add(Invalid, field, "has more than %d resources", MaxResources)
+		return
+	}
+	for i, r := range resources {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		switch {
+		case slices.Contains(resources[:i], r):
+			p.add(Duplicate, at, "is there twice")
+		case r.Resource == "":
+			p.add(Required, at+".resource", "is a resource in the plural, such as pods")
+		case r.Resource == "*" || r.Group == "*":
+			p.add(Invalid, at, "must name one resource; leave out the list for all")
+		case strings.Contains(r.Resource, "/"):
+			p.add(Invalid, at+".resource", "can't be a subresource; that of the object covers all of its subresources")
+		case !isDomainName(r.Resource):
+			p.add(Invalid, at+".resource", "must be the name of a resource, in lower case")
+		case r.Group != "" && !isDomainName(r.Group):
+			p.add(Invalid, at+".group", "must be an API group, without its version")
+		}
+	}
+}
+
+// isLabelText reports whether a text may be the value of a label. What is not empty may be
+// the name in a key as well.
+func isLabelText(s string) bool {
+	if len(s) > maxLabelText {
+		return false
+	}
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		alphanumeric := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+		if !alphanumeric && (i == 0 || i == len(s)-1 || c != '-' && c != '_' && c != '.') {
+			return false
+		}
+	}
+	return true
+}
+
+// isDomainName reports whether a text is a DNS-1123 subdomain.
+func isDomainName(s string) bool {
+	if s == "" || len(s) > maxDomain {
+		return false
+	}
+	for label := range strings.SplitSeq(s, ".") {
+		if label == "" || label[0] == '-' || label[len(label)-1] == '-' {
+			return false
+		}
+		for i := 0; i < len(label); i++ {
+			if c := label[i]; c != '-' && !('a' <= c && c <= 'z') && !('0' <= c && c <= '9') {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// KindOf returns the kind of attribute that an API names, 0 for any other text.
+func KindOf(name string) schema.Attribute {
+	switch name {
+	case schema.Label.String():
+		return schema.Label
+	case schema.Annotation.String():
+		return schema.Annotation
+	}
+	return 0
+}
+
+// Duplicates returns the names of entries that say the same as another one of their scope:
+// kind, key, role, values, mode and filter. They change nothing; a lint reports them.
+func Duplicates(entries []Entry) []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, e := range entries {
+		name := e.Name
+		e.Name = ""
+		for _, values := range []*[]string{&e.ProtectedValues, &e.AllowedValues} {
+			*values = slices.Sorted(slices.Values(*values))
+		}
+		for _, resources := range []*[]Resource{&e.Resources, &e.ExcludeResources} {
+			*resources = slices.SortedFunc(slices.Values(*resources), func(a, b Resource) int {
+				return strings.Compare(a.Group+"/"+a.Resource, b.Group+"/"+b.Resource)
+			})
+		}
+		if e.Mode == "" {
+			e.Mode = Enforce
+		}
+		id := fmt.Sprintf("%#v", e)
+		if seen[id] {
+			out = append(out, name)
+		}
+		seen[id] = true
+	}
+	return out
+}

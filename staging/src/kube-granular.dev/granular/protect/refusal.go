@@ -1,0 +1,144 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protect
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kube-granular.dev/granular/change"
+)
+
+// Reason says why a change was refused.
+type Reason int
+
+const (
+	// NotHeld: the caller holds nothing that admits the change.
+	NotHeld Reason = iota + 1
+	// Nobody: no entry admits anybody to a value of the change.
+	Nobody
+	// Unreadable: what was written can't be read as labels or annotations.
+	Unreadable
+	// Budget: too much was asked already.
+	Budget
+)
+
+func (r Reason) String() string {
+	switch r {
+	case NotHeld:
+		return "NotHeld"
+	case Nobody:
+		return "Nobody"
+	case Unreadable:
+		return "Unreadable"
+	case Budget:
+		return "Budget"
+	}
+	return "unknown"
+}
+
+// MaxReferences is how many references a Refusal names.
+const MaxReferences = 3
+
+// Refusal is the first change that is not admitted.
+type Refusal struct {
+	Reason    Reason
+	Attribute change.Attribute
+	// Namespace is the scope that refuses, empty for the cluster.
+	Namespace string
+	// References are what the caller might hold to be admitted by this scope to the value
+	// that was refused, at most MaxReferences. More is how many others there are.
+	References []Reference
+	More       int
+
+	budget int
+}
+
+func refused(s *scope, a *change.Attribute, admitting []*Entry) *Refusal {
+	out := &Refusal{Reason: NotHeld, Attribute: *a, Namespace: s.namespace}
+	for _, e := range admitting {
+		if r := e.reference(a.Key); !slices.Contains(out.References, r) {
+			out.References = append(out.References, r)
+		}
+	}
+	if len(out.References) == 0 {
+		out.Reason = Nobody
+	}
+	if extra := len(out.References) - MaxReferences; extra > 0 {
+		out.References, out.More = out.References[:MaxReferences:MaxReferences], extra
+	}
+	return out
+}
+
+// Cannot returns the part of a message that names the attribute. With outline it is for
+// whoever may not see the object.
+func (r *Refusal) Cannot(outline bool) string {
+	place := r.Attribute.String()
+	if outline {
+		place = r.Attribute.Outline()
+	}
+	return fmt.Sprintf("cannot change %s, a protected %s", place, strings.ToLower(r.Attribute.Kind.String()))
+}
+
+// Needs returns the part of a message that says what is missing. It never shows a value.
+func (r *Refusal) Needs() string {
+	where := "in the cluster"
+	if r.Namespace != "" {
+		where = fmt.Sprintf("in namespace %q", r.Namespace)
+	}
+	switch r.Reason {
+	case Unreadable:
+		return "what it holds can't be read, and keys are protected " + where
+	case Budget:
+		return fmt.Sprintf("more than %d roles and verbs would have to be asked for this request", r.budget)
+	case Nobody:
+		return "no protected attribute " + where + " admits this value"
+	}
+	names := make([]string, 0, len(r.References))
+	for _, ref := range r.References {
+		names = append(names, ref.String())
+	}
+	out := "needs " + names[0]
+	if len(names) > 1 || r.More > 0 {
+		out = "needs one of " + strings.Join(names, ", ")
+	}
+	if r.More > 0 {
+		out += fmt.Sprintf(" or %d others", r.More)
+	}
+	return out + ", for it is protected " + where
+}
+
+// Message joins both parts.
+func (r *Refusal) Message(outline bool) string { return r.Cannot(outline) + ": " + r.Needs() }
+
+// String names what is referred to, for messages.
+func (r Reference) String() string {
+	if r.Kind == Verb {
+		return fmt.Sprintf("the verb %q", r.Name)
+	}
+	return fmt.Sprintf("%s %q", r.Kind, r.Name)
+}
+
+// Finding is a change that entries with mode Audit would have refused in one scope, had
+// all entries been enforced.
+type Finding struct {
+	Attribute change.Attribute
+	// Namespace is the scope, empty for the cluster.
+	Namespace string
+	// Entries names the entries with mode Audit that are concerned, sorted.
+	Entries []string
+	// Unsure says that it is not known what the caller holds.
+	Unsure bool
+}
+
+func (f *Finding) add(concerned []*Entry) {
+	for _, e := range concerned {
+		if e.Mode == Audit {
+			f.Entries = append(f.Entries, e.Name)
+		}
+	}
+	slices.Sort(f.Entries)
+	f.Entries = slices.Compact(f.Entries)
+}

@@ -1,0 +1,38 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protect
+
+import "kube-granular.dev/granular/schema"
+
+// reserved are the keys that the server and its controllers set by themselves, on objects
+// of any caller. Nobody could create a pod or a namespace if they were protected.
+var reserved = map[attribute]bool{}
+
+func init() {
+	for _, key := range []string{
+		"kubernetes.io/metadata.name",
+		"pod-template-hash", "pod-template-generation", "controller-revision-hash",
+		"controller-uid", "batch.kubernetes.io/controller-uid",
+		"job-name", "batch.kubernetes.io/job-name", "batch.kubernetes.io/job-completion-index",
+		"statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index",
+		"kubernetes.io/service-name", "service.kubernetes.io/headless",
+		"endpoints.kubernetes.io/managed-by", "endpointslice.kubernetes.io/managed-by",
+	} {
+		reserved[attribute{schema.Label, key}] = true
+	}
+	for _, key := range []string{
+		"deployment.kubernetes.io/revision", "deployment.kubernetes.io/revision-history",
+		"deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas",
+		"deprecated.daemonset.template.generation",
+		"batch.kubernetes.io/job-completion-index", "batch.kubernetes.io/job-tracking",
+		"batch.kubernetes.io/cronjob-scheduled-timestamp",
+		"endpoints.kubernetes.io/last-change-trigger-time", "endpoints.kubernetes.io/over-capacity",
+	} {
+		reserved[attribute{schema.Annotation, key}] = true
+	}
+}
+
+// Reserved reports whether the server itself sets a key. An entry can't name it, and one
+// of its domain leaves it out.
+func Reserved(kind schema.Attribute, key string) bool { return reserved[attribute{kind, key}] }

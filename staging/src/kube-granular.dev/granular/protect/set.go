@@ -1,0 +1,188 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protect
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"kube-granular.dev/granular/schema"
+)
+
+// Set is the entries that are in force. It is immutable. The nil Set has none.
+type Set struct {
+	cluster    *scope
+	namespaces map[string]*scope
+}
+
+// scope has the entries of the cluster or of one namespace.
+type scope struct {
+	namespace string
+	// keys has entries by their key or, with a slash at the end, their domain.
+	keys map[attribute][]*Entry
+	all  []*Entry
+	// audits says that some entry has the mode Audit.
+	audits bool
+	// open are the kinds of attributes that some entry protects in every resource, and by
+	// those that some entry protects in one. listed are all of the latter.
+	open, listed schema.Attribute
+	by           map[Resource]schema.Attribute
+	// roles are those that some entry refers to.
+	roles map[RoleRef]bool
+}
+
+type attribute struct {
+	kind schema.Attribute
+	key  string
+}
+
+// New returns the set of entries. Entries should have no Problems; those that name what
+// the server itself sets are left out.
+func New(entries ...Entry) *Set {
+	by := map[string][]Entry{}
+	for _, e := range entries {
+		by[e.Namespace] = append(by[e.Namespace], e)
+	}
+	out := &Set{namespaces: make(map[string]*scope, len(by))}
+	for namespace, of := range by {
+		out.put(namespace, newScope(namespace, of))
+	}
+	return out
+}
+
+// With returns a set with other entries in one namespace, or in the cluster if it is
+// empty. Whatever namespace the entries have, they act in this one.
+func (s *Set) With(namespace string, entries ...Entry) *Set {
+	out := &Set{}
+	if s != nil {
+		out.cluster, out.namespaces = s.cluster, maps.Clone(s.namespaces)
+	}
+	if out.namespaces == nil {
+		out.namespaces = map[string]*scope{}
+	}
+	out.put(namespace, newScope(namespace, entries))
+	return out
+}
+
+func (s *Set) put(namespace string, of *scope) {
+	switch {
+	case namespace == "":
+		s.cluster = of
+	case of == nil:
+		delete(s.namespaces, namespace)
+	default:
+		s.namespaces[namespace] = of
+	}
+}
+
+// newScope returns nil if there are no entries.
+func newScope(namespace string, entries []Entry) *scope {
+	out := &scope{namespace: namespace, keys: map[attribute][]*Entry{}, by: map[Resource]schema.Attribute{}, roles: map[RoleRef]bool{}}
+	for _, e := range entries {
+		if Reserved(e.Kind, e.Key) {
+			continue
+		}
+		e.Namespace = namespace
+		e.ProtectedValues, e.AllowedValues = slices.Clone(e.ProtectedValues), slices.Clone(e.AllowedValues)
+		e.Resources, e.ExcludeResources = slices.Clone(e.Resources), slices.Clone(e.ExcludeResources)
+		at := attribute{e.Kind, e.Key}
+		if e.isDomain() {
+			at.key = strings.TrimSuffix(e.Key, "*")
+		}
+		out.keys[at] = append(out.keys[at], &e)
+		out.all = append(out.all, &e)
+		out.audits = out.audits || e.Mode == Audit
+		if len(e.Resources) == 0 {
+			out.open |= e.Kind
+		} else {
+			out.listed |= e.Kind
+		}
+		for _, r := range e.Resources {
+			out.by[r] |= e.Kind
+		}
+		if e.Role != (RoleRef{}) {
+			out.roles[e.Role] = true
+		}
+	}
+	if len(out.all) == 0 {
+		return nil
+	}
+	for _, of := range out.keys {
+		slices.SortStableFunc(of, inOrder)
+	}
+	slices.SortStableFunc(out.all, inOrder)
+	return out
+}
+
+// inOrder is the order in which entries are asked.
+func inOrder(a, b *Entry) int {
+	return cmp.Or(a.reference("").compare(b.reference("")), strings.Compare(a.Name, b.Name))
+}
+
+func (e *Entry) isDomain() bool { return strings.HasSuffix(e.Key, "/*") }
+
+// Active returns the kinds of attributes of which some entry may protect one in the
+// objects of a target in a namespace. If there are none, the objects need not be compared.
+// It looks at no entry and allocates nothing.
+func (s *Set) Active(namespace string, t *Target) schema.Attribute {
+	if s == nil {
+		return 0
+	}
+	out := s.cluster.active(t)
+	if namespace = t.namespace(namespace); namespace != "" {
+		out |= s.namespaces[namespace].active(t)
+	}
+	return out & t.places
+}
+
+func (s *scope) active(t *Target) schema.Attribute {
+	if s == nil {
+		return 0
+	}
+	out := s.open | s.listed&t.unknown
+	if s.listed&^out != 0 {
+		for i := range t.out {
+			out |= s.by[t.out[i].resource] & t.out[i].kinds
+		}
+	}
+	return out
+}
+
+// RefersTo reports whether an entry of a namespace, or of the cluster if it is empty,
+// refers to a role.
+func (s *Set) RefersTo(namespace string, role RoleRef) bool {
+	if s == nil {
+		return false
+	}
+	of := s.cluster
+	if namespace != "" {
+		of = s.namespaces[namespace]
+	}
+	return of != nil && of.roles[role]
+}
+
+// applicable calls with the entries of the scopes that act in a namespace: the cluster's,
+// then the namespace's, until it returns false.
+func (s *Set) applicable(namespace string, with func(*scope) bool) {
+	if s == nil || s.cluster != nil && !with(s.cluster) || namespace == "" {
+		return
+	}
+	if of := s.namespaces[namespace]; of != nil {
+		with(of)
+	}
+}
+
+// has reports whether an entry has the key or its domain.
+func (s *scope) has(kind schema.Attribute, key string) bool {
+	if s == nil {
+		return false
+	}
+	if len(s.keys[attribute{kind, key}]) > 0 {
+		return true
+	}
+	of := domain(key)
+	return of != "" && len(s.keys[attribute{kind, of}]) > 0
+}

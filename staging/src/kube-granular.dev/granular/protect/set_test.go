@@ -1,0 +1,347 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protect
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/schema"
+)
+
+func TestActive(t *testing.T) {
+	label, annot, both := schema.Label, schema.Annotation, schema.Label|schema.Annotation
+	for _, test := range []struct {
+		name      string
+		entries   []Entry
+		namespace string
+		resource  string
+		want      schema.Attribute
+	}{
+		{"nothing", nil, "default", "pods", 0},
+		{"in the cluster", []Entry{env("p")}, "default", "pods", label},
+		{"of a cluster-scoped object", []Entry{env("p")}, "", "nodes", label},
+		{"both kinds", []Entry{env("p"), env("q", annotation)}, "default", "pods", both},
+		{"in the namespace", []Entry{env("p", in("default"), annotation)}, "default", "pods", annot},
+		{"in another", []Entry{env("p", in("other"))}, "default", "pods", 0},
+		{"a cluster-scoped object and a namespace", []Entry{env("p", in("default"))}, "", "nodes", 0},
+		{"a namespace object", []Entry{env("p", in("default"))}, "default", "namespaces", 0},
+		{"for another resource", []Entry{env("p", forResources("pods"))}, "default", "configmaps", 0},
+		{"for the resource", []Entry{env("p", forResources("pods"))}, "default", "pods", label},
+		{"for what comes out", []Entry{env("p", forResources("pods"))}, "default", "deployments.apps", label},
+		{"for what comes out of labels alone", []Entry{env("p", annotation, forResources("endpointslices.discovery.k8s.io"))}, "default", "services", 0},
+		{"for some keys of it", []Entry{env("p", forResources("pods"))}, "", "nodes", label},
+		{"for what may come out", []Entry{env("p", annotation, forResources("pods"))}, "default", "fleets.example.com", annot},
+		{"for all but one", []Entry{env("p", notResources("secrets"))}, "default", "configmaps", label},
+		{"one for all and one for another", []Entry{env("p"), env("q", annotation, forResources("pods"))}, "default", "configmaps", label},
+		{"what the server sets", []Entry{env("p", key("pod-template-hash"))}, "default", "pods", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			set, target := New(test.entries...), targetOf(t, resourceOf(test.resource))
+			if got := set.Active(test.namespace, target); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+			// The same one scope at a time.
+			var by *Set
+			for _, e := range test.entries {
+				var of []Entry
+				for _, o := range test.entries {
+					if o.Namespace == e.Namespace {
+						of = append(of, o)
+					}
+				}
+				by = by.With(e.Namespace, of...)
+			}
+			if got := by.Active(test.namespace, target); got != test.want {
+				t.Errorf("with one scope at a time: got %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestWith(t *testing.T) {
+	target := targetOf(t, pods)
+	first := New(env("p"), env("q", in("default")))
+	second := first.With("default")
+	third := second.With("")
+	for i, test := range []struct {
+		set  *Set
+		want schema.Attribute
+	}{{first, schema.Label}, {second, schema.Label}, {third, 0}, {third.With("default", env("p", in("other"))), schema.Label}, {third.With("other", env("p")), 0}} {
+		if got := test.set.Active("default", target); got != test.want {
+			t.Errorf("%d: %s, want %s", i, got, test.want)
+		}
+	}
+	moved := third.With("default", env("p", in("other")))
+	c := callerWith("ClusterRole p in other", "ClusterRole p")
+	changes := change.Attributes{{Kind: schema.Label, Key: "env", New: change.Value{Text: "prod", Present: true}, Path: change.Path{{Field: "metadata"}, {Field: "labels"}}}}
+	if refusal, _, err := NewDecider(moved, "default", target, c, 0).Decide(t.Context(), changes); err != nil || shown(refusal) != ".metadata.labels[env] in default: ClusterRole p in default" {
+		t.Errorf("an entry acts in its own namespace: %s, %v", shown(refusal), err)
+	}
+	if !first.RefersTo("default", role("q")) || second.RefersTo("default", role("q")) {
+		t.Error("a set changed, or did not")
+	}
+}
+
+func TestRefersTo(t *testing.T) {
+	set := New(env("p"), env("edit", in("default")), env("own", in("default"), byRole), env("v", byVerb), env("a", audit))
+	for _, test := range []struct {
+		namespace string
+		role      RoleRef
+		want      bool
+	}{
+		{"", role("p"), true}, {"default", role("p"), false}, {"", role("a"), true},
+		// A tenant's attribute that names edit concerns nobody else (section 6, rule 3).
+		{"default", role("edit"), true}, {"", role("edit"), false}, {"other", role("edit"), false},
+		{"default", RoleRef{Role, "own"}, true}, {"default", role("own"), false},
+		{"", RoleRef{}, false},
+	} {
+		if got := set.RefersTo(test.namespace, test.role); got != test.want {
+			t.Errorf("%v in %q: %v", test.role, test.namespace, got)
+		}
+	}
+	if (*Set)(nil).RefersTo("", role("p")) || (*Set)(nil).Active("default", targetOf(t, pods)) != 0 {
+		t.Error("no set refers to something")
+	}
+}
+
+// A caller of the library who knows no tree, or who finds objects within objects, has every
+// filter apply.
+func TestTargetFailsClosed(t *testing.T) {
+	set := New(env("p", forResources("pods")), env("q", annotation, forResources("pods")))
+	both := schema.Label | schema.Annotation
+	revision := targetOf(t, revisions)
+	if got := set.Active("default", revision); got != 0 {
+		t.Errorf("a revision: %s", got)
+	}
+	for name, target := range map[string]*Target{"without a tree": builtin.Target(revisions, nil), "with what it embeds": revision.WithEmbedded()} {
+		if got := set.Active("default", target); got != both {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	data := plainOf(t, `{spec: {template: {metadata: {labels: {env: prod}}}}}`)
+	changes := change.Embedded(both, change.Path{{Field: "data"}}, nil, data)
+	refusal, _, err := NewDecider(set, "default", revision.WithEmbedded(), callerWith(), 0).Decide(t.Context(), changes)
+	if want := ".data.spec.template.metadata.labels[env]: ClusterRole p"; err != nil || shown(refusal) != want {
+		t.Errorf("%s, %v", shown(refusal), err)
+	}
+	if refusal, _, err = NewDecider(set, "default", revision.WithEmbedded(), callerWith("ClusterRole p"), 0).Decide(t.Context(), changes); refusal != nil || err != nil {
+		t.Errorf("%s, %v", shown(refusal), err)
+	}
+}
+
+// What is embedded is not the object's own, wherever it lies.
+func TestEmbeddedMetadata(t *testing.T) {
+	set := New(env("p", forResources("pods")))
+	target := targetOf(t, revisions).WithEmbedded()
+	changes := change.Embedded(schema.Label, nil, nil, plainOf(t, labels("env: prod")))
+	refusal, _, err := NewDecider(set, "default", target, callerWith(), 0).Decide(t.Context(), changes)
+	if want := ".metadata.labels[env]: ClusterRole p"; err != nil || shown(refusal) != want {
+		t.Errorf("%s, %v", shown(refusal), err)
+	}
+}
+
+// Labels that are in no scope are known only where an object has its own: elsewhere they
+// are those of something else, whatever else is known of the resource.
+func TestPlacesOutOfScope(t *testing.T) {
+	at := func(fields ...string) *change.Attribute {
+		a := &change.Attribute{Kind: schema.Label, Key: "env"}
+		for _, f := range fields {
+			a.Path = append(a.Path, change.Step{Field: f})
+		}
+		return a
+	}
+	for _, test := range []struct {
+		a     *change.Attribute
+		known bool
+	}{{at("metadata", "labels"), true}, {at("spec", "labels"), false}, {at("metadata", "other", "labels"), false}, {at("labels"), false}} {
+		if out, known := builtin.of(services, test.a); known != test.known {
+			t.Errorf("%s: %v, %v", test.a, out, known)
+		}
+	}
+}
+
+func TestTableWith(t *testing.T) {
+	fleets := resourceOf("fleets.example.com")
+	table := builtin.With(Source{From: fleets, Scope: "example.com/vehicleTemplate", Kinds: schema.Label, To: []Resource{resourceOf("vehicles.example.com")}})
+	walker := walkerOf(t, fleets)
+	run := func(table *Table, e Entry) *Refusal {
+		d := NewDecider(New(e), "default", table.Target(fleets, walker.Tree()), callerWith(), 0)
+		changes, err := walker.Attributes(schema.Label, d, nil, plainOf(t, template("env: prod")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		refusal, _, err := d.Decide(t.Context(), changes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return refusal
+	}
+	if r := run(builtin, env("p", forResources("pods"))); r == nil {
+		t.Error("a template that nobody knows is free")
+	}
+	if r := run(table, env("p", forResources("pods"))); r != nil {
+		t.Error("a template that is known counts as one that is not")
+	}
+	if r := run(table, env("p", forResources("vehicles.example.com"))); r == nil {
+		t.Error("what comes out is free")
+	}
+}
+
+func TestConcerned(t *testing.T) {
+	set := New(env("all"), env("prod", only("prod"), in("default")), env("dev", only("dev")), env("audits", audit), env("jobs", forResources("jobs.batch")), env("other", in("other")))
+	for _, test := range []struct {
+		old, new string
+		want     []string
+	}{
+		{"{}", labels("env: prod"), values("all", "audits", "prod")},
+		{labels("env: prod"), labels("env: dev"), values("all", "audits", "dev", "prod")},
+		{labels("env: test"), "{}", values("all", "audits")},
+		{labels("a: b"), labels("a: c"), nil},
+	} {
+		c := callerWith()
+		d := NewDecider(set, "default", targetOf(t, pods), c, 0)
+		changes, err := walkerOf(t, pods).Attributes(schema.Label, nil, plainOf(t, test.old), plainOf(t, test.new))
+		if err != nil || len(changes) != 1 {
+			t.Fatalf("%v, %v", changes, err)
+		}
+		if diff := cmp.Diff(test.want, d.Concerned(&changes[0])); diff != "" || len(c.asked) > 0 {
+			t.Errorf("%s > %s: %s, asked %v", test.old, test.new, diff, c.asked)
+		}
+	}
+}
+
+// A caller chooses the keys, so it must not choose how much is asked.
+func TestBudget(t *testing.T) {
+	many := ""
+	for i := range 3 * DefaultBudget {
+		many += fmt.Sprintf("example.com/k%03d: x, ", i)
+	}
+	refusal, _, c, err := write{new: labels(many), holds: holdAll(3 * DefaultBudget)}.run(t, []Entry{env("d", key("example.com/*"), byVerb)})
+	if err != nil || refusal == nil || refusal.Reason != Budget || len(c.asked) != DefaultBudget {
+		t.Errorf("%s, %v, %d asked", shown(refusal), err, len(c.asked))
+	}
+	refusal, _, c, err = write{new: labels(many), holds: values("ClusterRole d")}.run(t, []Entry{env("d", key("example.com/*"))})
+	if err != nil || refusal != nil || len(c.asked) != 1 {
+		t.Errorf("%s, %v, %d asked", shown(refusal), err, len(c.asked))
+	}
+	_, findings, c, err := write{new: labels(many), holds: holdAll(3 * DefaultBudget)}.run(t, []Entry{env("d", key("example.com/*"), byVerb, audit)})
+	if err != nil || len(findings) != 2*DefaultBudget || !findings[0].Unsure || len(c.asked) != DefaultBudget {
+		t.Errorf("%d findings, %v, %d asked", len(findings), err, len(c.asked))
+	}
+}
+
+func holdAll(n int) (out []string) {
+	for i := range n {
+		out = append(out, fmt.Sprintf("granular:protectedLabel(example.com/k%03d)", i))
+	}
+	return out
+}
+
+func TestMessage(t *testing.T) {
+	for _, test := range []struct {
+		entries []Entry
+		write   write
+		want    string
+	}{
+		{[]Entry{env("p")}, write{new: labels("env: prod")}, `cannot change .metadata.labels[env], a protected label: needs ClusterRole "p", for it is protected in the cluster`},
+		{[]Entry{env("p", in("default"), byRole), env("v", in("default"), byVerb)}, write{new: labels("env: prod")},
+			`cannot change .metadata.labels[env], a protected label: needs one of Role "p", the verb "granular:protectedLabel(env)", for it is protected in namespace "default"`},
+		{[]Entry{env("a"), env("b"), env("c"), env("d"), env("e")}, write{new: labels("env: prod")},
+			`cannot change .metadata.labels[env], a protected label: needs one of ClusterRole "a", ClusterRole "b", ClusterRole "c" or 2 others, for it is protected in the cluster`},
+		{[]Entry{env("p", allowed("dev"))}, write{new: labels("env: prod")}, `cannot change .metadata.labels[env], a protected label: no protected attribute in the cluster admits this value`},
+		{[]Entry{env("p", annotation)}, write{resource: "fleets.example.com", new: "spec: {mapped: {m: {metadata: {annotations: {env: prod}}}}}"},
+			`cannot change .spec.mapped[*].metadata.annotations[env], a protected annotation: needs ClusterRole "p", for it is protected in the cluster`},
+		{[]Entry{env("p")}, write{resource: "fleets.example.com", new: "spec: {template: [a]}"}, `cannot change .spec.template, a protected label: what it holds can't be read, and keys are protected in the cluster`},
+	} {
+		refusal, _, _, err := test.write.run(t, test.entries)
+		if err != nil || refusal == nil {
+			t.Fatalf("%v, %v", refusal, err)
+		}
+		if got := refusal.Message(true); got != test.want {
+			t.Errorf("got  %s\nwant %s", got, test.want)
+		}
+	}
+}
+
+// many are entries of which none has the keys that are written.
+func many(n int) []Entry {
+	out := make([]Entry, n)
+	for i := range out {
+		out[i] = env(fmt.Sprint("p", i), key(fmt.Sprintf("d%d.example.com/k", i)))
+		if i%10 == 0 {
+			out[i].Key = fmt.Sprintf("d%d.example.com/*", i)
+		}
+		if i%2 == 0 {
+			out[i].Namespace = "default"
+		}
+	}
+	return out
+}
+
+func TestNoAllocations(t *testing.T) {
+	target := targetOf(t, deployments)
+	for _, n := range []int{0, 1, 1000} {
+		set := New(many(n)...)
+		d := NewDecider(set, "default", target, callerWith(), 0)
+		if allocs := testing.AllocsPerRun(100, func() {
+			set.Active("default", target)
+			d.Wanted(schema.Label, "app.kubernetes.io/name")
+		}); allocs != 0 {
+			t.Errorf("%d entries: %v allocations", n, allocs)
+		}
+	}
+}
+
+func BenchmarkDecide(b *testing.B) {
+	target, walker := targetOf(b, deployments), walkerOf(b, deployments)
+	const before = "{metadata: {labels: {app: web, env: prod}, annotations: {a: b}}, spec: {replicas: 1, template: {metadata: {labels: {app: web, env: prod}}}}}"
+	old, same := plainOf(b, before), plainOf(b, before)
+	free := plainOf(b, "{metadata: {labels: {app: shop, env: prod}, annotations: {a: b}}, spec: {replicas: 1, template: {metadata: {labels: {app: web, env: prod}}}}}")
+	protected := plainOf(b, "{metadata: {labels: {app: web, env: test}, annotations: {a: b}}, spec: {replicas: 1, template: {metadata: {labels: {app: web, env: prod}}}}}")
+	for _, n := range []int{0, 1, 1000} {
+		entries := many(n)
+		if n > 0 {
+			entries[0] = env("p")
+		}
+		set := New(entries...)
+		who := callerWith("ClusterRole p")
+		run := func(new any) {
+			active := set.Active("default", target)
+			if active == 0 {
+				return
+			}
+			d := NewDecider(set, "default", target, who, 0)
+			changes, err := walker.Attributes(active, d, old, new)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if refusal, _, err := d.Decide(b.Context(), changes); refusal != nil || err != nil {
+				b.Fatal(refusal, err)
+			}
+		}
+		for _, of := range []struct {
+			name string
+			new  any
+		}{{"unchanged", same}, {"free", free}, {"protected", protected}} {
+			b.Run(fmt.Sprintf("%s/%d", of.name, n), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					who.asked = who.asked[:0]
+					run(of.new)
+				}
+			})
+		}
+	}
+	b.Run("New/1000", func(b *testing.B) {
+		entries := many(1000)
+		b.ReportAllocs()
+		for b.Loop() {
+			New(entries...)
+		}
+	})
+}

@@ -1,0 +1,165 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protect
+
+import (
+	"slices"
+
+	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/schema"
+)
+
+// Source is a place in the objects of a resource from which labels or annotations are
+// copied into other objects.
+type Source struct {
+	From Resource
+	// Scope is the innermost scope of the place, empty for the object's own metadata.
+	Scope string
+	// Kinds are the kinds of attributes that are copied.
+	Kinds schema.Attribute
+	// Keys are the only keys that are copied, all if there are none.
+	Keys []string
+	// To are the resources that come out.
+	To []Resource
+}
+
+// Table says what comes out of which place. It is immutable.
+type Table struct {
+	sources map[origin][]Source
+}
+
+type origin struct {
+	from  Resource
+	scope string
+}
+
+// NewTable returns a table of sources.
+func NewTable(sources ...Source) *Table { return (&Table{}).With(sources...) }
+
+// With returns a table that has further sources.
+func (t *Table) With(sources ...Source) *Table {
+	out := &Table{sources: make(map[origin][]Source, len(t.sources)+len(sources))}
+	for at, known := range t.sources {
+		out.sources[at] = slices.Clip(known)
+	}
+	for _, s := range sources {
+		at := origin{s.From, s.Scope}
+		out.sources[at] = append(out.sources[at], s)
+	}
+	return out
+}
+
+// comesOut returns the resources as whose attributes a place comes out. It is not known of
+// templates that are in no source, so of those of custom resources, nor of places that
+// are neither in a scope nor in the object's own metadata. Without a key it returns what
+// may come out of any.
+func (t *Table) comesOut(from Resource, kind schema.Attribute, key string, scope string, own bool) (out []Resource, known bool) {
+	switch {
+	case own:
+		out = append(out, from)
+	case scope == "":
+		return nil, false
+	}
+	for _, s := range t.sources[origin{from, scope}] {
+		if s.Kinds&kind != 0 {
+			known = true
+			if len(s.Keys) == 0 || key == "" || slices.Contains(s.Keys, key) {
+				out = append(out, s.To...)
+			}
+		}
+	}
+	return out, known || own
+}
+
+func (t *Table) of(from Resource, a *change.Attribute) ([]Resource, bool) {
+	if a.Embedded {
+		return nil, false
+	}
+	scope := ""
+	if scopes := a.Scopes(); len(scopes) > 0 {
+		scope = scopes[len(scopes)-1]
+	}
+	own := scope == "" && len(a.Path) == 2 && a.Path[0].Field == "metadata"
+	if a.Unreadable {
+		own = scope == "" && len(a.Path) > 0 && a.Path[0].Field == "metadata"
+	}
+	return t.comesOut(from, a.Kind, a.Key, scope, own)
+}
+
+// Target is what a resource is to a table and the tree of its kind: all that may come out
+// of its objects. It is immutable and made once for a kind.
+type Target struct {
+	resource Resource
+	table    *Table
+	// places are the kinds of attributes that there are at all.
+	places schema.Attribute
+	// out has every resource that comes out of any place once.
+	out []outcome
+	// unknown are the kinds of attributes of which anything may come out.
+	unknown schema.Attribute
+}
+
+type outcome struct {
+	resource Resource
+	kinds    schema.Attribute
+}
+
+// Target returns the target of a resource, whose objects have the tree. Without one
+// anything may come out.
+func (t *Table) Target(resource Resource, tree *schema.Tree) *Target {
+	out := &Target{resource: resource, table: t}
+	if tree == nil {
+		out.places, out.unknown = schema.Label|schema.Annotation, schema.Label|schema.Annotation
+		return out
+	}
+	out.places = tree.Root.Attributes()
+	for place := range tree.Places() {
+		kind := place.Node().Attribute()
+		if kind == 0 {
+			continue
+		}
+		scope := ""
+		for _, n := range place {
+			if s := n.Scope(); s != "" {
+				scope = s
+			}
+		}
+		to, known := t.comesOut(resource, kind, "", scope, scope == "" && len(place) == 3 && place[1].Field == "metadata")
+		if !known {
+			out.unknown |= kind
+		}
+		for _, r := range to {
+			out.add(r, kind)
+		}
+	}
+	return out
+}
+
+// WithEmbedded returns the target of a resource whose objects embed others of which no
+// schema speaks, so that anything may come out.
+func (t *Target) WithEmbedded() *Target {
+	out := *t
+	out.places, out.unknown = schema.Label|schema.Annotation, schema.Label|schema.Annotation
+	return &out
+}
+
+func (t *Target) add(r Resource, kind schema.Attribute) {
+	for i := range t.out {
+		if t.out[i].resource == r {
+			t.out[i].kinds |= kind
+			return
+		}
+	}
+	t.out = append(t.out, outcome{r, kind})
+}
+
+// namespace returns the namespace whose entries act on an object. A Namespace is in the
+// namespace of its own name as far as authorizers are asked, and in none here: who rules in
+// it does not rule over it.
+func (t *Target) namespace(of string) string {
+	if t.resource == (Resource{Resource: "namespaces"}) {
+		return ""
+	}
+	return of
+}

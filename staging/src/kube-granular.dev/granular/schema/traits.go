@@ -1,0 +1,103 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+// Attribute is a kind of attribute that objects carry in their metadata, or a set of
+// such kinds.
+type Attribute uint8
+
+const (
+	// Label is the kind of labels.
+	Label Attribute = 1 << iota
+	// Annotation is the kind of annotations.
+	Annotation
+)
+
+// String returns the name of one kind, as an API names it.
+func (a Attribute) String() string {
+	switch a {
+	case 0:
+		return "None"
+	case Label:
+		return "Label"
+	case Annotation:
+		return "Annotation"
+	}
+	return "Label or Annotation"
+}
+
+// attributeOf says of a parameter source which attribute has it as its key. The metadata
+// of built-in kinds has these sources, and so has every map that is marked alike.
+var attributeOf = map[string]Attribute{"label-key": Label, "annotation-key": Annotation}
+
+// Attribute returns the kind of attribute whose keys the value of the node has, and 0 for
+// other nodes. Such a node is a Map, or a Leaf if no permission takes the key.
+func (n *Node) Attribute() Attribute { return n.traits.attribute() }
+
+// Attributes returns the kinds of attributes that there are at the node and below.
+func (n *Node) Attributes() Attribute { return n.traits.below() }
+
+// Scope returns the name of the scope that begins at the node, and "" if none does.
+func (n *Node) Scope() string {
+	if n.traits&scopeTrait == 0 {
+		return ""
+	}
+	return n.last.Name // a scope is the last permission of its own node
+}
+
+// attribute returns the kind of attribute that a parameter source stands for. The key of a
+// list or a scalar is none: attributes are maps of strings.
+func (l layers) attribute(source word) Attribute {
+	name, _ := source.value.(string)
+	found := attributeOf[name]
+	if found == 0 || len(l.items()) > 0 {
+		return 0
+	}
+	if !l.mayBe("object") || !l.additional().mayBe("string") {
+		return 0
+	}
+	return found
+}
+
+// mayBe reports whether no schema says that a value is of another type.
+func (l layers) mayBe(name string) bool {
+	for _, s := range l {
+		if len(s.Type) > 0 && !s.Type.Contains(name) {
+			return false
+		}
+	}
+	return true
+}
+
+// system is a kind of node that has fields of the server.
+type system uint8
+
+const (
+	noSystem system = iota
+	rootSystem
+	metadataSystem
+)
+
+// traits is what little there is to say of a node, in one byte: there are many nodes.
+//
+//	bits 0, 1  system
+//	bit 2      a scope begins here
+//	bits 3, 4  the attribute whose keys are here
+//	bits 5, 6  the attributes whose keys are here or below
+type traits uint8
+
+const (
+	systemTraits   traits = 1<<2 - 1
+	scopeTrait     traits = 1 << 2
+	attributeShift        = 3
+	belowShift            = 5
+)
+
+func (t traits) system() system       { return system(t & systemTraits) }
+func (t traits) attribute() Attribute { return Attribute(t>>attributeShift) & (Label | Annotation) }
+func (t traits) below() Attribute     { return Attribute(t>>belowShift) & (Label | Annotation) }
+
+func (t *traits) setSystem(s system)       { *t = *t&^systemTraits | traits(s) }
+func (t *traits) setAttribute(a Attribute) { *t |= traits(a) << attributeShift }
+func (t *traits) addBelow(a Attribute)     { *t |= traits(a) << belowShift }
