@@ -74,7 +74,6 @@ func TestLongKeys(t *testing.T) {
 		"a key of a map, controls":                 {lengths + "/l", `{"spec":{"settings":{` + quoted(strings.Repeat("\x01", long/6)) + `:{}}}}`, `the parameter "` + strings.Repeat("%01", 21) + `..."`},
 		"a field":                                  {lengths + "/l", `{"spec":{"settings":{"k":{"` + strings.Repeat("f", long) + `":1}}}}`, `needs one of the verbs "granular:specification", "granular:long.example.com/setting(k)"`},
 		"depth":                                    {lengths + "/l", `{"spec":{"settings":{"k":` + deep + `}}}`, `needs one of the verbs "granular:specification", "granular:long.example.com/setting(k)"`},
-		"a label":                                  {strings.TrimSuffix(status, "/status"), `{"metadata":{"labels":{"` + strings.Repeat("l", long) + `":"v"}}}`, `needs one of the verbs "granular:metadata", "granular:labels"; the parameter "ll`},
 		"an annotation's value":                    {lengths + "/l", `{"metadata":{"annotations":{"a":"` + strings.Repeat("v", long/3) + `"}}}`, `needs one of the verbs "granular:metadata", "granular:annotation(a)"`},
 	} {
 		for i, user := range []string{"long", strings.Repeat("long-", 2000)} {
