@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
 
 	"kube-granular.dev/pkg/gate/redact"
 	"kube-granular.dev/pkg/rbacindex"
@@ -62,7 +63,7 @@ func (w *write) harmless(err error, status metav1.Status) bool {
 	if w.createRefused.Load() && apierrors.IsForbidden(err) {
 		return true
 	}
-	return redact.NamesOnly(err, status, w.target.Resource.GroupResource())
+	return redact.NamesOnly(err, status, w.target.Resource.GroupResource(), registry.OptimisticLockErrorMsg)
 }
 
 // said is what the request says of its object.

@@ -21,10 +21,10 @@ import (
 	"k8s.io/apiserver/pkg/authorization/granular"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 
-	"kube-granular.dev/pkg/gate"
 	"kube-granular.dev/pkg/crd"
 	"kube-granular.dev/pkg/expression"
 	"kube-granular.dev/pkg/features"
+	"kube-granular.dev/pkg/gate"
 	"kube-granular.dev/pkg/metrics"
 	"kube-granular.dev/pkg/rbacindex"
 )

@@ -9,12 +9,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/registry/generic/registry"
 )
 
 // NamesOnly reports whether an error of the API names the object of a resource and tells
-// nothing else of it.
-func NamesOnly(err error, status metav1.Status, resource schema.GroupResource) bool {
+// nothing else of it. conflict is what the storage says of a conflict.
+func NamesOnly(err error, status metav1.Status, resource schema.GroupResource, conflict string) bool {
 	if status.Details == nil {
 		return false
 	}
@@ -25,7 +24,7 @@ func NamesOnly(err error, status metav1.Status, resource schema.GroupResource) b
 	case apierrors.IsAlreadyExists(err):
 		return status.Message == apierrors.NewAlreadyExists(resource, name).Error()
 	case apierrors.IsConflict(err):
-		return status.Message == apierrors.NewConflict(resource, name, errors.New(registry.OptimisticLockErrorMsg)).Error()
+		return status.Message == apierrors.NewConflict(resource, name, errors.New(conflict)).Error()
 	}
 	return false
 }
