@@ -15,11 +15,11 @@
 // A fault with which they all pass survives.
 //
 //	PACKAGE         MUTANTS  REACHED  NOTICED
-//	pkg/authorizer  412      410      401      97.3 %
+//	pkg/gate  412      410      401      97.3 %
 //
 //	Survived, and are not in the list:
-//	  pkg/authorizer/patch.go:38
-//	    pkg/authorizer/patch.go: (*write).Patch: removed: w.verdict.Store(&verdict{...
+//	  pkg/gate/patch.go:38
+//	    pkg/gate/patch.go: (*write).Patch: removed: w.verdict.Store(&verdict{...
 //
 // While it runs it names each new survivor; with -again and a file of these lines it tries
 // those once more, which is quick.
@@ -33,5 +33,5 @@
 // Nothing is written into the tree: the compiler reads the changed sources by -overlay. All
 // mutants are compiled into the test binaries at once, each behind a switch; package mutate
 // says how. Tools that link once for each mutant, as gremlins does, would take half a minute
-// for one of pkg/authorizer.
+// for one of pkg/gate.
 package main

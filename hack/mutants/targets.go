@@ -20,13 +20,15 @@ type target struct {
 
 // targets are the packages that decide what a caller may change.
 var targets = []target{
-	{"pkg/authorizer", nil},
+	{"pkg/gate", nil},
+	{"pkg/gate/convert", []string{"pkg/gate"}},
+	{"pkg/gate/redact", []string{"pkg/gate"}},
 	{"pkg/crd", nil},
-	{library + "decide", []string{library + "corpus", "test/corpus", "pkg/authorizer"}},
-	{library + "change", []string{library + "corpus", "test/corpus", library + "decide", "pkg/authorizer"}},
-	{library + "equal", []string{library + "change", "pkg/equality", "pkg/authorizer"}},
-	{library + "internal/fast", []string{library + "equal", library + "change", "pkg/equality"}},
-	{library + "schema", []string{library + "corpus", "pkg/crd", "test/corpus", library + "change", "pkg/authorizer"}},
+	{library + "decide", []string{library + "corpus", "test/corpus", "pkg/gate"}},
+	{library + "change", []string{library + "corpus", "test/corpus", library + "decide", "pkg/gate"}},
+	{library + "equal", []string{library + "change", "speed/equality", "pkg/gate"}},
+	{library + "internal/fast", []string{library + "equal", library + "change", "speed/equality"}},
+	{library + "schema", []string{library + "corpus", "pkg/crd", "test/corpus", library + "change", "pkg/gate"}},
 	{library + "schema/internal/intern", []string{library + "schema"}},
 }
 
