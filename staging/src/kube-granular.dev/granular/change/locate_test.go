@@ -96,6 +96,7 @@ func TestShorten(t *testing.T) {
 // are whole.
 func FuzzShorten(f *testing.F) {
 	f.Add("a€\x00\"", 20)
+	f.Add("\xa5kkkkkkkkkkkkkkkkkkkkkk\xe2\"\"\x00\xa5", -29)
 	f.Fuzz(func(t *testing.T, key string, limit int) {
 		limit = 40 + max(0, limit%500)
 		shown := Path{{Field: key}}.String()
@@ -104,8 +105,7 @@ func FuzzShorten(f *testing.F) {
 			t.Fatalf("%d bytes", len(cut))
 		}
 		if inner, quoted := strings.CutPrefix(cut, `["`); quoted {
-			inner = strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(inner, "]"), "..."), `"`)
-			for i := 0; i < len(inner); i++ {
+			for i := 0; i < len(inner) && inner[i] != '"'; i++ { // up to the closing quote, if it is there
 				if inner[i] != '\\' {
 					continue
 				}
