@@ -150,11 +150,11 @@ func (d *Decider) enforce(ctx context.Context, s *scope, a *change.Attribute) (*
 		if !side.Present {
 			continue
 		}
-		concerned, admitting := protecting(entries, side)
+		concerned, admitting := protecting(entries, side, a.Key)
 		if len(concerned) == 0 {
 			continue
 		}
-		switch held, short, err := d.holdsAny(ctx, admitting, a.Key); {
+		switch held, short, err := d.holdsAny(ctx, admitting); {
 		case err != nil:
 			return nil, err
 		case short:
@@ -185,11 +185,11 @@ func (d *Decider) audit(ctx context.Context, s *scope, a *change.Attribute) *Fin
 		if !side.Present {
 			continue
 		}
-		concerned, admitting := protecting(entries, side)
+		concerned, admitting := protecting(entries, side, a.Key)
 		if !slices.ContainsFunc(concerned, func(e *Entry) bool { return e.Mode == Audit }) {
 			continue
 		}
-		held, short, err := d.holdsAny(ctx, admitting, a.Key)
+		held, short, err := d.holdsAny(ctx, admitting)
 		if !held {
 			found.Unsure = found.Unsure || short || err != nil
 			found.add(concerned)
@@ -201,32 +201,33 @@ func (d *Decider) audit(ctx context.Context, s *scope, a *change.Attribute) *Fin
 	return &found
 }
 
-// protecting returns the entries that are concerned with a value, and those of them by
-// which somebody may be admitted to it.
-func protecting(entries []*Entry, side change.Value) (concerned, admitting []*Entry) {
+// protecting returns the entries that are concerned with a value, and what somebody may
+// hold to be admitted to it by one of them, each once.
+func protecting(entries []*Entry, side change.Value, key string) (concerned []*Entry, admitting []Reference) {
 	for _, e := range entries {
 		if !e.protects(side.Unreadable, side.Text) {
 			continue
 		}
 		concerned = append(concerned, e)
-		if e.admits(side.Unreadable, side.Text) {
-			admitting = append(admitting, e)
+		if !e.admits(side.Unreadable, side.Text) {
+			continue
+		}
+		if r, ok := e.reference(key); ok && !slices.Contains(admitting, r) {
+			admitting = append(admitting, r)
 		}
 	}
 	return concerned, admitting
 }
 
-// holdsAny reports whether the caller holds what any of the entries refers to. What was
-// asked before is not asked again, and comes first. short says that the budget did not
-// suffice.
-func (d *Decider) holdsAny(ctx context.Context, entries []*Entry, key string) (held, short bool, err error) {
-	for _, e := range entries {
-		if i := slices.Index(d.asked, e.reference(key)); i >= 0 && d.answers[i].held {
+// holdsAny reports whether the caller holds any of the references. What was asked before is
+// not asked again, and comes first. short says that the budget did not suffice.
+func (d *Decider) holdsAny(ctx context.Context, references []Reference) (held, short bool, err error) {
+	for _, r := range references {
+		if i := slices.Index(d.asked, r); i >= 0 && d.answers[i].held {
 			return true, false, nil
 		}
 	}
-	for _, e := range entries {
-		r := e.reference(key)
+	for _, r := range references {
 		i := slices.Index(d.asked, r)
 		if i < 0 {
 			if len(d.asked) >= d.budget {

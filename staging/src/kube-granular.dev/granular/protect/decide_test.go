@@ -175,6 +175,17 @@ func (w write) run(t testing.TB, entries []Entry) (*Refusal, []Finding, *caller,
 	return refusal, findings, c, err
 }
 
+// longKey is a valid key that is longer than the parameter of a verb.
+var (
+	longDomain = strings.Repeat("a.", 110) + "example.com"
+	longKey    = longDomain + "/" + strings.Repeat("k", 60)
+)
+
+func shownKey(key string) string {
+	a := change.Attribute{Path: change.Path{{Field: "metadata"}, {Field: "labels"}}, Key: key}
+	return a.String()
+}
+
 func labels(text string) string { return "metadata: {labels: {" + text + "}}" }
 
 func template(text string) string {
@@ -258,6 +269,9 @@ func TestDecide(t *testing.T) {
 		{"asked once for both scopes", []Entry{env("v", byVerb), env("w", byVerb, in("default"))}, write{old: labels("env: a"), new: labels("env: b"), holds: values("granular:protectedLabel(env)")},
 			"", values("granular:protectedLabel(env)")},
 
+		{"a key too long for a verb", []Entry{env("d", key(longDomain+"/*"), byVerb)}, write{new: labels(longKey + ": a")},
+			shownKey(longKey) + ": Nobody", nil},
+		{"such a key by a role", []Entry{env("d", key(longDomain+"/*"))}, write{new: labels(longKey + ": a"), holds: values("ClusterRole d")}, "", values("ClusterRole d")},
 		{"a domain", []Entry{env("d", key("example.com/*"))}, write{new: labels("example.com/a: b")}, `.metadata.labels[example.com/a]: ClusterRole d`, values("ClusterRole d")},
 		{"its verb has the full key", []Entry{env("d", key("example.com/*"), byVerb)}, write{new: labels("example.com/a: b")},
 			`.metadata.labels[example.com/a]: granular:protectedLabel(example.com/a)`, values("granular:protectedLabel(example.com/a)")},

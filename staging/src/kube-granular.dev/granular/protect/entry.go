@@ -75,21 +75,27 @@ func (r Reference) compare(o Reference) int {
 	return cmp.Or(strings.Compare(r.Kind, o.Kind), strings.Compare(r.Namespace, o.Namespace), strings.Compare(r.Name, o.Name))
 }
 
-// VerbOf returns the verb for one key of a kind of attribute.
-func VerbOf(kind schema.Attribute, key string) string {
+// VerbOf returns the verb for one key of a kind of attribute. A key that is too long to be
+// the parameter of a verb has none.
+func VerbOf(kind schema.Attribute, key string) (verb string, ok bool) {
+	if permission.CheckParameter(key) != nil {
+		return "", false
+	}
 	v := permission.Verb{Permission: permission.ProtectedLabel, Parameter: key, Parameterized: true}
 	if kind == schema.Annotation {
 		v.Permission = permission.ProtectedAnnotation
 	}
-	return v.String()
+	return v.String(), true
 }
 
-// reference returns what admits somebody to a key by the entry.
-func (e *Entry) reference(key string) Reference {
+// reference returns what admits somebody to a key by the entry. Where there is nothing, it
+// admits nobody.
+func (e *Entry) reference(key string) (r Reference, ok bool) {
 	if e.Role == (RoleRef{}) {
-		return Reference{Kind: Verb, Name: VerbOf(e.Kind, key)}
+		verb, ok := VerbOf(e.Kind, key)
+		return Reference{Kind: Verb, Name: verb}, ok
 	}
-	return Reference{Kind: e.Role.Kind, Namespace: e.Namespace, Name: e.Role.Name}
+	return Reference{Kind: e.Role.Kind, Namespace: e.Namespace, Name: e.Role.Name}, true
 }
 
 // protects reports whether the entry is concerned with a value, and admits whether it

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/granular/schema"
 )
 
@@ -110,6 +111,9 @@ func (e *Entry) keyProblems(p *problems) {
 
 func (e *Entry) roleProblems(p *problems) {
 	if e.Role == (RoleRef{}) {
+		if !e.isDomain() && permission.CheckParameter(e.Key) != nil {
+			p.add(Required, "roleRef", "must name a role, because the key is too long for a verb")
+		}
 		return
 	}
 	switch {

@@ -55,6 +55,8 @@ func TestProblems(t *testing.T) {
 
 		{"a role of no kind", env("p", func(e *Entry) { e.Role.Kind = "" }), []string{"roleRef.kind NotSupported"}},
 		{"another kind", env("p", func(e *Entry) { e.Role.Kind = Verb }), []string{"roleRef.kind NotSupported"}},
+		{"a key too long for a verb", env("p", byVerb, key(longKey)), []string{"roleRef Required"}},
+		{"such a key and a role", env("p", key(longKey)), nil},
 		{"a role for the cluster", env("p", byRole), []string{"roleRef.kind NotSupported"}},
 		{"a role of no name", env("p", func(e *Entry) { e.Role.Name = "" }), []string{"roleRef.name Required"}},
 		{"a role that no path can hold", env("p", func(e *Entry) { e.Role.Name = "a/b" }), []string{"roleRef.name Invalid"}},
@@ -126,7 +128,7 @@ func FuzzSyntax(f *testing.F) {
 			return
 		}
 		for _, kind := range []schema.Attribute{schema.Label, schema.Annotation} {
-			e := Entry{Kind: kind, Key: s}
+			e := Entry{Kind: kind, Key: s, Role: role("p")}
 			upstream := s
 			if kind == schema.Annotation {
 				upstream = strings.ToLower(s) // as upstream's validation of annotations does

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/permission"
 )
 
 // Reason says why a change was refused.
@@ -17,7 +18,8 @@ type Reason int
 const (
 	// NotHeld: the caller holds nothing that admits the change.
 	NotHeld Reason = iota + 1
-	// Nobody: no entry admits anybody to a value of the change.
+	// Nobody: no entry admits anybody to a value of the change, or the key is too long
+	// for a verb.
 	Nobody
 	// Unreadable: what was written can't be read as labels or annotations.
 	Unreadable
@@ -56,13 +58,8 @@ type Refusal struct {
 	budget int
 }
 
-func refused(s *scope, a *change.Attribute, admitting []*Entry) *Refusal {
-	out := &Refusal{Reason: NotHeld, Attribute: *a, Namespace: s.namespace}
-	for _, e := range admitting {
-		if r := e.reference(a.Key); !slices.Contains(out.References, r) {
-			out.References = append(out.References, r)
-		}
-	}
+func refused(s *scope, a *change.Attribute, admitting []Reference) *Refusal {
+	out := &Refusal{Reason: NotHeld, Attribute: *a, Namespace: s.namespace, References: admitting}
 	if len(out.References) == 0 {
 		out.Reason = Nobody
 	}
@@ -94,6 +91,9 @@ func (r *Refusal) Needs() string {
 	case Budget:
 		return fmt.Sprintf("more than %d roles and verbs would have to be asked for this request", r.budget)
 	case Nobody:
+		if permission.CheckParameter(r.Attribute.Key) != nil {
+			return "no protected attribute " + where + " admits this value, or the key is too long for a verb"
+		}
 		return "no protected attribute " + where + " admits this value"
 	}
 	names := make([]string, 0, len(r.References))

@@ -119,7 +119,9 @@ func newScope(namespace string, entries []Entry) *scope {
 
 // inOrder is the order in which entries are asked.
 func inOrder(a, b *Entry) int {
-	return cmp.Or(a.reference("").compare(b.reference("")), strings.Compare(a.Name, b.Name))
+	x, _ := a.reference("")
+	y, _ := b.reference("")
+	return cmp.Or(x.compare(y), strings.Compare(a.Name, b.Name))
 }
 
 func (e *Entry) isDomain() bool { return strings.HasSuffix(e.Key, "/*") }
