@@ -11,7 +11,7 @@ import (
 	"kube-granular.dev/pkg/gate/convert"
 )
 
-// compare says which permissions changed from old to new. A nil old, or one that
+// compare returns which permissions changed from old to new. A nil old, or one that
 // was never stored, makes everything in new a change but what every new object of
 // the kind has by default.
 func (k *kind) compare(target granular.Target, mode change.Mode, newObj, oldObj runtime.Object) (change.Set, error) {

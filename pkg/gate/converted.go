@@ -65,7 +65,7 @@ func (c *conversion) observe(newObj, oldObj runtime.Object) {
 	c.observed, c.everything = observed, err != nil
 }
 
-// compare says which excluded permissions change in the other version, and returns the
+// compare returns which excluded permissions change in the other version, and the
 // objects as they are there.
 func (c *conversion) compare(newObj, oldObj runtime.Object) (set change.Set, newThere, oldThere runtime.Object, err error) {
 	if c.kind.walker == nil {

@@ -100,7 +100,7 @@ func (w *write) forbidden(newObj runtime.Object, why error) error {
 	})
 }
 
-// where says in which namespace, and through which subresource: roles name both.
+// where returns in which namespace, and through which subresource: roles name both.
 func (w *write) where(l redact.Limits) string {
 	where := ""
 	if namespace := w.attributes.GetNamespace(); namespace != "" {

@@ -23,7 +23,7 @@ type attributeWalk struct {
 
 var attributeWalks = sync.Pool{New: func() any { return &attributeWalk{} }}
 
-// Keys says which keys are of interest.
+// Keys reports which keys are of interest.
 type Keys interface {
 	Wanted(kind schema.Attribute, key string) bool
 }

@@ -72,7 +72,7 @@ func (x *index) add(p *place, known map[leads]int32) int32 {
 	return id
 }
 
-// number gives numbers in the order of paths: a place comes before what is below it, and
+// number assigns numbers in the order of paths: a place comes before what is below it, and
 // what leads on from one place is ordered by compareSteps.
 func (x *index) number() {
 	// below[starts[i]:starts[i+1]] is what node i leads to.
