@@ -22,7 +22,7 @@ var clusterScoped = func() map[authority.GroupResource]bool {
 		"networking.k8s.io":            {"ingressclasses", "ipaddresses", "servicecidrs"},
 		"node.k8s.io":                  {"runtimeclasses"},
 		"rbac.authorization.k8s.io":    {"clusterrolebindings", "clusterroles"},
-		"resource.k8s.io":              {"deviceclasses", "devicetaintrules", "resourceslices"},
+		"resource.k8s.io":              {"deviceclasses", "devicetaintrules", "resourcepoolstatusrequests", "resourceslices"},
 		"scheduling.k8s.io":            {"priorityclasses"},
 		"storage.k8s.io":               {"csidrivers", "csinodes", "storageclasses", "volumeattachments", "volumeattributesclasses"},
 		"storagemigration.k8s.io":      {"storageversionmigrations"},
