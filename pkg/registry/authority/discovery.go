@@ -23,8 +23,9 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 )
 
-// Priority is the place of the group in discovery: after all of upstream's.
-var Priority = controlplaneapiserver.APIServicePriority{Group: 15000, Version: 1}
+// Priority is the place of the group in discovery: after all of upstream's, and its version
+// before any that a definition of a custom resource adds to the group.
+var Priority = controlplaneapiserver.APIServicePriority{Group: 15000, Version: 1000}
 
 // apiServiceName is the name of the APIService of the group.
 var apiServiceName = v1alpha1.SchemeGroupVersion.Version + "." + v1alpha1.SchemeGroupVersion.Group
