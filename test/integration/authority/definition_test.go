@@ -55,7 +55,7 @@ func TestDefinitionOfTheSameName(t *testing.T) {
 		t.Errorf("kubectl prefers the definition:\n%s", out)
 	}
 	// kubectl waits until the definition is gone, and before that all its objects are deleted.
-	must(t, on, "", "delete", "crd", "protectedattributes.authority.kube-granular.dev")
+	must(t, on, "", "delete", "--timeout=1m", "crd", "protectedattributes.authority.kube-granular.dev")
 	if _, err := attributes.Get(t.Context(), "a", metav1.GetOptions{}); err != nil {
 		t.Errorf("after the definition was deleted: %v", err)
 	}
