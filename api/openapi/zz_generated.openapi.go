@@ -195,7 +195,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_GroupResource(ref common.Ref
 					},
 					"resource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resource is the plural name, such as \"pods\", without a subresource, or \"*\" for all resources of the group.",
+							Description: "resource is the plural name, such as \"pods\", without a subresource.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -375,7 +375,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttributeSpec(ref c
 					},
 					"attributeName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "attributeName is the key of the label or annotation, such as \"example.com/tier\", or a domain followed by \"/*\", such as \"example.com/*\", for all keys of that domain. Keys that the server or its controllers set themselves cannot be protected.",
+							Description: "attributeName is the key of the label or annotation, such as \"example.com/tier\", or a domain followed by \"/*\", such as \"example.com/*\", for all keys of that domain. Keys that the server or its controllers set themselves cannot be protected; a domain leaves them out.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",

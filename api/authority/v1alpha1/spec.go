@@ -32,16 +32,13 @@ const (
 	ClusterRoleKind = "ClusterRole"
 )
 
-// AnyResource as the resource of a GroupResource stands for all resources of the group.
-const AnyResource = "*"
-
 // Bounds of the lists in a specification.
 const (
 	// MaxValues is how many values protectedValues or allowedValues may have.
 	MaxValues = 256
 	// MaxValueLength is how many bytes a value of an annotation may have there. Values of
 	// labels are shorter by their own form.
-	MaxValueLength = 1024
+	MaxValueLength = 4096
 	// MaxResources is how many entries resources and excludeResources may have.
 	MaxResources = 64
 )
@@ -54,7 +51,8 @@ type ProtectedAttributeSpec struct {
 
 	// attributeName is the key of the label or annotation, such as "example.com/tier", or a
 	// domain followed by "/*", such as "example.com/*", for all keys of that domain. Keys that
-	// the server or its controllers set themselves cannot be protected.
+	// the server or its controllers set themselves cannot be protected; a domain leaves them
+	// out.
 	// +required
 	AttributeName string `json:"attributeName"`
 
@@ -119,8 +117,7 @@ type GroupResource struct {
 	// +optional
 	Group string `json:"group,omitempty"`
 
-	// resource is the plural name, such as "pods", without a subresource, or "*" for all
-	// resources of the group.
+	// resource is the plural name, such as "pods", without a subresource.
 	// +required
 	Resource string `json:"resource"`
 }

@@ -5,8 +5,6 @@ package validation
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -18,9 +16,13 @@ import (
 
 // serverKeys are the keys that the API server and upstream's controllers set themselves, and
 // go by. Who protected one of them would stop the server's own work, or hold people to
-// what they never chose.
+// what they never chose. A domain leaves them out.
 var serverKeys = map[authority.AttributeKind]map[string]string{
 	authority.AttributeLabel: {
+		"kubernetes.io/service-name":               "the endpoint slice controller",
+		"service.kubernetes.io/headless":           "the endpoint slice controller",
+		"endpoints.kubernetes.io/managed-by":       "the endpoints controller",
+		"endpointslice.kubernetes.io/managed-by":   "the endpoint slice controller",
 		"kubernetes.io/metadata.name":              "the API server",
 		"pod-template-hash":                        "the deployment controller",
 		"controller-revision-hash":                 "the daemon set and stateful set controllers",
@@ -35,15 +37,18 @@ var serverKeys = map[authority.AttributeKind]map[string]string{
 		"batch.kubernetes.io/job-completion-index": "the job controller",
 	},
 	authority.AttributeAnnotation: {
-		"deployment.kubernetes.io/revision":               "the deployment controller",
-		"deployment.kubernetes.io/revision-history":       "the deployment controller",
-		"deployment.kubernetes.io/desired-replicas":       "the deployment controller",
-		"deployment.kubernetes.io/max-replicas":           "the deployment controller",
-		"deprecated.daemonset.template.generation":        "the API server",
-		"deprecated.deployment.rollback.revision":         "the API server",
-		"batch.kubernetes.io/job-completion-index":        "the job controller",
-		"batch.kubernetes.io/job-index-failure-count":     "the job controller",
-		"batch.kubernetes.io/cronjob-scheduled-timestamp": "the cron job controller",
+		"batch.kubernetes.io/job-tracking":                 "the job controller",
+		"endpoints.kubernetes.io/last-change-trigger-time": "the endpoint slice controller",
+		"endpoints.kubernetes.io/over-capacity":            "the endpoints controller",
+		"deployment.kubernetes.io/revision":                "the deployment controller",
+		"deployment.kubernetes.io/revision-history":        "the deployment controller",
+		"deployment.kubernetes.io/desired-replicas":        "the deployment controller",
+		"deployment.kubernetes.io/max-replicas":            "the deployment controller",
+		"deprecated.daemonset.template.generation":         "the API server",
+		"deprecated.deployment.rollback.revision":          "the API server",
+		"batch.kubernetes.io/job-completion-index":         "the job controller",
+		"batch.kubernetes.io/job-index-failure-count":      "the job controller",
+		"batch.kubernetes.io/cronjob-scheduled-timestamp":  "the cron job controller",
 	},
 }
 
@@ -56,28 +61,24 @@ func name(spec *authority.ProtectedAttributeSpec, at *field.Path) (errs field.Er
 	if spec.AttributeName == "" {
 		return field.ErrorList{field.Required(at, `must be a key such as "example.com/tier", or a domain such as "example.com/*"`)}
 	}
-	domain, ok := Domain(spec.AttributeName)
-	form := func(s string) string { return s }
-	if spec.AttributeKind == authority.AttributeAnnotation {
-		form = strings.ToLower // upstream does so where it validates annotations
-	}
-	if ok {
-		for _, wrong := range utilvalidation.IsDNS1123Subdomain(form(domain)) {
+	if domain, ok := Domain(spec.AttributeName); ok {
+		for _, wrong := range utilvalidation.IsDNS1123Subdomain(domain) {
 			errs = append(errs, field.Invalid(at, spec.AttributeName, `what stands before "/*" is no domain: `+wrong))
 		}
 	} else {
-		for _, wrong := range content.IsLabelKey(form(spec.AttributeName)) {
+		key := spec.AttributeName
+		if spec.AttributeKind == authority.AttributeAnnotation {
+			key = strings.ToLower(key) // upstream does so where it validates annotations
+		}
+		for _, wrong := range content.IsLabelKey(key) {
 			errs = append(errs, field.Invalid(at, spec.AttributeName, `is neither a key nor a domain of the form "example.com/*": `+wrong))
 		}
 	}
 	if len(errs) > 0 {
 		return errs
 	}
-	owned := serverKeys[spec.AttributeKind]
-	for _, key := range slices.Sorted(maps.Keys(owned)) {
-		if key == spec.AttributeName || ok && strings.HasPrefix(key, domain+"/") {
-			errs = append(errs, field.Invalid(at, spec.AttributeName, fmt.Sprintf("protects %s, which %s sets", key, owned[key])))
-		}
+	if who, ok := serverKeys[spec.AttributeKind][spec.AttributeName]; ok {
+		return field.ErrorList{field.Invalid(at, spec.AttributeName, fmt.Sprintf("is a key that %s sets on objects of any caller", who))}
 	}
-	return errs
+	return nil
 }

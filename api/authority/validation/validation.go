@@ -153,11 +153,11 @@ func resources(all, named []authority.GroupResource, scope Scope, at *field.Path
 }
 
 func resource(r authority.GroupResource, scope Scope, at *field.Path) (errs field.ErrorList) {
-	switch {
-	case r.Resource == "":
-		return field.ErrorList{field.Required(at, `must be the plural name of a resource, such as "pods", or "*"`)}
-	case r.Resource == authority.AnyResource:
-		return nil
+	switch r.Resource {
+	case "":
+		return field.ErrorList{field.Required(at, `must be the plural name of a resource, such as "pods"`)}
+	case "*":
+		return field.ErrorList{field.Invalid(at, r.Resource, "must name one resource; leave out the list for all")}
 	}
 	for _, wrong := range utilvalidation.IsDNS1035Label(r.Resource) {
 		errs = append(errs, field.Invalid(at, r.Resource, "must be the plural name of a resource, without a subresource: "+wrong))

@@ -60,7 +60,7 @@ func TestSpec(t *testing.T) {
 		{"allowed values", func(s *spec) { s.AllowedValues = []string{"gold"} }, both, nil},
 		{"as many values as there may be", func(s *spec) { s.AllowedValues = manyValues(authority.MaxValues) }, both, nil},
 		{"resources", func(s *spec) {
-			s.Resources = []authority.GroupResource{{Resource: "pods"}, {Group: "apps", Resource: "*"}}
+			s.Resources = []authority.GroupResource{{Resource: "pods"}, {Group: "apps", Resource: "deployments"}}
 			s.ExcludeResources = []authority.GroupResource{{Group: "apps", Resource: "replicasets"}}
 		}, both, nil},
 		{"annotation with a value that no label has", func(s *spec) {
@@ -83,15 +83,15 @@ func TestSpec(t *testing.T) {
 		{"malformed domain", func(s *spec) { s.AttributeName = "exa_mple.com/*" }, both, []string{`spec.attributeName: what stands before "/*" is no domain`}},
 		{"wildcard in a domain", func(s *spec) { s.AttributeName = "*.example.com/x" }, both, []string{"spec.attributeName: is neither a key nor a domain"}},
 		{"part of a name", func(s *spec) { s.AttributeName = "example.com/t*" }, both, []string{"spec.attributeName: is neither a key nor a domain"}},
-		{"a key of the server", func(s *spec) { s.AttributeName = "kubernetes.io/metadata.name" }, both, []string{"spec.attributeName: protects kubernetes.io/metadata.name, which the API server sets"}},
-		{"its domain", func(s *spec) { s.AttributeName = "kubernetes.io/*" }, both, []string{"spec.attributeName: protects kubernetes.io/metadata.name, which the API server sets"}},
-		{"a hash of a controller", func(s *spec) { s.AttributeName = "pod-template-hash" }, both, []string{"spec.attributeName: protects pod-template-hash, which the deployment controller sets"}},
+		{"a key of the server", func(s *spec) { s.AttributeName = "kubernetes.io/metadata.name" }, both, []string{"spec.attributeName: is a key that the API server sets"}},
+		{"its domain", func(s *spec) { s.AttributeName = "kubernetes.io/*" }, both, nil},
+		{"a hash of a controller", func(s *spec) { s.AttributeName = "pod-template-hash" }, both, []string{"spec.attributeName: is a key that the deployment controller sets"}},
 		{"it as an annotation", func(s *spec) {
 			s.AttributeKind, s.AttributeName = authority.AttributeAnnotation, "pod-template-hash"
 		}, both, nil},
 		{"a revision", func(s *spec) {
 			s.AttributeKind, s.AttributeName = authority.AttributeAnnotation, "deployment.kubernetes.io/revision"
-		}, both, []string{"spec.attributeName: protects deployment.kubernetes.io/revision, which the deployment controller sets"}},
+		}, both, []string{"spec.attributeName: is a key that the deployment controller sets"}},
 
 		{"role", func(s *spec) { s.RoleRef.Kind = authority.RoleKind }, namespaced, nil},
 		{"role for the cluster", func(s *spec) { s.RoleRef.Kind = authority.RoleKind }, cluster, []string{"spec.roleRef.kind: a ClusterProtectedAttribute acts in all namespaces, so its role must be a ClusterRole"}},
@@ -106,7 +106,7 @@ func TestSpec(t *testing.T) {
 		{"malformed protected value", func(s *spec) { s.ProtectedValues = []string{strings.Repeat("a", 64)} }, both, []string{"spec.protectedValues[0]: is no value of a label"}},
 		{"long value of an annotation", func(s *spec) {
 			s.AttributeKind, s.ProtectedValues = authority.AttributeAnnotation, []string{strings.Repeat("a", authority.MaxValueLength+1)}
-		}, both, []string{"spec.protectedValues[0]: may not be more than 1024 bytes"}},
+		}, both, []string{"spec.protectedValues[0]: may not be more than 4096 bytes"}},
 		{"value that is no text", func(s *spec) {
 			s.AttributeKind, s.ProtectedValues = authority.AttributeAnnotation, []string{"\xff"}
 		}, both, []string{"spec.protectedValues[0]: must be UTF-8"}},
@@ -120,7 +120,8 @@ func TestSpec(t *testing.T) {
 		{"subresource", func(s *spec) { s.Resources = []authority.GroupResource{{Resource: "pods/status"}} }, both, []string{"spec.resources[0].resource: must be the plural name of a resource, without a subresource"}},
 		{"kind for a resource", func(s *spec) { s.ExcludeResources = []authority.GroupResource{{Resource: "Pod"}} }, both, []string{"spec.excludeResources[0].resource: must be the plural name"}},
 		{"malformed group", func(s *spec) { s.Resources = []authority.GroupResource{{Group: "apps/v1", Resource: "deployments"}} }, both, []string{"spec.resources[0].group: is no API group"}},
-		{"every group", func(s *spec) { s.Resources = []authority.GroupResource{{Group: "*", Resource: "*"}} }, both, []string{"spec.resources[0].group: is no API group"}},
+		{"every resource", func(s *spec) { s.Resources = []authority.GroupResource{{Resource: "*"}} }, both, []string{"spec.resources[0].resource: must name one resource"}},
+		{"every group", func(s *spec) { s.Resources = []authority.GroupResource{{Group: "*", Resource: "pods"}} }, both, []string{"spec.resources[0].group: is no API group"}},
 		{"resource twice", func(s *spec) { s.Resources = []authority.GroupResource{{Resource: "pods"}, {Resource: "pods"}} }, both, []string{"spec.resources[1]: duplicate"}},
 		{"resource in both lists", func(s *spec) {
 			s.Resources, s.ExcludeResources = []authority.GroupResource{{Resource: "pods"}}, []authority.GroupResource{{Resource: "pods"}}

@@ -22,7 +22,7 @@ func TestTable(t *testing.T) {
 		AttributeKind: v1alpha1.AttributeAnnotation, AttributeName: "example.com/*", Mode: v1alpha1.ModeAudit,
 		RoleRef:          &v1alpha1.RoleReference{Kind: "ClusterRole", Name: "setter"},
 		AllowedValues:    []string{"a", "b", "c", "d", "e"},
-		Resources:        []v1alpha1.GroupResource{{Resource: "pods"}, {Group: "apps", Resource: "*"}},
+		Resources:        []v1alpha1.GroupResource{{Resource: "pods"}, {Group: "apps", Resource: "deployments"}},
 		ExcludeResources: []v1alpha1.GroupResource{{Group: "apps", Resource: "replicasets"}},
 	}
 	full.Status = v1alpha1.ProtectedAttributeStatus{
@@ -44,7 +44,7 @@ func TestTable(t *testing.T) {
 	}
 	want := []string{
 		"plain Label example.com/tier <verb> Enforce Unknown <unknown> <all> <all> 0 0",
-		"full Annotation example.com/* ClusterRole/setter Audit True <unknown> only a,b,c + 2 more pods,*.apps but replicasets.apps 3 9",
+		"full Annotation example.com/* ClusterRole/setter Audit True <unknown> only a,b,c + 2 more pods,deployments.apps but replicasets.apps 3 9",
 		"some Label example.com/tier <verb> Enforce Unknown <unknown> a <all> 0 0",
 	}
 	for i, row := range got.Rows {

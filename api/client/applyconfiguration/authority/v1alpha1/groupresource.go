@@ -12,8 +12,7 @@ package v1alpha1
 type GroupResourceApplyConfiguration struct {
 	// group is the API group; empty means the core group.
 	Group *string `json:"group,omitempty"`
-	// resource is the plural name, such as "pods", without a subresource, or "*" for all
-	// resources of the group.
+	// resource is the plural name, such as "pods", without a subresource.
 	Resource *string `json:"resource,omitempty"`
 }
 

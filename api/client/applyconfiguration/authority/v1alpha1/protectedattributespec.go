@@ -18,7 +18,8 @@ type ProtectedAttributeSpecApplyConfiguration struct {
 	AttributeKind *authorityv1alpha1.AttributeKind `json:"attributeKind,omitempty"`
 	// attributeName is the key of the label or annotation, such as "example.com/tier", or a
 	// domain followed by "/*", such as "example.com/*", for all keys of that domain. Keys that
-	// the server or its controllers set themselves cannot be protected.
+	// the server or its controllers set themselves cannot be protected; a domain leaves them
+	// out.
 	AttributeName *string `json:"attributeName,omitempty"`
 	// roleRef names the role whose subjects may set, change and remove the attribute. A
 	// ClusterProtectedAttribute takes a ClusterRole only, and counts only
