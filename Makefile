@@ -20,9 +20,9 @@ KUBE_MINOR   := $(shell echo $(KUBE_VERSION) | sed 's|^v[0-9]*\.\([0-9]*\)\..*|\
 LDFLAGS := $(foreach p,k8s.io/client-go/pkg/version k8s.io/component-base/version,\
 	-X $(p).gitVersion=$(GIT_VERSION) -X $(p).gitMajor=$(KUBE_MAJOR) -X $(p).gitMinor=$(KUBE_MINOR))
 
-# The library is a module of its own; the upstream tree's tests are test-upstream's.
-PACKAGES := ./... ./staging/src/kube-granular.dev/granular/...
-SOURCES  := $(wildcard cmd pkg speed hack patches test staging)
+# The API types and the library are modules of their own; the upstream tree's tests are test-upstream's.
+PACKAGES := ./... ./api/... ./staging/src/kube-granular.dev/granular/...
+SOURCES  := $(wildcard api cmd pkg speed hack patches test staging)
 
 # The version of the tool that makes tables of benchmarks.
 BENCHSTAT := v0.0.0-20260908200009-22c9c6c9d4da

@@ -4,7 +4,10 @@ go 1.26.0
 
 godebug default=go1.26
 
-require kube-granular.dev/granular v0.0.0
+require (
+	kube-granular.dev/api v0.0.0
+	kube-granular.dev/granular v0.0.0
+)
 
 require (
 	github.com/bluekeyes/go-gitdiff v0.8.1
@@ -78,7 +81,10 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace kube-granular.dev/granular => ./staging/src/kube-granular.dev/granular
+replace (
+	kube-granular.dev/api => ./api
+	kube-granular.dev/granular => ./staging/src/kube-granular.dev/granular
+)
 
 // The upstream this series is made for. hack/upstream copies these very modules,
 // verified by go.sum, into upstream/kubernetes and applies patches/ to them.

@@ -32,6 +32,12 @@ const GranularAuthorization featuregate.Feature = "GranularAuthorization"
 // alpha: v1.37
 const RBACIndex featuregate.Feature = "RBACIndex"
 
+// ProtectedAttributes serves the API group authority.kube-granular.dev, in which an
+// administrator says who may set which labels and annotations. Nothing is enforced yet.
+//
+// alpha: v1.37
+const ProtectedAttributes featuregate.Feature = "ProtectedAttributes"
+
 // granularDefault is set by the linker, and only where upstream's own tests are run
 // with the gate on: they start servers in their own ways, with flags of their own.
 var granularDefault = "false"
@@ -44,6 +50,9 @@ func Register(gates featuregate.MutableVersionedFeatureGate) error {
 		},
 		RBACIndex: {
 			{Version: version.MajorMinor(1, 37), Default: true, PreRelease: featuregate.Alpha},
+		},
+		ProtectedAttributes: {
+			{Version: version.MajorMinor(1, 37), Default: false, PreRelease: featuregate.Alpha},
 		},
 	})
 }

@@ -7,7 +7,9 @@
 // just that. The feature gates become known. Where GranularAuthorization is on, the Gate is
 // put around the configured authorizer, its metrics are served, and permission extensions of
 // custom resource definitions are judged. Where RBACIndex is on as well, RBAC answers from
-// the bindings of the caller.
+// the bindings of the caller. Where ProtectedAttributes is on, the API group
+// authority.kube-granular.dev is served; its types are known in any case, since nobody knows
+// the gates yet when they are registered.
 //
 // This is the only package of pkg that registers anything anywhere. It holds no logic.
 package wiring
@@ -20,13 +22,22 @@ import (
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/granular"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
+	controlplane "k8s.io/kubernetes/pkg/controlplane/granular"
+	rbacrest "k8s.io/kubernetes/pkg/registry/rbac/rest"
 
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/api/openapi"
+	"kube-granular.dev/pkg/apis/authority"
 	"kube-granular.dev/pkg/crd"
 	"kube-granular.dev/pkg/expression"
 	"kube-granular.dev/pkg/features"
 	"kube-granular.dev/pkg/gate"
 	"kube-granular.dev/pkg/metrics"
 	"kube-granular.dev/pkg/rbacindex"
+	authorityregistry "kube-granular.dev/pkg/registry/authority"
 )
 
 func init() {
@@ -34,6 +45,14 @@ func init() {
 	granular.Install(around)
 	granular.InstallBindings(bindingsBySubject)
 	crdgranular.Install(crd.New(enabled, expression.Accepted()))
+	utilruntime.Must(authority.AddToScheme(legacyscheme.Scheme))
+	controlplane.Install(controlplane.Group{
+		Version:     v1alpha1.SchemeGroupVersion,
+		Priority:    authorityregistry.Priority,
+		Definitions: openapi.GetOpenAPIDefinitions,
+		Enabled:     protected,
+		Provider:    authorityProvider,
+	})
 }
 
 func enabled() bool {
@@ -56,4 +75,17 @@ func bindingsBySubject() granular.Bindings {
 		return nil
 	}
 	return rbacindex.Listers{}
+}
+
+func protected() bool {
+	return utilfeature.DefaultFeatureGate.Enabled(features.ProtectedAttributes)
+}
+
+// authorityProvider provides the group to one server. Bootstrap roles are kept where upstream
+// keeps its own, which is where RBAC is configured.
+func authorityProvider(config controlplaneapiserver.CompletedConfig, client kubernetes.Interface) controlplaneapiserver.RESTStorageProvider {
+	return authorityregistry.Provider{
+		Namespaces: client.CoreV1(),
+		Roles:      !config.Generic.DisabledPostStartHooks.Has(rbacrest.PostStartHookName),
+	}
 }

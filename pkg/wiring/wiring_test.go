@@ -4,6 +4,7 @@
 package wiring
 
 import (
+	"strings"
 	"testing"
 
 	authzconfig "k8s.io/apiserver/pkg/apis/apiserver"
@@ -14,8 +15,15 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/controlplane"
+	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
+	groups "k8s.io/kubernetes/pkg/controlplane/granular"
+	generatedopenapi "k8s.io/kubernetes/pkg/generated/openapi"
 	configured "k8s.io/kubernetes/pkg/kubeapiserver/authorizer"
 
+	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/pkg/features"
 	"kube-granular.dev/pkg/rbacindex"
 )
@@ -76,6 +84,44 @@ func TestBindingsBySubject(t *testing.T) {
 		}
 		if r, c := indexes(); r != roles+more || c != clusterRoles+more {
 			t.Errorf("gate %t, index %t: %d more indexes of role bindings, %d of cluster role bindings, wanted %d of each", gate, tc.index, r-roles, c-clusterRoles, more)
+		}
+	}
+}
+
+// TestAuthorityGroup holds that the group has its version, its schemas and its place in
+// discovery where its gate is on, and none of them where it is off. What the schemas refer to
+// is there.
+func TestAuthorityGroup(t *testing.T) {
+	version := v1alpha1.SchemeGroupVersion
+	if !legacyscheme.Scheme.IsVersionRegistered(version) {
+		t.Error("the types are not known")
+	}
+	for _, gate := range []bool{true, false} {
+		featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.ProtectedAttributes, gate)
+		if on := controlplane.DefaultAPIResourceConfigSource().ResourceEnabled(version.WithResource("protectedattributes")); on != gate {
+			t.Errorf("gate %t: the version is enabled: %t", gate, on)
+		}
+		upstreams := controlplaneapiserver.DefaultGenericAPIServicePriorities()
+		before := len(upstreams)
+		if _, there := groups.Priorities(upstreams)[version]; there != gate || len(upstreams) != before {
+			t.Errorf("gate %t: it has a place in discovery: %t", gate, there)
+		}
+		ref := func(path string) spec.Ref { return spec.MustCreateRef(path) }
+		definitions := groups.Definitions(generatedopenapi.GetOpenAPIDefinitions)(ref)
+		own := 0
+		for name, definition := range definitions {
+			if !strings.HasPrefix(name, "dev.kube-granular.api.authority.") {
+				continue
+			}
+			own++
+			for _, other := range definition.Dependencies {
+				if _, ok := definitions[other]; !ok {
+					t.Errorf("%s refers to %s, which is missing", name, other)
+				}
+			}
+		}
+		if (own > 0) != gate {
+			t.Errorf("gate %t: %d schemas", gate, own)
 		}
 	}
 }

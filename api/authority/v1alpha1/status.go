@@ -1,0 +1,146 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// ConditionAccepted is the type of the condition that tells whether the attribute is in
+// effect, and with its reason why not.
+const ConditionAccepted = "Accepted"
+
+// Reasons of the condition Accepted.
+const (
+	// ReasonAccepted: the attribute is in effect.
+	ReasonAccepted = "Accepted"
+	// ReasonRoleNotFound: the attribute is in effect, and nobody holds the role, because it
+	// does not exist.
+	ReasonRoleNotFound = "RoleNotFound"
+	// ReasonNamespaceReplaced: the attribute was made for another namespace of the same
+	// name, and has no effect.
+	ReasonNamespaceReplaced = "NamespaceReplaced"
+)
+
+// Bounds of the lists in a status. The counts beside them go on.
+const (
+	MaxHolders         = 64
+	MaxEarlierBindings = 64
+)
+
+// ProtectedAttributeStatus is what the server found out about an attribute.
+type ProtectedAttributeStatus struct {
+	// observedGeneration is the generation of the attribute that the status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions tell whether the attribute is in effect. Known is Accepted.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +patchStrategy=merge
+	// +patchMergeKey=type
+	// +permission-verb:"conditions"
+	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
+
+	// namespaceUID is the UID of the namespace that the attribute was created in. The server
+	// sets it, and nobody can change it. An attribute whose namespace has another UID belongs
+	// to a namespace that is gone, and has no effect.
+	// +optional
+	NamespaceUID types.UID `json:"namespaceUID,omitempty"`
+
+	// lastChange tells who last changed the specification. The server sets it.
+	// +optional
+	LastChange *LastChange `json:"lastChange,omitempty"`
+
+	// role is the role that roleRef names, as it was found.
+	// +optional
+	Role *ResolvedRole `json:"role,omitempty"`
+
+	// holders are subjects that hold the role, at most 64.
+	// +optional
+	// +listType=atomic
+	Holders []Subject `json:"holders,omitempty"`
+
+	// holderCount is how many subjects hold the role.
+	// +optional
+	HolderCount int64 `json:"holderCount,omitempty"`
+
+	// earlierBindings are bindings of the role that are older than the attribute, at most
+	// 64: nobody was asked for the verb "bind" on the role for the attribute's sake when they
+	// were made.
+	// +optional
+	// +listType=atomic
+	EarlierBindings []BindingReference `json:"earlierBindings,omitempty"`
+
+	// earlierBindingCount is how many bindings of the role are older than the attribute.
+	// +optional
+	EarlierBindingCount int64 `json:"earlierBindingCount,omitempty"`
+
+	// auditViolations is how many requests the attribute would have refused while its mode
+	// was Audit.
+	// +optional
+	AuditViolations int64 `json:"auditViolations,omitempty"`
+}
+
+// LastChange tells who last changed a specification.
+type LastChange struct {
+	// time is when the change was stored.
+	// +required
+	Time metav1.Time `json:"time"`
+
+	// user is the name of the user who made the change.
+	// +required
+	User string `json:"user"`
+
+	// generation is the generation of the attribute that the change made.
+	// +required
+	Generation int64 `json:"generation"`
+}
+
+// ResolvedRole is a role that was found.
+type ResolvedRole struct {
+	// kind is Role or ClusterRole.
+	// +required
+	Kind string `json:"kind"`
+
+	// name is the name of the role.
+	// +required
+	Name string `json:"name"`
+
+	// uid is the UID of the role.
+	// +required
+	UID types.UID `json:"uid"`
+}
+
+// Subject is a user, a group or a service account.
+type Subject struct {
+	// kind is User, Group or ServiceAccount.
+	// +required
+	Kind string `json:"kind"`
+
+	// namespace is the namespace of a service account.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// name is the name of the subject.
+	// +required
+	Name string `json:"name"`
+}
+
+// BindingReference names a RoleBinding or a ClusterRoleBinding.
+type BindingReference struct {
+	// kind is RoleBinding or ClusterRoleBinding.
+	// +required
+	Kind string `json:"kind"`
+
+	// namespace is the namespace of a RoleBinding.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// name is the name of the binding.
+	// +required
+	Name string `json:"name"`
+}

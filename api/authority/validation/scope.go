@@ -1,0 +1,38 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import authority "kube-granular.dev/api/authority/v1alpha1"
+
+// clusterScoped are upstream's resources without a namespace that have labels and
+// annotations. Of custom resources only the server that serves them knows, so a namespaced
+// attribute that names one has no effect on it.
+var clusterScoped = func() map[authority.GroupResource]bool {
+	out := map[authority.GroupResource]bool{}
+	for group, resources := range map[string][]string{
+		"":                             {"namespaces", "nodes", "persistentvolumes"},
+		"admissionregistration.k8s.io": {"mutatingadmissionpolicies", "mutatingadmissionpolicybindings", "mutatingwebhookconfigurations", "validatingadmissionpolicies", "validatingadmissionpolicybindings", "validatingwebhookconfigurations"},
+		"apiextensions.k8s.io":         {"customresourcedefinitions"},
+		"apiregistration.k8s.io":       {"apiservices"},
+		authority.GroupName:            {"clusterprotectedattributes"},
+		"certificates.k8s.io":          {"certificatesigningrequests", "clustertrustbundles"},
+		"flowcontrol.apiserver.k8s.io": {"flowschemas", "prioritylevelconfigurations"},
+		"internal.apiserver.k8s.io":    {"storageversions"},
+		"networking.k8s.io":            {"ingressclasses", "ipaddresses", "servicecidrs"},
+		"node.k8s.io":                  {"runtimeclasses"},
+		"rbac.authorization.k8s.io":    {"clusterrolebindings", "clusterroles"},
+		"resource.k8s.io":              {"deviceclasses", "devicetaintrules", "resourcepoolstatusrequests", "resourceslices"},
+		"scheduling.k8s.io":            {"priorityclasses"},
+		"storage.k8s.io":               {"csidrivers", "csinodes", "storageclasses", "volumeattachments", "volumeattributesclasses"},
+		"storagemigration.k8s.io":      {"storageversionmigrations"},
+	} {
+		for _, resource := range resources {
+			out[authority.GroupResource{Group: group, Resource: resource}] = true
+		}
+	}
+	return out
+}()
+
+// ClusterScoped reports whether a resource is known to have no namespace.
+func ClusterScoped(r authority.GroupResource) bool { return clusterScoped[r] }

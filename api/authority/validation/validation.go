@@ -1,0 +1,176 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	apimachineryvalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	authority "kube-granular.dev/api/authority/v1alpha1"
+)
+
+// Scope says where an attribute acts.
+type Scope bool
+
+const (
+	// Namespaced attributes act in their namespace.
+	Namespaced Scope = false
+	// Cluster attributes act everywhere.
+	Cluster Scope = true
+)
+
+// Attribute returns what is wrong with an attribute as a whole.
+func Attribute(meta *metav1.ObjectMeta, spec *authority.ProtectedAttributeSpec, scope Scope) field.ErrorList {
+	errs := apimachineryvalidation.ValidateObjectMeta(meta, scope == Namespaced, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	return append(errs, Spec(spec, scope, field.NewPath("spec"))...)
+}
+
+// AttributeUpdate returns what is wrong with a change of an attribute. A specification that
+// stays as it is stays valid: its finalizers can be removed by a server with stricter rules.
+func AttributeUpdate(meta, oldMeta *metav1.ObjectMeta, spec, oldSpec *authority.ProtectedAttributeSpec, scope Scope) field.ErrorList {
+	errs := apimachineryvalidation.ValidateObjectMetaUpdate(meta, oldMeta, field.NewPath("metadata"))
+	if equality.Semantic.DeepEqual(spec, oldSpec) {
+		return errs
+	}
+	return append(errs, Spec(spec, scope, field.NewPath("spec"))...)
+}
+
+// Spec returns what is wrong with a specification. All checks of one entry are here, so
+// that who builds entries of it can rely on them.
+func Spec(spec *authority.ProtectedAttributeSpec, scope Scope, at *field.Path) field.ErrorList {
+	errs := kind(spec.AttributeKind, at.Child("attributeKind"))
+	errs = append(errs, name(spec, at.Child("attributeName"))...)
+	if spec.RoleRef != nil {
+		errs = append(errs, role(spec.RoleRef, scope, at.Child("roleRef"))...)
+	}
+	if len(spec.ProtectedValues) > 0 && len(spec.AllowedValues) > 0 {
+		errs = append(errs, field.Forbidden(at.Child("allowedValues"), "at most one of protectedValues and allowedValues may be set"))
+	}
+	errs = append(errs, values(spec.AttributeKind, spec.ProtectedValues, at.Child("protectedValues"))...)
+	errs = append(errs, values(spec.AttributeKind, spec.AllowedValues, at.Child("allowedValues"))...)
+	if spec.Mode != authority.ModeEnforce && spec.Mode != authority.ModeAudit {
+		errs = append(errs, field.NotSupported(at.Child("mode"), spec.Mode, []authority.Mode{authority.ModeAudit, authority.ModeEnforce}))
+	}
+	errs = append(errs, resources(spec.Resources, nil, scope, at.Child("resources"))...)
+	return append(errs, resources(spec.ExcludeResources, spec.Resources, scope, at.Child("excludeResources"))...)
+}
+
+func kind(k authority.AttributeKind, at *field.Path) field.ErrorList {
+	switch k {
+	case authority.AttributeLabel, authority.AttributeAnnotation:
+		return nil
+	case "":
+		return field.ErrorList{field.Required(at, "must be Label or Annotation")}
+	}
+	return field.ErrorList{field.NotSupported(at, k, []authority.AttributeKind{authority.AttributeAnnotation, authority.AttributeLabel})}
+}
+
+func role(r *authority.RoleReference, scope Scope, at *field.Path) (errs field.ErrorList) {
+	if r.APIGroup != authority.RoleGroup {
+		errs = append(errs, field.NotSupported(at.Child("apiGroup"), r.APIGroup, []string{authority.RoleGroup}))
+	}
+	switch {
+	case r.Kind == authority.ClusterRoleKind, r.Kind == authority.RoleKind && scope == Namespaced:
+	case r.Kind == authority.RoleKind:
+		errs = append(errs, field.Invalid(at.Child("kind"), r.Kind, "a ClusterProtectedAttribute acts in all namespaces, so its role must be a ClusterRole"))
+	case r.Kind == "":
+		errs = append(errs, field.Required(at.Child("kind"), "must be Role or ClusterRole"))
+	default:
+		errs = append(errs, field.NotSupported(at.Child("kind"), r.Kind, []string{authority.ClusterRoleKind, authority.RoleKind}))
+	}
+	if r.Name == "" {
+		return append(errs, field.Required(at.Child("name"), "must name a role; leave out roleRef to ask for a verb instead"))
+	}
+	for _, wrong := range path.IsValidPathSegmentName(r.Name) {
+		errs = append(errs, field.Invalid(at.Child("name"), r.Name, wrong))
+	}
+	return errs
+}
+
+func values(k authority.AttributeKind, all []string, at *field.Path) (errs field.ErrorList) {
+	if len(all) > authority.MaxValues {
+		return field.ErrorList{field.TooMany(at, len(all), authority.MaxValues)}
+	}
+	seen := map[string]bool{}
+	for i, value := range all {
+		at := at.Index(i)
+		if seen[value] {
+			errs = append(errs, field.Duplicate(at, value))
+			continue
+		}
+		seen[value] = true
+		switch {
+		case k == authority.AttributeLabel:
+			for _, wrong := range content.IsLabelValue(value) {
+				errs = append(errs, field.Invalid(at, value, "is no value of a label: "+wrong))
+			}
+		case len(value) > authority.MaxValueLength:
+			errs = append(errs, field.TooLong(at, value, authority.MaxValueLength))
+		case !utf8.ValidString(value):
+			errs = append(errs, field.Invalid(at, "", "must be UTF-8"))
+		}
+	}
+	return errs
+}
+
+// resources checks a list of resources; named are those that another list has already.
+func resources(all, named []authority.GroupResource, scope Scope, at *field.Path) (errs field.ErrorList) {
+	if len(all) > authority.MaxResources {
+		return field.ErrorList{field.TooMany(at, len(all), authority.MaxResources)}
+	}
+	other := map[authority.GroupResource]bool{}
+	for _, r := range named {
+		other[r] = true
+	}
+	seen := map[authority.GroupResource]bool{}
+	for i, r := range all {
+		at := at.Index(i)
+		if seen[r] {
+			errs = append(errs, field.Duplicate(at, text(r)))
+			continue
+		}
+		seen[r] = true
+		if other[r] {
+			errs = append(errs, field.Invalid(at, text(r), "is in resources as well, which leaves it unprotected"))
+		}
+		if r.Group != "" {
+			for _, wrong := range utilvalidation.IsDNS1123Subdomain(r.Group) {
+				errs = append(errs, field.Invalid(at.Child("group"), r.Group, "is no API group: "+wrong))
+			}
+		}
+		errs = append(errs, resource(r, scope, at.Child("resource"))...)
+	}
+	return errs
+}
+
+func resource(r authority.GroupResource, scope Scope, at *field.Path) (errs field.ErrorList) {
+	switch r.Resource {
+	case "":
+		return field.ErrorList{field.Required(at, `must be the plural name of a resource, such as "pods"`)}
+	case "*":
+		return field.ErrorList{field.Invalid(at, r.Resource, "must name one resource; leave out the list for all")}
+	}
+	for _, wrong := range utilvalidation.IsDNS1035Label(r.Resource) {
+		errs = append(errs, field.Invalid(at, r.Resource, "must be the plural name of a resource, without a subresource: "+wrong))
+	}
+	if scope == Namespaced && clusterScoped[r] {
+		errs = append(errs, field.Invalid(at, r.Resource, fmt.Sprintf("%s has no namespace, so only a ClusterProtectedAttribute can protect it", text(r))))
+	}
+	return errs
+}
+
+func text(r authority.GroupResource) string {
+	if r.Group == "" {
+		return r.Resource
+	}
+	return r.Resource + "." + r.Group
+}

@@ -1,0 +1,107 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authority
+
+import (
+	"math/rand"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
+	"k8s.io/apimachinery/pkg/api/apitesting/roundtrip"
+	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"sigs.k8s.io/randfill"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+)
+
+func scheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	s := runtime.NewScheme()
+	if err := AddToScheme(s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestRoundTrip holds that random objects survive JSON, YAML, CBOR and both conversions.
+func TestRoundTrip(t *testing.T) {
+	defaulted := func(serializer.CodecFactory) []any {
+		return []any{func(s *v1alpha1.ProtectedAttributeSpec, c randfill.Continue) {
+			c.FillNoCustom(s)
+			s.Mode = v1alpha1.ModeAudit
+			if s.RoleRef != nil {
+				s.RoleRef.APIGroup = v1alpha1.RoleGroup
+			}
+		}}
+	}
+	s := scheme(t)
+	codecs := serializer.NewCodecFactory(s)
+	fill := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, defaulted), rand.NewSource(1), codecs)
+	roundtrip.RoundTripTypesWithoutProtobuf(t, s, codecs, fill, nil)
+}
+
+// TestCopies holds that a deep copy equals its original and shares nothing with it.
+func TestCopies(t *testing.T) {
+	fill := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(1), serializer.NewCodecFactory(scheme(t))).NilChance(0).NumElements(1, 2)
+	for _, obj := range []runtime.Object{&ProtectedAttribute{}, &ClusterProtectedAttribute{}, &ProtectedAttributeList{}, &ClusterProtectedAttributeList{}} {
+		fill.Fill(obj)
+		copied, twin := obj.DeepCopyObject(), obj.DeepCopyObject()
+		if diff := cmp.Diff(obj, copied); diff != "" {
+			t.Errorf("%T: the copy differs (-original +copy):\n%s", obj, diff)
+		}
+		switch o := copied.(type) {
+		case Attribute:
+			meta, spec, status := o.Parts()
+			meta.Labels["more"], spec.ProtectedValues[0], status.Holders[0].Name = "x", "x", "x"
+		case *ProtectedAttributeList:
+			o.Items[0].Spec.ProtectedValues[0] = "x"
+		case *ClusterProtectedAttributeList:
+			o.Items[0].Spec.ProtectedValues[0] = "x"
+		}
+		if diff := cmp.Diff(obj, twin); diff != "" {
+			t.Errorf("%T: the copy shares memory with the original:\n%s", obj, diff)
+		}
+	}
+}
+
+// TestSelectable holds that unknown field selectors are refused, and name those there are.
+func TestSelectable(t *testing.T) {
+	s := scheme(t)
+	for _, kind := range []string{"ProtectedAttribute", "ClusterProtectedAttribute"} {
+		gvk := v1alpha1.SchemeGroupVersion.WithKind(kind)
+		for _, label := range []string{"metadata.name", "metadata.namespace", SelectKind, SelectName} {
+			if l, v, err := s.ConvertFieldLabel(gvk, label, "x"); l != label || v != "x" || err != nil {
+				t.Errorf("%s %s: %q %q %v", kind, label, l, v, err)
+			}
+		}
+		if _, _, err := s.ConvertFieldLabel(gvk, "spec.mode", "x"); err == nil {
+			t.Errorf("%s: spec.mode may be selected by", kind)
+		}
+	}
+}
+
+// TestPublishedVersions holds that no type in memory is published under the name of a type
+// that is served.
+func TestPublishedVersions(t *testing.T) {
+	s := scheme(t)
+	for gvk := range s.KnownTypes(Internal) {
+		internal, err := s.ToOpenAPIDefinitionName(Internal.WithKind(gvk))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !s.Recognizes(v1alpha1.SchemeGroupVersion.WithKind(gvk)) {
+			continue
+		}
+		served, err := s.ToOpenAPIDefinitionName(v1alpha1.SchemeGroupVersion.WithKind(gvk))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if internal == served && gvk != "WatchEvent" {
+			t.Errorf("%s has one name in both versions: %s", gvk, served)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authority
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+)
+
+// addConversions registers conversions both ways. The kind an object says of itself stays
+// behind, as in upstream's: the scheme sets it, and objects in memory have none.
+func addConversions(scheme *runtime.Scheme) error {
+	for _, pair := range []struct {
+		from, to any
+		convert  conversion.ConversionFunc
+	}{
+		{(*v1alpha1.ProtectedAttribute)(nil), (*ProtectedAttribute)(nil), with(func(in *v1alpha1.ProtectedAttribute, out *ProtectedAttribute) {
+			*out = ProtectedAttribute(*in)
+			out.TypeMeta = metav1.TypeMeta{}
+		})},
+		{(*ProtectedAttribute)(nil), (*v1alpha1.ProtectedAttribute)(nil), with(func(in *ProtectedAttribute, out *v1alpha1.ProtectedAttribute) {
+			*out = v1alpha1.ProtectedAttribute(*in)
+			out.TypeMeta = metav1.TypeMeta{}
+		})},
+		{(*v1alpha1.ClusterProtectedAttribute)(nil), (*ClusterProtectedAttribute)(nil), with(func(in *v1alpha1.ClusterProtectedAttribute, out *ClusterProtectedAttribute) {
+			*out = ClusterProtectedAttribute(*in)
+			out.TypeMeta = metav1.TypeMeta{}
+		})},
+		{(*ClusterProtectedAttribute)(nil), (*v1alpha1.ClusterProtectedAttribute)(nil), with(func(in *ClusterProtectedAttribute, out *v1alpha1.ClusterProtectedAttribute) {
+			*out = v1alpha1.ClusterProtectedAttribute(*in)
+			out.TypeMeta = metav1.TypeMeta{}
+		})},
+		{(*v1alpha1.ProtectedAttributeList)(nil), (*ProtectedAttributeList)(nil), with(func(in *v1alpha1.ProtectedAttributeList, out *ProtectedAttributeList) {
+			*out = ProtectedAttributeList{ListMeta: in.ListMeta, Items: make([]ProtectedAttribute, len(in.Items))}
+			for i := range in.Items {
+				out.Items[i] = ProtectedAttribute(in.Items[i])
+				out.Items[i].TypeMeta = metav1.TypeMeta{}
+			}
+		})},
+		{(*ProtectedAttributeList)(nil), (*v1alpha1.ProtectedAttributeList)(nil), with(func(in *ProtectedAttributeList, out *v1alpha1.ProtectedAttributeList) {
+			// Never nil: a client reads "items": [] and not null.
+			*out = v1alpha1.ProtectedAttributeList{ListMeta: in.ListMeta, Items: make([]v1alpha1.ProtectedAttribute, len(in.Items))}
+			for i := range in.Items {
+				out.Items[i] = v1alpha1.ProtectedAttribute(in.Items[i])
+				out.Items[i].TypeMeta = metav1.TypeMeta{}
+			}
+		})},
+		{(*v1alpha1.ClusterProtectedAttributeList)(nil), (*ClusterProtectedAttributeList)(nil), with(func(in *v1alpha1.ClusterProtectedAttributeList, out *ClusterProtectedAttributeList) {
+			*out = ClusterProtectedAttributeList{ListMeta: in.ListMeta, Items: make([]ClusterProtectedAttribute, len(in.Items))}
+			for i := range in.Items {
+				out.Items[i] = ClusterProtectedAttribute(in.Items[i])
+				out.Items[i].TypeMeta = metav1.TypeMeta{}
+			}
+		})},
+		{(*ClusterProtectedAttributeList)(nil), (*v1alpha1.ClusterProtectedAttributeList)(nil), with(func(in *ClusterProtectedAttributeList, out *v1alpha1.ClusterProtectedAttributeList) {
+			*out = v1alpha1.ClusterProtectedAttributeList{ListMeta: in.ListMeta, Items: make([]v1alpha1.ClusterProtectedAttribute, len(in.Items))}
+			for i := range in.Items {
+				out.Items[i] = v1alpha1.ClusterProtectedAttribute(in.Items[i])
+				out.Items[i].TypeMeta = metav1.TypeMeta{}
+			}
+		})},
+	} {
+		if err := scheme.AddGeneratedConversionFunc(pair.from, pair.to, pair.convert); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// with makes a typed conversion one that a scheme takes.
+func with[In, Out any](convert func(*In, *Out)) conversion.ConversionFunc {
+	return func(in, out any, _ conversion.Scope) error {
+		convert(in.(*In), out.(*Out))
+		return nil
+	}
+}

@@ -1,0 +1,97 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authority
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+	informers "k8s.io/kube-aggregator/pkg/client/informers/externalversions"
+	"k8s.io/kube-aggregator/pkg/controllers/autoregister"
+	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+)
+
+// Priority is the place of the group in discovery: after all of upstream's, and its version
+// before any that a definition of a custom resource adds to the group.
+var Priority = controlplaneapiserver.APIServicePriority{Group: 15000, Version: 1000}
+
+// apiServiceName is the name of the APIService of the group.
+var apiServiceName = v1alpha1.SchemeGroupVersion.Version + "." + v1alpha1.SchemeGroupVersion.Group
+
+// again is how long it takes until what failed is tried again.
+const again = time.Second
+
+// apiService returns the APIService of the group as upstream makes it for its own groups,
+// synchronized on start: a server that does not serve the group deletes it when it
+// starts, once, and lets alone what is made later.
+func apiService() *apiregistrationv1.APIService {
+	return &apiregistrationv1.APIService{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   apiServiceName,
+			Labels: map[string]string{autoregister.AutoRegisterManagedLabel: "onstart"},
+		},
+		Spec: apiregistrationv1.APIServiceSpec{
+			Group:                v1alpha1.SchemeGroupVersion.Group,
+			Version:              v1alpha1.SchemeGroupVersion.Version,
+			GroupPriorityMinimum: Priority.Group,
+			VersionPriority:      Priority.Version,
+		},
+	}
+}
+
+// keepAPIService makes the APIService again whenever it is gone, until ctx ends. The
+// server's own controller makes it once, when the server starts. Without one no server of
+// the cluster would serve the group any more, once a server started on which the gate is
+// off.
+func keepAPIService(ctx context.Context, client clientset.Interface) error {
+	missing := make(chan struct{}, 1)
+	look := func() {
+		select {
+		case missing <- struct{}{}:
+		default: // somebody is about to look
+		}
+	}
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTweakListOptions(func(options *metav1.ListOptions) {
+		options.FieldSelector = fields.OneTermEqualSelector("metadata.name", apiServiceName).String()
+	}))
+	informer := factory.Apiregistration().V1().APIServices().Informer()
+	watched, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(any) { look() }})
+	if err != nil {
+		return err
+	}
+	go informer.RunWithContext(ctx)
+	if !cache.WaitForCacheSync(ctx.Done(), watched.HasSynced) {
+		return nil
+	}
+	look() // it may have been missing from the start
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-missing:
+		}
+		err := wait.PollUntilContextCancel(ctx, again, true, func(ctx context.Context) (bool, error) {
+			_, err := client.ApiregistrationV1().APIServices().Create(ctx, apiService(), metav1.CreateOptions{})
+			if err == nil || apierrors.IsAlreadyExists(err) {
+				return true, nil
+			}
+			utilruntime.HandleErrorWithContext(ctx, fmt.Errorf("create APIService %s: %w", apiServiceName, err), "The group is not in discovery")
+			return false, nil
+		})
+		if err != nil {
+			return nil // ctx has ended
+		}
+	}
+}

@@ -1,0 +1,85 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authority
+
+import (
+	"math/rand"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/api/authority/validation"
+	"kube-granular.dev/granular/protect"
+)
+
+// TestLibraryTakesWhatIsValid holds that the library which decides has nothing to say
+// against a specification that the server accepts: what is accepted protects. The server
+// may refuse more.
+func TestLibraryTakesWhatIsValid(t *testing.T) {
+	random := rand.New(rand.NewSource(1))
+	pick := func(all ...string) string { return all[random.Intn(len(all))] }
+	keys := []string{
+		"", "env", "example.com/tier", "example.com/*", "Example.com/tier", "Example.com/*", "*", "*/*", "/*", "a/b/c", "a b", "a/*b", "kubernetes.io/*", "-a/b",
+		"kubernetes.io/metadata.name", "kubernetes.io/service-name", "pod-template-hash", "deployment.kubernetes.io/revision", "batch.kubernetes.io/job-tracking",
+		"endpoints.kubernetes.io/over-capacity", "service.kubernetes.io/headless", "job-name", "batch.kubernetes.io/job-completion-index",
+	}
+	list := func(values ...string) (out []string) {
+		for range random.Intn(3) {
+			out = append(out, pick(values...))
+		}
+		return out
+	}
+	resources := func() (out []v1alpha1.GroupResource) {
+		for range random.Intn(3) {
+			out = append(out, v1alpha1.GroupResource{Group: pick("", "apps", "*", "Apps", "apps/v1"), Resource: pick("pods", "nodes", "*", "", "pods/status", "Pods", "a.b")})
+		}
+		return out
+	}
+	accepted := 0
+	for range 200000 {
+		spec := v1alpha1.ProtectedAttributeSpec{
+			AttributeKind:   v1alpha1.AttributeKind(pick("Label", "Annotation", "Label", "Annotation", "Taint")),
+			AttributeName:   pick(keys...),
+			Mode:            v1alpha1.Mode(pick("Enforce", "Audit", "Enforce", "")),
+			ProtectedValues: list("", "gold", "not a value", strings.Repeat("a", 64), strings.Repeat("a", 4096), strings.Repeat("a", 4097)),
+			Resources:       resources(), ExcludeResources: resources(),
+		}
+		if random.Intn(2) == 0 {
+			spec.AllowedValues = list("gold", "silver")
+		}
+		if random.Intn(2) == 0 {
+			spec.RoleRef = &v1alpha1.RoleReference{APIGroup: v1alpha1.RoleGroup, Kind: pick("Role", "ClusterRole", "Group", ""), Name: pick("a", "a:b", "", ".", "a/b", "a%b")}
+		}
+		scope, namespace := validation.Namespaced, "n"
+		if random.Intn(2) == 0 {
+			scope, namespace = validation.Cluster, ""
+		}
+		if len(validation.Spec(&spec, scope, field.NewPath("spec"))) > 0 {
+			continue
+		}
+		accepted++
+		entry := protect.Entry{
+			Name: "a", Namespace: namespace, Kind: protect.KindOf(string(spec.AttributeKind)), Key: spec.AttributeName, Mode: protect.Mode(spec.Mode),
+			ProtectedValues: spec.ProtectedValues, AllowedValues: spec.AllowedValues,
+		}
+		if spec.RoleRef != nil {
+			entry.Role = protect.RoleRef{Kind: spec.RoleRef.Kind, Name: spec.RoleRef.Name}
+		}
+		for _, r := range spec.Resources {
+			entry.Resources = append(entry.Resources, protect.Resource(r))
+		}
+		for _, r := range spec.ExcludeResources {
+			entry.ExcludeResources = append(entry.ExcludeResources, protect.Resource(r))
+		}
+		if problems := entry.Problems(); len(problems) > 0 {
+			t.Errorf("accepted, and the library says: %v: %+v", problems, spec)
+		}
+	}
+	if accepted < 500 {
+		t.Errorf("only %d were accepted", accepted)
+	}
+	t.Logf("%d were accepted", accepted)
+}

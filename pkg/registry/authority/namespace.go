@@ -1,0 +1,46 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authority
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/pkg/apis/authority"
+)
+
+// beginCreate writes the UID of the request's namespace over the status of an object that is
+// about to be created. It is read from storage: a cache might still know the UID of a
+// namespace of the same name that is gone, and the attribute would have no effect.
+//
+// It is a hook of the store and not part of the strategy, which has no way to fail.
+func beginCreate(namespaces corev1client.NamespacesGetter) genericregistry.BeginCreateFunc {
+	return func(ctx context.Context, obj runtime.Object, _ *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
+		_, _, status := obj.(authority.Attribute).Parts()
+		*status = v1alpha1.ProtectedAttributeStatus{}
+		if name := genericapirequest.NamespaceValue(ctx); name != "" {
+			namespace, err := namespaces.Namespaces().Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return nil, err
+			}
+			status.NamespaceUID = namespace.UID
+		}
+		return func(context.Context, bool) {}, nil
+	}
+}
+
+// InNamespace reports whether an attribute belongs to the namespace with the UID, and not to
+// one of the same name that is gone: where the group was not served while a namespace was
+// deleted, its attributes are still there, and come back with the name. An attribute counts
+// where either UID is not known, because then it rather protects too much.
+func InNamespace(status *v1alpha1.ProtectedAttributeStatus, namespace types.UID) bool {
+	return status.NamespaceUID == namespace || status.NamespaceUID == "" || namespace == ""
+}

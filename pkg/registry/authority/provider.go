@@ -1,0 +1,87 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authority
+
+import (
+	"fmt"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+)
+
+// Provider provides the storage of the group to one server.
+type Provider struct {
+	// Namespaces reads namespaces from storage.
+	Namespaces corev1client.NamespacesGetter
+	// Roles reports whether the server keeps bootstrap roles.
+	Roles bool
+
+	// Opened is called once both kinds can be read, before the server serves. It may be nil.
+	Opened func(Kinds)
+	// Observe is called with every change that a request to this server makes, before the
+	// request is answered, on the request's own goroutine. It may be nil.
+	Observe func(Change)
+}
+
+var (
+	_ controlplaneapiserver.RESTStorageProvider = Provider{}
+	_ genericapiserver.PostStartHookProvider    = Provider{}
+)
+
+// GroupName implements controlplaneapiserver.RESTStorageProvider.
+func (Provider) GroupName() string { return v1alpha1.GroupName }
+
+// NewRESTStorage implements controlplaneapiserver.RESTStorageProvider.
+func (p Provider) NewRESTStorage(resources serverstorage.APIResourceConfigSource, options generic.RESTOptionsGetter) (genericapiserver.APIGroupInfo, error) {
+	info := genericapiserver.NewDefaultAPIGroupInfo(v1alpha1.GroupName, legacyscheme.Scheme, legacyscheme.ParameterCodec, legacyscheme.Codecs)
+	info.NegotiatedSerializer = withoutProtobuf{info.NegotiatedSerializer}
+
+	storage, opened := map[string]rest.Storage{}, map[string]Kind{}
+	for _, k := range kinds {
+		if !resources.ResourceEnabled(v1alpha1.SchemeGroupVersion.WithResource(k.plural)) {
+			continue
+		}
+		store, status, err := newStore(k, options, p.Namespaces, p.Observe)
+		if err != nil {
+			return info, fmt.Errorf("open %s: %w", k.plural, err)
+		}
+		storage[k.plural], storage[k.plural+"/status"] = store, status
+		opened[k.plural] = newKind(k, store)
+	}
+	if len(storage) > 0 {
+		info.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = storage
+	}
+	if p.Opened != nil {
+		p.Opened(Kinds{Namespaced: opened[kinds[0].plural], Cluster: opened[kinds[1].plural]})
+	}
+	return info, nil
+}
+
+// PostStartHook implements genericapiserver.PostStartHookProvider.
+func (p Provider) PostStartHook() (string, genericapiserver.PostStartHookFunc, error) {
+	return "kube-granular/authority", func(hook genericapiserver.PostStartHookContext) error {
+		client, err := clientset.NewForConfig(hook.LoopbackClientConfig)
+		if err != nil {
+			return err
+		}
+		go func() {
+			if err := keepAPIService(hook, client); err != nil {
+				utilruntime.HandleErrorWithContext(hook, err, "Nobody makes the APIService again", "name", apiServiceName)
+			}
+		}()
+		if !p.Roles {
+			return nil
+		}
+		return policy().EnsureRBACPolicy()(hook)
+	}, nil
+}

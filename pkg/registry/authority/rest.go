@@ -1,0 +1,138 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authority
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage/names"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/api/authority/validation"
+	"kube-granular.dev/pkg/apis/authority"
+)
+
+// kind is what tells the two kinds apart.
+type kind struct {
+	plural, singular, short string
+	scope                   validation.Scope
+	one, list               func() runtime.Object
+}
+
+var kinds = []kind{
+	{
+		"protectedattributes", "protectedattribute", "pattr", validation.Namespaced,
+		func() runtime.Object { return &authority.ProtectedAttribute{} },
+		func() runtime.Object { return &authority.ProtectedAttributeList{} },
+	},
+	{
+		"clusterprotectedattributes", "clusterprotectedattribute", "cpattr", validation.Cluster,
+		func() runtime.Object { return &authority.ClusterProtectedAttribute{} },
+		func() runtime.Object { return &authority.ClusterProtectedAttributeList{} },
+	},
+}
+
+// objects is the endpoint of a kind.
+type objects struct {
+	*genericregistry.Store
+	short string
+}
+
+var (
+	_ rest.StandardStorage    = objects{}
+	_ rest.ShortNamesProvider = objects{}
+	_ rest.CategoriesProvider = objects{}
+)
+
+// ShortNames implements rest.ShortNamesProvider. It is not "pa", which Knative has.
+func (o objects) ShortNames() []string { return []string{o.short} }
+
+// Categories implements rest.CategoriesProvider. "all" is not among them: who deletes all of
+// a namespace should not take its protection with it.
+func (objects) Categories() []string { return []string{"authority"} }
+
+// newStore makes the endpoints of a kind. What is stored through them is observed by
+// observe, which may be nil.
+func newStore(k kind, options generic.RESTOptionsGetter, namespaces corev1client.NamespacesGetter, observe func(Change)) (objects, statusREST, error) {
+	s := strategy{legacyscheme.Scheme, names.SimpleNameGenerator, k.scope}
+	store := &genericregistry.Store{
+		NewFunc:                   k.one,
+		NewListFunc:               k.list,
+		DefaultQualifiedResource:  v1alpha1.Resource(k.plural),
+		SingularQualifiedResource: v1alpha1.Resource(k.singular),
+		CreateStrategy:            s,
+		UpdateStrategy:            s,
+		DeleteStrategy:            s,
+		ResetFieldsStrategy:       s,
+		TableConvertor:            table{},
+		BeginCreate:               beginCreate(namespaces),
+	}
+	if observe != nil {
+		store.AfterCreate, store.AfterUpdate, store.AfterDelete = hooks(observe)
+	}
+	err := store.CompleteWithOptions(&generic.StoreOptions{
+		RESTOptions: jsonOptions{options},
+		AttrFunc:    attributesOf,
+	})
+	if err != nil {
+		return objects{}, statusREST{}, err
+	}
+	status := *store
+	status.UpdateStrategy = statusStrategy{s}
+	status.ResetFieldsStrategy = statusStrategy{s}
+	return objects{store, k.short}, statusREST{&status}, nil
+}
+
+// attributesOf returns what an object may be selected by.
+func attributesOf(obj runtime.Object) (labels.Set, fields.Set, error) {
+	meta, spec, _ := obj.(authority.Attribute).Parts()
+	selectable := generic.ObjectMetaFieldsSet(meta, meta.Namespace != "")
+	selectable[authority.SelectKind], selectable[authority.SelectName] = string(spec.AttributeKind), spec.AttributeName
+	return labels.Set(meta.Labels), selectable, nil
+}
+
+// statusREST is the endpoint of the status of a kind. It shares the store.
+type statusREST struct{ store *genericregistry.Store }
+
+var (
+	_ rest.Patcher             = statusREST{}
+	_ rest.ResetFieldsStrategy = statusREST{}
+	_ rest.TableConvertor      = statusREST{}
+)
+
+// New implements rest.Storage.
+func (r statusREST) New() runtime.Object { return r.store.New() }
+
+// Destroy implements rest.Storage. The store is the other endpoint's to destroy.
+func (statusREST) Destroy() {}
+
+// Get implements rest.Getter, which patches need.
+func (r statusREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	return r.store.Get(ctx, name, options)
+}
+
+// Update implements rest.Updater. Nothing is ever created here.
+func (r statusREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	return r.store.Update(ctx, name, info, create, update, false, options)
+}
+
+// GetResetFields implements rest.ResetFieldsStrategy.
+func (r statusREST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return r.store.GetResetFields()
+}
+
+// ConvertToTable implements rest.TableConvertor.
+func (r statusREST) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
+	return r.store.ConvertToTable(ctx, object, options)
+}

@@ -1,0 +1,119 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authority
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metatable "k8s.io/apimachinery/pkg/api/meta/table"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/pkg/apis/authority"
+)
+
+// table is what kubectl get prints.
+type table struct{}
+
+var _ rest.TableConvertor = table{}
+
+var columns = []metav1.TableColumnDefinition{
+	{Name: "Name", Type: "string", Format: "name", Description: "The name of the object."},
+	{Name: "Kind", Type: "string", Description: "Whether a label or an annotation is protected."},
+	{Name: "Attribute", Type: "string", Description: "The key or the domain that is protected."},
+	{Name: "Role", Type: "string", Description: "The role that may set it, or the verb that is asked for instead."},
+	{Name: "Mode", Type: "string", Description: "Whether requests are refused, or only audited."},
+	{Name: "Accepted", Type: "string", Description: "Whether the attribute is in effect, as far as is known."},
+	{Name: "Age", Type: "string", Description: "The time since the object was created."},
+	{Name: "Values", Type: "string", Priority: 1, Description: "The values that are protected, or that the role may set."},
+	{Name: "Resources", Type: "string", Priority: 1, Description: "The resources whose objects are protected."},
+	{Name: "Holders", Type: "integer", Priority: 1, Description: "How many subjects hold the role."},
+	{Name: "Violations", Type: "integer", Priority: 1, Description: "How many requests were audited that would have been refused."},
+}
+
+// ConvertToTable implements rest.TableConvertor.
+func (table) ConvertToTable(_ context.Context, object runtime.Object, options runtime.Object) (*metav1.Table, error) {
+	out := &metav1.Table{}
+	if o, ok := options.(*metav1.TableOptions); !ok || !o.NoHeaders {
+		out.ColumnDefinitions = columns
+	}
+	add := func(object runtime.Object) error {
+		attribute, ok := object.(authority.Attribute)
+		if !ok {
+			return fmt.Errorf("%T is no attribute", object)
+		}
+		out.Rows = append(out.Rows, metav1.TableRow{Cells: cells(attribute), Object: runtime.RawExtension{Object: object}})
+		return nil
+	}
+	if list, err := meta.ListAccessor(object); err == nil && meta.IsListType(object) {
+		out.ResourceVersion, out.Continue, out.RemainingItemCount = list.GetResourceVersion(), list.GetContinue(), list.GetRemainingItemCount()
+		return out, meta.EachListItem(object, add)
+	}
+	if common, err := meta.CommonAccessor(object); err == nil {
+		out.ResourceVersion = common.GetResourceVersion()
+	}
+	return out, add(object)
+}
+
+func cells(a authority.Attribute) []any {
+	meta, spec, status := a.Parts()
+	accepted := "Unknown"
+	for _, c := range status.Conditions {
+		if c.Type == v1alpha1.ConditionAccepted {
+			accepted = string(c.Status)
+		}
+	}
+	return []any{
+		meta.Name, string(spec.AttributeKind), spec.AttributeName, roleOf(spec), string(spec.Mode), accepted,
+		metatable.ConvertToHumanReadableDateType(meta.CreationTimestamp),
+		valuesOf(spec), resourcesOf(spec), status.HolderCount, status.AuditViolations,
+	}
+}
+
+func roleOf(spec *v1alpha1.ProtectedAttributeSpec) string {
+	if spec.RoleRef == nil {
+		return "<verb>"
+	}
+	return spec.RoleRef.Kind + "/" + spec.RoleRef.Name
+}
+
+func valuesOf(spec *v1alpha1.ProtectedAttributeSpec) string {
+	switch {
+	case len(spec.ProtectedValues) > 0:
+		return short(spec.ProtectedValues)
+	case len(spec.AllowedValues) > 0:
+		return "only " + short(spec.AllowedValues)
+	}
+	return "<all>"
+}
+
+func resourcesOf(spec *v1alpha1.ProtectedAttributeSpec) string {
+	names := func(all []v1alpha1.GroupResource) (out []string) {
+		for _, r := range all {
+			out = append(out, strings.TrimSuffix(r.Resource+"."+r.Group, "."))
+		}
+		return out
+	}
+	text := "<all>"
+	if len(spec.Resources) > 0 {
+		text = short(names(spec.Resources))
+	}
+	if len(spec.ExcludeResources) > 0 {
+		text += " but " + short(names(spec.ExcludeResources))
+	}
+	return text
+}
+
+// short lists the first three, and how many more there are.
+func short(all []string) string {
+	if more := len(all) - 3; more > 0 {
+		return fmt.Sprintf("%s + %d more", strings.Join(all[:3], ","), more)
+	}
+	return strings.Join(all, ",")
+}

@@ -1,0 +1,66 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authority
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const definition = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: protectedattributes.authority.kube-granular.dev}
+spec:
+  group: authority.kube-granular.dev
+  scope: Namespaced
+  names: {plural: protectedattributes, singular: protectedattribute, kind: ProtectedAttribute, shortNames: [pattr]}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`
+
+// TestDefinitionOfTheSameName holds that a definition of our kind's name does not reach our
+// objects: neither is it served, nor does its deletion, which deletes all objects of a
+// definition, delete ours.
+func TestDefinitionOfTheSameName(t *testing.T) {
+	namespace(t, on, "definition")
+	ours, _ := clients(t, on)
+	attributes := ours.AuthorityV1alpha1().ProtectedAttributes("definition")
+	if _, err := attributes.Create(t.Context(), attribute("a"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	must(t, on, definition, "create", "-f", "-")
+	must(t, on, "", "wait", "--for=condition=Established", "crd/protectedattributes.authority.kube-granular.dev")
+	body := `{"apiVersion":"authority.kube-granular.dev/v1","kind":"ProtectedAttribute","metadata":{"name":"b"},"spec":{"attributeKind":"Nonsense"}}`
+	other := group + "/v1/namespaces/definition/protectedattributes"
+	// Our group is served natively, and so is every path below it.
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+		if status, _, answer := do(t, on, method, other, "application/json", "application/json", []byte(body)); status != http.StatusNotFound {
+			t.Errorf("%s in the version of the definition: status %d: %s", method, status, answer)
+		}
+	}
+	list, err := attributes.List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(list.Items) != 1 {
+		t.Errorf("with the definition: %d objects, error %v", len(list.Items), err)
+	}
+	if out := must(t, on, "", "get", "pattr", "-n", "definition"); !strings.Contains(out, "example.com/tier") {
+		t.Errorf("kubectl prefers the definition:\n%s", out)
+	}
+	// kubectl waits until the definition is gone, and before that all its objects are deleted.
+	must(t, on, "", "delete", "--timeout=1m", "crd", "protectedattributes.authority.kube-granular.dev")
+	if _, err := attributes.Get(t.Context(), "a", metav1.GetOptions{}); err != nil {
+		t.Errorf("after the definition was deleted: %v", err)
+	}
+	until(t, "the APIService is there", func(context.Context) bool {
+		_, err := kubectl(t, on, "", "get", "apiservice", "v1alpha1.authority.kube-granular.dev")
+		return err == nil
+	})
+}

@@ -1,0 +1,164 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authority
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kube-granular.dev/pkg/registry/authority"
+	"kube-granular.dev/test/integration/cluster"
+)
+
+// absent holds that a server knows nothing of the group.
+func absent(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	for _, path := range []string{group, group + "/v1alpha1", group + "/v1alpha1/protectedattributes", group + "/v1alpha1/clusterprotectedattributes/c", "/openapi/v3/apis/authority.kube-granular.dev/v1alpha1"} {
+		if status, _, body := do(t, c, http.MethodGet, path, "", "application/json", nil); status != http.StatusNotFound {
+			t.Errorf("%s: status %d: %.200s", path, status, body)
+		}
+	}
+	for _, accept := range []string{"application/json", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"} {
+		status, _, body := do(t, c, http.MethodGet, "/apis", "", accept, nil)
+		if status != http.StatusOK || strings.Contains(string(body), "kube-granular") {
+			t.Errorf("/apis as %s: status %d, or the group is there", accept, status)
+		}
+	}
+	for _, path := range []string{"/openapi/v2", "/openapi/v3"} {
+		if _, _, body := do(t, c, http.MethodGet, path, "", "application/json", nil); strings.Contains(strings.ToLower(string(body)), "protectedattribute") {
+			t.Errorf("%s shows the kinds", path)
+		}
+	}
+	if out, err := kubectl(t, c, manifest, "create", "-f", "-"); err == nil || !strings.Contains(out, `no matches for kind "ProtectedAttribute"`) {
+		t.Errorf("kubectl create: %s", out)
+	}
+	if out, err := kubectl(t, c, "", "get", "apiservice", "v1alpha1.authority.kube-granular.dev"); err == nil || !strings.Contains(out, "NotFound") {
+		t.Errorf("the APIService: %s", out)
+	}
+}
+
+// TestOffAndOn holds that without the gate the group is absent, that its objects wait in
+// storage, and that those of a namespace that went meanwhile can be told from those of
+// its successor.
+func TestOffAndOn(t *testing.T) {
+	endpoint, _ := storage(t)
+	c, stop := start(t, "--etcd-servers", endpoint, "--feature-gates", gateOn)
+	ours, _ := clients(t, c)
+	stays, goes := namespace(t, c, "stays"), namespace(t, c, "goes")
+	for _, name := range []string{"stays", "goes"} {
+		if _, err := ours.AuthorityV1alpha1().ProtectedAttributes(name).Create(t.Context(), attribute("a"), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := ours.AuthorityV1alpha1().ClusterProtectedAttributes().Create(t.Context(), clusterAttribute("c"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+
+	c, stop = start(t, "--etcd-servers", endpoint)
+	until(t, "the APIService is gone", func(context.Context) bool {
+		_, err := kubectl(t, c, "", "get", "apiservice", "v1alpha1.authority.kube-granular.dev")
+		return err != nil
+	})
+	absent(t, c)
+	removeNamespace(t, c, "goes")
+	successor := namespace(t, c, "goes")
+	stop()
+
+	c, _ = start(t, "--etcd-servers", endpoint, "--feature-gates", gateOn)
+	ours, _ = clients(t, c)
+	if _, err := ours.AuthorityV1alpha1().ClusterProtectedAttributes().Get(t.Context(), "c", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+	for name, now := range map[string]string{"stays": stays, "goes": successor} {
+		a, err := ours.AuthorityV1alpha1().ProtectedAttributes(name).Get(t.Context(), "a", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if in := authority.InNamespace(&a.Status, types.UID(now)); in != (name == "stays") {
+			t.Errorf("%s: recorded %s, created in %s, is now %s: counts %t", name, a.Status.NamespaceUID, map[string]string{"stays": stays, "goes": goes}[name], now, in)
+		}
+	}
+	// What is left over has no effect, and is made anew under the same name.
+	attributes := ours.AuthorityV1alpha1().ProtectedAttributes("goes")
+	if err := attributes.Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	a, err := attributes.Create(t.Context(), attribute("a"), metav1.CreateOptions{})
+	if err != nil || string(a.Status.NamespaceUID) != successor {
+		t.Errorf("made anew: %+v, error %v", a.Status, err)
+	}
+	until(t, "the APIService is there", func(context.Context) bool {
+		_, err := kubectl(t, c, "", "get", "apiservice", "v1alpha1.authority.kube-granular.dev")
+		return err == nil
+	})
+}
+
+// TestDisabledVersion holds that --runtime-config turns the group off as it does upstream's.
+func TestDisabledVersion(t *testing.T) {
+	c, _ := start(t, "--feature-gates", gateOn, "--", "--runtime-config=authority.kube-granular.dev/v1alpha1=false")
+	absent(t, c)
+}
+
+// TestServerWithoutTheGate holds that a server which starts without the gate takes the group
+// away from no server that has it, and does not serve it itself.
+func TestServerWithoutTheGate(t *testing.T) {
+	endpoint, _ := storage(t)
+	gated, _ := start(t, "--etcd-servers", endpoint, "--feature-gates", gateOn)
+	ours, _ := clients(t, gated)
+	if _, err := ours.AuthorityV1alpha1().ClusterProtectedAttributes().Create(t.Context(), clusterAttribute("c"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	uid := func() string {
+		out, err := kubectl(t, gated, "", "get", "apiservice", "v1alpha1.authority.kube-granular.dev", "-o", "jsonpath={.metadata.uid}")
+		if err != nil {
+			return ""
+		}
+		return out
+	}
+	before := uid()
+	ungated, stop := start(t, "--etcd-servers", endpoint)
+	until(t, "the server without the gate deletes the APIService, and the other makes it again", func(context.Context) bool {
+		now := uid()
+		return now != "" && now != before
+	})
+	// Seen from both sides, for as long as both run.
+	for range 3 {
+		status, _, body := do(t, gated, http.MethodGet, group+"/v1alpha1/clusterprotectedattributes/c", "", "application/json", nil)
+		if status != http.StatusOK {
+			t.Errorf("the server with the gate: %d %s", status, body)
+		}
+		if out := must(t, gated, "", "get", "cpattr"); !strings.Contains(out, "example.com/tier") {
+			t.Error(out)
+		}
+		status, _, body = do(t, ungated, http.MethodGet, group+"/v1alpha1/clusterprotectedattributes/c", "", "application/json", nil)
+		if status != http.StatusNotFound {
+			t.Errorf("the server without the gate: %d %s", status, body)
+		}
+		// Its other kinds are found as ever, also by a client that reads all of discovery.
+		if out, err := kubectl(t, ungated, "", "get", "configmaps", "-A"); err != nil {
+			t.Errorf("the server without the gate: %v\n%s", err, out)
+		}
+	}
+	if now := uid(); now == before || now == "" {
+		t.Error("the APIService is gone again")
+	}
+	stop()
+	if out := must(t, gated, "", "get", "cpattr"); !strings.Contains(out, "example.com/tier") {
+		t.Error(out)
+	}
+	_, _, err := ours.Discovery().ServerGroupsAndResources()
+	if err != nil {
+		t.Error(err)
+	}
+	if _, err := ours.AuthorityV1alpha1().ClusterProtectedAttributes().Get(t.Context(), "none", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,234 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authority
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/api/client/clientset/versioned"
+	"kube-granular.dev/pkg/localcluster/etcd"
+	"kube-granular.dev/test/integration/cluster"
+)
+
+// on is a server with the gate on.
+var on *cluster.Cluster
+
+const (
+	gateOn = "ProtectedAttributes=true"
+	group  = "/apis/authority.kube-granular.dev"
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	var err error
+	if on, err = cluster.Start("--demo=false", "--feature-gates", gateOn); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	code := m.Run()
+	if err := on.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	return code
+}
+
+// start runs a server on an etcd until the test ends, or until stop is called.
+func start(t *testing.T, args ...string) (c *cluster.Cluster, stop func()) {
+	t.Helper()
+	c, err := cluster.Start(append([]string{"--demo=false"}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(stop)
+	return c, stop
+}
+
+// storage is an etcd that outlives servers.
+func storage(t *testing.T) (endpoint string, client *clientv3.Client) {
+	t.Helper()
+	dir := t.TempDir()
+	member, err := etcd.New(etcd.Config{
+		DataDir: filepath.Join(dir, "data"), RunDir: filepath.Join(dir, "run"), LogFile: filepath.Join(dir, "log"),
+		Fatal: func(message string) { t.Error(message) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(member.Stop)
+	if err := member.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	client, err = clientv3.New(clientv3.Config{Endpoints: []string{member.Endpoint()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	return member.Endpoint(), client
+}
+
+func config(t *testing.T, c *cluster.Cluster) *rest.Config {
+	t.Helper()
+	config, err := c.Config("admin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.WarningHandler = rest.NoWarnings{}
+	return config
+}
+
+func clients(t *testing.T, c *cluster.Cluster) (versioned.Interface, kubernetes.Interface) {
+	t.Helper()
+	ours, err := versioned.NewForConfig(config(t, c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := kubernetes.NewForConfig(config(t, c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ours, theirs
+}
+
+// kubectl runs kubectl, and returns what it prints on both streams.
+func kubectl(t *testing.T, c *cluster.Cluster, stdin string, args ...string) (string, error) {
+	t.Helper()
+	bin, err := cluster.Bin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "kubectl"), append([]string{"--kubeconfig", c.Kubeconfig("admin"), "--cache-dir", t.TempDir()}, args...)...)
+	cmd.Stdin = strings.NewReader(stdin)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// must runs kubectl, which must succeed.
+func must(t *testing.T, c *cluster.Cluster, stdin string, args ...string) string {
+	t.Helper()
+	out, err := kubectl(t, c, stdin, args...)
+	if err != nil {
+		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// do sends one request as the administrator.
+func do(t *testing.T, c *cluster.Cluster, method, path, contentType, accept string, body []byte) (int, http.Header, []byte) {
+	t.Helper()
+	client, err := rest.HTTPClientFor(config(t, c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), method, c.URL+path, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", accept)
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, resp.Header, data
+}
+
+// namespace makes a namespace of the test's own and returns its UID.
+func namespace(t *testing.T, c *cluster.Cluster, name string) string {
+	t.Helper()
+	_, theirs := clients(t, c)
+	made, err := theirs.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(made.UID)
+}
+
+// removeNamespace does what the namespace controller does, which no server here has.
+func removeNamespace(t *testing.T, c *cluster.Cluster, name string) {
+	t.Helper()
+	_, theirs := clients(t, c)
+	namespaces := theirs.CoreV1().Namespaces()
+	if err := namespaces.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	left, err := namespaces.Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left.Spec.Finalizers = nil
+	if _, err := namespaces.Finalize(t.Context(), left, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the namespace is gone", func(ctx context.Context) bool {
+		_, err := namespaces.Get(ctx, name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	})
+}
+
+// until waits for a condition.
+func until(t *testing.T, what string, ok func(context.Context) bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
+		return ok(ctx), nil
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+func spec() v1alpha1.ProtectedAttributeSpec {
+	return v1alpha1.ProtectedAttributeSpec{
+		AttributeKind: v1alpha1.AttributeLabel,
+		AttributeName: "example.com/tier",
+		RoleRef:       &v1alpha1.RoleReference{Kind: v1alpha1.ClusterRoleKind, Name: "tier-setter"},
+	}
+}
+
+func attribute(name string) *v1alpha1.ProtectedAttribute {
+	return &v1alpha1.ProtectedAttribute{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec()}
+}
+
+func clusterAttribute(name string) *v1alpha1.ClusterProtectedAttribute {
+	return &v1alpha1.ClusterProtectedAttribute{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec()}
+}

@@ -1,0 +1,173 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authority
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cbor "k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
+	"k8s.io/client-go/metadata"
+)
+
+// TestServed holds that the group is in discovery, in both versions of OpenAPI, and has an
+// APIService that is available.
+func TestServed(t *testing.T) {
+	_, theirs := clients(t, on)
+	list, err := theirs.Discovery().ServerResourcesForGroupVersion("authority.kube-granular.dev/v1alpha1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]metav1.APIResource{}
+	for _, r := range list.APIResources {
+		got[r.Name] = r
+	}
+	verbs := []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+	for name, short := range map[string]string{"protectedattributes": "pattr", "clusterprotectedattributes": "cpattr"} {
+		r := got[name]
+		if r.Namespaced != (name == "protectedattributes") || !slices.Equal(r.ShortNames, []string{short}) || !slices.Equal(r.Categories, []string{"authority"}) {
+			t.Errorf("%s: %+v", name, r)
+		}
+		slices.Sort(r.Verbs)
+		if !slices.Equal(r.Verbs, verbs) {
+			t.Errorf("%s: verbs %v", name, r.Verbs)
+		}
+		if r.StorageVersionHash == "" {
+			t.Errorf("%s has no hash of its storage version", name)
+		}
+		if _, ok := got[name+"/status"]; !ok {
+			t.Errorf("%s has no status", name)
+		}
+	}
+	if len(got) != 4 {
+		t.Errorf("%d resources", len(got))
+	}
+	out := must(t, on, "", "get", "apiservice", "v1alpha1.authority.kube-granular.dev", "-o", "jsonpath={.spec.groupPriorityMinimum} {.status.conditions[?(@.type=='Available')].status}")
+	if out != "15000 True" {
+		t.Errorf("the APIService: %s", out)
+	}
+	for _, path := range []string{"/openapi/v2", "/openapi/v3/apis/authority.kube-granular.dev/v1alpha1"} {
+		status, _, body := do(t, on, http.MethodGet, path, "", "application/json", nil)
+		text := string(body)
+		if status != http.StatusOK || !strings.Contains(text, "dev.kube-granular.api.authority.v1alpha1.ProtectedAttributeSpec") || strings.Contains(text, "__internal") {
+			t.Errorf("%s: status %d, of %d bytes; or it shows a version in memory", path, status, len(text))
+		}
+	}
+}
+
+// TestShortNames holds that no short name of ours is another resource's.
+func TestShortNames(t *testing.T) {
+	_, theirs := clients(t, on)
+	_, lists, err := theirs.Discovery().ServerGroupsAndResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range lists {
+		for _, r := range list.APIResources {
+			if !strings.HasPrefix(list.GroupVersion, "authority.kube-granular.dev/") && (slices.Contains(r.ShortNames, "pattr") || slices.Contains(r.ShortNames, "cpattr")) {
+				t.Errorf("%s of %s has a short name of ours", r.Name, list.GroupVersion)
+			}
+		}
+	}
+}
+
+// TestFormats holds that bodies may be JSON, YAML and CBOR, and that protobuf is refused
+// where it is the only choice.
+func TestFormats(t *testing.T) {
+	namespace(t, on, "formats")
+	path := group + "/v1alpha1/namespaces/formats/protectedattributes"
+	object := func(name string) map[string]any {
+		return map[string]any{
+			"apiVersion": "authority.kube-granular.dev/v1alpha1", "kind": "ProtectedAttribute",
+			"metadata": map[string]any{"name": name},
+			"spec":     map[string]any{"attributeKind": "Label", "attributeName": "example.com/tier"},
+		}
+	}
+	binary, err := cbor.Marshal(object("cbor"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "{apiVersion: authority.kube-granular.dev/v1alpha1, kind: ProtectedAttribute, metadata: {name: yaml}, spec: {attributeKind: Label, attributeName: a}}"
+	plain := `{"apiVersion":"authority.kube-granular.dev/v1alpha1","kind":"ProtectedAttribute","metadata":{"name":"json"},"spec":{"attributeKind":"Label","attributeName":"a"}}`
+	const protobuf = "application/vnd.kubernetes.protobuf"
+	tests := []struct {
+		name, method, path, contentType, accept string
+		body                                    []byte
+		want                                    int
+		answer                                  string
+	}{
+		{"json", "POST", path, "application/json", "application/json", []byte(plain), 201, "application/json"},
+		{"yaml", "POST", path, "application/yaml", "application/yaml", []byte(text), 201, "application/yaml"},
+		{"protobuf body", "POST", path, protobuf, "application/json", []byte("k8s\x00"), 415, ""},
+		{"protobuf answer", "GET", path, "", protobuf, nil, 406, ""},
+		{"protobuf answer of one", "GET", path + "/json", "", protobuf, nil, 406, ""},
+		{"protobuf or anything", "GET", path, "", protobuf + ",*/*", nil, 200, "application/json"},
+		{"protobuf or json", "GET", path + "/json", "", protobuf + ",application/json", nil, 200, "application/json"},
+		{"metadata", "GET", path + "/json", "", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1", nil, 200, "application/json"},
+		{"table", "GET", path, "", "application/json;as=Table;g=meta.k8s.io;v=v1", nil, 200, "application/json"},
+	}
+	if cborServed(t) {
+		tests = append(tests, struct {
+			name, method, path, contentType, accept string
+			body                                    []byte
+			want                                    int
+			answer                                  string
+		}{"cbor", "POST", path, "application/cbor", "application/cbor", binary, 201, "application/cbor"})
+	}
+	for _, tc := range tests {
+		status, header, body := do(t, on, tc.method, tc.path, tc.contentType, tc.accept, tc.body)
+		if status != tc.want || tc.answer != "" && !strings.HasPrefix(header.Get("Content-Type"), tc.answer) {
+			t.Errorf("%s: status %d, %s: %.300s", tc.name, status, header.Get("Content-Type"), body)
+		}
+	}
+}
+
+// cborServed reports whether the server has CBOR at all, which upstream decides by a gate.
+func cborServed(t *testing.T) bool {
+	status, _, _ := do(t, on, http.MethodGet, "/api/v1/namespaces/formats/configmaps", "", "application/cbor", nil)
+	t.Logf("CBOR is served: %t", status == http.StatusOK)
+	return status == http.StatusOK
+}
+
+// TestControllersRead holds that the metadata clients of upstream's controllers, which prefer
+// protobuf, list, watch and delete: or a namespace would never go, nor an owned object.
+func TestControllersRead(t *testing.T) {
+	namespace(t, on, "controllers")
+	ours, _ := clients(t, on)
+	if _, err := ours.AuthorityV1alpha1().ProtectedAttributes("controllers").Create(t.Context(), attribute("a"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c := metadata.ConfigFor(config(t, on))
+	if !strings.HasPrefix(c.AcceptContentTypes, "application/vnd.kubernetes.protobuf") {
+		t.Fatalf("they accept %s", c.AcceptContentTypes)
+	}
+	client, err := metadata.NewForConfig(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := client.Resource(gvr).Namespace("controllers")
+	list, err := objects.List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(list.Items) != 1 {
+		t.Fatal(list, err)
+	}
+	w, err := objects.Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	if err := objects.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if event := <-w.ResultChan(); event.Type != "DELETED" {
+		t.Errorf("the watch tells of %v", event)
+	}
+	until(t, "nothing is left", func(ctx context.Context) bool {
+		list, err := objects.List(ctx, metav1.ListOptions{})
+		return err == nil && len(list.Items) == 0
+	})
+}

@@ -1,0 +1,53 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package permissions
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/kubernetes"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/api/authority/validation"
+)
+
+// TestClusterScoped holds that the validation of a ProtectedAttribute knows of every
+// resource that is served in any version whether it has a namespace.
+func TestClusterScoped(t *testing.T) {
+	config, err := server.Config("admin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, lists, err := client.ServerGroupsAndResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	met := 0
+	for _, list := range lists {
+		group, _, found := strings.Cut(list.GroupVersion, "/")
+		if !found {
+			group = ""
+		}
+		for _, r := range list.APIResources {
+			// What is not updated has no labels that anybody could change later; nothing
+			// of it is stored.
+			if strings.Contains(r.Name, "/") || !slices.Contains(r.Verbs, "update") {
+				continue
+			}
+			met++
+			if got := validation.ClusterScoped(v1alpha1.GroupResource{Group: group, Resource: r.Name}); got == r.Namespaced {
+				t.Errorf("%s of %s is namespaced: %t, and validation has the contrary", r.Name, list.GroupVersion, r.Namespaced)
+			}
+		}
+	}
+	if met < 50 {
+		t.Errorf("only %d resources are served", met)
+	}
+}
