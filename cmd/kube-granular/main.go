@@ -49,6 +49,6 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(newUpCommand())
+	cmd.AddCommand(newUpCommand(), newProtectedCommand())
 	return cmd
 }

@@ -62,6 +62,7 @@ var directions = []struct {
 	}},
 	{"pkg/gate/convert", nil},
 	{"pkg/gate/redact", []string{"kube-granular.dev/granular/change"}},
+	{"pkg/cli", []string{"kube-granular.dev/api/", "kube-granular.dev/granular/"}},
 	{"pkg/localcluster", []string{"kube-granular.dev/pkg/"}},
 	{"pkg", []string{"kube-granular.dev/api/", "kube-granular.dev/granular/", "kube-granular.dev/pkg/"}},
 	{"speed/wiring", []string{"kube-granular.dev/speed/"}},

@@ -1,0 +1,114 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protected
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/pager"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	authorityclient "kube-granular.dev/api/client/clientset/versioned"
+	"kube-granular.dev/granular/protect"
+)
+
+var errNotServed = errors.New("the server does not serve protected attributes; its feature gate ProtectedAttributes may be off")
+
+// attributes returns the entries of all protected attributes that have an effect. With a
+// namespace they are those of the cluster and of that namespace.
+func attributes(ctx context.Context, client authorityclient.Interface, core kubernetes.Interface, namespace string) ([]protect.Entry, error) {
+	var entries []protect.Entry
+	cluster := client.AuthorityV1alpha1().ClusterProtectedAttributes()
+	err := each(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return cluster.List(ctx, options)
+	}, func(obj runtime.Object) error {
+		a := obj.(*v1alpha1.ClusterProtectedAttribute)
+		entries = append(entries, entry("clusterprotectedattribute/"+a.Name, "", &a.Spec))
+		return nil
+	})
+	if err != nil {
+		return nil, notRead("clusterprotectedattributes", err)
+	}
+	namespaces := uids{core: core, known: map[string]types.UID{}}
+	namespaced := client.AuthorityV1alpha1().ProtectedAttributes(namespace)
+	err = each(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return namespaced.List(ctx, options)
+	}, func(obj runtime.Object) error {
+		a := obj.(*v1alpha1.ProtectedAttribute)
+		live, err := namespaces.of(ctx, a.Namespace)
+		if err != nil {
+			return err
+		}
+		// One of a namespace of the same name that is gone has no effect.
+		if of := a.Status.NamespaceUID; of == live || of == "" || live == "" {
+			entries = append(entries, entry("protectedattribute/"+a.Name, a.Namespace, &a.Spec))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, notRead("protectedattributes", err)
+	}
+	return entries, nil
+}
+
+func notRead(resource string, err error) error {
+	if apierrors.IsNotFound(err) {
+		return errNotServed
+	}
+	return fmt.Errorf("read %s: %w", resource, err)
+}
+
+func each(ctx context.Context, list pager.ListPageFunc, do func(runtime.Object) error) error {
+	pages := pager.New(list)
+	pages.PageBufferSize = 0
+	return pages.EachListItem(ctx, metav1.ListOptions{}, do)
+}
+
+func entry(name, namespace string, spec *v1alpha1.ProtectedAttributeSpec) protect.Entry {
+	e := protect.Entry{
+		Name: name, Namespace: namespace,
+		Kind: protect.KindOf(string(spec.AttributeKind)), Key: spec.AttributeName,
+		ProtectedValues: spec.ProtectedValues, AllowedValues: spec.AllowedValues,
+		Mode: protect.Mode(spec.Mode),
+	}
+	if spec.RoleRef != nil {
+		e.Role = protect.RoleRef{Kind: spec.RoleRef.Kind, Name: spec.RoleRef.Name}
+	}
+	for _, r := range spec.Resources {
+		e.Resources = append(e.Resources, protect.Resource(r))
+	}
+	for _, r := range spec.ExcludeResources {
+		e.ExcludeResources = append(e.ExcludeResources, protect.Resource(r))
+	}
+	return e
+}
+
+// uids are those of namespaces. One that the caller may not read, or that is gone, has none.
+type uids struct {
+	core  kubernetes.Interface
+	known map[string]types.UID
+}
+
+func (u uids) of(ctx context.Context, namespace string) (types.UID, error) {
+	if uid, ok := u.known[namespace]; ok {
+		return uid, nil
+	}
+	live, err := u.core.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+	switch {
+	case apierrors.IsForbidden(err) || apierrors.IsNotFound(err):
+		u.known[namespace] = ""
+	case err != nil:
+		return "", fmt.Errorf("read namespace %s: %w", namespace, err)
+	default:
+		u.known[namespace] = live.UID
+	}
+	return u.known[namespace], nil
+}

@@ -1,0 +1,132 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protected
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/openapi3"
+
+	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/protect"
+	granular "kube-granular.dev/granular/schema"
+)
+
+// kind is a resource that can be listed, and how its objects are compared.
+type kind struct {
+	resource   schema.GroupVersionResource
+	namespaced bool
+	target     *protect.Target
+	walker     *change.Walker
+}
+
+func (k *kind) String() string { return k.resource.GroupResource().String() }
+
+// listable is a resource that can be listed, as discovery has it.
+type listable struct {
+	resource   schema.GroupVersionResource
+	kind       string
+	namespaced bool
+}
+
+// resources returns what can be listed, each resource in the version that the server prefers,
+// sorted. Names, such as pods or deployments.apps, limit it to those; none means all. An error
+// of a part of discovery comes with what the other parts have.
+func resources(client discovery.DiscoveryInterface, names []string) ([]listable, error) {
+	lists, err := discovery.ServerPreferredResources(client)
+	found := map[string]bool{}
+	var out []listable
+	for _, list := range lists {
+		version, parseErr := schema.ParseGroupVersion(list.GroupVersion)
+		if parseErr != nil {
+			return nil, parseErr
+		}
+		for _, r := range list.APIResources {
+			if strings.Contains(r.Name, "/") || !slices.Contains(r.Verbs, "list") {
+				continue
+			}
+			at := version.WithResource(r.Name)
+			if len(names) > 0 && !named(names, found, r, at.GroupResource()) {
+				continue
+			}
+			out = append(out, listable{at, r.Kind, r.Namespaced})
+		}
+	}
+	slices.SortFunc(out, func(a, b listable) int {
+		return strings.Compare(a.resource.GroupResource().String(), b.resource.GroupResource().String())
+	})
+	for _, name := range names {
+		if !found[name] {
+			err = errors.Join(err, fmt.Errorf("the server has no resource %q that can be listed", name))
+		}
+	}
+	return out, err
+}
+
+func named(names []string, found map[string]bool, r metav1.APIResource, at schema.GroupResource) bool {
+	for _, name := range names {
+		if name == r.Name || name == at.String() || name == r.SingularName || slices.Contains(r.ShortNames, name) {
+			found[name] = true
+			return true
+		}
+	}
+	return false
+}
+
+// trees compiles the trees of kinds, with the schemas of one group and version at hand at a
+// time.
+type trees struct {
+	root    openapi3.Root
+	version schema.GroupVersion
+	models  *granular.Models
+}
+
+// of returns how objects of a resource are compared.
+func (t *trees) of(ctx context.Context, l listable) (*kind, error) {
+	version := l.resource.GroupVersion()
+	if t.models == nil || t.version != version {
+		doc, err := t.root.GVSpec(version)
+		if err != nil {
+			return nil, fmt.Errorf("read the schemas of %s: %w", version, err)
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if doc.Components == nil {
+			return nil, fmt.Errorf("the server publishes no schemas for %s", version)
+		}
+		t.version, t.models = version, granular.NewModels(doc.Components.Schemas, granular.WithExpressions(unevaluated{}))
+	}
+	tree, err := t.models.ByKind(version.WithKind(l.kind))
+	if err != nil {
+		return nil, fmt.Errorf("read the schema of %s: %w", l.resource.GroupResource(), err)
+	}
+	group := protect.Resource{Group: l.resource.Group, Resource: l.resource.Resource}
+	k := &kind{resource: l.resource, namespaced: l.namespaced, target: protect.Builtin().Target(group, tree), walker: change.NewWalker(tree)}
+	if group == (protect.Resource{Group: "apps", Resource: "controllerrevisions"}) {
+		k.target = k.target.WithEmbedded()
+	}
+	return k, nil
+}
+
+// unevaluated are expressions whose parameters nobody asks for: labels and annotations need
+// none.
+type unevaluated struct{}
+
+var errUnevaluated = errors.New("parameter expressions are not evaluated here")
+
+// Compile implements schema.Expressions.
+func (unevaluated) Compile(string) (granular.Expression, error) { return unevaluated{}, nil }
+
+// Parameter implements schema.Expression.
+func (unevaluated) Parameter(context.Context, string) (string, int64, error) {
+	return "", 1, errUnevaluated
+}

@@ -1,0 +1,184 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protected
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"k8s.io/cli-runtime/pkg/printers"
+)
+
+// Formats are the ways to print a report.
+var Formats = []string{"table", "wide", "json"}
+
+// Printer prints a report as it is found.
+type Printer interface {
+	Sink
+	// Close ends what is printed.
+	Close() error
+}
+
+// NewPrinter returns a printer of a format. Rows go to out; progress, if it is not nil, and
+// what could not be read go elsewhere, so that out can be piped.
+func NewPrinter(format string, out, errs, progress io.Writer) (Printer, error) {
+	side := side{errs: errs, progress: progress}
+	switch format {
+	case "", "table", "wide":
+		return &table{side: side, out: printers.GetNewTabWriter(out), wide: format == "wide"}, nil
+	case "json":
+		return &document{side: side, out: out}, nil
+	}
+	return nil, fmt.Errorf("--output %q is none of %s", format, strings.Join(Formats, ", "))
+}
+
+// side is what goes beside the rows.
+type side struct {
+	errs, progress io.Writer
+	// shown is set while a line of progress stands in the terminal.
+	shown bool
+}
+
+// Unread implements Sink.
+func (s *side) Unread(err error) {
+	s.clear()
+	fmt.Fprintln(s.errs, "warning:", err)
+}
+
+func (s *side) page(resource string, objects int) {
+	if s.progress == nil {
+		return
+	}
+	s.clear()
+	fmt.Fprintf(s.progress, "%s: %d objects so far", resource, objects)
+	s.shown = true
+}
+
+// clear empties the line of progress.
+func (s *side) clear() {
+	if s.shown {
+		fmt.Fprint(s.progress, "\r\x1b[K")
+		s.shown = false
+	}
+}
+
+// table prints one line for each row, page by page.
+type table struct {
+	side
+	out     printersWriter
+	wide    bool
+	started bool
+	rows    int
+}
+
+// printersWriter is what of a tab writer is used.
+type printersWriter interface {
+	io.Writer
+	Flush() error
+}
+
+// Row implements Sink.
+func (t *table) Row(r Row) error {
+	columns := []string{"NAMESPACE", "OBJECT", "KIND", "FIELD", "PROTECTED-BY"}
+	if t.wide {
+		columns = append(columns, "VALUE")
+	}
+	if !t.started {
+		t.started = true
+		fmt.Fprintln(t.out, strings.Join(columns, "\t"))
+	}
+	t.rows++
+	object := r.Resource
+	if r.Group != "" {
+		object += "." + r.Group
+	}
+	cells := []string{orNone(r.Namespace), object + "/" + r.Name, r.Kind, r.Field, strings.Join(r.By, ",")}
+	if t.wide {
+		cells = append(cells, oneLine(r.Value))
+	}
+	_, err := fmt.Fprintln(t.out, strings.Join(cells, "\t"))
+	return err
+}
+
+// Page implements Sink.
+func (t *table) Page(resource string, objects int) error {
+	t.clear()
+	if err := t.out.Flush(); err != nil {
+		return err
+	}
+	t.page(resource, objects)
+	return nil
+}
+
+// Close implements Printer.
+func (t *table) Close() error {
+	t.clear()
+	if t.rows == 0 {
+		fmt.Fprintln(t.errs, "No object carries a protected label or annotation.")
+	}
+	return t.out.Flush()
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "<none>"
+	}
+	return s
+}
+
+// maxShown is how much of a value a line of a table shows.
+const maxShown = 60
+
+// oneLine shows a value in a line: what is long or has other than letters is quoted.
+func oneLine(value string) string {
+	if len(value) > maxShown {
+		value = strings.ToValidUTF8(value[:maxShown], "") + "…"
+	}
+	quoted := fmt.Sprintf("%q", value)
+	if quoted[1:len(quoted)-1] == value && value != "" {
+		return value
+	}
+	return quoted
+}
+
+// document prints one JSON document, a row on each line.
+type document struct {
+	side
+	out  io.Writer
+	rows int
+}
+
+// Row implements Sink.
+func (d *document) Row(r Row) error {
+	line, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	before := ",\n"
+	if d.rows == 0 {
+		before = "{\"items\":[\n"
+	}
+	d.rows++
+	_, err = fmt.Fprint(d.out, before, string(line))
+	return err
+}
+
+// Page implements Sink.
+func (d *document) Page(resource string, objects int) error {
+	d.page(resource, objects)
+	return nil
+}
+
+// Close implements Printer.
+func (d *document) Close() error {
+	d.clear()
+	end := "\n]}\n"
+	if d.rows == 0 {
+		end = "{\"items\":[]}\n"
+	}
+	_, err := fmt.Fprint(d.out, end)
+	return err
+}

@@ -1,0 +1,125 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protected
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var rows = []Row{
+	{Resource: "pods", Namespace: "shop", Name: "a", Kind: "Label", Field: "metadata.labels[env]", Key: "env", Value: "prod", By: []string{"protectedattribute/env"}},
+	{Group: "apps", Resource: "deployments", Namespace: "shop", Name: "b", Kind: "Annotation", Field: "spec.template.metadata.annotations[note]", Key: "note", Value: "two\nlines", By: []string{"clusterprotectedattribute/x", "protectedattribute/y"}},
+	{Resource: "nodes", Name: "n", Kind: "Label", Field: "metadata.labels[zone]", Key: "zone", By: []string{"clusterprotectedattribute/z"}},
+}
+
+func printed(t *testing.T, format string, rows []Row) (out, errs string) {
+	t.Helper()
+	var o, e strings.Builder
+	p, err := NewPrinter(format, &o, &e, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range rows {
+		if err := errors.Join(p.Row(r), p.Page(r.Resource, i+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.Unread(errors.New("list things: no"))
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return o.String(), e.String()
+}
+
+func TestTable(t *testing.T) {
+	out, errs := printed(t, "table", rows)
+	for _, line := range strings.Split(strings.TrimSpace(out), "\n") {
+		if n := len(strings.Fields(line)); n != 5 {
+			t.Errorf("%d columns in %q", n, line)
+		}
+	}
+	if !strings.HasPrefix(out, "NAMESPACE") || strings.Count(out, "\n") != 4 || strings.Contains(out, "prod") {
+		t.Errorf("got\n%s", out)
+	}
+	if !strings.Contains(out, "deployments.apps/b") || !strings.Contains(out, "<none>") || !strings.Contains(out, "clusterprotectedattribute/x,protectedattribute/y") {
+		t.Errorf("got\n%s", out)
+	}
+	if errs != "warning: list things: no\n" {
+		t.Errorf("beside it stands %q", errs)
+	}
+	out, _ = printed(t, "wide", rows)
+	if !strings.Contains(out, "VALUE") || !strings.Contains(out, "prod") || !strings.Contains(out, `"two\nlines"`) || !strings.Contains(out, `""`) {
+		t.Errorf("got\n%s", out)
+	}
+	if out, errs := printed(t, "", nil); out != "" || !strings.Contains(errs, "No object carries") {
+		t.Errorf("of nothing: %q, %q", out, errs)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	for _, want := range [][]Row{nil, rows[:1], rows} {
+		out, _ := printed(t, "json", want)
+		var got struct{ Items []Row }
+		if err := json.Unmarshal([]byte(out), &got); err != nil {
+			t.Fatalf("%v in %s", err, out)
+		}
+		if diff := cmp.Diff(append([]Row{}, want...), append([]Row{}, got.Items...)); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if _, err := NewPrinter("xml", nil, nil, nil); err == nil || !strings.Contains(err.Error(), "table, wide, json") {
+		t.Errorf("got error %v", err)
+	}
+}
+
+// TestProgress holds that a line of progress is gone when something else is written.
+func TestProgress(t *testing.T) {
+	var out, errs strings.Builder
+	p, err := NewPrinter("table", &out, &errs, &errs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(p.Row(rows[0]), p.Page("pods", 500), p.Page("pods", 612), p.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if want := "pods: 500 objects so far\r\x1b[Kpods: 612 objects so far\r\x1b[K"; errs.String() != want {
+		t.Errorf("got %q", errs.String())
+	}
+}
+
+func TestOneLine(t *testing.T) {
+	for value, want := range map[string]string{
+		"prod": "prod", "": `""`, "a\tb": `"a\tb"`, "say \"no\"": `"say \"no\""`,
+		strings.Repeat("x", 60): strings.Repeat("x", 60),
+		strings.Repeat("x", 61): strings.Repeat("x", 60) + "…",
+	} {
+		if got := oneLine(value); got != want {
+			t.Errorf("%q is shown as %s", value, got)
+		}
+	}
+}
+
+// TestContinuation holds that a list goes on only where the server says where.
+func TestContinuation(t *testing.T) {
+	expired := apierrors.NewResourceExpired("old")
+	if got := continuation(expired); got != "" {
+		t.Errorf("got %q without a token", got)
+	}
+	expired.ErrStatus.ListMeta = metav1.ListMeta{Continue: "here"}
+	if got := continuation(expired); got != "here" {
+		t.Errorf("got %q", got)
+	}
+	other := apierrors.NewServiceUnavailable("down")
+	other.ErrStatus.ListMeta = metav1.ListMeta{Continue: "here"}
+	if got := continuation(other) + continuation(errors.New("other")) + continuation(nil); got != "" {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,225 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protected
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/openapi3"
+	"k8s.io/client-go/rest"
+
+	authorityclient "kube-granular.dev/api/client/clientset/versioned"
+	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/protect"
+	granular "kube-granular.dev/granular/schema"
+)
+
+// PageSize is how many objects are read at a time.
+const PageSize = 500
+
+const both = granular.Label | granular.Annotation
+
+// Row is one protected label or annotation that an object carries.
+type Row struct {
+	Group     string `json:"group,omitempty"`
+	Resource  string `json:"resource"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Kind is Label or Annotation.
+	Kind string `json:"attributeKind"`
+	// Field is where the attribute lies in the object, its key included.
+	Field string `json:"field"`
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	// By names the attributes that protect the value, as kubectl names objects.
+	By []string `json:"protectedBy"`
+}
+
+// Sink takes what a report finds.
+type Sink interface {
+	// Row takes one row.
+	Row(Row) error
+	// Page is called after each page of objects, with how many objects of a resource were
+	// looked at so far.
+	Page(resource string, objects int) error
+	// Unread is called with what could not be read. The report goes on.
+	Unread(err error)
+}
+
+// Report finds what objects of a cluster carry.
+type Report struct {
+	// Namespace limits the report to one namespace. Objects without a namespace are then
+	// left out.
+	Namespace string
+	// Resources limit the report, all if there are none. They are named as for kubectl.
+	Resources []string
+	// Config is how the cluster is reached, and as whom.
+	Config *rest.Config
+}
+
+// Run hands what it finds to the sink. It returns an error if anything that it was asked for
+// could not be read.
+func (r Report) Run(ctx context.Context, to Sink) error {
+	authorities, err := authorityclient.NewForConfig(r.Config)
+	if err != nil {
+		return err
+	}
+	core, err := kubernetes.NewForConfig(r.Config)
+	if err != nil {
+		return err
+	}
+	objects, err := dynamic.NewForConfig(r.Config)
+	if err != nil {
+		return err
+	}
+	entries, err := attributes(ctx, authorities, core, r.Namespace)
+	if err != nil {
+		return err
+	}
+	unread := 0
+	skip := func(err error) {
+		unread++
+		to.Unread(err)
+	}
+	all, err := resources(core.Discovery(), r.Resources)
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+		return err
+	} else if err != nil {
+		skip(err)
+	}
+	compiled := trees{root: openapi3.NewRoot(core.Discovery().OpenAPIV3())}
+	run := run{Report: r, set: protect.New(entries...), objects: objects, to: to}
+	for _, l := range all {
+		if len(entries) == 0 {
+			break
+		}
+		if r.Namespace != "" && !l.namespaced {
+			continue
+		}
+		k, err := compiled.of(ctx, l)
+		if err == nil {
+			err = run.kind(ctx, k)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.As(err, new(sinkError)):
+			return err
+		case apierrors.IsMethodNotSupported(err):
+			// It says that it can be listed, and can't.
+		case err != nil:
+			skip(err)
+		}
+	}
+	if unread > 0 {
+		return fmt.Errorf("the report is not complete: %d resources could not be read", unread)
+	}
+	return nil
+}
+
+// sinkError is an error of the sink: there is nobody left to report to.
+type sinkError struct{ error }
+
+func (e sinkError) Unwrap() error { return e.error }
+
+// run is one run of a report.
+type run struct {
+	Report
+	set     *protect.Set
+	objects dynamic.Interface
+	to      Sink
+}
+
+// kind looks at all objects of a kind, page by page.
+func (r *run) kind(ctx context.Context, k *kind) error {
+	if !r.concerned(k) {
+		return nil
+	}
+	client := r.objects.Resource(k.resource).Namespace(r.Namespace)
+	options := metav1.ListOptions{Limit: PageSize}
+	for seen := 0; ; {
+		list, err := client.List(ctx, options)
+		if next := continuation(err); next != "" {
+			// The page is of an older state than the server remembers. It goes on where it
+			// was, in the state of today.
+			options.Continue = next
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("list %s: %w", k, err)
+		}
+		for i := range list.Items {
+			if err := r.object(k, &list.Items[i]); err != nil {
+				return err
+			}
+		}
+		seen += len(list.Items)
+		if err := r.to.Page(k.String(), seen); err != nil {
+			return sinkError{err}
+		}
+		if options.Continue = list.GetContinue(); options.Continue == "" {
+			return nil
+		}
+	}
+}
+
+// concerned reports whether some entry may protect anything in objects of the kind.
+func (r *run) concerned(k *kind) bool {
+	if !k.namespaced {
+		return r.set.Active("", k.target) != 0
+	}
+	if r.Namespace != "" {
+		return r.set.Active(r.Namespace, k.target) != 0
+	}
+	return true // some namespace may have an entry
+}
+
+func (r *run) object(k *kind, obj *unstructured.Unstructured) error {
+	namespace := obj.GetNamespace()
+	if r.set.Active(namespace, k.target) == 0 {
+		return nil
+	}
+	// Everything that it carries is what it would take to create it.
+	decider := protect.NewDecider(r.set, namespace, k.target, nil, 0)
+	carried, err := k.walker.Attributes(both, decider, nil, obj.Object)
+	if err != nil {
+		return fmt.Errorf("compare %s %s: %w", k, obj.GetName(), err)
+	}
+	if k.resource.Resource == "controllerrevisions" {
+		carried = append(carried, change.Embedded(both, change.Path{{Field: "data"}}, nil, obj.Object["data"])...)
+	}
+	for i := range carried {
+		a := &carried[i]
+		by := decider.Concerned(a)
+		if len(by) == 0 {
+			continue
+		}
+		err := r.to.Row(Row{
+			Group: k.resource.Group, Resource: k.resource.Resource, Namespace: namespace, Name: obj.GetName(),
+			Kind: a.Kind.String(), Field: a.String(), Key: a.Key, Value: a.New.Text, By: by,
+		})
+		if err != nil {
+			return sinkError{err}
+		}
+	}
+	return nil
+}
+
+// continuation returns where a list goes on whose token has expired, empty for every other
+// error.
+func continuation(err error) string {
+	status, ok := err.(apierrors.APIStatus)
+	if !ok || !apierrors.IsResourceExpired(err) {
+		return ""
+	}
+	return status.Status().ListMeta.Continue
+}
