@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The command docs writes the pages of docs/generated that are made of files alone, or
-// fails if one is stale.
+// fails if one is stale or a document names what does not exist.
 package main
 
 import (
@@ -14,10 +14,11 @@ import (
 	"path/filepath"
 
 	"kube-granular.dev/hack/docs/attacks"
+	"kube-granular.dev/hack/docs/references"
 )
 
 func main() {
-	verify := flag.Bool("verify", false, "write nothing, fail if a page is stale")
+	verify := flag.Bool("verify", false, "write nothing, fail if a page is stale or a document names what does not exist")
 	root := flag.String("root", ".", "the root of the repository")
 	flag.Parse()
 	if err := run(*root, *verify); err != nil {
@@ -39,7 +40,7 @@ func run(root string, verify bool) error {
 	switch {
 	case bytes.Equal(have, page):
 	case verify:
-		return fmt.Errorf("%s is stale, run hack/update-docs.sh", attacks.File)
+		return fmt.Errorf("%s is stale, run hack/update-docs.sh attacks", attacks.File)
 	default:
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			return err
@@ -48,6 +49,9 @@ func run(root string, verify bool) error {
 			return err
 		}
 		fmt.Println("wrote", attacks.File)
+	}
+	if verify {
+		return references.Check(root)
 	}
 	return nil
 }
