@@ -1,7 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package docs executes what the documentation shows.
+// Package docs executes what the documentation shows, and compares the numbers and messages
+// in it with the code.
 //
 // Every file of docs/tutorials, and the README, runs against a cluster of its own:
 //

@@ -153,6 +153,15 @@ type conversionAttack struct {
 
 // TestAttackConversion tries to change the excluded field of a stored object by writing, in
 // some version, what a conversion webhook puts in its place.
+//
+// Attack: an excluded field through a version in which a conversion webhook keeps it in an
+// annotation, a label, an included field, a map, the status, or the place of another field
+// Answer: 403, that version's permission
+// Was: got through
+//
+// Attack: a field that one version shows as excluded, through another where it is included
+// Answer: 403
+// Was: got through
 func TestAttackConversion(t *testing.T) {
 	s := onStage(t)
 	const there = "cannot change .spec.lock of version v1"
@@ -268,6 +277,9 @@ func TestConversionIsNotTheCallers(t *testing.T) {
 
 // TestConversionFails holds that a conversion which fails when the request is judged stores
 // nothing, and that who may not get the object reads nothing of what the webhook says.
+//
+// Attack: a conversion that fails while a write is judged
+// Answer: 500, nothing stored or quoted
 func TestConversionFails(t *testing.T) {
 	s := onStage(t)
 	safe := installSafes(t, s, "failing", func(object map[string]any, to string) {
@@ -297,6 +309,9 @@ func TestConversionFails(t *testing.T) {
 // TestConversionLimits pins what is not held, and docs/threat-model.md says so: what a
 // conversion drops is in no object that could be compared, and where an annotation stands for
 // a field that is included its permission is that of the version written.
+//
+// Attack: a conversion that drops the excluded field; an annotation for an included field
+// Answer: 200; inherent
 func TestConversionLimits(t *testing.T) {
 	s := onStage(t)
 	t.Run("a conversion that drops the field", func(t *testing.T) {
@@ -326,6 +341,11 @@ func TestConversionLimits(t *testing.T) {
 
 // TestAttackConversionScale tries the same through the scale of a version, whose replicas
 // are the excluded field of another.
+//
+// Attack: an excluded field through the scale of a version whose replicas a conversion makes of
+// it
+// Answer: 403
+// Was: got through
 func TestAttackConversionScale(t *testing.T) {
 	s := onStage(t)
 	safe := installSafes(t, s, "scaling", between(v1Lock, size))

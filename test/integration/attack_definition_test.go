@@ -64,6 +64,10 @@ func (d dial) manifest(plural string) map[string]any {
 // back, or a webhook holds it after the caller's change was observed. The endpoint that the
 // request began with judges it by the schema it decodes it with, to the end; a request that
 // begins later is judged by the new one.
+//
+// Attack: a definition that excludes, adds or moves a field, a version or the scale's path,
+// while the body is held back or a webhook waits
+// Answer: judged by the definition it began with, stored by it
 func TestAttackDefinition(t *testing.T) {
 	s := onStage(t)
 	webhook := newStamps(t, s, "holding-")
@@ -146,6 +150,9 @@ func TestAttackDefinition(t *testing.T) {
 // TestDefinitionLimits pins what docs/threat-model.md says: an endpoint that does not know a
 // field yet drops it from what it writes, so who holds a request back while the field is
 // defined, and set by who may, takes the value away.
+//
+// Attack: a value set under a newer definition than the one a request began with
+// Answer: 200, dropped; inherent
 func TestDefinitionLimits(t *testing.T) {
 	s := onStage(t)
 	path := makeDial(t, s, "forgetting", dial{included: []string{"n"}})

@@ -23,6 +23,14 @@ import (
 // impersonates, and who is impersonated. Whoever impersonates is asked for the verb of the
 // request, "impersonate-on:…:patch", and never for granular; permissions are asked of who is
 // impersonated, and never of who impersonates.
+//
+// Attack: `impersonate-on:…` for another verb, for `granular` and for permissions; permissions
+// of one's own under impersonation
+// Answer: 403
+//
+// Attack: as a node or service account by constrained impersonation, another label than the
+// granted one
+// Answer: 403
 func TestAttackImpersonation(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()

@@ -81,6 +81,16 @@ func (a sending) try(t *testing.T, c *cluster.Cluster) {
 // whose chain is Node, ABAC, RBAC: they add to what the Node authorizer allows, and the
 // admission plugin NodeRestriction still holds the node to its own objects. Permissions that
 // other users of the chain hold by ABAC, which knows no verbs, are all or none.
+//
+// Attack: a node's credential with granular roles: other nodes, taints, restricted labels, pods
+// of its own and of others
+// Answer: 403 by NodeRestriction
+//
+// Attack: a node's credential with granular roles, on a secret that the node may not get
+// Answer: 200, identity alone
+//
+// Attack: lines of ABAC that read, or name another resource or group
+// Answer: 403
 func TestAttackNodes(t *testing.T) {
 	abac := filepath.Join(t.TempDir(), "abac.jsonl")
 	if err := os.WriteFile(abac, []byte(abacLines), 0o600); err != nil {

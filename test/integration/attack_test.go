@@ -15,13 +15,16 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// TestAttacks tries ways around. Each is a line of "Tried" in docs/threat-model.md.
+// TestAttacks tries ways around. Their comments make docs/generated/attacks.md.
 func TestAttacks(t *testing.T) {
 	runScripts(t, on, "attack_*.txtar")
 }
 
 // TestManagedFieldsPruned tries those ways that end in field management where the gate
 // PrunedFieldManagement is on, too.
+//
+// Attack: all attempts on managed fields, with the gate `PrunedFieldManagement` on
+// Answer: the same
 func TestManagedFieldsPruned(t *testing.T) {
 	c, err := cluster.Start("--feature-gates", "PrunedFieldManagement=true")
 	if err != nil {
@@ -37,6 +40,13 @@ func TestManagedFieldsPruned(t *testing.T) {
 
 // TestAnswersShowNothing holds that whatever form of answer a caller without get asks
 // for, and in the warnings beside it, there is no more than the identity.
+//
+// Attack: the answer as Table, PartialObjectMetadata, YAML, protobuf, pretty, dry
+// Answer: identity alone
+//
+// Attack: warnings about fields that were there before
+// Answer: not passed on
+// Was: got through
 func TestAnswersShowNothing(t *testing.T) {
 	client := administrator(t, on)
 	create(t, client, "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"answers"}}`)

@@ -57,6 +57,19 @@ spec:
 // sends: copy it, move it, give it another key, or take it back. What stays of the caller's
 // change has to be covered, and so has what only got another key or another place of the same
 // permission. What a webhook makes of a change that the caller may make is the webhook's.
+//
+// Attack: a key that a mutating webhook writes in another way: of a map, a list, a label, a
+// finalizer
+// Answer: 403, the key that was sent
+// Was: got through
+//
+// Attack: the former name of an excluded field, which a mutating webhook moves to the new one
+// Answer: 403
+// Was: got through
+//
+// Attack: what a mutating webhook copies from an annotation, or changes further; owners,
+// finalizers and managed fields it adds
+// Answer: the caller's part alone is asked about
 func TestAttackWebhooks(t *testing.T) {
 	s := onStage(t)
 	s.install(t, []byte(gates))
@@ -182,6 +195,10 @@ func TestAttackWebhooks(t *testing.T) {
 
 // TestAttackWebhooksOtherField is TestAttackWebhooks where the other place of the permission
 // lies in a field of the object in which nobody changed anything.
+//
+// Attack: a key that a mutating webhook moves to another field of the same permission, where
+// nobody changed anything
+// Answer: 403, the field that was sent
 func TestAttackWebhooksOtherField(t *testing.T) {
 	s := onStage(t)
 	webhook := newStamps(t, s, "binary-")

@@ -56,6 +56,9 @@ func (c *counting) reset(allow func(string) bool) {
 
 // TestBudget holds that a request that changes 5,000 labels costs no more authorizer
 // calls than any other may, in a bounded time, and that its refusal says what to hold.
+//
+// Attack: 5,000 labels in one request
+// Answer: at most 64 permission verbs, well under a second
 func TestBudget(t *testing.T) {
 	webhook := &counting{allow: func(string) bool { return false }}
 	server := httptest.NewTLSServer(webhook)

@@ -7,6 +7,8 @@
 // The scenarios are scripts in testdata/script: each gets a namespace of its own
 // with what testdata/fixtures puts there, and says with `as USER` who runs
 // kubectl. `snapshot` and `unchanged` prove that a refused request stored nothing.
+// What they try to get around the server is a row of docs/generated/attacks.md, made of
+// a comment beside it; hack/docs/attacks has its form.
 //
 // What scripts can't say is said in Go on the stage: a server whose authorization
 // chain begins with a webhook that knows a caller for every request, grants it what

@@ -103,6 +103,11 @@ func hiddenObjects(t *testing.T, s *stage, ns string, keys []string) (rest map[s
 // whatever keys it has that the caller does not name: each answer is the same to the byte,
 // but for the namespace. Who may get it is told the key, and who holds the permissions of
 // what goes is let through.
+//
+// Attack: taking away all labels, annotations, finalizers or conditions, to be told one after
+// another by its verb; between two of one's own, to be told their order
+// Answer: the same answer whatever they are
+// Was: got through
 func TestKeysWithoutGet(t *testing.T) {
 	s := onStage(t)
 	specific := regexp.MustCompile(`^granular:(label|annotation|finalizer|condition)\([a-z0-9.]*hidden\.example(/x|/y|/z)?\)$`)
@@ -162,6 +167,9 @@ func TestKeysWithoutGet(t *testing.T) {
 }
 
 // TestKeysOfOnesOwn holds that what a caller without get names itself is named to it.
+//
+// Attack: a list of guesses as nulls, or as an owner's applied fields
+// Answer: 403 that names one of them, if it was there; inherent
 func TestKeysOfOnesOwn(t *testing.T) {
 	s := onStage(t)
 	const ns = "keys-own"

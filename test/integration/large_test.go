@@ -14,6 +14,10 @@ import (
 // object that is too large for etcd with managed fields and not without, is verified
 // like the first, and that the managed fields it drops are not dropped by who may not
 // write them. Objects are brought to the edge by bisection.
+//
+// Attack: data that leave no room for the managed fields, which upstream then drops
+// Answer: 403, `metadata`
+// Was: got through
 func TestTooLargeWithManagedFields(t *testing.T) {
 	s := onStage(t)
 	for _, way := range []string{"PUT", "merge"} {

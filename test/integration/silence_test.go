@@ -76,6 +76,11 @@ func TestRefusalsQuoteNothing(t *testing.T) {
 
 // TestWebhooksQuoteNothing holds the same of an admission webhook. It chooses all of a
 // refusal's fields, and many put their sentence where the API has one word.
+//
+// Attack: the reason, details and causes of a webhook's refusal, which are its own choice
+// Answer: the API's own words alone
+// Was: got through
+// Held by: TestStatus
 func TestWebhooksQuoteNothing(t *testing.T) {
 	s := onStage(t)
 	st := newStamps(t, s, "quoting-")

@@ -30,6 +30,10 @@ spec:
 // TestDefinitionOfTheSameName holds that a definition of our kind's name does not reach our
 // objects: neither is it served, nor does its deletion, which deletes all objects of a
 // definition, delete ours.
+//
+// Attack: a custom resource definition of the protected attributes' group and kind, with another
+// version, created and deleted
+// Answer: 404 in its version; the attributes stay
 func TestDefinitionOfTheSameName(t *testing.T) {
 	namespace(t, on, "definition")
 	ours, _ := clients(t, on)

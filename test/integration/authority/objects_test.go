@@ -258,6 +258,10 @@ func TestLists(t *testing.T) {
 }
 
 // TestStatusIsTheServers holds that no endpoint and no patch forges what the server owns.
+//
+// Attack: a protected attribute with a forged UID of its namespace, or forged last change, by
+// create, update, patch, and through the status
+// Answer: 200, the server keeps its own
 func TestStatusIsTheServers(t *testing.T) {
 	uid := namespace(t, on, "status")
 	ours, _ := clients(t, on)

@@ -36,6 +36,9 @@ var (
 )
 
 // TestConcurrency is the whole of it; see the package.
+//
+// Attack: writing while the role is taken away, the schema changes and others write
+// Answer: no step of an object's history is uncovered
 func TestConcurrency(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "audit.log")
 	c, err := cluster.Start("--audit-log", log)

@@ -9,6 +9,6 @@
 // keeps complete.
 //
 // The invariant: a path verifies fields or refuses granular callers. One that does
-// neither, or that is new and can't be tried, fails the test. The result is the table
-// in docs/threat-model.md.
+// neither, or that is new and can't be tried, fails the test. The result is
+// docs/generated/paths.md.
 package paths

@@ -18,43 +18,54 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-var update = flag.Bool("update", false, "write the table of paths in docs/threat-model.md anew")
+var update = flag.Bool("update", false, "write docs/generated/paths.md anew")
 
-const (
-	begin = "<!-- paths: begin, written by test/integration/paths -->\n"
-	end   = "<!-- paths: end -->\n"
-)
+// head is what stands above the table.
+const head = `<!-- Written by hack/update-docs.sh from what the server answers. Don't edit it. -->
 
-// document compares the verdicts with the table in the threat model.
+# Every path that writes
+
+A test walks the API of a server that has every API and feature gate enabled that can be. It
+sends two callers down every path that writes: one who holds the verb "granular" and no
+permission, and one who holds the general permissions as well.
+
+- *verified*: the server compares field by field. The first caller is refused for a field
+  that it changed.
+- *refused*: there are no fields to compare, or another server has them. Both callers are
+  refused before anything happens.
+
+There is nothing else: a path that is neither fails the test. What is promised of them is in
+the [threat model](../threat-model.md).
+`
+
+// document compares the verdicts with the page of paths.
 func document(t *testing.T, verdicts map[path]string) {
 	t.Helper()
 	root, err := cluster.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(root, "docs", "threat-model.md")
-	data, err := os.ReadFile(file)
-	if err != nil {
+	file := filepath.Join(root, "docs", "generated", "paths.md")
+	old, err := os.ReadFile(file)
+	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
-	before, rest, ok := strings.Cut(string(data), begin)
-	old, after, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		t.Fatalf("%s does not hold the lines %q and %q", file, begin, end)
-	}
-	now := table(verdicts)
-	if now == old {
+	now := head + table(verdicts)
+	if now == string(old) {
 		return
 	}
 	if !*update {
-		t.Errorf("the table of docs/threat-model.md is not what the server does; look at each line and run\n"+
-			"\tgo test ./test/integration/paths -update\n%s", cmp.Diff(old, now))
+		t.Errorf("docs/generated/paths.md is not what the server does; look at each line and run\n"+
+			"\tgo test ./test/integration/paths -update\n%s", cmp.Diff(string(old), now))
 		return
 	}
-	if err := os.WriteFile(file, []byte(before+begin+now+end+after), 0o644); err != nil {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	t.Errorf("UPDATED the table of docs/threat-model.md. Review it; this run does not count as passed.\n%s", cmp.Diff(old, now))
+	if err := os.WriteFile(file, []byte(now), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Errorf("UPDATED docs/generated/paths.md. Review it; this run does not count as passed.\n%s", cmp.Diff(string(old), now))
 }
 
 // table has one line for each resource or subresource, with the versions that agree.
@@ -93,5 +104,5 @@ func table(verdicts map[path]string) string {
 	}
 	return fmt.Sprintf("\n%d paths are verified, %d refused.\n\n", counts["verified"], counts["refused"]) +
 		"| group | resource | versions | create | update | patch |\n| --- | --- | --- | --- | --- | --- |\n" +
-		strings.Join(out, "") + "\n"
+		strings.Join(out, "")
 }

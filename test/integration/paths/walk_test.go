@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/kubernetes/test/integration/etcd"
 
+	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/test/integration/cluster"
 )
 
@@ -77,6 +78,14 @@ func TestEveryPath(t *testing.T) {
 		MutatedStatusStub: `{"status":{"replicas":2}}`,
 	}
 	data[widgetsBeta] = data[widgets]
+	// Mode Audit, because what is enforced would stand in the way of the walk.
+	attribute := etcd.StorageData{
+		Stub:       `{"metadata":{"name":"a"},"spec":{"attributeKind":"Label","attributeName":"paths.example.com/guarded","mode":"Audit"}}`,
+		StatusStub: `{"status":{"conditions":[{"type":"Walked","status":"True","reason":"r","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`,
+	}
+	for _, resource := range []string{"protectedattributes", "clusterprotectedattributes"} {
+		data[v1alpha1.SchemeGroupVersion.WithResource(resource)] = attribute
+	}
 	verdicts := map[path]string{}
 	for _, p := range all {
 		t.Run(strings.ReplaceAll(p.String(), "/", "|"), func(t *testing.T) {

@@ -1,0 +1,87 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attacks
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// attack is one attempt.
+type attack struct {
+	attempt, answer, was string
+	heldBy               []string
+}
+
+var (
+	known = []string{"Attack", "Answer", "Was", "Held by"}
+	field = regexp.MustCompile(`^([A-Z][a-z]*(?: [a-z]+)?):(?: (.*))?$`)
+)
+
+// parse finds the attacks of a comment, whose lines have no marks any more.
+func parse(comment []string) ([]attack, error) {
+	var out []attack
+	var fields map[string]string
+	last := ""
+	end := func() error {
+		if fields == nil {
+			return nil
+		}
+		a, err := newAttack(fields)
+		out, fields = append(out, a), nil
+		return err
+	}
+	for _, line := range comment {
+		line = strings.TrimSpace(line)
+		m := field.FindStringSubmatch(line)
+		switch {
+		case line == "":
+			if err := end(); err != nil {
+				return nil, err
+			}
+		case m != nil && m[1] == "Attack":
+			if err := end(); err != nil {
+				return nil, err
+			}
+			fields, last = map[string]string{"Attack": m[2]}, "Attack"
+		case m != nil && fields == nil && slices.Contains(known, m[1]):
+			return nil, fmt.Errorf("%q belongs to no attack", line)
+		case m != nil && fields != nil:
+			if !slices.Contains(known, m[1]) {
+				return nil, fmt.Errorf("attack %q: unknown field %q", fields["Attack"], m[1])
+			}
+			if _, ok := fields[m[1]]; ok {
+				return nil, fmt.Errorf("attack %q: %q stands there twice", fields["Attack"], m[1])
+			}
+			fields[m[1]], last = m[2], m[1]
+		case fields != nil:
+			fields[last] = strings.TrimSpace(fields[last] + " " + line)
+		}
+	}
+	return out, end()
+}
+
+// newAttack makes an attack of its fields.
+func newAttack(fields map[string]string) (attack, error) {
+	for name, text := range fields {
+		if text == "" {
+			return attack{}, fmt.Errorf("attack %q: %q is empty", fields["Attack"], name)
+		}
+	}
+	if fields["Answer"] == "" {
+		return attack{}, fmt.Errorf("attack %q: no answer", fields["Attack"])
+	}
+	a := attack{attempt: fields["Attack"], answer: fields["Answer"], was: fields["Was"]}
+	if by := fields["Held by"]; by != "" {
+		for name := range strings.SplitSeq(by, ",") {
+			if name = strings.TrimSpace(name); name == "" {
+				return attack{}, fmt.Errorf("attack %q: an empty name in %q", a.attempt, by)
+			}
+			a.heldBy = append(a.heldBy, strings.TrimSpace(name))
+		}
+	}
+	return a, nil
+}

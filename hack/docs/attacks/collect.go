@@ -1,0 +1,142 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attacks
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"kube-granular.dev/hack/docs/tree"
+)
+
+// holder is a script or test with the attacks that stand in it. Intro is the first
+// paragraph of a script.
+type holder struct {
+	name, file, intro string
+	attacks           []attack
+}
+
+// needs matches the tests that are attacks by their names.
+var needs = regexp.MustCompile(`^TestAttack[A-Z]`)
+
+// collect finds the scripts and the tests that hold attacks. The error names all that is
+// wrong with them.
+func collect(root string, t *tree.Tree) (scripts, tests []holder, err error) {
+	var wrong []error
+	for _, file := range t.Scripts {
+		h, err := script(root, file)
+		if err == nil && len(h.attacks) == 0 && strings.HasPrefix(h.name, "attack_") {
+			err = errors.New(`no comment "# Attack: …" says what is tried`)
+		}
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: %w", file, err))
+		}
+		if len(h.attacks) > 0 {
+			scripts = append(scripts, h)
+		}
+	}
+	for _, test := range t.Tests {
+		h := holder{name: test.Name, file: test.File}
+		h.attacks, err = parse(test.Doc)
+		if err == nil && len(h.attacks) == 0 && needs.MatchString(test.Name) {
+			err = errors.New(`no paragraph "Attack: …" of the doc comment says what is tried`)
+		}
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("%s:%d: %s: %w", test.File, test.Line, test.Name, err))
+		}
+		if len(h.attacks) > 0 {
+			tests = append(tests, h)
+		}
+	}
+	for _, c := range t.Comments {
+		if found, err := parse(c.Lines); len(found) > 0 && err == nil {
+			wrong = append(wrong, fmt.Errorf("%s:%d: the attack %q stands in no doc comment of a test", c.File, c.Line, found[0].attempt))
+		}
+	}
+	slices.SortStableFunc(tests, func(a, b holder) int {
+		return cmp.Or(cmp.Compare(path.Dir(a.file), path.Dir(b.file)), cmp.Compare(a.name, b.name))
+	})
+	wrong = append(wrong, names(t, scripts, tests)...)
+	return scripts, tests, errors.Join(wrong...)
+}
+
+// names finds the attacks that stand there twice, and whose other tests do not exist.
+func names(t *tree.Tree, holders ...[]holder) []error {
+	var wrong []error
+	seen := map[string]string{}
+	for _, h := range slices.Concat(holders...) {
+		for _, a := range h.attacks {
+			if other, ok := seen[a.attempt]; ok {
+				wrong = append(wrong, fmt.Errorf("%s: the attack %q stands in %s as well", h.file, a.attempt, other))
+			}
+			seen[a.attempt] = h.file
+			for _, name := range a.heldBy {
+				if _, err := resolve(t, name); err != nil {
+					wrong = append(wrong, fmt.Errorf("%s: attack %q: %w", h.file, a.attempt, err))
+				}
+			}
+		}
+	}
+	return wrong
+}
+
+// resolve returns the file of a test or script.
+func resolve(t *tree.Tree, name string) (string, error) {
+	if strings.Contains(name, "Test") {
+		test, err := t.Find(name)
+		return test.File, err
+	}
+	return t.Script(name)
+}
+
+// script reads the comments of a script. The files it carries are none of them.
+func script(root, file string) (holder, error) {
+	h := holder{name: strings.TrimSuffix(path.Base(file), ".txtar"), file: file}
+	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
+	if err != nil {
+		return h, err
+	}
+	var group []string
+	end := func() error {
+		found, err := parse(group)
+		if h.intro == "" {
+			h.intro = paragraph(group)
+		}
+		h.attacks, group = append(h.attacks, found...), nil
+		return err
+	}
+	for i, line := range strings.Split(string(data), "\n") {
+		if strings.HasPrefix(line, "-- ") && strings.HasSuffix(line, " --") {
+			break
+		}
+		if comment, ok := strings.CutPrefix(line, "#"); ok {
+			group = append(group, comment)
+			continue
+		}
+		if err := end(); err != nil {
+			return h, fmt.Errorf("above line %d: %w", i+1, err)
+		}
+	}
+	return h, end()
+}
+
+// paragraph returns the first paragraph of a comment, unless it is an attack.
+func paragraph(comment []string) string {
+	var words []string
+	for _, line := range comment {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "Attack:") {
+			break
+		}
+		words = append(words, line)
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,97 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attacks
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"kube-granular.dev/hack/docs/tree"
+)
+
+// File is where the page lies.
+const File = "docs/generated/attacks.md"
+
+const head = `<!-- Written by hack/update-docs.sh from the comments of the tests. Don't edit it. -->
+
+# Attacks
+
+What was tried to get around field-level authorization, and what the server answers. Each
+line stands in the test that tries it, and the test fails once the answer changes. What is
+promised, and to whom, is in the [threat model](../threat-model.md); the words used here are
+explained there.
+
+Where the answer begins with **got through; now**, an earlier version of this project let the
+attempt through.
+
+`
+
+// Page writes the page of all attacks below a root.
+func Page(root string) ([]byte, error) {
+	t, err := tree.Read(root)
+	if err != nil {
+		return nil, err
+	}
+	scripts, tests, err := collect(root, t)
+	if err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	b.WriteString(head)
+	count := 0
+	for _, h := range scripts {
+		count += len(h.attacks)
+	}
+	for _, h := range tests {
+		count += len(h.attacks)
+	}
+	fmt.Fprintf(&b, "There are %d attempts, in %d scripts and %d Go tests.\n", count, len(scripts), len(tests))
+	for _, h := range scripts {
+		fmt.Fprintf(&b, "\n## %s\n\n", h.name)
+		if h.intro != "" {
+			fmt.Fprintf(&b, "%s\n\n", h.intro)
+		}
+		table(&b, t, h)
+	}
+	for i, h := range tests {
+		if i == 0 || path.Dir(tests[i-1].file) != path.Dir(h.file) {
+			fmt.Fprintf(&b, "\n## %s\n\n", path.Dir(h.file))
+			table(&b, t, inPackage(tests[i:])...)
+		}
+	}
+	return []byte(b.String()), nil
+}
+
+// inPackage returns the tests at the front that are of one package.
+func inPackage(tests []holder) []holder {
+	n := 1
+	for n < len(tests) && path.Dir(tests[n].file) == path.Dir(tests[0].file) {
+		n++
+	}
+	return tests[:n]
+}
+
+func table(b *strings.Builder, t *tree.Tree, holders ...holder) {
+	b.WriteString("| attempt | answer | held by |\n| --- | --- | --- |\n")
+	for _, h := range holders {
+		for _, a := range h.attacks {
+			answer := a.answer
+			if a.was != "" {
+				answer = "**" + a.was + "; now** " + answer
+			}
+			by := []string{link(h.name, h.file)}
+			for _, name := range a.heldBy {
+				file, _ := resolve(t, name) // collect has found it
+				by = append(by, link(name, file))
+			}
+			fmt.Fprintf(b, "| %s | %s | %s |\n", cell(a.attempt), cell(answer), strings.Join(by, ", "))
+		}
+	}
+}
+
+func link(name, file string) string { return "[" + name + "](../../" + file + ")" }
+
+// cell escapes what would end the cell of a table.
+func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

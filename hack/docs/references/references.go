@@ -1,0 +1,145 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"kube-granular.dev/hack/docs/tree"
+)
+
+var (
+	test   = regexp.MustCompile(`\b(?:[a-z]\w*\.)?(?:Test|Fuzz|Benchmark)[A-Z]\w*`)
+	script = regexp.MustCompile(`\battack_\w+`)
+	patch  = regexp.MustCompile(`\b(?:core|markers|crd|authority|speed|controllers)/\d{4}(?:-[a-z-]+)?`)
+	code   = regexp.MustCompile("`([^`\n]+)`")
+	// ours are the folders of the root that are committed.
+	ours = regexp.MustCompile(`^(?:api|cmd|docs|hack|patches|pkg|speed|staging|test)/[\w./{},*-]+$`)
+	link = regexp.MustCompile(`\]\(([^()\s]+)\)`)
+)
+
+// Check returns an error that names all references below the root that lead nowhere.
+func Check(root string) error {
+	t, err := tree.Read(root)
+	if err != nil {
+		return err
+	}
+	c := checker{root: root, tree: t, anchors: map[string]map[string]bool{}}
+	for _, name := range t.Documents {
+		if slices.Contains(templates, name) {
+			continue
+		}
+		if err := c.document(name); err != nil {
+			return err
+		}
+	}
+	return errors.Join(c.wrong...)
+}
+
+// templates are documents of which another is made, which is read in their place.
+var templates = []string{"hack/permissions/book/permissions.md"}
+
+// others are what documents name that is not of this repository, or an example.
+var others = map[string]string{
+	"crd/0006-name":         "patches/README.md",
+	"hack/update-vendor.sh": "patches/README.md",
+}
+
+type checker struct {
+	root string
+	tree *tree.Tree
+	// anchors are the headings of each document that was linked to.
+	anchors map[string]map[string]bool
+	wrong   []error
+}
+
+func (c *checker) document(name string) error {
+	data, err := os.ReadFile(c.file(name))
+	if err != nil {
+		return err
+	}
+	history := strings.HasPrefix(name, "docs/adr/") || name == "CHANGELOG.md"
+	fenced := false
+	for i, line := range strings.Split(string(data), "\n") {
+		if strings.HasPrefix(line, "```") {
+			fenced = !fenced
+		}
+		found := []error{}
+		if !fenced {
+			found = append(found, c.links(name, line)...)
+		}
+		if !history {
+			found = append(found, c.names(name, line)...)
+		}
+		for _, err := range found {
+			c.wrong = append(c.wrong, fmt.Errorf("%s:%d: %w", name, i+1, err))
+		}
+	}
+	return nil
+}
+
+// names finds what the text of a line names.
+func (c *checker) names(document, line string) []error {
+	var wrong []error
+	for _, name := range test.FindAllString(line, -1) {
+		if !c.tree.Has(name) {
+			wrong = append(wrong, fmt.Errorf("there is no test %s", name))
+		}
+	}
+	for _, name := range script.FindAllString(line, -1) {
+		if _, err := c.tree.Script(name); err != nil && !c.exists(name, "test/integration") {
+			wrong = append(wrong, err)
+		}
+	}
+	for _, name := range patch.FindAllString(line, -1) {
+		if found, _ := filepath.Glob(c.file("patches/" + name + "*.patch")); len(found) == 0 && others[name] != document {
+			wrong = append(wrong, fmt.Errorf("there is no patch %s", name))
+		}
+	}
+	for _, m := range code.FindAllStringSubmatch(line, -1) {
+		// A command may have arguments behind the file.
+		name, _, _ := strings.Cut(m[1], " ")
+		name = strings.TrimSuffix(strings.TrimPrefix(name, "./"), "/...")
+		if !ours.MatchString(name) {
+			continue
+		}
+		for _, name := range braces(name) {
+			if found, _ := filepath.Glob(c.file(name)); len(found) == 0 && others[name] != document {
+				wrong = append(wrong, fmt.Errorf("there is no %s", name))
+			}
+		}
+	}
+	return wrong
+}
+
+// exists reports whether a folder holds a Go file that begins with a name: tests may be
+// called as scripts are.
+func (c *checker) exists(name, folder string) bool {
+	found, _ := filepath.Glob(c.file(path.Join(folder, name+"*.go")))
+	return len(found) > 0
+}
+
+// braces expands the first list in braces, and those of what follows.
+func braces(name string) []string {
+	before, rest, ok := strings.Cut(name, "{")
+	list, after, ok2 := strings.Cut(rest, "}")
+	if !ok || !ok2 {
+		return []string{name}
+	}
+	var out []string
+	for one := range strings.SplitSeq(list, ",") {
+		out = append(out, braces(before+one+after)...)
+	}
+	return out
+}
+
+// file returns where a path of the repository lies.
+func (c *checker) file(name string) string { return filepath.Join(c.root, filepath.FromSlash(name)) }

@@ -1,0 +1,163 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Scripts is the folder of the scripts.
+const Scripts = "test/integration/testdata/script"
+
+// Test is a Go test, benchmark or fuzzer. File is its path from the root.
+type Test struct {
+	Name, File string
+	Line       int
+	// Doc are the lines of its doc comment, without the marks of a comment.
+	Doc []string
+}
+
+// Package returns the folder of a test.
+func (t Test) Package() string { return path.Dir(t.File) }
+
+// Comment is a comment of a test file that is no test's doc comment.
+type Comment struct {
+	File  string
+	Line  int
+	Lines []string
+}
+
+// Tree is what was read. Paths are relative to the root and have slashes.
+type Tree struct {
+	Tests     []Test
+	Comments  []Comment
+	Scripts   []string
+	Documents []string
+}
+
+// made are the folders of the root that are never committed.
+var made = []string{"upstream", "bin"}
+
+var testing = regexp.MustCompile(`^(Test|Benchmark|Fuzz)[A-Z]\w*$`)
+
+// Read reads the tree below a root.
+func Read(root string) (*Tree, error) {
+	t := &Tree{}
+	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, file)
+		if err != nil {
+			return err
+		}
+		name = filepath.ToSlash(name)
+		switch {
+		case entry.IsDir():
+			if name != "." && (slices.Contains(made, name) || strings.HasPrefix(entry.Name(), ".")) {
+				return fs.SkipDir
+			}
+		case strings.HasSuffix(name, "_test.go"):
+			return t.parse(file, name)
+		case path.Dir(name) == Scripts && path.Ext(name) == ".txtar":
+			t.Scripts = append(t.Scripts, name)
+		case path.Ext(name) == ".md":
+			t.Documents = append(t.Documents, name)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(t.Tests) == 0 || len(t.Scripts) == 0 {
+		return nil, fmt.Errorf("%s holds no tests or no scripts: it is not the root of the repository", root)
+	}
+	return t, nil
+}
+
+// parse reads the tests of a file.
+func (t *Tree) parse(file, name string) error {
+	set := token.NewFileSet()
+	parsed, err := parser.ParseFile(set, file, nil, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	docs := map[*ast.CommentGroup]bool{}
+	for _, decl := range parsed.Decls {
+		f, ok := decl.(*ast.FuncDecl)
+		if !ok || f.Recv != nil || !testing.MatchString(f.Name.Name) {
+			continue
+		}
+		docs[f.Doc] = true
+		t.Tests = append(t.Tests, Test{Name: f.Name.Name, File: name, Line: set.Position(f.Pos()).Line, Doc: lines(f.Doc)})
+	}
+	for _, group := range parsed.Comments {
+		if !docs[group] {
+			t.Comments = append(t.Comments, Comment{File: name, Line: set.Position(group.Pos()).Line, Lines: lines(group)})
+		}
+	}
+	return nil
+}
+
+func lines(group *ast.CommentGroup) []string {
+	if group == nil {
+		return nil
+	}
+	return strings.Split(strings.TrimRight(group.Text(), "\n"), "\n")
+}
+
+// Find returns the test of a name. Where several packages have one of that name, it
+// stands behind the last element of the package's path and a dot.
+func (t *Tree) Find(name string) (Test, error) {
+	pkg, bare, qualified := strings.Cut(name, ".")
+	if !qualified {
+		bare = name
+	}
+	var found []Test
+	for _, test := range t.Tests {
+		if test.Name == bare && (!qualified || path.Base(test.Package()) == pkg) {
+			found = append(found, test)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return Test{}, fmt.Errorf("there is no test %s", name)
+	case 1:
+		return found[0], nil
+	}
+	var files []string
+	for _, test := range found {
+		files = append(files, test.File)
+	}
+	return Test{}, fmt.Errorf("%s is ambiguous: %s", name, strings.Join(files, ", "))
+}
+
+// Script returns the path of the script of a name.
+func (t *Tree) Script(name string) (string, error) {
+	file := path.Join(Scripts, name+".txtar")
+	if !slices.Contains(t.Scripts, file) {
+		return "", fmt.Errorf("there is no script %s", name)
+	}
+	return file, nil
+}
+
+// Has reports whether there is a test of a name, in whatever number of packages.
+func (t *Tree) Has(name string) bool {
+	pkg, bare, qualified := strings.Cut(name, ".")
+	if !qualified {
+		bare = name
+	}
+	return slices.ContainsFunc(t.Tests, func(test Test) bool {
+		return test.Name == bare && (!qualified || path.Base(test.Package()) == pkg)
+	})
+}

@@ -1,0 +1,151 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"kube-granular.dev/granular/decide"
+	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/pkg/audit"
+	"kube-granular.dev/pkg/gate/redact"
+	"kube-granular.dev/test/integration/cluster"
+)
+
+// longestVerb is the length of the longest verb: the general one, a colon, a permission with
+// its domain, and a parameter in parentheses.
+const longestVerb = len(permission.General) + 1 +
+	permission.MaxDomainLength + 1 + permission.MaxNameLength +
+	1 + permission.MaxParameterLength + 1
+
+// TestNumbers holds that the bounds that are documented are those of the code.
+func TestNumbers(t *testing.T) {
+	for _, fact := range []struct {
+		document, says string
+		is             int
+	}{
+		{"threat-model.md", "at most %s permission verbs", decide.DefaultBudget},
+		{"threat-model.md", "of at most %s bytes each", longestVerb},
+		{"threat-model.md", "may cost %s units of CEL", decide.MaxCost},
+		{"threat-model.md", "A refusal has at most %s bytes", redact.MaxRefusal},
+		{"operations.md", "A parameter has at most %s bytes", permission.MaxParameterLength},
+		{"operations.md", "is longer than the %s bytes that a verb may have", permission.MaxParameterLength},
+		{"operations.md", "An annotation with verbs has at most %s bytes", audit.MaxLength},
+		{"operations.md", "at most %s verbs, and one look", decide.DefaultBudget},
+		{"operations.md", "One request adds at most %s, the bound on verbs", decide.DefaultBudget},
+		{"operations.md", "names longer than %s bytes are cut", redact.Usual.Name},
+		{"operations.md", "is limited to %s units of CEL", decide.MaxCost},
+	} {
+		if want := fmt.Sprintf(fact.says, thousands(fact.is)); !strings.Contains(strings.Join(strings.Fields(read(t, "docs", fact.document)), " "), want) {
+			t.Errorf("docs/%s does not say %q", fact.document, want)
+		}
+	}
+}
+
+// TestMessages holds that the messages and metrics that operations.md explains are there.
+func TestMessages(t *testing.T) {
+	operations := read(t, "docs", "operations.md")
+	code := source(t)
+	for _, section := range []struct {
+		name string
+		// what finds the literal parts of a line of the section's table.
+		what func(string) []string
+	}{
+		{"At 3 a.m.", messages},
+		{"Metrics, traces and log", metric},
+	} {
+		_, text, ok := strings.Cut(operations, "## "+section.name+"\n")
+		if !ok {
+			t.Fatalf("operations.md has no section %q", section.name)
+		}
+		text, _, _ = strings.Cut(text, "\n## ")
+		found := 0
+		for line := range strings.SplitSeq(text, "\n") {
+			cell := regexp.MustCompile("^\\|[^`|]*`([^`]+)`[^|]*\\|").FindStringSubmatch(line)
+			if cell == nil || strings.Contains(line, "upstream's own") {
+				continue
+			}
+			for _, part := range section.what(cell[1]) {
+				found++
+				if !strings.Contains(code, part) {
+					t.Errorf("operations.md explains %q: no code of ours says %q", cell[1], part)
+				}
+			}
+		}
+		if found < 5 {
+			t.Errorf("the table of %q has %d lines that were understood", section.name, found)
+		}
+	}
+}
+
+// placeholders of a message stand for what the server fills in.
+var placeholders = regexp.MustCompile(`"…"|…|\.x|"granular"|\d+`)
+
+// messages returns the parts of a message that are the same each time.
+func messages(text string) []string {
+	var out []string
+	for _, part := range placeholders.Split(text, -1) {
+		// The shortest parts are in any text.
+		if part = strings.Trim(part, " :"); len(part) > 8 {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+func metric(text string) []string {
+	name, _, _ := strings.Cut(text, "{")
+	return []string{`Name: "` + name + `"`}
+}
+
+// source is the code of the Gate, its library, and its patches.
+func source(t *testing.T) string {
+	t.Helper()
+	root, err := cluster.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, folder := range []string{"pkg", "staging", "patches"} {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(file string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || strings.HasSuffix(file, "_test.go") || filepath.Ext(file) != ".go" && filepath.Ext(file) != ".patch" {
+				return err
+			}
+			data, err := os.ReadFile(file)
+			b.Write(data)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.String()
+}
+
+func read(t *testing.T, path ...string) string {
+	t.Helper()
+	root, err := cluster.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(append([]string{root}, path...)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// thousands prints a number as prose does.
+func thousands(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
+}
