@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -15,13 +16,28 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/version"
+
+	"kube-granular.dev/pkg/localcluster"
 )
 
 func main() {
-	if err := newCommand().ExecuteContext(untilSignal()); err != nil {
+	err := newCommand().ExecuteContext(untilSignal())
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(1)
 	}
+	os.Exit(exitCode(err))
+}
+
+// exitCode returns what the process ends with. A start that a signal ended has the code of
+// shells for it, so that a script can tell it from a cluster that was stopped later.
+func exitCode(err error) int {
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, localcluster.ErrStopped):
+		return 128 + int(syscall.SIGINT)
+	}
+	return 1
 }
 
 // untilSignal returns a context that ends with the first SIGINT or SIGTERM. The
@@ -45,10 +61,22 @@ func newCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "kube-granular",
 		Short:         "A Kubernetes API server that authorizes single fields",
-		Version:       version.Get().GitVersion,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	cmd.AddCommand(newUpCommand(), newProtectedCommand())
+	versioned(cmd)
+	cmd.SetVersionTemplate("kube-granular {{.Version}}\n")
 	return cmd
+}
+
+// versioned gives a command and those below it the flag --version. The packages of
+// kube-apiserver register one of another type for the whole process, which cobra hands to
+// every command that has none.
+func versioned(cmd *cobra.Command) {
+	cmd.Version = version.Get().GitVersion
+	cmd.Flags().Bool("version", false, "print the version and exit")
+	for _, below := range cmd.Commands() {
+		versioned(below)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"time"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/version"
@@ -30,13 +31,46 @@ func (c *cluster) newEtcd() (*etcd.Member, []string, error) {
 		DataDir: filepath.Join(c.Dir, "etcd"),
 		RunDir:  filepath.Join(c.Dir, "run"),
 		LogFile: log,
-		Fatal:   func(message string) { c.say("etcd cannot go on: %s (log: %s)", message, display(log)) },
+		Fatal: func(message string) {
+			c.say("etcd cannot go on: %s (log: %s)", message, display(log))
+			c.say("%s", c.ifDamaged())
+		},
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	c.onStop(member.Stop)
 	return member, []string{member.Endpoint()}, nil
+}
+
+// etcdStartTimeout is how long etcd may take to read its data. It is a small cluster's.
+const etcdStartTimeout = time.Minute
+
+// ifDamaged says what to do about data that etcd can't read.
+func (c *cluster) ifDamaged() string {
+	return fmt.Sprintf("if its data is damaged: keep a copy of %s, then remove that directory for an empty cluster, or choose another with --dir", display(filepath.Join(c.Dir, "etcd")))
+}
+
+// sayEvery says something again and again until it is stopped.
+func (c *cluster) sayEvery(interval time.Duration, what string) (stop func()) {
+	ticker, done := time.NewTicker(interval), make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				c.say("%s", what)
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
 }
 
 func (c *cluster) etcdLog() string { return filepath.Join(c.Dir, "etcd.log") }
@@ -48,7 +82,15 @@ func (c *cluster) startEtcd(ctx context.Context, member *etcd.Member) error {
 	}
 	log := c.etcdLog()
 	c.say("starting etcd (log: %s)", display(log))
-	if err := member.Start(ctx); err != nil {
+	within, cancel := context.WithTimeout(ctx, etcdStartTimeout)
+	defer cancel()
+	stop := c.sayEvery(patience, "waiting for etcd")
+	err := member.Start(within)
+	stop()
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w; %s", err, c.ifDamaged())
+	}
+	if err != nil {
 		return err
 	}
 	go func() {
@@ -140,7 +182,7 @@ func (c *cluster) startServer(ctx context.Context, s *server, client *rest.Confi
 		}
 	})
 	return c.withFailures(ctx, func(ctx context.Context) error {
-		return waitReady(ctx, client)
+		return waitReady(ctx, client, func(last error) { c.say("waiting for kube-apiserver: %v", last) })
 	})
 }
 

@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -16,16 +18,24 @@ import (
 
 const pollInterval = 50 * time.Millisecond
 
-// waitReady waits until the server's /readyz passes. The error says what of it
-// did not.
-func waitReady(ctx context.Context, cfg *rest.Config) error {
+// patience is how long a start goes on before its user is told what it waits for, and told
+// again.
+const patience = 5 * time.Second
+
+// waitReady waits until the server's /readyz passes. Every few seconds it calls waiting
+// with what does not pass yet. The error says so too.
+func waitReady(ctx context.Context, cfg *rest.Config, waiting func(last error)) error {
 	transport, err := rest.TransportFor(cfg)
 	if err != nil {
 		return err
 	}
 	client := &http.Client{Transport: transport}
-	last := errors.New("it was not asked")
+	last, told := errors.New("it was not asked"), time.Now()
 	err = wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
+		if time.Since(told) >= patience {
+			told = time.Now()
+			waiting(last)
+		}
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, cfg.Host+"/readyz", nil)
 		if err != nil {
 			return false, err
@@ -37,12 +47,32 @@ func waitReady(ctx context.Context, cfg *rest.Config) error {
 			}
 			return false, nil
 		}
+		body, _ := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 		_ = response.Body.Close()
-		last = fmt.Errorf("it answers %s", response.Status)
+		last = fmt.Errorf("it answers %s%s", response.Status, failing(string(body)))
 		return response.StatusCode == http.StatusOK, nil
 	})
 	if err != nil {
 		return fmt.Errorf("kube-apiserver did not become ready: %w; last: %w", err, last)
 	}
 	return nil
+}
+
+// maxAnswer is how much of an answer of /readyz is read.
+const maxAnswer = 64 << 10
+
+// failing names the checks that do not pass, in the form of /readyz, which begins their lines
+// with "[-]".
+func failing(answer string) string {
+	var names []string
+	for _, line := range strings.Split(answer, "\n") {
+		if name, ok := strings.CutPrefix(line, "[-]"); ok {
+			name, _, _ = strings.Cut(name, " ")
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ", which waits for " + strings.Join(names, ", ")
 }

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"kube-granular.dev/pkg/features"
 	"kube-granular.dev/pkg/localcluster/demo"
 )
 
@@ -18,6 +19,12 @@ import (
 // new cluster that is a moment; where an administrator has since changed the
 // roles it may never come to pass, and that is no reason not to start.
 const grantsTimeout = 15 * time.Second
+
+// granular reports whether single fields are authorized.
+func (c *cluster) granular() bool {
+	on, said := c.FeatureGates[string(features.GranularAuthorization)]
+	return on || !said
+}
 
 // startDemo puts the story's objects and users there.
 func (c *cluster) startDemo(ctx context.Context, access access, client *rest.Config, rbac bool) error {
@@ -68,6 +75,14 @@ func (c *cluster) sayNext(access access) {
 		return
 	}
 	k := kubectl(demo.Supersafe)
+	if !c.granular() {
+		say("GranularAuthorization is off, so the service account supersafe may look and change nothing:")
+		say("")
+		say("  %s label deployment web super.safe.com/level=high --overwrite", k)
+		say("")
+		c.sayOthers(kubectl)
+		return
+	}
 	say("The service account supersafe has no \"update\" and no \"patch\". It may change what carries its name:")
 	say("")
 	say("  %s label deployment web super.safe.com/level=high --overwrite", k)
@@ -79,6 +94,12 @@ func (c *cluster) sayNext(access access) {
 	say("  %s label deployment web team=red --overwrite", k)
 	say(`  %s patch deployment web --patch '{"spec":{"replicas":5}}'`, k)
 	say("")
+	c.sayOthers(kubectl)
+}
+
+// sayOthers prints who else there is.
+func (c *cluster) sayOthers(kubectl func(user string) string) {
+	say := func(format string, args ...any) { _, _ = fmt.Fprintf(c.Out, format+"\n", args...) }
 	say("Others in this cluster: %s (everything), %s (the built-in role edit), %s (the built-in role view):",
 		adminUser, demo.Users[0], demo.Users[1])
 	say("")

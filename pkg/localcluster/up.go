@@ -5,6 +5,7 @@ package localcluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -16,6 +17,9 @@ import (
 // seconds; a machine that needs minutes is busy, one that needs longer is stuck.
 const startTimeout = 5 * time.Minute
 
+// ErrStopped is the error of a cluster that was stopped before it was ready.
+var ErrStopped = errors.New("stopped before the cluster was ready")
+
 // cluster is one that is being started, running or being stopped.
 type cluster struct {
 	Options
@@ -26,7 +30,7 @@ type cluster struct {
 }
 
 // Up starts a cluster, says when it is ready, and runs it until ctx is done;
-// then it stops it and returns nil. It returns an error when the options make no
+// then it stops it and returns nil. It returns ErrStopped when ctx is done before that. It returns an error when the options make no
 // sense, the port or the directory is taken, or a part fails. Call it once in a
 // process, as kube-apiserver keeps state in package variables.
 func Up(ctx context.Context, o Options) error {
@@ -38,7 +42,7 @@ func Up(ctx context.Context, o Options) error {
 	defer c.shutdown()
 	if err := c.start(ctx); err != nil {
 		if ctx.Err() != nil {
-			return nil // asked to stop while starting
+			return ErrStopped
 		}
 		return err
 	}
@@ -84,6 +88,9 @@ func (c *cluster) start(ctx context.Context) error {
 	}
 	server, err := c.newServer(ctx, listener, endpoints, files)
 	if err != nil {
+		return err
+	}
+	if err := c.waitForEtcd(ctx); err != nil {
 		return err
 	}
 	if err := c.startEtcd(ctx, member); err != nil {

@@ -14,6 +14,7 @@ package etcd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -30,6 +31,9 @@ import (
 const maxSocketPath = 103
 
 const memberName = "kube-granular"
+
+// ErrDamaged is the error of data that etcd can't read.
+var ErrDamaged = errors.New("its data is damaged")
 
 // Config says where a member lives.
 type Config struct {
@@ -74,7 +78,7 @@ func New(cfg Config) (*Member, error) {
 // Start starts the member and waits until it serves. It is called once. On an error, or
 // when ctx is done first, the member is to be stopped.
 func (m *Member) Start(ctx context.Context) error {
-	server, err := embed.StartEtcd(embedConfig(m.config, m.socket, m.logger))
+	server, err := startEmbedded(embedConfig(m.config, m.socket, m.logger))
 	if err != nil {
 		return fmt.Errorf("start etcd with data in %s: %w (its log is %s)", m.config.DataDir, err, m.config.LogFile)
 	}
@@ -89,6 +93,17 @@ func (m *Member) Start(ctx context.Context) error {
 		err = ctx.Err()
 	}
 	return fmt.Errorf("etcd with data in %s did not become ready: %w (its log is %s)", m.config.DataDir, err, m.config.LogFile)
+}
+
+// startEmbedded is embed.StartEtcd without its panics, which are what it makes of data that it
+// can't read.
+func startEmbedded(c *embed.Config) (server *embed.Etcd, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			server, err = nil, fmt.Errorf("%w: %v", ErrDamaged, cause)
+		}
+	}()
+	return embed.StartEtcd(c)
 }
 
 // Endpoint is the URL clients use, as in kube-apiserver's --etcd-servers.
@@ -150,10 +165,12 @@ func newLogger(cfg Config) (*zap.Logger, func(), error) {
 		return nil, nil, fmt.Errorf("open etcd's log: %w", err)
 	}
 	core := zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.Lock(file), zapcore.InfoLevel)
-	logger := zap.New(core, zap.AddCaller(), zap.WithFatalHook(fatalHook(cfg.Fatal)))
+	logger := zap.New(core, zap.AddCaller(), zap.WithFatalHook(fatalHook(cfg.Fatal)), zap.WithPanicHook(fatalHook(cfg.Fatal)))
 	return logger, func() { _ = file.Close() }, nil
 }
 
+// fatalHook ends the process with a message, also where etcd would panic, which it does on
+// goroutines of its own if it can't read its data.
 type fatalHook func(message string)
 
 func (h fatalHook) OnWrite(entry *zapcore.CheckedEntry, _ []zapcore.Field) {
