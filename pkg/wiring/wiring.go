@@ -36,6 +36,7 @@ import (
 	"kube-granular.dev/pkg/features"
 	"kube-granular.dev/pkg/gate"
 	"kube-granular.dev/pkg/metrics"
+	"kube-granular.dev/pkg/protected"
 	"kube-granular.dev/pkg/rbacindex"
 	authorityregistry "kube-granular.dev/pkg/registry/authority"
 )
@@ -50,7 +51,7 @@ func init() {
 		Version:     v1alpha1.SchemeGroupVersion,
 		Priority:    authorityregistry.Priority,
 		Definitions: openapi.GetOpenAPIDefinitions,
-		Enabled:     protected,
+		Enabled:     protects,
 		Provider:    authorityProvider,
 	})
 }
@@ -63,11 +64,43 @@ func enabled() bool {
 var registerMetrics = sync.OnceFunc(metrics.Register)
 
 func around(configured upstream.Authorizer) upstream.Authorizer {
-	if !enabled() {
-		return configured
+	var protection *protected.Protection
+	if protects() {
+		protection = protected.New()
 	}
-	registerMetrics()
-	return gate.New(configured)
+	switch {
+	case enabled():
+		registerMetrics()
+		return gated{gate.New(configured), protection}
+	case protection != nil:
+		return server{configured, protection}
+	}
+	return configured
+}
+
+// server is the authorizer of one server, with what that server knows of protected
+// attributes.
+type server struct {
+	upstream.Authorizer
+	protection *protected.Protection
+}
+
+// gated is a server whose single fields are authorized.
+type gated struct {
+	*gate.Gate
+	protection *protected.Protection
+}
+
+func (s server) protected() *protected.Protection { return s.protection }
+func (s gated) protected() *protected.Protection  { return s.protection }
+
+// protectionOf returns what the server with an authorizer knows of protected attributes, or
+// nil.
+func protectionOf(a upstream.UnconditionalAuthorizer) *protected.Protection {
+	if of, ok := a.(interface{ protected() *protected.Protection }); ok {
+		return of.protected()
+	}
+	return nil
 }
 
 func bindingsBySubject() granular.Bindings {
@@ -77,15 +110,21 @@ func bindingsBySubject() granular.Bindings {
 	return rbacindex.Listers{}
 }
 
-func protected() bool {
+func protects() bool {
 	return utilfeature.DefaultFeatureGate.Enabled(features.ProtectedAttributes)
 }
 
 // authorityProvider provides the group to one server. Bootstrap roles are kept where upstream
 // keeps its own, which is where RBAC is configured.
 func authorityProvider(config controlplaneapiserver.CompletedConfig, client kubernetes.Interface) controlplaneapiserver.RESTStorageProvider {
-	return authorityregistry.Provider{
+	provider := authorityregistry.Provider{
 		Namespaces: client.CoreV1(),
 		Roles:      !config.Generic.DisabledPostStartHooks.Has(rbacrest.PostStartHookName),
 	}
+	if protection := protectionOf(config.Generic.Authorization.Authorizer); protection != nil {
+		// The informers have not started, so this can't fail.
+		utilruntime.Must(protection.Attach(config.VersionedInformers))
+		provider.Opened, provider.Observe, provider.Run = protection.Opened, protection.Observe, protection.Run
+	}
+	return provider
 }

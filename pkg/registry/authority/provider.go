@@ -4,6 +4,7 @@
 package authority
 
 import (
+	"context"
 	"fmt"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -31,6 +32,9 @@ type Provider struct {
 	// Observe is called with every change that a request to this server makes, before the
 	// request is answered, on the request's own goroutine. It may be nil.
 	Observe func(Change)
+	// Run is called once the server serves, and returns when whatever else reads the kinds in
+	// this process is ready. Until then the server is not. It may be nil.
+	Run func(context.Context) error
 }
 
 var (
@@ -79,6 +83,12 @@ func (p Provider) PostStartHook() (string, genericapiserver.PostStartHookFunc, e
 				utilruntime.HandleErrorWithContext(hook, err, "Nobody makes the APIService again", "name", apiServiceName)
 			}
 		}()
+		// First of all: bootstrap roles are written by requests, which may wait for it.
+		if p.Run != nil {
+			if err := p.Run(hook); err != nil && hook.Err() == nil {
+				return err
+			}
+		}
 		if !p.Roles {
 			return nil
 		}
