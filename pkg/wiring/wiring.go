@@ -15,9 +15,12 @@
 package wiring
 
 import (
+	"context"
 	"sync"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	crdgranular "k8s.io/apiextensions-apiserver/pkg/granular"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/granular"
@@ -26,6 +29,7 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 	controlplane "k8s.io/kubernetes/pkg/controlplane/granular"
+	bindings "k8s.io/kubernetes/pkg/registry/rbac/granular"
 	rbacrest "k8s.io/kubernetes/pkg/registry/rbac/rest"
 
 	"kube-granular.dev/api/authority/v1alpha1"
@@ -71,9 +75,9 @@ func around(configured upstream.Authorizer) upstream.Authorizer {
 	switch {
 	case enabled():
 		registerMetrics()
-		return gated{gate.New(configured), protection}
+		return gated{gate.New(configured), knowing{protection}}
 	case protection != nil:
-		return server{configured, protection}
+		return server{configured, knowing{protection}}
 	}
 	return configured
 }
@@ -82,17 +86,29 @@ func around(configured upstream.Authorizer) upstream.Authorizer {
 // attributes.
 type server struct {
 	upstream.Authorizer
-	protection *protected.Protection
+	knowing
 }
 
 // gated is a server whose single fields are authorized.
 type gated struct {
 	*gate.Gate
-	protection *protected.Protection
+	knowing
 }
 
-func (s server) protected() *protected.Protection { return s.protection }
-func (s gated) protected() *protected.Protection  { return s.protection }
+// knowing is what a server knows of protected attributes; nil where their gate is off.
+type knowing struct{ protection *protected.Protection }
+
+var _ bindings.Binder = knowing{}
+
+func (k knowing) protected() *protected.Protection { return k.protection }
+
+// ConfirmBind implements bindings.Binder.
+func (k knowing) ConfirmBind(ctx context.Context, binding schema.GroupResource, name, namespace string, role rbacv1.RoleRef) error {
+	if k.protection == nil {
+		return nil
+	}
+	return k.protection.ConfirmBind(ctx, binding, name, namespace, role)
+}
 
 // protectionOf returns what the server with an authorizer knows of protected attributes, or
 // nil.
