@@ -14,7 +14,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/granular/protect"
 	"kube-granular.dev/pkg/apis/authority"
 	registry "kube-granular.dev/pkg/registry/authority"
@@ -24,6 +23,8 @@ import (
 type Index struct {
 	// namespaces returns what is known of a namespace, nil if nothing is.
 	namespaces func(name string) *metav1.ObjectMeta
+	// changed is called after every change, also of what is not in the set.
+	changed func()
 
 	// changing is held while what follows changes.
 	changing sync.Mutex
@@ -35,6 +36,13 @@ type Index struct {
 	set atomic.Pointer[protect.Set]
 }
 
+// Attribute is one attribute, as the server knows it.
+type Attribute struct {
+	authority.Attribute
+	// InForce reports whether it has effect.
+	InForce bool
+}
+
 const (
 	namespaced = iota
 	cluster
@@ -43,7 +51,7 @@ const (
 // NewIndex returns an index without attributes. namespaces returns what is known of a
 // namespace, nil if nothing is.
 func NewIndex(namespaces func(name string) *metav1.ObjectMeta) *Index {
-	return &Index{namespaces: namespaces, kinds: [...]records{newRecords(), newRecords()}}
+	return &Index{namespaces: namespaces, changed: func() {}, kinds: [...]records{newRecords(), newRecords()}}
 }
 
 // Set returns the entries in force. It allocates nothing.
@@ -74,6 +82,7 @@ func (x *Index) Observe(c registry.Change) {
 	before := of.get(n)
 	if of.observed(n, to) {
 		x.settle(n, before)
+		x.changed()
 	}
 }
 
@@ -84,9 +93,27 @@ func (x *Index) NamespaceChanged(namespace string) {
 	for _, of := range x.kinds[namespaced].in[namespace] {
 		if of.inForce != x.inForce(of) {
 			x.put(namespace)
+			x.changed()
 			return
 		}
 	}
+}
+
+// Attributes returns all attributes, in no order, and whether they are in force. Nobody may
+// change them.
+func (x *Index) Attributes() (out []Attribute) {
+	x.changing.Lock()
+	defer x.changing.Unlock()
+	for _, kind := range x.kinds {
+		for _, of := range kind.in {
+			for _, r := range of {
+				if !r.gone {
+					out = append(out, Attribute{r.attribute, r.inForce})
+				}
+			}
+		}
+	}
+	return out
 }
 
 func kindOf(n name) int {
@@ -110,8 +137,8 @@ func (x *Index) inForce(r *record) bool {
 	if namespace == nil {
 		return true
 	}
-	madeIn := &v1alpha1.ProtectedAttributeStatus{NamespaceUID: r.namespace}
-	return registry.InNamespace(madeIn, namespace.UID) || !r.created.Before(namespace.CreationTimestamp.Time)
+	meta, _, status := r.attribute.Parts()
+	return registry.InNamespace(status, namespace.UID) || !meta.CreationTimestamp.Time.Before(namespace.CreationTimestamp.Time)
 }
 
 // settle makes the set anew if it says something else of an attribute than it did before.
@@ -184,6 +211,7 @@ func (w watch) change(obj any, gone bool) error {
 	before := of.get(n)
 	if of.watched(n, to) {
 		w.index.settle(n, before)
+		w.index.changed()
 	}
 	return nil
 }
@@ -218,6 +246,7 @@ func (w watch) Replace(list []any, resourceVersion string) error {
 	w.index.kinds[w.kind].replaced(all, version)
 	w.index.listed[w.kind] = true
 	w.index.all()
+	w.index.changed()
 	return nil
 }
 

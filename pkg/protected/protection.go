@@ -32,14 +32,38 @@ type Protection struct {
 	// ready is closed once all is known. known says the same to who must not wait.
 	ready chan struct{}
 	known atomic.Bool
+	// changes has an element if something changed that a status tells about.
+	changes chan struct{}
+	// counts are the violations that were counted and not taken yet.
+	counts counts
 }
 
 // New returns a Protection that knows nothing yet.
 func New() *Protection {
-	p := &Protection{ready: make(chan struct{})}
+	p := &Protection{ready: make(chan struct{}), changes: make(chan struct{}, 1)}
 	p.index = NewIndex(func(string) *metav1.ObjectMeta { return nil })
+	p.index.changed = p.change
 	return p
 }
+
+// change notes that something changed that a status tells about.
+func (p *Protection) change() {
+	select {
+	case p.changes <- struct{}{}:
+	default: // nobody has looked since the last change
+	}
+}
+
+// Changes has an element after every change of an attribute, a role or a binding. It has one
+// reader.
+func (p *Protection) Changes() <-chan struct{} { return p.changes }
+
+// Attributes returns all attributes, in no order, and whether they are in force. Nobody may
+// change them.
+func (p *Protection) Attributes() []Attribute { return p.index.Attributes() }
+
+// Roles returns what is known of roles and their bindings.
+func (p *Protection) Roles() *Roles { return p.roles }
 
 // Attach makes it know the namespaces, roles and bindings of informers that have not
 // started.
@@ -64,8 +88,21 @@ func (p *Protection) Attach(factory informers.SharedInformerFactory) error {
 	if err != nil {
 		return fmt.Errorf("watch namespaces: %w", err)
 	}
-	p.roles, err = NewRoles(factory.Rbac().V1())
-	return err
+	if p.roles, err = NewRoles(factory.Rbac().V1()); err != nil {
+		return err
+	}
+	rbac := factory.Rbac().V1()
+	for _, informer := range []cache.SharedIndexInformer{
+		rbac.Roles().Informer(), rbac.ClusterRoles().Informer(), rbac.RoleBindings().Informer(), rbac.ClusterRoleBindings().Informer(),
+	} {
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: func(any) { p.change() }, UpdateFunc: func(any, any) { p.change() }, DeleteFunc: func(any) { p.change() },
+		})
+		if err != nil {
+			return fmt.Errorf("watch roles and bindings: %w", err)
+		}
+	}
+	return nil
 }
 
 // Opened takes the kinds that the server serves. A kind that it does not serve protects

@@ -4,10 +4,6 @@
 package protected
 
 import (
-	"time"
-
-	"k8s.io/apimachinery/pkg/types"
-
 	"kube-granular.dev/granular/protect"
 	"kube-granular.dev/pkg/apis/authority"
 )
@@ -18,18 +14,16 @@ type record struct {
 	version uint64
 	// gone marks a tombstone: the attribute was removed, as a hook told, and the watch may
 	// still come with older changes of it.
-	gone  bool
-	entry protect.Entry
-	// namespace is the UID of the namespace that the attribute was made in, created is when.
-	namespace types.UID
-	created   time.Time
+	gone bool
+	// attribute is the attribute, which nobody may change, and entry what it says.
+	attribute authority.Attribute
+	entry     protect.Entry
 	// inForce reports whether the attribute was in force when its set was made.
 	inForce bool
 }
 
 func recordOf(a authority.Attribute, version uint64) *record {
-	meta, _, status := a.Parts()
-	return &record{version: version, entry: entryOf(a), namespace: status.NamespaceUID, created: meta.CreationTimestamp.Time}
+	return &record{version: version, attribute: a, entry: entryOf(a)}
 }
 
 // name names an attribute of one kind. The namespace of a cluster's is empty.

@@ -10,6 +10,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/user"
 	rbacinformers "k8s.io/client-go/informers/rbac/v1"
 	rbaclisters "k8s.io/client-go/listers/rbac/v1"
@@ -158,4 +159,32 @@ func indexed[T any](in cache.Indexer, key string) ([]T, error) {
 		}
 	}
 	return out, nil
+}
+
+// Role returns the UID of the role of a reference, and whether there is one.
+func (r *Roles) Role(ref protect.Reference) (types.UID, bool) {
+	if ref.Kind == protect.ClusterRole {
+		role, err := r.clusterRoles.Get(ref.Name)
+		if err != nil {
+			return "", false
+		}
+		return role.UID, true
+	}
+	role, err := r.roles.Roles(ref.Namespace).Get(ref.Name)
+	if err != nil {
+		return "", false
+	}
+	return role.UID, true
+}
+
+// Bindings returns the bindings that count for a reference, in no order. Nobody may change
+// them.
+func (r *Roles) Bindings(ref protect.Reference) ([]*rbacv1.RoleBinding, []*rbacv1.ClusterRoleBinding, error) {
+	q := &question{Roles: r, ref: ref}
+	everywhere, err := q.ListClusterRoleBindings(context.Background())
+	if err != nil || ref.Namespace == "" {
+		return nil, everywhere, err
+	}
+	here, err := q.ListRoleBindings(context.Background(), ref.Namespace)
+	return here, everywhere, err
 }

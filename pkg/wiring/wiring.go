@@ -26,6 +26,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/granular"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 	controlplane "k8s.io/kubernetes/pkg/controlplane/granular"
@@ -41,6 +42,7 @@ import (
 	"kube-granular.dev/pkg/gate"
 	"kube-granular.dev/pkg/metrics"
 	"kube-granular.dev/pkg/protected"
+	"kube-granular.dev/pkg/protected/status"
 	"kube-granular.dev/pkg/rbacindex"
 	authorityregistry "kube-granular.dev/pkg/registry/authority"
 )
@@ -140,7 +142,13 @@ func authorityProvider(config controlplaneapiserver.CompletedConfig, client kube
 	if protection := protectionOf(config.Generic.Authorization.Authorizer); protection != nil {
 		// The informers have not started, so this can't fail.
 		utilruntime.Must(protection.Attach(config.VersionedInformers))
-		provider.Opened, provider.Observe, provider.Run = protection.Opened, protection.Observe, protection.Run
+		provider.Opened, provider.Observe = protection.Opened, protection.Observe
+		provider.Run = func(ctx context.Context, client *rest.Config) error {
+			if err := protection.Run(ctx); err != nil {
+				return err
+			}
+			return status.Start(ctx, protection, client)
+		}
 	}
 	return provider
 }
