@@ -9,9 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -266,5 +268,32 @@ func TestControllersBinding(t *testing.T) {
 	c, _ = start(t, "--etcd-servers", endpoint, "--feature-gates", gateOn)
 	if of := names(c); slices.Contains(of, removed) {
 		t.Errorf("who was removed came back: %v", of)
+	}
+}
+
+// TestQuota holds that upstream's quotas limit how many attributes a namespace has: there is
+// no limit of ours.
+func TestQuota(t *testing.T) {
+	ours, theirs := clients(t, on)
+	namespace(t, on, "quota")
+	limit := corev1.ResourceList{"count/protectedattributes.authority.kube-granular.dev": resource.MustParse("1")}
+	quota, err := theirs.CoreV1().ResourceQuotas("quota").Create(t.Context(), &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "attributes"}, Spec: corev1.ResourceQuotaSpec{Hard: limit},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What the controller of quotas does, which no server here has.
+	quota.Status = corev1.ResourceQuotaStatus{Hard: limit, Used: corev1.ResourceList{"count/protectedattributes.authority.kube-granular.dev": resource.MustParse("0")}}
+	if _, err := theirs.CoreV1().ResourceQuotas("quota").UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	// The admission plugin has a cache of quotas.
+	until(t, "the quota is known", func(ctx context.Context) bool {
+		_, err := ours.AuthorityV1alpha1().ProtectedAttributes("quota").Create(ctx, attribute("first"), metav1.CreateOptions{})
+		return err == nil || apierrors.IsAlreadyExists(err)
+	})
+	if _, err := ours.AuthorityV1alpha1().ProtectedAttributes("quota").Create(t.Context(), attribute("second"), metav1.CreateOptions{}); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "exceeded quota") {
+		t.Errorf("one more than the quota has: %v", err)
 	}
 }
