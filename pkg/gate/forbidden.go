@@ -113,6 +113,10 @@ func (r refuseAll) Verify(context.Context, runtime.Object, runtime.Object) error
 	return apierrors.NewInternalError(r.err)
 }
 
+func (r refuseAll) Changed(context.Context, runtime.Object, runtime.Object) error {
+	return apierrors.NewInternalError(r.err)
+}
+
 func (r refuseAll) Respond(context.Context, runtime.Object) runtime.Object {
 	return &metav1.Status{}
 }
