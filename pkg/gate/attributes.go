@@ -144,7 +144,7 @@ func rolledBack(kinds schema.Attribute, was, now any) change.Attributes {
 	if from, before := rollbackOf(was); !asked || before && from == to {
 		return nil
 	}
-	return change.Unknown(kinds, change.Path{{Field: "metadata"}, {Field: "annotations"}, {Keys: []string{appsv1.DeprecatedRollbackTo}}})
+	return change.Unknown(kinds, change.Path{{Field: "metadata"}, {Field: "annotations"}, {Field: appsv1.DeprecatedRollbackTo}})
 }
 
 func rollbackOf(object any) (to string, asked bool) {

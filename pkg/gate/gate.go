@@ -22,6 +22,8 @@ type Gate struct {
 	upstream.Authorizer
 	// protection is nil where there are no protected attributes.
 	protection Protection
+	// withoutFields is set where only what is protected is judged.
+	withoutFields bool
 }
 
 var (
@@ -66,7 +68,7 @@ func (g *Gate) Authorize(ctx context.Context, a upstream.Attributes) (upstream.D
 // (KEP-3617, "API Server Additional Plumbing and Checks", step 2). Only NoOpinion
 // of the configured authorizer leads here: an explicit Deny is final.
 func (g *Gate) Fallback(ctx context.Context, a upstream.Attributes) (context.Context, upstream.Decision, string, error) {
-	if !mayBeGranular(a) {
+	if g.withoutFields || !mayBeGranular(a) {
 		return ctx, upstream.DecisionNoOpinion, "", nil
 	}
 	asking, query := rbacindex.ForSeveral(ctx, a)
@@ -99,7 +101,7 @@ func (g *Gate) Begin(ctx context.Context, target granular.Target) granular.Write
 	if err != nil {
 		return refuseAll{err: err}
 	}
-	if marker == nil && nothingToCheck(target) {
+	if marker == nil && (g.withoutFields || nothingToCheck(target)) {
 		if labels == nil {
 			return nil
 		}
@@ -136,7 +138,7 @@ func (g *Gate) begin(ctx context.Context, target granular.Target, marker *granul
 // every field took place: then all that is to be stored is the caller's change.
 // What was observed of its labels and annotations is kept.
 func (g *Gate) FallbackCreate(ctx context.Context, target granular.Target, begun granular.Write, a upstream.Attributes) (granular.Write, upstream.Decision, string, error) {
-	if !mayBeGranular(a) {
+	if g.withoutFields || !mayBeGranular(a) {
 		return nil, upstream.DecisionNoOpinion, "", nil
 	}
 	decision, reason, err := ask(rbacindex.For(ctx, a), g.Authorizer, a, permission.General)

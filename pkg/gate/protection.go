@@ -34,6 +34,12 @@ func WithProtection(p Protection) Option {
 	return func(g *Gate) { g.protection = p }
 }
 
+// WithoutFields makes the Gate judge nothing but what is protected: no request is granular,
+// and excluded permissions are asked of nobody.
+func WithoutFields() Option {
+	return func(g *Gate) { g.withoutFields = true }
+}
+
 // The right to write protected attributes whatever admits to them. It is asked for all
 // namespaces, and only for a write that is about to be refused or reported.
 const (
