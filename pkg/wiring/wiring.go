@@ -74,24 +74,22 @@ func around(configured upstream.Authorizer) upstream.Authorizer {
 	if protects() {
 		protection = protected.New()
 	}
+	var options []gate.Option
+	if protection != nil {
+		options = append(options, gate.WithProtection(protection))
+	}
 	switch {
 	case enabled():
-		registerMetrics()
-		return gated{gate.New(configured), knowing{protection}}
 	case protection != nil:
-		return server{configured, knowing{protection}}
+		options = append(options, gate.WithoutFields())
+	default:
+		return configured
 	}
-	return configured
+	registerMetrics()
+	return gated{gate.New(configured, options...), knowing{protection}}
 }
 
-// server is the authorizer of one server, with what that server knows of protected
-// attributes.
-type server struct {
-	upstream.Authorizer
-	knowing
-}
-
-// gated is a server whose single fields are authorized.
+// gated is the authorizer of one server, with what that server knows of protected attributes.
 type gated struct {
 	*gate.Gate
 	knowing

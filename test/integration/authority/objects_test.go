@@ -36,12 +36,11 @@ spec:
   mode: Audit
 `
 
-// TestKubectl holds that kubectl creates, prints, explains, applies and deletes both kinds,
-// and that nobody takes them for enforced.
+// TestKubectl holds that kubectl creates, prints, explains, applies and deletes both kinds.
 func TestKubectl(t *testing.T) {
 	namespace(t, on, "kubectl")
 	out := must(t, on, manifest, "create", "-f", "-")
-	if strings.Count(out, " created") != 2 || !strings.Contains(out, "Warning: this server does not enforce protected attributes yet") {
+	if strings.Count(out, " created") != 2 || strings.Contains(out, "Warning") {
 		t.Errorf("created: %s", out)
 	}
 	for args, want := range map[string][]string{
