@@ -57,7 +57,8 @@ var (
 )
 
 // protect returns what judges the labels and annotations of one write, nil if none of them
-// may be protected. Then nothing was allocated, and no tree was compiled.
+// may be protected. Then nothing was allocated, and no tree was compiled unless it depends
+// on the tree.
 func (g *Gate) protect(ctx context.Context, target granular.Target, marked bool) (*protected, error) {
 	if g.protection == nil {
 		return nil, nil
@@ -70,6 +71,11 @@ func (g *Gate) protect(ctx context.Context, target granular.Target, marked bool)
 	if ok && synced && set.Active(info.Namespace, anything) == 0 {
 		return nil, nil
 	}
+	kind := kindOf(target)
+	resource := kind.protectsAs(target.Resource)
+	if ok && synced && set.Active(info.Namespace, resource) == 0 {
+		return nil, nil
+	}
 	attributes, err := filters.GetAuthorizerAttributes(ctx)
 	if err != nil {
 		return nil, err
@@ -80,10 +86,10 @@ func (g *Gate) protect(ctx context.Context, target granular.Target, marked bool)
 	p := &protected{
 		about:      about{target: target, attributes: attributes, marked: marked},
 		gate:       g,
-		kind:       kindOf(target),
+		kind:       kind,
+		resource:   resource,
 		everything: true,
 	}
-	p.resource = p.kind.protectsAs(target.Resource)
 	if synced && !p.judgeBy(set) {
 		return nil, nil
 	}
