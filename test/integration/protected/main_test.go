@@ -148,10 +148,12 @@ func put(object map[string]any, value any, path ...string) {
 	object[path[len(path)-1]] = value
 }
 
-// namespace makes a namespace of the test's own.
+// namespace makes a namespace of the test's own, with the service account that no controller
+// makes here.
 func namespace(t testing.TB, name string) string {
 	t.Helper()
 	must(t, http.MethodPost, "/api/v1/namespaces", "", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+name+`"}}`)
+	must(t, http.MethodPost, "/api/v1/namespaces/"+name+"/serviceaccounts", "", `{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}`)
 	return "/api/v1/namespaces/" + name
 }
 

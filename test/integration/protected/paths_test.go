@@ -49,7 +49,7 @@ func (r request) send(t *testing.T, user, ns string) answer {
 }
 
 const (
-	containers = `"containers":[{"name":"c","image":"i"}]`
+	containers = `"automountServiceAccountToken":false,"containers":[{"name":"c","image":"i"}]`
 	podSpec    = `"spec":{` + containers + `}`
 	template   = `"template":{"metadata":{"labels":{"app":"x"}},` + podSpec + `}`
 	prodTempl  = `"template":{"metadata":{"labels":{"app":"x","env":"prod"}},` + podSpec + `}`
