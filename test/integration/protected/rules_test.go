@@ -196,7 +196,7 @@ func TestGranular(t *testing.T) {
 	path := where("NS/pods/p", ns)
 	prod := `{"metadata":{"labels":{"env":"prod"}}}`
 	refused(t, send(t, "labeller", "PATCH", path, "merge", prod), `needs ClusterRole \"releaser\"`)
-	refused(t, send(t, "releaser-alone", "PATCH", path, "merge", prod), `granular:labels`)
+	refused(t, send(t, "releaser-alone", "PATCH", path, "merge", prod), `granular:label(env)`)
 	refused(t, send(t, "blind", "PATCH", path, "merge", prod), `labels[env]`)
 	granted(t, send(t, "labeller", "PATCH", path, "merge", `{"metadata":{"labels":{"a":"b"}}}`))
 	granted(t, send(t, "labeller-released", "PATCH", path, "merge", prod))
