@@ -506,7 +506,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttributeStatus(ref
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions tell whether the attribute is in effect. Known is Accepted.",
+							Description: "conditions tell whether the attribute is in effect. Known are Accepted and BindingsAsked.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -568,7 +568,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttributeStatus(ref
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "earlierBindings are bindings of the role that are older than the attribute, at most 64: nobody was asked for the verb \"bind\" on the role for the attribute's sake when they were made.",
+							Description: "earlierBindings are bindings of the role that are not younger than the specification, at most 64: nobody was asked for the verb \"bind\" on the role for the attribute's sake when they were made.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -581,14 +581,14 @@ func schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttributeStatus(ref
 					},
 					"earlierBindingCount": {
 						SchemaProps: spec.SchemaProps{
-							Description: "earlierBindingCount is how many bindings of the role are older than the attribute.",
+							Description: "earlierBindingCount is how many bindings of the role are not younger than the specification.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"auditViolations": {
 						SchemaProps: spec.SchemaProps{
-							Description: "auditViolations is how many requests the attribute would have refused while its mode was Audit.",
+							Description: "auditViolations is how many requests the attribute would have refused while its mode was Audit. Each server adds what it counted every few seconds, and what it counted last is lost if it stops.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},

@@ -8,6 +8,7 @@
 //	granular.authorization.kube-granular.dev/marked:      "true"
 //	granular.authorization.kube-granular.dev/permissions: granular:labels granular:replicas
 //	granular.authorization.kube-granular.dev/missing:     granular:specification granular:replicas
+//	granular.authorization.kube-granular.dev/would-refuse: .metadata.labels[env]:image-policy
 //
 // The invariant: each annotation is written at most once per request, because the
 // audit backend keeps the first, and has a bounded length, whatever the request holds. No
@@ -25,15 +26,19 @@ import (
 const prefix = "granular.authorization.kube-granular.dev/"
 
 // The annotations. Permissions and Missing hold permission verbs, joined by
-// spaces, which a verb never holds; see Listed.
+// spaces, which a verb never holds; see Listed. Missing holds roles too, as
+// ClusterRole/NAME or Role/NAME, where a protected label or annotation was refused.
+// WouldRefuse holds places and the protected attributes with mode Audit that are
+// concerned with them.
 const (
 	MarkedAnnotation      = prefix + "marked"
 	PermissionsAnnotation = prefix + "permissions"
 	MissingAnnotation     = prefix + "missing"
+	WouldRefuseAnnotation = prefix + "would-refuse"
 )
 
 // MaxLength is the length of the longest value of an annotation, in bytes. A request has
-// at most two of them with verbs.
+// at most two of them with verbs, and one with findings.
 const MaxLength = 2000
 
 // Marked says that the request was let through only because its caller holds the
@@ -53,6 +58,11 @@ func Permissions(ctx context.Context, verbs []string) {
 // not, the most general one first.
 func Missing(ctx context.Context, verbs ...string) {
 	audit.AddAuditAnnotation(ctx, MissingAnnotation, Listed(verbs))
+}
+
+// WouldRefuse says what protected attributes would refuse if all of them were enforced.
+func WouldRefuse(ctx context.Context, found []string) {
+	audit.AddAuditAnnotation(ctx, WouldRefuseAnnotation, Listed(found))
 }
 
 // Listed joins verbs by spaces. Of a list longer than MaxLength it holds the first, and

@@ -33,7 +33,7 @@ const GranularAuthorization featuregate.Feature = "GranularAuthorization"
 const RBACIndex featuregate.Feature = "RBACIndex"
 
 // ProtectedAttributes serves the API group authority.kube-granular.dev, in which an
-// administrator says who may set which labels and annotations. Nothing is enforced yet.
+// administrator says who may set which labels and annotations, and enforces what is said.
 //
 // alpha: v1.37
 const ProtectedAttributes featuregate.Feature = "ProtectedAttributes"

@@ -19,7 +19,7 @@ import (
 // Write to observe it. All else is answered by the configured authorizer, conditions
 // included.
 func (g *Gate) ConditionsAwareAuthorize(ctx context.Context, a upstream.Attributes) upstream.ConditionsAwareDecision {
-	if mayBeGranular(a) || isPermissionVerb(a.GetVerb()) {
+	if !g.withoutFields && (mayBeGranular(a) || isPermissionVerb(a.GetVerb())) {
 		return upstream.ConditionsAwareDecisionFromParts(g.Authorize(ctx, a))
 	}
 	return g.Authorizer.ConditionsAwareAuthorize(ctx, a)
@@ -29,6 +29,9 @@ func (g *Gate) ConditionsAwareAuthorize(ctx context.Context, a upstream.Attribut
 // gets conditions from ConditionsAwareAuthorize, so for any other it returns Deny, and
 // ErrorConditionEvaluationNotSupported.
 func (g *Gate) EvaluateConditions(ctx context.Context, decision upstream.ConditionsAwareDecision, data upstream.ConditionsData) (upstream.Decision, string, error) {
+	if g.withoutFields {
+		return g.Authorizer.EvaluateConditions(ctx, decision, data)
+	}
 	if data != nil {
 		switch admission.Operation(data.GetOperation()) {
 		case admission.Delete, admission.Connect:

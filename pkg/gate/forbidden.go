@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -93,43 +92,6 @@ func (w *write) told(ctx context.Context, in inVersion, refusal *decide.Refusal,
 	return outline, refusal.Withhold(known)
 }
 
-// forbidden refuses the whole object, because its fields can't be judged.
-func (w *write) forbidden(newObj runtime.Object, why error) error {
-	return w.fitting(newObj, func(l redact.Limits) (string, metav1.StatusCause) {
-		return fmt.Sprintf("can't write it%s: %v", w.where(l), why), metav1.StatusCause{}
-	})
-}
-
-// where returns in which namespace, and through which subresource: roles name both.
-func (w *write) where(l redact.Limits) string {
-	where := ""
-	if namespace := w.attributes.GetNamespace(); namespace != "" {
-		where = fmt.Sprintf(" in namespace %q", redact.Head(namespace, l.Name))
-	}
-	if w.target.Subresource != "" {
-		where += fmt.Sprintf(" through %q", w.target.Resource.Resource+"/"+w.target.Subresource)
-	}
-	return where
-}
-
-func (w *write) user() string {
-	if user := w.attributes.GetUser(); user != nil {
-		return user.GetName()
-	}
-	return ""
-}
-
-// name is that of the request, or, where a create is posted, that of the object.
-func (w *write) name(obj runtime.Object) string {
-	if name := w.attributes.GetName(); name != "" {
-		return name
-	}
-	if accessor, err := meta.Accessor(obj); err == nil {
-		return accessor.GetName()
-	}
-	return ""
-}
-
 // refuseAll stands in where a request says nothing about its caller.
 type refuseAll struct {
 	err error
@@ -148,6 +110,10 @@ func (r refuseAll) Observe(context.Context, runtime.Object, runtime.Object) erro
 }
 
 func (r refuseAll) Verify(context.Context, runtime.Object, runtime.Object) error {
+	return apierrors.NewInternalError(r.err)
+}
+
+func (r refuseAll) Changed(context.Context, runtime.Object, runtime.Object) error {
 	return apierrors.NewInternalError(r.err)
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	gvk "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authorization/granular"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/protect"
 	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/expression"
 	"kube-granular.dev/pkg/gate/convert"
@@ -30,6 +32,8 @@ type kind struct {
 	excluded bool
 	// scratch is for what is compared, nil if that need not be converted.
 	scratch *convert.Pool
+	// target is what the kind is to package protect, once that was needed.
+	target atomic.Pointer[protect.Target]
 }
 
 var (

@@ -15,7 +15,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"kube-granular.dev/pkg/audit"
-	"kube-granular.dev/pkg/gate/redact"
 	"kube-granular.dev/pkg/metrics"
 )
 
@@ -88,20 +87,6 @@ func (w *write) verified(ctx context.Context, took time.Duration, newObj runtime
 // errUnanswered stands in the answer for what the authorizer failed with: a webhook's error
 // quotes what it was sent, by whom, and from where.
 var errUnanswered = errors.New("the authorizer could not say which permissions the caller holds, the log of the server says why")
-
-// failed returns the 500 of a write that the authorizer failed on, and logs what it said.
-func (w *write) failed(ctx context.Context, newObj runtime.Object, err error) error {
-	klog.FromContext(ctx).Error(redact.Logged(err), "Unable to verify a write field by field", w.what(newObj)...)
-	return apierrors.NewInternalError(errUnanswered)
-}
-
-// what names the request in a line of the log.
-func (w *write) what(obj runtime.Object, more ...any) []any {
-	return append([]any{
-		"user", redact.Head(w.user(), redact.Usual.Name), "resource", w.target.Resource, "subresource", w.target.Subresource,
-		"object", klog.KRef(redact.Head(w.attributes.GetNamespace(), redact.Usual.Name), redact.Head(w.name(obj), redact.Usual.Name)), "marked", w.marked,
-	}, more...)
-}
 
 // finish reports once for a request: how often the authorizer was called, and which
 // permissions were used or, if it failed for want of them, which would have had to be

@@ -22,17 +22,13 @@ import (
 // write follows one request. The storage may try several times. What the caller sent belongs
 // to the attempt under way; what the authorizer answered is kept.
 type write struct {
-	gate   *Gate
-	target granular.Target
-	kind   *kind
-	scale  *scale
+	about
+	gate  *Gate
+	kind  *kind
+	scale *scale
 	// conversions are the other versions of a custom resource that are judged as well.
 	conversions []conversion
-	attributes  upstream.Attributes
-	// marked is set where every changed field must be covered, because the caller
-	// does not hold the ordinary verb. marker is nil if only the create that an
-	// update implies is granular.
-	marked bool
+	// marker is nil if only the create that an update implies is granular.
 	marker *granular.Marker
 	// recorded is set where somebody collects the spans of the request.
 	recorded bool
@@ -46,13 +42,11 @@ var _ granular.Write = &write{}
 
 func newWrite(ctx context.Context, gate *Gate, target granular.Target, kind *kind, attributes upstream.Attributes, marker *granular.Marker) *write {
 	w := &write{
+		about:       about{target: target, attributes: attributes, marked: marker != nil},
 		gate:        gate,
-		target:      target,
 		kind:        kind,
 		scale:       scaleOf(target),
-		attributes:  attributes,
 		conversions: conversionsOf(target),
-		marked:      marker != nil,
 		marker:      marker,
 		recorded:    trace.SpanFromContext(ctx).IsRecording(),
 		questions:   questions{port: port{authorizer: gate.Authorizer, attributes: attributes}},

@@ -40,6 +40,16 @@ const (
 	Error   Result = "error"
 )
 
+// The results of a change of a protected label or annotation, beside Refused and Error.
+const (
+	// Admitted: the caller holds what admits to it, or it is not protected whatever it is.
+	Admitted Result = "admitted"
+	// Bypassed: it would have been refused or reported, and its caller may bypass that.
+	Bypassed Result = "bypassed"
+	// Audited: it would have been refused if all attributes were enforced.
+	Audited Result = "audited"
+)
+
 var (
 	decisions = metrics.NewCounterVec(&metrics.CounterOpts{
 		Namespace: namespace, Subsystem: subsystem, Name: "decisions_total",
@@ -78,6 +88,12 @@ var (
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"result"})
 
+	protectedAttributes = metrics.NewCounterVec(&metrics.CounterOpts{
+		Namespace: namespace, Subsystem: subsystem, Name: "protected_attribute_decisions_total",
+		Help:           "Writes that change a label or annotation which some protected attribute names, by result: 'admitted', 'refused', 'audited', 'bypassed' or 'error'. An attempt that the storage repeats counts again.",
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"result"})
+
 	overBudget = metrics.NewCounter(&metrics.CounterOpts{
 		Namespace: namespace, Subsystem: subsystem, Name: "over_budget_total",
 		Help:           "Writes refused because more permission verbs would have to be asked, or parameter expressions cost more, than one request may.",
@@ -87,7 +103,7 @@ var (
 
 // Register makes the metrics known to the server's registry. It is called once.
 func Register() {
-	for _, c := range []metrics.Registerable{decisions, calls, observing, verifying, trees, overBudget} {
+	for _, c := range []metrics.Registerable{decisions, calls, observing, verifying, trees, protectedAttributes, overBudget} {
 		legacyregistry.MustRegister(c)
 	}
 }
@@ -111,6 +127,11 @@ func Observed(traced context.Context, took time.Duration) {
 func Verified(traced context.Context, took time.Duration, result Result) {
 	observe(verifying, traced, took.Seconds())
 	decisions.WithLabelValues(string(result)).Inc()
+}
+
+// ProtectedAttributes counts what a change of labels or annotations came to.
+func ProtectedAttributes(result Result) {
+	protectedAttributes.WithLabelValues(string(result)).Inc()
 }
 
 // OverBudget counts one refusal for asking too much.

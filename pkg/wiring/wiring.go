@@ -15,17 +15,22 @@
 package wiring
 
 import (
+	"context"
 	"sync"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	crdgranular "k8s.io/apiextensions-apiserver/pkg/granular"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/granular"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 	controlplane "k8s.io/kubernetes/pkg/controlplane/granular"
+	bindings "k8s.io/kubernetes/pkg/registry/rbac/granular"
 	rbacrest "k8s.io/kubernetes/pkg/registry/rbac/rest"
 
 	"kube-granular.dev/api/authority/v1alpha1"
@@ -36,6 +41,8 @@ import (
 	"kube-granular.dev/pkg/features"
 	"kube-granular.dev/pkg/gate"
 	"kube-granular.dev/pkg/metrics"
+	"kube-granular.dev/pkg/protected"
+	"kube-granular.dev/pkg/protected/status"
 	"kube-granular.dev/pkg/rbacindex"
 	authorityregistry "kube-granular.dev/pkg/registry/authority"
 )
@@ -50,7 +57,7 @@ func init() {
 		Version:     v1alpha1.SchemeGroupVersion,
 		Priority:    authorityregistry.Priority,
 		Definitions: openapi.GetOpenAPIDefinitions,
-		Enabled:     protected,
+		Enabled:     protects,
 		Provider:    authorityProvider,
 	})
 }
@@ -63,11 +70,53 @@ func enabled() bool {
 var registerMetrics = sync.OnceFunc(metrics.Register)
 
 func around(configured upstream.Authorizer) upstream.Authorizer {
-	if !enabled() {
+	var protection *protected.Protection
+	if protects() {
+		protection = protected.New()
+	}
+	var options []gate.Option
+	if protection != nil {
+		options = append(options, gate.WithProtection(protection))
+	}
+	switch {
+	case enabled():
+	case protection != nil:
+		options = append(options, gate.WithoutFields())
+	default:
 		return configured
 	}
 	registerMetrics()
-	return gate.New(configured)
+	return gated{gate.New(configured, options...), knowing{protection}}
+}
+
+// gated is the authorizer of one server, with what that server knows of protected attributes.
+type gated struct {
+	*gate.Gate
+	knowing
+}
+
+// knowing is what a server knows of protected attributes; nil where their gate is off.
+type knowing struct{ protection *protected.Protection }
+
+var _ bindings.Binder = knowing{}
+
+func (k knowing) protected() *protected.Protection { return k.protection }
+
+// ConfirmBind implements bindings.Binder.
+func (k knowing) ConfirmBind(ctx context.Context, binding schema.GroupResource, name, namespace string, role rbacv1.RoleRef) error {
+	if k.protection == nil {
+		return nil
+	}
+	return k.protection.ConfirmBind(ctx, binding, name, namespace, role)
+}
+
+// protectionOf returns what the server with an authorizer knows of protected attributes, or
+// nil.
+func protectionOf(a upstream.UnconditionalAuthorizer) *protected.Protection {
+	if of, ok := a.(interface{ protected() *protected.Protection }); ok {
+		return of.protected()
+	}
+	return nil
 }
 
 func bindingsBySubject() granular.Bindings {
@@ -77,15 +126,27 @@ func bindingsBySubject() granular.Bindings {
 	return rbacindex.Listers{}
 }
 
-func protected() bool {
+func protects() bool {
 	return utilfeature.DefaultFeatureGate.Enabled(features.ProtectedAttributes)
 }
 
 // authorityProvider provides the group to one server. Bootstrap roles are kept where upstream
 // keeps its own, which is where RBAC is configured.
 func authorityProvider(config controlplaneapiserver.CompletedConfig, client kubernetes.Interface) controlplaneapiserver.RESTStorageProvider {
-	return authorityregistry.Provider{
+	provider := authorityregistry.Provider{
 		Namespaces: client.CoreV1(),
 		Roles:      !config.Generic.DisabledPostStartHooks.Has(rbacrest.PostStartHookName),
 	}
+	if protection := protectionOf(config.Generic.Authorization.Authorizer); protection != nil {
+		// The informers have not started, so this can't fail.
+		utilruntime.Must(protection.Attach(config.VersionedInformers))
+		provider.Opened, provider.Observe = protection.Opened, protection.Observe
+		provider.Run = func(ctx context.Context, client *rest.Config) error {
+			if err := protection.Run(ctx); err != nil {
+				return err
+			}
+			return status.Start(ctx, protection, client)
+		}
+	}
+	return provider
 }

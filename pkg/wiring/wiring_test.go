@@ -11,6 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/granular"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
@@ -25,7 +27,9 @@ import (
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/pkg/features"
+	"kube-granular.dev/pkg/gate"
 	"kube-granular.dev/pkg/rbacindex"
+	authorityregistry "kube-granular.dev/pkg/registry/authority"
 )
 
 func attributes(verb string) upstream.AttributesRecord {
@@ -123,5 +127,39 @@ func TestAuthorityGroup(t *testing.T) {
 		if (own > 0) != gate {
 			t.Errorf("gate %t: %d schemas", gate, own)
 		}
+	}
+}
+
+// TestProtection holds that a server has what it knows of protected attributes where their
+// gate is on, whatever the other gate is, and that the provider of their group uses it. Two
+// servers do not share it.
+func TestProtection(t *testing.T) {
+	for _, tc := range []struct{ granular, protected bool }{{true, true}, {true, false}, {false, true}, {false, false}} {
+		featuregatetesting.SetFeatureGatesDuringTest(t, utilfeature.DefaultFeatureGate, featuregatetesting.FeatureOverrides{
+			features.GranularAuthorization: tc.granular, features.ProtectedAttributes: tc.protected,
+		})
+		inner := upstream.Authorizer(gate.New(nil))
+		one, other := granular.Wrap(inner), granular.Wrap(inner)
+		if (one == inner) != (!tc.granular && !tc.protected) {
+			t.Errorf("%+v: the authorizer is the configured one: %t", tc, one == inner)
+		}
+		if of := protectionOf(one); (of != nil) != tc.protected || of != nil && of == protectionOf(other) {
+			t.Errorf("%+v: %p and %p", tc, of, protectionOf(other))
+		}
+	}
+	featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.ProtectedAttributes, true)
+	server := genericapiserver.NewConfig(legacyscheme.Codecs)
+	server.Authorization.Authorizer = granular.Wrap(gate.New(nil))
+	config := controlplaneapiserver.Config{Generic: server, Extra: controlplaneapiserver.Extra{
+		VersionedInformers: informers.NewSharedInformerFactory(fake.NewClientset(), 0),
+	}}
+	server.Serializer, server.ExternalAddress = legacyscheme.Codecs, "localhost:1"
+	server.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
+	provider := authorityProvider(config.Complete(), fake.NewClientset()).(authorityregistry.Provider)
+	if provider.Opened == nil || provider.Observe == nil || provider.Run == nil {
+		t.Error("the provider tells nobody")
+	}
+	if len(config.VersionedInformers.Rbac().V1().RoleBindings().Informer().GetIndexer().GetIndexers()) < 2 {
+		t.Error("bindings are not found by role")
 	}
 }

@@ -24,6 +24,19 @@ const (
 	ReasonNamespaceReplaced = "NamespaceReplaced"
 )
 
+// ConditionBindingsAsked is the type of the condition that tells whether all bindings of the
+// role are younger than the specification. It is a warning: where it is False somebody may
+// have been bound before that took the verb "bind".
+const ConditionBindingsAsked = "BindingsAsked"
+
+// Reasons of the condition BindingsAsked.
+const (
+	// ReasonBindingsAsked: all bindings are younger.
+	ReasonBindingsAsked = "BindingsAsked"
+	// ReasonEarlierBindings: some are not; they are in earlierBindings.
+	ReasonEarlierBindings = "EarlierBindings"
+)
+
 // Bounds of the lists in a status. The counts beside them go on.
 const (
 	MaxHolders         = 64
@@ -36,7 +49,7 @@ type ProtectedAttributeStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions tell whether the attribute is in effect. Known is Accepted.
+	// conditions tell whether the attribute is in effect. Known are Accepted and BindingsAsked.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -68,19 +81,21 @@ type ProtectedAttributeStatus struct {
 	// +optional
 	HolderCount int64 `json:"holderCount,omitempty"`
 
-	// earlierBindings are bindings of the role that are older than the attribute, at most
-	// 64: nobody was asked for the verb "bind" on the role for the attribute's sake when they
-	// were made.
+	// earlierBindings are bindings of the role that are not younger than the specification, at
+	// most 64: nobody was asked for the verb "bind" on the role for the attribute's sake when
+	// they were made.
 	// +optional
 	// +listType=atomic
 	EarlierBindings []BindingReference `json:"earlierBindings,omitempty"`
 
-	// earlierBindingCount is how many bindings of the role are older than the attribute.
+	// earlierBindingCount is how many bindings of the role are not younger than the
+	// specification.
 	// +optional
 	EarlierBindingCount int64 `json:"earlierBindingCount,omitempty"`
 
 	// auditViolations is how many requests the attribute would have refused while its mode
-	// was Audit.
+	// was Audit. Each server adds what it counted every few seconds, and what it counted
+	// last is lost if it stops.
 	// +optional
 	AuditViolations int64 `json:"auditViolations,omitempty"`
 }

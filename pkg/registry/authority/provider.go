@@ -4,6 +4,7 @@
 package authority
 
 import (
+	"context"
 	"fmt"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -12,6 +13,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	restclient "k8s.io/client-go/rest"
 	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
@@ -31,6 +33,10 @@ type Provider struct {
 	// Observe is called with every change that a request to this server makes, before the
 	// request is answered, on the request's own goroutine. It may be nil.
 	Observe func(Change)
+	// Run is called once the server serves, and returns when whatever else reads the kinds in
+	// this process is ready. Until then the server is not. It is given how the server reaches
+	// itself, and may be nil.
+	Run func(ctx context.Context, self *restclient.Config) error
 }
 
 var (
@@ -79,6 +85,12 @@ func (p Provider) PostStartHook() (string, genericapiserver.PostStartHookFunc, e
 				utilruntime.HandleErrorWithContext(hook, err, "Nobody makes the APIService again", "name", apiServiceName)
 			}
 		}()
+		// First of all: bootstrap roles are written by requests, which may wait for it.
+		if p.Run != nil {
+			if err := p.Run(hook, hook.LoopbackClientConfig); err != nil && hook.Err() == nil {
+				return err
+			}
+		}
 		if !p.Roles {
 			return nil
 		}

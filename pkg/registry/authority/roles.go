@@ -6,13 +6,14 @@ package authority
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
 	rbacrest "k8s.io/kubernetes/pkg/registry/rbac/rest"
 
 	"kube-granular.dev/api/authority/v1alpha1"
 )
 
-// The cluster roles that the server keeps, as it keeps upstream's: what an administrator
-// takes away comes back with the next start, unless the annotation
+// The cluster roles that the server keeps, and binds, as it keeps upstream's: what an
+// administrator takes away comes back with the next start, unless the annotation
 // rbac.authorization.kubernetes.io/autoupdate is "false".
 const (
 	// ViewRole is part of the role "view", and so of "edit" and "admin": who may see a
@@ -21,25 +22,60 @@ const (
 	// ManageRole is part of no role and bound to nobody. An administrator of a namespace
 	// does not hold it, unless somebody who does binds it.
 	ManageRole = "system:kube-granular:protected-attributes-manager"
+	// ControllersRole admits its subjects to whatever is protected. It is bound to those of
+	// upstream's controllers that copy the labels and annotations of others: templates
+	// are judged when they are written, and what comes out of them is not judged again.
+	ControllersRole = "system:kube-granular:protected-attributes-controllers"
+	// VerbBypass is what it holds, on protectedattributes in all namespaces. It is asked
+	// where a write would be refused otherwise.
+	VerbBypass = "bypass"
 )
 
+// copiers are the controllers that write labels or annotations which somebody else chose.
+// docs/protected-attributes.md says of each what it copies, and why others are not here.
+var copiers = []string{
+	"cronjob-controller",
+	"daemon-set-controller",
+	"deployment-controller",
+	"endpoint-controller",
+	"endpointslice-controller",
+	"endpointslicemirroring-controller",
+	"ephemeral-volume-controller",
+	"job-controller",
+	"replicaset-controller",
+	"replication-controller",
+	"resource-claim-controller",
+	"statefulset-controller",
+}
+
 func policy() *rbacrest.PolicyData {
-	role := func(name string, labels map[string]string, verbs ...string) rbacv1.ClusterRole {
+	meta := func(name string, labels map[string]string) metav1.ObjectMeta {
 		labels["kubernetes.io/bootstrapping"] = "rbac-defaults"
+		return metav1.ObjectMeta{Name: name, Labels: labels, Annotations: map[string]string{rbacv1.AutoUpdateAnnotationKey: "true"}}
+	}
+	role := func(name string, labels map[string]string, resources []string, verbs ...string) rbacv1.ClusterRole {
 		return rbacv1.ClusterRole{
-			ObjectMeta: metav1.ObjectMeta{
-				Name: name, Labels: labels,
-				Annotations: map[string]string{rbacv1.AutoUpdateAnnotationKey: "true"},
-			},
-			Rules: []rbacv1.PolicyRule{{
-				APIGroups: []string{v1alpha1.GroupName},
-				Resources: []string{"protectedattributes", "clusterprotectedattributes"},
-				Verbs:     verbs,
-			}},
+			ObjectMeta: meta(name, labels),
+			Rules:      []rbacv1.PolicyRule{{APIGroups: []string{v1alpha1.GroupName}, Resources: resources, Verbs: verbs}},
 		}
 	}
-	return &rbacrest.PolicyData{ClusterRoles: []rbacv1.ClusterRole{
-		role(ViewRole, map[string]string{"rbac.authorization.k8s.io/aggregate-to-view": "true"}, "get", "list", "watch"),
-		role(ManageRole, map[string]string{}, "create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"),
-	}}
+	both := []string{"protectedattributes", "clusterprotectedattributes"}
+	// A controller manager runs its controllers under this name, unless it is told to use an
+	// account for each.
+	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user.KubeControllerManager}}
+	for _, name := range copiers {
+		subjects = append(subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: metav1.NamespaceSystem, Name: name})
+	}
+	return &rbacrest.PolicyData{
+		ClusterRoles: []rbacv1.ClusterRole{
+			role(ViewRole, map[string]string{"rbac.authorization.k8s.io/aggregate-to-view": "true"}, both, "get", "list", "watch"),
+			role(ManageRole, map[string]string{}, both, "create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"),
+			role(ControllersRole, map[string]string{}, both[:1], VerbBypass),
+		},
+		ClusterRoleBindings: []rbacv1.ClusterRoleBinding{{
+			ObjectMeta: meta(ControllersRole, map[string]string{}),
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: ControllersRole},
+			Subjects:   subjects,
+		}},
+	}
 }

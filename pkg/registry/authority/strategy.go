@@ -20,9 +20,6 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// notEnforced is what the server says of an attribute that is written.
-const notEnforced = "this server does not enforce protected attributes yet: whoever may write an object may set this attribute"
-
 // strategy is what happens to a specification on its way into storage.
 type strategy struct {
 	runtime.ObjectTyper
@@ -88,7 +85,7 @@ func (s strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) fie
 }
 
 func (strategy) WarningsOnCreate(context.Context, runtime.Object) []string {
-	return []string{notEnforced}
+	return nil
 }
 
 func (strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {

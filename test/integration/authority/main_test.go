@@ -21,6 +21,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -204,6 +205,16 @@ func removeNamespace(t *testing.T, c *cluster.Cluster, name string) {
 		_, err := namespaces.Get(ctx, name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})
+}
+
+// next returns the next event of a watch that is not a change: the server writes statuses.
+func next(w watch.Interface) watch.Event {
+	for event := range w.ResultChan() {
+		if event.Type != watch.Modified {
+			return event
+		}
+	}
+	return watch.Event{}
 }
 
 // until waits for a condition.

@@ -36,12 +36,11 @@ spec:
   mode: Audit
 `
 
-// TestKubectl holds that kubectl creates, prints, explains, applies and deletes both kinds,
-// and that nobody takes them for enforced.
+// TestKubectl holds that kubectl creates, prints, explains, applies and deletes both kinds.
 func TestKubectl(t *testing.T) {
 	namespace(t, on, "kubectl")
 	out := must(t, on, manifest, "create", "-f", "-")
-	if strings.Count(out, " created") != 2 || !strings.Contains(out, "Warning: this server does not enforce protected attributes yet") {
+	if strings.Count(out, " created") != 2 || strings.Contains(out, "Warning") {
 		t.Errorf("created: %s", out)
 	}
 	for args, want := range map[string][]string{
@@ -102,16 +101,16 @@ func TestApply(t *testing.T) {
 	if err != nil || len(got.Spec.AllowedValues) != 0 || got.Spec.Mode != v1alpha1.ModeEnforce || got.Generation != 3 {
 		t.Errorf("after the values were left out: %+v, generation %d, error %v", got.Spec, got.Generation, err)
 	}
-	holders := configuration().WithStatus(applyv1alpha1.ProtectedAttributeStatus().WithHolderCount(2).WithNamespaceUID("forged"))
-	got, err = attributes.ApplyStatus(t.Context(), holders, metav1.ApplyOptions{FieldManager: "status"})
-	if err != nil || got.Status.HolderCount != 2 || got.Status.NamespaceUID != made.Status.NamespaceUID {
+	counted := configuration().WithStatus(applyv1alpha1.ProtectedAttributeStatus().WithAuditViolations(2).WithNamespaceUID("forged"))
+	got, err = attributes.ApplyStatus(t.Context(), counted, metav1.ApplyOptions{FieldManager: "status"})
+	if err != nil || got.Status.AuditViolations != 2 || got.Status.NamespaceUID != made.Status.NamespaceUID {
 		t.Errorf("status %+v, error %v", got.Status, err)
 	}
 	managers := map[string]string{}
 	for _, m := range got.ManagedFields {
 		managers[m.Manager+m.Subresource] = string(m.FieldsV1.Raw)
 	}
-	for manager, field := range map[string]string{"one": "f:attributeName", "two": "f:mode", "statusstatus": "f:holderCount"} {
+	for manager, field := range map[string]string{"one": "f:attributeName", "two": "f:mode", "statusstatus": "f:auditViolations"} {
 		if !strings.Contains(managers[manager], field) {
 			t.Errorf("%s does not manage %s: %v", manager, field, managers)
 		}
@@ -237,7 +236,7 @@ func TestLists(t *testing.T) {
 	}
 	defer w.Stop()
 	for i := range 3 {
-		if event := <-w.ResultChan(); event.Type != "ADDED" || event.Object.(*v1alpha1.ProtectedAttribute).Name != fmt.Sprintf("a%d", 2*i+1) {
+		if event := next(w); event.Type != "ADDED" || event.Object.(*v1alpha1.ProtectedAttribute).Name != fmt.Sprintf("a%d", 2*i+1) {
 			t.Errorf("the watch tells of %+v", event)
 		}
 	}
@@ -251,7 +250,7 @@ func TestLists(t *testing.T) {
 		t.Errorf("after the deletion: %d objects, error %v", len(list.Items), err)
 	}
 	for range 3 {
-		if event := <-w.ResultChan(); event.Type != "DELETED" {
+		if event := next(w); event.Type != "DELETED" {
 			t.Errorf("the watch tells of %+v", event)
 		}
 	}
@@ -273,22 +272,24 @@ func TestStatusIsTheServers(t *testing.T) {
 		}
 	}
 	a := attribute("a")
-	a.Status = v1alpha1.ProtectedAttributeStatus{NamespaceUID: "forged", LastChange: &v1alpha1.LastChange{User: "forged"}, HolderCount: 4}
+	a.Status = v1alpha1.ProtectedAttributeStatus{NamespaceUID: "forged", LastChange: &v1alpha1.LastChange{User: "forged"}, AuditViolations: 4}
 	a, err := attributes.Create(t.Context(), a, metav1.CreateOptions{})
 	check("create", a, err)
-	if a.Status.HolderCount != 0 {
+	if a.Status.AuditViolations != 0 {
 		t.Error("a create wrote the status")
 	}
-	a.Status.NamespaceUID, a.Status.LastChange.User, a.Status.HolderCount = "forged", "forged", 4
+	a.Status.NamespaceUID, a.Status.LastChange.User, a.Status.AuditViolations = "forged", "forged", 4
+	// The server writes the status as well, so no version is sent.
+	a.ResourceVersion = ""
 	updated, err := attributes.Update(t.Context(), a.DeepCopy(), metav1.UpdateOptions{})
 	check("update", updated, err)
-	if updated.Status.HolderCount != 0 || updated.Generation != 1 {
+	if updated.Status.AuditViolations != 0 || updated.Generation != 1 {
 		t.Error("an update wrote the status")
 	}
-	a.ResourceVersion, a.Spec.Mode, a.Labels = updated.ResourceVersion, v1alpha1.ModeAudit, map[string]string{"a": "b"}
+	a.Spec.Mode, a.Labels = v1alpha1.ModeAudit, map[string]string{"a": "b"}
 	updated, err = attributes.UpdateStatus(t.Context(), a, metav1.UpdateOptions{})
 	check("update of the status", updated, err)
-	if updated.Status.HolderCount != 4 || updated.Spec.Mode != v1alpha1.ModeEnforce || len(updated.Labels) != 0 {
+	if updated.Status.AuditViolations != 4 || updated.Spec.Mode != v1alpha1.ModeEnforce || len(updated.Labels) != 0 {
 		t.Errorf("an update of the status: %+v", updated)
 	}
 	forged := []byte(`{"status":{"namespaceUID":"forged","lastChange":{"user":"forged","generation":9}}}`)
@@ -300,9 +301,9 @@ func TestStatusIsTheServers(t *testing.T) {
 		updated, err = attributes.Patch(t.Context(), "a", types.MergePatchType, forged, metav1.PatchOptions{}, path...)
 		check("patch "+subresource, updated, err)
 	}
-	updated, err = attributes.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"spec":{"mode":"Audit"},"status":{"holderCount":7}}`), metav1.PatchOptions{})
+	updated, err = attributes.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"spec":{"mode":"Audit"},"status":{"auditViolations":7}}`), metav1.PatchOptions{})
 	check("patch of the specification", updated, err)
-	if updated.Generation != 2 || updated.Status.LastChange.Generation != 2 || updated.Status.HolderCount != 4 {
+	if updated.Generation != 2 || updated.Status.LastChange.Generation != 2 || updated.Status.AuditViolations != 4 {
 		t.Errorf("a patch of the specification: %+v", updated)
 	}
 	c := clusterAttribute("status")

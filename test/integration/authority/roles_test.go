@@ -110,7 +110,7 @@ func TestGranular(t *testing.T) {
 	}
 	status := grant("reporter", "get", "granular", "granular:status").AuthorityV1alpha1().ProtectedAttributes("granular")
 	until(t, "the reporter is known", func(ctx context.Context) bool {
-		_, err := status.Patch(ctx, "a", types.MergePatchType, []byte(`{"status":{"holderCount":3}}`), metav1.PatchOptions{}, "status")
+		_, err := status.Patch(ctx, "a", types.MergePatchType, []byte(`{"status":{"auditViolations":3}}`), metav1.PatchOptions{}, "status")
 		return err == nil
 	})
 	if _, err := status.Patch(t.Context(), "a", types.MergePatchType, []byte(patches("reporter")["specification"]), metav1.PatchOptions{}); !apierrors.IsForbidden(err) {

@@ -163,7 +163,7 @@ func TestControllersRead(t *testing.T) {
 	if err := objects.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if event := <-w.ResultChan(); event.Type != "DELETED" {
+	if event := next(w); event.Type != "DELETED" {
 		t.Errorf("the watch tells of %v", event)
 	}
 	until(t, "nothing is left", func(ctx context.Context) bool {

@@ -17,7 +17,7 @@ import (
 type ProtectedAttributeStatusApplyConfiguration struct {
 	// observedGeneration is the generation of the attribute that the status is about.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// conditions tell whether the attribute is in effect. Known is Accepted.
+	// conditions tell whether the attribute is in effect. Known are Accepted and BindingsAsked.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// namespaceUID is the UID of the namespace that the attribute was created in. The server
 	// sets it, and nobody can change it. An attribute whose namespace has another UID belongs
@@ -31,14 +31,16 @@ type ProtectedAttributeStatusApplyConfiguration struct {
 	Holders []SubjectApplyConfiguration `json:"holders,omitempty"`
 	// holderCount is how many subjects hold the role.
 	HolderCount *int64 `json:"holderCount,omitempty"`
-	// earlierBindings are bindings of the role that are older than the attribute, at most
-	// 64: nobody was asked for the verb "bind" on the role for the attribute's sake when they
-	// were made.
+	// earlierBindings are bindings of the role that are not younger than the specification, at
+	// most 64: nobody was asked for the verb "bind" on the role for the attribute's sake when
+	// they were made.
 	EarlierBindings []BindingReferenceApplyConfiguration `json:"earlierBindings,omitempty"`
-	// earlierBindingCount is how many bindings of the role are older than the attribute.
+	// earlierBindingCount is how many bindings of the role are not younger than the
+	// specification.
 	EarlierBindingCount *int64 `json:"earlierBindingCount,omitempty"`
 	// auditViolations is how many requests the attribute would have refused while its mode
-	// was Audit.
+	// was Audit. Each server adds what it counted every few seconds, and what it counted
+	// last is lost if it stops.
 	AuditViolations *int64 `json:"auditViolations,omitempty"`
 }
 

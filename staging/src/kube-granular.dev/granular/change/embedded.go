@@ -35,6 +35,18 @@ func Embedded(kinds schema.Attribute, at Path, old, new any) Attributes {
 	return k.out.normal()
 }
 
+// Unknown returns the attributes that stand for whatever may come out of a place that can't
+// be read, one for each kind.
+func Unknown(kinds schema.Attribute, at Path) Attributes {
+	var out Attributes
+	for _, kind := range [...]schema.Attribute{schema.Label, schema.Annotation} {
+		if kinds&kind != 0 {
+			out = append(out, Attribute{Kind: kind, Path: at, Unreadable: true, Embedded: true})
+		}
+	}
+	return out.normal()
+}
+
 type embeddedKey struct {
 	kind       schema.Attribute
 	place, key string

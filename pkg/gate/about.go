@@ -1,0 +1,100 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/granular"
+	"k8s.io/klog/v2"
+
+	"kube-granular.dev/pkg/gate/redact"
+)
+
+// about is what messages say of a request.
+type about struct {
+	target     granular.Target
+	attributes upstream.Attributes
+	// marked is set where every changed field must be covered, because the caller
+	// does not hold the ordinary verb.
+	marked bool
+}
+
+// fitting returns the 403 that says what the caller can't do, with its cause, if it has
+// one, and no more of either than fits.
+func (a *about) fitting(obj runtime.Object, says func(redact.Limits) (string, metav1.StatusCause)) error {
+	var err *apierrors.StatusError
+	for _, l := range []redact.Limits{redact.Usual, redact.Narrow} {
+		text, cause := says(l)
+		err = apierrors.NewForbidden(a.target.Resource.GroupResource(), redact.Head(a.name(obj), l.Name),
+			fmt.Errorf("User %q %s", redact.Head(a.user(), l.Name), text))
+		if cause != (metav1.StatusCause{}) {
+			err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, cause)
+		}
+		if redact.SizeOf(err) <= redact.MaxRefusal {
+			return err
+		}
+	}
+	for over := redact.SizeOf(err) - redact.MaxRefusal; over > 0; over = redact.SizeOf(err) - redact.MaxRefusal {
+		err.ErrStatus.Message = redact.Head(err.ErrStatus.Message, max(0, len(err.ErrStatus.Message)-over-len(redact.Ellipsis)))
+	}
+	return err
+}
+
+// forbidden refuses the whole object, because its fields can't be judged.
+func (a *about) forbidden(newObj runtime.Object, why error) error {
+	return a.fitting(newObj, func(l redact.Limits) (string, metav1.StatusCause) {
+		return fmt.Sprintf("can't write it%s: %v", a.where(l), why), metav1.StatusCause{}
+	})
+}
+
+// where returns in which namespace, and through which subresource: roles name both.
+func (a *about) where(l redact.Limits) string {
+	where := ""
+	if namespace := a.attributes.GetNamespace(); namespace != "" {
+		where = fmt.Sprintf(" in namespace %q", redact.Head(namespace, l.Name))
+	}
+	if a.target.Subresource != "" {
+		where += fmt.Sprintf(" through %q", a.target.Resource.Resource+"/"+a.target.Subresource)
+	}
+	return where
+}
+
+func (a *about) user() string {
+	if user := a.attributes.GetUser(); user != nil {
+		return user.GetName()
+	}
+	return ""
+}
+
+// name is that of the request, or, where a create is posted, that of the object.
+func (a *about) name(obj runtime.Object) string {
+	if name := a.attributes.GetName(); name != "" {
+		return name
+	}
+	if accessor, err := meta.Accessor(obj); err == nil {
+		return accessor.GetName()
+	}
+	return ""
+}
+
+// failed returns the 500 of a write that the authorizer failed on, and logs what it said.
+func (a *about) failed(ctx context.Context, newObj runtime.Object, err error) error {
+	klog.FromContext(ctx).Error(redact.Logged(err), "Unable to verify a write field by field", a.what(newObj)...)
+	return apierrors.NewInternalError(errUnanswered)
+}
+
+// what names the request in a line of the log.
+func (a *about) what(obj runtime.Object, more ...any) []any {
+	return append([]any{
+		"user", redact.Head(a.user(), redact.Usual.Name), "resource", a.target.Resource, "subresource", a.target.Subresource,
+		"object", klog.KRef(redact.Head(a.attributes.GetNamespace(), redact.Usual.Name), redact.Head(a.name(obj), redact.Usual.Name)), "marked", a.marked,
+	}, more...)
+}

@@ -1,0 +1,85 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"context"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authorization/granular"
+)
+
+var (
+	_       granular.OperationGate = &Gate{}
+	_       granular.Operation     = &binding{}
+	bound                          = corev1.SchemeGroupVersion.WithKind("Binding")
+	podKind                        = corev1.SchemeGroupVersion.WithKind("Pod")
+)
+
+// BeginOperation starts the verification of a binding: its labels and annotations are
+// merged into those of the pod, on the subresource of the pod and on the resource of
+// bindings alike. No other operation writes any.
+func (g *Gate) BeginOperation(ctx context.Context, target granular.Target) granular.Operation {
+	if target.Kind != bound {
+		return nil
+	}
+	target.Kind = podKind
+	target.Resource.Resource = "pods"
+	target.Subresource = "binding"
+	labels, err := g.protect(ctx, target, false)
+	switch {
+	case err != nil:
+		return refuseAll{err: err}
+	case labels == nil:
+		return nil
+	}
+	return &binding{guarded: guarded{labels: labels}}
+}
+
+// binding is an operation whose object is merged into another.
+type binding struct {
+	guarded
+	// labels and annotations are those of the caller.
+	labelled, annotated map[string]string
+}
+
+// Observe sees the binding, before mutating admission adds to it.
+func (b *binding) Observe(_ context.Context, newObj, _ runtime.Object) error {
+	accessor, err := meta.Accessor(newObj)
+	if err != nil {
+		return err
+	}
+	b.labelled, b.annotated = maps.Clone(accessor.GetLabels()), maps.Clone(accessor.GetAnnotations())
+	return nil
+}
+
+// Verify leaves it to Changed: a binding itself is not stored.
+func (b *binding) Verify(context.Context, runtime.Object, runtime.Object) error { return nil }
+
+// Changed judges what becomes of the pod.
+func (b *binding) Changed(ctx context.Context, newObj, oldObj runtime.Object) error {
+	if len(b.labelled)+len(b.annotated) == 0 {
+		return nil
+	}
+	sent := oldObj.DeepCopyObject()
+	accessor, err := meta.Accessor(sent)
+	if err != nil {
+		return err
+	}
+	accessor.SetLabels(merged(accessor.GetLabels(), b.labelled))
+	accessor.SetAnnotations(merged(accessor.GetAnnotations(), b.annotated))
+	b.labels.observe(sent, oldObj)
+	return b.labels.verify(ctx, nil, newObj, oldObj)
+}
+
+func merged(into, from map[string]string) map[string]string {
+	if into == nil {
+		into = map[string]string{}
+	}
+	maps.Copy(into, from)
+	return into
+}

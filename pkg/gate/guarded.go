@@ -1,0 +1,163 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authorization/granular"
+	"k8s.io/apiserver/pkg/warning"
+
+	"kube-granular.dev/granular/change"
+	"kube-granular.dev/pkg/audit"
+)
+
+// guarded is a write of which protected labels and annotations are judged, after the other
+// fields, where those are judged at all: a granular caller needs both.
+type guarded struct {
+	labels *protected
+	// fields is nil where nothing else is judged.
+	fields *write
+}
+
+var _ granular.Write = &guarded{}
+
+// Patch shows the fields a patch.
+func (g *guarded) Patch(ctx context.Context, patchType types.PatchType, body []byte) error {
+	if g.fields == nil {
+		return nil
+	}
+	return g.fields.Patch(ctx, patchType, body)
+}
+
+// Submitted shows the fields what was sent.
+func (g *guarded) Submitted(ctx context.Context, newObj, oldObj runtime.Object) error {
+	if g.fields == nil {
+		return nil
+	}
+	return g.fields.Submitted(ctx, newObj, oldObj)
+}
+
+// Observe sees the caller's change.
+func (g *guarded) Observe(ctx context.Context, newObj, oldObj runtime.Object) error {
+	if g.fields != nil {
+		if err := g.fields.Observe(ctx, newObj, oldObj); err != nil {
+			return err
+		}
+	}
+	g.labels.observe(newObj, oldObj)
+	return nil
+}
+
+// Verify judges what is about to be stored.
+func (g *guarded) Verify(ctx context.Context, newObj, oldObj runtime.Object) error {
+	if g.fields != nil {
+		if err := g.fields.Verify(ctx, newObj, oldObj); err != nil {
+			return err
+		}
+	}
+	err := g.labels.verify(ctx, g.fields, newObj, oldObj)
+	if err != nil && g.fields != nil {
+		g.fields.marker.Reset()
+		g.fields.refusedBeside(err)
+	}
+	return err
+}
+
+// refusedBeside makes the refusal of another judge that of the write.
+func (w *write) refusedBeside(err error) {
+	w.verdict.Store(&verdict{err: err, calls: w.port.calls})
+}
+
+// Respond tells what would have been refused, and leaves the rest to the fields.
+func (g *guarded) Respond(ctx context.Context, result runtime.Object) runtime.Object {
+	g.labels.finish(ctx)
+	if g.fields == nil {
+		return result
+	}
+	return g.fields.Respond(ctx, result)
+}
+
+// RespondError notes what was missing, and leaves the rest to the fields.
+func (g *guarded) RespondError(ctx context.Context, err error) error {
+	if last := g.labels.outcome.Load(); last != nil && last.err != nil && errors.Is(err, last.err) && len(last.missing) > 0 {
+		audit.Missing(ctx, last.missing...)
+	}
+	if g.fields == nil {
+		return err
+	}
+	return g.fields.RespondError(ctx, err)
+}
+
+// maxWarnings is how many findings a caller is warned of.
+const maxWarnings = 5
+
+// finish tells the caller and the audit log what would have been refused.
+func (p *protected) finish(ctx context.Context) {
+	last := p.outcome.Load()
+	if last == nil || len(last.findings) == 0 {
+		return
+	}
+	found := make([]string, 0, len(last.findings))
+	for i := range last.findings {
+		f := &last.findings[i]
+		found = append(found, fmt.Sprintf("%s:%s", f.Attribute.String(), strings.Join(f.Entries, ",")))
+		if i < maxWarnings {
+			warning.AddWarning(ctx, "", fmt.Sprintf("%s is a protected %s: this change would be refused if %s were enforced",
+				f.Attribute.String(), kindName(f.Attribute.Kind), strings.Join(head(f.Entries, maxWarnings), ", ")))
+		}
+	}
+	if left := len(last.findings) - maxWarnings; left > 0 {
+		warning.AddWarning(ctx, "", fmt.Sprintf("%d other protected labels and annotations would be refused too", left))
+	}
+	audit.WouldRefuse(ctx, found)
+}
+
+func head(names []string, limit int) []string {
+	if len(names) <= limit {
+		return names
+	}
+	return append(slices.Clone(names[:limit]), fmt.Sprintf("%d others", len(names)-limit))
+}
+
+// knownFirst parts what the caller of a granular request knows from what it does not, if it
+// may not get the object; see the like of package change for all other fields.
+func (p *protected) knownFirst(ctx context.Context, fields *write, changed change.Attributes) (known, unknown change.Attributes) {
+	if fields == nil || !fields.marked {
+		return changed, nil
+	}
+	for i := range changed {
+		if p.named(fields, &changed[i]) {
+			known = append(known, changed[i])
+		} else {
+			unknown = append(unknown, changed[i])
+		}
+	}
+	if len(unknown) == 0 || fields.mayGet(ctx) {
+		return changed, nil
+	}
+	return known, unknown
+}
+
+// named reports whether the key of an attribute, and the elements on the way to it, stand
+// in the request.
+func (p *protected) named(fields *write, a *change.Attribute) bool {
+	if fields.patch == nil {
+		return slices.ContainsFunc(p.observed, func(o change.Attribute) bool {
+			return o.New.Present && o.Kind == a.Kind && o.String() == a.String()
+		})
+	}
+	for _, s := range a.Path {
+		if slices.ContainsFunc(s.Keys, func(key string) bool { return !fields.patch.Has(key) }) {
+			return false
+		}
+	}
+	return a.Unreadable || fields.patch.Has(a.Key)
+}

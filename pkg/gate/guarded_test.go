@@ -1,0 +1,544 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/user"
+	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/granular"
+	"k8s.io/apiserver/pkg/warning"
+
+	"kube-granular.dev/granular/protect"
+	"kube-granular.dev/granular/schema"
+)
+
+func podAt(metadata string) string { return at("/v1/Pod", `"metadata": PLACE`, metadata) }
+
+// podWrite begins an update of a pod, and goes through it.
+func podWrite(t *testing.T, g *questioned, p *inForce, old, sent, final string, groups ...string) error {
+	t.Helper()
+	target := endpoint(t, kindNamed("/v1/Pod"), "pods")
+	ctx := contextOf("update", target, "n", "x", groups...)
+	w := New(g, WithProtection(p)).Begin(ctx, target)
+	if w == nil {
+		return nil
+	}
+	was := stored(t, podAt(old))
+	if err := w.Observe(ctx, sentObject(t, podAt(sent)), was); err != nil {
+		t.Fatal(err)
+	}
+	err := w.Verify(ctx, sentObject(t, podAt(final)), was)
+	if err != nil {
+		return w.RespondError(ctx, err)
+	}
+	w.Respond(ctx, was)
+	return nil
+}
+
+// TestWhoseChange holds whose change it is where admission changes labels too.
+func TestWhoseChange(t *testing.T) {
+	const elsewhere = `{"labels": {"a": "c"}}`
+	const devElsewhere = `{"labels": {"a": "c", "env": "dev"}}`
+	for name, tc := range map[string]struct {
+		old, sent, final string
+		refused          bool
+	}{
+		"the caller's":                               {bare, envProd, envProd, true},
+		"added by admission":                         {bare, elsewhere, envProd2, false},
+		"taken away by admission":                    {envProd, elsewhere, elsewhere, true},
+		"taken away by admission alone":              {envProd, envProd2, bare, false},
+		"the caller's, put back":                     {bare, envProd, bare, false},
+		"the caller's, changed by admission to it":   {bare, envDev, envProd, true},
+		"the caller's, changed by admission from it": {bare, envProd, envDev, true},
+		"nothing protected":                          {envProd, envProd2, envProd2, false},
+		"another value":                              {bare, envDev, devElsewhere, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := podWrite(t, &questioned{}, &inForce{set: protect.New(env)}, tc.old, tc.sent, tc.final)
+			says := ""
+			if tc.refused {
+				says = "needs ClusterRole"
+			}
+			judged(t, err, nil, says)
+		})
+	}
+}
+
+// TestScopes holds which attributes act on an object of a namespace, and of none.
+func TestScopes(t *testing.T) {
+	in := func(namespace string) protect.Entry {
+		e := env
+		e.Namespace, e.Name = namespace, "of-"+namespace
+		return e
+	}
+	for name, tc := range map[string]struct {
+		kind, resource, namespace string
+		entries                   []protect.Entry
+		refused                   string
+	}{
+		"the cluster's, in a namespace": {"/v1/Pod", "pods", "n", []protect.Entry{env}, "in the cluster"},
+		"the namespace's":               {"/v1/Pod", "pods", "n", []protect.Entry{in("n")}, `in namespace "n"`},
+		"another namespace's":           {"/v1/Pod", "pods", "n", []protect.Entry{in("m")}, ""},
+		"the cluster's, of a node":      {"/v1/Node", "nodes", "", []protect.Entry{env}, "in the cluster"},
+		"a namespace's, of a node":      {"/v1/Node", "nodes", "", []protect.Entry{in("n")}, ""},
+		"the cluster's, of a namespace": {"/v1/Namespace", "namespaces", "n", []protect.Entry{env}, "in the cluster"},
+		"its own, of a namespace":       {"/v1/Namespace", "namespaces", "n", []protect.Entry{in("n")}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target := endpoint(t, kindNamed(tc.kind), tc.resource)
+			ctx := contextOf("update", target, tc.namespace, "n")
+			w := New(&questioned{}, WithProtection(&inForce{set: protect.New(tc.entries...)})).Begin(ctx, target)
+			if (w == nil) != (tc.refused == "") {
+				t.Fatalf("begun: %t", w != nil)
+			}
+			if w != nil {
+				judged(t, goThrough(t, w, ctx, sentObject(t, at(tc.kind, `"metadata": PLACE`, envProd)), stored(t, at(tc.kind, `"metadata": PLACE`, bare))), nil, tc.refused)
+			}
+		})
+	}
+}
+
+// TestSelfGrant holds that an attribute of a namespace admits nobody to what the cluster
+// protects.
+func TestSelfGrant(t *testing.T) {
+	own := protect.Entry{Name: "own", Namespace: "n", Kind: schema.Label, Key: "env", Role: protect.RoleRef{Kind: protect.Role, Name: "mine"}}
+	for holds, says := range map[string]string{"Role/mine": `needs ClusterRole "releaser"`, "ClusterRole/releaser": `needs Role "mine"`, "both": ""} {
+		p := &inForce{set: protect.New(env, own), holds: []string{holds}}
+		if holds == "both" {
+			p.holds = []string{"Role/mine", "ClusterRole/releaser"}
+		}
+		judged(t, podWrite(t, &questioned{}, p, bare, envProd, envProd), nil, says)
+	}
+}
+
+// TestExempt holds who is not asked for anything: the privileged group, and who may bypass,
+// which is asked of the whole cluster, last, and only where something would be refused.
+func TestExempt(t *testing.T) {
+	p := &inForce{set: protect.New(env)}
+	g := &questioned{}
+	judged(t, podWrite(t, g, p, bare, envProd, envProd, user.SystemPrivilegedGroup), nil, "")
+	if len(g.all) > 0 || len(p.asked) > 0 {
+		t.Errorf("asked %v, %v", g.all, p.asked)
+	}
+	g = &questioned{grants: grants{allow: []string{BypassVerb}}}
+	judged(t, podWrite(t, g, p, bare, envProd, envProd), nil, "")
+	if len(g.all) != 1 || len(p.asked) != 1 {
+		t.Fatalf("asked %v, %v", g.all, p.asked)
+	}
+	a := g.all[0]
+	if a.GetVerb() != "bypass" || a.GetAPIGroup() != "authority.kube-granular.dev" || a.GetResource() != "protectedattributes" || a.GetNamespace() != "" || a.GetName() != "" || a.GetSubresource() != "" || !a.IsResourceRequest() || a.GetUser().GetName() != "jane" {
+		t.Errorf("asked %#v", a)
+	}
+	g = &questioned{grants: grants{allow: []string{BypassVerb}}}
+	judged(t, podWrite(t, g, p, bare, envDev, envDev), nil, "")
+	judged(t, podWrite(t, g, &inForce{set: p.set, holds: []string{"ClusterRole/releaser"}}, bare, envProd, envProd), nil, "")
+	if len(g.all) > 0 {
+		t.Errorf("asked %v where nothing would be refused", g.all)
+	}
+	for verb, grants := range map[string]grants{"update": {allow: []string{"update", "*", "granular", "granular:labels", "granular:metadata"}}, "denied": {deny: []string{BypassVerb}}} {
+		judged(t, podWrite(t, &questioned{grants: grants}, p, bare, envProd, envProd), nil, "needs ClusterRole")
+		_ = verb
+	}
+}
+
+// TestNoAnswer holds that a write is refused where nobody can say what its caller holds,
+// unless that is of no matter.
+func TestNoAnswer(t *testing.T) {
+	set := protect.New(env)
+	for name, tc := range map[string]struct {
+		p  inForce
+		g  grants
+		ok bool
+	}{
+		"the roles":                 {inForce{set: set, fail: true}, grants{}, false},
+		"the roles, and may bypass": {inForce{set: set, fail: true}, grants{allow: []string{BypassVerb}}, true},
+		"bypassing":                 {inForce{set: set}, grants{fail: []string{BypassVerb}}, false},
+		"bypassing, and holds it":   {inForce{set: set, holds: []string{"ClusterRole/releaser"}}, grants{fail: []string{BypassVerb}}, true},
+		"the verb":                  {inForce{set: protect.New(protect.Entry{Name: "v", Kind: schema.Label, Key: "env"})}, grants{fail: []string{"granular:protectedLabel(env)"}}, false},
+		"bypassing, in audit":       {inForce{set: protect.New(inAudit(env))}, grants{fail: []string{BypassVerb}}, true},
+		"the roles, in audit":       {inForce{set: protect.New(inAudit(env)), fail: true}, grants{}, true},
+	} {
+		err := podWrite(t, &questioned{grants: tc.g}, &tc.p, bare, envProd, envProd)
+		if tc.ok != (err == nil) || err != nil && !apierrors.IsInternalError(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "out of order") {
+			t.Errorf("%s: the answer quotes the authorizer: %v", name, err)
+		}
+	}
+}
+
+func inAudit(e protect.Entry) protect.Entry {
+	e.Mode = protect.Audit
+	return e
+}
+
+// TestNotKnownYet holds that before the attributes are known no label and no annotation
+// changes, that all else does, and that it is waited for them.
+func TestNotKnownYet(t *testing.T) {
+	g := &questioned{}
+	for name, tc := range map[string]struct {
+		old, new         string
+		arrives          bool
+		set              *protect.Set
+		holds            []string
+		waited           int
+		unavailable, bad bool
+	}{
+		"nothing changes":           {old: envProd, new: envProd},
+		"a label changes":           {old: bare, new: envDev, waited: 1, unavailable: true},
+		"an annotation changes":     {old: netA, new: netB, waited: 1, unavailable: true},
+		"it is known then, none":    {old: bare, new: envProd, arrives: true, waited: 1},
+		"it is known then, refused": {old: bare, new: envProd, arrives: true, set: protect.New(env), waited: 1, bad: true},
+		"it is known then, held":    {old: bare, new: envProd, arrives: true, set: protect.New(env), holds: []string{"ClusterRole/releaser"}, waited: 1},
+		"it is known then, free":    {old: bare, new: envDev, arrives: true, set: protect.New(env), waited: 1},
+		"other kinds of attributes": {old: bare, new: envProd, arrives: true, set: protect.New(net), waited: 1},
+	} {
+		p := &inForce{pending: true, arrives: tc.arrives, set: tc.set, holds: tc.holds}
+		err := podWrite(t, g, p, tc.old, tc.new, tc.new)
+		if apierrors.IsServiceUnavailable(err) != tc.unavailable || apierrors.IsForbidden(err) != tc.bad || (err != nil) != (tc.unavailable || tc.bad) || p.waited != tc.waited {
+			t.Errorf("%s: waited %d times, %v", name, p.waited, err)
+		}
+		if delay, ok := apierrors.SuggestsClientDelay(err); tc.unavailable && (!ok || delay == 0) {
+			t.Errorf("%s: the caller is not told to try again", name)
+		}
+	}
+	p := &inForce{pending: true}
+	if err := podWrite(t, g, p, bare, envProd, envProd, user.SystemPrivilegedGroup); err != nil || p.waited > 0 {
+		t.Errorf("the privileged group waits %d times: %v", p.waited, err)
+	}
+}
+
+// TestRetries holds that a request is judged by the attributes of one moment, that nothing
+// is asked twice, and that the last attempt counts.
+func TestRetries(t *testing.T) {
+	target := endpoint(t, kindNamed("/v1/Pod"), "pods")
+	ctx := contextOf("update", target, "n", "x")
+	p := &inForce{set: protect.New(env), holds: []string{"ClusterRole/releaser"}}
+	w := New(&questioned{}, WithProtection(p)).Begin(ctx, target)
+	p.set = nil
+	for range 3 {
+		judged(t, goThrough(t, w, ctx, sentObject(t, podAt(envProd)), stored(t, podAt(bare))), nil, "")
+	}
+	if len(p.asked) != 1 {
+		t.Errorf("asked %q", p.asked)
+	}
+	p = &inForce{set: protect.New(env)}
+	w = New(&questioned{}, WithProtection(p)).Begin(ctx, target)
+	p.set = nil
+	judged(t, goThrough(t, w, ctx, sentObject(t, podAt(envProd)), stored(t, podAt(envProd))), nil, "")
+	judged(t, goThrough(t, w, ctx, sentObject(t, podAt(envProd)), stored(t, podAt(bare))), nil, "needs ClusterRole")
+	judged(t, goThrough(t, w, ctx, sentObject(t, podAt(envProd)), stored(t, podAt(envProd))), nil, "")
+}
+
+// TestGranularNeedsBoth holds that a granular caller needs the permission of the label, and to
+// be admitted to it.
+func TestGranularNeedsBoth(t *testing.T) {
+	target := endpoint(t, kindNamed("/v1/Pod"), "pods")
+	for name, tc := range map[string]struct {
+		allow, holds []string
+		says         string
+	}{
+		"both":           {[]string{"granular:labels", "get"}, []string{"ClusterRole/releaser"}, ""},
+		"the permission": {[]string{"granular:labels", "get"}, nil, `needs ClusterRole "releaser"`},
+		"the role":       {[]string{"get"}, []string{"ClusterRole/releaser"}, "needs one of the verbs"},
+		"neither":        {[]string{"get"}, nil, "needs one of the verbs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, marker := granular.WithMarker(contextOf("update", target, "n", "x"))
+			g := &questioned{grants: grants{allow: tc.allow}}
+			w := New(g, WithProtection(&inForce{set: protect.New(env), holds: tc.holds})).Begin(ctx, target)
+			judged(t, goThrough(t, w, ctx, sentObject(t, podAt(envProd)), stored(t, podAt(bare))), marker, tc.says)
+		})
+	}
+}
+
+// TestKeysOfOthers holds that a granular caller who may not get the object is told no
+// protected key but those of the request.
+func TestKeysOfOthers(t *testing.T) {
+	target := endpoint(t, kindNamed("/v1/Pod"), "pods")
+	for name, tc := range map[string]struct {
+		get        bool
+		patch      string
+		old, sent  string
+		says, hide string
+	}{
+		"names it":                   {sent: envProd, old: bare, says: "labels[env]"},
+		"leaves it out":              {sent: bare, old: envProd, says: "cannot change .metadata.labels in namespace", hide: "env"},
+		"leaves it out, may get":     {get: true, sent: bare, old: envProd, says: "labels[env]"},
+		"patches it away":            {patch: `{"metadata":{"labels":{"env":null}}}`, sent: bare, old: envProd, says: "labels[env]"},
+		"patches all away":           {patch: `{"metadata":{"labels":null}}`, sent: bare, old: envProd, says: "cannot change .metadata.labels in namespace", hide: "env"},
+		"patches all away, may get":  {get: true, patch: `{"metadata":{"labels":null}}`, sent: bare, old: envProd, says: "labels[env]"},
+		"its own is judged first":    {sent: envProd, old: `{"labels": {"a": "b", "aa-hidden": "x"}}`, says: "labels[env]", hide: "aa-hidden"},
+		"its own is judged, may get": {get: true, sent: envProd, old: `{"labels": {"a": "b", "aa-hidden": "x"}}`, says: "aa-hidden"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hidden := protect.Entry{Name: "hidden", Kind: schema.Label, Key: "aa-hidden"}
+			g := &questioned{grants: grants{allow: []string{"granular:labels"}}}
+			if tc.get {
+				g.allow = append(g.allow, "get")
+			}
+			ctx, marker := granular.WithMarker(contextOf("patch", target, "n", "x"))
+			w := New(g, WithProtection(&inForce{set: protect.New(env, hidden)})).Begin(ctx, target)
+			if tc.patch != "" {
+				if err := w.Patch(ctx, types.MergePatchType, []byte(tc.patch)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err := goThrough(t, w, ctx, sentObject(t, podAt(tc.sent)), stored(t, podAt(tc.old)))
+			err = w.RespondError(ctx, err)
+			judged(t, err, marker, tc.says)
+			if tc.hide != "" && strings.Contains(err.Error(), tc.hide) {
+				t.Errorf("it is told: %v", err)
+			}
+		})
+	}
+}
+
+// TestRollback holds that nobody has a controller put a template back that nobody was asked
+// about, and that all else of the annotation is free.
+func TestRollback(t *testing.T) {
+	const to1, to2 = `{"labels": {"a": "b"}, "annotations": {"deprecated.deployment.rollback.to": "1"}}`, `{"labels": {"a": "b"}, "annotations": {"deprecated.deployment.rollback.to": "2"}}`
+	for name, tc := range map[string]struct {
+		kind, resource, old, new string
+		refused                  bool
+	}{
+		"asked for":                {"apps/v1/Deployment", "deployments", bare, to1, true},
+		"created":                  {"apps/v1/Deployment", "deployments", "", to1, true},
+		"asked for by the status":  {"apps/v1/Deployment", "deployments/status", bare, to1, true},
+		"another":                  {"apps/v1/Deployment", "deployments", to2, to1, true},
+		"done":                     {"apps/v1/Deployment", "deployments", to1, bare, false},
+		"kept":                     {"apps/v1/Deployment", "deployments", to1, to1, false},
+		"on what has no revisions": {"apps/v1/ReplicaSet", "replicasets", bare, to1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target := endpoint(t, kindNamed(tc.kind), tc.resource)
+			ctx := contextOf("update", target, "n", "x")
+			var old apiruntime.Object
+			if tc.old != "" {
+				old = stored(t, at(tc.kind, `"metadata": PLACE`, tc.old))
+			}
+			for _, may := range []bool{false, true} {
+				g := &questioned{}
+				if may {
+					g.allow = []string{BypassVerb}
+				}
+				w := New(g, WithProtection(&inForce{set: protect.New(env)})).Begin(ctx, target)
+				says := ""
+				if tc.refused && !may {
+					says = "deprecated.deployment.rollback.to"
+				}
+				judged(t, goThrough(t, w, ctx, sentObject(t, at(tc.kind, `"metadata": PLACE`, tc.new)), old), nil, says)
+			}
+		})
+	}
+}
+
+// warned keeps warnings.
+type warned []string
+
+func (w *warned) AddWarning(_, text string) { *w = append(*w, text) }
+
+// TestAudit holds that an attribute with mode Audit refuses nothing, and tells the caller
+// once, unless that one may.
+func TestAudit(t *testing.T) {
+	target := endpoint(t, kindNamed("/v1/Pod"), "pods")
+	for name, tc := range map[string]struct {
+		entry  protect.Entry
+		holds  []string
+		allow  []string
+		failed bool
+		says   int
+	}{
+		"audited":           {entry: inAudit(env), says: 1},
+		"audited, held":     {entry: inAudit(env), holds: []string{"ClusterRole/releaser"}},
+		"audited, bypassed": {entry: inAudit(env), allow: []string{BypassVerb}},
+		"audited, failed":   {entry: inAudit(env), failed: true},
+		"enforced, held":    {entry: env, holds: []string{"ClusterRole/releaser"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			heard := &warned{}
+			ctx := warning.WithWarningRecorder(contextOf("update", target, "n", "x"), heard)
+			w := New(&questioned{grants: grants{allow: tc.allow}}, WithProtection(&inForce{set: protect.New(tc.entry), holds: tc.holds})).Begin(ctx, target)
+			for range 2 {
+				judged(t, goThrough(t, w, ctx, sentObject(t, podAt(envProd)), stored(t, podAt(bare))), nil, "")
+			}
+			if tc.failed {
+				_ = w.RespondError(ctx, errors.New("something else"))
+			} else {
+				w.Respond(ctx, nil)
+			}
+			if len(*heard) != tc.says {
+				t.Fatalf("warned of %q", *heard)
+			}
+			if tc.says > 0 && (!strings.Contains((*heard)[0], ".metadata.labels[env]") || !strings.Contains((*heard)[0], "env were enforced") || strings.Contains((*heard)[0], "prod")) {
+				t.Errorf("warned of %q", *heard)
+			}
+		})
+	}
+}
+
+// TestBindings holds that a binding brings no protected label or annotation into a pod but
+// what admission adds to it.
+func TestBindings(t *testing.T) {
+	for _, path := range []string{"pods/binding", "bindings"} {
+		for name, tc := range map[string]struct {
+			old, sent, stored string
+			holds             bool
+			refused           string
+		}{
+			"labels":                {bare, envProd, envProd, false, `labels[env] in namespace "n" through "pods/binding"`},
+			"labels, held":          {bare, envProd, envProd, true, ""},
+			"labels that are there": {envProd, envProd, envProd, false, ""},
+			"overwritten":           {envProd, envDev, envDev, false, "labels[env]"},
+			"added by admission":    {bare, `{"generation": 1}`, envProd, false, ""},
+			"annotations":           {bare, netA, netA, false, "annotations[example.com/net]"},
+			"labels are not merged": {bare, envProd, bare, false, ""},
+			"another value":         {bare, envDev, envDev, false, ""},
+		} {
+			t.Run(path+" "+name, func(t *testing.T) {
+				target := endpoint(t, kindNamed("/v1/Pod"), path)
+				target.Kind = bound
+				p := &inForce{set: protect.New(env, net)}
+				if tc.holds {
+					p.holds = []string{"ClusterRole/releaser"}
+				}
+				ctx := contextOf("create", target, "n", "x")
+				ctx, w := granular.WithOperation(ctx, New(&questioned{}, WithProtection(p)), target)
+				if w == nil {
+					t.Fatal("nothing to verify")
+				}
+				pod := stored(t, podAt(tc.old))
+				if err := w.Observe(ctx, stored(t, podAt(tc.sent)), nil); err != nil {
+					t.Fatal(err)
+				}
+				if err := w.Verify(ctx, stored(t, podAt(tc.sent)), nil); err != nil {
+					t.Fatal(err)
+				}
+				verify := granular.Changing(ctx, pod)
+				judged(t, verify(stored(t, podAt(tc.stored))), nil, tc.refused)
+			})
+		}
+	}
+}
+
+// TestOtherOperations holds that what is posted to storage without objects is let alone, but
+// for bindings, and that so are bindings where nothing is protected.
+func TestOtherOperations(t *testing.T) {
+	target := endpoint(t, kindNamed("/v1/Pod"), "pods/eviction")
+	target.Kind.Group, target.Kind.Kind = "policy", "Eviction"
+	ctx := contextOf("create", target, "n", "x")
+	if _, w := granular.WithOperation(ctx, New(&questioned{}, WithProtection(&inForce{set: protect.New(env)})), target); w != nil {
+		t.Error("an eviction is looked at")
+	}
+	target.Kind = bound
+	for name, gate := range map[string]granular.Gate{"no protection": New(&questioned{}), "nothing in force": New(&questioned{}, WithProtection(&inForce{})), "no gate": nil} {
+		if with, w := granular.WithOperation(ctx, gate, target); w != nil || with != ctx {
+			t.Errorf("%s: a binding is looked at", name)
+		}
+	}
+	if granular.Changing(ctx, stored(t, podAt(bare)))(stored(t, podAt(envProd))) != nil {
+		t.Error("a change of no operation is refused")
+	}
+}
+
+// TestCreateOnUpdate holds that a create by an update is judged by what was observed, whether
+// the caller may create ordinarily or holds permissions of fields.
+func TestCreateOnUpdate(t *testing.T) {
+	target := endpoint(t, kindNamed("/v1/Pod"), "pods")
+	for _, fallback := range []bool{false, true} {
+		for _, held := range []bool{false, true} {
+			g := &questioned{grants: grants{allow: []string{"granular", "granular:metadata", "granular:specification"}}}
+			p := &inForce{set: protect.New(env)}
+			if held {
+				p.holds = []string{"ClusterRole/releaser"}
+			}
+			gate := New(g, WithProtection(p))
+			ctx := contextOf("update", target, "n", "x")
+			w := gate.Begin(ctx, target)
+			sent := sentObject(t, podAt(envProd))
+			if err := w.Observe(ctx, sent, nil); err != nil {
+				t.Fatal(err)
+			}
+			if fallback {
+				a := upstream.AttributesRecord{User: &user.DefaultInfo{Name: "jane"}, Verb: "create", APIVersion: "v1", Resource: "pods", Namespace: "n", Name: "x", ResourceRequest: true}
+				var err error
+				var decision upstream.Decision
+				if w, decision, _, err = gate.FallbackCreate(ctx, target, w, a); err != nil || decision != upstream.DecisionAllow {
+					t.Fatal(decision, err)
+				}
+			}
+			says := ""
+			if !held {
+				says = "needs ClusterRole"
+			}
+			judged(t, w.Verify(ctx, sent, nil), nil, says)
+			// What admission adds is not the caller's.
+			bareSent := sentObject(t, podAt(bare))
+			w = gate.Begin(ctx, target)
+			if err := w.Observe(ctx, bareSent, nil); err != nil {
+				t.Fatal(err)
+			}
+			judged(t, w.Verify(ctx, sent, nil), nil, "")
+		}
+	}
+}
+
+// TestWithoutFields holds that a Gate that judges no fields lets no granular request through,
+// asks for no excluded permission, and judges what is protected all the same.
+func TestWithoutFields(t *testing.T) {
+	g := &questioned{grants: grants{allow: []string{"granular"}}}
+	gate := New(g, WithProtection(&inForce{set: protect.New(env)}), WithoutFields())
+	if ctx, decision, _, err := gate.Fallback(context.Background(), attributes("update")); granular.MarkerFrom(ctx) != nil || decision != upstream.DecisionNoOpinion || err != nil {
+		t.Error(decision, err)
+	}
+	excluded := target(t, strings.Replace(things, "EXCLUDED", "true", 1))
+	if _, decision, _, err := gate.FallbackCreate(requestContext("update"), excluded, nil, attributes("create")); decision != upstream.DecisionNoOpinion || err != nil {
+		t.Error(decision, err)
+	}
+	if w := gate.Begin(requestContext("update"), excluded); w != nil {
+		t.Errorf("begun %T", w)
+	}
+	pods := endpoint(t, kindNamed("/v1/Pod"), "pods")
+	ctx := contextOf("update", pods, "n", "x")
+	w := gate.Begin(ctx, pods)
+	judged(t, goThrough(t, w, ctx, sentObject(t, podAt(envProd)), stored(t, podAt(bare))), nil, "labels[env]")
+	if slices.ContainsFunc(g.asked, func(verb string) bool { return strings.HasPrefix(verb, "granular") }) {
+		t.Errorf("asked %q", g.asked)
+	}
+}
+
+// TestWithoutSchema holds that labels and annotations of a kind of which no tree is to be had
+// are found by their names.
+func TestWithoutSchema(t *testing.T) {
+	malformed := strings.Replace(strings.Replace(things, "EXCLUDED", "false", 1), `"size"}`, `"Not A Permission"}`, 1)
+	for name, model := range map[string]string{"malformed": malformed, "unknown": ""} {
+		for _, held := range []bool{false, true} {
+			p := &inForce{set: protect.New(env)}
+			says := []string{"labels[env]", "spec.template.metadata.labels[env]"}
+			if held {
+				p.holds, says = []string{"ClusterRole/releaser"}, []string{"", ""}
+			}
+			of := target(t, model)
+			ctx := requestContext("update")
+			w := New(&questioned{}, WithProtection(p)).Begin(ctx, of)
+			if w == nil {
+				t.Fatalf("%s: nothing to verify", name)
+			}
+			old := object(t, plain)
+			judged(t, goThrough(t, w, ctx, object(t, larger), old), nil, "")
+			judged(t, goThrough(t, w, ctx, object(t, `{"metadata":{"labels":{"env":"prod"}}}`), old), nil, says[0])
+			judged(t, goThrough(t, w, ctx, object(t, `{"spec":{"template":{"metadata":{"labels":{"env":"prod"}}}}}`), old), nil, says[1])
+		}
+	}
+}

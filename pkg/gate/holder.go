@@ -1,0 +1,55 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"context"
+
+	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"kube-granular.dev/granular/protect"
+	"kube-granular.dev/pkg/rbacindex"
+)
+
+var _ protect.Holder = &protected{}
+
+// Holds answers package protect: whether the caller is bound to a role is known to the
+// Protection, a verb is asked of the configured authorizer, for the resource and the name of
+// the request. No permission and no older grant covers such a verb, unless RBAC's "*" does.
+func (p *protected) Holds(ctx context.Context, r protect.Reference) (bool, error) {
+	if r.Kind == protect.Verb {
+		return allows(rbacindex.For(ctx, p.attributes), p.gate.Authorizer, p.attributes, r.Name)
+	}
+	u := p.attributes.GetUser()
+	if u == nil {
+		return false, nil
+	}
+	return p.gate.protection.Holds(ctx, u, r)
+}
+
+// bypasses reports whether the caller may write protected attributes whatever admits to
+// them, as upstream's controllers may: they copy the templates of others. It is asked once.
+func (p *protected) bypasses(ctx context.Context) (bool, error) {
+	if p.bypass != nil {
+		return *p.bypass, nil
+	}
+	a := &upstream.AttributesRecord{
+		User: p.attributes.GetUser(), Verb: BypassVerb,
+		APIGroup: BypassGroup, APIVersion: BypassVersion, Resource: BypassResource, ResourceRequest: true,
+	}
+	allowed, err := allows(rbacindex.For(ctx, a), p.gate.Authorizer, a, a.Verb)
+	if allowed || err == nil {
+		p.bypass = &allowed
+		return allowed, nil
+	}
+	return false, err
+}
+
+// referenceID is a reference in the audit log: a verb, or the kind and the name of a role.
+func referenceID(r protect.Reference) string {
+	if r.Kind == protect.Verb {
+		return r.Name
+	}
+	return r.Kind + "/" + r.Name
+}

@@ -1,0 +1,56 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protected
+
+import (
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	registry "kube-granular.dev/pkg/registry/authority"
+)
+
+// TestConfirmBind holds that the bindings that count for an attribute, and no others, take
+// the verb "bind" on its role.
+func TestConfirmBind(t *testing.T) {
+	p := New()
+	bindings := rbacv1.Resource("rolebindings")
+	of := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "everywhere"}
+	if err := p.ConfirmBind(ended(t), bindings, "b", "", of); !apierrors.IsServiceUnavailable(err) {
+		t.Errorf("nothing is known yet: %v", err)
+	}
+	p.Opened(registry.Kinds{})
+	p.Observe(change(refers(attribute("", "a", "x", 1), "ClusterRole", "everywhere"), false))
+	p.Observe(change(refers(attribute("n", "a", "y", 2), "ClusterRole", "edit"), false))
+	p.Observe(change(refers(attribute("n", "b", "z", 3), "Role", "local"), false))
+	for _, tc := range []struct {
+		namespace, kind, name string
+		takes                 bool
+	}{
+		{"", "ClusterRole", "everywhere", true},
+		{"n", "ClusterRole", "everywhere", false},
+		{"n", "ClusterRole", "edit", true},
+		{"m", "ClusterRole", "edit", false},
+		{"", "ClusterRole", "edit", false},
+		{"n", "Role", "edit", false},
+		{"n", "Role", "local", true},
+		{"m", "Role", "local", false},
+		{"n", "ClusterRole", "local", false},
+		{"", "ClusterRole", "view", false},
+	} {
+		err := p.ConfirmBind(ended(t), bindings, "b", tc.namespace, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: tc.kind, Name: tc.name})
+		if tc.takes != apierrors.IsForbidden(err) || !tc.takes && err != nil {
+			t.Errorf("a binding of %s %q in %q: %v", tc.kind, tc.name, tc.namespace, err)
+		}
+		if tc.takes && (!strings.Contains(err.Error(), `"b"`) || !strings.Contains(err.Error(), `"bind" on `+tc.kind+` "`+tc.name+`"`)) {
+			t.Errorf("the message is %v", err)
+		}
+	}
+	p.Observe(change(attribute("", "a", "x", 4), true))
+	if err := p.ConfirmBind(ended(t), bindings, "b", "", of); err != nil {
+		t.Errorf("nothing refers to the role any more: %v", err)
+	}
+}

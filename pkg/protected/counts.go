@@ -1,0 +1,57 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protected
+
+import "sync"
+
+// counts are numbers of violations, by attribute.
+type counts struct {
+	lock sync.Mutex
+	of   map[name]int64
+}
+
+// Counted counts a request that attributes with mode Audit would have refused. They are of
+// one namespace, or of the cluster if it is empty. It does not wait: what is counted gets into
+// the status later.
+func (p *Protection) Counted(namespace string, attributes ...string) {
+	p.counts.lock.Lock()
+	defer p.counts.lock.Unlock()
+	if p.counts.of == nil {
+		p.counts.of = map[name]int64{}
+	}
+	for _, of := range attributes {
+		p.counts.of[name{namespace, of}]++
+	}
+}
+
+// Violations returns what was counted for an attribute since it was last taken.
+func (p *Protection) Violations(namespace, of string) int64 {
+	p.counts.lock.Lock()
+	defer p.counts.lock.Unlock()
+	return p.counts.of[name{namespace, of}]
+}
+
+// Took takes violations away, because they are in the status now.
+func (p *Protection) Took(namespace, of string, n int64) {
+	p.counts.lock.Lock()
+	defer p.counts.lock.Unlock()
+	if p.counts.of[name{namespace, of}] -= n; p.counts.of[name{namespace, of}] <= 0 {
+		delete(p.counts.of, name{namespace, of})
+	}
+}
+
+// Forget takes away what was counted for attributes that are not there any more.
+func (p *Protection) Forget() {
+	there := map[name]bool{}
+	for _, a := range p.index.Attributes() {
+		there[nameOf(a.Attribute)] = true
+	}
+	p.counts.lock.Lock()
+	defer p.counts.lock.Unlock()
+	for n := range p.counts.of {
+		if !there[n] {
+			delete(p.counts.of, n)
+		}
+	}
+}

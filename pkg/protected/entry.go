@@ -1,0 +1,46 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protected
+
+import (
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/granular/protect"
+	"kube-granular.dev/pkg/apis/authority"
+)
+
+// entryOf returns what an attribute says. It shares memory with the attribute.
+func entryOf(a authority.Attribute) protect.Entry {
+	meta, spec, _ := a.Parts()
+	return protect.Entry{
+		Name:            meta.Name,
+		Namespace:       meta.Namespace,
+		Kind:            protect.KindOf(string(spec.AttributeKind)),
+		Key:             spec.AttributeName,
+		ProtectedValues: spec.ProtectedValues,
+		AllowedValues:   spec.AllowedValues,
+		Role:            roleOf(spec),
+		// The library enforces whatever is not Audit.
+		Mode:             protect.Mode(spec.Mode),
+		Resources:        resources(spec.Resources),
+		ExcludeResources: resources(spec.ExcludeResources),
+	}
+}
+
+func roleOf(spec *v1alpha1.ProtectedAttributeSpec) protect.RoleRef {
+	if spec.RoleRef == nil {
+		return protect.RoleRef{}
+	}
+	return protect.RoleRef{Kind: spec.RoleRef.Kind, Name: spec.RoleRef.Name}
+}
+
+func resources(of []v1alpha1.GroupResource) []protect.Resource {
+	if len(of) == 0 {
+		return nil
+	}
+	out := make([]protect.Resource, 0, len(of))
+	for _, r := range of {
+		out = append(out, protect.Resource(r))
+	}
+	return out
+}

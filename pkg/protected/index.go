@@ -1,0 +1,263 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protected
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kube-granular.dev/granular/protect"
+	"kube-granular.dev/pkg/apis/authority"
+	registry "kube-granular.dev/pkg/registry/authority"
+)
+
+// Index holds the attributes of both kinds, and makes the set of those in force.
+type Index struct {
+	// namespaces returns what is known of a namespace, nil if nothing is.
+	namespaces func(name string) *metav1.ObjectMeta
+	// changed is called after every change, also of what is not in the set.
+	changed func()
+
+	// changing is held while what follows changes.
+	changing sync.Mutex
+	// kinds are the attributes of namespaces, and those of the cluster.
+	kinds [2]records
+	// listed says of which kinds a list was read.
+	listed [2]bool
+
+	set atomic.Pointer[protect.Set]
+}
+
+// Attribute is one attribute, as the server knows it.
+type Attribute struct {
+	authority.Attribute
+	// InForce reports whether it has effect.
+	InForce bool
+}
+
+const (
+	namespaced = iota
+	cluster
+)
+
+// NewIndex returns an index without attributes. namespaces returns what is known of a
+// namespace, nil if nothing is.
+func NewIndex(namespaces func(name string) *metav1.ObjectMeta) *Index {
+	return &Index{namespaces: namespaces, changed: func() {}, kinds: [...]records{newRecords(), newRecords()}}
+}
+
+// Set returns the entries in force. It allocates nothing.
+func (x *Index) Set() *protect.Set { return x.set.Load() }
+
+// Listed reports whether all that was stored when the server started is known.
+func (x *Index) Listed() bool {
+	x.changing.Lock()
+	defer x.changing.Unlock()
+	return x.listed == [2]bool{true, true}
+}
+
+// absent notes that a kind is not served, so that none of it is in force.
+func (x *Index) absent(kind int) {
+	x.changing.Lock()
+	defer x.changing.Unlock()
+	x.listed[kind] = true
+}
+
+// Observe takes a change that this server made. When it returns, the set has it.
+func (x *Index) Observe(c registry.Change) {
+	x.changing.Lock()
+	defer x.changing.Unlock()
+	to := recordOf(c.Attribute, c.ResourceVersion)
+	to.gone = c.Gone
+	n := nameOf(c.Attribute)
+	of := &x.kinds[kindOf(n)]
+	before := of.get(n)
+	if of.observed(n, to) {
+		x.settle(n, before)
+		x.changed()
+	}
+}
+
+// NamespaceChanged takes notice that another namespace may have the name.
+func (x *Index) NamespaceChanged(namespace string) {
+	x.changing.Lock()
+	defer x.changing.Unlock()
+	for _, of := range x.kinds[namespaced].in[namespace] {
+		if of.inForce != x.inForce(of) {
+			x.put(namespace)
+			x.changed()
+			return
+		}
+	}
+}
+
+// Attributes returns all attributes, in no order, and whether they are in force. Nobody may
+// change them.
+func (x *Index) Attributes() (out []Attribute) {
+	x.changing.Lock()
+	defer x.changing.Unlock()
+	for _, kind := range x.kinds {
+		for _, of := range kind.in {
+			for _, r := range of {
+				if !r.gone {
+					out = append(out, Attribute{r.attribute, r.inForce})
+				}
+			}
+		}
+	}
+	return out
+}
+
+func kindOf(n name) int {
+	if n.namespace == "" {
+		return cluster
+	}
+	return namespaced
+}
+
+// inForce reports whether a record is of an attribute that has effect. One of another
+// namespace of the same name has none. One that is not older than the namespace that is
+// known here is not of an earlier one: then it is the namespace here that is out of date.
+func (x *Index) inForce(r *record) bool {
+	if r.gone {
+		return false
+	}
+	if r.entry.Namespace == "" {
+		return true
+	}
+	namespace := x.namespaces(r.entry.Namespace)
+	if namespace == nil {
+		return true
+	}
+	meta, _, status := r.attribute.Parts()
+	return registry.InNamespace(status, namespace.UID) || !meta.CreationTimestamp.Time.Before(namespace.CreationTimestamp.Time)
+}
+
+// settle makes the set anew if it says something else of an attribute than it did before.
+func (x *Index) settle(n name, before *record) {
+	after := x.kinds[kindOf(n)].get(n)
+	was, is := before != nil && before.inForce, after != nil && x.inForce(after)
+	if was == is && (!is || reflect.DeepEqual(before.entry, after.entry)) {
+		if after != nil {
+			after.inForce = is
+		}
+		return
+	}
+	x.put(n.namespace)
+}
+
+// put puts the entries of a namespace, or of the cluster, into the set.
+func (x *Index) put(namespace string) {
+	x.set.Store(x.set.Load().With(namespace, x.entries(namespace)...))
+}
+
+// entries returns those in force in a namespace, or in the cluster, in order of their names.
+func (x *Index) entries(namespace string) []protect.Entry {
+	of := x.kinds[kindOf(name{namespace: namespace})].in[namespace]
+	out := make([]protect.Entry, 0, len(of))
+	for _, n := range slices.Sorted(maps.Keys(of)) {
+		if of[n].inForce = x.inForce(of[n]); of[n].inForce {
+			out = append(out, of[n].entry)
+		}
+	}
+	return out
+}
+
+// all makes the set anew.
+func (x *Index) all() {
+	entries := x.entries("")
+	for namespace := range x.kinds[namespaced].in {
+		entries = append(entries, x.entries(namespace)...)
+	}
+	x.set.Store(protect.New(entries...))
+}
+
+// watch takes what the watch of one kind tells. It implements cache.ReflectorStore.
+type watch struct {
+	index *Index
+	kind  int
+}
+
+// Add implements cache.ReflectorStore.
+func (w watch) Add(obj any) error { return w.change(obj, false) }
+
+// Update implements cache.ReflectorStore.
+func (w watch) Update(obj any) error { return w.change(obj, false) }
+
+// Delete implements cache.ReflectorStore.
+func (w watch) Delete(obj any) error { return w.change(obj, true) }
+
+// Resync implements cache.ReflectorStore.
+func (watch) Resync() error { return nil }
+
+func (w watch) change(obj any, gone bool) error {
+	attribute, to, err := read(obj)
+	if err != nil {
+		return err
+	}
+	to.gone = gone
+	w.index.changing.Lock()
+	defer w.index.changing.Unlock()
+	n := nameOf(attribute)
+	of := &w.index.kinds[w.kind]
+	before := of.get(n)
+	if of.watched(n, to) {
+		w.index.settle(n, before)
+		w.index.changed()
+	}
+	return nil
+}
+
+// UpdateResourceVersion implements cache.ResourceVersionUpdater: the watch has come this far.
+func (w watch) UpdateResourceVersion(resourceVersion string) {
+	version, err := strconv.ParseUint(resourceVersion, 10, 64)
+	if err != nil {
+		return
+	}
+	w.index.changing.Lock()
+	defer w.index.changing.Unlock()
+	w.index.kinds[w.kind].pass(version)
+}
+
+// Replace implements cache.ReflectorStore.
+func (w watch) Replace(list []any, resourceVersion string) error {
+	version, err := strconv.ParseUint(resourceVersion, 10, 64)
+	if err != nil {
+		return fmt.Errorf("list attributes: %w", err)
+	}
+	all := make(map[name]*record, len(list))
+	for _, obj := range list {
+		attribute, to, err := read(obj)
+		if err != nil {
+			return err
+		}
+		all[nameOf(attribute)] = to
+	}
+	w.index.changing.Lock()
+	defer w.index.changing.Unlock()
+	w.index.kinds[w.kind].replaced(all, version)
+	w.index.listed[w.kind] = true
+	w.index.all()
+	w.index.changed()
+	return nil
+}
+
+func read(obj any) (authority.Attribute, *record, error) {
+	attribute, ok := obj.(authority.Attribute)
+	if !ok {
+		return nil, nil, fmt.Errorf("a watch of attributes yields a %T", obj)
+	}
+	version, err := strconv.ParseUint(attribute.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return nil, nil, fmt.Errorf("attribute %q: %w", attribute.GetName(), err)
+	}
+	return attribute, recordOf(attribute, version), nil
+}

@@ -1,0 +1,184 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protected
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"kube-granular.dev/granular/protect"
+	registry "kube-granular.dev/pkg/registry/authority"
+)
+
+// patience is how long a request waits for what the server does not know yet.
+const patience = 5 * time.Second
+
+// Protection is what one server knows of protected attributes. Attach, Opened and Observe are
+// called while the server is made, Run once it is started.
+type Protection struct {
+	index *Index
+	roles *Roles
+	kinds registry.Kinds
+	// ready is closed once all is known. known says the same to who must not wait.
+	ready chan struct{}
+	known atomic.Bool
+	// changes has an element if something changed that a status tells about.
+	changes chan struct{}
+	// counts are the violations that were counted and not taken yet.
+	counts counts
+}
+
+// New returns a Protection that knows nothing yet.
+func New() *Protection {
+	p := &Protection{ready: make(chan struct{}), changes: make(chan struct{}, 1)}
+	p.index = NewIndex(func(string) *metav1.ObjectMeta { return nil })
+	p.index.changed = p.change
+	return p
+}
+
+// change notes that something changed that a status tells about.
+func (p *Protection) change() {
+	select {
+	case p.changes <- struct{}{}:
+	default: // nobody has looked since the last change
+	}
+}
+
+// Changes has an element after every change of an attribute, a role or a binding. It has one
+// reader.
+func (p *Protection) Changes() <-chan struct{} { return p.changes }
+
+// Attributes returns all attributes, in no order, and whether they are in force. Nobody may
+// change them.
+func (p *Protection) Attributes() []Attribute { return p.index.Attributes() }
+
+// Roles returns what is known of roles and their bindings.
+func (p *Protection) Roles() *Roles { return p.roles }
+
+// Attach makes it know the namespaces, roles and bindings of informers that have not
+// started.
+func (p *Protection) Attach(factory informers.SharedInformerFactory) error {
+	namespaces := factory.Core().V1().Namespaces()
+	lister := namespaces.Lister()
+	p.index.namespaces = func(name string) *metav1.ObjectMeta {
+		namespace, err := lister.Get(name)
+		if err != nil {
+			return nil
+		}
+		return &namespace.ObjectMeta
+	}
+	changed := func(obj any) {
+		if key, err := cache.DeletionHandlingObjectToName(obj); err == nil {
+			p.index.NamespaceChanged(key.Name)
+		}
+	}
+	_, err := namespaces.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: changed, UpdateFunc: func(_, obj any) { changed(obj) }, DeleteFunc: changed,
+	})
+	if err != nil {
+		return fmt.Errorf("watch namespaces: %w", err)
+	}
+	if p.roles, err = NewRoles(factory.Rbac().V1()); err != nil {
+		return err
+	}
+	rbac := factory.Rbac().V1()
+	for _, informer := range []cache.SharedIndexInformer{
+		rbac.Roles().Informer(), rbac.ClusterRoles().Informer(), rbac.RoleBindings().Informer(), rbac.ClusterRoleBindings().Informer(),
+	} {
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: func(any) { p.change() }, UpdateFunc: func(any, any) { p.change() }, DeleteFunc: func(any) { p.change() },
+		})
+		if err != nil {
+			return fmt.Errorf("watch roles and bindings: %w", err)
+		}
+	}
+	return nil
+}
+
+// Opened takes the kinds that the server serves. A kind that it does not serve protects
+// nothing: it is turned off. If neither is served there is nothing to run.
+func (p *Protection) Opened(kinds registry.Kinds) {
+	p.kinds = kinds
+	for i, kind := range [...]registry.Kind{namespaced: kinds.Namespaced, cluster: kinds.Cluster} {
+		if kind.ListWatch == nil {
+			p.index.absent(i)
+		}
+	}
+	if kinds.Namespaced.ListWatch == nil && kinds.Cluster.ListWatch == nil {
+		p.know()
+	}
+}
+
+// Observe takes a change that this server made. When it returns, Set has it.
+func (p *Protection) Observe(c registry.Change) { p.index.Observe(c) }
+
+// Run reads what is stored, and follows it until ctx ends. It returns once all is known.
+func (p *Protection) Run(ctx context.Context) error {
+	for i, kind := range [...]registry.Kind{namespaced: p.kinds.Namespaced, cluster: p.kinds.Cluster} {
+		if kind.ListWatch == nil {
+			continue
+		}
+		reflector := cache.NewReflectorWithOptions(listed{kind.ListWatch}, kind.Example, watch{p.index, i}, cache.ReflectorOptions{Name: "kube-granular/protected"})
+		go reflector.RunWithContext(ctx)
+	}
+	all := append([]cache.InformerSynced{p.index.Listed}, p.roles.synced...)
+	if !cache.WaitForCacheSync(ctx.Done(), all...) {
+		return errors.New("the server ended before it knew what is protected")
+	}
+	p.know()
+	return nil
+}
+
+func (p *Protection) know() {
+	if p.known.CompareAndSwap(false, true) {
+		close(p.ready)
+	}
+}
+
+// listed is a ListWatch that a reflector reads by a list, and then watches.
+type listed struct{ *cache.ListWatch }
+
+// IsWatchListSemanticsUnSupported makes a reflector read a list.
+func (listed) IsWatchListSemanticsUnSupported() bool { return true }
+
+// Set returns the entries in force, and whether all is known: before that the set may lack
+// some. It allocates nothing.
+func (p *Protection) Set() (*protect.Set, bool) {
+	known := p.known.Load()
+	return p.index.Set(), known
+}
+
+// Wait waits until all is known, and for no longer than a few seconds. Its error is fit
+// for the caller of a request.
+func (p *Protection) Wait(ctx context.Context) error {
+	timeout := time.NewTimer(patience)
+	defer timeout.Stop()
+	select {
+	case <-p.ready:
+		return nil
+	case <-ctx.Done():
+	case <-timeout.C:
+	}
+	return apierrors.NewServiceUnavailable("the server does not know yet which labels and annotations are protected")
+}
+
+// Holds reports whether a user is bound to the role of a reference. It knows of no verbs.
+func (p *Protection) Holds(ctx context.Context, u user.Info, ref protect.Reference) (bool, error) {
+	if p.roles == nil || !p.known.Load() {
+		return false, fmt.Errorf("who holds %s is not known yet", ref)
+	}
+	if ref.Kind != protect.Role && ref.Kind != protect.ClusterRole {
+		return false, fmt.Errorf("%s is no role", ref)
+	}
+	return p.roles.Holds(ctx, u, ref)
+}

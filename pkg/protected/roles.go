@@ -1,0 +1,190 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protected
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/user"
+	rbacinformers "k8s.io/client-go/informers/rbac/v1"
+	rbaclisters "k8s.io/client-go/listers/rbac/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/kubernetes/pkg/registry/rbac/validation"
+
+	"kube-granular.dev/granular/protect"
+)
+
+// byRole is the name of the index of bindings by the role that they refer to.
+const byRole = "kube-granular.dev/role"
+
+// roleKey is the key of that index. No namespace, kind or name of a role has a slash.
+func roleKey(namespace, kind, name string) string { return namespace + "/" + kind + "/" + name }
+
+// Roles tells who holds a role. It knows RBAC's objects by informers, whether or not RBAC
+// is among the configured authorizers.
+type Roles struct {
+	roles           rbaclisters.RoleLister
+	clusterRoles    rbaclisters.ClusterRoleLister
+	bindings        cache.Indexer
+	clusterBindings cache.Indexer
+	synced          []cache.InformerSynced
+}
+
+// index makes an informer find bindings by role, unless it does already.
+func index(informer cache.SharedIndexInformer, key func(obj any) (string, bool)) error {
+	if _, ok := informer.GetIndexer().GetIndexers()[byRole]; ok {
+		return nil
+	}
+	return informer.AddIndexers(cache.Indexers{byRole: func(obj any) ([]string, error) {
+		if key, ok := key(obj); ok {
+			return []string{key}, nil
+		}
+		return nil, nil
+	}})
+}
+
+// NewRoles returns what the informers know. They must not have started.
+func NewRoles(informers rbacinformers.Interface) (*Roles, error) {
+	r := &Roles{
+		roles:           informers.Roles().Lister(),
+		clusterRoles:    informers.ClusterRoles().Lister(),
+		bindings:        informers.RoleBindings().Informer().GetIndexer(),
+		clusterBindings: informers.ClusterRoleBindings().Informer().GetIndexer(),
+		synced: []cache.InformerSynced{
+			informers.Roles().Informer().HasSynced, informers.ClusterRoles().Informer().HasSynced,
+			informers.RoleBindings().Informer().HasSynced, informers.ClusterRoleBindings().Informer().HasSynced,
+		},
+	}
+	err := errors.Join(
+		index(informers.RoleBindings().Informer(), func(obj any) (string, bool) {
+			b, ok := obj.(*rbacv1.RoleBinding)
+			if !ok {
+				return "", false
+			}
+			return roleKey(b.Namespace, b.RoleRef.Kind, b.RoleRef.Name), true
+		}),
+		index(informers.ClusterRoleBindings().Informer(), func(obj any) (string, bool) {
+			b, ok := obj.(*rbacv1.ClusterRoleBinding)
+			if !ok {
+				return "", false
+			}
+			return roleKey("", b.RoleRef.Kind, b.RoleRef.Name), true
+		}),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("index bindings by role: %w", err)
+	}
+	return r, nil
+}
+
+// Holds reports whether a user is bound to the role of a reference, by a binding that
+// counts. A reference of the cluster is to a ClusterRole, and counts ClusterRoleBindings
+// alone. One of a namespace counts the RoleBindings there as well. Nobody holds a role that
+// does not exist. What the role allows does not matter.
+func (r *Roles) Holds(ctx context.Context, u user.Info, ref protect.Reference) (bool, error) {
+	if u == nil {
+		return false, fmt.Errorf("who holds %s: no user", ref)
+	}
+	q := &question{Roles: r, ref: ref}
+	held, failed := false, error(nil)
+	validation.NewDefaultRuleResolver(q, q, q, q).VisitRulesFor(ctx, u, ref.Namespace, func(_ fmt.Stringer, _ *rbacv1.PolicyRule, err error) bool {
+		if err != nil && !apierrors.IsNotFound(err) {
+			failed = err
+			return true
+		}
+		held = err == nil
+		return !held
+	})
+	if held || failed == nil {
+		return held, nil
+	}
+	return false, fmt.Errorf("who holds %s: %w", ref, failed)
+}
+
+// question shows upstream's resolver of rules the bindings of one role, and in the place of
+// the role one with a single rule: the resolver comes to a rule if a binding is the user's.
+type question struct {
+	*Roles
+	ref protect.Reference
+}
+
+// anyRule stands for what a role allows.
+var anyRule = []rbacv1.PolicyRule{{}}
+
+// ListRoleBindings implements validation.RoleBindingLister.
+func (q *question) ListRoleBindings(_ context.Context, namespace string) ([]*rbacv1.RoleBinding, error) {
+	return indexed[*rbacv1.RoleBinding](q.bindings, roleKey(namespace, q.ref.Kind, q.ref.Name))
+}
+
+// ListClusterRoleBindings implements validation.ClusterRoleBindingLister.
+func (q *question) ListClusterRoleBindings(context.Context) ([]*rbacv1.ClusterRoleBinding, error) {
+	if q.ref.Kind != protect.ClusterRole {
+		return nil, nil
+	}
+	return indexed[*rbacv1.ClusterRoleBinding](q.clusterBindings, roleKey("", q.ref.Kind, q.ref.Name))
+}
+
+// GetRole implements validation.RoleGetter.
+func (q *question) GetRole(_ context.Context, namespace, name string) (*rbacv1.Role, error) {
+	if _, err := q.roles.Roles(namespace).Get(name); err != nil {
+		return nil, err
+	}
+	return &rbacv1.Role{Rules: anyRule}, nil
+}
+
+// GetClusterRole implements validation.ClusterRoleGetter.
+func (q *question) GetClusterRole(_ context.Context, name string) (*rbacv1.ClusterRole, error) {
+	if _, err := q.clusterRoles.Get(name); err != nil {
+		return nil, err
+	}
+	return &rbacv1.ClusterRole{Rules: anyRule}, nil
+}
+
+// indexed returns the bindings with a key.
+func indexed[T any](in cache.Indexer, key string) ([]T, error) {
+	found, err := in.ByIndex(byRole, key)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]T, 0, len(found))
+	for _, obj := range found {
+		if b, ok := obj.(T); ok {
+			out = append(out, b)
+		}
+	}
+	return out, nil
+}
+
+// Role returns the UID of the role of a reference, and whether there is one.
+func (r *Roles) Role(ref protect.Reference) (types.UID, bool) {
+	if ref.Kind == protect.ClusterRole {
+		role, err := r.clusterRoles.Get(ref.Name)
+		if err != nil {
+			return "", false
+		}
+		return role.UID, true
+	}
+	role, err := r.roles.Roles(ref.Namespace).Get(ref.Name)
+	if err != nil {
+		return "", false
+	}
+	return role.UID, true
+}
+
+// Bindings returns the bindings that count for a reference, in no order. Nobody may change
+// them.
+func (r *Roles) Bindings(ref protect.Reference) ([]*rbacv1.RoleBinding, []*rbacv1.ClusterRoleBinding, error) {
+	q := &question{Roles: r, ref: ref}
+	everywhere, err := q.ListClusterRoleBindings(context.Background())
+	if err != nil || ref.Namespace == "" {
+		return nil, everywhere, err
+	}
+	here, err := q.ListRoleBindings(context.Background(), ref.Namespace)
+	return here, everywhere, err
+}

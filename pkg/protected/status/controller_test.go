@@ -1,0 +1,133 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"errors"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	kubefake "k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/api/client/clientset/versioned/fake"
+	"kube-granular.dev/pkg/apis/authority"
+	"kube-granular.dev/pkg/protected"
+	registry "kube-granular.dev/pkg/registry/authority"
+)
+
+// knowing returns a Protection that knows attributes and the role "setter", which bob has.
+func knowing(t *testing.T, attributes ...authority.Attribute) *protected.Protection {
+	t.Helper()
+	factory := informers.NewSharedInformerFactory(kubefake.NewClientset(
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "setter", UID: "r"}},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "b"}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "setter"},
+			Subjects: []rbacv1.Subject{{Kind: "User", Name: "bob"}},
+		},
+	), 0)
+	p := protected.New()
+	if err := p.Attach(factory); err != nil {
+		t.Fatal(err)
+	}
+	factory.StartWithContext(t.Context())
+	t.Cleanup(factory.Shutdown)
+	factory.WaitForCacheSync(t.Context().Done())
+	p.Opened(registry.Kinds{})
+	for i, a := range attributes {
+		p.Observe(registry.Change{Attribute: a, ResourceVersion: uint64(i + 1)})
+	}
+	return p
+}
+
+func objects(attributes ...authority.Attribute) (out []runtime.Object) {
+	for _, a := range attributes {
+		switch of := a.(type) {
+		case *authority.ProtectedAttribute:
+			out = append(out, (*v1alpha1.ProtectedAttribute)(of).DeepCopy())
+		case *authority.ClusterProtectedAttribute:
+			out = append(out, (*v1alpha1.ClusterProtectedAttribute)(of).DeepCopy())
+		}
+	}
+	return out
+}
+
+func writes(client *fake.Clientset) (n int) {
+	for _, a := range client.Actions() {
+		if a.GetVerb() != "update" {
+			continue
+		}
+		if a.GetSubresource() != "status" {
+			n += 1000
+		}
+		n++
+	}
+	return n
+}
+
+// TestRound holds that the server that leads writes each status that should be another,
+// that the others add what they counted and nothing else, and that nobody writes twice.
+func TestRound(t *testing.T) {
+	one := referring()
+	two := &authority.ClusterProtectedAttribute{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "2"}, Spec: one.Spec}
+	p, client := knowing(t, one, two), fake.NewSimpleClientset(objects(one, two)...)
+	c := New(p, client)
+	if !c.round(t.Context(), false) || writes(client) != 0 {
+		t.Errorf("%d writes of a server that does not lead", writes(client))
+	}
+	p.Counted("n", "a", "b")
+	p.Counted("n", "a")
+	p.Counted("", "other")
+	if !c.round(t.Context(), false) || writes(client) != 1 {
+		t.Errorf("%d writes of what was counted", writes(client))
+	}
+	got, err := client.AuthorityV1alpha1().ProtectedAttributes("n").Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil || got.Status.AuditViolations != 7 || got.Status.ObservedGeneration != 0 {
+		t.Errorf("%+v, %v", got.Status, err)
+	}
+	if p.Violations("n", "a") != 0 || p.Violations("n", "b") != 0 || p.Violations("", "other") != 0 {
+		t.Error("what was counted is kept")
+	}
+
+	client.ClearActions()
+	if !c.round(t.Context(), true) || writes(client) != 2 {
+		t.Errorf("%d writes of the server that leads", writes(client))
+	}
+	everywhere, err := client.AuthorityV1alpha1().ClusterProtectedAttributes().Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil || everywhere.Status.HolderCount != 1 || everywhere.Status.Holders[0].Name != "bob" || everywhere.Status.Role.UID != "r" {
+		t.Errorf("%+v, %v", everywhere.Status, err)
+	}
+	client.ClearActions()
+	p.Observe(registry.Change{Attribute: (*authority.ClusterProtectedAttribute)(everywhere), ResourceVersion: 10})
+	c.round(t.Context(), true)
+	for _, a := range client.Actions() {
+		if a.GetResource().Resource == "clusterprotectedattributes" {
+			t.Errorf("a status that is as it should be is written: %v", a)
+		}
+	}
+}
+
+// TestFailures holds that what could not be written is tried again, with what was counted.
+func TestFailures(t *testing.T) {
+	one := referring()
+	p, client := knowing(t, one), fake.NewSimpleClientset(objects(one)...)
+	fails := error(nil)
+	client.PrependReactor("update", "protectedattributes", func(clienttesting.Action) (bool, runtime.Object, error) { return fails != nil, nil, fails })
+	c := New(p, client)
+	p.Counted("n", "a")
+	for _, fails = range []error{apierrors.NewConflict(v1alpha1.Resource("protectedattributes"), "a", errors.New("changed")), errors.New("no storage")} {
+		if c.round(t.Context(), true) || p.Violations("n", "a") != 1 {
+			t.Errorf("%v: it went well", fails)
+		}
+	}
+	fails = nil
+	if !c.round(t.Context(), true) || p.Violations("n", "a") != 0 {
+		t.Error("it is not tried again")
+	}
+}

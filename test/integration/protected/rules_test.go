@@ -1,0 +1,227 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protected
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func podBody(name, metadata string) string {
+	return `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"` + name + `"` + metadata + `},` + podSpec + `}`
+}
+
+// refused holds that an answer is a 403 that says something and shows no value.
+func refused(t *testing.T, got answer, says string) {
+	t.Helper()
+	if got.status != http.StatusForbidden || !strings.Contains(got.body, says) || strings.Contains(got.body, "prod") {
+		t.Errorf("got %d %s\nwanted 403 and %s", got.status, got.body, says)
+	}
+}
+
+// granted holds that an answer is none of an error.
+func granted(t *testing.T, got answer) {
+	t.Helper()
+	if got.status >= 300 {
+		t.Errorf("got %d %s", got.status, got.body)
+	}
+}
+
+// TestBystanders holds that who changes nothing protected is never stopped, on objects in
+// violation neither, and that whoever may delete an object deletes it.
+func TestBystanders(t *testing.T) {
+	withPeople(t)
+	namespace(t, "bystanders")
+	pods := where("NS/pods", "bystanders")
+	must(t, "POST", pods, "", podBody("p", `,"labels":{"env":"prod"},"annotations":{"example.com/net":"x"}`))
+	must(t, "POST", pods, "", podBody("q", `,"labels":{"env":"prod"}`))
+	protect(t, "bystanders-env", envLabel)
+	protect(t, "bystanders-net", netAnno)
+	for name, r := range map[string]request{
+		"another label":        {"PATCH", pods + "/p", "merge", `{"metadata":{"labels":{"a":"b"}}}`, nil},
+		"the same value":       {"PATCH", pods + "/p", "merge", `{"metadata":{"labels":{"env":"prod"},"annotations":{"example.com/net":"x"}}}`, nil},
+		"a put":                {"PUT", pods + "/p", "", "", func(o map[string]any) { put(o, "c", "metadata", "labels", "b") }},
+		"an apply":             {"PATCH", pods + "/p?fieldManager=m", "apply", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","labels":{"env":"prod","d":"e"}}}`, nil},
+		"the status":           {"PATCH", pods + "/p/status", "merge", `{"status":{"phase":"Running"}}`, nil},
+		"a value that is free": {"POST", pods, "", podBody("dev", `,"labels":{"env":"dev"}`), nil},
+	} {
+		t.Run(name, func(t *testing.T) { granted(t, r.send(t, "other", "bystanders")) })
+	}
+	refused(t, send(t, "other", "PATCH", pods+"/p", "merge", `{"metadata":{"labels":{"env":"dev"}}}`), "labels[env]")
+	granted(t, send(t, "other", "DELETE", pods+"/p?gracePeriodSeconds=0", "", ""))
+	granted(t, send(t, "other", "DELETE", pods+"?gracePeriodSeconds=0", "", ""))
+}
+
+// TestWithoutLabels holds that operations other than bindings bring no label into anything
+// that is stored, and are free.
+func TestWithoutLabels(t *testing.T) {
+	withPeople(t)
+	const ns = "operations"
+	namespace(t, ns)
+	protect(t, "operations-env", envLabel)
+	protect(t, "operations-net", netAnno)
+	must(t, "POST", where("NS/pods", ns), "", podBody("p", ""))
+	must(t, "POST", where("NS/pods", ns), "", podBody("evicted", ""))
+	must(t, "POST", where("NS/serviceaccounts", ns), "", `{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"s"}}`)
+	must(t, "POST", where("apps/deployments", ns), "", fixtures[5].body)
+	metadata := func(name string) string {
+		return `"metadata":{"name":"` + name + `","labels":{"env":"prod"},"annotations":{"example.com/net":"x"}}`
+	}
+	for name, tc := range map[string]struct{ method, path, way, body, stored string }{
+		"eviction":       {"POST", where("NS/pods/evicted/eviction", ns), "", `{"apiVersion":"policy/v1","kind":"Eviction",` + metadata("evicted") + `}`, ""},
+		"dry eviction":   {"POST", where("NS/pods/p/eviction", ns) + "?dryRun=All", "", `{"apiVersion":"policy/v1","kind":"Eviction",` + metadata("p") + `}`, where("NS/pods/p", ns)},
+		"token":          {"POST", where("NS/serviceaccounts/s/token", ns), "", `{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest",` + metadata("s") + `,"spec":{"audiences":[]}}`, where("NS/serviceaccounts/s", ns)},
+		"scale":          {"PUT", where("apps/deployments/x/scale", ns), "", `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"x","namespace":"` + ns + `","labels":{"env":"prod"},"annotations":{"example.com/net":"x"}},"spec":{"replicas":2}}`, where("apps/deployments/x", ns)},
+		"patch of scale": {"PATCH", where("apps/deployments/x/scale", ns), "merge", `{"metadata":{"labels":{"env":"prod"}},"spec":{"replicas":3}}`, where("apps/deployments/x", ns)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			granted(t, send(t, "other", tc.method, tc.path, tc.way, tc.body))
+			if tc.stored == "" {
+				return
+			}
+			if got := must(t, "GET", tc.stored, "", ""); strings.Contains(got, `"prod"`) || strings.Contains(got, "example.com/net") {
+				t.Errorf("it is stored: %s", got)
+			}
+		})
+	}
+}
+
+// TestVerbs holds that without a role the verb of the key is asked of RBAC, on the resource
+// that is written, and that update and the permissions of fields do not include it.
+func TestVerbs(t *testing.T) {
+	withPeople(t)
+	const ns = "verbs"
+	namespace(t, ns)
+	protect(t, "verbs", `{"attributeKind":"Label","attributeName":"verbs.example.com/*"}`)
+	grant(t, "verbs-pods", `[{"apiGroups":[""],"resources":["pods"],"verbs":["granular:protectedLabel(verbs.example.com/a)"]}]`, "verbs-holder")
+	grant(t, "verbs-services", `[{"apiGroups":[""],"resources":["services"],"verbs":["granular:protectedLabel(verbs.example.com/a)"]}]`, "verbs-elsewhere")
+	grant(t, "verbs-fields", `[{"apiGroups":[""],"resources":["pods"],"verbs":["granular","granular:labels","granular:metadata","granular:label(verbs.example.com/a)"]}]`, "verbs-fields")
+	bind(t, "writer", "verbs-holder", "verbs-elsewhere", "verbs-fields")
+	for _, user := range []string{"verbs-holder", "verbs-elsewhere", "verbs-fields"} {
+		allowed(t, user, "create", "", "pods")
+	}
+	allowed(t, "verbs-holder", "granular:protectedLabel(verbs.example.com/a)", "", "pods")
+	pods := where("NS/pods", ns)
+	for _, user := range []string{"verbs-elsewhere", "verbs-fields", "other"} {
+		refused(t, send(t, user, "POST", pods, "", podBody("p-"+user, `,"labels":{"verbs.example.com/a":"x"}`)), `needs the verb \"granular:protectedLabel(verbs.example.com/a)\"`)
+	}
+	granted(t, send(t, "verbs-holder", "POST", pods, "", podBody("p", `,"labels":{"verbs.example.com/a":"x"}`)))
+	refused(t, send(t, "verbs-holder", "POST", pods, "", podBody("q", `,"labels":{"verbs.example.com/b":"x"}`)), `needs the verb \"granular:protectedLabel(verbs.example.com/b)\"`)
+}
+
+// TestBypass holds that who may bypass in the whole cluster is exempt, and who may in a
+// namespace is not, whatever that one may there.
+func TestBypass(t *testing.T) {
+	withPeople(t)
+	const ns = "bypass"
+	namespace(t, ns)
+	protect(t, "bypass-env", envLabel)
+	grant(t, "bypassing", `[{"apiGroups":["authority.kube-granular.dev"],"resources":["protectedattributes"],"verbs":["bypass"]}]`, "controller")
+	bind(t, "writer", "controller")
+	allowed(t, "controller", "bypass", "authority.kube-granular.dev", "protectedattributes")
+	allowed(t, "controller", "create", "", "pods")
+	must(t, "POST", rbacPath+"/namespaces/"+ns+"/rolebindings", "", `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"name":"tenant"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"tenant"}]}`)
+	pods := where("NS/pods", ns)
+	until(t, "the tenant may write", func() bool { return send(t, "tenant", "POST", pods+"?dryRun=All", "", podBody("dry", "")).status < 300 })
+	refused(t, send(t, "tenant", "POST", pods, "", podBody("p", `,"labels":{"env":"prod"}`)), `ClusterRole \"releaser\"`)
+	granted(t, send(t, "controller", "POST", pods, "", podBody("p", `,"labels":{"env":"prod"}`)))
+	// A binding in the namespace to the role of the cluster's attribute does not count.
+	must(t, "POST", rbacPath+"/namespaces/"+ns+"/rolebindings", "", `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"name":"self"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"releaser"},"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"tenant"}]}`)
+	until(t, "the binding is known", func() bool {
+		body := `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{"user":"tenant","resourceAttributes":{"namespace":"` + ns + `","verb":"get","group":"example.com","resource":"probe"}}}`
+		return strings.Contains(must(t, "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", "", body), `"allowed":true`)
+	})
+	refused(t, send(t, "tenant", "POST", pods, "", podBody("q", `,"labels":{"env":"prod"}`)), `ClusterRole \"releaser\"`)
+}
+
+// TestNamespaced holds that an attribute of a namespace acts in it alone, that any binding
+// there counts, and that it neither acts on the namespace nor opens what the cluster closed.
+func TestNamespaced(t *testing.T) {
+	withPeople(t)
+	const ns = "namespaced"
+	namespace(t, ns)
+	namespace(t, ns+"-other")
+	must(t, "POST", authority+"/namespaces/"+ns+"/protectedattributes", "", `{"apiVersion":"authority.kube-granular.dev/v1alpha1","kind":"ProtectedAttribute","metadata":{"name":"tier"},"spec":{"attributeKind":"Label","attributeName":"tier","roleRef":{"kind":"ClusterRole","name":"releaser"}}}`)
+	pods := where("NS/pods", ns)
+	refused(t, send(t, "other", "POST", pods, "", podBody("p", `,"labels":{"tier":"x"}`)), `for it is protected in namespace \"`+ns+`\"`)
+	granted(t, send(t, "holder", "POST", pods, "", podBody("p", `,"labels":{"tier":"x"}`)))
+	granted(t, send(t, "other", "POST", where("NS/pods", ns+"-other"), "", podBody("p", `,"labels":{"tier":"x"}`)))
+	granted(t, send(t, "other", "PATCH", "/api/v1/namespaces/"+ns, "merge", `{"metadata":{"labels":{"tier":"x"}}}`))
+	must(t, "POST", rbacPath+"/namespaces/"+ns+"/rolebindings", "", `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"name":"late"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"releaser"},"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"other"}]}`)
+	until(t, "a binding in the namespace counts", func() bool {
+		return send(t, "other", "POST", pods+"?dryRun=All", "", podBody("q", `,"labels":{"tier":"x"}`)).status < 300
+	})
+	protect(t, "namespaced-tier", `{"attributeKind":"Label","attributeName":"tier","roleRef":{"kind":"ClusterRole","name":"nobody"}}`)
+	for _, user := range []string{"other", "holder"} {
+		refused(t, send(t, user, "POST", pods, "", podBody("r", `,"labels":{"tier":"x"}`)), `ClusterRole \"nobody\"`)
+	}
+}
+
+// TestAuditMode holds that nothing is refused, and that the caller is warned who would be.
+func TestAuditMode(t *testing.T) {
+	withPeople(t)
+	const ns = "audit"
+	namespace(t, ns)
+	protect(t, "would-be", `{"mode":"Audit",`+envLabel[1:])
+	pods := where("NS/pods", ns)
+	got := send(t, "other", "POST", pods, "", podBody("p", `,"labels":{"env":"prod"}`))
+	granted(t, got)
+	if all := strings.Join(got.warnings, "\n"); !strings.Contains(all, ".metadata.labels[env] is a protected label: this change would be refused if would-be were enforced") || strings.Contains(all, "prod") {
+		t.Errorf("warned: %s", all)
+	}
+	for user, body := range map[string]string{"holder": podBody("q", `,"labels":{"env":"prod"}`), "other": podBody("r", `,"labels":{"env":"dev"}`), admin: podBody("s", `,"labels":{"env":"prod"}`)} {
+		if got := send(t, user, "POST", pods, "", body); got.status >= 300 || len(got.warnings) > 0 {
+			t.Errorf("%s: %d, warned %q", user, got.status, got.warnings)
+		}
+	}
+}
+
+// TestGranular holds that a granular caller needs the permission and the admission.
+func TestGranular(t *testing.T) {
+	withPeople(t)
+	const ns = "granular"
+	namespace(t, ns)
+	must(t, "POST", where("NS/pods", ns), "", podBody("p", ""))
+	protect(t, "granular-env", envLabel)
+	grant(t, "labeller", `[{"apiGroups":[""],"resources":["pods"],"verbs":["get","granular","granular:labels"]}]`, "labeller", "labeller-released")
+	grant(t, "blind", `[{"apiGroups":[""],"resources":["pods"],"verbs":["granular","granular:labels"]}]`, "blind")
+	bind(t, "releaser", "labeller-released", "releaser-alone")
+	grant(t, "entering", `[{"apiGroups":[""],"resources":["pods"],"verbs":["get","granular"]}]`, "releaser-alone")
+	for _, user := range []string{"labeller", "labeller-released", "releaser-alone", "blind"} {
+		allowed(t, user, "granular", "", "pods")
+	}
+	allowed(t, "labeller-released", "get", "example.com", "probe")
+	path := where("NS/pods/p", ns)
+	prod := `{"metadata":{"labels":{"env":"prod"}}}`
+	refused(t, send(t, "labeller", "PATCH", path, "merge", prod), `needs ClusterRole \"releaser\"`)
+	refused(t, send(t, "releaser-alone", "PATCH", path, "merge", prod), `granular:label(env)`)
+	refused(t, send(t, "blind", "PATCH", path, "merge", prod), `labels[env]`)
+	granted(t, send(t, "labeller", "PATCH", path, "merge", `{"metadata":{"labels":{"a":"b"}}}`))
+	granted(t, send(t, "labeller-released", "PATCH", path, "merge", prod))
+	hidden := send(t, "blind", "PATCH", path, "json", `[{"op":"remove","path":"/metadata/labels"}]`)
+	if hidden.status != http.StatusForbidden || strings.Contains(hidden.body, "env") || !strings.Contains(hidden.body, "a protected label") {
+		t.Errorf("got %d %s", hidden.status, hidden.body)
+	}
+}
+
+// TestOneServer holds that a write that begins after an attribute was acknowledged is judged by
+// it, and one after its removal is not.
+func TestOneServer(t *testing.T) {
+	withPeople(t)
+	const ns = "fresh"
+	namespace(t, ns)
+	pods := where("NS/pods", ns) + "?dryRun=All"
+	body := podBody("p", `,"labels":{"fresh":"x"}`)
+	for range 50 {
+		must(t, "POST", authority+"/clusterprotectedattributes", "", `{"apiVersion":"authority.kube-granular.dev/v1alpha1","kind":"ClusterProtectedAttribute","metadata":{"name":"fresh"},"spec":{"attributeKind":"Label","attributeName":"fresh"}}`)
+		if got := send(t, "other", "POST", pods, "", body); got.status != http.StatusForbidden {
+			t.Fatalf("created: %d", got.status)
+		}
+		must(t, "DELETE", authority+"/clusterprotectedattributes/fresh", "", "")
+		if got := send(t, "other", "POST", pods, "", body); got.status >= 300 {
+			t.Fatalf("deleted: %d %s", got.status, got.body)
+		}
+	}
+}
