@@ -13,11 +13,12 @@ import (
 	"k8s.io/client-go/rest"
 
 	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // TestAttacks tries ways around. Their comments make docs/generated/attacks.md.
 func TestAttacks(t *testing.T) {
-	runScripts(t, on, "attack_*.txtar")
+	harness.RunScripts(t, on, "attack_*.txtar")
 }
 
 // TestManagedFieldsPruned tries those ways that end in field management where the gate
@@ -35,7 +36,7 @@ func TestManagedFieldsPruned(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	runScripts(t, c, "attack_managed_fields*.txtar")
+	harness.RunScripts(t, c, "attack_managed_fields*.txtar")
 }
 
 // TestAnswersShowNothing holds that whatever form of answer a caller without get asks
@@ -48,15 +49,15 @@ func TestManagedFieldsPruned(t *testing.T) {
 // Answer: not passed on
 // Was: got through
 func TestAnswersShowNothing(t *testing.T) {
-	client := administrator(t, on)
-	create(t, client, "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"answers"}}`)
-	create(t, client, "/api/v1/namespaces/answers/secrets", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","labels":{"hush":"hush"}},"stringData":{"password":"hunter2"}}`)
-	create(t, client, "/api/v1/namespaces/answers/services", `{"apiVersion":"v1","kind":"Service","metadata":{"name":"s","labels":{"hush":"hush"}},"spec":{"externalName":"hush.example","ports":[{"port":80}]}}`)
+	client := harness.Administrator(t, on)
+	harness.Create(t, client, "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"answers"}}`)
+	harness.Create(t, client, "/api/v1/namespaces/answers/secrets", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","labels":{"hush":"hush"}},"stringData":{"password":"hunter2"}}`)
+	harness.Create(t, client, "/api/v1/namespaces/answers/services", `{"apiVersion":"v1","kind":"Service","metadata":{"name":"s","labels":{"hush":"hush"}},"spec":{"externalName":"hush.example","ports":[{"port":80}]}}`)
 	for user, verbs := range map[string][]string{
 		"answers-blind":  {"granular", "granular:metadata"},
 		"answers-reader": {"granular", "granular:metadata", "get"},
 	} {
-		allow(t, client, user, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: verbs},
+		harness.Allow(t, client, user, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: verbs},
 			rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: verbs})
 	}
 	for _, accept := range []string{
@@ -109,7 +110,7 @@ func patchAccepting(t *testing.T, user, path, accept string) (int, http.Header, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("Content-Type", contentTypes["merge"])
+	req.Header.Set("Content-Type", harness.ContentTypes["merge"])
 	req.Header.Set("Accept", accept)
 	resp, err := client.Do(req)
 	if err != nil {

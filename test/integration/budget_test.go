@@ -18,6 +18,7 @@ import (
 
 	"kube-granular.dev/granular/decide"
 	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // counting is an authorization webhook that knows one user, and keeps what it was
@@ -63,7 +64,7 @@ func TestBudget(t *testing.T) {
 	webhook := &counting{allow: func(string) bool { return false }}
 	server := httptest.NewTLSServer(webhook)
 	defer server.Close()
-	c, err := cluster.Start("--", "--authorization-mode=Webhook,RBAC", "--authorization-webhook-config-file="+webhookKubeconfig(t, server), "--authorization-webhook-version=v1",
+	c, err := cluster.Start("--", "--authorization-mode=Webhook,RBAC", "--authorization-webhook-config-file="+harness.WebhookKubeconfig(t, server), "--authorization-webhook-version=v1",
 		"--authorization-webhook-cache-authorized-ttl=0s", "--authorization-webhook-cache-unauthorized-ttl=0s")
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +109,7 @@ func TestBudget(t *testing.T) {
 			for again := range 2 {
 				webhook.reset(tc.allow)
 				start := time.Now()
-				status, answer, err := request(c, "counted", http.MethodPatch, demo, contentTypes["merge"], labels(fmt.Sprintf("v%d-%d", i, again)))
+				status, answer, err := harness.Request(c, "counted", http.MethodPatch, demo, harness.ContentTypes["merge"], labels(fmt.Sprintf("v%d-%d", i, again)))
 				took := time.Since(start)
 				if err != nil {
 					t.Fatal(err)

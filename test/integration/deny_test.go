@@ -19,6 +19,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 
 	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // opinions is an authorization webhook in front of RBAC. It keeps what it was
@@ -73,42 +74,6 @@ func (o *opinions) verbs() []string {
 	return slices.Clone(o.asked)
 }
 
-// chain writes a structured authorization configuration into dir: the webhook,
-// whose failures are refusals, then RBAC.
-func chain(dir string, webhook *httptest.Server) (string, error) {
-	return chainFailing(dir, webhook, "Deny")
-}
-
-// chainFailing is chain with another decision where the webhook fails.
-func chainFailing(dir string, webhook *httptest.Server, failurePolicy string) (string, error) {
-	kubeconfigFile, err := kubeconfigOf(dir, webhook)
-	if err != nil {
-		return "", err
-	}
-	config := filepath.Join(dir, "authorization.yaml")
-	return config, os.WriteFile(config, []byte(`
-apiVersion: apiserver.config.k8s.io/v1
-kind: AuthorizationConfiguration
-authorizers:
-- type: Webhook
-  name: opinions
-  webhook:
-    timeout: 10s
-    subjectAccessReviewVersion: v1
-    matchConditionSubjectAccessReviewVersion: v1
-    failurePolicy: `+failurePolicy+`
-    cacheAuthorizedRequests: false
-    cacheUnauthorizedRequests: false
-    authorizedTTL: 1s
-    unauthorizedTTL: 1s
-    connectionInfo:
-      type: KubeConfigFile
-      kubeConfigFile: `+kubeconfigFile+`
-- type: RBAC
-  name: rbac
-`), 0o600)
-}
-
 // TestDenyIsFinal holds that an explicit Deny of an authorization chain is not
 // outflanked by the verb granular, that an authorizer's failure is never an
 // allowance, and that verbs are asked from general to specific, each once.
@@ -116,7 +81,7 @@ func TestDenyIsFinal(t *testing.T) {
 	o := &opinions{}
 	webhook := httptest.NewTLSServer(o)
 	defer webhook.Close()
-	config, err := chain(t.TempDir(), webhook)
+	config, err := harness.Chain(t.TempDir(), webhook)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +122,7 @@ func TestDenyIsFinal(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			o.set(tc.deny, tc.fail)
 			value := "v" + string(rune('a'+i))
-			status, answer, err := request(c, user, http.MethodPatch, path, contentTypes["merge"], `{"metadata":{"labels":{"super.safe.com/level":"`+value+`"}}}`)
+			status, answer, err := harness.Request(c, user, http.MethodPatch, path, harness.ContentTypes["merge"], `{"metadata":{"labels":{"super.safe.com/level":"`+value+`"}}}`)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,7 +134,7 @@ func TestDenyIsFinal(t *testing.T) {
 				t.Errorf("asked %q, wanted %q", got, tc.asked)
 			}
 			o.set(nil, nil)
-			_, now, err := request(c, user, http.MethodGet, path, "", "")
+			_, now, err := harness.Request(c, user, http.MethodGet, path, "", "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -187,7 +152,7 @@ func TestFailureIsNoAnswer(t *testing.T) {
 	o := &opinions{failsWith: http.StatusForbidden}
 	webhook := httptest.NewTLSServer(o)
 	defer webhook.Close()
-	config, err := chainFailing(t.TempDir(), webhook, "NoOpinion")
+	config, err := harness.ChainFailing(t.TempDir(), webhook, "NoOpinion")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +199,7 @@ func TestFailureIsNoAnswer(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			o.set(tc.deny, tc.fail)
 			value, user := "v"+string(rune('a'+i)), cmp.Or(tc.user, supersafe)
-			status, answer, err := request(c, user, http.MethodPatch, path, contentTypes["merge"], strings.Replace(tc.body, "VALUE", value, 1))
+			status, answer, err := harness.Request(c, user, http.MethodPatch, path, harness.ContentTypes["merge"], strings.Replace(tc.body, "VALUE", value, 1))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -250,7 +215,7 @@ func TestFailureIsNoAnswer(t *testing.T) {
 				t.Errorf("asked %q, wanted %q", got, tc.asked)
 			}
 			o.set(nil, nil)
-			_, now, err := request(c, supersafe, http.MethodGet, path, "", "")
+			_, now, err := harness.Request(c, supersafe, http.MethodGet, path, "", "")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,10 +3,14 @@
 
 package integration
 
-import "testing"
+import (
+	"testing"
+
+	"kube-granular.dev/test/integration/harness"
+)
 
 // TestGrants holds the roles of docs/tutorials/useful-grants.md, and further ones that
 // people ask for: each does what it says and nothing next to it.
 func TestGrants(t *testing.T) {
-	runScripts(t, on, "grants_*.txtar")
+	harness.RunScripts(t, on, "grants_*.txtar")
 }

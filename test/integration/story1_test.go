@@ -7,17 +7,18 @@ import (
 	"testing"
 
 	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // TestSupersafe is KEP-3617's story 1: an operator that may change its own labels,
 // annotations, finalizers and condition, and nothing else.
 func TestSupersafe(t *testing.T) {
-	runScripts(t, on, "supersafe_*.txtar")
+	harness.RunScripts(t, on, "supersafe_*.txtar")
 }
 
 // TestEditor holds that callers with the ordinary verbs notice nothing.
 func TestEditor(t *testing.T) {
-	runScripts(t, on, "editor.txtar")
+	harness.RunScripts(t, on, "editor.txtar")
 }
 
 // TestGateOff holds that without the feature gate every answer is upstream's.
@@ -32,16 +33,16 @@ func TestGateOff(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	runScripts(t, off, "gate_off*.txtar")
+	harness.RunScripts(t, off, "gate_off*.txtar")
 }
 
 // TestClosed holds the paths on which no field can be verified: each refuses a
 // caller who holds the verb granular and not the ordinary one.
 func TestClosed(t *testing.T) {
-	runScripts(t, on, "closed.txtar")
+	harness.RunScripts(t, on, "closed.txtar")
 }
 
 // TestScale holds that replicas is one permission, on the object and on its scale.
 func TestScale(t *testing.T) {
-	runScripts(t, on, "scale.txtar")
+	harness.RunScripts(t, on, "scale.txtar")
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 const leanDefinition = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: %[1]ss.lean.example.com},
@@ -47,9 +48,9 @@ func TestTreesWhenNeeded(t *testing.T) {
 		}
 		kubectl(strings.Join(definitions, "\n---\n"), "apply", "-f", "-")
 		kubectl("", append([]string{"wait", "--for=condition=Established", "--timeout=60s"}, names...)...)
-		before := metricsOf(t, s.Cluster)[compiled]
+		before := harness.Metrics(t, s.Cluster)[compiled]
 		kubectl(strings.Join(objects, "\n---\n"), "apply", "-f", "-")
-		if grown := metricsOf(t, s.Cluster)[compiled] - before; (grown >= many) != (tc.excluded != "") {
+		if grown := harness.Metrics(t, s.Cluster)[compiled] - before; (grown >= many) != (tc.excluded != "") {
 			t.Errorf("%s: %v trees were compiled for %d kinds", tc.name, grown, many)
 		}
 		kubectl("", append([]string{"delete", "--wait=false"}, names...)...)

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"kube-granular.dev/granular/corpus"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // versioned are objects of every kind that is served in several versions.
@@ -45,7 +46,7 @@ func trustBundle() string {
 	server := httptest.NewUnstartedServer(nil)
 	server.StartTLS()
 	defer server.Close()
-	spec, _ := json.Marshal(map[string]any{"trustBundle": string(authority(server))})
+	spec, _ := json.Marshal(map[string]any{"trustBundle": string(harness.CABundle(server))})
 	return `{apiVersion: certificates.k8s.io/v1, kind: ClusterTrustBundle, metadata: {name: v}, spec: ` + string(spec) + `}`
 }
 
@@ -103,7 +104,7 @@ func TestEveryVersion(t *testing.T) {
 			if !ok {
 				t.Fatalf("there is no object to write: %v", kinds)
 			}
-			path, live := s.made(t, manifest)
+			path, live := s.Made(t, manifest)
 			version := live["apiVersion"].(string)
 			for _, kind := range kinds {
 				t.Run(kind.Version, func(t *testing.T) {
@@ -115,23 +116,23 @@ func TestEveryVersion(t *testing.T) {
 						case "apply":
 							query = "?force=true&fieldManager=" + kind.Version
 							body["apiVersion"], body["kind"] = kind.GroupVersion().String(), kind.Kind
-							metadata(t, body)["name"] = metadata(t, live)["name"]
+							harness.Metadata(t, body)["name"] = harness.Metadata(t, live)["name"]
 						case "json":
 							method = http.MethodPut
-							now := s.must(t, http.MethodGet, path, "", nil).object(t)
+							now := s.Must(t, http.MethodGet, path, "", nil).Object(t)
 							body = corpus.Overlay(now, corpus.Object(body))
 						}
-						s.twins(t, path, "cannot change .metadata.labels[a.example.com/x]", []string{"granular:label(a.example.com)", "granular"}, func(user string) answer {
+						s.Twins(t, path, "cannot change .metadata.labels[a.example.com/x]", []string{"granular:label(a.example.com)", "granular"}, func(user string) harness.Answer {
 							if way == "json" {
-								delete(metadata(t, body), "resourceVersion")
-								metadata(t, body)["resourceVersion"] = metadata(t, s.must(t, http.MethodGet, path, "", nil).object(t))["resourceVersion"]
+								delete(harness.Metadata(t, body), "resourceVersion")
+								harness.Metadata(t, body)["resourceVersion"] = harness.Metadata(t, s.Must(t, http.MethodGet, path, "", nil).Object(t))["resourceVersion"]
 							}
-							return s.send(t, user, method, path+query, contentTypes[way], body)
+							return s.Send(t, user, method, path+query, harness.ContentTypes[way], body)
 						})
 					}
 				})
 			}
-			now := s.must(t, http.MethodGet, path, "", nil).object(t)
+			now := s.Must(t, http.MethodGet, path, "", nil).Object(t)
 			if before, after := fmt.Sprint(live["spec"]), fmt.Sprint(now["spec"]); before != after {
 				t.Errorf("writing labels changed the specification:\n%s\n%s", before, after)
 			}
@@ -160,32 +161,32 @@ func TestConversionWebhook(t *testing.T) {
 			},
 			"conversion": map[string]any{"strategy": "Webhook", "webhook": map[string]any{
 				"conversionReviewVersions": []string{"v1"},
-				"clientConfig":             map[string]any{"url": server.URL, "caBundle": authority(server)},
+				"clientConfig":             map[string]any{"url": server.URL, "caBundle": harness.CABundle(server)},
 			}},
 		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.install(t, manifest)
-	path, _ := s.made(t, `{apiVersion: versions.example.com/v1, kind: Gizmo, metadata: {name: g}, spec: {size: 1}}`)
+	s.Install(t, manifest)
+	path, _ := s.Made(t, `{apiVersion: versions.example.com/v1, kind: Gizmo, metadata: {name: g}, spec: {size: 1}}`)
 	for version, field := range map[string]string{"v1": "size", "v2": "length"} {
 		t.Run(version, func(t *testing.T) {
 			path := strings.Replace(path, "/v1/", "/"+version+"/", 1)
-			s.twins(t, path, "cannot change .metadata.labels[a.example.com/x]", []string{"granular:label(a.example.com)", "granular"}, func(user string) answer {
-				return s.send(t, user, http.MethodPatch, path, contentTypes["merge"], `{"metadata":{"labels":{"a.example.com/x":"`+version+`"}}}`)
+			s.Twins(t, path, "cannot change .metadata.labels[a.example.com/x]", []string{"granular:label(a.example.com)", "granular"}, func(user string) harness.Answer {
+				return s.Send(t, user, http.MethodPatch, path, harness.ContentTypes["merge"], `{"metadata":{"labels":{"a.example.com/x":"`+version+`"}}}`)
 			})
-			s.twins(t, path, "cannot change .metadata.annotations[a.example.com/x]", []string{"granular:annotation(a.example.com)", "granular"}, func(user string) answer {
-				now := s.must(t, http.MethodGet, path, "", nil).object(t)
+			s.Twins(t, path, "cannot change .metadata.annotations[a.example.com/x]", []string{"granular:annotation(a.example.com)", "granular"}, func(user string) harness.Answer {
+				now := s.Must(t, http.MethodGet, path, "", nil).Object(t)
 				if now["spec"].(map[string]any)[field] == nil {
 					t.Fatalf("it is not converted: %v", now)
 				}
-				return s.send(t, user, http.MethodPut, path, contentTypes["json"],
+				return s.Send(t, user, http.MethodPut, path, harness.ContentTypes["json"],
 					corpus.Overlay(now, corpus.Object{"metadata": map[string]any{"annotations": map[string]any{"a.example.com/x": version}}}))
 			})
-			s.callers.call("resizer-"+version, "granular", "granular:metadata", "granular:specification")
-			a := s.send(t, "resizer-"+version, http.MethodPatch, path, contentTypes["merge"], `{"spec":{"`+field+`":5}}`)
-			if a.code != http.StatusForbidden || !strings.Contains(a.message(), "cannot change .spec."+field+" ") {
+			s.Callers.Call("resizer-"+version, "granular", "granular:metadata", "granular:specification")
+			a := s.Send(t, "resizer-"+version, http.MethodPatch, path, harness.ContentTypes["merge"], `{"spec":{"`+field+`":5}}`)
+			if a.Code != http.StatusForbidden || !strings.Contains(a.Message(), "cannot change .spec."+field+" ") {
 				t.Errorf("got %s", a)
 			}
 		})

@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package integration
+package harness
 
 import (
 	"context"
@@ -22,46 +22,46 @@ import (
 	"kube-granular.dev/granular/corpus"
 )
 
-// stamps is a mutating admission webhook that changes or refuses what some users write.
-type stamps struct {
+// Stamps is a mutating admission webhook that changes or refuses what some users write.
+type Stamps struct {
 	mu      sync.Mutex
 	known   map[string]func(map[string]any) corpus.Object
 	refused map[string]*metav1.Status
 	calls   map[string]int
 }
 
-// newStamps installs the webhook for users whose names begin with prefix, and
+// NewStamps installs the webhook for users whose names begin with prefix, and
 // returns once the server calls it.
-func newStamps(t *testing.T, s *stage, prefix string) *stamps {
+func NewStamps(t *testing.T, s *Stage, prefix string) *Stamps {
 	t.Helper()
-	st := &stamps{known: map[string]func(map[string]any) corpus.Object{}, refused: map[string]*metav1.Status{}, calls: map[string]int{}}
+	st := &Stamps{known: map[string]func(map[string]any) corpus.Object{}, refused: map[string]*metav1.Status{}, calls: map[string]int{}}
 	server := httptest.NewTLSServer(st)
 	t.Cleanup(server.Close)
 	name := prefix + "stamps.example.com"
 	const configurations = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 	everything := map[string]any{"apiGroups": []string{"*"}, "apiVersions": []string{"*"}, "resources": []string{"*/*"}, "operations": []string{"CREATE", "UPDATE"}}
-	s.must(t, http.MethodPost, configurations, "application/json", map[string]any{
+	s.Must(t, http.MethodPost, configurations, "application/json", map[string]any{
 		"apiVersion": "admissionregistration.k8s.io/v1",
 		"kind":       "MutatingWebhookConfiguration",
 		"metadata":   map[string]any{"name": name},
 		"webhooks": []any{map[string]any{
 			"name":                    name,
-			"clientConfig":            map[string]any{"url": server.URL, "caBundle": authority(server)},
+			"clientConfig":            map[string]any{"url": server.URL, "caBundle": CABundle(server)},
 			"rules":                   []any{everything},
 			"matchConditions":         []any{map[string]any{"name": "users", "expression": fmt.Sprintf("request.userInfo.username.startsWith(%q)", prefix)}},
 			"sideEffects":             "None",
 			"admissionReviewVersions": []string{"v1"},
 		}},
 	})
-	t.Cleanup(func() { s.must(t, http.MethodDelete, configurations+"/"+name, "", nil) })
+	t.Cleanup(func() { s.Must(t, http.MethodDelete, configurations+"/"+name, "", nil) })
 
 	probe := prefix + "probe"
-	s.callers.call(probe, "create")
-	st.set(probe, corpus.Object{"metadata": map[string]any{"labels": map[string]any{"stamped": "yes"}}})
+	s.Callers.Call(probe, "create")
+	st.Set(probe, corpus.Object{"metadata": map[string]any{"labels": map[string]any{"stamped": "yes"}}})
 	err := wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		a := s.send(t, probe, http.MethodPost, "/api/v1/namespaces/default/configmaps?dryRun=All", "application/json",
+		a := s.Send(t, probe, http.MethodPost, "/api/v1/namespaces/default/configmaps?dryRun=All", "application/json",
 			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"probe"}}`)
-		return strings.Contains(string(a.body), `"stamped":"yes"`), nil
+		return strings.Contains(string(a.Body), `"stamped":"yes"`), nil
 	})
 	if err != nil {
 		t.Fatalf("the webhook is not called: %v", err)
@@ -69,32 +69,32 @@ func newStamps(t *testing.T, s *stage, prefix string) *stamps {
 	return st
 }
 
-// set lays over what a user writes.
-func (st *stamps) set(user string, over corpus.Object) {
-	st.setFunc(user, func(map[string]any) corpus.Object { return over })
+// Set lays over what a user writes.
+func (st *Stamps) Set(user string, over corpus.Object) {
+	st.SetFunc(user, func(map[string]any) corpus.Object { return over })
 }
 
-func (st *stamps) setFunc(user string, over func(object map[string]any) corpus.Object) {
+func (st *Stamps) SetFunc(user string, over func(object map[string]any) corpus.Object) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.known[user] = over
 }
 
-// refuse refuses whatever a user writes.
-func (st *stamps) refuse(user string, result *metav1.Status) {
+// Refuse refuses whatever a user writes.
+func (st *Stamps) Refuse(user string, result *metav1.Status) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.refused[user] = result
 }
 
-// called says how often the webhook saw a request of a user.
-func (st *stamps) called(user string) int {
+// Called says how often the webhook saw a request of a user.
+func (st *Stamps) Called(user string) int {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.calls[user]
 }
 
-func (st *stamps) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+func (st *Stamps) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	var review admissionv1.AdmissionReview
 	if err := json.NewDecoder(req.Body).Decode(&review); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -111,7 +111,7 @@ func (st *stamps) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		patch, err := json.Marshal(jsonPatch(object, corpus.Overlay(object, over(object))))
+		patch, err := json.Marshal(JSONPatch(object, corpus.Overlay(object, over(object))))
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
