@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -40,8 +39,7 @@ func safeVersion(name, lock string, storage bool) map[string]any {
 // returns makes one and returns its path.
 func installSafes(t *testing.T, s *harness.Stage, plural string, move func(object map[string]any, to string)) func(*testing.T) string {
 	t.Helper()
-	server := httptest.NewTLSServer(harness.Converting(move))
-	t.Cleanup(server.Close)
+	server := harness.Serve(t, harness.Converting(move))
 	kind := strings.ToUpper(plural[:1]) + plural[1:]
 	definition, err := json.Marshal(map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",

@@ -6,7 +6,6 @@ package integration
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -114,22 +113,12 @@ func TestAttackImpersonation(t *testing.T) {
 				}
 				body += fmt.Sprintf(`%q:%q}},"data":{"k":"v"}}`, tc.label, value)
 			}
-			request, err := http.NewRequestWithContext(ctx, method, on.URL+path+query, strings.NewReader(body))
+			got, err := client.Do(ctx, harness.Call{Method: method, Path: path + query, ContentType: harness.ContentTypes[tc.way], Body: body})
 			if err != nil {
 				t.Fatal(err)
 			}
-			request.Header.Set("Content-Type", harness.ContentTypes[tc.way])
-			response, err := client.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer response.Body.Close()
-			got, err := io.ReadAll(response.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if response.StatusCode != tc.status || !strings.Contains(string(got), tc.says) {
-				t.Errorf("got %d %s\nwanted %d and %q", response.StatusCode, got, tc.status, tc.says)
+			if got.Code != tc.status || !strings.Contains(string(got.Body), tc.says) {
+				t.Errorf("got %s\nwanted %d and %q", got, tc.status, tc.says)
 			}
 			now, err := admin.CoreV1().ConfigMaps(namespace).Get(ctx, tc.object, metav1.GetOptions{})
 			if stored := err == nil && now.Labels[tc.label] == value; stored != (tc.status < 300) {
@@ -140,7 +129,7 @@ func TestAttackImpersonation(t *testing.T) {
 }
 
 // accountClient is a service account that impersonates a user.
-func accountClient(ctx context.Context, t *testing.T, namespace, name, user string) *http.Client {
+func accountClient(ctx context.Context, t *testing.T, namespace, name, user string) *harness.Client {
 	t.Helper()
 	admin := harness.Administrator(t, on)
 	if _, err := admin.CoreV1().ServiceAccounts(namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
@@ -150,16 +139,12 @@ func accountClient(ctx context.Context, t *testing.T, namespace, name, user stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := on.Config("admin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	config = rest.AnonymousClientConfig(config)
+	config := rest.AnonymousClientConfig(harness.Config(t, on, "admin"))
 	config.BearerToken = token.Status.Token
 	config.Impersonate = rest.ImpersonationConfig{UserName: user}
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client
+	return &harness.Client{URL: on.URL, HTTP: client}
 }

@@ -97,15 +97,7 @@ func TestAttackNodes(t *testing.T) {
 	if err := os.WriteFile(abac, []byte(abacLines), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := cluster.Start("--", "--authorization-mode=Node,ABAC,RBAC", "--enable-admission-plugins=NodeRestriction", "--authorization-policy-file="+abac)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
+	c := harness.Start(t, "--", "--authorization-mode=Node,ABAC,RBAC", "--enable-admission-plugins=NodeRestriction", "--authorization-policy-file="+abac)
 	client := harness.Administrator(t, c)
 	harness.Create(t, client, "/api/v1/namespaces/default/serviceaccounts", `{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}`)
 	for _, name := range []string{"n1", "n2"} {

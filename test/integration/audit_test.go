@@ -4,14 +4,11 @@
 package integration
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"kube-granular.dev/pkg/audit"
 	"kube-granular.dev/test/integration/harness"
@@ -53,13 +50,10 @@ func TestAudit(t *testing.T) {
 				t.Fatalf("%d %s", status, answer)
 			}
 			var got map[string]string
-			err = wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+			harness.Until(t, "there is an audit event of "+path, func() bool {
 				got = harness.Annotations(t, auditLog, path)
-				return got != nil, nil
+				return got != nil
 			})
-			if err != nil {
-				t.Fatalf("there is no audit event of %s: %v", path, err)
-			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
 			}

@@ -4,11 +4,8 @@
 package integration
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,39 +44,20 @@ func (a attempt) try(t *testing.T, c *cluster.Cluster) {
 		return '-'
 	}, "v"+strings.ToLower(a.name)+"v")
 	value = value[:min(len(value), 60)] + "v"
-	config, err := c.Config(a.config)
+	status, answer, err := harness.RequestBy(c, a.config, a.user, http.MethodPatch, a.path, harness.ContentTypes["merge"],
+		fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, a.label, value))
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Impersonate = a.user
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, c.URL+a.path,
-		strings.NewReader(fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, a.label, value)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", harness.ContentTypes["merge"])
-	resp, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if resp.StatusCode != a.status || !strings.Contains(string(answer), a.says) {
-		t.Errorf("got %d %s\nwanted %d and %q", resp.StatusCode, answer, a.status, a.says)
+	if status != a.status || !strings.Contains(answer, a.says) {
+		t.Errorf("got %d %s\nwanted %d and %q", status, answer, a.status, a.says)
 	}
 	_, now, err := harness.Request(c, "", http.MethodGet, a.path, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if stored := strings.Contains(now, fmt.Sprintf("%q:%q", a.label, value)); stored != (a.status == http.StatusOK) {
-		t.Errorf("the label was stored: %t, the answer was %d", stored, resp.StatusCode)
+		t.Errorf("the label was stored: %t, the answer was %d", stored, status)
 	}
 }
 
@@ -87,17 +65,11 @@ func (a attempt) try(t *testing.T, c *cluster.Cluster) {
 // opinion about anybody else.
 func verdicts(user string, verbs ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		var review authorizationv1.SubjectAccessReview
-		if err := json.NewDecoder(req.Body).Decode(&review); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		a := review.Spec.ResourceAttributes
-		review.Status = authorizationv1.SubjectAccessReviewStatus{Allowed: a != nil && review.Spec.User == user && slices.Contains(verbs, a.Verb)}
-		w.Header().Set("Content-Type", "application/json")
-		if err := json.NewEncoder(w).Encode(review); err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-		}
+		harness.Review(w, req, func(review *authorizationv1.SubjectAccessReview) error {
+			a := review.Spec.ResourceAttributes
+			review.Status = authorizationv1.SubjectAccessReviewStatus{Allowed: a != nil && review.Spec.User == user && slices.Contains(verbs, a.Verb)}
+			return nil
+		})
 	})
 }
 
@@ -109,22 +81,13 @@ const abacPolicies = `{"apiVersion":"abac.authorization.kubernetes.io/v1beta1","
 // TestModes holds that granular authorization is the same behind every authorizer.
 // Each user gets what it holds from one of the modes alone.
 func TestModes(t *testing.T) {
-	webhook := httptest.NewTLSServer(verdicts("hooked", "granular", "granular:label(own.example.com)"))
-	defer webhook.Close()
+	webhook := harness.Serve(t, verdicts("hooked", "granular", "granular:label(own.example.com)"))
 	abac := filepath.Join(t.TempDir(), "abac.jsonl")
 	if err := os.WriteFile(abac, []byte(abacPolicies), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := cluster.Start("--", "--authorization-mode=AlwaysDeny,Node,ABAC,Webhook,RBAC", "--enable-admission-plugins=NodeRestriction",
+	c := harness.Start(t, "--", "--authorization-mode=AlwaysDeny,Node,ABAC,Webhook,RBAC", "--enable-admission-plugins=NodeRestriction",
 		"--authorization-policy-file="+abac, "--authorization-webhook-config-file="+harness.WebhookKubeconfig(t, webhook), "--authorization-webhook-version=v1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
 	client := harness.Administrator(t, c)
 	for _, name := range []string{"n1", "n2"} {
 		harness.Create(t, client, "/api/v1/nodes", `{"apiVersion":"v1","kind":"Node","metadata":{"name":"`+name+`"}}`)
@@ -160,15 +123,7 @@ func TestModes(t *testing.T) {
 
 // TestAlwaysAllow holds that where everything is allowed nothing is refused.
 func TestAlwaysAllow(t *testing.T) {
-	c, err := cluster.Start("--", "--authorization-mode=AlwaysAllow")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
+	c := harness.Start(t, "--", "--authorization-mode=AlwaysAllow")
 	attempt{name: "anybody", config: "admin", user: harness.Impersonating("anybody"), path: demo, label: "any.example.com/a", status: 200, says: `"spec"`}.try(t, c)
 }
 

@@ -5,9 +5,7 @@ package integration
 
 import (
 	"encoding/base64"
-	"encoding/pem"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,18 +17,15 @@ import (
 // TestTriggerSelfDestruct is KEP-3617's story 2, on a custom resource in two versions:
 // a field that ordinary users must not set, which is granted to one group.
 func TestTriggerSelfDestruct(t *testing.T) {
-	webhook := httptest.NewTLSServer(renaming(map[string]string{
+	webhook := harness.Serve(t, renaming(map[string]string{
 		"path": "route", "triggerSelfDestructOnSecurityBreach": "selfDestruct",
 	}))
-	// The scripts run in parallel, and end after this function does.
-	t.Cleanup(webhook.Close)
 	text, err := os.ReadFile(filepath.Join("testdata", "crd", "robots.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: webhook.Certificate().Raw})
 	harness.Define(t, on, "robots.factory.example.com", strings.NewReplacer(
-		"WEBHOOK_URL", webhook.URL, "WEBHOOK_CA", base64.StdEncoding.EncodeToString(ca)).Replace(string(text)))
+		"WEBHOOK_URL", webhook.URL, "WEBHOOK_CA", base64.StdEncoding.EncodeToString(harness.CABundle(webhook))).Replace(string(text)))
 	harness.Served(t, on, "/apis/factory.example.com/v1/robots")
 	harness.Served(t, on, "/apis/factory.example.com/v2/robots")
 	harness.RunScripts(t, on, "trigger_self_destruct.txtar")

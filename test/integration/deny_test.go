@@ -5,9 +5,7 @@ package integration
 
 import (
 	"cmp"
-	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,7 +16,6 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 
-	"kube-granular.dev/test/integration/cluster"
 	"kube-granular.dev/test/integration/harness"
 )
 
@@ -35,30 +32,25 @@ type opinions struct {
 }
 
 func (o *opinions) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	var review authorizationv1.SubjectAccessReview
-	if err := json.NewDecoder(req.Body).Decode(&review); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	review.Status = authorizationv1.SubjectAccessReviewStatus{}
-	if a := review.Spec.ResourceAttributes; a != nil && a.Resource == "deployments" && strings.HasSuffix(review.Spec.User, ":supersafe") {
+	harness.Review(w, req, func(review *authorizationv1.SubjectAccessReview) error {
+		review.Status = authorizationv1.SubjectAccessReviewStatus{}
+		a := review.Spec.ResourceAttributes
+		if a == nil || a.Resource != "deployments" || !strings.HasSuffix(review.Spec.User, ":supersafe") {
+			return nil
+		}
 		o.mu.Lock()
 		o.asked = append(o.asked, a.Verb)
 		deny, fail := o.deny, o.fail
 		o.mu.Unlock()
 		if fail != nil && fail(a.Verb) {
-			http.Error(w, "out of order", cmp.Or(o.failsWith, http.StatusInternalServerError))
-			return
+			return harness.Failure{Code: cmp.Or(o.failsWith, http.StatusInternalServerError), Text: "out of order"}
 		}
 		if deny != nil && deny(a.Verb) {
 			review.Status.Denied = true
 			review.Status.Reason = "the webhook says no"
 		}
-	}
-	w.Header().Set("Content-Type", "application/json")
-	if err := json.NewEncoder(w).Encode(review); err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-	}
+		return nil
+	})
 }
 
 // set changes what the webhook says and forgets what it was asked.
@@ -79,21 +71,12 @@ func (o *opinions) verbs() []string {
 // allowance, and that verbs are asked from general to specific, each once.
 func TestDenyIsFinal(t *testing.T) {
 	o := &opinions{}
-	webhook := httptest.NewTLSServer(o)
-	defer webhook.Close()
+	webhook := harness.Serve(t, o)
 	config, err := harness.Chain(t.TempDir(), webhook)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := cluster.Start("--authorization-config", config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
+	c := harness.Start(t, "--authorization-config", config)
 
 	const user = "system:serviceaccount:default:supersafe"
 	const path = "/apis/apps/v1/namespaces/default/deployments/web"
@@ -150,21 +133,12 @@ func TestDenyIsFinal(t *testing.T) {
 // log of the server alone.
 func TestFailureIsNoAnswer(t *testing.T) {
 	o := &opinions{failsWith: http.StatusForbidden}
-	webhook := httptest.NewTLSServer(o)
-	defer webhook.Close()
+	webhook := harness.Serve(t, o)
 	config, err := harness.ChainFailing(t.TempDir(), webhook, "NoOpinion")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := cluster.Start("--authorization-config", config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
+	c := harness.Start(t, "--authorization-config", config)
 
 	const supersafe = "system:serviceaccount:default:supersafe"
 	const path = "/apis/apps/v1/namespaces/default/deployments/web"

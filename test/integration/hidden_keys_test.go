@@ -138,8 +138,8 @@ func TestKeysWithoutGet(t *testing.T) {
 				if text := strings.ReplaceAll(got.Message(), ns, "NS"); got.Code != http.StatusForbidden || !strings.HasSuffix(text, tc.says) {
 					t.Errorf("without get: %s\nwanted %s", got, tc.says)
 				}
-				if strings.Contains(got.String(), "hidden") || len(got.Warnings) > 0 {
-					t.Errorf("without get: %s, warned %q", got, got.Warnings)
+				if strings.Contains(got.String(), "hidden") || len(got.Warnings()) > 0 {
+					t.Errorf("without get: %s, warned %q", got, got.Warnings())
 				}
 				all := strings.ReplaceAll(got.String(), ns, "NS")
 				if first, ok := told[name]; ok && first != all {

@@ -36,7 +36,7 @@ func TestWarningsQuoteNothing(t *testing.T) {
 			if a.Code != http.StatusOK {
 				t.Fatal(a)
 			}
-			if warnings := strings.Join(a.Warnings, "\n"); strings.Contains(warnings, "1234567500m") != tc.warned {
+			if warnings := strings.Join(a.Warnings(), "\n"); strings.Contains(warnings, "1234567500m") != tc.warned {
 				t.Errorf("the warnings are %q", warnings)
 			}
 		})

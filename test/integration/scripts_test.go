@@ -6,7 +6,6 @@ package integration
 import (
 	"testing"
 
-	"kube-granular.dev/test/integration/cluster"
 	"kube-granular.dev/test/integration/harness"
 )
 
@@ -23,16 +22,7 @@ func TestEditor(t *testing.T) {
 
 // TestGateOff holds that without the feature gate every answer is upstream's.
 func TestGateOff(t *testing.T) {
-	off, err := cluster.Start("--feature-gates", "GranularAuthorization=false")
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The scripts run in parallel, and end after this function does.
-	t.Cleanup(func() {
-		if err := off.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	off := harness.Start(t, "--feature-gates", "GranularAuthorization=false")
 	harness.RunScripts(t, off, "gate_off*.txtar")
 }
 
@@ -45,4 +35,10 @@ func TestClosed(t *testing.T) {
 // TestScale holds that replicas is one permission, on the object and on its scale.
 func TestScale(t *testing.T) {
 	harness.RunScripts(t, on, "scale.txtar")
+}
+
+// TestGrants holds the roles of docs/tutorials/useful-grants.md, and further ones that
+// people ask for: each does what it says and nothing next to it.
+func TestGrants(t *testing.T) {
+	harness.RunScripts(t, on, "grants_*.txtar")
 }

@@ -36,10 +36,7 @@ func TestEverySubject(t *testing.T) {
 
 // everySubject binds a role with these verbs, of which each binding is to grant a label.
 func everySubject(t *testing.T, verbs []string) {
-	config, err := on.Config("admin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := harness.Config(t, on, "admin")
 	admin := harness.Administrator(t, on)
 	namespace := fmt.Sprintf("subjects-%d", harness.Unique())
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

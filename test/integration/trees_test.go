@@ -5,12 +5,9 @@ package integration
 
 import (
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"kube-granular.dev/test/integration/cluster"
 	"kube-granular.dev/test/integration/harness"
 )
 
@@ -24,15 +21,9 @@ const leanDefinition = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResour
 // their own, so there are several kinds of each, and less than one tree for each is none.
 func TestTreesWhenNeeded(t *testing.T) {
 	s := onStage(t)
-	bin, err := cluster.Bin()
-	if err != nil {
-		t.Fatal(err)
-	}
 	kubectl := func(input string, args ...string) {
 		t.Helper()
-		cmd := exec.Command(filepath.Join(bin, "kubectl"), append([]string{"--kubeconfig", s.Kubeconfig("admin")}, args...)...)
-		cmd.Stdin = strings.NewReader(input)
-		if out, err := cmd.CombinedOutput(); err != nil {
+		if out, err := harness.Kubectl(t, s.Cluster, input, args...); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}

@@ -15,9 +15,6 @@ import (
 	"strings"
 	"testing"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 
@@ -45,7 +42,6 @@ var versioned = map[string]string{
 func trustBundle() string {
 	server := httptest.NewUnstartedServer(nil)
 	server.StartTLS()
-	defer server.Close()
 	spec, _ := json.Marshal(map[string]any{"trustBundle": string(harness.CABundle(server))})
 	return `{apiVersion: certificates.k8s.io/v1, kind: ClusterTrustBundle, metadata: {name: v}, spec: ` + string(spec) + `}`
 }
@@ -67,11 +63,7 @@ func podCertificateRequest() string {
 // what only another version can hold is not lost or charged.
 func TestEveryVersion(t *testing.T) {
 	s := onStage(t)
-	admin, err := s.Config("admin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := discovery.NewDiscoveryClientForConfig(admin)
+	client, err := discovery.NewDiscoveryClientForConfig(harness.Config(t, s.Cluster, "admin"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,8 +139,7 @@ func TestEveryVersion(t *testing.T) {
 // request, whichever is stored, with a conversion webhook in between.
 func TestConversionWebhook(t *testing.T) {
 	s := onStage(t)
-	server := httptest.NewTLSServer(http.HandlerFunc(convertGizmos))
-	t.Cleanup(server.Close)
+	server := harness.Serve(t, renaming(map[string]string{"size": "length"}))
 	manifest, err := json.Marshal(map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": map[string]any{"name": "gizmos.versions.example.com"},
@@ -197,39 +188,4 @@ func gizmoSchema(field string) map[string]any {
 	return map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": map[string]any{
 		"spec": map[string]any{"type": "object", "properties": map[string]any{field: map[string]any{"type": "integer"}}},
 	}}}
-}
-
-// convertGizmos renames the one field that the versions name differently.
-func convertGizmos(w http.ResponseWriter, req *http.Request) {
-	var review apiextensionsv1.ConversionReview
-	if err := json.NewDecoder(req.Body).Decode(&review); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	response := &apiextensionsv1.ConversionResponse{UID: review.Request.UID}
-	response.Result.Status = "Success"
-	for _, raw := range review.Request.Objects {
-		u := &unstructured.Unstructured{}
-		if err := json.Unmarshal(raw.Raw, u); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		u.SetAPIVersion(review.Request.DesiredAPIVersion)
-		from, to := "size", "length"
-		if strings.HasSuffix(review.Request.DesiredAPIVersion, "/v1") {
-			from, to = to, from
-		}
-		if spec, ok := u.Object["spec"].(map[string]any); ok {
-			if value, ok := spec[from]; ok {
-				delete(spec, from)
-				spec[to] = value
-			}
-		}
-		response.ConvertedObjects = append(response.ConvertedObjects, runtime.RawExtension{Object: u})
-	}
-	review.Request, review.Response = nil, response
-	w.Header().Set("Content-Type", "application/json")
-	if err := json.NewEncoder(w).Encode(review); err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-	}
 }

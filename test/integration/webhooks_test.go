@@ -4,15 +4,11 @@
 package integration
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
-
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"kube-granular.dev/granular/corpus"
 	"kube-granular.dev/test/integration/harness"
@@ -124,7 +120,7 @@ func TestMutatingPolicy(t *testing.T) {
 		s.Must(t, http.MethodDelete, group+"mutatingadmissionpolicies/stamps", "", nil)
 	})
 	s.Callers.Call("policed-probe", "create")
-	err := wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	harness.Until(t, "the policy stamps", func() bool {
 		// A kind whose schema is not known to the policy yet is refused.
 		for _, probe := range []string{
 			"/api/v1/namespaces/default/configmaps {apiVersion: v1, kind: ConfigMap, metadata: {name: probe}}",
@@ -133,14 +129,11 @@ func TestMutatingPolicy(t *testing.T) {
 			path, body, _ := strings.Cut(probe, " ")
 			a := s.Send(t, "policed-probe", http.MethodPost, path+"?dryRun=All", harness.ContentTypes["yaml"], body)
 			if !strings.Contains(string(a.Body), `"stamped.example.com/by":"policy"`) {
-				return false, nil
+				return false
 			}
 		}
-		return true, nil
+		return true
 	})
-	if err != nil {
-		t.Fatalf("the policy does nothing: %v", err)
-	}
 	holdsUnderMutation(t, s, "policed-", func(string) {}, func(t *testing.T, object map[string]any) {
 		if labels := harness.Metadata(t, object)["labels"].(map[string]any); labels["stamped.example.com/by"] != "policy" {
 			t.Errorf("the policy's stamp is not there: %v", labels)

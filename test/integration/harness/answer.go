@@ -5,6 +5,7 @@ package harness
 
 import (
 	"fmt"
+	"net/http"
 	"testing"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -13,12 +14,15 @@ import (
 
 // Answer is what the server said.
 type Answer struct {
-	Code     int
-	Body     []byte
-	Warnings []string
+	Code   int
+	Body   []byte
+	Header http.Header
 }
 
 func (a Answer) String() string { return fmt.Sprintf("%d %s", a.Code, a.Body) }
+
+// Warnings are those beside the body.
+func (a Answer) Warnings() []string { return a.Header.Values("Warning") }
 
 // Message is that of a Status, or the whole body.
 func (a Answer) Message() string {
@@ -29,6 +33,7 @@ func (a Answer) Message() string {
 	return status.Message
 }
 
+// Object is the body, decoded.
 func (a Answer) Object(t *testing.T) map[string]any {
 	t.Helper()
 	out := map[string]any{}

@@ -4,7 +4,6 @@
 package harness
 
 import (
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -25,7 +24,7 @@ type Callers struct {
 type Caller struct {
 	callers *Callers
 	name    string
-	// may says which questions are allowed.
+	// may reports which questions are allowed.
 	may   func(Question) bool
 	asked []Question
 }
@@ -48,6 +47,7 @@ func (c *Callers) Call(name string, verbs ...string) *Caller {
 	return c.CallIf(name, func(q Question) bool { return slices.Contains(verbs, q.Verb) })
 }
 
+// CallIf makes a caller known whose questions may answers.
 func (c *Callers) CallIf(name string, may func(Question) bool) *Caller {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,7 +58,7 @@ func (c *Callers) CallIf(name string, may func(Question) bool) *Caller {
 	return c.known[name]
 }
 
-// May returns what says which questions about a caller are allowed.
+// May returns what reports which questions about a caller are allowed.
 func (c *Callers) May(name string) func(Question) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,19 +79,13 @@ func (c *Caller) Verbs() []string {
 }
 
 func (c *Callers) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	var review authorizationv1.SubjectAccessReview
-	if err := json.NewDecoder(req.Body).Decode(&review); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	review.Status = authorizationv1.SubjectAccessReviewStatus{}
-	if a := review.Spec.ResourceAttributes; a != nil {
-		review.Status.Allowed = c.answer(review.Spec.User, Question{a.Verb, a.Group, a.Resource, a.Subresource, a.Namespace, a.Name})
-	}
-	w.Header().Set("Content-Type", "application/json")
-	if err := json.NewEncoder(w).Encode(review); err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-	}
+	Review(w, req, func(review *authorizationv1.SubjectAccessReview) error {
+		review.Status = authorizationv1.SubjectAccessReviewStatus{}
+		if a := review.Spec.ResourceAttributes; a != nil {
+			review.Status.Allowed = c.answer(review.Spec.User, Question{a.Verb, a.Group, a.Resource, a.Subresource, a.Namespace, a.Name})
+		}
+		return nil
+	})
 }
 
 func (c *Callers) answer(user string, q Question) bool {

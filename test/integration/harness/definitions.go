@@ -4,17 +4,14 @@
 package harness
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/yaml"
 
 	"kube-granular.dev/test/integration/cluster"
@@ -43,6 +40,7 @@ func PrepareCorpus(t *testing.T, s *Stage) {
 }
 
 const (
+	// Definitions is the path of all definitions of custom resources.
 	Definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 	// Admin impersonates nobody.
 	Admin = ""
@@ -70,7 +68,7 @@ func Define(t *testing.T, c *cluster.Cluster, name, text string) {
 	})
 }
 
-// Served waits until a resource is.
+// Served waits until a resource is served.
 func Served(t *testing.T, c *cluster.Cluster, path string) {
 	t.Helper()
 	Until(t, path, func() bool {
@@ -82,19 +80,15 @@ func Served(t *testing.T, c *cluster.Cluster, path string) {
 // Install creates a CustomResourceDefinition and returns once it is served.
 func (s *Stage) Install(t *testing.T, manifest []byte) {
 	t.Helper()
-	const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 	var crd apiextensionsv1.CustomResourceDefinition
 	if err := yaml.UnmarshalStrict(manifest, &crd); err != nil {
 		t.Fatal(err)
 	}
-	if a := s.Send(t, "", http.MethodPost, definitions, ContentTypes["yaml"], manifest); a.Code >= 300 && a.Code != http.StatusConflict {
+	if a := s.Send(t, "", http.MethodPost, Definitions, ContentTypes["yaml"], manifest); a.Code >= 300 && a.Code != http.StatusConflict {
 		t.Fatal(a)
 	}
 	served := fmt.Sprintf("/apis/%s/%s/%s", crd.Spec.Group, crd.Spec.Versions[0].Name, crd.Spec.Names.Plural)
-	err := wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		return s.Send(t, "", http.MethodGet, served, "", nil).Code == http.StatusOK, nil
+	Until(t, served+" is served", func() bool {
+		return s.Send(t, "", http.MethodGet, served, "", nil).Code == http.StatusOK
 	})
-	if err != nil {
-		t.Fatalf("%s is not served: %v", served, err)
-	}
 }

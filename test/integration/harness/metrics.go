@@ -4,8 +4,6 @@
 package harness
 
 import (
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,21 +11,18 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
+// MetricsPrefix is what the names of our metrics begin with.
 const MetricsPrefix = "apiserver_granular_authorization_"
 
 // Metrics reads our metrics as an operator does, by their names and labels.
 func Metrics(t *testing.T, c *cluster.Cluster) map[string]float64 {
 	t.Helper()
-	bin, err := cluster.Bin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Command(filepath.Join(bin, "kubectl"), "--kubeconfig", c.Kubeconfig("admin"), "get", "--raw", "/metrics").CombinedOutput()
+	out, err := Kubectl(t, c, "", "get", "--raw", "/metrics")
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	got := map[string]float64{}
-	for line := range strings.Lines(string(out)) {
+	for line := range strings.Lines(out) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if name, ours := strings.CutPrefix(name, MetricsPrefix); ours {
 			if got[name], err = strconv.ParseFloat(value, 64); err != nil {

@@ -17,7 +17,7 @@ import (
 	"kube-granular.dev/granular/corpus"
 )
 
-// At gives the value at a path of an object, or nil.
+// At returns the value at a path of an object, or nil.
 func At(object any, path ...string) any {
 	for _, name := range path {
 		fields, _ := object.(map[string]any)
@@ -56,6 +56,7 @@ func Metadata(t *testing.T, object map[string]any) map[string]any {
 	return out
 }
 
+// FromYAML reads an object.
 func FromYAML(t *testing.T, manifest string) map[string]any {
 	t.Helper()
 	var object map[string]any
@@ -65,7 +66,7 @@ func FromYAML(t *testing.T, manifest string) map[string]any {
 	return object
 }
 
-// Made creates an object as the administrator, with a name of its own, and gives
+// Made creates an object as the administrator, with a name of its own, and returns
 // its path and what is stored.
 func (s *Stage) Made(t *testing.T, manifest string) (path string, live map[string]any) {
 	t.Helper()

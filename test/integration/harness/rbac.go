@@ -47,6 +47,7 @@ func parts(resource string) (name, group, subresource string) {
 	return name, group, subresource
 }
 
+// bind gives a user a role of the same name; without a namespace it holds everywhere.
 func bind(ctx context.Context, client kubernetes.Interface, namespace, user string, rules []rbacv1.PolicyRule) error {
 	meta := metav1.ObjectMeta{Name: user, Namespace: namespace}
 	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user}
@@ -85,6 +86,7 @@ func known(ctx context.Context, client kubernetes.Interface, namespace, user, ve
 	})
 }
 
+// Impersonating is whom a request is made as. Without a user it is made as nobody else.
 func Impersonating(user string, groups ...string) rest.ImpersonationConfig {
 	return rest.ImpersonationConfig{UserName: user, Groups: groups}
 }
@@ -110,19 +112,17 @@ func Allow(t *testing.T, client kubernetes.Interface, user string, rules ...rbac
 	}
 }
 
+// Administrator returns a client that may do everything.
 func Administrator(t *testing.T, c *cluster.Cluster) *kubernetes.Clientset {
 	t.Helper()
-	config, err := c.Config("admin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := kubernetes.NewForConfig(config)
+	client, err := kubernetes.NewForConfig(Config(t, c, "admin"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return client
 }
 
+// Create makes an object of what is written in JSON.
 func Create(t *testing.T, client *kubernetes.Clientset, path, body string) {
 	t.Helper()
 	err := client.RESTClient().Post().AbsPath(path).Body([]byte(body)).SetHeader("Content-Type", ContentTypes["json"]).Do(t.Context()).Error()

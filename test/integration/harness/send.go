@@ -4,9 +4,7 @@
 package harness
 
 import (
-	"bytes"
-	"encoding/json"
-	"io"
+	"context"
 	"net/http"
 	"testing"
 
@@ -28,35 +26,18 @@ var ContentTypes = map[string]string{
 // Request sends one request to the server, as the administrator who impersonates
 // user.
 func Request(c *cluster.Cluster, user, method, path, contentType, body string) (int, string, error) {
-	return RequestBy(c, "admin", rest.ImpersonationConfig{UserName: user}, method, path, contentType, body)
+	return RequestBy(c, "admin", Impersonating(user), method, path, contentType, body)
 }
 
-// RequestBy sends one request with the credentials of config, who impersonates user.
+// RequestBy sends one request with the credentials of a user of the cluster, who
+// impersonates another.
 func RequestBy(c *cluster.Cluster, credentials string, user rest.ImpersonationConfig, method, path, contentType, body string) (int, string, error) {
-	config, err := c.Config(credentials)
+	client, err := connect(c, credentials)
 	if err != nil {
 		return 0, "", err
 	}
-	config.Impersonate = user
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return 0, "", err
-	}
-	req, err := http.NewRequest(method, c.URL+path, bytes.NewBufferString(body))
-	if err != nil {
-		return 0, "", err
-	}
-	if contentType != "" {
-		req.Header.Set("Content-Type", contentType)
-	}
-	req.Header.Set("Accept", "application/json")
-	resp, err := client.Do(req)
-	if err != nil {
-		return 0, "", err
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	return resp.StatusCode, string(answer), err
+	a, err := client.Do(context.Background(), Call{As: user, Method: method, Path: path, ContentType: contentType, Body: body})
+	return a.Code, string(a.Body), err
 }
 
 // Send makes one request as a user, or as the administrator if user is empty.
@@ -66,6 +47,7 @@ func (s *Stage) Send(t *testing.T, user, method, path, contentType string, body 
 	return s.SendAccept(t, user, method, path, contentType, "application/json", body)
 }
 
+// SendAccept is Send of a request that asks for another form of answer than JSON.
 func (s *Stage) SendAccept(t *testing.T, user, method, path, contentType, accept string, body any) Answer {
 	t.Helper()
 	a, err := s.RoundTrip(user, method, path, contentType, accept, body)
@@ -75,38 +57,11 @@ func (s *Stage) SendAccept(t *testing.T, user, method, path, contentType, accept
 	return a
 }
 
+// RoundTrip is SendAccept where a failure is not for the test to end with.
 func (s *Stage) RoundTrip(user, method, path, contentType, accept string, body any) (Answer, error) {
-	var data []byte
-	switch b := body.(type) {
-	case nil:
-	case string:
-		data = []byte(b)
-	case []byte:
-		data = b
-	default:
-		var err error
-		if data, err = json.Marshal(b); err != nil {
-			return Answer{}, err
-		}
-	}
-	req, err := http.NewRequest(method, s.URL+path, bytes.NewReader(data))
-	if err != nil {
-		return Answer{}, err
-	}
-	if contentType != "" {
-		req.Header.Set("Content-Type", contentType)
-	}
-	req.Header.Set("Accept", accept)
-	if user != "" {
-		req.Header.Set("Impersonate-User", user)
-	}
-	resp, err := s.client.Do(req)
-	if err != nil {
-		return Answer{}, err
-	}
-	defer resp.Body.Close()
-	out, err := io.ReadAll(resp.Body)
-	return Answer{resp.StatusCode, out, resp.Header.Values("Warning")}, err
+	return s.client.Do(context.Background(), Call{
+		As: Impersonating(user), Method: method, Path: path, ContentType: contentType, Accept: accept, Body: body,
+	})
 }
 
 // Must makes one request as the administrator, which has to succeed.
@@ -119,7 +74,7 @@ func (s *Stage) Must(t *testing.T, method, path, contentType string, body any) A
 	return a
 }
 
-// Live gives what the server holds, once its watch cache holds it too: the storage
+// Live returns what the server holds, once its watch cache holds it too: the storage
 // makes the first attempt of an update on what is there, and an attempt on something
 // older asks about changes that nobody has made.
 func (s *Stage) Live(t *testing.T, path string) map[string]any {

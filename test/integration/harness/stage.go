@@ -4,7 +4,6 @@
 package harness
 
 import (
-	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 
 	"kube-granular.dev/test/integration/cluster"
@@ -26,13 +24,14 @@ type Stage struct {
 	*cluster.Cluster
 	Callers *Callers
 
-	client *http.Client
+	client *Client
 	close  []func() error
 
 	mu     sync.Mutex
 	mapper meta.RESTMapper
 }
 
+// NewStage starts a server, which Stop stops.
 func NewStage() (s *Stage, err error) {
 	s = &Stage{Callers: &Callers{}}
 	defer func() {
@@ -55,15 +54,11 @@ func NewStage() (s *Stage, err error) {
 		return nil, err
 	}
 	s.close = append(s.close, s.Cluster.Stop)
-	admin, err := s.Config("admin")
-	if err != nil {
-		return nil, err
-	}
-	s.client, err = rest.HTTPClientFor(admin)
+	s.client, err = connect(s.Cluster, "admin")
 	return s, err
 }
 
-// Stop undoes what newStage did, last first.
+// Stop undoes what NewStage did, last first.
 func (s *Stage) Stop() error {
 	var first error
 	for i := len(s.close) - 1; i >= 0; i-- {
@@ -74,7 +69,7 @@ func (s *Stage) Stop() error {
 	return first
 }
 
-// Mapping says where objects of a kind are served.
+// Mapping returns where objects of a kind are served.
 func (s *Stage) Mapping(t *testing.T, gvk schema.GroupVersionKind) *meta.RESTMapping {
 	t.Helper()
 	s.mu.Lock()
@@ -89,11 +84,7 @@ func (s *Stage) Mapping(t *testing.T, gvk schema.GroupVersionKind) *meta.RESTMap
 				t.Fatal(err)
 			}
 		}
-		admin, err := s.Config("admin")
-		if err != nil {
-			t.Fatal(err)
-		}
-		client, err := discovery.NewDiscoveryClientForConfig(admin)
+		client, err := discovery.NewDiscoveryClientForConfig(Config(t, s.Cluster, "admin"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +96,7 @@ func (s *Stage) Mapping(t *testing.T, gvk schema.GroupVersionKind) *meta.RESTMap
 	}
 }
 
-// Paths of the collection and of one object.
+// Paths returns the paths of the collection of an object and of the object.
 func (s *Stage) Paths(t *testing.T, object map[string]any) (collection, one string) {
 	t.Helper()
 	u := unstructured.Unstructured{Object: object}

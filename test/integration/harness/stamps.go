@@ -4,20 +4,16 @@
 package harness
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"kube-granular.dev/granular/corpus"
 )
@@ -35,8 +31,7 @@ type Stamps struct {
 func NewStamps(t *testing.T, s *Stage, prefix string) *Stamps {
 	t.Helper()
 	st := &Stamps{known: map[string]func(map[string]any) corpus.Object{}, refused: map[string]*metav1.Status{}, calls: map[string]int{}}
-	server := httptest.NewTLSServer(st)
-	t.Cleanup(server.Close)
+	server := Serve(t, st)
 	name := prefix + "stamps.example.com"
 	const configurations = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 	everything := map[string]any{"apiGroups": []string{"*"}, "apiVersions": []string{"*"}, "resources": []string{"*/*"}, "operations": []string{"CREATE", "UPDATE"}}
@@ -58,14 +53,11 @@ func NewStamps(t *testing.T, s *Stage, prefix string) *Stamps {
 	probe := prefix + "probe"
 	s.Callers.Call(probe, "create")
 	st.Set(probe, corpus.Object{"metadata": map[string]any{"labels": map[string]any{"stamped": "yes"}}})
-	err := wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	Until(t, "the webhook is called", func() bool {
 		a := s.Send(t, probe, http.MethodPost, "/api/v1/namespaces/default/configmaps?dryRun=All", "application/json",
 			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"probe"}}`)
-		return strings.Contains(string(a.Body), `"stamped":"yes"`), nil
+		return strings.Contains(string(a.Body), `"stamped":"yes"`)
 	})
-	if err != nil {
-		t.Fatalf("the webhook is not called: %v", err)
-	}
 	return st
 }
 
@@ -74,6 +66,7 @@ func (st *Stamps) Set(user string, over corpus.Object) {
 	st.SetFunc(user, func(map[string]any) corpus.Object { return over })
 }
 
+// SetFunc lays what over makes of an object over what a user writes.
 func (st *Stamps) SetFunc(user string, over func(object map[string]any) corpus.Object) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -87,7 +80,7 @@ func (st *Stamps) Refuse(user string, result *metav1.Status) {
 	st.refused[user] = result
 }
 
-// Called says how often the webhook saw a request of a user.
+// Called returns how often the webhook saw a request of a user.
 func (st *Stamps) Called(user string) int {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -95,33 +88,26 @@ func (st *Stamps) Called(user string) int {
 }
 
 func (st *Stamps) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	var review admissionv1.AdmissionReview
-	if err := json.NewDecoder(req.Body).Decode(&review); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	st.mu.Lock()
-	over, refused := st.known[review.Request.UserInfo.Username], st.refused[review.Request.UserInfo.Username]
-	st.calls[review.Request.UserInfo.Username]++
-	st.mu.Unlock()
-	response := &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: refused == nil, Result: refused}
-	if over != nil {
-		object := map[string]any{}
-		if err := utiljson.Unmarshal(review.Request.Object.Raw, &object); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
+	Review(w, req, func(review *admissionv1.AdmissionReview) error {
+		user := review.Request.UserInfo.Username
+		st.mu.Lock()
+		over, refused := st.known[user], st.refused[user]
+		st.calls[user]++
+		st.mu.Unlock()
+		response := &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: refused == nil, Result: refused}
+		if over != nil {
+			object := map[string]any{}
+			if err := utiljson.Unmarshal(review.Request.Object.Raw, &object); err != nil {
+				return err
+			}
+			patch, err := json.Marshal(JSONPatch(object, corpus.Overlay(object, over(object))))
+			if err != nil {
+				return err
+			}
+			kind := admissionv1.PatchTypeJSONPatch
+			response.Patch, response.PatchType = patch, &kind
 		}
-		patch, err := json.Marshal(JSONPatch(object, corpus.Overlay(object, over(object))))
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		kind := admissionv1.PatchTypeJSONPatch
-		response.Patch, response.PatchType = patch, &kind
-	}
-	review.Request, review.Response = nil, response
-	w.Header().Set("Content-Type", "application/json")
-	if err := json.NewEncoder(w).Encode(review); err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-	}
+		review.Request, review.Response = nil, response
+		return nil
+	})
 }

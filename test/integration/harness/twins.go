@@ -13,7 +13,7 @@ import (
 
 // Twins sends one request twice: by a caller who holds all of grants but the first,
 // which is refused, says why and changes nothing at path; and by one who holds all
-// of them, which is not. It gives the second answer.
+// of them, which is not. It returns the second answer.
 func (s *Stage) Twins(t *testing.T, path, says string, grants []string, do func(user string) Answer) Answer {
 	t.Helper()
 	n := Unique()

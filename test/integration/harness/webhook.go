@@ -6,6 +6,7 @@ package harness
 import (
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -25,30 +26,27 @@ import (
 // name it is given.
 func Converting(move func(object map[string]any, to string)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		review := &apiextensionsv1.ConversionReview{}
-		if err := json.NewDecoder(req.Body).Decode(review); err != nil || review.Request == nil {
-			http.Error(w, "not a review", http.StatusBadRequest)
-			return
-		}
-		review.Response = &apiextensionsv1.ConversionResponse{UID: review.Request.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
-		_, to, _ := strings.Cut(review.Request.DesiredAPIVersion, "/")
-		for _, raw := range review.Request.Objects {
-			object := &unstructured.Unstructured{}
-			if err := json.Unmarshal(raw.Raw, &object.Object); err != nil {
-				http.Error(w, err.Error(), http.StatusBadRequest)
-				return
+		Review(w, req, func(review *apiextensionsv1.ConversionReview) error {
+			asked := review.Request
+			if asked == nil {
+				return errors.New("not a review")
 			}
-			if object.GetAPIVersion() != review.Request.DesiredAPIVersion {
-				move(object.Object, to)
+			review.Request = nil
+			review.Response = &apiextensionsv1.ConversionResponse{UID: asked.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
+			_, to, _ := strings.Cut(asked.DesiredAPIVersion, "/")
+			for _, raw := range asked.Objects {
+				object := &unstructured.Unstructured{}
+				if err := json.Unmarshal(raw.Raw, &object.Object); err != nil {
+					return err
+				}
+				if object.GetAPIVersion() != asked.DesiredAPIVersion {
+					move(object.Object, to)
+				}
+				object.SetAPIVersion(asked.DesiredAPIVersion)
+				review.Response.ConvertedObjects = append(review.Response.ConvertedObjects, runtime.RawExtension{Object: object})
 			}
-			object.SetAPIVersion(review.Request.DesiredAPIVersion)
-			review.Response.ConvertedObjects = append(review.Response.ConvertedObjects, runtime.RawExtension{Object: object})
-		}
-		review.Request = nil
-		w.Header().Set("Content-Type", "application/json")
-		if err := json.NewEncoder(w).Encode(review); err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-		}
+			return nil
+		})
 	})
 }
 
@@ -102,7 +100,7 @@ func kubeconfigOf(dir string, webhook *httptest.Server) (string, error) {
 	config := clientcmdapi.NewConfig()
 	config.Clusters["webhook"] = &clientcmdapi.Cluster{
 		Server:                   webhook.URL,
-		CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: webhook.Certificate().Raw}),
+		CertificateAuthorityData: CABundle(webhook),
 	}
 	config.AuthInfos["server"] = &clientcmdapi.AuthInfo{}
 	config.Contexts["webhook"] = &clientcmdapi.Context{Cluster: "webhook", AuthInfo: "server"}
