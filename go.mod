@@ -10,10 +10,7 @@ require (
 )
 
 require (
-	github.com/bluekeyes/go-gitdiff v0.8.1
 	github.com/rogpeppe/go-internal v1.14.1
-	golang.org/x/mod v0.37.0
-	golang.org/x/tools v0.47.0
 )
 
 require (
