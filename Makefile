@@ -21,7 +21,7 @@ LDFLAGS := $(foreach p,k8s.io/client-go/pkg/version k8s.io/component-base/versio
 	-X $(p).gitVersion=$(GIT_VERSION) -X $(p).gitMajor=$(KUBE_MAJOR) -X $(p).gitMinor=$(KUBE_MINOR))
 
 # Every module of ours, joined by go.work; the upstream tree's tests are test-upstream's.
-PACKAGES := ./... ./api/... ./hack/upstream/... ./staging/src/kube-granular.dev/granular/...
+PACKAGES := ./... ./api/... ./hack/upstream/... ./staging/src/kube-granular.dev/granular/... ./test/bench/...
 SOURCES  := $(wildcard api cmd pkg speed hack patches test staging)
 
 # The version of the tool that makes tables of benchmarks.
