@@ -20,8 +20,8 @@ KUBE_MINOR   := $(shell echo $(KUBE_VERSION) | sed 's|^v[0-9]*\.\([0-9]*\)\..*|\
 LDFLAGS := $(foreach p,k8s.io/client-go/pkg/version k8s.io/component-base/version,\
 	-X $(p).gitVersion=$(GIT_VERSION) -X $(p).gitMajor=$(KUBE_MAJOR) -X $(p).gitMinor=$(KUBE_MINOR))
 
-# The API types and the library are modules of their own; the upstream tree's tests are test-upstream's.
-PACKAGES := ./... ./api/... ./staging/src/kube-granular.dev/granular/...
+# Every module of ours, joined by go.work; the upstream tree's tests are test-upstream's.
+PACKAGES := ./... ./api/... ./hack/upstream/... ./staging/src/kube-granular.dev/granular/... ./test/bench/...
 SOURCES  := $(wildcard api cmd pkg speed hack patches test staging)
 
 # The version of the tool that makes tables of benchmarks.
@@ -74,7 +74,7 @@ help: ## Say what there is
 
 .PHONY: upstream
 upstream: ## Bring upstream/kubernetes up to date: materialise, patch, generate, write go.work; SERIES_WITHOUT=speed leaves a folder of patches out
-	$(call step,upstream/kubernetes,GOWORK=off $(GO) run ./hack/upstream apply $(addprefix --without ,$(SERIES_WITHOUT)))
+	$(call step,upstream/kubernetes,GO=$(GO) hack/upstream/run apply $(addprefix --without ,$(SERIES_WITHOUT)))
 
 .PHONY: test
 test: build ## Run all tests: library, patches, tools, units, and integration against the real server
@@ -130,7 +130,7 @@ bench-requests: $(BIN)/kube-apiserver $(BIN)/kube-apiserver-unpatched $(BIN)/etc
 
 .PHONY: verify
 verify: build ## Verify the patch series, and that generated files are up to date
-	$(call step,verify the patch series,GOWORK=off $(GO) run ./hack/upstream verify)
+	$(call step,verify the patch series,GO=$(GO) hack/upstream/run verify)
 	@for v in $(wildcard hack/verify-*.sh); do echo "==> $$v" >&2; $$v || exit 1; done
 
 .PHONY: lint

@@ -15,7 +15,7 @@
 #
 # Then take the edits into their patch:
 #
-#   GOWORK=off go run ./hack/upstream refresh --into crd/0002-protobuf
+#   hack/upstream/run refresh --into crd/0002-protobuf
 
 set -o errexit
 set -o nounset
@@ -29,7 +29,7 @@ packages=(
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 tree=${root}/upstream/kubernetes
 command -v protoc >/dev/null || { echo "update-protobuf: protoc is not installed (Debian: protobuf-compiler)" >&2; exit 1; }
-[[ -d ${tree} ]] || { echo "update-protobuf: no patched tree, run: GOWORK=off go run ./hack/upstream apply" >&2; exit 1; }
+[[ -d ${tree} ]] || { echo "update-protobuf: no patched tree, run: hack/upstream/run apply" >&2; exit 1; }
 
 scratch=$(mktemp -d)
 trap 'rm -rf "${scratch}"' EXIT

@@ -4,9 +4,10 @@
 // Command upstream carries the patch series: it makes the patched Kubernetes
 // tree out of the pinned sources, and writes edits of the tree back into patches.
 //
-// It works before any workspace exists; call it with
+// It is a module of its own that needs nothing of the others, so it works before any
+// workspace exists; call it from any folder with
 //
-//	GOWORK=off go run ./hack/upstream apply
+//	hack/upstream/run apply
 package main
 
 import (

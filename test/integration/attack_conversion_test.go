@@ -7,12 +7,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
 
 	"kube-granular.dev/granular/corpus"
+	"kube-granular.dev/test/integration/harness"
 )
 
 const lock = "granular:conversion.example.com/lock"
@@ -37,10 +37,9 @@ func safeVersion(name, lock string, storage bool) map[string]any {
 
 // installSafes serves such a kind, stored as v1, with a conversion of its author's. What it
 // returns makes one and returns its path.
-func installSafes(t *testing.T, s *stage, plural string, move func(object map[string]any, to string)) func(*testing.T) string {
+func installSafes(t *testing.T, s *harness.Stage, plural string, move func(object map[string]any, to string)) func(*testing.T) string {
 	t.Helper()
-	server := httptest.NewTLSServer(converting(move))
-	t.Cleanup(server.Close)
+	server := harness.Serve(t, harness.Converting(move))
 	kind := strings.ToUpper(plural[:1]) + plural[1:]
 	definition, err := json.Marshal(map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -51,48 +50,19 @@ func installSafes(t *testing.T, s *stage, plural string, move func(object map[st
 			"versions": []any{safeVersion("v1", "lock", true), safeVersion("v2", "bolt", false)},
 			"conversion": map[string]any{"strategy": "Webhook", "webhook": map[string]any{
 				"conversionReviewVersions": []string{"v1"},
-				"clientConfig":             map[string]any{"url": server.URL, "caBundle": authority(server)},
+				"clientConfig":             map[string]any{"url": server.URL, "caBundle": harness.CABundle(server)},
 			}},
 		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.install(t, definition)
+	s.Install(t, definition)
 	return func(t *testing.T) string {
 		t.Helper()
-		return s.madeIn(t, "/apis/conversion.example.com/v1/namespaces/default/"+plural,
+		return s.MadeIn(t, "/apis/conversion.example.com/v1/namespaces/default/"+plural,
 			fmt.Sprintf(`{apiVersion: conversion.example.com/v1, kind: %s, metadata: {name: c}, spec: {lock: 1, size: 1, note: "2"}}`, kind))
 	}
-}
-
-// at gives the value at a path of an object, or nil.
-func at(object any, path ...string) any {
-	for _, name := range path {
-		fields, _ := object.(map[string]any)
-		object = fields[name]
-	}
-	return object
-}
-
-// put sets the value at a path of an object; nil takes it away.
-func put(object map[string]any, value any, path ...string) {
-	for _, name := range path[:len(path)-1] {
-		below, ok := object[name].(map[string]any)
-		if !ok {
-			if value == nil {
-				return
-			}
-			below = map[string]any{}
-			object[name] = below
-		}
-		object = below
-	}
-	if value == nil {
-		delete(object, path[len(path)-1])
-		return
-	}
-	object[path[len(path)-1]] = value
 }
 
 // exchange moves what v1 holds at one place to where v2 holds it, and back. In metadata a
@@ -102,14 +72,14 @@ func exchange(object map[string]any, to string, v1, v2 []string) {
 	if to == "v1" {
 		from, into = v2, v1
 	}
-	value := at(object, from...)
-	put(object, nil, from...)
+	value := harness.At(object, from...)
+	harness.Put(object, nil, from...)
 	if text, ok := value.(string); ok && from[0] == "metadata" {
 		value, _ = strconv.ParseInt(text, 10, 64)
 	} else if value != nil && into[0] == "metadata" {
 		value = fmt.Sprint(value)
 	}
-	put(object, value, into...)
+	harness.Put(object, value, into...)
 }
 
 // between is a conversion that exchanges two places.
@@ -123,10 +93,10 @@ func swapped(object map[string]any, to string) {
 	if to == "v1" {
 		is, other = other, is
 	}
-	size, locked := at(object, "spec", "size"), at(object, "spec", is)
-	put(object, nil, "spec", is)
-	put(object, size, "spec", other)
-	put(object, locked, "spec", "size")
+	size, locked := harness.At(object, "spec", "size"), harness.At(object, "spec", is)
+	harness.Put(object, nil, "spec", is)
+	harness.Put(object, size, "spec", other)
+	harness.Put(object, locked, "spec", "size")
 }
 
 var (
@@ -194,44 +164,44 @@ func TestAttackConversion(t *testing.T) {
 
 // attackConversion sends it in one way by somebody without the first of the grants, and by
 // somebody with all of them.
-func attackConversion(t *testing.T, s *stage, safe func(*testing.T) string, tc conversionAttack, way string, grants []string) {
+func attackConversion(t *testing.T, s *harness.Stage, safe func(*testing.T) string, tc conversionAttack, way string, grants []string) {
 	t.Helper()
 	stored := safe(t)
 	path := strings.Replace(stored, "/v1/", "/"+tc.version+"/", 1) + tc.subresource
 	collection := path[:strings.LastIndex(path, "/")]
 	change := map[string]any{}
-	put(change, tc.value, tc.place...)
+	harness.Put(change, tc.value, tc.place...)
 	if tc.subresource != "" && (way == "POST" || way == "apply a new one") {
 		t.Skip("a subresource creates nothing")
 	}
-	s.twins(t, stored, tc.says, grants, func(user string) answer {
-		now := s.must(t, http.MethodGet, strings.TrimSuffix(path, tc.subresource), "", nil).object(t)
-		identity := corpus.Object{"apiVersion": now["apiVersion"], "kind": now["kind"], "metadata": map[string]any{"name": metadata(t, now)["name"]}}
+	s.Twins(t, stored, tc.says, grants, func(user string) harness.Answer {
+		now := s.Must(t, http.MethodGet, strings.TrimSuffix(path, tc.subresource), "", nil).Object(t)
+		identity := corpus.Object{"apiVersion": now["apiVersion"], "kind": now["kind"], "metadata": map[string]any{"name": harness.Metadata(t, now)["name"]}}
 		fresh := corpus.Overlay(identity, corpus.Object{"metadata": map[string]any{"name": "new-" + user}})
 		switch way {
 		case "apply":
-			return s.send(t, user, http.MethodPatch, path+"?force=true&fieldManager=a", contentTypes["apply"], corpus.Overlay(identity, change))
+			return s.Send(t, user, http.MethodPatch, path+"?force=true&fieldManager=a", harness.ContentTypes["apply"], corpus.Overlay(identity, change))
 		case "jsonpatch":
-			return s.send(t, user, http.MethodPatch, path, contentTypes["jsonpatch"], replacing(now, tc.place, tc.value))
+			return s.Send(t, user, http.MethodPatch, path, harness.ContentTypes["jsonpatch"], replacing(now, tc.place, tc.value))
 		case "json":
-			return s.send(t, user, http.MethodPut, path, contentTypes["json"], corpus.Overlay(now, change))
+			return s.Send(t, user, http.MethodPut, path, harness.ContentTypes["json"], corpus.Overlay(now, change))
 		case "dry":
-			return s.send(t, user, http.MethodPatch, path+"?dryRun=All", contentTypes["merge"], change)
+			return s.Send(t, user, http.MethodPatch, path+"?dryRun=All", harness.ContentTypes["merge"], change)
 		case "POST":
-			return s.send(t, user, http.MethodPost, collection, contentTypes["json"], corpus.Overlay(fresh, change))
+			return s.Send(t, user, http.MethodPost, collection, harness.ContentTypes["json"], corpus.Overlay(fresh, change))
 		case "apply a new one":
-			return s.send(t, user, http.MethodPatch, collection+"/new-"+user+"?fieldManager=a", contentTypes["apply"], corpus.Overlay(fresh, change))
+			return s.Send(t, user, http.MethodPatch, collection+"/new-"+user+"?fieldManager=a", harness.ContentTypes["apply"], corpus.Overlay(fresh, change))
 		}
-		return s.send(t, user, http.MethodPatch, path, contentTypes["merge"], change)
+		return s.Send(t, user, http.MethodPatch, path, harness.ContentTypes["merge"], change)
 	})
 }
 
 // replacing is a JSON patch that sets one place, whatever of the way there is missing.
 func replacing(now map[string]any, place []string, value any) []any {
 	for i := range place[:len(place)-1] {
-		if at(now, place[:i+1]...) == nil {
+		if harness.At(now, place[:i+1]...) == nil {
 			below := map[string]any{}
-			put(below, value, place[i+1:]...)
+			harness.Put(below, value, place[i+1:]...)
 			value, place = below, place[:i+1]
 			break
 		}
@@ -248,7 +218,7 @@ func replacing(now map[string]any, place []string, value any) []any {
 // changes it along with the webhook is refused.
 func TestConversionIsNotTheCallers(t *testing.T) {
 	s := onStage(t)
-	st := newStamps(t, s, "locksmith-")
+	st := harness.NewStamps(t, s, "locksmith-")
 	safe := installSafes(t, s, "stamped", between(v1Lock, marked))
 	stored := safe(t)
 	path := strings.Replace(stored, "/v1/", "/v2/", 1)
@@ -256,20 +226,20 @@ func TestConversionIsNotTheCallers(t *testing.T) {
 		"locksmith-ordinary": {"patch"},
 		"locksmith-granular": {"granular", "granular:metadata", "granular:specification", "get"},
 	} {
-		s.callers.call(user, grants...)
+		s.Callers.Call(user, grants...)
 		for i, value := range []string{"5", "6"} {
-			st.set(user, corpus.Object{"metadata": map[string]any{"annotations": map[string]any{"conversion.example.com/lock": value}}})
-			a := s.send(t, user, http.MethodPatch, path, contentTypes["merge"], fmt.Sprintf(`{"spec":{"size":%d%d}}`, len(user), i))
-			if a.code != http.StatusOK {
+			st.Set(user, corpus.Object{"metadata": map[string]any{"annotations": map[string]any{"conversion.example.com/lock": value}}})
+			a := s.Send(t, user, http.MethodPatch, path, harness.ContentTypes["merge"], fmt.Sprintf(`{"spec":{"size":%d%d}}`, len(user), i))
+			if a.Code != http.StatusOK {
 				t.Fatalf("%s: %s", user, a)
 			}
-			if now := s.must(t, http.MethodGet, stored, "", nil).object(t); fmt.Sprint(at(now, v1Lock...)) != value {
+			if now := s.Must(t, http.MethodGet, stored, "", nil).Object(t); fmt.Sprint(harness.At(now, v1Lock...)) != value {
 				t.Errorf("the webhook wrote %s, there is %v", value, now)
 			}
 		}
-		st.set(user, corpus.Object{"metadata": map[string]any{"annotations": map[string]any{"conversion.example.com/lock": "7"}}})
-		a := s.send(t, user, http.MethodPatch, path, contentTypes["merge"], `{"metadata":{"annotations":{"conversion.example.com/lock":"8"}}}`)
-		if a.code != http.StatusForbidden || !strings.Contains(a.message(), "cannot change .spec.lock of version v1") {
+		st.Set(user, corpus.Object{"metadata": map[string]any{"annotations": map[string]any{"conversion.example.com/lock": "7"}}})
+		a := s.Send(t, user, http.MethodPatch, path, harness.ContentTypes["merge"], `{"metadata":{"annotations":{"conversion.example.com/lock":"8"}}}`)
+		if a.Code != http.StatusForbidden || !strings.Contains(a.Message(), "cannot change .spec.lock of version v1") {
 			t.Errorf("%s with the webhook: %s", user, a)
 		}
 	}
@@ -283,8 +253,8 @@ func TestConversionIsNotTheCallers(t *testing.T) {
 func TestConversionFails(t *testing.T) {
 	s := onStage(t)
 	safe := installSafes(t, s, "failing", func(object map[string]any, to string) {
-		if at(object, "spec", "note") == "fail" {
-			put(object, "hunter2", "kind") // the server refuses another kind and quotes it
+		if harness.At(object, "spec", "note") == "fail" {
+			harness.Put(object, "hunter2", "kind") // the server refuses another kind and quotes it
 		}
 		exchange(object, to, v1Lock, marked)
 	})
@@ -294,13 +264,13 @@ func TestConversionFails(t *testing.T) {
 		"failing-ordinary": {"patch"},
 		"failing-blind":    {"granular", "granular:metadata", "granular:specification"},
 	} {
-		s.callers.call(user, grants...)
-		before := s.must(t, http.MethodGet, stored, "", nil)
-		a := s.send(t, user, http.MethodPatch, path, contentTypes["merge"], `{"spec":{"note":"fail"}}`)
-		if a.code != http.StatusInternalServerError || strings.Contains(string(a.body), "hunter2") != (user == "failing-ordinary") {
+		s.Callers.Call(user, grants...)
+		before := s.Must(t, http.MethodGet, stored, "", nil)
+		a := s.Send(t, user, http.MethodPatch, path, harness.ContentTypes["merge"], `{"spec":{"note":"fail"}}`)
+		if a.Code != http.StatusInternalServerError || strings.Contains(string(a.Body), "hunter2") != (user == "failing-ordinary") {
 			t.Errorf("%s: %s", user, a)
 		}
-		if after := s.must(t, http.MethodGet, stored, "", nil); string(before.body) != string(after.body) {
+		if after := s.Must(t, http.MethodGet, stored, "", nil); string(before.Body) != string(after.Body) {
 			t.Errorf("%s stored %s", user, after)
 		}
 	}
@@ -316,13 +286,13 @@ func TestConversionLimits(t *testing.T) {
 	s := onStage(t)
 	t.Run("a conversion that drops the field", func(t *testing.T) {
 		safe := installSafes(t, s, "dropping", func(object map[string]any, to string) {
-			put(object, nil, v1Lock...)
-			put(object, nil, bolt...)
+			harness.Put(object, nil, v1Lock...)
+			harness.Put(object, nil, bolt...)
 		})
 		stored := safe(t)
-		s.callers.call("dropper", "patch")
-		a := s.send(t, "dropper", http.MethodPatch, strings.Replace(stored, "/v1/", "/v2/", 1), contentTypes["merge"], `{"spec":{"note":"x"}}`)
-		if now := s.must(t, http.MethodGet, stored, "", nil).object(t); a.code != http.StatusOK || at(now, v1Lock...) != nil {
+		s.Callers.Call("dropper", "patch")
+		a := s.Send(t, "dropper", http.MethodPatch, strings.Replace(stored, "/v1/", "/v2/", 1), harness.ContentTypes["merge"], `{"spec":{"note":"x"}}`)
+		if now := s.Must(t, http.MethodGet, stored, "", nil).Object(t); a.Code != http.StatusOK || harness.At(now, v1Lock...) != nil {
 			t.Errorf("%s, and stored is %v", a, now)
 		}
 	})
@@ -330,10 +300,10 @@ func TestConversionLimits(t *testing.T) {
 		safe := installSafes(t, s, "included", between([]string{"spec", "words", "n"}, []string{"metadata", "annotations", "own.example.com/n"}))
 		stored := safe(t)
 		path := strings.Replace(stored, "/v1/", "/v2/", 1)
-		s.twins(t, path, "cannot change .metadata.annotations[own.example.com/n]", []string{"granular:annotation(own.example.com)", "granular", "get"}, func(user string) answer {
-			return s.send(t, user, http.MethodPatch, path, contentTypes["merge"], `{"metadata":{"annotations":{"own.example.com/n":"3"}}}`)
+		s.Twins(t, path, "cannot change .metadata.annotations[own.example.com/n]", []string{"granular:annotation(own.example.com)", "granular", "get"}, func(user string) harness.Answer {
+			return s.Send(t, user, http.MethodPatch, path, harness.ContentTypes["merge"], `{"metadata":{"annotations":{"own.example.com/n":"3"}}}`)
 		})
-		if now := s.must(t, http.MethodGet, stored, "", nil).object(t); fmt.Sprint(at(now, "spec", "words", "n")) != "3" {
+		if now := s.Must(t, http.MethodGet, stored, "", nil).Object(t); fmt.Sprint(harness.At(now, "spec", "words", "n")) != "3" {
 			t.Errorf("stored is %v", now)
 		}
 	})
@@ -362,18 +332,18 @@ func TestAttackConversionScale(t *testing.T) {
 				case "dry":
 					query, way = "?dryRun=All", "merge"
 				case "json":
-					method, body = http.MethodPut, corpus.Overlay(s.must(t, http.MethodGet, path, "", nil).object(t), body)
+					method, body = http.MethodPut, corpus.Overlay(s.Must(t, http.MethodGet, path, "", nil).Object(t), body)
 				}
-				s.twins(t, stored, "cannot change .spec.lock of version v1", grants, func(user string) answer {
-					return s.send(t, user, method, path+query, contentTypes[way], body)
+				s.Twins(t, stored, "cannot change .spec.lock of version v1", grants, func(user string) harness.Answer {
+					return s.Send(t, user, method, path+query, harness.ContentTypes[way], body)
 				})
 			})
 		}
 	}
 	// The size of the version that is stored is no lock, so it is scaled as ever.
 	stored := safe(t)
-	s.callers.call("scaler-of-v1", "patch")
-	if a := s.send(t, "scaler-of-v1", http.MethodPatch, stored+"/scale", contentTypes["merge"], `{"spec":{"replicas":7}}`); a.code != http.StatusOK {
+	s.Callers.Call("scaler-of-v1", "patch")
+	if a := s.Send(t, "scaler-of-v1", http.MethodPatch, stored+"/scale", harness.ContentTypes["merge"], `{"spec":{"replicas":7}}`); a.Code != http.StatusOK {
 		t.Errorf("got %s", a)
 	}
 }

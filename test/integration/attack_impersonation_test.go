@@ -6,7 +6,6 @@ package integration
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -17,6 +16,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	"kube-granular.dev/test/integration/harness"
 )
 
 // TestAttackImpersonation tries to get more by constrained impersonation than both hold: who
@@ -34,13 +35,13 @@ import (
 func TestAttackImpersonation(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	admin := administrator(t, on)
+	admin := harness.Administrator(t, on)
 	const namespace = "impersonating"
 	if _, err := admin.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a", "b"} {
-		create(t, admin, "/api/v1/namespaces/"+namespace+"/configmaps", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"`+name+`"},"data":{"k":"v"}}`)
+		harness.Create(t, admin, "/api/v1/namespaces/"+namespace+"/configmaps", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"`+name+`"},"data":{"k":"v"}}`)
 	}
 	configmaps := func(verbs ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: verbs}
@@ -55,7 +56,7 @@ func TestAttackImpersonation(t *testing.T) {
 		"system:node:n-9": {configmaps("get", "granular", "granular:label(own.example.com)")},
 		worn:              {configmaps("get", "granular", "granular:label(own.example.com)")},
 	} {
-		allow(t, admin, user, rules...)
+		harness.Allow(t, admin, user, rules...)
 	}
 	const info = "impersonate-on:user-info:"
 	for i, tc := range []struct {
@@ -91,7 +92,7 @@ func TestAttackImpersonation(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			account := fmt.Sprintf("caller-%d", i)
 			client := accountClient(ctx, t, namespace, account, tc.user)
-			allow(t, admin, "system:serviceaccount:"+namespace+":"+account, tc.rules...)
+			harness.Allow(t, admin, "system:serviceaccount:"+namespace+":"+account, tc.rules...)
 			path := "/api/v1/namespaces/" + namespace + "/configmaps/" + tc.object
 			value := fmt.Sprintf("v%d", i)
 			method, query := http.MethodPatch, ""
@@ -112,22 +113,12 @@ func TestAttackImpersonation(t *testing.T) {
 				}
 				body += fmt.Sprintf(`%q:%q}},"data":{"k":"v"}}`, tc.label, value)
 			}
-			request, err := http.NewRequestWithContext(ctx, method, on.URL+path+query, strings.NewReader(body))
+			got, err := client.Do(ctx, harness.Call{Method: method, Path: path + query, ContentType: harness.ContentTypes[tc.way], Body: body})
 			if err != nil {
 				t.Fatal(err)
 			}
-			request.Header.Set("Content-Type", contentTypes[tc.way])
-			response, err := client.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer response.Body.Close()
-			got, err := io.ReadAll(response.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if response.StatusCode != tc.status || !strings.Contains(string(got), tc.says) {
-				t.Errorf("got %d %s\nwanted %d and %q", response.StatusCode, got, tc.status, tc.says)
+			if got.Code != tc.status || !strings.Contains(string(got.Body), tc.says) {
+				t.Errorf("got %s\nwanted %d and %q", got, tc.status, tc.says)
 			}
 			now, err := admin.CoreV1().ConfigMaps(namespace).Get(ctx, tc.object, metav1.GetOptions{})
 			if stored := err == nil && now.Labels[tc.label] == value; stored != (tc.status < 300) {
@@ -138,9 +129,9 @@ func TestAttackImpersonation(t *testing.T) {
 }
 
 // accountClient is a service account that impersonates a user.
-func accountClient(ctx context.Context, t *testing.T, namespace, name, user string) *http.Client {
+func accountClient(ctx context.Context, t *testing.T, namespace, name, user string) *harness.Client {
 	t.Helper()
-	admin := administrator(t, on)
+	admin := harness.Administrator(t, on)
 	if _, err := admin.CoreV1().ServiceAccounts(namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -148,16 +139,12 @@ func accountClient(ctx context.Context, t *testing.T, namespace, name, user stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := on.Config("admin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	config = rest.AnonymousClientConfig(config)
+	config := rest.AnonymousClientConfig(harness.Config(t, on, "admin"))
 	config.BearerToken = token.Status.Token
 	config.Impersonate = rest.ImpersonationConfig{UserName: user}
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client
+	return &harness.Client{URL: on.URL, HTTP: client}
 }

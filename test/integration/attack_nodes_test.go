@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // everyPermission are the general ones that a node might be granted, by mistake or on purpose.
@@ -63,15 +64,15 @@ type sending struct {
 
 func (a sending) try(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
-	_, before, _ := request(c, admin, http.MethodGet, a.path, "", "")
-	status, got, err := requestBy(c, "admin", rest.ImpersonationConfig{UserName: a.user, Groups: a.groups}, a.method, a.path, contentTypes[a.way], a.body)
+	_, before, _ := harness.Request(c, harness.Admin, http.MethodGet, a.path, "", "")
+	status, got, err := harness.RequestBy(c, "admin", rest.ImpersonationConfig{UserName: a.user, Groups: a.groups}, a.method, a.path, harness.ContentTypes[a.way], a.body)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if status != a.status || !strings.Contains(got, a.says) {
 		t.Errorf("got %d %s\nwanted %d and %q", status, got, a.status, a.says)
 	}
-	_, after, _ := request(c, admin, http.MethodGet, a.path, "", "")
+	_, after, _ := harness.Request(c, harness.Admin, http.MethodGet, a.path, "", "")
 	if a.status >= 400 && a.method != http.MethodPost && before != after {
 		t.Errorf("it was refused and stored:\n%s\n%s", before, after)
 	}
@@ -96,25 +97,17 @@ func TestAttackNodes(t *testing.T) {
 	if err := os.WriteFile(abac, []byte(abacLines), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := cluster.Start("--", "--authorization-mode=Node,ABAC,RBAC", "--enable-admission-plugins=NodeRestriction", "--authorization-policy-file="+abac)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
-	client := administrator(t, c)
-	create(t, client, "/api/v1/namespaces/default/serviceaccounts", `{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}`)
+	c := harness.Start(t, "--", "--authorization-mode=Node,ABAC,RBAC", "--enable-admission-plugins=NodeRestriction", "--authorization-policy-file="+abac)
+	client := harness.Administrator(t, c)
+	harness.Create(t, client, "/api/v1/namespaces/default/serviceaccounts", `{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}`)
 	for _, name := range []string{"n1", "n2"} {
-		create(t, client, "/api/v1/nodes", `{"apiVersion":"v1","kind":"Node","metadata":{"name":"`+name+`"}}`)
-		create(t, client, "/api/v1/namespaces/default/secrets", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"of-`+name+`"},"stringData":{"a":"hunter2"}}`)
-		create(t, client, "/api/v1/namespaces/default/pods", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"on-`+name+`"},"spec":{"nodeName":"`+name+`","automountServiceAccountToken":false,"volumes":[{"name":"v","secret":{"secretName":"of-`+name+`"}}],"containers":[{"name":"a","image":"one"}]}}`)
+		harness.Create(t, client, "/api/v1/nodes", `{"apiVersion":"v1","kind":"Node","metadata":{"name":"`+name+`"}}`)
+		harness.Create(t, client, "/api/v1/namespaces/default/secrets", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"of-`+name+`"},"stringData":{"a":"hunter2"}}`)
+		harness.Create(t, client, "/api/v1/namespaces/default/pods", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"on-`+name+`"},"spec":{"nodeName":"`+name+`","automountServiceAccountToken":false,"volumes":[{"name":"v","secret":{"secretName":"of-`+name+`"}}],"containers":[{"name":"a","image":"one"}]}}`)
 	}
-	define(t, c, "vaults.abac.example.com", sealed)
-	served(t, c, "/apis/abac.example.com/v1/namespaces/default/vaults")
-	create(t, client, "/apis/abac.example.com/v1/namespaces/default/vaults", `{"apiVersion":"abac.example.com/v1","kind":"Vault","metadata":{"name":"v"},"spec":{"seal":"a"}}`)
+	harness.Define(t, c, "vaults.abac.example.com", sealed)
+	harness.Served(t, c, "/apis/abac.example.com/v1/namespaces/default/vaults")
+	harness.Create(t, client, "/apis/abac.example.com/v1/namespaces/default/vaults", `{"apiVersion":"abac.example.com/v1","kind":"Vault","metadata":{"name":"v"},"spec":{"seal":"a"}}`)
 
 	const (
 		nodes  = "/api/v1/nodes/"
@@ -123,15 +116,15 @@ func TestAttackNodes(t *testing.T) {
 		vault  = "/apis/abac.example.com/v1/namespaces/default/vaults/v"
 		seal   = `needs the verb \"granular:abac.example.com/seal\"`
 	)
-	allow(t, client, "system:node:n1", rbacv1.PolicyRule{APIGroups: []string{""}, Verbs: everyPermission, Resources: []string{"nodes", "nodes/status", "pods", "pods/status", "secrets", "persistentvolumeclaims", "persistentvolumeclaims/status"}})
+	harness.Allow(t, client, "system:node:n1", rbacv1.PolicyRule{APIGroups: []string{""}, Verbs: everyPermission, Resources: []string{"nodes", "nodes/status", "pods", "pods/status", "secrets", "persistentvolumeclaims", "persistentvolumeclaims/status"}})
 	for user, verbs := range map[string][]string{
 		"rbac-editor": {"get", "patch"},
 		"rbac-sealer": {"get", "patch", "granular:abac.example.com/seal"},
 		"abac-read":   {"granular", "granular:specification"},
 	} {
-		allow(t, client, user, rbacv1.PolicyRule{APIGroups: []string{"abac.example.com"}, Resources: []string{"vaults"}, Verbs: verbs})
+		harness.Allow(t, client, user, rbacv1.PolicyRule{APIGroups: []string{"abac.example.com"}, Resources: []string{"vaults"}, Verbs: verbs})
 	}
-	allow(t, client, "rbac-namer", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: everyPermission})
+	harness.Allow(t, client, "rbac-namer", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: everyPermission})
 
 	n1 := []string{"system:nodes"}
 	for _, a := range []sending{
@@ -172,7 +165,7 @@ func TestAttackNodes(t *testing.T) {
 		t.Run(a.name, func(t *testing.T) { a.try(t, c) })
 	}
 	t.Run("what it may not get it does not see", func(t *testing.T) {
-		status, got, err := requestBy(c, "admin", rest.ImpersonationConfig{UserName: "system:node:n1", Groups: n1}, http.MethodPatch, secret+"of-n2", contentTypes["merge"], `{"metadata":{"labels":{"a":"c"}}}`)
+		status, got, err := harness.RequestBy(c, "admin", rest.ImpersonationConfig{UserName: "system:node:n1", Groups: n1}, http.MethodPatch, secret+"of-n2", harness.ContentTypes["merge"], `{"metadata":{"labels":{"a":"c"}}}`)
 		if err != nil || status != http.StatusOK || strings.Contains(got, "\"data\"") {
 			t.Errorf("got %d %s %v", status, got, err)
 		}

@@ -4,20 +4,18 @@
 package integration
 
 import (
-	"io"
 	"net/http"
 	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/client-go/rest"
 
-	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // TestAttacks tries ways around. Their comments make docs/generated/attacks.md.
 func TestAttacks(t *testing.T) {
-	runScripts(t, on, "attack_*.txtar")
+	harness.RunScripts(t, on, "attack_*.txtar")
 }
 
 // TestManagedFieldsPruned tries those ways that end in field management where the gate
@@ -26,16 +24,8 @@ func TestAttacks(t *testing.T) {
 // Attack: all attempts on managed fields, with the gate `PrunedFieldManagement` on
 // Answer: the same
 func TestManagedFieldsPruned(t *testing.T) {
-	c, err := cluster.Start("--feature-gates", "PrunedFieldManagement=true")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { // the scripts run in parallel, after this function
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	runScripts(t, c, "attack_managed_fields*.txtar")
+	c := harness.Start(t, "--feature-gates", "PrunedFieldManagement=true")
+	harness.RunScripts(t, c, "attack_managed_fields*.txtar")
 }
 
 // TestAnswersShowNothing holds that whatever form of answer a caller without get asks
@@ -48,17 +38,18 @@ func TestManagedFieldsPruned(t *testing.T) {
 // Answer: not passed on
 // Was: got through
 func TestAnswersShowNothing(t *testing.T) {
-	client := administrator(t, on)
-	create(t, client, "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"answers"}}`)
-	create(t, client, "/api/v1/namespaces/answers/secrets", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","labels":{"hush":"hush"}},"stringData":{"password":"hunter2"}}`)
-	create(t, client, "/api/v1/namespaces/answers/services", `{"apiVersion":"v1","kind":"Service","metadata":{"name":"s","labels":{"hush":"hush"}},"spec":{"externalName":"hush.example","ports":[{"port":80}]}}`)
+	admin := harness.Administrator(t, on)
+	harness.Create(t, admin, "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"answers"}}`)
+	harness.Create(t, admin, "/api/v1/namespaces/answers/secrets", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","labels":{"hush":"hush"}},"stringData":{"password":"hunter2"}}`)
+	harness.Create(t, admin, "/api/v1/namespaces/answers/services", `{"apiVersion":"v1","kind":"Service","metadata":{"name":"s","labels":{"hush":"hush"}},"spec":{"externalName":"hush.example","ports":[{"port":80}]}}`)
 	for user, verbs := range map[string][]string{
 		"answers-blind":  {"granular", "granular:metadata"},
 		"answers-reader": {"granular", "granular:metadata", "get"},
 	} {
-		allow(t, client, user, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: verbs},
+		harness.Allow(t, admin, user, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: verbs},
 			rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: verbs})
 	}
+	client := harness.Connect(t, on, "admin")
 	for _, accept := range []string{
 		"application/json",
 		"application/yaml",
@@ -72,11 +63,14 @@ func TestAnswersShowNothing(t *testing.T) {
 			for _, query := range []string{"", "?pretty=true", "?includeObject=Object", "?dryRun=All"} {
 				path := "/api/v1/namespaces/answers/" + resource + "/s" + query
 				for user, shows := range map[string]bool{"answers-blind": false, "answers-reader": true} {
-					status, header, answer := patchAccepting(t, user, path, accept)
-					if status != http.StatusOK {
-						t.Fatalf("%s %s, %s: %d %s", user, path, accept, status, answer)
+					a, err := client.Do(t.Context(), harness.Call{
+						As: harness.Impersonating(user), Method: http.MethodPatch, Path: path, ContentType: harness.ContentTypes["merge"], Accept: accept,
+						Body: `{"metadata":{"labels":{"by":"` + user + `"}}}`,
+					})
+					if err != nil || a.Code != http.StatusOK {
+						t.Fatalf("%s %s, %s: %s, %v", user, path, accept, a, err)
 					}
-					warned := strings.Join(header.Values("Warning"), " ")
+					answer, warned := string(a.Body), strings.Join(a.Warnings(), " ")
 					seen := strings.Contains(answer+warned, "hush") || strings.Contains(answer, "aHVudGVy") || strings.Contains(answer, "hunter2")
 					if !shows && (seen || warned != "") {
 						t.Errorf("%s, %s: a caller without get sees %s\nwarnings: %s", path, accept, answer, warned)
@@ -91,34 +85,4 @@ func TestAnswersShowNothing(t *testing.T) {
 			}
 		}
 	}
-}
-
-// patchAccepting writes a label and asks for the answer in some form.
-func patchAccepting(t *testing.T, user, path, accept string) (int, http.Header, string) {
-	t.Helper()
-	config, err := on.Config("admin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.Impersonate = rest.ImpersonationConfig{UserName: user}
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, on.URL+path, strings.NewReader(`{"metadata":{"labels":{"by":"`+user+`"}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", contentTypes["merge"])
-	req.Header.Set("Accept", accept)
-	resp, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, resp.Header, string(answer)
 }

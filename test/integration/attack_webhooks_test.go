@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kube-granular.dev/granular/corpus"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // gates excludes a field, its older name, and what is in elements that have keys.
@@ -72,8 +73,8 @@ spec:
 // Answer: the caller's part alone is asked about
 func TestAttackWebhooks(t *testing.T) {
 	s := onStage(t)
-	s.install(t, []byte(gates))
-	webhook := newStamps(t, s, "moving-")
+	s.Install(t, []byte(gates))
+	webhook := harness.NewStamps(t, s, "moving-")
 	spec := func(fields map[string]any) func(map[string]any) corpus.Object {
 		return func(map[string]any) corpus.Object { return corpus.Object{"spec": fields} }
 	}
@@ -84,9 +85,9 @@ func TestAttackWebhooks(t *testing.T) {
 	moved := func(from, to []string) func(map[string]any) corpus.Object {
 		return func(object map[string]any) corpus.Object {
 			over := corpus.Object{}
-			if value := at(object, from...); value != nil {
-				put(over, map[string]any{from[len(from)-1]: nil}, from[:len(from)-1]...)
-				put(over, value, to...)
+			if value := harness.At(object, from...); value != nil {
+				harness.Put(over, map[string]any{from[len(from)-1]: nil}, from[:len(from)-1]...)
+				harness.Put(over, value, to...)
 			}
 			return over
 		}
@@ -105,7 +106,7 @@ func TestAttackWebhooks(t *testing.T) {
 		place  []string
 	}{
 		{"copies an annotation into an excluded field", func(object map[string]any) corpus.Object {
-			return corpus.Object{"spec": map[string]any{"trigger": at(object, "metadata", "annotations", "own.example.com/trigger")}}
+			return corpus.Object{"spec": map[string]any{"trigger": harness.At(object, "metadata", "annotations", "own.example.com/trigger")}}
 		}, `{"metadata":{"annotations":{"own.example.com/trigger":"b"}}}`,
 			[]string{"granular:annotation(own.example.com)", "granular", "get"}, "cannot change .metadata.annotations[own.example.com/trigger]", "b", []string{"spec", "trigger"}},
 		{"moves what the caller may change to where it may not", moved([]string{"spec", "note"}, []string{"spec", "trigger"}), `{"spec":{"note":"b"}}`,
@@ -115,7 +116,7 @@ func TestAttackWebhooks(t *testing.T) {
 		{"moves it to another field of the permission", moved([]string{"spec", "formerTrigger"}, []string{"spec", "trigger"}), `{"spec":{"formerTrigger":"b"}}`,
 			[]string{trigger, ordinary, "get"}, "cannot change .spec.formerTrigger", "b", []string{"spec", "trigger"}},
 		{"copies it to another field of the permission and takes it back", func(object map[string]any) corpus.Object {
-			return corpus.Object{"spec": map[string]any{"formerTrigger": "a", "trigger": at(object, "spec", "formerTrigger")}}
+			return corpus.Object{"spec": map[string]any{"formerTrigger": "a", "trigger": harness.At(object, "spec", "formerTrigger")}}
 		}, `{"spec":{"formerTrigger":"b"}}`, []string{trigger, ordinary, "get"}, "cannot change .spec.formerTrigger", "b", []string{"spec", "trigger"}},
 		{"changes it further", spec(map[string]any{"trigger": "c"}), `{"spec":{"trigger":"b"}}`,
 			[]string{trigger, ordinary, "get"}, "cannot change .spec.trigger", "c", []string{"spec", "trigger"}},
@@ -156,37 +157,37 @@ func TestAttackWebhooks(t *testing.T) {
 			n := 0
 			for _, way := range []string{"merge", "json", "apply"} {
 				t.Run(way, func(t *testing.T) {
-					path := s.madeIn(t, "/apis/webhooks.example.com/v1/namespaces/default/gates", object)
-					do := func(stand string) answer {
+					path := s.MadeIn(t, "/apis/webhooks.example.com/v1/namespaces/default/gates", object)
+					do := func(stand string) harness.Answer {
 						n++
 						user := fmt.Sprintf("moving-%d-%d-%s", i, n, stand)
-						s.callers.mu.Lock()
-						may := s.callers.known[stand].may
-						s.callers.mu.Unlock()
-						s.callers.callIf(user, func(q question) bool { return may(q) || q.verb == "update" && may(question{verb: "patch"}) })
-						webhook.setFunc(user, tc.over)
-						now := s.must(t, http.MethodGet, path, "", nil).object(t)
+						may := s.Callers.May(stand)
+						s.Callers.CallIf(user, func(q harness.Question) bool {
+							return may(q) || q.Verb == "update" && may(harness.Question{Verb: "patch"})
+						})
+						webhook.SetFunc(user, tc.over)
+						now := s.Must(t, http.MethodGet, path, "", nil).Object(t)
 						switch way {
 						case "json":
-							return s.send(t, user, http.MethodPut, path, contentTypes["json"], corpus.Overlay(now, fromYAML(t, tc.body)))
+							return s.Send(t, user, http.MethodPut, path, harness.ContentTypes["json"], corpus.Overlay(now, harness.FromYAML(t, tc.body)))
 						case "apply":
-							identity := corpus.Object{"apiVersion": now["apiVersion"], "kind": now["kind"], "metadata": map[string]any{"name": metadata(t, now)["name"]}}
-							return s.send(t, user, http.MethodPatch, path+"?force=true&fieldManager=a", contentTypes["apply"], corpus.Overlay(identity, fromYAML(t, tc.body)))
+							identity := corpus.Object{"apiVersion": now["apiVersion"], "kind": now["kind"], "metadata": map[string]any{"name": harness.Metadata(t, now)["name"]}}
+							return s.Send(t, user, http.MethodPatch, path+"?force=true&fieldManager=a", harness.ContentTypes["apply"], corpus.Overlay(identity, harness.FromYAML(t, tc.body)))
 						}
-						return s.send(t, user, http.MethodPatch, path, contentTypes["merge"], tc.body)
+						return s.Send(t, user, http.MethodPatch, path, harness.ContentTypes["merge"], tc.body)
 					}
 					if tc.says == "" {
-						s.callers.call("alone", tc.grants...)
-						if a := do("alone"); a.code != http.StatusOK {
+						s.Callers.Call("alone", tc.grants...)
+						if a := do("alone"); a.Code != http.StatusOK {
 							t.Errorf("got %s", a)
 						}
 					} else {
-						s.twins(t, path, tc.says, tc.grants, do)
+						s.Twins(t, path, tc.says, tc.grants, do)
 					}
-					if now := s.must(t, http.MethodGet, path, "", nil).object(t); at(now, tc.place...) != tc.stored {
+					if now := s.Must(t, http.MethodGet, path, "", nil).Object(t); harness.At(now, tc.place...) != tc.stored {
 						t.Errorf("stored is %v", now)
 					}
-					s.must(t, http.MethodPatch, path, contentTypes["merge"], `{"metadata":{"finalizers":null}}`)
+					s.Must(t, http.MethodPatch, path, harness.ContentTypes["merge"], `{"metadata":{"finalizers":null}}`)
 				})
 			}
 		})
@@ -201,22 +202,22 @@ func TestAttackWebhooks(t *testing.T) {
 // Answer: 403, the field that was sent
 func TestAttackWebhooksOtherField(t *testing.T) {
 	s := onStage(t)
-	webhook := newStamps(t, s, "binary-")
-	path, _ := s.made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: a}}`)
+	webhook := harness.NewStamps(t, s, "binary-")
+	path, _ := s.Made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: a}}`)
 	for user, grants := range map[string][]string{
 		"binary-refused": {"granular", "get"},
 		"binary-allowed": {"granular:data", "granular", "get"},
 	} {
-		s.callers.call(user, grants...)
-		webhook.set(user, corpus.Object{"data": map[string]any{"b": nil}, "binaryData": map[string]any{"b": "Yg=="}})
+		s.Callers.Call(user, grants...)
+		webhook.Set(user, corpus.Object{"data": map[string]any{"b": nil}, "binaryData": map[string]any{"b": "Yg=="}})
 	}
 	const body = `{"data":{"b":"b"}}`
-	a := s.send(t, "binary-refused", http.MethodPatch, path, contentTypes["merge"], body)
-	if now := s.must(t, http.MethodGet, path, "", nil).object(t); a.code != http.StatusForbidden || !strings.Contains(a.message(), "cannot change .data") || now["binaryData"] != nil {
+	a := s.Send(t, "binary-refused", http.MethodPatch, path, harness.ContentTypes["merge"], body)
+	if now := s.Must(t, http.MethodGet, path, "", nil).Object(t); a.Code != http.StatusForbidden || !strings.Contains(a.Message(), "cannot change .data") || now["binaryData"] != nil {
 		t.Errorf("got %s, stored is %v", a, now)
 	}
-	a = s.send(t, "binary-allowed", http.MethodPatch, path, contentTypes["merge"], body)
-	if now := s.must(t, http.MethodGet, path, "", nil).object(t); a.code != http.StatusOK || now["binaryData"] == nil {
+	a = s.Send(t, "binary-allowed", http.MethodPatch, path, harness.ContentTypes["merge"], body)
+	if now := s.Must(t, http.MethodGet, path, "", nil).Object(t); a.Code != http.StatusOK || now["binaryData"] == nil {
 		t.Errorf("got %s, stored is %v", a, now)
 	}
 }

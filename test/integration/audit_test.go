@@ -4,24 +4,15 @@
 package integration
 
 import (
-	"bufio"
-	"context"
-	"encoding/json"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/util/wait"
-	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"kube-granular.dev/pkg/audit"
+	"kube-granular.dev/test/integration/harness"
 )
-
-// reasonAnnotation is the server's own: by which binding a request may go on.
-const reasonAnnotation = "authorization.k8s.io/reason"
 
 // TestAudit holds that from the audit log alone one can tell which permissions a
 // caller used and which it lacked, and by which binding its request was let through.
@@ -37,21 +28,21 @@ func TestAudit(t *testing.T) {
 		"covered": {supersafe, web, `{"metadata":{"labels":{"super.safe.com/audited":"1"},"annotations":{"super.safe.com/audited":"1"}}}`, http.StatusOK, map[string]string{
 			audit.MarkedAnnotation:      "true",
 			audit.PermissionsAnnotation: "granular:annotation(super.safe.com) granular:label(super.safe.com)",
-			reasonAnnotation:            granted,
+			harness.ReasonAnnotation:    granted,
 		}},
 		"not covered": {supersafe, web, `{"metadata":{"labels":{"super.safe.com/audited":"2"}},"spec":{"replicas":9}}`, http.StatusForbidden, map[string]string{
-			audit.MarkedAnnotation:  "true",
-			audit.MissingAnnotation: "granular:specification granular:replicas",
-			reasonAnnotation:        granted,
+			audit.MarkedAnnotation:   "true",
+			audit.MissingAnnotation:  "granular:specification granular:replicas",
+			harness.ReasonAnnotation: granted,
 		}},
 		"an ordinary caller": {"admin-like", web, `{"metadata":{"labels":{"audited":"3"}}}`, http.StatusForbidden, map[string]string{
-			reasonAnnotation: "",
+			harness.ReasonAnnotation: "",
 		}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			path := tc.path + "?fieldManager=audit-" + strings.ReplaceAll(name, " ", "-")
-			status, answer, err := request(on, tc.user, http.MethodPatch, path, contentTypes["merge"], tc.patch)
+			status, answer, err := harness.Request(on, tc.user, http.MethodPatch, path, harness.ContentTypes["merge"], tc.patch)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -59,43 +50,13 @@ func TestAudit(t *testing.T) {
 				t.Fatalf("%d %s", status, answer)
 			}
 			var got map[string]string
-			err = wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-				got = annotations(t, path)
-				return got != nil, nil
+			harness.Until(t, "there is an audit event of "+path, func() bool {
+				got = harness.Annotations(t, auditLog, path)
+				return got != nil
 			})
-			if err != nil {
-				t.Fatalf("there is no audit event of %s: %v", path, err)
-			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
-}
-
-// annotations finds what we wrote into the audit event of a request, and why it was let
-// through, or nil if the event is not there yet.
-func annotations(t *testing.T, uri string) map[string]string {
-	t.Helper()
-	file, err := os.Open(auditLog)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var event auditv1.Event
-		if json.Unmarshal(lines.Bytes(), &event) != nil || event.RequestURI != uri || event.Stage != auditv1.StageResponseComplete {
-			continue
-		}
-		ours := map[string]string{}
-		for key, value := range event.Annotations {
-			if strings.HasPrefix(key, "granular.") || key == reasonAnnotation {
-				ours[key] = value
-			}
-		}
-		return ours
-	}
-	return nil
 }

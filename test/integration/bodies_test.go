@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"kube-granular.dev/test/integration/harness"
 )
 
 // mediaTypes are the forms in which a body can be sent.
@@ -46,18 +48,18 @@ func TestBodies(t *testing.T) {
 	for i, mediaType := range mediaTypes {
 		t.Run("PUT "+mediaType, func(t *testing.T) {
 			for _, accept := range mediaTypes {
-				path, live := s.made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: body}, data: {a: what-nobody-reads}}`)
+				path, live := s.Made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: body}, data: {a: what-nobody-reads}}`)
 				wanted := &corev1.ConfigMap{}
 				if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live, wanted); err != nil {
 					t.Fatal(err)
 				}
 				wanted.Labels = map[string]string{"a.example.com/x": "1"}
 				body := encoded(t, wanted, mediaType)
-				a := s.twins(t, path, "cannot change .metadata.labels[a.example.com/x]", []string{"granular:label(a.example.com)", "granular"}, func(user string) answer {
-					return s.sendAccept(t, user, http.MethodPut, path, mediaType, accept, body)
+				a := s.Twins(t, path, "cannot change .metadata.labels[a.example.com/x]", []string{"granular:label(a.example.com)", "granular"}, func(user string) harness.Answer {
+					return s.SendAccept(t, user, http.MethodPut, path, mediaType, accept, body)
 				})
-				if !bytes.Contains(a.body, []byte(wanted.Name)) || bytes.Contains(a.body, []byte("what-nobody-reads")) {
-					t.Errorf("as %s: %q", accept, a.body)
+				if !bytes.Contains(a.Body, []byte(wanted.Name)) || bytes.Contains(a.Body, []byte("what-nobody-reads")) {
+					t.Errorf("as %s: %q", accept, a.Body)
 				}
 			}
 		})
@@ -73,10 +75,10 @@ func TestBodies(t *testing.T) {
 				{"granular:data", "granular:metadata", "granular"},
 			} {
 				says := map[string]string{"granular:metadata": "cannot change .metadata.name", "granular:data": "cannot change .data"}[grants[0]]
-				s.twins(t, configMaps+"/"+name, says, grants, func(user string) answer {
-					return s.send(t, user, http.MethodPost, configMaps, mediaType, body)
+				s.Twins(t, configMaps+"/"+name, says, grants, func(user string) harness.Answer {
+					return s.Send(t, user, http.MethodPost, configMaps, mediaType, body)
 				})
-				s.must(t, http.MethodDelete, configMaps+"/"+name, "", nil)
+				s.Must(t, http.MethodDelete, configMaps+"/"+name, "", nil)
 			}
 		})
 	}
@@ -85,17 +87,17 @@ func TestBodies(t *testing.T) {
 // TestBodiesOfCustomResources is TestBodies for what is held without a Go type.
 func TestBodiesOfCustomResources(t *testing.T) {
 	s := onStage(t)
-	prepareCorpus(t, s)
+	harness.PrepareCorpus(t, s)
 	for _, mediaType := range mediaTypes[:3] {
 		t.Run(mediaType, func(t *testing.T) {
-			path, live := s.made(t, `{apiVersion: corpus.example.com/v1, kind: Gadget, metadata: {name: body}, spec: {size: 1, colour: what-nobody-reads}}`)
+			path, live := s.Made(t, `{apiVersion: corpus.example.com/v1, kind: Gadget, metadata: {name: body}, spec: {size: 1, colour: what-nobody-reads}}`)
 			wanted := &unstructured.Unstructured{Object: live}
 			wanted.SetLabels(map[string]string{"a.example.com/x": "1"})
-			a := s.twins(t, path, "cannot change .metadata.labels[a.example.com/x]", []string{"granular:label(a.example.com)", "granular"}, func(user string) answer {
-				return s.sendAccept(t, user, http.MethodPut, path, mediaType, mediaType, encoded(t, wanted, mediaType))
+			a := s.Twins(t, path, "cannot change .metadata.labels[a.example.com/x]", []string{"granular:label(a.example.com)", "granular"}, func(user string) harness.Answer {
+				return s.SendAccept(t, user, http.MethodPut, path, mediaType, mediaType, encoded(t, wanted, mediaType))
 			})
-			if !bytes.Contains(a.body, []byte(wanted.GetName())) || bytes.Contains(a.body, []byte("what-nobody-reads")) {
-				t.Errorf("%q", a.body)
+			if !bytes.Contains(a.Body, []byte(wanted.GetName())) || bytes.Contains(a.Body, []byte("what-nobody-reads")) {
+				t.Errorf("%q", a.Body)
 			}
 		})
 	}
@@ -104,12 +106,12 @@ func TestBodiesOfCustomResources(t *testing.T) {
 // TestPatchesInCBOR holds the two patches that have a binary form.
 func TestPatchesInCBOR(t *testing.T) {
 	s := onStage(t)
-	path, live := s.made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: body}, data: {a: "1"}}`)
+	path, live := s.Made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: body}, data: {a: "1"}}`)
 	applied := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
 		"name": live["metadata"].(map[string]any)["name"], "namespace": "default", "labels": map[string]any{"a.example.com/x": "1"},
 	}}}
-	s.twins(t, path, "cannot change .metadata.labels[a.example.com/x]", []string{"granular:label(a.example.com)", "granular"}, func(user string) answer {
-		return s.send(t, user, http.MethodPatch, path+"?force=true&fieldManager=cbor", "application/apply-patch+cbor", encoded(t, applied, runtime.ContentTypeCBOR))
+	s.Twins(t, path, "cannot change .metadata.labels[a.example.com/x]", []string{"granular:label(a.example.com)", "granular"}, func(user string) harness.Answer {
+		return s.Send(t, user, http.MethodPatch, path+"?force=true&fieldManager=cbor", "application/apply-patch+cbor", encoded(t, applied, runtime.ContentTypeCBOR))
 	})
 }
 
@@ -118,12 +120,12 @@ func TestPatchesInCBOR(t *testing.T) {
 func TestManagedFieldsInEveryForm(t *testing.T) {
 	s := onStage(t)
 	reset := func(t *testing.T, mediaType string, body func(live map[string]any) []byte) {
-		path, live := s.made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: body}, data: {a: "1"}}`)
+		path, live := s.Made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: body}, data: {a: "1"}}`)
 		data := body(live)
-		s.twins(t, path, "cannot change .metadata.managedFields", []string{"granular:metadata", "granular"}, func(user string) answer {
-			return s.send(t, user, http.MethodPut, path, mediaType, data)
+		s.Twins(t, path, "cannot change .metadata.managedFields", []string{"granular:metadata", "granular"}, func(user string) harness.Answer {
+			return s.Send(t, user, http.MethodPut, path, mediaType, data)
 		})
-		if now := metadata(t, s.live(t, path))["managedFields"]; now != nil {
+		if now := harness.Metadata(t, s.Live(t, path))["managedFields"]; now != nil {
 			t.Errorf("it was no reset: %v", now)
 		}
 	}
@@ -153,24 +155,24 @@ func TestManagedFieldsInEveryForm(t *testing.T) {
 // permission only, and that without force the conflict comes first.
 func TestForce(t *testing.T) {
 	s := onStage(t)
-	path, live := s.made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: forced, labels: {a.example.com/x: theirs}}}`)
+	path, live := s.Made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: forced, labels: {a.example.com/x: theirs}}}`)
 	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"labels":{"a.example.com/x":"mine"}}}`, live["metadata"].(map[string]any)["name"])
-	apply := func(user, query string) answer {
-		return s.send(t, user, http.MethodPatch, path+"?fieldManager=other"+query, contentTypes["apply"], body)
+	apply := func(user, query string) harness.Answer {
+		return s.Send(t, user, http.MethodPatch, path+"?fieldManager=other"+query, harness.ContentTypes["apply"], body)
 	}
-	s.callers.call("unforced", "granular", "granular:label(a.example.com)", "get")
-	if a := apply("unforced", ""); a.code != http.StatusConflict || !strings.Contains(a.message(), "conflict") {
+	s.Callers.Call("unforced", "granular", "granular:label(a.example.com)", "get")
+	if a := apply("unforced", ""); a.Code != http.StatusConflict || !strings.Contains(a.Message(), "conflict") {
 		t.Errorf("without force, with the permission: %s", a)
 	}
-	s.callers.call("unforced", "granular")
-	if a := apply("unforced", ""); a.code != http.StatusConflict {
+	s.Callers.Call("unforced", "granular")
+	if a := apply("unforced", ""); a.Code != http.StatusConflict {
 		t.Errorf("without force, without the permission: %s", a)
 	}
-	s.twins(t, path, "cannot change .metadata.labels[a.example.com/x]", []string{"granular:label(a.example.com)", "granular"}, func(user string) answer {
+	s.Twins(t, path, "cannot change .metadata.labels[a.example.com/x]", []string{"granular:label(a.example.com)", "granular"}, func(user string) harness.Answer {
 		return apply(user, "&force=true")
 	})
-	s.callers.call("forced", "granular")
-	if a := apply("forced", "&force=true"); a.code != http.StatusOK {
+	s.Callers.Call("forced", "granular")
+	if a := apply("forced", "&force=true"); a.Code != http.StatusOK {
 		t.Errorf("what is so already can be applied by who may not change it: %s", a)
 	}
 }

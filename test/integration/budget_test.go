@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -17,7 +16,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 
 	"kube-granular.dev/granular/decide"
-	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // counting is an authorization webhook that knows one user, and keeps what it was
@@ -29,22 +28,16 @@ type counting struct {
 }
 
 func (c *counting) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	var review authorizationv1.SubjectAccessReview
-	if err := json.NewDecoder(req.Body).Decode(&review); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	review.Status = authorizationv1.SubjectAccessReviewStatus{}
-	if a := review.Spec.ResourceAttributes; a != nil && review.Spec.User == "counted" {
-		c.mu.Lock()
-		c.asked = append(c.asked, a.Verb)
-		review.Status.Allowed = c.allow(a.Verb)
-		c.mu.Unlock()
-	}
-	w.Header().Set("Content-Type", "application/json")
-	if err := json.NewEncoder(w).Encode(review); err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-	}
+	harness.Review(w, req, func(review *authorizationv1.SubjectAccessReview) error {
+		review.Status = authorizationv1.SubjectAccessReviewStatus{}
+		if a := review.Spec.ResourceAttributes; a != nil && review.Spec.User == "counted" {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.asked = append(c.asked, a.Verb)
+			review.Status.Allowed = c.allow(a.Verb)
+		}
+		return nil
+	})
 }
 
 // reset forgets what was asked and says what is allowed from now on.
@@ -61,18 +54,9 @@ func (c *counting) reset(allow func(string) bool) {
 // Answer: at most 64 permission verbs, well under a second
 func TestBudget(t *testing.T) {
 	webhook := &counting{allow: func(string) bool { return false }}
-	server := httptest.NewTLSServer(webhook)
-	defer server.Close()
-	c, err := cluster.Start("--", "--authorization-mode=Webhook,RBAC", "--authorization-webhook-config-file="+webhookKubeconfig(t, server), "--authorization-webhook-version=v1",
+	server := harness.Serve(t, webhook)
+	c := harness.Start(t, "--", "--authorization-mode=Webhook,RBAC", "--authorization-webhook-config-file="+harness.WebhookKubeconfig(t, server), "--authorization-webhook-version=v1",
 		"--authorization-webhook-cache-authorized-ttl=0s", "--authorization-webhook-cache-unauthorized-ttl=0s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
 	labels := func(value string) string {
 		set := map[string]string{}
 		for i := range 5000 {
@@ -108,7 +92,7 @@ func TestBudget(t *testing.T) {
 			for again := range 2 {
 				webhook.reset(tc.allow)
 				start := time.Now()
-				status, answer, err := request(c, "counted", http.MethodPatch, demo, contentTypes["merge"], labels(fmt.Sprintf("v%d-%d", i, again)))
+				status, answer, err := harness.Request(c, "counted", http.MethodPatch, demo, harness.ContentTypes["merge"], labels(fmt.Sprintf("v%d-%d", i, again)))
 				took := time.Since(start)
 				if err != nil {
 					t.Fatal(err)

@@ -5,8 +5,6 @@ package integration
 
 import (
 	"fmt"
-	"net/http"
-	"os"
 	"path/filepath"
 	"reflect"
 	"testing"
@@ -14,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"kube-granular.dev/granular/corpus"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // TestCorpus holds the running server to the scenarios that the library is held
@@ -25,8 +24,8 @@ func TestCorpus(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := onStage(t)
-	stamps := newStamps(t, s, "stamped-")
-	prepareCorpus(t, s)
+	stamps := harness.NewStamps(t, s, "stamped-")
+	harness.PrepareCorpus(t, s)
 	sent := 0
 	for i := range scenarios {
 		scenario := &scenarios[i]
@@ -41,31 +40,13 @@ func TestCorpus(t *testing.T) {
 			for _, way := range ways {
 				t.Run(way, func(t *testing.T) {
 					sent++
-					r := &rehearsal{stage: s, stamps: stamps, s: scenario, way: way, id: fmt.Sprintf("%d-%s", i, way)}
+					r := &rehearsal{Stage: s, stamps: stamps, s: scenario, way: way, id: fmt.Sprintf("%d-%s", i, way)}
 					r.run(t)
 				})
 			}
 		})
 	}
 	t.Logf("%d scenarios, %d requests", len(scenarios), sent)
-}
-
-// prepareCorpus installs the custom resources of the corpus and what pods need.
-func prepareCorpus(t *testing.T, s *stage) {
-	t.Helper()
-	files, err := filepath.Glob("../corpus/crds/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.install(t, data)
-	}
-	s.send(t, "", http.MethodPost, "/api/v1/namespaces/default/serviceaccounts", "application/json",
-		`{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}`)
 }
 
 // waysOf are the ways in which a scenario is sent. Server-side apply can't take

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"kube-granular.dev/test/integration/harness"
 )
 
 const flipped = `
@@ -46,14 +48,14 @@ const excluding = `              trigger: {type: boolean, x-kubernetes-permissio
 // the field gets stored.
 func TestCRDFlip(t *testing.T) {
 	const path = "/apis/flip.example.com/v1/namespaces/default/switches"
-	define(t, on, "switches.flip.example.com", flipped)
-	served(t, on, path)
-	grantTo(t, on, "flipper", "flip.example.com", "switches", "get", "create", "update", "patch")
+	harness.Define(t, on, "switches.flip.example.com", flipped)
+	harness.Served(t, on, path)
+	harness.GrantTo(t, on, "flipper", "flip.example.com", "switches", "get", "create", "update", "patch")
 
 	for i := range 3 {
 		body := fmt.Sprintf(`{"apiVersion":"flip.example.com/v1","kind":"Switch","metadata":{"name":"s%d"},"spec":{"n":-1}}`, i)
-		until(t, "the role is known", func() bool {
-			status, _, err := request(on, "flipper", http.MethodPost, path, contentTypes["json"], body)
+		harness.Until(t, "the role is known", func() bool {
+			status, _, err := harness.Request(on, "flipper", http.MethodPost, path, harness.ContentTypes["json"], body)
 			return err == nil && (status == http.StatusCreated || status == http.StatusConflict)
 		})
 	}
@@ -80,7 +82,7 @@ func TestCRDFlip(t *testing.T) {
 		writers.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				method, url, kind, body := w(n)
-				status, answer, err := request(on, "flipper", method, url, contentTypes[kind], body)
+				status, answer, err := harness.Request(on, "flipper", method, url, harness.ContentTypes[kind], body)
 				switch {
 				case err != nil || status == http.StatusConflict || status >= 500:
 					// the handler is being replaced
@@ -100,22 +102,22 @@ func TestCRDFlip(t *testing.T) {
 	}
 	for range 25 {
 		was := refused.Load()
-		define(t, on, "switches.flip.example.com", flipped+excluding)
-		until(t, "the field is refused", func() bool { return refused.Load() > was+3 || t.Failed() })
+		harness.Define(t, on, "switches.flip.example.com", flipped+excluding)
+		harness.Until(t, "the field is refused", func() bool { return refused.Load() > was+3 || t.Failed() })
 		was = pruned.Load()
-		define(t, on, "switches.flip.example.com", flipped)
-		until(t, "the field is pruned", func() bool { return pruned.Load() > was+3 || t.Failed() })
+		harness.Define(t, on, "switches.flip.example.com", flipped)
+		harness.Until(t, "the field is pruned", func() bool { return pruned.Load() > was+3 || t.Failed() })
 	}
-	define(t, on, "switches.flip.example.com", flipped+excluding)
+	harness.Define(t, on, "switches.flip.example.com", flipped+excluding)
 	stop()
 	writers.Wait()
 
 	// What is stored shows once the schema has the field.
-	until(t, "the field is refused in the end", func() bool {
-		status, _, err := request(on, "flipper", http.MethodPatch, path+"/s0", contentTypes["merge"], `{"spec":{"trigger":true}}`)
+	harness.Until(t, "the field is refused in the end", func() bool {
+		status, _, err := harness.Request(on, "flipper", http.MethodPatch, path+"/s0", harness.ContentTypes["merge"], `{"spec":{"trigger":true}}`)
 		return err == nil && status == http.StatusForbidden
 	})
-	_, all, err := request(on, admin, http.MethodGet, path, "", "")
+	_, all, err := harness.Request(on, harness.Admin, http.MethodGet, path, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"kube-granular.dev/test/integration/harness"
 )
 
 // vast makes a definition of about a number of bytes as JSON. With permissions every
@@ -65,7 +67,7 @@ func TestVastCRD(t *testing.T) {
 			reader.Go(func() {
 				for ctx.Err() == nil {
 					start := time.Now()
-					status, answer, err := request(on, admin, http.MethodGet, "/api/v1/namespaces/default", "", "")
+					status, answer, err := harness.Request(on, harness.Admin, http.MethodGet, "/api/v1/namespaces/default", "", "")
 					if err != nil || status != http.StatusOK {
 						t.Errorf("meanwhile: %d %s %v", status, answer, err)
 						return
@@ -74,7 +76,7 @@ func TestVastCRD(t *testing.T) {
 				}
 			})
 			start := time.Now()
-			status, answer, err := request(on, admin, http.MethodPost, crds, contentTypes["json"], body)
+			status, answer, err := harness.Request(on, harness.Admin, http.MethodPost, harness.Definitions, harness.ContentTypes["json"], body)
 			took := time.Since(start)
 			if err != nil {
 				t.Fatal(err)
@@ -86,9 +88,9 @@ func TestVastCRD(t *testing.T) {
 			first := time.Duration(0)
 			if test.stored {
 				path := "/apis/vast.example.com/v1/namespaces/default/" + test.name + "s"
-				served(t, on, path)
+				harness.Served(t, on, path)
 				start := time.Now()
-				status, answer, err := request(on, admin, http.MethodPost, path, contentTypes["json"],
+				status, answer, err := harness.Request(on, harness.Admin, http.MethodPost, path, harness.ContentTypes["json"],
 					fmt.Sprintf(`{"apiVersion":"vast.example.com/v1","kind":%q,"metadata":{"name":"x"},"spec":{"g1":{"f1":{"a":"b"}}}}`, test.name))
 				first = time.Since(start)
 				if err != nil || status != http.StatusCreated {

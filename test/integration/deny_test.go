@@ -5,9 +5,7 @@ package integration
 
 import (
 	"cmp"
-	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,7 +16,7 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 
-	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // opinions is an authorization webhook in front of RBAC. It keeps what it was
@@ -34,30 +32,25 @@ type opinions struct {
 }
 
 func (o *opinions) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	var review authorizationv1.SubjectAccessReview
-	if err := json.NewDecoder(req.Body).Decode(&review); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	review.Status = authorizationv1.SubjectAccessReviewStatus{}
-	if a := review.Spec.ResourceAttributes; a != nil && a.Resource == "deployments" && strings.HasSuffix(review.Spec.User, ":supersafe") {
+	harness.Review(w, req, func(review *authorizationv1.SubjectAccessReview) error {
+		review.Status = authorizationv1.SubjectAccessReviewStatus{}
+		a := review.Spec.ResourceAttributes
+		if a == nil || a.Resource != "deployments" || !strings.HasSuffix(review.Spec.User, ":supersafe") {
+			return nil
+		}
 		o.mu.Lock()
 		o.asked = append(o.asked, a.Verb)
 		deny, fail := o.deny, o.fail
 		o.mu.Unlock()
 		if fail != nil && fail(a.Verb) {
-			http.Error(w, "out of order", cmp.Or(o.failsWith, http.StatusInternalServerError))
-			return
+			return harness.Failure{Code: cmp.Or(o.failsWith, http.StatusInternalServerError), Text: "out of order"}
 		}
 		if deny != nil && deny(a.Verb) {
 			review.Status.Denied = true
 			review.Status.Reason = "the webhook says no"
 		}
-	}
-	w.Header().Set("Content-Type", "application/json")
-	if err := json.NewEncoder(w).Encode(review); err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-	}
+		return nil
+	})
 }
 
 // set changes what the webhook says and forgets what it was asked.
@@ -73,62 +66,17 @@ func (o *opinions) verbs() []string {
 	return slices.Clone(o.asked)
 }
 
-// chain writes a structured authorization configuration into dir: the webhook,
-// whose failures are refusals, then RBAC.
-func chain(dir string, webhook *httptest.Server) (string, error) {
-	return chainFailing(dir, webhook, "Deny")
-}
-
-// chainFailing is chain with another decision where the webhook fails.
-func chainFailing(dir string, webhook *httptest.Server, failurePolicy string) (string, error) {
-	kubeconfigFile, err := kubeconfigOf(dir, webhook)
-	if err != nil {
-		return "", err
-	}
-	config := filepath.Join(dir, "authorization.yaml")
-	return config, os.WriteFile(config, []byte(`
-apiVersion: apiserver.config.k8s.io/v1
-kind: AuthorizationConfiguration
-authorizers:
-- type: Webhook
-  name: opinions
-  webhook:
-    timeout: 10s
-    subjectAccessReviewVersion: v1
-    matchConditionSubjectAccessReviewVersion: v1
-    failurePolicy: `+failurePolicy+`
-    cacheAuthorizedRequests: false
-    cacheUnauthorizedRequests: false
-    authorizedTTL: 1s
-    unauthorizedTTL: 1s
-    connectionInfo:
-      type: KubeConfigFile
-      kubeConfigFile: `+kubeconfigFile+`
-- type: RBAC
-  name: rbac
-`), 0o600)
-}
-
 // TestDenyIsFinal holds that an explicit Deny of an authorization chain is not
 // outflanked by the verb granular, that an authorizer's failure is never an
 // allowance, and that verbs are asked from general to specific, each once.
 func TestDenyIsFinal(t *testing.T) {
 	o := &opinions{}
-	webhook := httptest.NewTLSServer(o)
-	defer webhook.Close()
-	config, err := chain(t.TempDir(), webhook)
+	webhook := harness.Serve(t, o)
+	config, err := harness.Chain(t.TempDir(), webhook)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := cluster.Start("--authorization-config", config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
+	c := harness.Start(t, "--authorization-config", config)
 
 	const user = "system:serviceaccount:default:supersafe"
 	const path = "/apis/apps/v1/namespaces/default/deployments/web"
@@ -157,7 +105,7 @@ func TestDenyIsFinal(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			o.set(tc.deny, tc.fail)
 			value := "v" + string(rune('a'+i))
-			status, answer, err := request(c, user, http.MethodPatch, path, contentTypes["merge"], `{"metadata":{"labels":{"super.safe.com/level":"`+value+`"}}}`)
+			status, answer, err := harness.Request(c, user, http.MethodPatch, path, harness.ContentTypes["merge"], `{"metadata":{"labels":{"super.safe.com/level":"`+value+`"}}}`)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,7 +117,7 @@ func TestDenyIsFinal(t *testing.T) {
 				t.Errorf("asked %q, wanted %q", got, tc.asked)
 			}
 			o.set(nil, nil)
-			_, now, err := request(c, user, http.MethodGet, path, "", "")
+			_, now, err := harness.Request(c, user, http.MethodGet, path, "", "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,21 +133,12 @@ func TestDenyIsFinal(t *testing.T) {
 // log of the server alone.
 func TestFailureIsNoAnswer(t *testing.T) {
 	o := &opinions{failsWith: http.StatusForbidden}
-	webhook := httptest.NewTLSServer(o)
-	defer webhook.Close()
-	config, err := chainFailing(t.TempDir(), webhook, "NoOpinion")
+	webhook := harness.Serve(t, o)
+	config, err := harness.ChainFailing(t.TempDir(), webhook, "NoOpinion")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := cluster.Start("--authorization-config", config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
+	c := harness.Start(t, "--authorization-config", config)
 
 	const supersafe = "system:serviceaccount:default:supersafe"
 	const path = "/apis/apps/v1/namespaces/default/deployments/web"
@@ -234,7 +173,7 @@ func TestFailureIsNoAnswer(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			o.set(tc.deny, tc.fail)
 			value, user := "v"+string(rune('a'+i)), cmp.Or(tc.user, supersafe)
-			status, answer, err := request(c, user, http.MethodPatch, path, contentTypes["merge"], strings.Replace(tc.body, "VALUE", value, 1))
+			status, answer, err := harness.Request(c, user, http.MethodPatch, path, harness.ContentTypes["merge"], strings.Replace(tc.body, "VALUE", value, 1))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -250,7 +189,7 @@ func TestFailureIsNoAnswer(t *testing.T) {
 				t.Errorf("asked %q, wanted %q", got, tc.asked)
 			}
 			o.set(nil, nil)
-			_, now, err := request(c, supersafe, http.MethodGet, path, "", "")
+			_, now, err := harness.Request(c, supersafe, http.MethodGet, path, "", "")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,6 +15,9 @@
 // the test says and keeps what it was asked. There the corpus is sent in each way a
 // change can be, and bodies, versions, subresources, retries and webhooks are tried.
 //
+// What the tests share is in package harness, servers are run by package cluster. A test
+// file is named by what it holds.
+//
 // The invariant: for every request that is allowed there is a twin that differs in
 // one thing and is refused.
 package integration

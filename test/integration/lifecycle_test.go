@@ -11,23 +11,14 @@ import (
 	"testing"
 
 	"kube-granular.dev/granular/corpus"
+	"kube-granular.dev/test/integration/harness"
 )
-
-// metadata of an object.
-func metadata(t *testing.T, object map[string]any) map[string]any {
-	t.Helper()
-	out, ok := object["metadata"].(map[string]any)
-	if !ok {
-		t.Fatalf("there is no metadata in %v", object)
-	}
-	return out
-}
 
 // TestLastFinalizer holds that whoever may take away the last finalizer of an
 // object that is being deleted makes it vanish, and nobody else does.
 func TestLastFinalizer(t *testing.T) {
 	s := onStage(t)
-	prepareCorpus(t, s)
+	harness.PrepareCorpus(t, s)
 	kinds := map[string]string{
 		"built-in kind":   `{apiVersion: v1, kind: ConfigMap, metadata: {name: doomed, finalizers: [a.example.com/hold]}, data: {a: "1"}}`,
 		"custom resource": `{apiVersion: corpus.example.com/v1, kind: Gadget, metadata: {name: doomed, finalizers: [a.example.com/hold]}, spec: {size: 1}}`,
@@ -38,10 +29,10 @@ func TestLastFinalizer(t *testing.T) {
 				continue // there are no strategic patches of custom resources
 			}
 			t.Run(kind+" "+way, func(t *testing.T) {
-				path, _ := s.made(t, manifest)
-				s.must(t, http.MethodDelete, path, "", nil)
-				live := s.must(t, http.MethodGet, path, "", nil).object(t)
-				if metadata(t, live)["deletionTimestamp"] == nil {
+				path, _ := s.Made(t, manifest)
+				s.Must(t, http.MethodDelete, path, "", nil)
+				live := s.Must(t, http.MethodGet, path, "", nil).Object(t)
+				if harness.Metadata(t, live)["deletionTimestamp"] == nil {
 					t.Fatal("it is not being deleted")
 				}
 				method, body := http.MethodPatch, any(`{"metadata":{"finalizers":null}}`)
@@ -58,10 +49,10 @@ func TestLastFinalizer(t *testing.T) {
 				if way == "strategic" {
 					says += `["a.example.com/hold"]`
 				}
-				s.twins(t, path, says, []string{"granular:finalizer(a.example.com)", "granular"}, func(user string) answer {
-					return s.send(t, user, method, path, contentTypes[way], body)
+				s.Twins(t, path, says, []string{"granular:finalizer(a.example.com)", "granular"}, func(user string) harness.Answer {
+					return s.Send(t, user, method, path, harness.ContentTypes[way], body)
 				})
-				if a := s.send(t, "", http.MethodGet, path, "", nil); a.code != http.StatusNotFound {
+				if a := s.Send(t, "", http.MethodGet, path, "", nil); a.Code != http.StatusNotFound {
 					t.Errorf("it is still there: %s", a)
 				}
 			})
@@ -73,12 +64,12 @@ func TestLastFinalizer(t *testing.T) {
 // object's finalizers stand.
 func TestDeletionAsksForDelete(t *testing.T) {
 	s := onStage(t)
-	path, _ := s.made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: kept}}`)
-	deleter := s.callers.call("deleter", "granular", "granular:metadata", "granular:finalizers", "granular:data", "update", "patch", "create")
-	if a := s.send(t, "deleter", http.MethodDelete, path, "", nil); a.code != http.StatusForbidden {
+	path, _ := s.Made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: kept}}`)
+	deleter := s.Callers.Call("deleter", "granular", "granular:metadata", "granular:finalizers", "granular:data", "update", "patch", "create")
+	if a := s.Send(t, "deleter", http.MethodDelete, path, "", nil); a.Code != http.StatusForbidden {
 		t.Errorf("got %s", a)
 	}
-	if asked := deleter.verbs(); fmt.Sprint(asked) != "[delete]" {
+	if asked := deleter.Verbs(); fmt.Sprint(asked) != "[delete]" {
 		t.Errorf("asked %q", asked)
 	}
 }
@@ -87,10 +78,10 @@ func TestDeletionAsksForDelete(t *testing.T) {
 // what we say of its fields: then the loops of controllers go on working.
 func TestErrorsComeInOrder(t *testing.T) {
 	s := onStage(t)
-	path, live := s.made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: ordered, labels: {a: "1"}}}`)
-	stale := metadata(t, live)["resourceVersion"].(string)
-	s.must(t, http.MethodPatch, path, contentTypes["merge"], `{"metadata":{"labels":{"b":"1"}}}`)
-	name := metadata(t, live)["name"].(string)
+	path, live := s.Made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: ordered, labels: {a: "1"}}}`)
+	stale := harness.Metadata(t, live)["resourceVersion"].(string)
+	s.Must(t, http.MethodPatch, path, harness.ContentTypes["merge"], `{"metadata":{"labels":{"b":"1"}}}`)
+	name := harness.Metadata(t, live)["name"].(string)
 	put := func(meta string) string {
 		return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"labels":{"a":"2"}%s}}`, name, meta)
 	}
@@ -111,14 +102,14 @@ func TestErrorsComeInOrder(t *testing.T) {
 		{"nothing upstream objects to", http.MethodPut, path, "json", put(""), http.StatusForbidden},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s.callers.call("orderly", "granular", "get")
-			if a := s.send(t, "orderly", tc.method, tc.path, contentTypes[tc.contentType], tc.body); a.code != tc.code {
+			s.Callers.Call("orderly", "granular", "get")
+			if a := s.Send(t, "orderly", tc.method, tc.path, harness.ContentTypes[tc.contentType], tc.body); a.Code != tc.code {
 				t.Errorf("got %s, wanted %d", a, tc.code)
 			}
 		})
 	}
-	s.callers.call("orderly", "granular", "granular:metadata", "get")
-	if a := s.send(t, "orderly", http.MethodPost, path[:strings.LastIndex(path, "/")], contentTypes["json"], put("")); a.code != http.StatusConflict {
+	s.Callers.Call("orderly", "granular", "granular:metadata", "get")
+	if a := s.Send(t, "orderly", http.MethodPost, path[:strings.LastIndex(path, "/")], harness.ContentTypes["json"], put("")); a.Code != http.StatusConflict {
 		t.Errorf("create of what is there, with the permission: got %s", a)
 	}
 }
@@ -128,7 +119,7 @@ func TestErrorsComeInOrder(t *testing.T) {
 // was no change at first can be one then.
 func TestRetriesAreJudgedAnew(t *testing.T) {
 	s := onStage(t)
-	stamps := newStamps(t, s, "raced-")
+	stamps := harness.NewStamps(t, s, "raced-")
 	for _, tc := range []struct {
 		name   string
 		grants []string
@@ -141,32 +132,32 @@ func TestRetriesAreJudgedAnew(t *testing.T) {
 		{"with the permission", []string{"granular", "granular:data", "get"}, http.StatusOK, "[patch granular get granular:data]"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			path, _ := s.made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: raced}, data: {a: "1"}}`)
-			user := named("raced-", tc.name)
-			caller := s.callers.call(user, tc.grants...)
+			path, _ := s.Made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: raced}, data: {a: "1"}}`)
+			user := harness.Named("raced-", tc.name)
+			caller := s.Callers.Call(user, tc.grants...)
 			// While admission looks at the first attempt, in which nothing changes, the
 			// administrator changes what the caller sends.
 			var attempts atomic.Int32
-			stamps.setFunc(user, func(map[string]any) corpus.Object {
+			stamps.SetFunc(user, func(map[string]any) corpus.Object {
 				if attempts.Add(1) == 1 {
-					if a, err := s.roundTrip("", http.MethodPatch, path, contentTypes["merge"], "application/json", `{"data":{"a":"2"}}`); err != nil || a.code != http.StatusOK {
+					if a, err := s.RoundTrip("", http.MethodPatch, path, harness.ContentTypes["merge"], "application/json", `{"data":{"a":"2"}}`); err != nil || a.Code != http.StatusOK {
 						t.Errorf("%v %s", err, a)
 					}
 				}
 				// Something has to be stored, or the storage would not notice.
 				return corpus.Object{"metadata": map[string]any{"labels": map[string]any{"attempt": fmt.Sprint(attempts.Load())}}}
 			})
-			a := s.send(t, user, http.MethodPatch, path, contentTypes["merge"], `{"data":{"a":"1"}}`)
-			if a.code != tc.code {
+			a := s.Send(t, user, http.MethodPatch, path, harness.ContentTypes["merge"], `{"data":{"a":"1"}}`)
+			if a.Code != tc.code {
 				t.Errorf("got %s, wanted %d", a, tc.code)
 			}
 			if got := attempts.Load(); got != 2 {
 				t.Errorf("%d attempts", got)
 			}
-			if asked := fmt.Sprint(caller.verbs()); asked != tc.asked {
+			if asked := fmt.Sprint(caller.Verbs()); asked != tc.asked {
 				t.Errorf("asked %s, wanted %s", asked, tc.asked)
 			}
-			now := s.must(t, http.MethodGet, path, "", nil).object(t)
+			now := s.Must(t, http.MethodGet, path, "", nil).Object(t)
 			if stored := now["data"].(map[string]any)["a"] == "1"; stored != (tc.code == http.StatusOK) {
 				t.Errorf("stored: %v", now)
 			}

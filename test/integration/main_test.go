@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // on is the cluster of all tests that need nothing but the gate.
@@ -17,6 +19,23 @@ var on *cluster.Cluster
 
 // auditLog is where its audit events go.
 var auditLog string
+
+// theStage is shared by all tests that need callers made up on the spot, and
+// started by the first of them.
+var (
+	theStage    *harness.Stage
+	theStageErr error
+	raiseStage  sync.Once
+)
+
+func onStage(t *testing.T) *harness.Stage {
+	t.Helper()
+	raiseStage.Do(func() { theStage, theStageErr = harness.NewStage() })
+	if theStageErr != nil {
+		t.Fatal(theStageErr)
+	}
+	return theStage
+}
 
 func TestMain(m *testing.M) {
 	os.Exit(run(m))
@@ -36,7 +55,7 @@ func run(m *testing.M) int {
 	}
 	code := m.Run()
 	if theStage != nil {
-		if err := theStage.stop(); err != nil {
+		if err := theStage.Stop(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}

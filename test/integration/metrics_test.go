@@ -6,46 +6,18 @@ package integration
 import (
 	"fmt"
 	"net/http"
-	"os/exec"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
-	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
-
-const metricsPrefix = "apiserver_granular_authorization_"
-
-// metricsOf reads our metrics as an operator does, by their names and labels.
-func metricsOf(t *testing.T, c *cluster.Cluster) map[string]float64 {
-	t.Helper()
-	bin, err := cluster.Bin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Command(filepath.Join(bin, "kubectl"), "--kubeconfig", c.Kubeconfig("admin"), "get", "--raw", "/metrics").CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	got := map[string]float64{}
-	for line := range strings.Lines(string(out)) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if name, ours := strings.CutPrefix(name, metricsPrefix); ours {
-			if got[name], err = strconv.ParseFloat(value, 64); err != nil {
-				t.Fatalf("%s: %v", line, err)
-			}
-		}
-	}
-	return got
-}
 
 // TestMetrics holds what each kind of request adds to the metrics. Who asks for more than
 // a few verbs makes one call more, to look at the caller's rules, which a webhook in the
 // chain makes futile.
 func TestMetrics(t *testing.T) {
 	s := onStage(t)
-	path, _ := s.made(t, `{apiVersion: v1, kind: Secret, metadata: {name: measured}}`)
+	path, _ := s.Made(t, `{apiVersion: v1, kind: Secret, metadata: {name: measured}}`)
 	var seventy []string
 	for i := range 70 {
 		seventy = append(seventy, fmt.Sprintf(`"d%02d.example.com/x":"1"`, i))
@@ -81,28 +53,28 @@ func TestMetrics(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			user := fmt.Sprintf("measured-%d", i)
-			s.callers.call(user, tc.grants...)
-			before := metricsOf(t, s.Cluster)
+			s.Callers.Call(user, tc.grants...)
+			before := harness.Metrics(t, s.Cluster)
 			body := tc.body
 			if strings.Contains(body, "%d") {
 				body = fmt.Sprintf(body, i)
 			}
-			if a := s.send(t, user, http.MethodPatch, path, contentTypes["merge"], body); a.code != tc.code {
+			if a := s.Send(t, user, http.MethodPatch, path, harness.ContentTypes["merge"], body); a.Code != tc.code {
 				t.Errorf("got %s", a)
 			}
-			after := metricsOf(t, s.Cluster)
+			after := harness.Metrics(t, s.Cluster)
 			for _, name := range []string{
 				`decisions_total{result="allowed"}`, `decisions_total{result="refused"}`, `decisions_total{result="error"}`,
 				"authorizer_calls_count", "authorizer_calls_sum", "over_budget_total",
 				"observe_duration_seconds_count", "verify_duration_seconds_count",
 			} {
 				if got := after[name] - before[name]; got != tc.adds[name] {
-					t.Errorf("%s%s grew by %v, wanted %v", metricsPrefix, name, got, tc.adds[name])
+					t.Errorf("%s%s grew by %v, wanted %v", harness.MetricsPrefix, name, got, tc.adds[name])
 				}
 			}
 		})
 	}
-	if got := metricsOf(t, s.Cluster); got[`trees_compiled_total{result="compiled"}`] == 0 || got["verify_duration_seconds_sum"] == 0 {
+	if got := harness.Metrics(t, s.Cluster); got[`trees_compiled_total{result="compiled"}`] == 0 || got["verify_duration_seconds_sum"] == 0 {
 		t.Errorf("nothing was compiled, or in no time: %v", got)
 	}
 }

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"kube-granular.dev/test/integration/harness"
 )
 
 // TestEverySubject holds that a grant reaches whom RBAC says it is for, in whatever way
@@ -34,12 +36,9 @@ func TestEverySubject(t *testing.T) {
 
 // everySubject binds a role with these verbs, of which each binding is to grant a label.
 func everySubject(t *testing.T, verbs []string) {
-	config, err := on.Config("admin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	admin := administrator(t, on)
-	namespace := fmt.Sprintf("subjects-%d", namespaces.Add(1))
+	config := harness.Config(t, on, "admin")
+	admin := harness.Administrator(t, on)
+	namespace := fmt.Sprintf("subjects-%d", harness.Unique())
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	if _, err := admin.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
@@ -92,14 +91,14 @@ func everySubject(t *testing.T, verbs []string) {
 		subject        rbacv1.Subject
 		caller, nobody rest.ImpersonationConfig
 	}{
-		{"a user", false, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "ann"}, impersonating("ann"), impersonating("ann2", "ann")},
-		{"a user everywhere", true, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "ann"}, impersonating("ann"), impersonating("Ann")},
-		{"a group", false, rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "ops"}, impersonating("bob", "devs", "ops"), impersonating("ops", "devs")},
-		{"a group everywhere", true, rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "ops"}, impersonating("bob", "ops"), impersonating("bob", "devs")},
-		{"a service account", false, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "robot"}, impersonating(robot), impersonating("robot")},
-		{"a service account everywhere", true, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "robot"}, impersonating(robot), impersonating(robot + "2")},
-		{"a service account by its user name", false, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: robot}, impersonating(robot), impersonating("system:serviceaccount:default:robot")},
-		{"all service accounts of a namespace", false, rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "system:serviceaccounts:" + namespace}, impersonating(robot), impersonating("system:serviceaccount:default:robot")},
+		{"a user", false, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "ann"}, harness.Impersonating("ann"), harness.Impersonating("ann2", "ann")},
+		{"a user everywhere", true, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "ann"}, harness.Impersonating("ann"), harness.Impersonating("Ann")},
+		{"a group", false, rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "ops"}, harness.Impersonating("bob", "devs", "ops"), harness.Impersonating("ops", "devs")},
+		{"a group everywhere", true, rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "ops"}, harness.Impersonating("bob", "ops"), harness.Impersonating("bob", "devs")},
+		{"a service account", false, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "robot"}, harness.Impersonating(robot), harness.Impersonating("robot")},
+		{"a service account everywhere", true, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "robot"}, harness.Impersonating(robot), harness.Impersonating(robot + "2")},
+		{"a service account by its user name", false, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: robot}, harness.Impersonating(robot), harness.Impersonating("system:serviceaccount:default:robot")},
+		{"all service accounts of a namespace", false, rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "system:serviceaccounts:" + namespace}, harness.Impersonating(robot), harness.Impersonating("system:serviceaccount:default:robot")},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			until(t, tc.caller, false)

@@ -14,13 +14,15 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+
+	"kube-granular.dev/test/integration/harness"
 )
 
 // TestSubresources holds every subresource that changes an object's fields and is
 // not among the scenarios of the corpus.
 func TestSubresources(t *testing.T) {
 	s := onStage(t)
-	prepareCorpus(t, s)
+	harness.PrepareCorpus(t, s)
 	const pod = `{apiVersion: v1, kind: Pod, metadata: {name: sub}, spec: {automountServiceAccountToken: false, containers: [{name: a, image: one, resources: {requests: {cpu: 100m}}}]}}`
 	tests := []struct {
 		name, manifest, subresource, way, body, says string
@@ -59,20 +61,20 @@ func TestSubresources(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			path, live := s.made(t, tc.manifest)
+			path, live := s.Made(t, tc.manifest)
 			one, method, body := path, http.MethodPatch, tc.body
 			if tc.subresource != "" {
 				one += "/" + tc.subresource
 			}
 			if tc.way == "json" {
 				method = http.MethodPut
-				body = fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q},%s`, live["apiVersion"], live["kind"], metadata(t, live)["name"], body[1:])
+				body = fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q},%s`, live["apiVersion"], live["kind"], harness.Metadata(t, live)["name"], body[1:])
 			}
-			before := metadata(t, live)["resourceVersion"]
-			s.twins(t, path, tc.says, append(tc.grants, "granular", "get"), func(user string) answer {
-				return s.send(t, user, method, one, contentTypes[tc.way], body)
+			before := harness.Metadata(t, live)["resourceVersion"]
+			s.Twins(t, path, tc.says, append(tc.grants, "granular", "get"), func(user string) harness.Answer {
+				return s.Send(t, user, method, one, harness.ContentTypes[tc.way], body)
 			})
-			if now := s.must(t, http.MethodGet, path, "", nil).object(t); metadata(t, now)["resourceVersion"] == before {
+			if now := s.Must(t, http.MethodGet, path, "", nil).Object(t); harness.Metadata(t, now)["resourceVersion"] == before {
 				t.Error("nothing was stored")
 			}
 		})

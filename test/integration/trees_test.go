@@ -5,12 +5,10 @@ package integration
 
 import (
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 const leanDefinition = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: %[1]ss.lean.example.com},
@@ -23,15 +21,9 @@ const leanDefinition = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResour
 // their own, so there are several kinds of each, and less than one tree for each is none.
 func TestTreesWhenNeeded(t *testing.T) {
 	s := onStage(t)
-	bin, err := cluster.Bin()
-	if err != nil {
-		t.Fatal(err)
-	}
 	kubectl := func(input string, args ...string) {
 		t.Helper()
-		cmd := exec.Command(filepath.Join(bin, "kubectl"), append([]string{"--kubeconfig", s.Kubeconfig("admin")}, args...)...)
-		cmd.Stdin = strings.NewReader(input)
-		if out, err := cmd.CombinedOutput(); err != nil {
+		if out, err := harness.Kubectl(t, s.Cluster, input, args...); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
@@ -47,9 +39,9 @@ func TestTreesWhenNeeded(t *testing.T) {
 		}
 		kubectl(strings.Join(definitions, "\n---\n"), "apply", "-f", "-")
 		kubectl("", append([]string{"wait", "--for=condition=Established", "--timeout=60s"}, names...)...)
-		before := metricsOf(t, s.Cluster)[compiled]
+		before := harness.Metrics(t, s.Cluster)[compiled]
 		kubectl(strings.Join(objects, "\n---\n"), "apply", "-f", "-")
-		if grown := metricsOf(t, s.Cluster)[compiled] - before; (grown >= many) != (tc.excluded != "") {
+		if grown := harness.Metrics(t, s.Cluster)[compiled] - before; (grown >= many) != (tc.excluded != "") {
 			t.Errorf("%s: %v trees were compiled for %d kinds", tc.name, grown, many)
 		}
 		kubectl("", append([]string{"delete", "--wait=false"}, names...)...)

@@ -15,13 +15,11 @@ import (
 	"strings"
 	"testing"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 
 	"kube-granular.dev/granular/corpus"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // versioned are objects of every kind that is served in several versions.
@@ -44,8 +42,7 @@ var versioned = map[string]string{
 func trustBundle() string {
 	server := httptest.NewUnstartedServer(nil)
 	server.StartTLS()
-	defer server.Close()
-	spec, _ := json.Marshal(map[string]any{"trustBundle": string(authority(server))})
+	spec, _ := json.Marshal(map[string]any{"trustBundle": string(harness.CABundle(server))})
 	return `{apiVersion: certificates.k8s.io/v1, kind: ClusterTrustBundle, metadata: {name: v}, spec: ` + string(spec) + `}`
 }
 
@@ -66,11 +63,7 @@ func podCertificateRequest() string {
 // what only another version can hold is not lost or charged.
 func TestEveryVersion(t *testing.T) {
 	s := onStage(t)
-	admin, err := s.Config("admin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := discovery.NewDiscoveryClientForConfig(admin)
+	client, err := discovery.NewDiscoveryClientForConfig(harness.Config(t, s.Cluster, "admin"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +96,7 @@ func TestEveryVersion(t *testing.T) {
 			if !ok {
 				t.Fatalf("there is no object to write: %v", kinds)
 			}
-			path, live := s.made(t, manifest)
+			path, live := s.Made(t, manifest)
 			version := live["apiVersion"].(string)
 			for _, kind := range kinds {
 				t.Run(kind.Version, func(t *testing.T) {
@@ -115,23 +108,23 @@ func TestEveryVersion(t *testing.T) {
 						case "apply":
 							query = "?force=true&fieldManager=" + kind.Version
 							body["apiVersion"], body["kind"] = kind.GroupVersion().String(), kind.Kind
-							metadata(t, body)["name"] = metadata(t, live)["name"]
+							harness.Metadata(t, body)["name"] = harness.Metadata(t, live)["name"]
 						case "json":
 							method = http.MethodPut
-							now := s.must(t, http.MethodGet, path, "", nil).object(t)
+							now := s.Must(t, http.MethodGet, path, "", nil).Object(t)
 							body = corpus.Overlay(now, corpus.Object(body))
 						}
-						s.twins(t, path, "cannot change .metadata.labels[a.example.com/x]", []string{"granular:label(a.example.com)", "granular"}, func(user string) answer {
+						s.Twins(t, path, "cannot change .metadata.labels[a.example.com/x]", []string{"granular:label(a.example.com)", "granular"}, func(user string) harness.Answer {
 							if way == "json" {
-								delete(metadata(t, body), "resourceVersion")
-								metadata(t, body)["resourceVersion"] = metadata(t, s.must(t, http.MethodGet, path, "", nil).object(t))["resourceVersion"]
+								delete(harness.Metadata(t, body), "resourceVersion")
+								harness.Metadata(t, body)["resourceVersion"] = harness.Metadata(t, s.Must(t, http.MethodGet, path, "", nil).Object(t))["resourceVersion"]
 							}
-							return s.send(t, user, method, path+query, contentTypes[way], body)
+							return s.Send(t, user, method, path+query, harness.ContentTypes[way], body)
 						})
 					}
 				})
 			}
-			now := s.must(t, http.MethodGet, path, "", nil).object(t)
+			now := s.Must(t, http.MethodGet, path, "", nil).Object(t)
 			if before, after := fmt.Sprint(live["spec"]), fmt.Sprint(now["spec"]); before != after {
 				t.Errorf("writing labels changed the specification:\n%s\n%s", before, after)
 			}
@@ -146,8 +139,7 @@ func TestEveryVersion(t *testing.T) {
 // request, whichever is stored, with a conversion webhook in between.
 func TestConversionWebhook(t *testing.T) {
 	s := onStage(t)
-	server := httptest.NewTLSServer(http.HandlerFunc(convertGizmos))
-	t.Cleanup(server.Close)
+	server := harness.Serve(t, renaming(map[string]string{"size": "length"}))
 	manifest, err := json.Marshal(map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": map[string]any{"name": "gizmos.versions.example.com"},
@@ -160,32 +152,32 @@ func TestConversionWebhook(t *testing.T) {
 			},
 			"conversion": map[string]any{"strategy": "Webhook", "webhook": map[string]any{
 				"conversionReviewVersions": []string{"v1"},
-				"clientConfig":             map[string]any{"url": server.URL, "caBundle": authority(server)},
+				"clientConfig":             map[string]any{"url": server.URL, "caBundle": harness.CABundle(server)},
 			}},
 		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.install(t, manifest)
-	path, _ := s.made(t, `{apiVersion: versions.example.com/v1, kind: Gizmo, metadata: {name: g}, spec: {size: 1}}`)
+	s.Install(t, manifest)
+	path, _ := s.Made(t, `{apiVersion: versions.example.com/v1, kind: Gizmo, metadata: {name: g}, spec: {size: 1}}`)
 	for version, field := range map[string]string{"v1": "size", "v2": "length"} {
 		t.Run(version, func(t *testing.T) {
 			path := strings.Replace(path, "/v1/", "/"+version+"/", 1)
-			s.twins(t, path, "cannot change .metadata.labels[a.example.com/x]", []string{"granular:label(a.example.com)", "granular"}, func(user string) answer {
-				return s.send(t, user, http.MethodPatch, path, contentTypes["merge"], `{"metadata":{"labels":{"a.example.com/x":"`+version+`"}}}`)
+			s.Twins(t, path, "cannot change .metadata.labels[a.example.com/x]", []string{"granular:label(a.example.com)", "granular"}, func(user string) harness.Answer {
+				return s.Send(t, user, http.MethodPatch, path, harness.ContentTypes["merge"], `{"metadata":{"labels":{"a.example.com/x":"`+version+`"}}}`)
 			})
-			s.twins(t, path, "cannot change .metadata.annotations[a.example.com/x]", []string{"granular:annotation(a.example.com)", "granular"}, func(user string) answer {
-				now := s.must(t, http.MethodGet, path, "", nil).object(t)
+			s.Twins(t, path, "cannot change .metadata.annotations[a.example.com/x]", []string{"granular:annotation(a.example.com)", "granular"}, func(user string) harness.Answer {
+				now := s.Must(t, http.MethodGet, path, "", nil).Object(t)
 				if now["spec"].(map[string]any)[field] == nil {
 					t.Fatalf("it is not converted: %v", now)
 				}
-				return s.send(t, user, http.MethodPut, path, contentTypes["json"],
+				return s.Send(t, user, http.MethodPut, path, harness.ContentTypes["json"],
 					corpus.Overlay(now, corpus.Object{"metadata": map[string]any{"annotations": map[string]any{"a.example.com/x": version}}}))
 			})
-			s.callers.call("resizer-"+version, "granular", "granular:metadata", "granular:specification")
-			a := s.send(t, "resizer-"+version, http.MethodPatch, path, contentTypes["merge"], `{"spec":{"`+field+`":5}}`)
-			if a.code != http.StatusForbidden || !strings.Contains(a.message(), "cannot change .spec."+field+" ") {
+			s.Callers.Call("resizer-"+version, "granular", "granular:metadata", "granular:specification")
+			a := s.Send(t, "resizer-"+version, http.MethodPatch, path, harness.ContentTypes["merge"], `{"spec":{"`+field+`":5}}`)
+			if a.Code != http.StatusForbidden || !strings.Contains(a.Message(), "cannot change .spec."+field+" ") {
 				t.Errorf("got %s", a)
 			}
 		})
@@ -196,39 +188,4 @@ func gizmoSchema(field string) map[string]any {
 	return map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": map[string]any{
 		"spec": map[string]any{"type": "object", "properties": map[string]any{field: map[string]any{"type": "integer"}}},
 	}}}
-}
-
-// convertGizmos renames the one field that the versions name differently.
-func convertGizmos(w http.ResponseWriter, req *http.Request) {
-	var review apiextensionsv1.ConversionReview
-	if err := json.NewDecoder(req.Body).Decode(&review); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	response := &apiextensionsv1.ConversionResponse{UID: review.Request.UID}
-	response.Result.Status = "Success"
-	for _, raw := range review.Request.Objects {
-		u := &unstructured.Unstructured{}
-		if err := json.Unmarshal(raw.Raw, u); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		u.SetAPIVersion(review.Request.DesiredAPIVersion)
-		from, to := "size", "length"
-		if strings.HasSuffix(review.Request.DesiredAPIVersion, "/v1") {
-			from, to = to, from
-		}
-		if spec, ok := u.Object["spec"].(map[string]any); ok {
-			if value, ok := spec[from]; ok {
-				delete(spec, from)
-				spec[to] = value
-			}
-		}
-		response.ConvertedObjects = append(response.ConvertedObjects, runtime.RawExtension{Object: u})
-	}
-	review.Request, review.Response = nil, response
-	w.Header().Set("Content-Type", "application/json")
-	if err := json.NewEncoder(w).Encode(review); err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-	}
 }

@@ -4,17 +4,14 @@
 package integration
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
-
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"kube-granular.dev/granular/corpus"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // stampedWrites are writes of one label, or of nothing, on kinds of all sorts.
@@ -32,11 +29,11 @@ var stampedWrites = map[string]string{
 // label works, in each way to change it, and can still do nothing else.
 func TestMutatingWebhook(t *testing.T) {
 	s := onStage(t)
-	prepareCorpus(t, s)
-	stamps := newStamps(t, s, "webhooked-")
+	harness.PrepareCorpus(t, s)
+	stamps := harness.NewStamps(t, s, "webhooked-")
 	var n atomic.Int64
 	everything := func(user string) {
-		stamps.setFunc(user, func(map[string]any) corpus.Object {
+		stamps.SetFunc(user, func(map[string]any) corpus.Object {
 			return corpus.Object{"metadata": map[string]any{
 				"labels":      map[string]any{"stamped.example.com/by": "webhook"},
 				"annotations": map[string]any{"stamped.example.com/at": fmt.Sprint(n.Add(1))},
@@ -44,7 +41,7 @@ func TestMutatingWebhook(t *testing.T) {
 		})
 	}
 	holdsUnderMutation(t, s, "webhooked-", everything, func(t *testing.T, object map[string]any) {
-		meta := metadata(t, object)
+		meta := harness.Metadata(t, object)
 		labels, _ := meta["labels"].(map[string]any)
 		annotations, _ := meta["annotations"].(map[string]any)
 		if labels["stamped.example.com/by"] != "webhook" || annotations["stamped.example.com/at"] == nil {
@@ -54,17 +51,17 @@ func TestMutatingWebhook(t *testing.T) {
 }
 
 // holdsUnderMutation sends labels under something that stamps what users write.
-func holdsUnderMutation(t *testing.T, s *stage, prefix string, prepare func(user string), stamped func(t *testing.T, object map[string]any)) {
+func holdsUnderMutation(t *testing.T, s *harness.Stage, prefix string, prepare func(user string), stamped func(t *testing.T, object map[string]any)) {
 	t.Helper()
 	for kind, manifest := range stampedWrites {
 		t.Run(kind, func(t *testing.T) {
-			path, live := s.made(t, manifest)
-			operator, other := named(prefix, "operator-", kind), named(prefix, "other-", kind)
+			path, live := s.Made(t, manifest)
+			operator, other := harness.Named(prefix, "operator-", kind), harness.Named(prefix, "other-", kind)
 			prepare(operator)
 			prepare(other)
-			s.callers.call(operator, "granular", "granular:label(super.safe.com)", "get")
-			s.callers.call(other, "granular", "granular:label(other.example.com)", "get")
-			identity := fmt.Sprintf(`"apiVersion":%q,"kind":%q,"metadata":{"name":%q`, live["apiVersion"], live["kind"], metadata(t, live)["name"])
+			s.Callers.Call(operator, "granular", "granular:label(super.safe.com)", "get")
+			s.Callers.Call(other, "granular", "granular:label(other.example.com)", "get")
+			identity := fmt.Sprintf(`"apiVersion":%q,"kind":%q,"metadata":{"name":%q`, live["apiVersion"], live["kind"], harness.Metadata(t, live)["name"])
 			for i, tc := range []struct{ way, body string }{
 				{"merge", `{"metadata":{"labels":{"super.safe.com/level":"VALUE"}}}`},
 				{"strategic", `{"metadata":{"labels":{"super.safe.com/level":"VALUE"}}}`},
@@ -80,25 +77,25 @@ func holdsUnderMutation(t *testing.T, s *stage, prefix string, prepare func(user
 				case "apply":
 					query = "?force=true&fieldManager=m"
 				case "json":
-					now := s.must(t, http.MethodGet, path, "", nil).object(t)
+					now := s.Must(t, http.MethodGet, path, "", nil).Object(t)
 					method, body = http.MethodPut, corpus.Overlay(now, corpus.Object{"metadata": map[string]any{"labels": map[string]any{"super.safe.com/level": value}}})
 				}
-				if a := s.send(t, other, method, path+query, contentTypes[tc.way], body); a.code != http.StatusForbidden ||
-					!strings.Contains(a.message(), "cannot change .metadata.labels[super.safe.com/level]") {
+				if a := s.Send(t, other, method, path+query, harness.ContentTypes[tc.way], body); a.Code != http.StatusForbidden ||
+					!strings.Contains(a.Message(), "cannot change .metadata.labels[super.safe.com/level]") {
 					t.Errorf("%s: the twin got %s", tc.way, a)
 				}
-				a := s.send(t, operator, method, path+query, contentTypes[tc.way], body)
-				if a.code != http.StatusOK {
+				a := s.Send(t, operator, method, path+query, harness.ContentTypes[tc.way], body)
+				if a.Code != http.StatusOK {
 					t.Errorf("%s: got %s", tc.way, a)
 					continue
 				}
-				now := s.must(t, http.MethodGet, path, "", nil).object(t)
-				if metadata(t, now)["labels"].(map[string]any)["super.safe.com/level"] != value {
+				now := s.Must(t, http.MethodGet, path, "", nil).Object(t)
+				if harness.Metadata(t, now)["labels"].(map[string]any)["super.safe.com/level"] != value {
 					t.Errorf("%s: the label is not there: %v", tc.way, now)
 				}
 				stamped(t, now)
 			}
-			if a := s.send(t, operator, http.MethodPatch, path, contentTypes["merge"], `{"metadata":{"annotations":{"stamped.example.com/at":"mine"}}}`); a.code != http.StatusForbidden {
+			if a := s.Send(t, operator, http.MethodPatch, path, harness.ContentTypes["merge"], `{"metadata":{"annotations":{"stamped.example.com/at":"mine"}}}`); a.Code != http.StatusForbidden {
 				t.Errorf("what the webhook writes the caller may not: %s", a)
 			}
 		})
@@ -108,40 +105,37 @@ func holdsUnderMutation(t *testing.T, s *stage, prefix string, prepare func(user
 // TestMutatingPolicy is TestMutatingWebhook for a MutatingAdmissionPolicy.
 func TestMutatingPolicy(t *testing.T) {
 	s := onStage(t)
-	prepareCorpus(t, s)
+	harness.PrepareCorpus(t, s)
 	const group = "/apis/admissionregistration.k8s.io/v1/"
 	const policy = `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"MutatingAdmissionPolicy","metadata":{"name":"stamps"},"spec":{
 	  "reinvocationPolicy":"Never",
 	  "matchConstraints":{"resourceRules":[{"apiGroups":["*"],"apiVersions":["*"],"operations":["CREATE","UPDATE"],"resources":["*"]}]},
 	  "matchConditions":[{"name":"users","expression":"request.userInfo.username.startsWith('policed-')"}],
 	  "mutations":[{"patchType":"ApplyConfiguration","applyConfiguration":{"expression":"Object{metadata: Object.metadata{labels: {\"stamped.example.com/by\": \"policy\"}}}"}}]}}`
-	s.must(t, http.MethodPost, group+"mutatingadmissionpolicies", contentTypes["json"], policy)
-	s.must(t, http.MethodPost, group+"mutatingadmissionpolicybindings", contentTypes["json"],
+	s.Must(t, http.MethodPost, group+"mutatingadmissionpolicies", harness.ContentTypes["json"], policy)
+	s.Must(t, http.MethodPost, group+"mutatingadmissionpolicybindings", harness.ContentTypes["json"],
 		`{"apiVersion":"admissionregistration.k8s.io/v1","kind":"MutatingAdmissionPolicyBinding","metadata":{"name":"stamps"},"spec":{"policyName":"stamps"}}`)
 	t.Cleanup(func() {
-		s.must(t, http.MethodDelete, group+"mutatingadmissionpolicybindings/stamps", "", nil)
-		s.must(t, http.MethodDelete, group+"mutatingadmissionpolicies/stamps", "", nil)
+		s.Must(t, http.MethodDelete, group+"mutatingadmissionpolicybindings/stamps", "", nil)
+		s.Must(t, http.MethodDelete, group+"mutatingadmissionpolicies/stamps", "", nil)
 	})
-	s.callers.call("policed-probe", "create")
-	err := wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	s.Callers.Call("policed-probe", "create")
+	harness.Until(t, "the policy stamps", func() bool {
 		// A kind whose schema is not known to the policy yet is refused.
 		for _, probe := range []string{
 			"/api/v1/namespaces/default/configmaps {apiVersion: v1, kind: ConfigMap, metadata: {name: probe}}",
 			"/apis/corpus.example.com/v1/namespaces/default/gadgets {apiVersion: corpus.example.com/v1, kind: Gadget, metadata: {name: probe}}",
 		} {
 			path, body, _ := strings.Cut(probe, " ")
-			a := s.send(t, "policed-probe", http.MethodPost, path+"?dryRun=All", contentTypes["yaml"], body)
-			if !strings.Contains(string(a.body), `"stamped.example.com/by":"policy"`) {
-				return false, nil
+			a := s.Send(t, "policed-probe", http.MethodPost, path+"?dryRun=All", harness.ContentTypes["yaml"], body)
+			if !strings.Contains(string(a.Body), `"stamped.example.com/by":"policy"`) {
+				return false
 			}
 		}
-		return true, nil
+		return true
 	})
-	if err != nil {
-		t.Fatalf("the policy does nothing: %v", err)
-	}
 	holdsUnderMutation(t, s, "policed-", func(string) {}, func(t *testing.T, object map[string]any) {
-		if labels := metadata(t, object)["labels"].(map[string]any); labels["stamped.example.com/by"] != "policy" {
+		if labels := harness.Metadata(t, object)["labels"].(map[string]any); labels["stamped.example.com/by"] != "policy" {
 			t.Errorf("the policy's stamp is not there: %v", labels)
 		}
 	})
@@ -152,22 +146,22 @@ func TestMutatingPolicy(t *testing.T) {
 // and the rest of the status come back by themselves.
 func TestDefaultsAreNotCharged(t *testing.T) {
 	s := onStage(t)
-	prepareCorpus(t, s)
+	harness.PrepareCorpus(t, s)
 	for kind, manifest := range stampedWrites {
 		if kind == "pod" || kind == "node" {
 			continue // admission adds tolerations and taints to new ones, which must be sent again
 		}
 		t.Run(kind, func(t *testing.T) {
-			path, live := s.made(t, manifest)
+			path, live := s.Made(t, manifest)
 			// As its author wrote it, and one label more.
-			minimal := fromYAML(t, manifest)
-			metadata(t, minimal)["name"] = metadata(t, live)["name"]
-			metadata(t, minimal)["labels"] = map[string]any{"super.safe.com/level": "1"}
+			minimal := harness.FromYAML(t, manifest)
+			harness.Metadata(t, minimal)["name"] = harness.Metadata(t, live)["name"]
+			harness.Metadata(t, minimal)["labels"] = map[string]any{"super.safe.com/level": "1"}
 			if kind == "custom resource" {
-				metadata(t, minimal)["resourceVersion"] = metadata(t, live)["resourceVersion"]
+				harness.Metadata(t, minimal)["resourceVersion"] = harness.Metadata(t, live)["resourceVersion"]
 			}
-			s.twins(t, path, "cannot change .metadata.labels[super.safe.com/level]", []string{"granular:label(super.safe.com)", "granular"}, func(user string) answer {
-				return s.send(t, user, http.MethodPut, path, contentTypes["json"], minimal)
+			s.Twins(t, path, "cannot change .metadata.labels[super.safe.com/level]", []string{"granular:label(super.safe.com)", "granular"}, func(user string) harness.Answer {
+				return s.Send(t, user, http.MethodPut, path, harness.ContentTypes["json"], minimal)
 			})
 		})
 	}

@@ -4,12 +4,13 @@
 package authority
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kube-granular.dev/test/integration/harness"
 )
 
 const definition = `
@@ -63,8 +64,8 @@ func TestDefinitionOfTheSameName(t *testing.T) {
 	if _, err := attributes.Get(t.Context(), "a", metav1.GetOptions{}); err != nil {
 		t.Errorf("after the definition was deleted: %v", err)
 	}
-	until(t, "the APIService is there", func(context.Context) bool {
-		_, err := kubectl(t, on, "", "get", "apiservice", "v1alpha1.authority.kube-granular.dev")
+	harness.Until(t, "the APIService is there", func() bool {
+		_, err := harness.Kubectl(t, on, "", "get", "apiservice", "v1alpha1.authority.kube-granular.dev")
 		return err == nil
 	})
 }

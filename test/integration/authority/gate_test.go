@@ -4,7 +4,6 @@
 package authority
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 
 	"kube-granular.dev/pkg/registry/authority"
 	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // absent holds that a server knows nothing of the group.
@@ -36,10 +36,10 @@ func absent(t *testing.T, c *cluster.Cluster) {
 			t.Errorf("%s shows the kinds", path)
 		}
 	}
-	if out, err := kubectl(t, c, manifest, "create", "-f", "-"); err == nil || !strings.Contains(out, `no matches for kind "ProtectedAttribute"`) {
+	if out, err := harness.Kubectl(t, c, manifest, "create", "-f", "-"); err == nil || !strings.Contains(out, `no matches for kind "ProtectedAttribute"`) {
 		t.Errorf("kubectl create: %s", out)
 	}
-	if out, err := kubectl(t, c, "", "get", "apiservice", "v1alpha1.authority.kube-granular.dev"); err == nil || !strings.Contains(out, "NotFound") {
+	if out, err := harness.Kubectl(t, c, "", "get", "apiservice", "v1alpha1.authority.kube-granular.dev"); err == nil || !strings.Contains(out, "NotFound") {
 		t.Errorf("the APIService: %s", out)
 	}
 }
@@ -63,8 +63,8 @@ func TestOffAndOn(t *testing.T) {
 	stop()
 
 	c, stop = start(t, "--etcd-servers", endpoint)
-	until(t, "the APIService is gone", func(context.Context) bool {
-		_, err := kubectl(t, c, "", "get", "apiservice", "v1alpha1.authority.kube-granular.dev")
+	harness.Until(t, "the APIService is gone", func() bool {
+		_, err := harness.Kubectl(t, c, "", "get", "apiservice", "v1alpha1.authority.kube-granular.dev")
 		return err != nil
 	})
 	absent(t, c)
@@ -95,8 +95,8 @@ func TestOffAndOn(t *testing.T) {
 	if err != nil || string(a.Status.NamespaceUID) != successor {
 		t.Errorf("made anew: %+v, error %v", a.Status, err)
 	}
-	until(t, "the APIService is there", func(context.Context) bool {
-		_, err := kubectl(t, c, "", "get", "apiservice", "v1alpha1.authority.kube-granular.dev")
+	harness.Until(t, "the APIService is there", func() bool {
+		_, err := harness.Kubectl(t, c, "", "get", "apiservice", "v1alpha1.authority.kube-granular.dev")
 		return err == nil
 	})
 }
@@ -117,7 +117,7 @@ func TestServerWithoutTheGate(t *testing.T) {
 		t.Fatal(err)
 	}
 	uid := func() string {
-		out, err := kubectl(t, gated, "", "get", "apiservice", "v1alpha1.authority.kube-granular.dev", "-o", "jsonpath={.metadata.uid}")
+		out, err := harness.Kubectl(t, gated, "", "get", "apiservice", "v1alpha1.authority.kube-granular.dev", "-o", "jsonpath={.metadata.uid}")
 		if err != nil {
 			return ""
 		}
@@ -125,7 +125,7 @@ func TestServerWithoutTheGate(t *testing.T) {
 	}
 	before := uid()
 	ungated, stop := start(t, "--etcd-servers", endpoint)
-	until(t, "the server without the gate deletes the APIService, and the other makes it again", func(context.Context) bool {
+	harness.Until(t, "the server without the gate deletes the APIService, and the other makes it again", func() bool {
 		now := uid()
 		return now != "" && now != before
 	})
@@ -143,7 +143,7 @@ func TestServerWithoutTheGate(t *testing.T) {
 			t.Errorf("the server without the gate: %d %s", status, body)
 		}
 		// Its other kinds are found as ever, also by a client that reads all of discovery.
-		if out, err := kubectl(t, ungated, "", "get", "configmaps", "-A"); err != nil {
+		if out, err := harness.Kubectl(t, ungated, "", "get", "configmaps", "-A"); err != nil {
 			t.Errorf("the server without the gate: %v\n%s", err, out)
 		}
 	}

@@ -4,31 +4,25 @@
 package authority
 
 import (
-	"bytes"
-	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/api/client/clientset/versioned"
-	"kube-granular.dev/pkg/localcluster/etcd"
 	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
+	"kube-granular.dev/test/integration/harness/etcd"
 )
 
 // on is a server with the gate on.
@@ -60,53 +54,29 @@ func run(m *testing.M) int {
 // start runs a server on an etcd until the test ends, or until stop is called.
 func start(t *testing.T, args ...string) (c *cluster.Cluster, stop func()) {
 	t.Helper()
-	c, err := cluster.Start(append([]string{"--demo=false"}, args...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stopped := false
-	stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
+	c = harness.Start(t, append([]string{"--demo=false"}, args...)...)
+	return c, func() {
 		if err := c.Stop(); err != nil {
 			t.Error(err)
 		}
 	}
-	t.Cleanup(stop)
-	return c, stop
 }
 
 // storage is an etcd that outlives servers.
 func storage(t *testing.T) (endpoint string, client *clientv3.Client) {
 	t.Helper()
-	dir := t.TempDir()
-	member, err := etcd.New(etcd.Config{
-		DataDir: filepath.Join(dir, "data"), RunDir: filepath.Join(dir, "run"), LogFile: filepath.Join(dir, "log"),
-		Fatal: func(message string) { t.Error(message) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(member.Stop)
-	if err := member.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	client, err = clientv3.New(clientv3.Config{Endpoints: []string{member.Endpoint()}})
+	endpoint = etcd.Start(t)
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Close() })
-	return member.Endpoint(), client
+	return endpoint, client
 }
 
 func config(t *testing.T, c *cluster.Cluster) *rest.Config {
 	t.Helper()
-	config, err := c.Config("admin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := harness.Config(t, c, "admin")
 	config.WarningHandler = rest.NoWarnings{}
 	return config
 }
@@ -124,23 +94,10 @@ func clients(t *testing.T, c *cluster.Cluster) (versioned.Interface, kubernetes.
 	return ours, theirs
 }
 
-// kubectl runs kubectl, and returns what it prints on both streams.
-func kubectl(t *testing.T, c *cluster.Cluster, stdin string, args ...string) (string, error) {
-	t.Helper()
-	bin, err := cluster.Bin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "kubectl"), append([]string{"--kubeconfig", c.Kubeconfig("admin"), "--cache-dir", t.TempDir()}, args...)...)
-	cmd.Stdin = strings.NewReader(stdin)
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
-
 // must runs kubectl, which must succeed.
 func must(t *testing.T, c *cluster.Cluster, stdin string, args ...string) string {
 	t.Helper()
-	out, err := kubectl(t, c, stdin, args...)
+	out, err := harness.Kubectl(t, c, stdin, args...)
 	if err != nil {
 		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
@@ -150,28 +107,11 @@ func must(t *testing.T, c *cluster.Cluster, stdin string, args ...string) string
 // do sends one request as the administrator.
 func do(t *testing.T, c *cluster.Cluster, method, path, contentType, accept string, body []byte) (int, http.Header, []byte) {
 	t.Helper()
-	client, err := rest.HTTPClientFor(config(t, c))
+	a, err := harness.Connect(t, c, "admin").Do(t.Context(), harness.Call{Method: method, Path: path, ContentType: contentType, Accept: accept, Body: body})
 	if err != nil {
 		t.Fatal(err)
 	}
-	req, err := http.NewRequestWithContext(t.Context(), method, c.URL+path, bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Accept", accept)
-	if contentType != "" {
-		req.Header.Set("Content-Type", contentType)
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, resp.Header, data
+	return a.Code, a.Header, a.Body
 }
 
 // namespace makes a namespace of the test's own and returns its UID.
@@ -201,8 +141,8 @@ func removeNamespace(t *testing.T, c *cluster.Cluster, name string) {
 	if _, err := namespaces.Finalize(t.Context(), left, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the namespace is gone", func(ctx context.Context) bool {
-		_, err := namespaces.Get(ctx, name, metav1.GetOptions{})
+	harness.Until(t, "the namespace is gone", func() bool {
+		_, err := namespaces.Get(t.Context(), name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})
 }
@@ -215,17 +155,6 @@ func next(w watch.Interface) watch.Event {
 		}
 	}
 	return watch.Event{}
-}
-
-// until waits for a condition.
-func until(t *testing.T, what string, ok func(context.Context) bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
-		return ok(ctx), nil
-	})
-	if err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
 }
 
 func spec() v1alpha1.ProtectedAttributeSpec {

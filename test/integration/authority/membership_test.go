@@ -4,7 +4,6 @@
 package authority
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +21,7 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/pkg/registry/authority"
 	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 func user(name string) []rbacv1.Subject {
@@ -83,10 +83,10 @@ func TestSelfGrant(t *testing.T) {
 	_, err = theirs.RbacV1().ClusterRoleBindings().Create(t.Context(), clusterRoleBinding("selfgrant:binder", "selfgrant:binder", "binder"), create)
 	must(err)
 	tenant, binder := as(t, on, "tenant"), as(t, on, "binder")
-	until(t, "the tenants are known", func(ctx context.Context) bool {
-		_, one := tenant.RbacV1().RoleBindings("selfgrant").List(ctx, metav1.ListOptions{})
-		_, two := tenant.RbacV1().RoleBindings("selfgrant-other").List(ctx, metav1.ListOptions{})
-		_, three := binder.RbacV1().ClusterRoleBindings().Get(ctx, "selfgrant:binder", metav1.GetOptions{})
+	harness.Until(t, "the tenants are known", func() bool {
+		_, one := tenant.RbacV1().RoleBindings("selfgrant").List(t.Context(), metav1.ListOptions{})
+		_, two := tenant.RbacV1().RoleBindings("selfgrant-other").List(t.Context(), metav1.ListOptions{})
+		_, three := binder.RbacV1().ClusterRoleBindings().Get(t.Context(), "selfgrant:binder", metav1.GetOptions{})
 		return one == nil && two == nil && three == nil
 	})
 	// Made by an administrator, before there is any attribute.
@@ -162,7 +162,7 @@ func TestSelfGrant(t *testing.T) {
 	}, create)
 	must(err)
 	allowed("an administrator's", bind(theirs, "selfgrant", "may-bind", "Role", "may-bind"))
-	until(t, "the verb is known", func(context.Context) bool {
+	harness.Until(t, "the verb is known", func() bool {
 		return bind(tenant, "selfgrant", "with-bind", "ClusterRole", "selfgrant:setter") == nil
 	})
 	refused("another role, with the verb for one", bind(tenant, "selfgrant", "a", "Role", "local"), `Role "local"`)
@@ -188,8 +188,8 @@ func TestStatus(t *testing.T) {
 	}
 	says := func(what string, ok func(*v1alpha1.ProtectedAttribute) bool) {
 		t.Helper()
-		until(t, what, func(ctx context.Context) bool {
-			got, err := ours.AuthorityV1alpha1().ProtectedAttributes("status-of").Get(ctx, "a", metav1.GetOptions{})
+		harness.Until(t, what, func() bool {
+			got, err := ours.AuthorityV1alpha1().ProtectedAttributes("status-of").Get(t.Context(), "a", metav1.GetOptions{})
 			return err == nil && got.Status.ObservedGeneration == got.Generation && ok(got)
 		})
 	}
@@ -289,8 +289,8 @@ func TestQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The admission plugin has a cache of quotas.
-	until(t, "the quota is known", func(ctx context.Context) bool {
-		_, err := ours.AuthorityV1alpha1().ProtectedAttributes("quota").Create(ctx, attribute("first"), metav1.CreateOptions{})
+	harness.Until(t, "the quota is known", func() bool {
+		_, err := ours.AuthorityV1alpha1().ProtectedAttributes("quota").Create(t.Context(), attribute("first"), metav1.CreateOptions{})
 		return err == nil || apierrors.IsAlreadyExists(err)
 	})
 	if _, err := ours.AuthorityV1alpha1().ProtectedAttributes("quota").Create(t.Context(), attribute("second"), metav1.CreateOptions{}); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "exceeded quota") {

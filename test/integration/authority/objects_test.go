@@ -14,6 +14,7 @@ import (
 
 	"kube-granular.dev/api/authority/v1alpha1"
 	applyv1alpha1 "kube-granular.dev/api/client/applyconfiguration/authority/v1alpha1"
+	"kube-granular.dev/test/integration/harness"
 )
 
 var gvr = v1alpha1.SchemeGroupVersion.WithResource("protectedattributes")
@@ -68,7 +69,7 @@ func TestKubectl(t *testing.T) {
 		must(t, on, manifest, strings.Fields(args)...)
 	}
 	must(t, on, manifest, "delete", "-f", "-")
-	if out, err := kubectl(t, on, "", "get", "cpattr", "tier"); err == nil || !strings.Contains(out, "NotFound") {
+	if out, err := harness.Kubectl(t, on, "", "get", "cpattr", "tier"); err == nil || !strings.Contains(out, "NotFound") {
 		t.Errorf("after deletion: %s", out)
 	}
 }
@@ -163,7 +164,7 @@ func TestBadInput(t *testing.T) {
 	if _, err := ours.AuthorityV1alpha1().ProtectedAttributes("missing").Create(t.Context(), attribute("a"), metav1.CreateOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("in no namespace: %v", err)
 	}
-	if out, err := kubectl(t, on, strings.Replace(strings.Replace(manifest, "mode: Audit", "moode: Audit", 1), "kubectl}", "bad}", 1), "create", "-f", "-"); err == nil || !strings.Contains(out, `unknown field "spec.moode"`) {
+	if out, err := harness.Kubectl(t, on, strings.Replace(strings.Replace(manifest, "mode: Audit", "moode: Audit", 1), "kubectl}", "bad}", 1), "create", "-f", "-"); err == nil || !strings.Contains(out, `unknown field "spec.moode"`) {
 		t.Errorf("an unknown field: %s", out)
 	}
 }

@@ -4,7 +4,6 @@
 package authority
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -17,6 +16,7 @@ import (
 
 	"kube-granular.dev/api/client/clientset/versioned"
 	"kube-granular.dev/pkg/registry/authority"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // TestRoles holds that who may see a namespace sees what is protected in it, and that
@@ -34,10 +34,10 @@ func TestRoles(t *testing.T) {
 		}
 	}
 	can := func(user, verb string) bool {
-		out, _ := kubectl(t, on, "", "auth", "can-i", verb, "protectedattributes.authority.kube-granular.dev", "-n", "roles", "--as", user)
+		out, _ := harness.Kubectl(t, on, "", "auth", "can-i", verb, "protectedattributes.authority.kube-granular.dev", "-n", "roles", "--as", user)
 		return strings.TrimSpace(out) == "yes"
 	}
-	until(t, "the roles are aggregated", func(context.Context) bool { return can("admin", "get") })
+	harness.Until(t, "the roles are aggregated", func() bool { return can("admin", "get") })
 	for user, may := range map[string]map[string]bool{
 		"view":               {"get": true, "list": true, "watch": true},
 		"edit":               {"get": true, "list": true, "watch": true},
@@ -51,7 +51,7 @@ func TestRoles(t *testing.T) {
 			}
 		}
 	}
-	out, _ := kubectl(t, on, "", "auth", "can-i", "update", "protectedattributes.authority.kube-granular.dev", "--subresource", "status", "-n", "roles", "--as", authority.ManageRole)
+	out, _ := harness.Kubectl(t, on, "", "auth", "can-i", "update", "protectedattributes.authority.kube-granular.dev", "--subresource", "status", "-n", "roles", "--as", authority.ManageRole)
 	if strings.TrimSpace(out) != "no" {
 		t.Error("the manager writes the status")
 	}
@@ -97,8 +97,8 @@ func TestGranular(t *testing.T) {
 	}
 	for user, permission := range map[string]string{"labeller": "labels", "editor": "specification"} {
 		client := grant(user, "get", "granular", "granular:"+permission).AuthorityV1alpha1().ProtectedAttributes("granular")
-		until(t, user+" is known", func(ctx context.Context) bool {
-			_, err := client.Get(ctx, "a", metav1.GetOptions{})
+		harness.Until(t, user+" is known", func() bool {
+			_, err := client.Get(t.Context(), "a", metav1.GetOptions{})
 			return err == nil
 		})
 		for what, patch := range patches(user) {
@@ -109,8 +109,8 @@ func TestGranular(t *testing.T) {
 		}
 	}
 	status := grant("reporter", "get", "granular", "granular:status").AuthorityV1alpha1().ProtectedAttributes("granular")
-	until(t, "the reporter is known", func(ctx context.Context) bool {
-		_, err := status.Patch(ctx, "a", types.MergePatchType, []byte(`{"status":{"auditViolations":3}}`), metav1.PatchOptions{}, "status")
+	harness.Until(t, "the reporter is known", func() bool {
+		_, err := status.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"status":{"auditViolations":3}}`), metav1.PatchOptions{}, "status")
 		return err == nil
 	})
 	if _, err := status.Patch(t.Context(), "a", types.MergePatchType, []byte(patches("reporter")["specification"]), metav1.PatchOptions{}); !apierrors.IsForbidden(err) {

@@ -4,7 +4,6 @@
 package authority
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cbor "k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 	"k8s.io/client-go/metadata"
+
+	"kube-granular.dev/test/integration/harness"
 )
 
 // TestServed holds that the group is in discovery, in both versions of OpenAPI, and has an
@@ -166,8 +167,8 @@ func TestControllersRead(t *testing.T) {
 	if event := next(w); event.Type != "DELETED" {
 		t.Errorf("the watch tells of %v", event)
 	}
-	until(t, "nothing is left", func(ctx context.Context) bool {
-		list, err := objects.List(ctx, metav1.ListOptions{})
+	harness.Until(t, "nothing is left", func() bool {
+		list, err := objects.List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(list.Items) == 0
 	})
 }

@@ -38,6 +38,7 @@ type Cluster struct {
 	process *exec.Cmd
 	output  *output
 	ended   chan error
+	stop    sync.Once
 }
 
 // Root is the top directory of the project.
@@ -112,8 +113,14 @@ func Start(args ...string) (*Cluster, error) {
 	}
 }
 
-// Stop ends the server as Ctrl-C does and removes its files.
+// Stop ends the server as Ctrl-C does and removes its files. Stopping it again does nothing.
 func (c *Cluster) Stop() error {
+	var err error
+	c.stop.Do(func() { err = c.end() })
+	return err
+}
+
+func (c *Cluster) end() error {
 	if err := c.process.Process.Signal(syscall.SIGINT); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}

@@ -26,7 +26,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 var (
@@ -41,20 +41,12 @@ var (
 // Answer: no step of an object's history is uncovered
 func TestConcurrency(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "audit.log")
-	c, err := cluster.Start("--audit-log", log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
+	c := harness.Start(t, "--audit-log", log)
 	config, err := c.Config("admin")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &writers{url: c.URL}
+	w := &writers{}
 	for range 8 {
 		own := rest.CopyConfig(config)
 		own.Dial = (&net.Dialer{}).DialContext // one of its own is not shared
@@ -62,7 +54,7 @@ func TestConcurrency(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.clients = append(w.clients, client)
+		w.clients = append(w.clients, &harness.Client{URL: c.URL, HTTP: client})
 	}
 	client := kubernetes.NewForConfigOrDie(config)
 	prepare(t, w, client)
@@ -182,7 +174,7 @@ func reshape(ctx context.Context, t *testing.T, w *writers) {
 			t.Error(err)
 			return
 		}
-		status, answer, err := send(ctx, w.clients[1], "", http.MethodPatch, w.url+"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.concurrency.example.com", "application/merge-patch+json", body)
+		status, answer, err := send(ctx, w.clients[1], "", http.MethodPatch, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.concurrency.example.com", "application/merge-patch+json", body)
 		if ctx.Err() == nil && (err != nil || status != http.StatusOK) {
 			t.Errorf("change the schema: %d %s %v", status, answer, err)
 			return

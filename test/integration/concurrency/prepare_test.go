@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+
+	"kube-granular.dev/test/integration/harness"
 )
 
 // prepare makes the objects with the number 0 in each field, and the users.
@@ -26,19 +28,19 @@ func prepare(t *testing.T, w *writers, client kubernetes.Interface) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if status, answer, err := send(t.Context(), w.clients[0], "", method, w.url+path, contentType, data); err != nil || status >= 300 {
+		if status, answer, err := send(t.Context(), w.clients[0], "", method, path, contentType, data); err != nil || status >= 300 {
 			t.Fatalf("%s: %d %s %v", path, status, answer, err)
 		}
 	}
 	admin(http.MethodPost, "/api/v1/namespaces", "application/json", map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "concurrency"}})
 	admin(http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "application/json", definition("0"))
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		status, _, err := send(ctx, w.clients[0], "", http.MethodGet, w.url+strings.TrimSuffix(widgets, "/"), "", nil)
-		return status == http.StatusOK, err
+	harness.Until(t, "widgets are served", func() bool {
+		status, answer, err := send(t.Context(), w.clients[0], "", http.MethodGet, strings.TrimSuffix(widgets, "/"), "", nil)
+		if err != nil {
+			t.Fatalf("%s, %v", answer, err)
+		}
+		return status == http.StatusOK
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	const ssa = "?fieldManager=prepare&force=true"
 	for i := range 6 {
 		path := fmt.Sprintf("%sd%d", apps, i)
@@ -100,7 +102,7 @@ func holds(ctx context.Context, w *writers, user, verb string, want bool) error 
 		return err
 	}
 	return wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		_, answer, err := send(ctx, w.clients[0], "", http.MethodPost, w.url+"/apis/authorization.k8s.io/v1/subjectaccessreviews", "application/json", review)
+		_, answer, err := send(ctx, w.clients[0], "", http.MethodPost, "/apis/authorization.k8s.io/v1/subjectaccessreviews", "application/json", review)
 		return strings.Contains(answer, `"allowed":true`) == want && strings.Contains(answer, `"status"`), err
 	})
 }

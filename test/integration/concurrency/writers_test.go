@@ -4,24 +4,23 @@
 package concurrency
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
+
+	"kube-granular.dev/test/integration/harness"
 )
 
 // writers send requests to a server as the users of this test.
 type writers struct {
-	url string
 	// clients are several, so that there is more than one connection.
-	clients []*http.Client
+	clients []*harness.Client
 	// role is 0 modulo 4 while the flipping verb is surely not held and 2 while it
 	// surely is.
 	role  atomic.Int64
@@ -76,7 +75,7 @@ func (w *writers) one(ctx context.Context, random *rand.Rand) (attempt, error) {
 		path += "/status"
 	case "put":
 		method, contentType = http.MethodPut, "application/json"
-		_, live, err := send(ctx, client, "", http.MethodGet, w.url+path, "", nil)
+		_, live, err := send(ctx, client, "", http.MethodGet, path, "", nil)
 		if err != nil {
 			return a, err
 		}
@@ -99,7 +98,7 @@ func (w *writers) one(ctx context.Context, random *rand.Rand) (attempt, error) {
 		return a, err
 	}
 	a.before = w.role.Load()
-	a.status, a.answer, err = send(ctx, client, a.user, method, w.url+path, contentType, data)
+	a.status, a.answer, err = send(ctx, client, a.user, method, path, contentType, data)
 	a.after = w.role.Load()
 	return a, err
 }
@@ -154,23 +153,7 @@ func merge(into, change map[string]any) map[string]any {
 }
 
 // send makes one request as a user; without one, as the administrator.
-func send(ctx context.Context, client *http.Client, user, method, url, contentType string, body []byte) (int, string, error) {
-	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
-	if err != nil {
-		return 0, "", err
-	}
-	if contentType != "" {
-		req.Header.Set("Content-Type", contentType)
-	}
-	req.Header.Set("Accept", "application/json")
-	if user != "" {
-		req.Header.Set("Impersonate-User", user)
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return 0, "", err
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	return resp.StatusCode, strings.TrimSpace(string(answer)), err
+func send(ctx context.Context, client *harness.Client, user, method, path, contentType string, body []byte) (int, string, error) {
+	a, err := client.Do(ctx, harness.Call{As: harness.Impersonating(user), Method: method, Path: path, ContentType: contentType, Body: body})
+	return a.Code, strings.TrimSpace(string(a.Body)), err
 }

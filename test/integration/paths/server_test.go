@@ -4,73 +4,35 @@
 package paths
 
 import (
-	"bytes"
 	"encoding/json"
-	"io"
 	"net/http"
 	"testing"
 
-	"k8s.io/client-go/rest"
-
-	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // server is the running server, as its administrator reaches it.
 type server struct {
-	url    string
-	client *http.Client
+	*harness.Client
 	// turn tells changes apart that are made to the same object.
 	turn int
 	// paths are those that were discovered.
 	paths []path
 }
 
-func connect(t *testing.T, c *cluster.Cluster) *server {
-	t.Helper()
-	config, err := c.Config("admin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &server{url: c.URL, client: client}
-}
-
 // send makes a request as a user; without one, as the administrator.
 func (s *server) send(t *testing.T, user, method, path, contentType string, body any) (int, string) {
 	t.Helper()
-	data, ok := body.([]byte)
-	if !ok && body != nil {
-		var err error
-		if data, err = json.Marshal(body); err != nil {
-			t.Fatal(err)
-		}
-	}
-	req, err := http.NewRequestWithContext(t.Context(), method, s.url+path, bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if body != nil {
-		req.Header.Set("Content-Type", contentType)
-	}
-	req.Header.Set("Accept", "application/json")
+	call := harness.Call{Method: method, Path: path, ContentType: contentType, Body: body}
 	if user != "" {
-		req.Header.Set("Impersonate-User", user)
 		// All others may review themselves.
-		req.Header.Set("Impersonate-Group", "system:unauthenticated")
+		call.As = harness.Impersonating(user, "system:unauthenticated")
 	}
-	resp, err := s.client.Do(req)
+	answer, err := s.Do(t.Context(), call)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(answer)
+	return answer.Code, string(answer.Body)
 }
 
 func (s *server) read(t *testing.T, path string, into any) {

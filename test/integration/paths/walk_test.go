@@ -4,7 +4,6 @@
 package paths
 
 import (
-	"context"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -12,15 +11,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/kubernetes/test/integration/etcd"
 
 	"kube-granular.dev/api/authority/v1alpha1"
-	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 const (
@@ -40,16 +37,8 @@ var (
 // TestEveryPath sends two granular callers down every path of the installed API
 // that writes.
 func TestEveryPath(t *testing.T) {
-	c, err := cluster.Start("--feature-gates", "AllAlpha=true,AllBeta=true", "--", "--runtime-config=api/all=true")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
-	s := connect(t, c)
+	c := harness.Start(t, "--feature-gates", "AllAlpha=true,AllBeta=true", "--", "--runtime-config=api/all=true")
+	s := &server{Client: harness.Connect(t, c, "admin")}
 	// What some kinds demand of their writers besides, in upstream's own validation.
 	besides := []string{"get", "escalate", "bind", "sign", "attest", "approve"}
 	s.grant(t, bare, append(besides, "granular")...)
@@ -129,13 +118,10 @@ func (s *server) extend(t *testing.T) {
 		},
 	})
 	served := func(url, part string) {
-		err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		harness.Until(t, url+" has "+part, func() bool {
 			_, answer := s.send(t, "", http.MethodGet, url, "", nil)
-			return strings.Contains(answer, part), nil
+			return strings.Contains(answer, part)
 		})
-		if err != nil {
-			t.Fatalf("%s never had %s: %v", url, part, err)
-		}
 	}
 	for _, v := range []string{"v1", "v1beta1"} {
 		served("/apis/"+widgets.Group+"/"+v, "widgets/scale")

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -21,9 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
-	"kube-granular.dev/pkg/localcluster/etcd"
 	"kube-granular.dev/pkg/localcluster/pki"
 	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // requireEnv makes a missing binary a failure.
@@ -50,43 +49,17 @@ func binary(t *testing.T) string {
 	return path
 }
 
-// startEtcd runs an etcd that belongs to neither server, and returns its URL.
-func startEtcd(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	member, err := etcd.New(etcd.Config{
-		DataDir: filepath.Join(dir, "data"), RunDir: filepath.Join(dir, "run"), LogFile: filepath.Join(dir, "etcd.log"),
-		Fatal: func(message string) { fmt.Fprintln(os.Stderr, "etcd:", message) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(member.Stop)
-	if err := member.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return member.Endpoint()
-}
-
 // server is one of the two, and an administrator's way to it.
 type server struct {
-	name, url string
-	client    *http.Client
+	*harness.Client
+	name string
 }
 
 // startOurs runs the patched server.
 func startOurs(t *testing.T, etcd string) (*server, *cluster.Cluster) {
 	t.Helper()
-	c, err := cluster.Start("--etcd-servers", etcd, "--demo=false")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	return dial(t, c, "ours", c.URL), c
+	c := harness.Start(t, "--etcd-servers", etcd, "--demo=false")
+	return &server{harness.Connect(t, c, "admin"), "ours"}, c
 }
 
 // startTheirs runs the server without patches, with the certificates of ours.
@@ -128,7 +101,13 @@ func startTheirs(t *testing.T, binary, etcd string, ours *cluster.Cluster) *serv
 			t.Error("the server without patches did not end")
 		}
 	})
-	s := dial(t, ours, "theirs", fmt.Sprintf("https://127.0.0.1:%d", port))
+	config := harness.Config(t, ours, "admin")
+	config.Host = fmt.Sprintf("https://127.0.0.1:%d", port)
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{&harness.Client{URL: config.Host, HTTP: client}, "theirs"}
 	err = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(context.Context) (bool, error) {
 		select {
 		case err := <-ended:
@@ -136,7 +115,7 @@ func startTheirs(t *testing.T, binary, etcd string, ours *cluster.Cluster) *serv
 			return false, fmt.Errorf("it ended: %v\n%s", err, log.String())
 		default:
 		}
-		answer, err := s.client.Get(s.url + "/readyz")
+		answer, err := s.HTTP.Get(s.URL + "/readyz")
 		if err != nil {
 			return false, nil
 		}
@@ -146,21 +125,6 @@ func startTheirs(t *testing.T, binary, etcd string, ours *cluster.Cluster) *serv
 		t.Fatal("the server without patches is not ready:", err)
 	}
 	return s
-}
-
-// dial makes an administrator's client of a server.
-func dial(t *testing.T, c *cluster.Cluster, name, url string) *server {
-	t.Helper()
-	config, err := c.Config("admin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.Host = url
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &server{name, url, client}
 }
 
 // send makes a request and returns what is answered, which must be one of 200 and 201.
@@ -175,20 +139,9 @@ func (s *server) send(t *testing.T, method, path, contentType, accept string, bo
 
 func (s *server) try(t *testing.T, method, path, contentType, accept string, body []byte) (int, []byte) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, s.url+path, bytes.NewReader(body))
+	answer, err := s.Do(t.Context(), harness.Call{Method: method, Path: path, ContentType: contentType, Accept: accept, Body: body})
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("Content-Type", contentType)
-	req.Header.Set("Accept", accept)
-	answer, err := s.client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer.StatusCode, text
+	return answer.Code, answer.Body
 }

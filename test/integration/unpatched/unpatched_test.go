@@ -5,12 +5,10 @@ package unpatched
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -18,7 +16,9 @@ import (
 	apiextensionsscheme "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/scheme"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
+
+	"kube-granular.dev/test/integration/harness"
+	"kube-granular.dev/test/integration/harness/etcd"
 )
 
 const (
@@ -104,32 +104,24 @@ func stripped(t *testing.T, text []byte) any {
 
 func count(text []byte) int { return bytes.Count(text, []byte(`"`+extension)) }
 
-// until waits for something that takes a server a moment.
-func until(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(context.Context) (bool, error) { return done(), nil }); err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
-}
-
 // TestBothServers holds what a server without patches does with what ours has stored: it
 // reads all of it but the extensions, and leaves those alone until it is told to write the
 // definition. And that neither takes a field of the other for one of its own.
 func TestBothServers(t *testing.T) {
 	path := binary(t)
-	etcd := startEtcd(t)
-	ours, c := startOurs(t, etcd)
+	endpoint := etcd.Start(t)
+	ours, c := startOurs(t, endpoint)
 	wanted := boxesDefinition(t)
 	ours.send(t, http.MethodPost, definitions, asJSON, asJSON, wanted)
-	until(t, "boxes are served", func() bool {
+	harness.Until(t, "boxes are served", func() bool {
 		code, _ := ours.try(t, http.MethodGet, boxes, asJSON, asJSON, nil)
 		return code == http.StatusOK
 	})
 	ours.send(t, http.MethodPost, boxes, asJSON, asJSON, []byte(`{"apiVersion":"example.com/v1","kind":"Box","metadata":{"name":"a"},"spec":{"size":3,"danger":"none","parts":{"x/y":"1"}}}`))
 	box := ours.send(t, http.MethodGet, boxes+"/a", asJSON, asJSON, nil)
 
-	theirs := startTheirs(t, path, etcd, c)
-	until(t, "boxes are served without patches", func() bool {
+	theirs := startTheirs(t, path, endpoint, c)
+	harness.Until(t, "boxes are served without patches", func() bool {
 		code, _ := theirs.try(t, http.MethodGet, boxes, asJSON, asJSON, nil)
 		return code == http.StatusOK
 	})
@@ -158,7 +150,7 @@ func TestBothServers(t *testing.T) {
 	})
 	t.Run("stored as JSON", func(t *testing.T) {
 		// So what an extension is stored by is its name, and no number.
-		value := stored(t, etcd, "/registry/apiextensions.k8s.io/customresourcedefinitions/boxes.example.com")
+		value := stored(t, endpoint, "/registry/apiextensions.k8s.io/customresourcedefinitions/boxes.example.com")
 		if !bytes.HasPrefix(value, []byte(`{"`)) || count(value) != count(wanted) {
 			t.Errorf("stored is %.60q, with %d extensions", value, count(value))
 		}

@@ -45,7 +45,7 @@ func (c *Carry) Apply(ctx context.Context, o ApplyOptions) error {
 	if len(o.Generators) > 0 {
 		o.Without = m.Without // they run on the tree as it is
 	}
-	r, err := load(c.Project.Read, o.Without...)
+	r, err := c.load(c.Project.Read, o.Without...)
 	if err != nil {
 		return err
 	}

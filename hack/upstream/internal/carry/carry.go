@@ -32,11 +32,13 @@ type revision struct {
 	gomod, gosum []byte
 	pins         source.Pins
 	series       []*series.Series
+	// modules are the folders of the project's own modules, as they are now.
+	modules []string
 }
 
 // load reads a revision: the working tree's, or another by its reader. Folders of
 // the series that are named are left out.
-func load(read series.Reader, without ...string) (*revision, error) {
+func (c *Carry) load(read series.Reader, without ...string) (*revision, error) {
 	r := &revision{}
 	var err error
 	if r.gomod, err = read("go.mod"); err != nil {
@@ -48,6 +50,9 @@ func load(read series.Reader, without ...string) (*revision, error) {
 	if r.pins, err = source.ReadPins(r.gomod, r.gosum); err != nil {
 		return nil, err
 	}
+	if r.modules, err = c.Project.Modules(); err != nil {
+		return nil, err
+	}
 	r.series, err = series.Load(read, without...)
 	return r, err
 }
@@ -55,7 +60,7 @@ func load(read series.Reader, without ...string) (*revision, error) {
 // digest covers everything the tree depends on.
 func (r *revision) digest(pristine bool) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "1 %v\n%s\n", pristine, r.pins.Identity())
+	fmt.Fprintf(h, "2 %v\n%s\n%s\n", pristine, r.pins.Identity(), strings.Join(r.modules, " "))
 	for _, g := range generate.Table {
 		fmt.Fprintf(h, "%s %d\n", g.Name, g.Version)
 	}
@@ -118,4 +123,4 @@ func inside(s *series.Series, path string) error {
 }
 
 // command is how a person calls the tool.
-const command = "go run ./hack/upstream"
+const command = "hack/upstream/run"

@@ -88,7 +88,7 @@ func makePlan(ctx context.Context, r *revision, src *source.Source, m *tree.Mani
 			generatorPatches = digestState(all[1][len(all[1])-1])
 		}
 	}
-	if err := p.workspaces(src); err != nil {
+	if err := p.workspaces(src, r.modules); err != nil {
 		return nil, err
 	}
 	in := generate.Inputs{

@@ -28,7 +28,7 @@ func (c *Carry) Rebase(ctx context.Context, to string, write bool) error {
 		return err
 	}
 	defer unlock()
-	r, err := load(c.Project.Read)
+	r, err := c.load(c.Project.Read)
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func (c *Carry) Refresh(ctx context.Context, o RefreshOptions) error {
 	if err != nil {
 		return err
 	}
-	r, err := load(c.Project.Read, m.Without...)
+	r, err := c.load(c.Project.Read, m.Without...)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (c *Carry) unseen(without []string, edits []tree.Edit) error {
 	if len(without) == 0 {
 		return nil
 	}
-	r, err := load(c.Project.Read)
+	r, err := c.load(c.Project.Read)
 	if err != nil {
 		return err
 	}

@@ -21,11 +21,11 @@ func (c *Carry) Review(ctx context.Context, against string, color bool) error {
 	if err != nil {
 		return err
 	}
-	old, err := load(read)
+	old, err := c.load(read)
 	if err != nil {
 		return fmt.Errorf("at %s: %w", against, err)
 	}
-	now, err := load(c.Project.Read)
+	now, err := c.load(c.Project.Read)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ import (
 // Verify fails with everything that is wrong with the series, or with the tree
 // if there is one. It changes nothing.
 func (c *Carry) Verify(ctx context.Context) error {
-	r, err := load(c.Project.Read)
+	r, err := c.load(c.Project.Read)
 	if err != nil {
 		return err
 	}

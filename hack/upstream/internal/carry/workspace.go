@@ -9,6 +9,7 @@ import (
 	"go/version"
 	"io/fs"
 	"os"
+	"slices"
 	"sort"
 	"strings"
 
@@ -20,9 +21,10 @@ import (
 	"kube-granular.dev/hack/upstream/internal/tree"
 )
 
-// workspaces enters both go.work files. The project's has upstream's go and
-// godebug lines, so that everything is built as upstream builds it.
-func (p *plan) workspaces(src *source.Source) error {
+// workspaces enters both go.work files. The project's joins its own modules and
+// upstream's, and has upstream's go and godebug lines, so that everything is built as
+// upstream builds it.
+func (p *plan) workspaces(src *source.Source, modules []string) error {
 	upstream, err := src.Upstream("go.work")
 	if err != nil {
 		return fmt.Errorf("go.work of %s: %w", source.Kubernetes, err)
@@ -35,7 +37,7 @@ func (p *plan) workspaces(src *source.Source) error {
 	if theirs.Go != nil && version.Compare("go"+theirs.Go.Version, "go"+goLine) > 0 {
 		goLine = theirs.Go.Version
 	}
-	uses := append([]string{}, src.Pins.Local...)
+	uses := slices.Clone(modules)
 	uses = append(uses, "./"+strings.TrimSuffix(project.Kubernetes, "/"))
 	for _, m := range src.Staging {
 		uses = append(uses, "./"+project.Kubernetes+"staging/src/"+m)

@@ -3,7 +3,7 @@
 
 // Package project knows where things lie in a kube-granular checkout.
 //
-// It reads and writes nothing but the go.mod it looks for; every other package
-// asks it for a path instead of joining one. Invariant: a tree path, the key all
+// It reads nothing but the go.mod files it looks for, and writes nothing; every other
+// package asks it for a path instead of joining one. Invariant: a tree path, the key all
 // packages here share, is slash-separated and relative to the project's root.
 package project

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"golang.org/x/mod/modfile"
 )
@@ -55,6 +57,33 @@ func Find(dir string) (Project, error) {
 			return Project{}, fmt.Errorf("no go.mod of module %s at or above %s: name the project's folder with --root", Module, dir)
 		}
 	}
+}
+
+// Modules returns the folders of the project's own modules as go.work names them, the root
+// first. Whatever folder holds a go.mod is one.
+func (p Project) Modules() ([]string, error) {
+	var out []string
+	err := filepath.WalkDir(p.Root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(p.Root, path)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		switch name := entry.Name(); {
+		case entry.IsDir() && rel != "." && (strings.HasPrefix(name, ".") || name == "testdata" || rel+"/" == Upstream):
+			return fs.SkipDir
+		case rel == "go.mod":
+			out = append(out, ".")
+		case name == "go.mod":
+			out = append(out, "./"+strings.TrimSuffix(rel, "/go.mod"))
+		}
+		return nil
+	})
+	slices.Sort(out)
+	return out, err
 }
 
 // Path turns a tree path into a path of the file system.

@@ -26,8 +26,6 @@ type Pins struct {
 	Version string
 	// Go is the go line of go.mod.
 	Go string
-	// Local are the folders of the project's own modules, "./" first.
-	Local []string
 
 	require map[string]string
 	replace map[string]string // staging module -> what v0.0.0 is replaced with
@@ -52,11 +50,7 @@ func ReadPins(gomod, gosum []byte) (Pins, error) {
 	for _, r := range f.Require {
 		p.require[r.Mod.Path] = r.Mod.Version
 	}
-	p.Local = []string{"."}
 	for _, r := range f.Replace {
-		if r.New.Version == "" && strings.HasPrefix(r.New.Path, "./") {
-			p.Local = append(p.Local, r.New.Path)
-		}
 		if r.Old.Version == "v0.0.0" && r.Old.Path == r.New.Path {
 			p.replace[r.Old.Path] = r.New.Version
 		}
@@ -84,7 +78,7 @@ func StagingVersion(kubernetes string) (string, error) {
 // At returns pins of another version of Kubernetes; nothing is pinned but that,
 // so that only the Go checksum database vouches for what is downloaded.
 func (p Pins) At(version string) Pins {
-	return Pins{Version: version, Go: p.Go, Local: p.Local}
+	return Pins{Version: version, Go: p.Go}
 }
 
 // Free says whether the pins came without go.sum.
@@ -140,7 +134,7 @@ func (p Pins) Identity() string {
 		lines = append(lines, fmt.Sprintf("replace %s %s", path, version))
 	}
 	sort.Strings(lines)
-	return strings.Join(append(lines, "go "+p.Go, strings.Join(p.Local, " ")), "\n")
+	return strings.Join(append(lines, "go "+p.Go), "\n")
 }
 
 func parseSums(gosum []byte) map[module.Version]string {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"strings"
 	"testing"
 	"time"
@@ -20,9 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
-	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // TestBodyHeldBack holds that a caller who is let through as granular and then holds the body
@@ -35,7 +33,7 @@ import (
 func TestBodyHeldBack(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	admin := administrator(t, on)
+	admin := harness.Administrator(t, on)
 	all := []string{"granular", "granular:label(example.com)", "get"}
 	for i, tc := range []struct {
 		name  string
@@ -182,50 +180,5 @@ func (s *heldBack) await(t *testing.T, verb string, may bool) {
 // begin sends a patch as far as the server begins to read its body, which is after the filters.
 func (s *heldBack) begin(t *testing.T) (body io.WriteCloser, answered <-chan string) {
 	t.Helper()
-	return holdBody(s.ctx, t, on, s.name, "/api/v1/namespaces/"+s.name+"/configmaps/c", contentTypes["merge"])
-}
-
-// holdBody sends a patch by a user as far as the server begins to read its body.
-func holdBody(ctx context.Context, t *testing.T, c *cluster.Cluster, user, path, contentType string) (body io.WriteCloser, answered <-chan string) {
-	t.Helper()
-	config, err := c.Config("admin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.Impersonate = rest.ImpersonationConfig{UserName: user}
-	tls, err := rest.TLSConfigFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport := &http.Transport{TLSClientConfig: tls, ExpectContinueTimeout: time.Minute}
-	t.Cleanup(transport.CloseIdleConnections)
-	wrapped, err := rest.HTTPWrappersForConfig(config, transport)
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, body := io.Pipe()
-	reading, ended := make(chan struct{}), make(chan string, 1)
-	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got100Continue: func() { close(reading) }})
-	request, err := http.NewRequestWithContext(traced, http.MethodPatch, c.URL+path, content)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Content-Type", contentType)
-	request.Header.Set("Expect", "100-continue")
-	go func() {
-		answer, err := wrapped.RoundTrip(request)
-		if err != nil {
-			ended <- err.Error()
-			return
-		}
-		defer answer.Body.Close()
-		text, _ := io.ReadAll(answer.Body)
-		ended <- fmt.Sprint(answer.StatusCode, " ", string(text))
-	}()
-	select {
-	case <-reading:
-	case got := <-ended:
-		t.Fatalf("answered before the body was read: %s", got)
-	}
-	return body, ended
+	return harness.HoldBody(s.ctx, t, on, s.name, "/api/v1/namespaces/"+s.name+"/configmaps/c", harness.ContentTypes["merge"])
 }

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"kube-granular.dev/test/integration/harness"
 )
 
 // maxRefusal is what a refusal, and what is written of it into an audit event, takes at
@@ -56,10 +58,10 @@ spec:
 // Held by: TestLongAudit
 func TestLongKeys(t *testing.T) {
 	s := onStage(t)
-	s.install(t, []byte(longWidgets))
+	s.Install(t, []byte(longWidgets))
 	const lengths = "/apis/long.example.com/v1/namespaces/default/lengths"
-	s.must(t, http.MethodPost, lengths, contentTypes["json"], `{"apiVersion":"long.example.com/v1","kind":"Length","metadata":{"name":"l"},"spec":{}}`)
-	s.must(t, http.MethodPost, "/apis/apps/v1/namespaces/default/deployments", contentTypes["json"],
+	s.Must(t, http.MethodPost, lengths, harness.ContentTypes["json"], `{"apiVersion":"long.example.com/v1","kind":"Length","metadata":{"name":"l"},"spec":{}}`)
+	s.Must(t, http.MethodPost, "/apis/apps/v1/namespaces/default/deployments", harness.ContentTypes["json"],
 		`{"metadata":{"name":"long"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)
 	const status = "/apis/apps/v1/namespaces/default/deployments/long/status"
 	quoted := func(s string) string {
@@ -84,19 +86,19 @@ func TestLongKeys(t *testing.T) {
 		for i, user := range []string{"long", strings.Repeat("long-", 2000)} {
 			t.Run(fmt.Sprintf("%s/%d", name, i), func(t *testing.T) {
 				for _, verbs := range [][]string{{"granular"}, {"granular", "get"}} {
-					caller := s.callers.call(user, verbs...)
-					got := s.send(t, user, http.MethodPatch, tc.path+"?dryRun=All", contentTypes["merge"], tc.body)
-					if got.code != http.StatusForbidden || !strings.Contains(got.message(), tc.says) || len(got.body) > maxRefusal {
-						t.Errorf("%d bytes: %.600s\nwanted %s", len(got.body), got, tc.says)
+					caller := s.Callers.Call(user, verbs...)
+					got := s.Send(t, user, http.MethodPatch, tc.path+"?dryRun=All", harness.ContentTypes["merge"], tc.body)
+					if got.Code != http.StatusForbidden || !strings.Contains(got.Message(), tc.says) || len(got.Body) > maxRefusal {
+						t.Errorf("%d bytes: %.600s\nwanted %s", len(got.Body), got, tc.says)
 					}
-					for _, verb := range caller.verbs() {
+					for _, verb := range caller.Verbs() {
 						if len(verb) > 600 {
 							t.Errorf("asked a verb of %d bytes", len(verb))
 						}
 					}
 				}
-				s.callers.call(user, "granular", "granular:metadata", "granular:specification", "granular:status")
-				if got := s.send(t, user, http.MethodPatch, tc.path+"?dryRun=All", contentTypes["merge"], tc.body); got.code == http.StatusForbidden {
+				s.Callers.Call(user, "granular", "granular:metadata", "granular:specification", "granular:status")
+				if got := s.Send(t, user, http.MethodPatch, tc.path+"?dryRun=All", harness.ContentTypes["merge"], tc.body); got.Code == http.StatusForbidden {
 					t.Errorf("who holds the general permission: %.600s", got)
 				}
 			})
@@ -115,9 +117,9 @@ func TestLongAudit(t *testing.T) {
 		verbs = append(verbs, "granular:condition("+condition+")")
 	}
 	refused = append(refused, `{"type":"`+strings.Repeat("T", 100_000)+`","status":"True"}`)
-	grantTo(t, on, "long-audited", "apps", "deployments/status", verbs...)
-	client := administrator(t, on)
-	create(t, client, "/apis/apps/v1/namespaces/default/deployments",
+	harness.GrantTo(t, on, "long-audited", "apps", "deployments/status", verbs...)
+	client := harness.Administrator(t, on)
+	harness.Create(t, client, "/apis/apps/v1/namespaces/default/deployments",
 		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"long-audit"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)
 	for name, tc := range map[string]struct {
 		conditions []string
@@ -125,18 +127,18 @@ func TestLongAudit(t *testing.T) {
 	}{"covered": {conditions, http.StatusOK}, "refused": {refused, http.StatusForbidden}} {
 		t.Run(name, func(t *testing.T) {
 			path := "/apis/apps/v1/namespaces/default/deployments/long-audit/status?dryRun=All&fieldManager=long-" + name
-			code, answer, err := request(on, "long-audited", http.MethodPatch, path, contentTypes["merge"], `{"status":{"conditions":[`+strings.Join(tc.conditions, ",")+`]}}`)
+			code, answer, err := harness.Request(on, "long-audited", http.MethodPatch, path, harness.ContentTypes["merge"], `{"status":{"conditions":[`+strings.Join(tc.conditions, ",")+`]}}`)
 			if err != nil || code != tc.status {
 				t.Fatalf("%d %.300s, %v", code, answer, err)
 			}
 			var got map[string]string
-			until(t, "there is an audit event", func() bool {
-				got = annotations(t, path)
+			harness.Until(t, "there is an audit event", func() bool {
+				got = harness.Annotations(t, auditLog, path)
 				return got != nil
 			})
 			size := 0
 			for key, value := range got {
-				if key != reasonAnnotation {
+				if key != harness.ReasonAnnotation {
 					size += len(key) + len(value)
 				}
 			}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kube-granular.dev/test/integration/harness"
 )
 
 // TestWarningsQuoteNothing holds that a granular caller who may not get an object
@@ -17,7 +19,7 @@ import (
 // fields that the caller neither sent nor may see.
 func TestWarningsQuoteNothing(t *testing.T) {
 	s := onStage(t)
-	path, _ := s.made(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: warned}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {nodeSelector: {beta.kubernetes.io/arch: quoted}, containers: [{name: a, image: one, resources: {requests: {memory: "1234567.5"}}}]}}}}`)
+	path, _ := s.Made(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: warned}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {nodeSelector: {beta.kubernetes.io/arch: quoted}, containers: [{name: a, image: one, resources: {requests: {memory: "1234567.5"}}}]}}}}`)
 	for i, tc := range []struct {
 		name   string
 		grants []string
@@ -29,12 +31,12 @@ func TestWarningsQuoteNothing(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			user := fmt.Sprintf("warned-%d", i)
-			s.callers.call(user, tc.grants...)
-			a := s.send(t, user, http.MethodPatch, path, contentTypes["merge"], fmt.Sprintf(`{"spec":{"replicas":%d}}`, i+2))
-			if a.code != http.StatusOK {
+			s.Callers.Call(user, tc.grants...)
+			a := s.Send(t, user, http.MethodPatch, path, harness.ContentTypes["merge"], fmt.Sprintf(`{"spec":{"replicas":%d}}`, i+2))
+			if a.Code != http.StatusOK {
 				t.Fatal(a)
 			}
-			if warnings := strings.Join(a.warnings, "\n"); strings.Contains(warnings, "1234567500m") != tc.warned {
+			if warnings := strings.Join(a.Warnings(), "\n"); strings.Contains(warnings, "1234567500m") != tc.warned {
 				t.Errorf("the warnings are %q", warnings)
 			}
 		})
@@ -45,7 +47,7 @@ func TestWarningsQuoteNothing(t *testing.T) {
 // rules of a role that a caller would grant.
 func TestRefusalsQuoteNothing(t *testing.T) {
 	s := onStage(t)
-	path, _ := s.made(t, `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: quoted}, rules: [{apiGroups: [""], resources: [quoted], verbs: [get]}]}`)
+	path, _ := s.Made(t, `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: quoted}, rules: [{apiGroups: [""], resources: [quoted], verbs: [get]}]}`)
 	for i, tc := range []struct {
 		name   string
 		grants []string
@@ -59,17 +61,17 @@ func TestRefusalsQuoteNothing(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			user := fmt.Sprintf("refused-role-%d", i)
-			s.callers.call(user, tc.grants...)
-			a := s.send(t, user, http.MethodPatch, path, contentTypes["merge"], `{"metadata":{"labels":{"a":"b"}}}`)
-			if a.code != http.StatusForbidden || !strings.Contains(a.message(), tc.says) || strings.Contains(a.message(), tc.not) {
+			s.Callers.Call(user, tc.grants...)
+			a := s.Send(t, user, http.MethodPatch, path, harness.ContentTypes["merge"], `{"metadata":{"labels":{"a":"b"}}}`)
+			if a.Code != http.StatusForbidden || !strings.Contains(a.Message(), tc.says) || strings.Contains(a.Message(), tc.not) {
 				t.Errorf("got %s", a)
 			}
 		})
 	}
 	// A create that upstream refuses quotes nothing, and says so.
-	s.callers.callIf("refused-create", func(q question) bool { return q.verb == "patch" })
-	a := s.send(t, "refused-create", http.MethodPatch, "/api/v1/namespaces/default/configmaps/none?fieldManager=m", contentTypes["apply"], `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"none"}}`)
-	if a.code != http.StatusForbidden || !strings.Contains(a.message(), `cannot create resource "configmaps"`) {
+	s.Callers.CallIf("refused-create", func(q harness.Question) bool { return q.Verb == "patch" })
+	a := s.Send(t, "refused-create", http.MethodPatch, "/api/v1/namespaces/default/configmaps/none?fieldManager=m", harness.ContentTypes["apply"], `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"none"}}`)
+	if a.Code != http.StatusForbidden || !strings.Contains(a.Message(), `cannot create resource "configmaps"`) {
 		t.Errorf("got %s", a)
 	}
 }
@@ -83,8 +85,8 @@ func TestRefusalsQuoteNothing(t *testing.T) {
 // Held by: TestStatus
 func TestWebhooksQuoteNothing(t *testing.T) {
 	s := onStage(t)
-	st := newStamps(t, s, "quoting-")
-	path, _ := s.made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: quoted}, data: {a: hunter2}}`)
+	st := harness.NewStamps(t, s, "quoting-")
+	path, _ := s.Made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: quoted}, data: {a: hunter2}}`)
 	const quote = "it is hunter2"
 	result := &metav1.Status{Code: http.StatusTeapot, Reason: quote, Details: &metav1.StatusDetails{
 		Name: quote, Kind: quote, UID: quote,
@@ -101,14 +103,14 @@ func TestWebhooksQuoteNothing(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			user := fmt.Sprintf("quoting-%d", i)
-			s.callers.call(user, tc.grants...)
-			st.refuse(user, result)
-			a := s.send(t, user, http.MethodPatch, path, contentTypes["merge"], `{"metadata":{"labels":{"a":"b"}}}`)
-			if a.code != http.StatusTeapot || strings.Contains(string(a.body), "hunter2") != tc.quoted {
-				t.Errorf("got %s: %s", a, a.body)
+			s.Callers.Call(user, tc.grants...)
+			st.Refuse(user, result)
+			a := s.Send(t, user, http.MethodPatch, path, harness.ContentTypes["merge"], `{"metadata":{"labels":{"a":"b"}}}`)
+			if a.Code != http.StatusTeapot || strings.Contains(string(a.Body), "hunter2") != tc.quoted {
+				t.Errorf("got %s: %s", a, a.Body)
 			}
-			if !tc.quoted && !strings.Contains(string(a.body), `"causes":[{"reason":"FieldValueInvalid","field":"data"}]`) {
-				t.Errorf("got %s", a.body)
+			if !tc.quoted && !strings.Contains(string(a.Body), `"causes":[{"reason":"FieldValueInvalid","field":"data"}]`) {
+				t.Errorf("got %s", a.Body)
 			}
 		})
 	}

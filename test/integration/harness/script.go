@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package integration
+package harness
 
 import (
 	"fmt"
@@ -18,10 +18,14 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-var namespaces atomic.Int64
+var unique atomic.Int64
 
-// runScripts runs the scripts that match a pattern against a cluster.
-func runScripts(t *testing.T, c *cluster.Cluster, pattern string) {
+// Unique returns a number that nothing else in this process has, for names of objects and
+// users: all tests share the servers.
+func Unique() int64 { return unique.Add(1) }
+
+// RunScripts runs the scripts that match a pattern against a cluster.
+func RunScripts(t *testing.T, c *cluster.Cluster, pattern string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", "script", pattern))
 	if err != nil {
@@ -39,7 +43,7 @@ func runScripts(t *testing.T, c *cluster.Cluster, pattern string) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
-			namespace := fmt.Sprintf("script-%d", namespaces.Add(1))
+			namespace := fmt.Sprintf("script-%d", Unique())
 			env.Setenv("NS", namespace)
 			env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
 			env.Setenv("HOME", env.WorkDir)

@@ -15,6 +15,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"kube-granular.dev/test/integration/harness"
 )
 
 // TestReviews holds that access reviews of writes, which go by the index of bindings,
@@ -27,10 +29,10 @@ import (
 // Answer: upstream's verdict, by upstream's way
 // Held by: TestListedOnce, TestNotLookedFor
 func TestReviews(t *testing.T) {
-	admin := administrator(t, on)
+	admin := harness.Administrator(t, on)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	namespace := fmt.Sprintf("reviews-%d", namespaces.Add(1))
+	namespace := fmt.Sprintf("reviews-%d", harness.Unique())
 	if _, err := admin.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

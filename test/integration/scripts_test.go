@@ -6,42 +6,39 @@ package integration
 import (
 	"testing"
 
-	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // TestSupersafe is KEP-3617's story 1: an operator that may change its own labels,
 // annotations, finalizers and condition, and nothing else.
 func TestSupersafe(t *testing.T) {
-	runScripts(t, on, "supersafe_*.txtar")
+	harness.RunScripts(t, on, "supersafe_*.txtar")
 }
 
 // TestEditor holds that callers with the ordinary verbs notice nothing.
 func TestEditor(t *testing.T) {
-	runScripts(t, on, "editor.txtar")
+	harness.RunScripts(t, on, "editor.txtar")
 }
 
 // TestGateOff holds that without the feature gate every answer is upstream's.
 func TestGateOff(t *testing.T) {
-	off, err := cluster.Start("--feature-gates", "GranularAuthorization=false")
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The scripts run in parallel, and end after this function does.
-	t.Cleanup(func() {
-		if err := off.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	runScripts(t, off, "gate_off*.txtar")
+	off := harness.Start(t, "--feature-gates", "GranularAuthorization=false")
+	harness.RunScripts(t, off, "gate_off*.txtar")
 }
 
 // TestClosed holds the paths on which no field can be verified: each refuses a
 // caller who holds the verb granular and not the ordinary one.
 func TestClosed(t *testing.T) {
-	runScripts(t, on, "closed.txtar")
+	harness.RunScripts(t, on, "closed.txtar")
 }
 
 // TestScale holds that replicas is one permission, on the object and on its scale.
 func TestScale(t *testing.T) {
-	runScripts(t, on, "scale.txtar")
+	harness.RunScripts(t, on, "scale.txtar")
+}
+
+// TestGrants holds the roles of docs/tutorials/useful-grants.md, and further ones that
+// people ask for: each does what it says and nothing next to it.
+func TestGrants(t *testing.T) {
+	harness.RunScripts(t, on, "grants_*.txtar")
 }

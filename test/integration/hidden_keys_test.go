@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"kube-granular.dev/test/integration/harness"
 )
 
 // hiddenKeys are sets of keys that a caller without get tries to learn. Each has another
@@ -76,7 +78,7 @@ const (
 )
 
 // hiddenObjects makes a namespace of objects with keys that are to be found out.
-func hiddenObjects(t *testing.T, s *stage, ns string, keys []string) (rest map[string]string) {
+func hiddenObjects(t *testing.T, s *harness.Stage, ns string, keys []string) (rest map[string]string) {
 	t.Helper()
 	rest = map[string]string{}
 	var labels, finalizers, conditions []string
@@ -88,14 +90,14 @@ func hiddenObjects(t *testing.T, s *stage, ns string, keys []string) (rest map[s
 	rest[`"LABELS":0`] = `"labels":{` + strings.Join(labels, ",") + "}"
 	rest[`"ANNOTATIONS":0`] = `"annotations":{` + strings.Join(labels, ",") + "}"
 	rest[`"FINALIZERS":0`] = `"finalizers":[` + strings.Join(finalizers, ",") + "]"
-	s.must(t, http.MethodPost, "/api/v1/namespaces", contentTypes["json"], `{"metadata":{"name":"`+ns+`"}}`)
-	s.must(t, http.MethodPatch, "/api/v1/namespaces/"+ns+"/secrets/s?fieldManager=owner", contentTypes["apply"],
+	s.Must(t, http.MethodPost, "/api/v1/namespaces", harness.ContentTypes["json"], `{"metadata":{"name":"`+ns+`"}}`)
+	s.Must(t, http.MethodPatch, "/api/v1/namespaces/"+ns+"/secrets/s?fieldManager=owner", harness.ContentTypes["apply"],
 		`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s",`+rest[`"LABELS":0`]+`,`+rest[`"ANNOTATIONS":0`]+`,`+rest[`"FINALIZERS":0`]+`},"data":{"a":"eA=="}}`)
-	s.must(t, http.MethodPost, "/apis/apps/v1/namespaces/"+ns+"/deployments", contentTypes["json"],
+	s.Must(t, http.MethodPost, "/apis/apps/v1/namespaces/"+ns+"/deployments", harness.ContentTypes["json"],
 		`{"metadata":{"name":"web"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)
-	s.must(t, http.MethodPatch, "/apis/apps/v1/namespaces/"+ns+"/deployments/web/status", contentTypes["merge"], `{"status":{"conditions":[`+strings.Join(conditions, ",")+`]}}`)
-	s.live(t, "/api/v1/namespaces/"+ns+"/secrets/s")
-	s.live(t, "/apis/apps/v1/namespaces/"+ns+"/deployments/web")
+	s.Must(t, http.MethodPatch, "/apis/apps/v1/namespaces/"+ns+"/deployments/web/status", harness.ContentTypes["merge"], `{"status":{"conditions":[`+strings.Join(conditions, ",")+`]}}`)
+	s.Live(t, "/api/v1/namespaces/"+ns+"/secrets/s")
+	s.Live(t, "/apis/apps/v1/namespaces/"+ns+"/deployments/web")
 	return rest
 }
 
@@ -122,22 +124,22 @@ func TestKeysWithoutGet(t *testing.T) {
 				for placeholder, text := range rest {
 					body = strings.ReplaceAll(body, placeholder, text)
 				}
-				send := func(user string) answer {
+				send := func(user string) harness.Answer {
 					path := fmt.Sprintf(paths[tc.kind], ns) + "?dryRun=All&fieldManager=owner"
-					method, contentType := http.MethodPatch, contentTypes[tc.way]
+					method, contentType := http.MethodPatch, harness.ContentTypes[tc.way]
 					if tc.way == "put" {
-						method, contentType = http.MethodPut, contentTypes["yaml"]
+						method, contentType = http.MethodPut, harness.ContentTypes["yaml"]
 					}
-					return s.send(t, user, method, path, contentType, body)
+					return s.Send(t, user, method, path, contentType, body)
 				}
 				id := strings.NewReplacer(" ", "-", ",", "", "'", "").Replace(name) + "-" + ns
-				s.callers.call("blind-"+id, "granular")
+				s.Callers.Call("blind-"+id, "granular")
 				got := send("blind-" + id)
-				if text := strings.ReplaceAll(got.message(), ns, "NS"); got.code != http.StatusForbidden || !strings.HasSuffix(text, tc.says) {
+				if text := strings.ReplaceAll(got.Message(), ns, "NS"); got.Code != http.StatusForbidden || !strings.HasSuffix(text, tc.says) {
 					t.Errorf("without get: %s\nwanted %s", got, tc.says)
 				}
-				if strings.Contains(got.String(), "hidden") || len(got.warnings) > 0 {
-					t.Errorf("without get: %s, warned %q", got, got.warnings)
+				if strings.Contains(got.String(), "hidden") || len(got.Warnings()) > 0 {
+					t.Errorf("without get: %s, warned %q", got, got.Warnings())
 				}
 				all := strings.ReplaceAll(got.String(), ns, "NS")
 				if first, ok := told[name]; ok && first != all {
@@ -146,19 +148,19 @@ func TestKeysWithoutGet(t *testing.T) {
 				told[name] = all
 
 				// Who holds some of what goes is told no more, be it all but one of many.
-				s.callers.callIf("blind-"+id, func(q question) bool {
-					return q.verb == "granular" || specific.MatchString(q.verb) && !strings.Contains(q.verb, "z")
+				s.Callers.CallIf("blind-"+id, func(q harness.Question) bool {
+					return q.Verb == "granular" || specific.MatchString(q.Verb) && !strings.Contains(q.Verb, "z")
 				})
-				if some := send("blind-" + id); !tc.own && some.code == http.StatusForbidden && strings.ReplaceAll(some.String(), ns, "NS") != all {
+				if some := send("blind-" + id); !tc.own && some.Code == http.StatusForbidden && strings.ReplaceAll(some.String(), ns, "NS") != all {
 					t.Errorf("%s\nis told apart from\n%s", some, all)
 				}
 
-				s.callers.call("reader-"+id, "granular", "get")
-				if got := send("reader-" + id); got.code != http.StatusForbidden || !tc.own && !strings.Contains(got.String(), "hidden.example") {
+				s.Callers.Call("reader-"+id, "granular", "get")
+				if got := send("reader-" + id); got.Code != http.StatusForbidden || !tc.own && !strings.Contains(got.String(), "hidden.example") {
 					t.Errorf("with get: %s", got)
 				}
-				s.callers.call("holder-"+id, "granular", "granular:metadata", "granular:status")
-				if got := send("holder-" + id); got.code != http.StatusOK || strings.Contains(got.String(), "hidden") {
+				s.Callers.Call("holder-"+id, "granular", "granular:metadata", "granular:status")
+				if got := send("holder-" + id); got.Code != http.StatusOK || strings.Contains(got.String(), "hidden") {
 					t.Errorf("who holds the permissions: %s", got)
 				}
 			})
@@ -174,7 +176,7 @@ func TestKeysOfOnesOwn(t *testing.T) {
 	s := onStage(t)
 	const ns = "keys-own"
 	hiddenObjects(t, s, ns, []string{"a.known.example/x", "b.known.example/x"})
-	s.callers.call("own", "granular")
+	s.Callers.Call("own", "granular")
 	for name, tc := range map[string]struct{ path, way, body, says string }{
 		"merge, null":        {"/api/v1/namespaces/keys-own/secrets/s", "merge", `{"metadata":{"labels":{"b.known.example/x":null}}}`, `.metadata.labels[b.known.example/x] in namespace "keys-own": needs one of the verbs "granular:metadata", "granular:label(b.known.example)"`},
 		"strategic, null":    {"/api/v1/namespaces/keys-own/secrets/s", "strategic", `{"metadata":{"annotations":{"b.known.example/x":null}}}`, `.metadata.annotations[b.known.example/x]`},
@@ -185,8 +187,8 @@ func TestKeysOfOnesOwn(t *testing.T) {
 		"a container":        {"/apis/apps/v1/namespaces/keys-own/deployments/web", "strategic", `{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"j"}]}}}}`, `.spec.template.spec.containers[name="c"].image`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := s.send(t, "own", http.MethodPatch, tc.path+"?dryRun=All", contentTypes[tc.way], tc.body)
-			if got.code != http.StatusForbidden || !strings.Contains(got.message(), "cannot change "+tc.says) {
+			got := s.Send(t, "own", http.MethodPatch, tc.path+"?dryRun=All", harness.ContentTypes[tc.way], tc.body)
+			if got.Code != http.StatusForbidden || !strings.Contains(got.Message(), "cannot change "+tc.says) {
 				t.Errorf("%s\nwanted %s", got, tc.says)
 			}
 		})

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"kube-granular.dev/test/integration/harness"
 )
 
 // TestTooLargeWithManagedFields holds that the second attempt upstream makes, of an
@@ -23,27 +25,27 @@ func TestTooLargeWithManagedFields(t *testing.T) {
 	for _, way := range []string{"PUT", "merge"} {
 		t.Run(way, func(t *testing.T) {
 			path := edge(t, s)
-			live := s.must(t, http.MethodGet, path, "", nil).object(t)
-			meta := metadata(t, live)
+			live := s.Must(t, http.MethodGet, path, "", nil).Object(t)
+			meta := harness.Metadata(t, live)
 			if meta["managedFields"] == nil {
 				t.Fatal("the object has no managed fields to begin with")
 			}
-			method, contentType, body := http.MethodPatch, contentTypes["merge"], any(`{"metadata":{"labels":{"a.example.com/x":"1"}}}`)
+			method, contentType, body := http.MethodPatch, harness.ContentTypes["merge"], any(`{"metadata":{"labels":{"a.example.com/x":"1"}}}`)
 			if way == "PUT" {
-				method, contentType = http.MethodPut, contentTypes["json"]
+				method, contentType = http.MethodPut, harness.ContentTypes["json"]
 				meta["labels"] = map[string]any{"a.example.com/x": "1"}
 				body = live
 			}
-			send := func(user string) answer {
-				return s.send(t, user, method, path+"?fieldManager="+strings.Repeat("m", 100), contentType, body)
+			send := func(user string) harness.Answer {
+				return s.Send(t, user, method, path+"?fieldManager="+strings.Repeat("m", 100), contentType, body)
 			}
-			nobody := fmt.Sprintf("nobody-%d", namespaces.Add(1))
-			s.callers.call(nobody, "granular")
-			if a := send(nobody); a.code != http.StatusForbidden || !strings.Contains(a.message(), "cannot change .metadata.labels[a.example.com/x]") {
+			nobody := fmt.Sprintf("nobody-%d", harness.Unique())
+			s.Callers.Call(nobody, "granular")
+			if a := send(nobody); a.Code != http.StatusForbidden || !strings.Contains(a.Message(), "cannot change .metadata.labels[a.example.com/x]") {
 				t.Errorf("without the label: got %s", a)
 			}
-			s.twins(t, path, "cannot change .metadata.managedFields", []string{"granular:metadata", "granular:label(a.example.com)", "granular"}, send)
-			now := metadata(t, s.must(t, http.MethodGet, path, "", nil).object(t))
+			s.Twins(t, path, "cannot change .metadata.managedFields", []string{"granular:metadata", "granular:label(a.example.com)", "granular"}, send)
+			now := harness.Metadata(t, s.Must(t, http.MethodGet, path, "", nil).Object(t))
 			if now["managedFields"] != nil {
 				t.Error("managed fields were kept, so there was no second attempt")
 			}
@@ -56,10 +58,10 @@ func TestTooLargeWithManagedFields(t *testing.T) {
 
 // edge makes an object that is stored with managed fields, and would not be if it
 // were a little larger.
-func edge(t *testing.T, s *stage) string {
+func edge(t *testing.T, s *harness.Stage) string {
 	t.Helper()
 	const names = 1600
-	name := fmt.Sprintf("large-%d", namespaces.Add(1))
+	name := fmt.Sprintf("large-%d", harness.Unique())
 	path := "/api/v1/namespaces/default/configmaps/" + name
 	object := func(filler int) map[string]any {
 		data := map[string]any{"filler": strings.Repeat("x", filler)}
@@ -71,9 +73,9 @@ func edge(t *testing.T, s *stage) string {
 	}
 	// Once an object has lost its managed fields it has none for good.
 	kept := func(filler int) bool {
-		s.send(t, "", http.MethodDelete, path, "", nil)
-		a := s.must(t, http.MethodPost, strings.TrimSuffix(path, "/"+name), contentTypes["json"], object(filler))
-		return metadata(t, a.object(t))["managedFields"] != nil
+		s.Send(t, "", http.MethodDelete, path, "", nil)
+		a := s.Must(t, http.MethodPost, strings.TrimSuffix(path, "/"+name), harness.ContentTypes["json"], object(filler))
+		return harness.Metadata(t, a.Object(t))["managedFields"] != nil
 	}
 	low, high := 0, 1<<20
 	if !kept(low) || kept(high-100) {

@@ -18,18 +18,19 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"kube-granular.dev/granular/corpus"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // rehearsal is one scenario sent in one way.
 type rehearsal struct {
-	*stage
-	stamps *stamps
+	*harness.Stage
+	stamps *harness.Stamps
 	s      *corpus.Scenario
 	way    string
 	id     string
 
 	user            string
-	caller          *caller
+	caller          *harness.Caller
 	collection, one string
 	// live is what the server holds before the request.
 	live corpus.Object
@@ -39,7 +40,7 @@ func (r *rehearsal) run(t *testing.T) {
 	r.user = "caller-" + r.id
 	if r.s.Final != nil && !r.s.Reset {
 		r.user = "stamped-" + r.id
-		r.stamps.set(r.user, corpus.Diff(r.s.New, r.s.Final))
+		r.stamps.Set(r.user, corpus.Diff(r.s.New, r.s.Final))
 	}
 	r.prepare(t)
 	verb, got := r.request(t)
@@ -52,7 +53,7 @@ func (r *rehearsal) own(o corpus.Object) corpus.Object {
 	u := unstructured.Unstructured{Object: runtime.DeepCopyJSON(o)}
 	u.SetGroupVersionKind(gvk)
 	if u.GetName() != "" {
-		u.SetName(named(u.GetName(), "-", r.id))
+		u.SetName(harness.Named(u.GetName(), "-", r.id))
 	}
 	return u.Object
 }
@@ -61,20 +62,20 @@ func (r *rehearsal) own(o corpus.Object) corpus.Object {
 func (r *rehearsal) prepare(t *testing.T) {
 	t.Helper()
 	if r.s.Old == nil {
-		r.collection, r.one = r.paths(t, r.own(r.s.New))
+		r.collection, r.one = r.Paths(t, r.own(r.s.New))
 		return
 	}
 	old := r.own(r.s.Old)
-	r.collection, r.one = r.paths(t, old)
-	r.must(t, http.MethodPost, r.collection, contentTypes["json"], old)
+	r.collection, r.one = r.Paths(t, old)
+	r.Must(t, http.MethodPost, r.collection, harness.ContentTypes["json"], old)
 	if status, ok := old["status"]; ok {
-		r.must(t, http.MethodPatch, r.one+"/status", contentTypes["merge"], map[string]any{"status": status})
+		r.Must(t, http.MethodPatch, r.one+"/status", harness.ContentTypes["merge"], map[string]any{"status": status})
 	}
-	r.live = r.stage.live(t, r.one)
+	r.live = r.Stage.Live(t, r.one)
 }
 
 // request sends the change and gives the ordinary verb of doing so.
-func (r *rehearsal) request(t *testing.T) (string, answer) {
+func (r *rehearsal) request(t *testing.T) (string, harness.Answer) {
 	t.Helper()
 	verbs := append([]string{"get"}, r.s.Grants...)
 	one := r.one
@@ -82,17 +83,17 @@ func (r *rehearsal) request(t *testing.T) (string, answer) {
 		one += "/" + r.s.Subresource
 	}
 	wanted := corpus.Overlay(r.live, corpus.Diff(r.s.Old, r.s.New))
-	method, verb, path, contentType := http.MethodPatch, "patch", one, contentTypes[r.way]
+	method, verb, path, contentType := http.MethodPatch, "patch", one, harness.ContentTypes[r.way]
 	var body any
 	switch r.way {
 	case "put":
-		method, verb, contentType, body = http.MethodPut, "update", contentTypes["json"], wanted
+		method, verb, contentType, body = http.MethodPut, "update", harness.ContentTypes["json"], wanted
 	case "post":
-		method, verb, contentType, path, body = http.MethodPost, "create", contentTypes["json"], r.collection, r.own(r.s.New)
+		method, verb, contentType, path, body = http.MethodPost, "create", harness.ContentTypes["json"], r.collection, r.own(r.s.New)
 	case "merge":
 		body = corpus.Diff(r.live, wanted)
 	case "json":
-		contentType, body = contentTypes["jsonpatch"], jsonPatch(r.live, wanted)
+		contentType, body = harness.ContentTypes["jsonpatch"], harness.JSONPatch(r.live, wanted)
 	case "strategic":
 		body = r.strategic(t, wanted)
 	case "apply":
@@ -106,21 +107,8 @@ func (r *rehearsal) request(t *testing.T) (string, answer) {
 	} else {
 		verbs = append(verbs, "granular")
 	}
-	r.caller = r.callers.call(r.user, verbs...)
-	return verb, r.send(t, r.user, method, path, contentType, body)
-}
-
-// jsonPatch replaces the fields of the root that differ.
-func jsonPatch(before, after corpus.Object) []any {
-	out := []any{}
-	for name := range corpus.Diff(before, after) {
-		if value, kept := after[name]; kept {
-			out = append(out, map[string]any{"op": "add", "path": "/" + name, "value": value})
-		} else {
-			out = append(out, map[string]any{"op": "remove", "path": "/" + name})
-		}
-	}
-	return out
+	r.caller = r.Callers.Call(r.user, verbs...)
+	return verb, r.Send(t, r.user, method, path, contentType, body)
 }
 
 func (r *rehearsal) strategic(t *testing.T, wanted corpus.Object) []byte {
@@ -145,16 +133,16 @@ func (r *rehearsal) strategic(t *testing.T, wanted corpus.Object) []byte {
 }
 
 // compare holds the answer to what the scenario says.
-func (r *rehearsal) compare(t *testing.T, verb string, got answer) {
+func (r *rehearsal) compare(t *testing.T, verb string, got harness.Answer) {
 	t.Helper()
 	// Storage of roles asks for itself whether somebody may grant what it writes.
-	asked := slices.DeleteFunc(r.caller.verbs(), func(verb string) bool { return verb == "escalate" || verb == "bind" })
+	asked := slices.DeleteFunc(r.caller.Verbs(), func(verb string) bool { return verb == "escalate" || verb == "bind" })
 	want := []string{verb}
 	if !r.s.Unmarked {
 		want = append(want, "granular")
 	}
 	if r.s.Answer != 0 {
-		if got.code != r.s.Answer {
+		if got.Code != r.s.Answer {
 			t.Errorf("got %s\nwanted %d", got, r.s.Answer)
 		}
 	} else {
@@ -173,7 +161,7 @@ func (r *rehearsal) compare(t *testing.T, verb string, got answer) {
 	}
 	switch {
 	case r.s.Answer != 0:
-	case allowed && got.code >= 300:
+	case allowed && got.Code >= 300:
 		t.Errorf("got %s", got)
 	case r.s.Decision == corpus.Forbidden:
 		r.refused(t, got)
@@ -182,10 +170,10 @@ func (r *rehearsal) compare(t *testing.T, verb string, got answer) {
 }
 
 // refused holds the message to the scenario, word by word.
-func (r *rehearsal) refused(t *testing.T, got answer) {
+func (r *rehearsal) refused(t *testing.T, got harness.Answer) {
 	t.Helper()
 	u := unstructured.Unstructured{Object: r.own(r.s.New)}
-	mapping := r.mapping(t, r.s.GVK())
+	mapping := r.Mapping(t, r.s.GVK())
 	where := ""
 	if u.GetNamespace() != "" {
 		where = fmt.Sprintf(" in namespace %q", u.GetNamespace())
@@ -198,17 +186,17 @@ func (r *rehearsal) refused(t *testing.T, got answer) {
 	}
 	want := fmt.Sprintf("%s %q is forbidden: User %q cannot change %s%s: %s",
 		mapping.Resource.GroupResource(), u.GetName(), r.user, r.s.Field, where, r.s.Needs)
-	if got.code != http.StatusForbidden {
+	if got.Code != http.StatusForbidden {
 		t.Errorf("got %s\nwanted 403 %s", got, want)
 		return
 	}
-	if diff := cmp.Diff(want, got.message()); diff != "" {
+	if diff := cmp.Diff(want, got.Message()); diff != "" {
 		t.Errorf("message (-want +got):\n%s", diff)
 	}
 	var status struct {
 		Details struct{ Causes []struct{ Field string } }
 	}
-	if err := json.Unmarshal(got.body, &status); err != nil {
+	if err := json.Unmarshal(got.Body, &status); err != nil {
 		t.Fatal(err)
 	}
 	if causes := status.Details.Causes; len(causes) != 1 || causes[0].Field != r.s.Field {
@@ -219,14 +207,14 @@ func (r *rehearsal) refused(t *testing.T, got answer) {
 // stored looks at what the server holds after the request.
 func (r *rehearsal) stored(t *testing.T, allowed bool) {
 	t.Helper()
-	now := r.send(t, "", http.MethodGet, r.one, "", nil)
+	now := r.Send(t, "", http.MethodGet, r.one, "", nil)
 	switch {
 	case !allowed && r.live == nil:
-		if now.code != http.StatusNotFound {
+		if now.Code != http.StatusNotFound {
 			t.Errorf("it was refused and is there: %s", now)
 		}
 	case !allowed:
-		if diff := cmp.Diff(r.live, corpus.Object(now.object(t))); diff != "" {
+		if diff := cmp.Diff(r.live, corpus.Object(now.Object(t))); diff != "" {
 			t.Errorf("it was refused and stored (-before +after):\n%s", diff)
 		}
 	default:
@@ -234,7 +222,7 @@ func (r *rehearsal) stored(t *testing.T, allowed bool) {
 		if final == nil {
 			final = r.s.New
 		}
-		if missing := lacks(map[string]any(corpus.Diff(r.s.Old, final)), now.object(t)); missing != "" {
+		if missing := lacks(map[string]any(corpus.Diff(r.s.Old, final)), now.Object(t)); missing != "" {
 			t.Errorf("%s was not stored: %s", missing, now)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"kube-granular.dev/test/integration/harness"
 )
 
 // TestCreateOnUpdate holds that a PUT and an apply of a missing object ask for the
@@ -18,8 +20,8 @@ func TestCreateOnUpdate(t *testing.T) {
 	s := onStage(t)
 	fields := []string{"granular:metadata", "granular:specification"}
 	ways := []struct{ name, verb, method, query, contentType string }{
-		{"PUT", "update", http.MethodPut, "?", contentTypes["json"]},
-		{"apply", "patch", http.MethodPatch, "?fieldManager=m&force=true&", contentTypes["apply"]},
+		{"PUT", "update", http.MethodPut, "?", harness.ContentTypes["json"]},
+		{"apply", "patch", http.MethodPatch, "?fieldManager=m&force=true&", harness.ContentTypes["apply"]},
 	}
 	for _, way := range ways {
 		for combination := range 32 {
@@ -34,17 +36,17 @@ func TestCreateOnUpdate(t *testing.T) {
 			covered := holds(3) && holds(4)
 			allowed := (verb || granular) && (create || granular) && (verb && create || covered)
 			t.Run(fmt.Sprintf("%s %s", way.name, strings.Join(grants, " ")), func(t *testing.T) {
-				name := fmt.Sprintf("created-%d", namespaces.Add(1))
+				name := fmt.Sprintf("created-%d", harness.Unique())
 				path := "/apis/coordination.k8s.io/v1/namespaces/default/leases/" + name
 				body := `{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"` + name + `"},"spec":{"holderIdentity":"me"}}`
-				s.callers.call(name, grants...)
+				s.Callers.Call(name, grants...)
 				for _, dryRun := range []string{"dryRun=All", ""} {
-					a := s.send(t, name, way.method, path+way.query+dryRun, way.contentType, body)
-					if allowed != (a.code == http.StatusCreated) || !allowed && a.code != http.StatusForbidden {
+					a := s.Send(t, name, way.method, path+way.query+dryRun, way.contentType, body)
+					if allowed != (a.Code == http.StatusCreated) || !allowed && a.Code != http.StatusForbidden {
 						t.Errorf("%s: %s", dryRun, a)
 					}
-					now := s.send(t, "", http.MethodGet, path, "", nil)
-					if there := now.code == http.StatusOK; there != (allowed && dryRun == "") {
+					now := s.Send(t, "", http.MethodGet, path, "", nil)
+					if there := now.Code == http.StatusOK; there != (allowed && dryRun == "") {
 						t.Errorf("%q: it is there: %t", dryRun, there)
 					}
 				}
@@ -56,14 +58,14 @@ func TestCreateOnUpdate(t *testing.T) {
 // TestPatchOfNothing holds that only an apply creates.
 func TestPatchOfNothing(t *testing.T) {
 	s := onStage(t)
-	s.callers.call("patcher", "granular", "granular:metadata", "granular:specification", "get")
+	s.Callers.Call("patcher", "granular", "granular:metadata", "granular:specification", "get")
 	for _, way := range []string{"merge", "strategic", "jsonpatch"} {
 		body := `{"spec":{"holderIdentity":"me"}}`
 		if way == "jsonpatch" {
 			body = `[{"op":"add","path":"/spec/holderIdentity","value":"me"}]`
 		}
-		a := s.send(t, "patcher", http.MethodPatch, "/apis/coordination.k8s.io/v1/namespaces/default/leases/missing", contentTypes[way], body)
-		if a.code != http.StatusNotFound {
+		a := s.Send(t, "patcher", http.MethodPatch, "/apis/coordination.k8s.io/v1/namespaces/default/leases/missing", harness.ContentTypes[way], body)
+		if a.Code != http.StatusNotFound {
 			t.Errorf("%s: %s", way, a)
 		}
 	}
@@ -73,10 +75,10 @@ func TestPatchOfNothing(t *testing.T) {
 func TestGenerateName(t *testing.T) {
 	s := onStage(t)
 	const path = "/api/v1/namespaces/default/configmaps"
-	a := s.twins(t, path, "cannot change .metadata.generateName", []string{"granular:metadata", "granular", "granular:labels", "granular:data", "get"}, func(user string) answer {
-		return s.send(t, user, http.MethodPost, path, contentTypes["json"], `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"gen-","labels":{"a":"b"}}}`)
+	a := s.Twins(t, path, "cannot change .metadata.generateName", []string{"granular:metadata", "granular", "granular:labels", "granular:data", "get"}, func(user string) harness.Answer {
+		return s.Send(t, user, http.MethodPost, path, harness.ContentTypes["json"], `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"gen-","labels":{"a":"b"}}}`)
 	})
-	if name, _ := a.object(t)["metadata"].(map[string]any)["name"].(string); !strings.HasPrefix(name, "gen-") || name == "gen-" {
+	if name, _ := a.Object(t)["metadata"].(map[string]any)["name"].(string); !strings.HasPrefix(name, "gen-") || name == "gen-" {
 		t.Errorf("the name is %q", name)
 	}
 }
@@ -85,8 +87,8 @@ func TestGenerateName(t *testing.T) {
 // that is allowed stores nothing.
 func TestDryRun(t *testing.T) {
 	s := onStage(t)
-	path, live := s.made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: dry}, data: {a: "1"}}`)
-	before := s.must(t, http.MethodGet, path, "", nil)
+	path, live := s.Made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: dry}, data: {a: "1"}}`)
+	before := s.Must(t, http.MethodGet, path, "", nil)
 	name := live["metadata"].(map[string]any)["name"].(string)
 	put := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"labels":{"a":"b"}},"data":{"a":"1"}}`, name)
 	for _, tc := range []struct{ name, method, contentType, body string }{
@@ -97,10 +99,10 @@ func TestDryRun(t *testing.T) {
 		{"apply", http.MethodPatch, "apply", fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"labels":{"a":"b"}}}`, name)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s.twins(t, path, "cannot change .metadata.labels[a]", []string{"granular:label(a)", "granular"}, func(user string) answer {
-				return s.send(t, user, tc.method, path+"?dryRun=All&fieldManager=dry", contentTypes[tc.contentType], tc.body)
+			s.Twins(t, path, "cannot change .metadata.labels[a]", []string{"granular:label(a)", "granular"}, func(user string) harness.Answer {
+				return s.Send(t, user, tc.method, path+"?dryRun=All&fieldManager=dry", harness.ContentTypes[tc.contentType], tc.body)
 			})
-			if after := s.must(t, http.MethodGet, path, "", nil); after.String() != before.String() {
+			if after := s.Must(t, http.MethodGet, path, "", nil); after.String() != before.String() {
 				t.Errorf("a dry run stored %s", after)
 			}
 		})

@@ -1,0 +1,98 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"testing"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
+
+	"kube-granular.dev/test/integration/cluster"
+)
+
+// Client sends requests to a server with credentials of its own.
+type Client struct {
+	URL  string
+	HTTP *http.Client
+}
+
+// Connect returns a client with the credentials of a user of the cluster.
+func Connect(t *testing.T, c *cluster.Cluster, credentials string) *Client {
+	t.Helper()
+	client, err := connect(c, credentials)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func connect(c *cluster.Cluster, credentials string) (*Client, error) {
+	config, err := c.Config(credentials)
+	if err != nil {
+		return nil, err
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{URL: c.URL, HTTP: client}, nil
+}
+
+// Call is one request.
+type Call struct {
+	// As is whom the client impersonates; nobody if it has no user name.
+	As                        rest.ImpersonationConfig
+	Method, Path, ContentType string
+	// Accept is JSON if it is empty.
+	Accept string
+	// Body is sent as JSON if it is neither a string nor bytes.
+	Body any
+}
+
+// Do sends a request and returns what is answered, whatever it is.
+func (c *Client) Do(ctx context.Context, call Call) (Answer, error) {
+	var data []byte
+	switch b := call.Body.(type) {
+	case nil:
+	case string:
+		data = []byte(b)
+	case []byte:
+		data = b
+	default:
+		var err error
+		if data, err = json.Marshal(b); err != nil {
+			return Answer{}, err
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, call.Method, c.URL+call.Path, bytes.NewReader(data))
+	if err != nil {
+		return Answer{}, err
+	}
+	if call.ContentType != "" {
+		req.Header.Set("Content-Type", call.ContentType)
+	}
+	if call.Accept == "" {
+		call.Accept = "application/json"
+	}
+	req.Header.Set("Accept", call.Accept)
+	client := *c.HTTP
+	if call.As.UserName != "" {
+		client.Transport = transport.NewImpersonatingRoundTripper(transport.ImpersonationConfig{
+			UserName: call.As.UserName, UID: call.As.UID, Groups: call.As.Groups, Extra: call.As.Extra,
+		}, client.Transport)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return Answer{Code: resp.StatusCode, Body: body, Header: resp.Header}, err
+}

@@ -1,0 +1,111 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"kube-granular.dev/test/integration/cluster"
+)
+
+// grant binds a user to a role of its own name with these verbs, and waits until
+// the authorizer knows. Without -cluster it holds in the namespace of the script.
+//
+//	grant [-cluster] USER VERB[,VERB…] RESOURCE.GROUP[/SUBRESOURCE][,…]
+func grant(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		namespace := ts.Getenv("NS")
+		if len(args) > 0 && args[0] == "-cluster" {
+			namespace, args = "", args[1:]
+		}
+		if neg || len(args) != 3 {
+			ts.Fatalf("usage: grant [-cluster] USER VERB[,VERB…] RESOURCE.GROUP[/SUBRESOURCE][,…]")
+		}
+		config, err := c.Config("admin")
+		ts.Check(err)
+		client, err := kubernetes.NewForConfig(config)
+		ts.Check(err)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		user, verbs := args[0], strings.Split(args[1], ",")
+		var rules []rbacv1.PolicyRule
+		for _, resource := range strings.Split(args[2], ",") {
+			name, group, subresource := parts(resource)
+			if subresource != "" {
+				name += "/" + subresource
+			}
+			rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{name}, Verbs: verbs})
+		}
+		ts.Check(bind(ctx, client, namespace, user, rules))
+		for _, resource := range strings.Split(args[2], ",") {
+			for _, verb := range verbs {
+				ts.Check(known(ctx, client, namespace, user, verb, resource))
+			}
+		}
+	}
+}
+
+// send makes one request as an impersonated user, which kubectl can't do without
+// reading the object first. Standard output is the status code and the body.
+//
+//	[!] send USER METHOD PATH [json|yaml|jsonpatch|merge|strategic|apply BODY|@FILE]
+func send(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if len(args) != 3 && len(args) != 5 {
+			ts.Fatalf("usage: send USER METHOD PATH [TYPE BODY|@FILE]")
+		}
+		var body, contentType string
+		if len(args) == 5 {
+			body = args[4]
+			if file, ok := strings.CutPrefix(body, "@"); ok {
+				body = ts.ReadFile(file)
+			}
+			if contentType = ContentTypes[args[3]]; contentType == "" {
+				ts.Fatalf("send: %q is not a known content type", args[3])
+			}
+		}
+		status, answer, err := Request(c, args[0], args[1], args[2], contentType, body)
+		if err != nil {
+			ts.Fatalf("send: %v", err)
+		}
+		fmt.Fprintf(ts.Stdout(), "%d %s\n", status, answer)
+		if refused := status >= 400; refused != neg {
+			ts.Fatalf("send %s: %d %s", strings.Join(args[:3], " "), status, answer)
+		}
+	}
+}
+
+// waitfor sends a request again and again until the answer matches, for what the
+// server takes note of a moment later.
+//
+//	waitfor USER METHOD PATH TYPE BODY REGEXP
+func waitfor(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) != 6 {
+			ts.Fatalf("usage: waitfor USER METHOD PATH TYPE BODY REGEXP")
+		}
+		want, err := regexp.Compile(args[5])
+		if err != nil {
+			ts.Fatalf("waitfor: %v", err)
+		}
+		var last string
+		err = wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+			status, answer, err := Request(c, args[0], args[1], args[2], ContentTypes[args[3]], args[4])
+			last = strings.Join(strings.Fields(fmt.Sprint(status, " ", answer)), " ")
+			return err == nil && want.MatchString(last), err
+		})
+		if err != nil {
+			ts.Fatalf("waitfor %s: %v: the last answer was %s", args[5], err, last)
+		}
+	}
+}

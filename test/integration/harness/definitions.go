@@ -1,0 +1,94 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
+	"kube-granular.dev/test/integration/cluster"
+)
+
+// PrepareCorpus installs the custom resources of the corpus and what pods need.
+func PrepareCorpus(t *testing.T, s *Stage) {
+	t.Helper()
+	root, err := cluster.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(root, "test", "corpus", "crds", "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Install(t, data)
+	}
+	s.Send(t, "", http.MethodPost, "/api/v1/namespaces/default/serviceaccounts", "application/json",
+		`{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}`)
+}
+
+const (
+	// Definitions is the path of all definitions of custom resources.
+	Definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	// Admin impersonates nobody.
+	Admin = ""
+)
+
+// Define applies a definition as the administrator and waits for it to be established.
+func Define(t *testing.T, c *cluster.Cluster, name, text string) {
+	t.Helper()
+	status, answer, err := Request(c, Admin, http.MethodPatch, Definitions+"/"+name+"?fieldManager=test&force=true", ContentTypes["apply"], text)
+	if err != nil || status >= 300 {
+		t.Fatalf("%s: %d %s %v", name, status, answer, err)
+	}
+	Until(t, "established", func() bool {
+		_, answer, err := Request(c, Admin, http.MethodGet, Definitions+"/"+name, "", "")
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err != nil || json.Unmarshal([]byte(answer), crd) != nil {
+			return false
+		}
+		for _, condition := range crd.Status.Conditions {
+			if condition.Type == apiextensionsv1.Established {
+				return condition.Status == apiextensionsv1.ConditionTrue
+			}
+		}
+		return false
+	})
+}
+
+// Served waits until a resource is served.
+func Served(t *testing.T, c *cluster.Cluster, path string) {
+	t.Helper()
+	Until(t, path, func() bool {
+		status, _, err := Request(c, Admin, http.MethodGet, path, "", "")
+		return err == nil && status == http.StatusOK
+	})
+}
+
+// Install creates a CustomResourceDefinition and returns once it is served.
+func (s *Stage) Install(t *testing.T, manifest []byte) {
+	t.Helper()
+	var crd apiextensionsv1.CustomResourceDefinition
+	if err := yaml.UnmarshalStrict(manifest, &crd); err != nil {
+		t.Fatal(err)
+	}
+	if a := s.Send(t, "", http.MethodPost, Definitions, ContentTypes["yaml"], manifest); a.Code >= 300 && a.Code != http.StatusConflict {
+		t.Fatal(a)
+	}
+	served := fmt.Sprintf("/apis/%s/%s/%s", crd.Spec.Group, crd.Spec.Versions[0].Name, crd.Spec.Names.Plural)
+	Until(t, served+" is served", func() bool {
+		return s.Send(t, "", http.MethodGet, served, "", nil).Code == http.StatusOK
+	})
+}

@@ -1,0 +1,132 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"kube-granular.dev/test/integration/cluster"
+)
+
+// GrantTo gives a user a role of its own in the default namespace.
+func GrantTo(t *testing.T, c *cluster.Cluster, user, group, resource string, verbs ...string) {
+	t.Helper()
+	quoted, err := json.Marshal(verbs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, body := range map[string]string{
+		"roles":        fmt.Sprintf(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":%q},"rules":[{"apiGroups":[%q],"resources":[%q],"verbs":%s}]}`, user, group, resource, quoted),
+		"rolebindings": fmt.Sprintf(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"name":%[1]q},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":%[1]q},"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":%[1]q}]}`, user),
+	} {
+		status, answer, err := Request(c, Admin, http.MethodPatch, "/apis/rbac.authorization.k8s.io/v1/namespaces/default/"+path+"/"+user+"?fieldManager=test", ContentTypes["apply"], body)
+		if err != nil || status >= 300 {
+			t.Fatalf("%s %s: %d %s %v", path, user, status, answer, err)
+		}
+	}
+}
+
+// parts takes deployments.apps/scale apart.
+func parts(resource string) (name, group, subresource string) {
+	resource, subresource, _ = strings.Cut(resource, "/")
+	name, group, _ = strings.Cut(resource, ".")
+	return name, group, subresource
+}
+
+// bind gives a user a role of the same name; without a namespace it holds everywhere.
+func bind(ctx context.Context, client kubernetes.Interface, namespace, user string, rules []rbacv1.PolicyRule) error {
+	meta := metav1.ObjectMeta{Name: user, Namespace: namespace}
+	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user}
+	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}
+	rbac := client.RbacV1()
+	if namespace == "" {
+		ref.Kind = "ClusterRole"
+		if _, err := rbac.ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+		_, err := rbac.ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: ref, Subjects: subjects}, metav1.CreateOptions{})
+		return err
+	}
+	if _, err := rbac.Roles(namespace).Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	_, err := rbac.RoleBindings(namespace).Create(ctx, &rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: ref, Subjects: subjects}, metav1.CreateOptions{})
+	return err
+}
+
+// known waits until the authorizer allows a user the verb.
+func known(ctx context.Context, client kubernetes.Interface, namespace, user, verb, resource string) error {
+	name, group, subresource := parts(resource)
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: user,
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: namespace, Verb: verb, Group: group, Resource: name, Subresource: subresource,
+		},
+	}}
+	return wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		answer, err := client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		if err != nil {
+			return false, err
+		}
+		return answer.Status.Allowed, nil
+	})
+}
+
+// Impersonating is whom a request is made as. Without a user it is made as nobody else.
+func Impersonating(user string, groups ...string) rest.ImpersonationConfig {
+	return rest.ImpersonationConfig{UserName: user, Groups: groups}
+}
+
+// Allow gives a user rules everywhere, and waits for them.
+func Allow(t *testing.T, client kubernetes.Interface, user string, rules ...rbacv1.PolicyRule) {
+	t.Helper()
+	if err := bind(t.Context(), client, "", user, rules); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for _, rule := range rules {
+		for _, verb := range rule.Verbs {
+			resource := rule.Resources[0] + "." + rule.APIGroups[0]
+			if len(rule.ResourceNames) > 0 {
+				continue // the answer depends on the name; another rule is waited for
+			}
+			if err := known(ctx, client, "", user, verb, resource); err != nil {
+				t.Fatalf("%s of %s never reached %s: %v", verb, resource, user, err)
+			}
+		}
+	}
+}
+
+// Administrator returns a client that may do everything.
+func Administrator(t *testing.T, c *cluster.Cluster) *kubernetes.Clientset {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(Config(t, c, "admin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// Create makes an object of what is written in JSON.
+func Create(t *testing.T, client *kubernetes.Clientset, path, body string) {
+	t.Helper()
+	err := client.RESTClient().Post().AbsPath(path).Body([]byte(body)).SetHeader("Content-Type", ContentTypes["json"]).Do(t.Context()).Error()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

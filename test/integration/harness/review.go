@@ -1,0 +1,41 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+)
+
+// Failure is what a webhook answers that does not judge.
+type Failure struct {
+	Code int
+	Text string
+}
+
+func (f Failure) Error() string { return f.Text }
+
+// Review answers a request of the server to a webhook. It reads the review, has it answered
+// in place, and sends it back. An error is answered instead, as a bad request if it is no
+// Failure.
+func Review[R any](w http.ResponseWriter, req *http.Request, answer func(review *R) error) {
+	review := new(R)
+	err := json.NewDecoder(req.Body).Decode(review)
+	if err == nil {
+		err = answer(review)
+	}
+	if err != nil {
+		code := http.StatusBadRequest
+		if failure, ok := errors.AsType[Failure](err); ok {
+			code = failure.Code
+		}
+		http.Error(w, err.Error(), code)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(review); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
+}

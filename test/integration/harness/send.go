@@ -1,0 +1,85 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"kube-granular.dev/test/integration/cluster"
+)
+
+// ContentTypes are short names for what scripts send.
+var ContentTypes = map[string]string{
+	"json":      "application/json",
+	"yaml":      "application/yaml",
+	"jsonpatch": "application/json-patch+json",
+	"merge":     "application/merge-patch+json",
+	"strategic": "application/strategic-merge-patch+json",
+	"apply":     "application/apply-patch+yaml",
+}
+
+// Request sends one request to the server, as the administrator who impersonates
+// user.
+func Request(c *cluster.Cluster, user, method, path, contentType, body string) (int, string, error) {
+	return RequestBy(c, "admin", Impersonating(user), method, path, contentType, body)
+}
+
+// RequestBy sends one request with the credentials of a user of the cluster, who
+// impersonates another.
+func RequestBy(c *cluster.Cluster, credentials string, user rest.ImpersonationConfig, method, path, contentType, body string) (int, string, error) {
+	client, err := connect(c, credentials)
+	if err != nil {
+		return 0, "", err
+	}
+	a, err := client.Do(context.Background(), Call{As: user, Method: method, Path: path, ContentType: contentType, Body: body})
+	return a.Code, string(a.Body), err
+}
+
+// Send makes one request as a user, or as the administrator if user is empty.
+// What is not a string or bytes is sent as JSON.
+func (s *Stage) Send(t *testing.T, user, method, path, contentType string, body any) Answer {
+	t.Helper()
+	return s.SendAccept(t, user, method, path, contentType, "application/json", body)
+}
+
+// SendAccept is Send of a request that asks for another form of answer than JSON.
+func (s *Stage) SendAccept(t *testing.T, user, method, path, contentType, accept string, body any) Answer {
+	t.Helper()
+	a, err := s.RoundTrip(user, method, path, contentType, accept, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// RoundTrip is SendAccept where a failure is not for the test to end with.
+func (s *Stage) RoundTrip(user, method, path, contentType, accept string, body any) (Answer, error) {
+	return s.client.Do(context.Background(), Call{
+		As: Impersonating(user), Method: method, Path: path, ContentType: contentType, Accept: accept, Body: body,
+	})
+}
+
+// Must makes one request as the administrator, which has to succeed.
+func (s *Stage) Must(t *testing.T, method, path, contentType string, body any) Answer {
+	t.Helper()
+	a := s.Send(t, "", method, path, contentType, body)
+	if a.Code >= 300 {
+		t.Fatalf("%s %s: %s", method, path, a)
+	}
+	return a
+}
+
+// Live returns what the server holds, once its watch cache holds it too: the storage
+// makes the first attempt of an update on what is there, and an attempt on something
+// older asks about changes that nobody has made.
+func (s *Stage) Live(t *testing.T, path string) map[string]any {
+	t.Helper()
+	stored := s.Must(t, http.MethodGet, path, "", nil).Object(t)
+	version, _ := Metadata(t, stored)["resourceVersion"].(string)
+	return s.Must(t, http.MethodGet, path+"?resourceVersion="+version, "", nil).Object(t)
+}

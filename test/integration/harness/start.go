@@ -1,0 +1,63 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"kube-granular.dev/test/integration/cluster"
+)
+
+// Start runs a server until the test and its subtests end.
+func Start(t *testing.T, args ...string) *cluster.Cluster {
+	t.Helper()
+	c, err := cluster.Start(args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// Serve runs a webhook until the test and its subtests end.
+func Serve(t *testing.T, webhook http.Handler) *httptest.Server {
+	t.Helper()
+	server := httptest.NewTLSServer(webhook)
+	t.Cleanup(server.Close)
+	return server
+}
+
+// Config returns the client configuration of a user of the cluster.
+func Config(t *testing.T, c *cluster.Cluster, user string) *rest.Config {
+	t.Helper()
+	config, err := c.Config(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+// Kubectl runs kubectl as the administrator and returns what it prints on both streams.
+func Kubectl(t *testing.T, c *cluster.Cluster, stdin string, args ...string) (string, error) {
+	t.Helper()
+	bin, err := cluster.Bin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "kubectl"), append([]string{"--kubeconfig", c.Kubeconfig("admin"), "--cache-dir", t.TempDir()}, args...)...)
+	cmd.Stdin = strings.NewReader(stdin)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}

@@ -1,0 +1,115 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Converting is a conversion webhook. move makes an object one of another version, whose
+// name it is given.
+func Converting(move func(object map[string]any, to string)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		Review(w, req, func(review *apiextensionsv1.ConversionReview) error {
+			asked := review.Request
+			if asked == nil {
+				return errors.New("not a review")
+			}
+			review.Request = nil
+			review.Response = &apiextensionsv1.ConversionResponse{UID: asked.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
+			_, to, _ := strings.Cut(asked.DesiredAPIVersion, "/")
+			for _, raw := range asked.Objects {
+				object := &unstructured.Unstructured{}
+				if err := json.Unmarshal(raw.Raw, &object.Object); err != nil {
+					return err
+				}
+				if object.GetAPIVersion() != asked.DesiredAPIVersion {
+					move(object.Object, to)
+				}
+				object.SetAPIVersion(asked.DesiredAPIVersion)
+				review.Response.ConvertedObjects = append(review.Response.ConvertedObjects, runtime.RawExtension{Object: object})
+			}
+			return nil
+		})
+	})
+}
+
+// Chain writes a structured authorization configuration into dir: the webhook,
+// whose failures are refusals, then RBAC.
+func Chain(dir string, webhook *httptest.Server) (string, error) {
+	return ChainFailing(dir, webhook, "Deny")
+}
+
+// ChainFailing is chain with another decision where the webhook fails.
+func ChainFailing(dir string, webhook *httptest.Server, failurePolicy string) (string, error) {
+	kubeconfigFile, err := kubeconfigOf(dir, webhook)
+	if err != nil {
+		return "", err
+	}
+	config := filepath.Join(dir, "authorization.yaml")
+	return config, os.WriteFile(config, []byte(`
+apiVersion: apiserver.config.k8s.io/v1
+kind: AuthorizationConfiguration
+authorizers:
+- type: Webhook
+  name: opinions
+  webhook:
+    timeout: 10s
+    subjectAccessReviewVersion: v1
+    matchConditionSubjectAccessReviewVersion: v1
+    failurePolicy: `+failurePolicy+`
+    cacheAuthorizedRequests: false
+    cacheUnauthorizedRequests: false
+    authorizedTTL: 1s
+    unauthorizedTTL: 1s
+    connectionInfo:
+      type: KubeConfigFile
+      kubeConfigFile: `+kubeconfigFile+`
+- type: RBAC
+  name: rbac
+`), 0o600)
+}
+
+// WebhookKubeconfig writes the file by which the server finds a webhook.
+func WebhookKubeconfig(t *testing.T, webhook *httptest.Server) string {
+	t.Helper()
+	file, err := kubeconfigOf(t.TempDir(), webhook)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func kubeconfigOf(dir string, webhook *httptest.Server) (string, error) {
+	config := clientcmdapi.NewConfig()
+	config.Clusters["webhook"] = &clientcmdapi.Cluster{
+		Server:                   webhook.URL,
+		CertificateAuthorityData: CABundle(webhook),
+	}
+	config.AuthInfos["server"] = &clientcmdapi.AuthInfo{}
+	config.Contexts["webhook"] = &clientcmdapi.Context{Cluster: "webhook", AuthInfo: "server"}
+	config.CurrentContext = "webhook"
+	file := filepath.Join(dir, "webhook.kubeconfig")
+	return file, clientcmd.WriteToFile(*config, file)
+}
+
+// CABundle is what a webhook configuration needs to trust a test's server.
+func CABundle(server *httptest.Server) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+}
