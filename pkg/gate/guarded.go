@@ -16,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 
 	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/protect"
 	"kube-granular.dev/pkg/audit"
 )
 
@@ -118,6 +119,30 @@ func (p *protected) finish(ctx context.Context) {
 		warning.AddWarning(ctx, "", fmt.Sprintf("%d other protected labels and annotations would be refused too", left))
 	}
 	audit.WouldRefuse(ctx, found)
+	p.count(last.findings)
+}
+
+// counter is implemented by a Protection that counts, for each attribute, the requests that
+// it would have refused.
+type counter interface {
+	Counted(namespace string, attributes ...string)
+}
+
+// count counts the request once for each attribute.
+func (p *protected) count(findings []protect.Finding) {
+	to, ok := p.gate.protection.(counter)
+	if !ok {
+		return
+	}
+	counted := map[[2]string]bool{}
+	for _, f := range findings {
+		for _, name := range f.Entries {
+			if id := [2]string{f.Namespace, name}; !counted[id] {
+				counted[id] = true
+				to.Counted(f.Namespace, name)
+			}
+		}
+	}
 }
 
 func head(names []string, limit int) []string {

@@ -369,7 +369,8 @@ func TestAudit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			heard := &warned{}
 			ctx := warning.WithWarningRecorder(contextOf("update", target, "n", "x"), heard)
-			w := New(&questioned{grants: grants{allow: tc.allow}}, WithProtection(&inForce{set: protect.New(tc.entry), holds: tc.holds})).Begin(ctx, target)
+			p := &inForce{set: protect.New(tc.entry), holds: tc.holds}
+			w := New(&questioned{grants: grants{allow: tc.allow}}, WithProtection(p)).Begin(ctx, target)
 			for range 2 {
 				judged(t, goThrough(t, w, ctx, sentObject(t, podAt(envProd)), stored(t, podAt(bare))), nil, "")
 			}
@@ -378,8 +379,8 @@ func TestAudit(t *testing.T) {
 			} else {
 				w.Respond(ctx, nil)
 			}
-			if len(*heard) != tc.says {
-				t.Fatalf("warned of %q", *heard)
+			if len(*heard) != tc.says || len(p.counted) != tc.says || tc.says > 0 && p.counted[0] != "/env" {
+				t.Fatalf("warned of %q, counted %q", *heard, p.counted)
 			}
 			if tc.says > 0 && (!strings.Contains((*heard)[0], ".metadata.labels[env]") || !strings.Contains((*heard)[0], "env were enforced") || strings.Contains((*heard)[0], "prod")) {
 				t.Errorf("warned of %q", *heard)

@@ -39,6 +39,13 @@ type inForce struct {
 	fail             bool
 	asked            []string
 	waited           int
+	counted          []string
+}
+
+func (p *inForce) Counted(namespace string, attributes ...string) {
+	for _, a := range attributes {
+		p.counted = append(p.counted, namespace+"/"+a)
+	}
 }
 
 func (p *inForce) Set() (*protect.Set, bool) {
