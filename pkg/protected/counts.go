@@ -17,9 +17,6 @@ type counts struct {
 func (p *Protection) Counted(namespace string, attributes ...string) {
 	p.counts.lock.Lock()
 	defer p.counts.lock.Unlock()
-	if p.counts.of == nil {
-		p.counts.of = map[name]int64{}
-	}
 	for _, of := range attributes {
 		p.counts.of[name{namespace, of}]++
 	}
@@ -36,9 +33,11 @@ func (p *Protection) Violations(namespace, of string) int64 {
 func (p *Protection) Took(namespace, of string, n int64) {
 	p.counts.lock.Lock()
 	defer p.counts.lock.Unlock()
-	if p.counts.of[name{namespace, of}] -= n; p.counts.of[name{namespace, of}] <= 0 {
-		delete(p.counts.of, name{namespace, of})
+	if left := p.counts.of[name{namespace, of}] - n; left > 0 {
+		p.counts.of[name{namespace, of}] = left
+		return
 	}
+	delete(p.counts.of, name{namespace, of})
 }
 
 // Forget takes away what was counted for attributes that are not there any more.

@@ -40,7 +40,7 @@ type Protection struct {
 
 // New returns a Protection that knows nothing yet.
 func New() *Protection {
-	p := &Protection{ready: make(chan struct{}), changes: make(chan struct{}, 1)}
+	p := &Protection{ready: make(chan struct{}), changes: make(chan struct{}, 1), counts: counts{of: map[name]int64{}}}
 	p.index = NewIndex(func(string) *metav1.ObjectMeta { return nil })
 	p.index.changed = p.change
 	return p

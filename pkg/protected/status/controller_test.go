@@ -131,3 +131,12 @@ func TestFailures(t *testing.T) {
 		t.Error("it is not tried again")
 	}
 }
+
+// TestNothingCounted holds that a status is written where nothing was ever counted.
+func TestNothingCounted(t *testing.T) {
+	one := referring()
+	client := fake.NewSimpleClientset(objects(one)...)
+	if !New(knowing(t, one), client).round(t.Context(), true) || writes(client) != 1 {
+		t.Errorf("%d writes", writes(client))
+	}
+}

@@ -172,9 +172,9 @@ func TestSelfGrant(t *testing.T) {
 	allowed("a role that no attribute refers to any more", bind(tenant, "selfgrant", "a", "Role", "local"))
 }
 
-// TestStatus holds that a status tells who is admitted by an attribute, and warns of bindings
+// TestStatusOfAttributes holds that a status tells who is admitted by an attribute, and warns of bindings
 // that nobody was asked about.
-func TestStatus(t *testing.T) {
+func TestStatusOfAttributes(t *testing.T) {
 	ours, theirs := clients(t, on)
 	namespace(t, on, "status-of")
 	create := metav1.CreateOptions{}
