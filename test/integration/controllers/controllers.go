@@ -1,0 +1,123 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/kubernetes/pkg/controller/cronjob"
+	"k8s.io/kubernetes/pkg/controller/daemon"
+	"k8s.io/kubernetes/pkg/controller/deployment"
+	"k8s.io/kubernetes/pkg/controller/endpointslice"
+	"k8s.io/kubernetes/pkg/controller/job"
+	"k8s.io/kubernetes/pkg/controller/replicaset"
+	"k8s.io/kubernetes/pkg/controller/replication"
+	"k8s.io/kubernetes/pkg/controller/statefulset"
+)
+
+// workers is how many objects a controller works on at a time.
+const workers = 2
+
+// loop is a controller that is ready to run.
+type loop interface {
+	Run(ctx context.Context, workers int)
+}
+
+// all are the controllers by the names of their service accounts.
+var all = map[string]func(ctx context.Context, f informers.SharedInformerFactory, client kubernetes.Interface) (loop, error){
+	"deployment-controller": func(ctx context.Context, f informers.SharedInformerFactory, client kubernetes.Interface) (loop, error) {
+		return deployment.NewDeploymentController(ctx, f.Apps().V1().Deployments(), f.Apps().V1().ReplicaSets(), f.Core().V1().Pods(), client)
+	},
+	"replicaset-controller": func(ctx context.Context, f informers.SharedInformerFactory, client kubernetes.Interface) (loop, error) {
+		return replicaset.NewReplicaSetController(ctx, f.Apps().V1().ReplicaSets(), f.Core().V1().Pods(), client, replicaset.BurstReplicas), nil
+	},
+	"replication-controller": func(ctx context.Context, f informers.SharedInformerFactory, client kubernetes.Interface) (loop, error) {
+		return replication.NewReplicationManager(ctx, f.Core().V1().Pods(), f.Core().V1().ReplicationControllers(), client, replication.BurstReplicas), nil
+	},
+	"statefulset-controller": func(ctx context.Context, f informers.SharedInformerFactory, client kubernetes.Interface) (loop, error) {
+		return statefulset.NewStatefulSetController(ctx, f.Core().V1().Pods(), f.Apps().V1().StatefulSets(), f.Core().V1().PersistentVolumeClaims(), f.Apps().V1().ControllerRevisions(), client), nil
+	},
+	"daemon-set-controller": func(ctx context.Context, f informers.SharedInformerFactory, client kubernetes.Interface) (loop, error) {
+		return daemon.NewDaemonSetsController(ctx, f.Apps().V1().DaemonSets(), f.Apps().V1().ControllerRevisions(), f.Core().V1().Pods(), f.Core().V1().Nodes(), client, flowcontrol.NewBackOff(time.Second, time.Minute))
+	},
+	"job-controller": func(ctx context.Context, f informers.SharedInformerFactory, client kubernetes.Interface) (loop, error) {
+		return job.NewController(ctx, client, f.Core().V1().Pods(), f.Batch().V1().Jobs(), nil, nil)
+	},
+	"cronjob-controller": func(ctx context.Context, f informers.SharedInformerFactory, client kubernetes.Interface) (loop, error) {
+		return cronjob.NewControllerV2(ctx, f.Batch().V1().Jobs(), f.Batch().V1().CronJobs(), client)
+	},
+	"endpointslice-controller": func(ctx context.Context, f informers.SharedInformerFactory, client kubernetes.Interface) (loop, error) {
+		return endpointslice.NewController(ctx, f.Core().V1().Pods(), f.Core().V1().Services(), f.Core().V1().Nodes(), f.Discovery().V1().EndpointSlices(), 100, client, 0), nil
+	},
+}
+
+// Names returns the service accounts of the controllers that there are, sorted.
+func Names() []string {
+	var names []string
+	for name := range all {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Account returns the name of the user that a controller acts as.
+func Account(name string) string { return "system:serviceaccount:kube-system:" + name }
+
+// As returns a configuration with which a client acts as the service account of a controller.
+// Config is that of somebody who may impersonate it.
+func As(config *rest.Config, name string) *rest.Config {
+	as := rest.CopyConfig(config)
+	as.Impersonate = rest.ImpersonationConfig{
+		UserName: Account(name),
+		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"},
+	}
+	return as
+}
+
+// Run starts the controllers with these names, all of them without names. They run until ctx
+// ends. Config is that of an administrator, as whom they read.
+func Run(ctx context.Context, config *rest.Config, names ...string) error {
+	if len(names) == 0 {
+		names = Names()
+	}
+	reading, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	factory := informers.NewSharedInformerFactory(reading, 0)
+	var loops []loop
+	for _, name := range names {
+		make, ok := all[name]
+		if !ok {
+			return fmt.Errorf("there is no controller %q", name)
+		}
+		client, err := kubernetes.NewForConfig(As(config, name))
+		if err != nil {
+			return err
+		}
+		l, err := make(ctx, factory, client)
+		if err != nil {
+			return fmt.Errorf("make the %s: %w", name, err)
+		}
+		loops = append(loops, l)
+	}
+	factory.Start(ctx.Done())
+	for of, synced := range factory.WaitForCacheSync(ctx.Done()) {
+		if !synced {
+			return fmt.Errorf("%s were not read", of)
+		}
+	}
+	for _, l := range loops {
+		go l.Run(ctx, workers)
+	}
+	return nil
+}

@@ -1,0 +1,259 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers_test
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/controllers"
+)
+
+// rules are a namespace with two people who may edit it, of whom alice may set the label env,
+// which is protected in the whole cluster.
+const rules = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: default, namespace: shop}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: editors, namespace: shop}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
+subjects:
+- {apiGroup: rbac.authorization.k8s.io, kind: User, name: alice}
+- {apiGroup: rbac.authorization.k8s.io, kind: User, name: bob}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: env-setter}
+rules: []
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: env-setters}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: env-setter}
+subjects:
+- {apiGroup: rbac.authorization.k8s.io, kind: User, name: alice}
+---
+apiVersion: authority.kube-granular.dev/v1alpha1
+kind: ClusterProtectedAttribute
+metadata: {name: env}
+spec: {attributeKind: Label, attributeName: env, roleRef: {kind: ClusterRole, name: env-setter}}
+`
+
+const pod = `metadata: {labels: {app: NAME, env: prod}}
+    spec: {restartPolicy: RESTART, containers: [{name: c, image: i}]}`
+
+// workloads are one object of each kind whose template carries the label, by resource.
+var workloads = []struct{ resource, manifest string }{
+	{"deployments", `
+apiVersion: apps/v1
+kind: Deployment
+spec:
+  selector: {matchLabels: {app: NAME}}
+  template:
+    ` + pod},
+	{"statefulsets", `
+apiVersion: apps/v1
+kind: StatefulSet
+spec:
+  serviceName: NAME
+  selector: {matchLabels: {app: NAME}}
+  volumeClaimTemplates:
+  - metadata: {name: data, labels: {env: prod}}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
+  template:
+    ` + pod},
+	{"daemonsets", `
+apiVersion: apps/v1
+kind: DaemonSet
+spec:
+  selector: {matchLabels: {app: NAME}}
+  template:
+    ` + pod},
+	{"replicationcontrollers", `
+apiVersion: v1
+kind: ReplicationController
+spec:
+  selector: {app: NAME}
+  template:
+    ` + pod},
+	{"jobs", `
+apiVersion: batch/v1
+kind: Job
+spec:
+  template:
+    ` + strings.ReplaceAll(pod, "RESTART", "Never")},
+	{"cronjobs", `
+apiVersion: batch/v1
+kind: CronJob
+spec:
+  schedule: "@every 1s"
+  jobTemplate:
+    metadata: {labels: {env: prod}}
+    spec:
+      template:
+        metadata: {labels: {app: NAME, env: prod}}
+        spec: {restartPolicy: Never, containers: [{name: c, image: i}]}`},
+	{"services", `
+apiVersion: v1
+kind: Service
+metadata: {labels: {env: prod}}
+spec: {selector: {app: deployments}, ports: [{port: 80}]}`},
+}
+
+func manifest(text, name string) string {
+	text = strings.NewReplacer("NAME", name, "RESTART", "Always").Replace(text)
+	if strings.Contains(text, "\nmetadata: {") {
+		return strings.Replace(text, "\nmetadata: {", fmt.Sprintf("\nmetadata: {name: %s, namespace: shop, ", name), 1)
+	}
+	return text + fmt.Sprintf("\nmetadata: {name: %s, namespace: shop}", name)
+}
+
+// cascade are what the controllers make of the workloads, each selected by the label that they
+// copy.
+var cascade = []string{
+	"replicasets -l env=prod,app=deployments", "pods -l env=prod,app=deployments",
+	"pods -l env=prod,app=statefulsets", "persistentvolumeclaims -l app=statefulsets",
+	"controllerrevisions -l env=prod,app=statefulsets", "controllerrevisions -l env=prod,app=daemonsets",
+	"pods -l env=prod,app=daemonsets", "pods -l env=prod,app=replicationcontrollers", "pods -l env=prod,app=jobs",
+	"pods -l env=prod,app=cronjobs", "jobs -l env=prod", "endpointslices -l env=prod",
+}
+
+// TestControllersGoOn holds that upstream's controllers copy a protected label out of the
+// templates of whoever may set it, and that nobody else has a template with it: he is
+// refused at the workload.
+func TestControllersGoOn(t *testing.T) {
+	c := run(t)
+	for _, w := range workloads {
+		if out, err := kubectl(t, c, manifest(w.manifest, w.resource+"-of-bob"), "--as", "bob", "create", "-f", "-"); err == nil || !strings.Contains(out, "orbidden") || !strings.Contains(out, "[env]") || strings.Contains(out, "prod") {
+			t.Errorf("bob: %s: %s", w.resource, out)
+		}
+		must(t, c, manifest(w.manifest, w.resource), "--as", "alice", "create", "-f", "-")
+	}
+	for _, made := range cascade {
+		args := append([]string{"get", "-n", "shop", "-o", "name"}, strings.Fields(made)...)
+		until(t, made, func() (bool, string) {
+			out, err := kubectl(t, c, "", args...)
+			return err == nil && strings.Contains(out, "/"), out
+		})
+	}
+	if out := must(t, c, "", "get", "all,pvc", "-n", "shop", "-o", "name"); strings.Contains(out, "of-bob") {
+		t.Errorf("bob made something:\n%s", out)
+	}
+	// Whoever may not set the label goes on with what has it, and may take the workload away.
+	must(t, c, "", "--as", "bob", "scale", "-n", "shop", "deployment/deployments", "--replicas=2")
+	until(t, "the second pod", func() (bool, string) {
+		out, err := kubectl(t, c, "", "get", "pods", "-n", "shop", "-l", "env=prod,app=deployments", "-o", "name")
+		return err == nil && strings.Count(out, "pod/") == 2, out
+	})
+	must(t, c, "", "--as", "bob", "set", "image", "-n", "shop", "deployment/deployments", "c=other")
+	until(t, "the second replica set", func() (bool, string) {
+		out, err := kubectl(t, c, "", "get", "replicasets", "-n", "shop", "-l", "env=prod,app=deployments", "-o", "name")
+		return err == nil && strings.Count(out, "replicaset") == 2, out
+	})
+}
+
+// binding is what lets the controllers, and an administrator may edit.
+const binding = "system:kube-granular:protected-attributes-controllers"
+
+// TestControllersByTheBinding is the twin: without its place in the binding a controller is
+// refused as everybody is, the deployment says so, and with it the deployment goes on.
+func TestControllersByTheBinding(t *testing.T) {
+	c := run(t)
+	subjects := must(t, c, "", "get", "clusterrolebinding", binding, "-o", "jsonpath={.subjects}")
+	must(t, c, "", "patch", "clusterrolebinding", binding, "--type=merge", "-p", `{"subjects":[]}`)
+	must(t, c, manifest(workloads[0].manifest, "late"), "--as", "alice", "create", "-f", "-")
+	until(t, "the refusal in the status", func() (bool, string) {
+		out, err := kubectl(t, c, "", "get", "deployment", "late", "-n", "shop", "-o", "jsonpath={.status.conditions}")
+		return err == nil && strings.Contains(out, "ReplicaSetCreateError") && strings.Contains(out, "forbidden"), out
+	})
+	if out := must(t, c, "", "get", "replicasets", "-n", "shop", "-o", "name"); out != "" {
+		t.Errorf("there are %s", out)
+	}
+	must(t, c, "", "patch", "clusterrolebinding", binding, "--type=merge", "-p", `{"subjects":`+subjects+`}`)
+	until(t, "the pod", func() (bool, string) {
+		out, err := kubectl(t, c, "", "get", "pods", "-n", "shop", "-l", "env=prod,app=late", "-o", "name")
+		return err == nil && strings.Contains(out, "pod/"), out
+	})
+}
+
+// run starts a server and the controllers, with the rules.
+func run(t *testing.T) *cluster.Cluster {
+	t.Helper()
+	c, err := cluster.Start("--demo=false", "--feature-gates", "ProtectedAttributes=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(func() {
+		cancel()
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	must(t, c, rules, "create", "-f", "-")
+	must(t, c, "", "taint", "node", "n1", "node.kubernetes.io/not-ready:NoSchedule-") // or no daemon runs there
+	config, err := c.Config("admin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := controllers.Run(ctx, config); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// kubectl runs kubectl as the administrator, and returns what it prints on both streams.
+func kubectl(t *testing.T, c *cluster.Cluster, stdin string, args ...string) (string, error) {
+	t.Helper()
+	bin, err := cluster.Bin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "kubectl"), append([]string{"--kubeconfig", c.Kubeconfig("admin"), "--cache-dir", filepath.Join(c.Dir, "cache")}, args...)...)
+	cmd.Stdin = strings.NewReader(stdin)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func must(t *testing.T, c *cluster.Cluster, stdin string, args ...string) string {
+	t.Helper()
+	out, err := kubectl(t, c, stdin, args...)
+	if err != nil {
+		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// until waits for a condition, and shows what was last seen if it does not come.
+func until(t *testing.T, what string, ok func() (bool, string)) {
+	t.Helper()
+	last := ""
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		done, seen := ok()
+		last = seen
+		return done, nil
+	})
+	if err != nil {
+		t.Fatalf("%s: %v; last seen: %s", what, err, last)
+	}
+}
