@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -33,6 +34,18 @@ func TestTutorials(t *testing.T) {
 	}
 }
 
+// makeUp is the command of a document that starts its cluster with flags of its own.
+var makeUp = regexp.MustCompile(`(?m)^make up UP_ARGS="(.*)"$`)
+
+// upArguments returns the flags that a document starts its cluster with.
+func upArguments(document string) []string {
+	found := makeUp.FindStringSubmatch(document)
+	if found == nil {
+		return nil
+	}
+	return strings.Fields(found[1])
+}
+
 func run(t *testing.T, document string) {
 	text, err := os.ReadFile(document)
 	if err != nil {
@@ -55,7 +68,7 @@ func run(t *testing.T, document string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := cluster.Start()
+	c, err := cluster.Start(upArguments(string(text))...)
 	if err != nil {
 		t.Fatal(err)
 	}

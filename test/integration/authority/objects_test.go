@@ -44,8 +44,9 @@ func TestKubectl(t *testing.T) {
 	if strings.Count(out, " created") != 2 || strings.Contains(out, "Warning") {
 		t.Errorf("created: %s", out)
 	}
+	must(t, on, "", "wait", "--for=condition=Accepted", "--timeout=1m", "pattr/tier", "-n", "kubectl")
 	for args, want := range map[string][]string{
-		"get pattr -n kubectl":                            {"NAME", "ATTRIBUTE", "tier   Label   example.com/tier   ClusterRole/tier-setter   Enforce   Unknown"},
+		"get pattr -n kubectl":                            {"NAME", "ATTRIBUTE", "tier   Label   example.com/tier   ClusterRole/tier-setter   Enforce   True"},
 		"get cpattr":                                      {"tier   Annotation   example.com/*   <verb>   Audit"},
 		"get pattr -A":                                    {"NAMESPACE", "kubectl"},
 		"get authority -n kubectl":                        {"protectedattribute.authority.kube-granular.dev/tier", "clusterprotectedattribute.authority.kube-granular.dev/tier"},
