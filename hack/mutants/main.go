@@ -36,11 +36,12 @@ type options struct {
 	root, list, output string
 	match              string
 	again              []string
+	own                bool
 	packages           []string
 	sample, workers    int
 	seed               uint64
 	least              float64
-	grace              time.Duration
+	grace, longest     time.Duration
 }
 
 func parse(args []string, errs io.Writer) (*options, error) {
@@ -53,11 +54,13 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	flags.StringVar(&o.match, "match", "", "only mutants whose file, function or text holds this")
 	again := ""
 	flags.StringVar(&again, "again", "", "only mutants that a file names, such as the progress of a run before: one at the end of a line")
-	flags.IntVar(&o.sample, "n", 0, "how many mutants of each package to try, chosen at random; 0 is all")
+	flags.BoolVar(&o.own, "own", false, "only ask the tests of the package itself, which is quick: more mutants survive")
+	flags.IntVar(&o.sample, "n", 0, "how many mutants of each package to try, chosen at random from those that are not in the list; 0 is all")
 	flags.Uint64Var(&o.seed, "seed", 1, "what the choice depends on")
 	flags.IntVar(&o.workers, "workers", 2, "how many processes run at a time")
-	flags.DurationVar(&o.grace, "grace", 10*time.Second, "how long tests may take with a mutant, beside five times what they take without")
-	flags.Float64Var(&o.least, "least", 95, "the percentage that must be noticed when all are tried")
+	flags.DurationVar(&o.grace, "grace", 10*time.Second, "how long tests may compute with a mutant, beside five times what they do without")
+	flags.DurationVar(&o.longest, "longest", measure.Patience, "leave out tests that compute longer, which is quick: more mutants survive")
+	flags.Float64Var(&o.least, "least", 95, "the percentage that must be noticed of each package whose mutants are all tried")
 	flags.Usage = func() {
 		fmt.Fprintln(errs, "usage: mutants [flags] [package folder ...]")
 		flags.PrintDefaults()
@@ -103,13 +106,16 @@ func run(ctx context.Context, targets []target, args []string, out, errs io.Writ
 	if err != nil {
 		return err
 	}
+	if o.own {
+		chosen = alone(chosen)
+	}
 	results, err := try(ctx, o, chosen, list, errs)
 	if err != nil {
 		return err
 	}
 	slices.SortFunc(results, func(a, b measure.Result) int { return a.ID - b.ID })
-	all := o.sample == 0 && o.match == "" && o.again == nil && len(o.packages) == 0
-	s := summarize(results, list.Compare(results, all))
+	all := o.sample == 0 && o.match == "" && o.again == nil
+	s := summarize(results, list.Compare(results, all && len(o.packages) == 0))
 	if o.output == "json" {
 		err = s.json(out)
 	} else {
@@ -122,8 +128,12 @@ func run(ctx context.Context, targets []target, args []string, out, errs io.Writ
 	if len(s.New) > 0 {
 		wrong = append(wrong, "some mutants are neither noticed nor in "+o.list)
 	}
-	if all && s.percent() < o.least {
-		wrong = append(wrong, fmt.Sprintf("fewer than %v %% of all mutants are noticed", o.least))
+	if each, _ := s.counts(); all {
+		for _, c := range each {
+			if c.percent() < o.least {
+				wrong = append(wrong, fmt.Sprintf("fewer than %v %% of the mutants of %s are noticed", o.least, c.Package))
+			}
+		}
 	}
 	if len(wrong) > 0 {
 		return errors.New(strings.Join(wrong, "; "))

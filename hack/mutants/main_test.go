@@ -116,11 +116,12 @@ func TestSmall(t *testing.T) {
 	}
 
 	out, errs, err := call()
-	if err == nil || err.Error() != "some mutants are neither noticed nor in survivors.txt; fewer than 95 % of all mutants are noticed" {
+	if err == nil || err.Error() != "some mutants are neither noticed nor in survivors.txt; fewer than 95 % of the mutants of low are noticed" {
 		t.Errorf("%v\n%s", err, errs)
 	}
 	for _, line := range []string{
-		"low      15       12       12       80.0 %",
+		"PACKAGE  MUTANTS  REACHED  NOTICED          TIMED OUT  LISTED\n",
+		"low      15       12       12       80.0 %  1          1\n",
 		"Survived, and are not in the list:\n  low/low.go:8 (no test comes by it)\n    low/low.go: Sum: > to >=: to > 1000\n  low/low.go:26 (no test comes by it)\n    low/low.go: Forgotten: flipped: return true\n",
 		"In the list, but noticed:\n  low/low.go:17\n    low/low.go: Both: flipped: return a && b\n",
 		"In the list, but there is no such mutant:\n  low/low.go: Both: flipped: return a || b\n",
@@ -130,7 +131,7 @@ func TestSmall(t *testing.T) {
 			t.Errorf("lacks %q:\n%s", line, out)
 		}
 	}
-	if !strings.Contains(errs, "left out, fails with no mutant on: low TestBroken\n") || !strings.Contains(errs, "not noticed, line 26 of low/low.go: Forgotten: flipped: return true\n") || !strings.Contains(errs, "15 of 15 mutants, 3 not noticed\n") {
+	if !strings.Contains(errs, "left out, fails with no mutant on: low TestBroken\n") || !strings.Contains(errs, "not noticed, line 26 of low/low.go: Forgotten: flipped: return true\n") || !strings.Contains(errs, "15 of 15 mutants are done\n") {
 		t.Errorf("progress is\n%s", errs)
 	}
 
@@ -141,6 +142,9 @@ func TestSmall(t *testing.T) {
 	}
 	if err != nil || json.Unmarshal([]byte(out), &got) != nil || got.All.Mutants != 2 || got.All.Noticed != 2 || got.Mutants[0].By != "high" {
 		t.Errorf("%v\n%s", err, out)
+	}
+	if out, _, _ = call("-own", "-match", "Both"); !strings.HasSuffix(out, "\n2 mutants, 0 noticed (0.0 %), 1 listed, 1 new\n") {
+		t.Errorf("by its own tests\n%s", out)
 	}
 	before := filepath.Join(root, "before")
 	if err := os.WriteFile(before, []byte(errs), 0o600); err != nil {

@@ -31,6 +31,9 @@ type count struct {
 	Mutants int    `json:"mutants"`
 	Reached int    `json:"reached"`
 	Noticed int    `json:"noticed"`
+	// TimedOut are those of the noticed with which tests took too long.
+	TimedOut int `json:"timedOut"`
+	Listed   int `json:"listed"`
 }
 
 func (c *count) add(r measure.Result) {
@@ -40,6 +43,9 @@ func (c *count) add(r measure.Result) {
 	}
 	if r.Noticed {
 		c.Noticed++
+	}
+	if r.TimedOut {
+		c.TimedOut++
 	}
 }
 
@@ -60,20 +66,20 @@ func (s *summary) counts() (each []count, all count) {
 		each[len(each)-1].add(r)
 		all.add(r)
 	}
+	for _, r := range s.Listed {
+		i := slices.IndexFunc(each, func(c count) bool { return c.Package == r.Package })
+		each[i].Listed++
+		all.Listed++
+	}
 	return each, all
-}
-
-func (s *summary) percent() float64 {
-	_, all := s.counts()
-	return all.percent()
 }
 
 func (s *summary) table(out io.Writer) error {
 	each, all := s.counts()
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "PACKAGE\tMUTANTS\tREACHED\tNOTICED\t")
+	fmt.Fprintln(w, "PACKAGE\tMUTANTS\tREACHED\tNOTICED\t\tTIMED OUT\tLISTED")
 	for _, c := range append(each, all) {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%.1f %%\n", c.Package, c.Mutants, c.Reached, c.Noticed, c.percent())
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%.1f %%\t%d\t%d\n", c.Package, c.Mutants, c.Reached, c.Noticed, c.percent(), c.TimedOut, c.Listed)
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -25,6 +25,7 @@ var targets = []target{
 	{"pkg/gate/redact", []string{"pkg/gate"}},
 	{"pkg/crd", nil},
 	{library + "decide", []string{library + "corpus", "test/corpus", "pkg/gate"}},
+	{library + "protect", nil},
 	{library + "change", []string{library + "corpus", "test/corpus", library + "decide", "pkg/gate"}},
 	{library + "equal", []string{library + "change", "speed/equality", "pkg/gate"}},
 	{library + "internal/fast", []string{library + "equal", library + "change", "speed/equality"}},
@@ -46,4 +47,13 @@ func choose(targets []target, folders []string) ([]target, error) {
 		out = append(out, targets[i])
 	}
 	return out, nil
+}
+
+// alone returns the targets with no packages above them.
+func alone(targets []target) []target {
+	out := slices.Clone(targets)
+	for i := range out {
+		out[i].above = nil
+	}
+	return out
 }

@@ -42,64 +42,73 @@ func try(ctx context.Context, o *options, targets []target, list survivors.List,
 		for name, source := range mutated.Sources {
 			sources[name] = source
 		}
-		chosen = append(chosen, o.pick(mutated.Mutants)...)
+		chosen = append(chosen, o.pick(mutated.Mutants, list)...)
 	}
 	overlay, err := measure.Overlay(work, sources)
 	if err != nil {
 		return nil, err
 	}
 
-	binaries := map[string]*measure.Binary{}
-	for _, folder := range testedBy(targets, chosen) {
-		b, err := measure.Build(ctx, o.root, work, overlay, folder)
-		if err != nil {
-			return nil, err
-		}
-		if b == nil {
-			continue
-		}
-		say("built the tests of %s", folder)
-		broken, err := b.Profile(ctx, o.workers)
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range broken {
-			say("left out, fails with no mutant on: %s", name)
-		}
-		say("ran each test of %s alone", folder)
-		binaries[folder] = b
-	}
-
 	var results []measure.Result
-	survived, said := 0, time.Now()
-	err = measure.All(ctx, o.workers, o.grace, chosen, func(folder string) []*measure.Binary {
-		var out []*measure.Binary
-		for _, name := range order(targets, folder) {
-			if b := binaries[name]; b != nil {
-				out = append(out, b)
+	reached, said := map[int]bool{}, time.Now()
+	// Most mutants are noticed by the tests of their own package. The others are tried by
+	// the packages above, which take long to build, and only if some are left.
+	for round, left := 0, chosen; len(left) > 0; round++ {
+		binaries := map[string]*measure.Binary{}
+		for _, folder := range askedIn(round, targets, left) {
+			b, err := measure.Build(ctx, o.root, work, overlay, folder)
+			if err != nil {
+				return nil, err
 			}
-		}
-		return out
-	}, func(r measure.Result) {
-		results = append(results, r)
-		if !r.Noticed {
-			survived++
-			if _, listed := list[r.Key()]; !listed {
-				say("not noticed, line %d of %s", r.Line, r.Key())
+			if b == nil {
+				continue
 			}
+			say("built the tests of %s", folder)
+			broken, err := b.Profile(ctx, o.workers, o.longest)
+			if err != nil {
+				return nil, err
+			}
+			for _, name := range broken {
+				say("left out, fails with no mutant on: %s", name)
+			}
+			say("ran each test of %s alone", folder)
+			binaries[folder] = b
 		}
-		if time.Since(said) > 10*time.Second || len(results) == len(chosen) {
-			said = time.Now()
-			say("%d of %d mutants, %d not noticed", len(results), len(chosen), survived)
+		var survived []mutate.Mutant
+		err := measure.All(ctx, o.workers, o.grace, left, func(m *mutate.Mutant) *measure.Binary {
+			return binaries[asked(round, targets, m.Package)]
+		}, func(r measure.Result) {
+			r.Reached = r.Reached || reached[r.ID]
+			reached[r.ID] = r.Reached
+			switch last := asked(round+1, targets, r.Package) == ""; {
+			case !r.Noticed && !last:
+				survived = append(survived, r.Mutant)
+				return
+			case !r.Noticed:
+				if _, listed := list[r.Key()]; !listed {
+					say("not noticed, line %d of %s", r.Line, r.Key())
+				}
+			}
+			results = append(results, r)
+			if time.Since(said) > 10*time.Second || len(results) == len(chosen) {
+				said = time.Now()
+				say("%d of %d mutants are done", len(results), len(chosen))
+			}
+		})
+		if err != nil {
+			return nil, err
 		}
-	})
-	return results, err
+		left = survived
+	}
+	return results, nil
 }
 
-// pick returns the mutants of a package that are to be tried.
-func (o *options) pick(mutants []mutate.Mutant) []mutate.Mutant {
+// pick returns the mutants of a package that are to be tried. A sample has none of the
+// list: nothing is to be learned from those.
+func (o *options) pick(mutants []mutate.Mutant, list survivors.List) []mutate.Mutant {
 	out := slices.DeleteFunc(slices.Clone(mutants), func(m mutate.Mutant) bool {
-		return !strings.Contains(m.Key(), o.match) ||
+		_, listed := list[m.Key()]
+		return o.sample > 0 && listed || !strings.Contains(m.Key(), o.match) ||
 			o.again != nil && !slices.ContainsFunc(o.again, func(line string) bool { return strings.HasSuffix(line, m.Key()) })
 	})
 	if o.sample == 0 || len(out) <= o.sample {
@@ -110,23 +119,25 @@ func (o *options) pick(mutants []mutate.Mutant) []mutate.Mutant {
 	return out[:o.sample]
 }
 
-// order returns the packages whose tests may notice mutants of one.
-func order(targets []target, folder string) []string {
+// asked returns the package whose tests are asked in a round about mutants of one, which
+// is itself in the first; empty if there are no more.
+func asked(round int, targets []target, folder string) string {
+	if round == 0 {
+		return folder
+	}
 	i := slices.IndexFunc(targets, func(t target) bool { return t.folder == folder })
-	return append([]string{folder}, targets[i].above...)
+	if above := targets[i].above; round <= len(above) {
+		return above[round-1]
+	}
+	return ""
 }
 
-// testedBy returns the packages whose tests are needed, each once.
-func testedBy(targets []target, mutants []mutate.Mutant) []string {
+// askedIn returns the packages whose tests are asked in a round, each once.
+func askedIn(round int, targets []target, mutants []mutate.Mutant) []string {
 	var out []string
-	for _, t := range targets {
-		if !slices.ContainsFunc(mutants, func(m mutate.Mutant) bool { return m.Package == t.folder }) {
-			continue
-		}
-		for _, folder := range order(targets, t.folder) {
-			if !slices.Contains(out, folder) {
-				out = append(out, folder)
-			}
+	for _, m := range mutants {
+		if folder := asked(round, targets, m.Package); !slices.Contains(out, folder) {
+			out = append(out, folder)
 		}
 	}
 	return out

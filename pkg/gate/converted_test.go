@@ -16,12 +16,14 @@ import (
 	gvk "k8s.io/apimachinery/pkg/runtime/schema"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/granular"
+
+	"kube-granular.dev/pkg/gate/convert"
 )
 
 var thingV2 = gvk.GroupVersionKind{Group: "example.com", Version: "v2", Kind: "Thing"}
 
-// turned is a convertor whose v2 holds as trigger whether the size of v1 is large, or fails
-// for what is called so. It counts its calls.
+// turned is a convertor whose v2 holds as trigger whether the size of v1 is large, and as size
+// the rest of v1, or fails for what is called so. It counts its calls.
 type turned struct {
 	runtime.ObjectConvertor
 	calls int
@@ -44,7 +46,11 @@ func (c *turned) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner) 
 			return nil, errors.New("it fails")
 		}
 		size, _ := spec["size"].(float64)
-		u.Object["spec"] = map[string]any{"trigger": size > 5}
+		there := map[string]any{"trigger": size > 5}
+		if spec["rest"] != nil {
+			there["size"] = spec["rest"]
+		}
+		u.Object["spec"] = there
 		u.SetGroupVersionKind(thingV2)
 	}
 	if c.short {
@@ -74,12 +80,14 @@ const (
 	large   = `{"spec":{"size":9}}`
 	huge    = `{"spec":{"size":99}}`
 	failing = `{"spec":{"size":2,"fail":true}}`
+	beside  = `{"spec":{"size":2,"rest":7}}`
 	there   = `cannot change .spec.trigger of version v2`
 )
 
 // TestConverted goes through what becomes of a write in another version.
 func TestConverted(t *testing.T) {
 	malformed := strings.Replace(things, `"size"}`, `"Not A Permission"}`, 1)
+	two := strings.Replace(things, `"size"}`, `"size", "x-kubernetes-permission-excluded": true}`, 1)
 	for name, tc := range map[string]struct {
 		v2                   string
 		marked, short        bool
@@ -94,6 +102,8 @@ func TestConverted(t *testing.T) {
 		"it is covered":                                   {old: small, observed: large, final: large, allow: []string{"granular:trigger"}, asked: []string{"granular:trigger"}, calls: 1},
 		"it is taken back":                                {old: small, observed: large, final: medium, asked: []string{"granular:trigger"}, calls: 2},
 		"it is a webhook's":                               {old: small, observed: medium, final: large, calls: 1},
+		"it is taken back, and another is a webhook's":    {v2: two, old: small, observed: large, final: beside, asked: []string{"granular:trigger"}, calls: 2},
+		"it is a caller's, and another is a webhook's":    {v2: two, old: small, observed: beside, final: beside, says: "cannot change .spec.size of version v2", asked: []string{"granular:size"}, calls: 2},
 		"it changed before":                               {old: large, observed: huge, final: huge, calls: 1},
 		"a new object":                                    {observed: large, final: large, says: there, asked: []string{"granular:trigger"}, calls: 2},
 		"a new object, covered":                           {observed: large, final: large, allow: []string{"granular:trigger"}, asked: []string{"granular:trigger"}, calls: 2},
@@ -162,6 +172,49 @@ func TestNotConverted(t *testing.T) {
 	model.Schema.Excludes = []gvk.GroupVersionKind{{Group: "example.com", Version: "v3", Kind: "Thing"}}
 	if w := New(&grants{}).Begin(requestContext("update"), model); w != nil || convertor.calls > 0 {
 		t.Errorf("nothing is excluded in the other version: %T, %d conversions", w, convertor.calls)
+	}
+}
+
+// TestConvertedOnlyByWebhooks holds that what no webhook can be asked about is refused.
+func TestConvertedOnlyByWebhooks(t *testing.T) {
+	typed, _ := converting(t, things)
+	silent, _ := converting(t, things)
+	silent.Convertor = nil
+	for name, tc := range map[string]struct {
+		target granular.Target
+		object runtime.Object
+	}{
+		"a typed object": {typed, newGadget("1", nil)},
+		"no convertor":   {silent, object(t, medium)},
+	} {
+		for _, c := range conversionsOf(tc.target) {
+			if newThere, oldThere, err := c.convert(tc.object, nil); !errors.Is(err, convert.ErrNotComparable) {
+				t.Errorf("%s: %v, %v, %v", name, newThere, oldThere, err)
+			}
+		}
+	}
+}
+
+// TestConversionsOfScale holds that those of a scale are its resource's, and are not of the
+// version that the resource is written in.
+func TestConversionsOfScale(t *testing.T) {
+	model, _ := converting(t, things)
+	model.Schema.Excludes = append(model.Schema.Excludes, thing)
+	model.Subresource, model.Kind = "scale", autoscalingv1.SchemeGroupVersion.WithKind("Scale")
+	for _, of := range []struct{ written, other gvk.GroupVersionKind }{{thingV2, thing}, {thing, thingV2}} {
+		model.Scale = &granular.Scale{Kind: of.written, Path: []string{"spec", "size"}}
+		var got []gvk.GroupVersionKind
+		for _, c := range conversionsOf(model) {
+			got = append(got, c.target.Kind)
+		}
+		for _, kind := range got {
+			if kind == of.written {
+				t.Errorf("%s is converted into itself", kind)
+			}
+		}
+		if of.written == thing && !slices.Contains(got, thingV2) {
+			t.Errorf("%s is not converted: %v", of.written, got)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authorization/granular"
@@ -150,5 +151,37 @@ func TestKeysOfACreate(t *testing.T) {
 			t.Fatal(w, err)
 		}
 		judged(t, w.Verify(ctx, labelsOf(t, map[string]any{"own": "v"}), nil), nil, says)
+	}
+}
+
+// TestKeysOfPatches holds that a refusal names a key to who may not get the object only if
+// it stands in the patch: as part of a path in a JSON patch, and there alone.
+func TestKeysOfPatches(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind  types.PatchType
+		patch string
+		named bool
+	}{
+		"a path of a JSON patch":       {types.JSONPatchType, `[{"op":"remove","path":"/metadata/labels/hidden"}]`, true},
+		"an object of a JSON patch":    {types.JSONPatchType, `[{"op":"replace","path":"/metadata/labels","value":{"hidden":"v"}}]`, true},
+		"no part of a JSON patch":      {types.JSONPatchType, `[{"op":"remove","path":"/metadata/labels"}]`, false},
+		"a key of a merge patch":       {types.MergePatchType, `{"metadata":{"labels":{"hidden":null}}}`, true},
+		"what is a path only in JSON":  {types.MergePatchType, `{"metadata":{"labels":{"a":"/hidden"}}}`, false},
+		"a key of a strategic patch":   {types.StrategicMergePatchType, `{"metadata":{"labels":{"hidden":null}}}`, true},
+		"no part of a strategic patch": {types.StrategicMergePatchType, `{"metadata":{"labels":null}}`, false},
+	} {
+		ctx, _ := granular.WithMarker(requestContext("patch"))
+		w := New(&grants{}).Begin(ctx, target(t, labelled))
+		if err := w.Patch(ctx, tc.kind, []byte(tc.patch)); err != nil {
+			t.Fatal(err)
+		}
+		old, changed := labelsOf(t, map[string]any{"hidden": "v"}), labelsOf(t, nil)
+		if err := w.Observe(ctx, changed, old); err != nil {
+			t.Fatal(err)
+		}
+		err := w.Verify(ctx, changed, old)
+		if !apierrors.IsForbidden(err) || strings.Contains(err.Error(), "hidden") != tc.named {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

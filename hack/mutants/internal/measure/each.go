@@ -39,12 +39,12 @@ func each(ctx context.Context, workers, n int, f func(i int) error) error {
 	return context.Cause(ctx)
 }
 
-// All judges many mutants. Of each it calls done, one at a time; binaries returns those
-// whose tests may notice it.
-func All(ctx context.Context, workers int, grace time.Duration, mutants []mutate.Mutant, binaries func(of string) []*Binary, done func(Result)) error {
+// All judges many mutants. Of each it calls done, one at a time; binary returns the one
+// whose tests may notice it, nil if there is none.
+func All(ctx context.Context, workers int, grace time.Duration, mutants []mutate.Mutant, binary func(*mutate.Mutant) *Binary, done func(Result)) error {
 	var one sync.Mutex
 	return each(ctx, workers, len(mutants), func(i int) error {
-		r, err := Judge(ctx, grace, mutants[i], binaries(mutants[i].Package))
+		r, err := Judge(ctx, grace, mutants[i], binary(&mutants[i]))
 		if err == nil {
 			one.Lock()
 			defer one.Unlock()

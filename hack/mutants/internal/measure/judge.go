@@ -22,11 +22,16 @@ type Result struct {
 	// Noticed says that a test fails with it, and By in which package.
 	Noticed bool   `json:"noticed"`
 	By      string `json:"by,omitempty"`
+	// TimedOut says that it was noticed because the tests took too long.
+	TimedOut bool `json:"timedOut,omitempty"`
 }
 
-// quick is how long a test takes that runs together with others. A slow one runs
-// alone, after them.
-const quick = 500 * time.Millisecond
+// Tests that take no longer than brisk run together, and after them those that are quick.
+// A slow one runs alone. Most mutants are noticed by tests that take no time.
+const (
+	brisk = 30 * time.Millisecond
+	quick = 500 * time.Millisecond
+)
 
 // group are tests of a binary that run in one process.
 type group struct {
@@ -35,17 +40,17 @@ type group struct {
 	took  time.Duration
 }
 
-// Judge runs with a mutant on what comes by it: the quick tests of each binary, in their
-// order, and then each slow one. Tests that take five times their time, and some grace,
-// have noticed it.
-func Judge(ctx context.Context, grace time.Duration, m mutate.Mutant, binaries []*Binary) (Result, error) {
+// Judge runs with a mutant on what comes by it: the brisk tests of a binary together,
+// the quick ones, and then each slow one. Tests that take five times their time, and some grace, have
+// noticed it.
+func Judge(ctx context.Context, grace time.Duration, m mutate.Mutant, b *Binary) (Result, error) {
 	r := Result{Mutant: m}
-	for _, g := range groups(m.ID, binaries) {
+	for _, g := range groups(m.ID, b) {
 		r.Reached = true
-		err := g.run(ctx, grace+5*(g.startUp+g.took), g.names, on(&m))
+		_, err := g.run(ctx, grace+5*(g.startUp+g.took), g.names, on(&m))
 		var exit *exec.ExitError
 		if errors.Is(err, timedOut) || errors.As(err, &exit) {
-			r.Noticed, r.By = true, g.Package
+			r.Noticed, r.By, r.TimedOut = true, g.Package, errors.Is(err, timedOut)
 			return r, nil
 		}
 		if err != nil {
@@ -56,24 +61,27 @@ func Judge(ctx context.Context, grace time.Duration, m mutate.Mutant, binaries [
 }
 
 // groups are the tests that come by a mutant, in the order in which they run.
-func groups(id int, binaries []*Binary) []group {
-	var out, slow []group
-	for _, b := range binaries {
-		together := group{Binary: b}
-		for _, t := range b.tests {
-			switch {
-			case !t.reaches[id]:
-			case t.took <= quick:
-				together.names = append(together.names, t.name)
-				together.took += t.took
-			default:
-				slow = append(slow, group{b, []string{t.name}, t.took})
-			}
-		}
-		if together.names != nil {
-			out = append(out, together)
-		}
+func groups(id int, b *Binary) []group {
+	if b == nil {
+		return nil
 	}
-	slices.SortStableFunc(slow, func(x, y group) int { return cmp.Compare(x.took, y.took) })
-	return append(out, slow...)
+	var out []group
+	together := [2]group{{Binary: b}, {Binary: b}}
+	for _, t := range b.tests {
+		if !t.reaches[id] {
+			continue
+		}
+		if t.took > quick {
+			out = append(out, group{b, []string{t.name}, t.took})
+			continue
+		}
+		g := &together[0]
+		if t.took > brisk {
+			g = &together[1]
+		}
+		g.names = append(g.names, t.name)
+		g.took += t.took
+	}
+	slices.SortStableFunc(out, func(x, y group) int { return cmp.Compare(x.took, y.took) })
+	return slices.DeleteFunc(append(together[:], out...), func(g group) bool { return g.names == nil })
 }

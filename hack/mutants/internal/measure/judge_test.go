@@ -5,7 +5,6 @@ package measure
 
 import (
 	"errors"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,20 +12,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What is quick runs first, of the own package before others, and what does not come by
-// the mutant not at all.
+// What takes least runs first and together, and what does not come by the mutant not at all.
 func TestGroups(t *testing.T) {
 	here, elsewhere := map[int]bool{7: true, 8: true}, map[int]bool{8: true}
-	own := &Binary{Package: "own", tests: []test{{"A", time.Millisecond, here}, {"Slow", 3 * time.Second, here}, {"Other", time.Millisecond, elsewhere}, {"B", quick, here}}}
-	above := &Binary{Package: "above", tests: []test{{"Less", time.Second, here}, {"C", 0, here}}}
-	none := &Binary{Package: "none", tests: []test{{"D", 0, elsewhere}}}
+	b := &Binary{Package: "own", tests: []test{
+		{"A", time.Millisecond, here}, {"Slow", 3 * time.Second, here}, {"Other", time.Millisecond, elsewhere}, {"Less", time.Second, here}, {"B", quick, here}, {"C", brisk, here},
+	}}
 	var got [][]string
-	for _, g := range groups(7, []*Binary{own, none, above}) {
-		got = append(got, slices.Insert(slices.Clone(g.names), 0, g.Package))
+	for _, g := range groups(7, b) {
+		got = append(got, g.names)
 	}
-	want := [][]string{{"own", "A", "B"}, {"above", "C"}, {"above", "Less"}, {"own", "Slow"}}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff([][]string{{"A", "C"}, {"B"}, {"Less"}, {"Slow"}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := append(groups(9, b), groups(7, nil)...); len(got) != 0 {
+		t.Errorf("runs %v", got)
 	}
 }
 

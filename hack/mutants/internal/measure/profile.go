@@ -20,31 +20,34 @@ import (
 // test is what is known of one test with no mutant on.
 type test struct {
 	name string
-	// took is its time without that of the start.
+	// took is how long it computes, without the start.
 	took    time.Duration
 	reaches map[int]bool
 }
 
-// patience is how long one test may take with no mutant on.
-const patience = 5 * time.Minute
+// Patience is how long one test may compute with no mutant on.
+const Patience = 5 * time.Minute
 
 // Profile runs each test of a binary alone. It returns the names of those that fail;
-// they say nothing of mutants.
-func (b *Binary) Profile(ctx context.Context, workers int) (broken []string, err error) {
-	start := time.Now()
-	list, err := b.command(ctx, patience, nil, "-test.list", "^(Test|Fuzz|Example)")
+// they say nothing of mutants. Those that compute longer than longest are left out.
+func (b *Binary) Profile(ctx context.Context, workers int, longest time.Duration) (broken []string, err error) {
+	list, took, err := b.command(ctx, Patience, nil, "-test.list", "^(Test|Fuzz|Example)")
 	if err != nil {
 		return nil, fmt.Errorf("listing the tests of %s: %w", b.Package, err)
 	}
-	b.startUp = time.Since(start)
+	b.startUp = took
 	names := strings.Fields(list)
 	found := make([]test, len(names))
-	failed := make([]bool, len(names))
+	failed, slow := make([]bool, len(names)), make([]bool, len(names))
 	err = each(ctx, workers, len(names), func(i int) error {
-		t, err := b.alone(ctx, names[i])
+		t, err := b.alone(ctx, names[i], longest)
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {
 			failed[i] = true
+			return nil
+		}
+		if errors.Is(err, timedOut) && longest < Patience {
+			slow[i] = true
 			return nil
 		}
 		found[i] = t
@@ -58,23 +61,25 @@ func (b *Binary) Profile(ctx context.Context, workers int) (broken []string, err
 			broken = append(broken, b.Package+" "+name)
 			continue
 		}
-		b.tests = append(b.tests, found[i])
+		if !slow[i] {
+			b.tests = append(b.tests, found[i])
+		}
 	}
 	return broken, nil
 }
 
-func (b *Binary) alone(ctx context.Context, name string) (test, error) {
+func (b *Binary) alone(ctx context.Context, name string, longest time.Duration) (test, error) {
 	dir, err := os.MkdirTemp("", "mutants")
 	if err != nil {
 		return test{}, err
 	}
 	defer os.RemoveAll(dir)
 	reached := filepath.Join(dir, "reached")
-	start := time.Now()
-	if err := b.run(ctx, patience, []string{name}, mutate.EnvReached+"="+reached); err != nil {
+	took, err := b.run(ctx, b.startUp+longest, []string{name}, mutate.EnvReached+"="+reached)
+	if err != nil {
 		return test{}, err
 	}
-	t := test{name: name, took: max(0, time.Since(start)-b.startUp), reaches: map[int]bool{}}
+	t := test{name: name, took: max(0, took-b.startUp), reaches: map[int]bool{}}
 	data, err := os.ReadFile(reached)
 	if err != nil && !os.IsNotExist(err) {
 		return test{}, err

@@ -46,7 +46,7 @@ func mutantStart() (int, []atomic.Bool, *os.File) {
 func mutantIs(n int) bool { return n == mutantOn || mutantSeen != nil && mutantNote(n) }
 
 func mutantNote(n int) bool {
-	if !mutantSeen[n].Swap(true) {
+	if !mutantSeen[n].Load() && !mutantSeen[n].Swap(true) {
 		if _, err := mutantFile.WriteString(strconv.Itoa(n) + "\n"); err != nil {
 			panic(err)
 		}

@@ -46,6 +46,13 @@ func TestAnswerable(t *testing.T) {
 			want:     []string{"label(X) .metadata.labels[X]", "label(z) .metadata.labels[z]"},
 		},
 		{
+			name: "one key of two is taken back", kind: deployment,
+			old:      "metadata: {name: a}",
+			observed: "metadata: {name: a, labels: {x: '1', z: '1'}}",
+			final:    "metadata: {name: a, labels: {z: '1'}}",
+			want:     []string{"label(z) .metadata.labels[z]"},
+		},
+		{
 			name: "another element of a set", kind: deployment,
 			old:      "metadata: {name: a}",
 			observed: "metadata: {name: a, finalizers: [a.example.com/F]}",

@@ -229,3 +229,18 @@ func TestAttributes(t *testing.T) {
 		})
 	}
 }
+
+// TestAttributeOutline holds that the outline of an attribute shows its key and no identity
+// of what it lies in, and leaves the attribute as it is.
+func TestAttributeOutline(t *testing.T) {
+	a := Attribute{Kind: schema.Label, Path: Path{{Field: "list", Node: &schema.Node{Kind: schema.Set}}, {Keys: []string{"secret"}}, {Field: "labels"}}, Key: "env"}
+	for range 2 {
+		if full, outline := a.String(), a.Outline(); full != `.list["secret"].labels[env]` || outline != ".list[*].labels[env]" {
+			t.Errorf("%s, %s", full, outline)
+		}
+	}
+	a.Unreadable, a.Key = true, ""
+	if full, outline := a.String(), a.Outline(); full != `.list["secret"].labels` || outline != ".list[*].labels" {
+		t.Errorf("%s, %s", full, outline)
+	}
+}

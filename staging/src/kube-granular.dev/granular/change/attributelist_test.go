@@ -151,6 +151,7 @@ func TestAttributesOfOtherObjects(t *testing.T) {
 		"no new object":    {bigPod(), nil},
 		"no pointer":       {nil, *bigPod()},
 		"no object at all": {nil, 5},
+		"without metadata": {nil, &withoutMetadata{}},
 	} {
 		if got, err := w.Attributes(both, nil, pair[0], pair[1]); err == nil {
 			t.Errorf("%s: %v", name, shownAttributes(got))

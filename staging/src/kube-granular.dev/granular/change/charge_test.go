@@ -4,11 +4,15 @@
 package change
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/google/go-cmp/cmp"
+
+	"kube-granular.dev/granular/permission"
 )
 
 func TestCharge(t *testing.T) {
@@ -48,6 +52,35 @@ func TestCompareRefuses(t *testing.T) {
 	} {
 		if set, err := pods.Compare(Full, pair[0], pair[1]); err == nil {
 			t.Errorf("%s: %v", name, verbs(set))
+		}
+	}
+}
+
+// TestOfOneChange holds what is told of a single change: the field of the root that it lies
+// under, and its verb or why it has none.
+func TestOfOneChange(t *testing.T) {
+	w := walkerOf(t, deployment)
+	for _, test := range []struct {
+		fields    []string
+		top, verb string
+		err       error
+	}{
+		{[]string{"metadata", "labels", "a"}, "metadata", "granular:label(a)", nil},
+		{[]string{"metadata", "labels", strings.Repeat("k", 300)}, "metadata", "", permission.ErrTooLong},
+		{[]string{"spec", "replicas"}, "spec", "granular:replicas", nil},
+		{nil, "", "", nil},
+	} {
+		c := w.Charge(test.fields...)
+		if c.Top() != test.top {
+			t.Errorf("%s lies under %q", c.String(), c.Top())
+		}
+		chain := c.Node.Chain()
+		if len(chain) == 0 {
+			continue
+		}
+		verb, err := c.Verb(t.Context(), nil, chain[len(chain)-1])
+		if !errors.Is(err, test.err) || err == nil && verb.String() != test.verb {
+			t.Errorf("the verb of %s is %s, %v", c.String(), verb, err)
 		}
 	}
 }

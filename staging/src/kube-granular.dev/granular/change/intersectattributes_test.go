@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"kube-granular.dev/granular/schema"
 )
 
 func TestIntersectAttributes(t *testing.T) {
@@ -67,6 +69,38 @@ func TestIntersectAttributes(t *testing.T) {
 	}
 }
 
+// What can't be read in one element of a list stands for what lies below in any of them,
+// at whichever of many places.
+func TestIntersectUnreadableElements(t *testing.T) {
+	at := func(element string, fields ...string) Path {
+		p := Path{{Field: "list", Node: &schema.Node{Kind: schema.Set}}, {Keys: []string{element}}}
+		for _, f := range fields {
+			p = append(p, Step{Field: f})
+		}
+		return p
+	}
+	label := func(p Path, new string) Attribute {
+		return Attribute{Kind: schema.Label, Path: p, Key: "env", New: Value{Text: new, Present: true}}
+	}
+	readable := Attributes{label(at("a", "z"), "prod"), label(at("b", "m"), "prod")}.normal()
+	for name, test := range map[string]struct {
+		path Path
+		want []string
+	}{
+		"the second": {at("c", "m"), []string{`Label .list["b"].m[env] - > "prod"`, `Label .list["c"].m unreadable`}},
+		"the first":  {at("c", "z"), []string{`Label .list["a"].z[env] - > "prod"`, `Label .list["c"].z unreadable`}},
+		"all":        {at("c"), []string{`Label .list["a"].z[env] - > "prod"`, `Label .list["b"].m[env] - > "prod"`, `Label .list["c"] unreadable`}},
+		"another":    {at("c", "k"), []string{}},
+	} {
+		unreadable := Attributes{{Kind: schema.Label, Path: test.path, Unreadable: true}}.normal()
+		for _, got := range []Attributes{IntersectAttributes(unreadable, readable), IntersectAttributes(readable, unreadable)} {
+			if diff := cmp.Diff(test.want, shownAttributes(got)); diff != "" {
+				t.Errorf("%s: %s", name, diff)
+			}
+		}
+	}
+}
+
 func volume(name, labels string) string {
 	return "spec: {volumes: [{name: " + name + ", ephemeral: {volumeClaimTemplate: {metadata: {labels: {" + labels + "}}}}}]}"
 }
@@ -87,6 +121,7 @@ func TestEmbedded(t *testing.T) {
 		{"gone", `{metadata: {labels: {a: b}}}`, `{}`, []string{`Label .data.metadata.labels[a] "b" > - embedded`}},
 		{"in a list", `[{metadata: {labels: {a: b}}}]`, `[{}, {metadata: {labels: {a: b}}}]`, []string{
 			`Label .data[*].metadata.labels[a] "b" > - embedded`, `Label .data[*].metadata.labels[a] - > "b" embedded`}},
+		{"nothing but other metadata", "", `{metadata: {name: a, ownerReferences: [{uid: b}], labels: null}}`, []string{}},
 		{"labels of no metadata", "", `{labels: {a: b}}`, []string{}},
 		{"unreadable", "", `{metadata: {labels: [a], annotations: {a: 5}}}`, []string{
 			`Annotation .data.metadata.annotations[a] - > ? embedded`, `Label .data.metadata.labels unreadable embedded`}},
@@ -100,6 +135,18 @@ func TestEmbedded(t *testing.T) {
 			got := Embedded(both, Path{{Field: "data"}}, decode(test.old), decode(test.new))
 			if diff := cmp.Diff(test.want, shownAttributes(got)); diff != "" {
 				t.Error(diff)
+			}
+			for _, kind := range []schema.Attribute{schema.Label, schema.Annotation} {
+				var of Attributes
+				for _, a := range got {
+					if a.Kind == kind {
+						of = append(of, a)
+					}
+				}
+				part := Embedded(kind, Path{{Field: "data"}}, decode(test.old), decode(test.new))
+				if diff := cmp.Diff(shownAttributes(of), shownAttributes(part)); diff != "" {
+					t.Errorf("%s alone: %s", kind, diff)
+				}
 			}
 		})
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 )
 
+func containers(text string) string { return "spec: {template: {spec: {containers: [" + text + "]}}}" }
+
 func TestLocate(t *testing.T) {
 	const widget = "example.com/v1/Widget"
 	long := strings.Repeat("k", 300)
@@ -28,6 +30,27 @@ func TestLocate(t *testing.T) {
 		{widget, "spec: {colour: red}", "spec: [1]", ".spec"},
 		{widget, "spec: {steps: [{run: a}, {run: b}]}", "spec: {steps: [{run: a}, {run: c}]}", ".spec.steps[1].run"},
 		{widget, "spec: {settings: {s: {deep: 1}}}", "spec: {settings: {s: {deep: 2}}}", ".spec.settings[s].deep"},
+		{widget, "spec: {settings: {s: {a: 1}}}", "spec: {settings: {s: {b: 1}}}", ".spec.settings[s].a"},
+		{widget, "spec: {settings: {s: {a: 1, c: 1}}}", "spec: {settings: {s: {a: 1}}}", ".spec.settings[s].c"},
+		{widget, "spec: {settings: {s: {}}}", "spec: {settings: {s: null}}", ".spec.settings[s]"},
+		{widget, "spec: {steps: [{run: [a]}]}", "spec: {steps: [{run: [b]}]}", ".spec.steps[0].run[0]"},
+		{deployment, "metadata: {labels: {a: x, b: x}}", "metadata: {labels: {a: x}}", ".metadata.labels[b]"},
+		{deployment, "metadata: {labels: {a: x, b: x}}", "metadata: {labels: {a: x, b: z}}", ".metadata.labels[b]"},
+		{deployment, "status: {conditions: [{type: A, reason: a}, {type: B, reason: a}]}", "status: {conditions: [{type: A, reason: a}, {type: B, reason: b}]}", `.status.conditions[type="B"].reason`},
+		{deployment, "status: {conditions: [{type: A}, {type: B}]}", "status: {conditions: [{type: B}]}", `.status.conditions[type="A"]`},
+		{deployment, containers("{name: a}, {name: b}"), containers("{name: b}, {name: a}"), ".spec.template.spec.containers"},
+		{deployment, containers("{name: a}, {name: b, image: x}"), containers("{name: a}, {name: b, image: z}"), `.spec.template.spec.containers[name="b"].image`},
+		{deployment, containers("{name: a}"), containers("{name: a}, {name: b}"), `.spec.template.spec.containers[name="b"]`},
+		{deployment, containers("{name: a, args: [x]}"), containers("{name: a, args: [x, z]}"), `.spec.template.spec.containers[name="a"].args`},
+		{deployment, containers("{name: a, args: [x, y]}"), containers("{name: a, args: [x, z]}"), `.spec.template.spec.containers[name="a"].args[1]`},
+		{deployment, "spec: {strategy: {}}", "spec: {strategy: {rollingUpdate: {}}}", ".spec.strategy.rollingUpdate"},
+		{deployment, "spec: {replicas: 1}", "spec: {replicas: 1, selector: {}}", ".spec.selector"},
+		{deployment, "spec: {selector: {matchExpressions: [{key: a}]}}", "spec: {selector: {matchExpressions: []}}", ".spec.selector.matchExpressions"},
+		{deployment, "spec: {selector: {matchExpressions: [{key: a, values: [x]}]}}", "spec: {selector: {matchExpressions: [{key: a, values: [z]}]}}", ".spec.selector.matchExpressions[0].values[0]"},
+		{"/v1/Pod", "spec: {volumes: [{name: a}, {name: b}]}", "spec: {volumes: [{name: b}, {name: a}]}", ".spec.volumes"},
+		{"/v1/Pod", "spec: {volumes: [{name: a, emptyDir: {}}]}", "spec: {volumes: [{name: a}]}", `.spec.volumes[name="a"].emptyDir`},
+		// A key is cut between two characters.
+		{deployment, "metadata: {name: a}", "metadata: {name: a, labels: {" + long[:127] + "€€: v}}", ".metadata.labels[\"" + long[:127] + "\"...]"},
 	} {
 		t.Run(test.want, func(t *testing.T) {
 			w := walkerOf(t, test.kind)

@@ -356,6 +356,21 @@ func TestWithhold(t *testing.T) {
 	}
 }
 
+// TestWithholdUncovered holds that what no permission covers stays so for who knows less.
+func TestWithholdUncovered(t *testing.T) {
+	set, err := thingWalker(t, &priced{}).Compare(change.Full, object{"other": "a"}, object{"other": "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refusal, err := New(&holder{t: t}, 0).Decide(t.Context(), set, true)
+	if err != nil || refusal == nil {
+		t.Fatal(refusal, err)
+	}
+	if got := refusal.Withhold(0); got.Reason != NoPermission || got.Message("") != "cannot change the object: no permission covers this field" {
+		t.Errorf("%s: %s", got.Reason, got.Message(""))
+	}
+}
+
 // TestWithholdExcluded holds that no verb is named that would not do.
 func TestWithholdExcluded(t *testing.T) {
 	door := func(alarm string) object {

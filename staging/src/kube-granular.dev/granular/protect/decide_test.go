@@ -237,6 +237,8 @@ func TestDecide(t *testing.T) {
 			`.metadata.labels[env]: Nobody`, nil},
 
 		{"any role will do", []Entry{env("a"), env("b")}, write{new: labels("env: prod"), holds: values("ClusterRole b")}, "", values("ClusterRole a", "ClusterRole b")},
+		{"what is held already comes first", []Entry{env("a", only("prod")), env("b")}, write{old: labels("env: dev"), new: labels("env: prod"), holds: values("ClusterRole a", "ClusterRole b")}, "", values("ClusterRole b")},
+		{"whatever order they come in", []Entry{env("b"), env("a")}, write{new: labels("env: prod"), holds: values("ClusterRole b")}, "", values("ClusterRole a", "ClusterRole b")},
 		{"no role", []Entry{env("a"), env("b")}, write{new: labels("env: prod")}, `.metadata.labels[env]: ClusterRole a, ClusterRole b`, values("ClusterRole a", "ClusterRole b")},
 
 		// Section 6, rule 1.
@@ -436,6 +438,7 @@ func TestFindings(t *testing.T) {
 		{"a value that is free", []Entry{env("p", audit, only("prod"))}, write{new: labels("env: dev")}, nil},
 		{"in each scope", []Entry{env("p", audit), env("q", audit, in("default"))}, write{new: labels("env: prod")}, values("env : p", "env default: q")},
 		{"both sides, once", []Entry{env("p", audit, only("prod")), env("d", audit, only("dev"))}, write{old: labels("env: prod"), new: labels("env: dev")}, values("env : d p")},
+		{"both sides by one entry, once", []Entry{env("p", audit)}, write{old: labels("env: prod"), new: labels("env: dev")}, values("env : p")},
 		{"nothing of a refused write", []Entry{env("p", audit), env("q", in("default"))}, write{new: labels("env: prod")}, nil},
 		{"what can't be read", []Entry{env("p", audit)}, write{resource: "fleets.example.com", new: "spec: {template: {metadata: {labels: [env]}}}"}, values(" : p")},
 	} {

@@ -4,6 +4,7 @@
 package protect
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -60,12 +61,16 @@ func TestProblems(t *testing.T) {
 		{"a role for the cluster", env("p", byRole), []string{"roleRef.kind NotSupported"}},
 		{"a role of no name", env("p", func(e *Entry) { e.Role.Name = "" }), []string{"roleRef.name Required"}},
 		{"a role that no path can hold", env("p", func(e *Entry) { e.Role.Name = "a/b" }), []string{"roleRef.name Invalid"}},
+		{"a role that a path leaves out", env("p", func(e *Entry) { e.Role.Name = "." }), []string{"roleRef.name Invalid"}},
+		{"a role that a path goes up by", env("p", func(e *Entry) { e.Role.Name = ".." }), []string{"roleRef.name Invalid"}},
 
 		{"both lists", env("p", only("a"), allowed("b")), []string{"allowedValues Forbidden"}},
 		{"a value twice", env("p", only("a", "b", "a")), []string{"protectedValues[2] Duplicate"}},
 		{"an allowed value twice", env("p", allowed("", "")), []string{"allowedValues[1] Duplicate"}},
 		{"no value of a label", env("p", allowed("a", "a b", long, "-a")), []string{"allowedValues[1] Invalid", "allowedValues[2] Invalid", "allowedValues[3] Invalid"}},
 		{"a long annotation", env("p", annotation, only(strings.Repeat("a", MaxAnnotationValue+1))), []string{"protectedValues[0] Invalid"}},
+		{"an annotation as long as there may be", env("p", annotation, only(strings.Repeat("a", MaxAnnotationValue))), nil},
+		{"as many values as there may be", env("p", only(numbered(MaxValues)...)), nil},
 		{"many values", env("p", only(make([]string, MaxValues+1)...)), []string{"protectedValues Invalid"}},
 
 		{"a mode", env("p", func(e *Entry) { e.Mode = "enforce" }), []string{"mode NotSupported"}},
@@ -76,6 +81,8 @@ func TestProblems(t *testing.T) {
 		{"a kind", env("p", forResources("Pod")), []string{"resources[0].resource Invalid"}},
 		{"a group with its version", env("p", forResources("deployments.apps/v1")), []string{"resources[0].group Invalid"}},
 		{"a resource twice", env("p", forResources("pods", "pods")), []string{"resources[1] Duplicate"}},
+		{"as many resources as there may be", env("p", forResources(numbered(MaxResources)...)), nil},
+		{"many resources", env("p", notResources(numbered(MaxResources+1)...)), []string{"excludeResources Invalid"}},
 		{"a resource in and out", env("p", forResources("pods"), notResources("pods")), []string{"excludeResources[0] Invalid"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -93,13 +100,22 @@ func TestProblems(t *testing.T) {
 	}
 }
 
+// numbered returns as many words as asked for.
+func numbered(n int) (out []string) {
+	for i := range n {
+		out = append(out, fmt.Sprintf("a%d", i))
+	}
+	return out
+}
+
 func TestDuplicates(t *testing.T) {
 	got := Duplicates([]Entry{
 		env("a", only("x", "z")), {Name: "b", Kind: schema.Label, Key: "env", Role: role("a"), ProtectedValues: values("z", "x"), Mode: Enforce},
 		env("c", only("x", "z")), {Name: "d", Kind: schema.Label, Key: "env", Role: role("a"), AllowedValues: values("x", "z")},
 		{Name: "e", Namespace: "n", Kind: schema.Label, Key: "env", Role: role("a"), ProtectedValues: values("z", "x")},
+		env("f", func(e *Entry) { e.Role.Name = "f" }, forResources("pods", "jobs.batch")), env("g", func(e *Entry) { e.Role.Name = "f" }, forResources("jobs.batch", "pods")),
 	})
-	if diff := cmp.Diff(values("b"), got); diff != "" {
+	if diff := cmp.Diff(values("b", "g"), got); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -114,7 +130,9 @@ func TestKindOf(t *testing.T) {
 
 // FuzzSyntax holds the syntax of keys and values to upstream's.
 func FuzzSyntax(f *testing.F) {
-	for _, s := range []string{"", "a", "a/b", "A.b/c", "a..b/c", "-a/b", "a/-b", "a/b/c", "a.b", "a/", "/a", "*", "a/*", strings.Repeat("a", 64), strings.Repeat("a.", 130) + "a/b"} {
+	for _, s := range []string{"", "a", "a/b", "A.b/c", "a..b/c", "-a/b", "a/-b", "a/b/c", "a.b", "a/", "/a", "*", "a/*", strings.Repeat("a", 63), strings.Repeat("a", 64),
+		"z", "Z", "0", "9-0.z/a", strings.Repeat("a.", 126) + "a", strings.Repeat("a.", 126) + "aa/b", strings.Repeat("a.", 130) + "a/b",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

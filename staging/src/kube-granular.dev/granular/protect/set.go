@@ -21,7 +21,8 @@ type Set struct {
 // scope has the entries of the cluster or of one namespace.
 type scope struct {
 	namespace string
-	// keys has entries by their key or, with a slash at the end, their domain.
+	// keys has entries by their key or, with a slash at the end, their domain, in the order
+	// in which they are asked. all has them in none.
 	keys map[attribute][]*Entry
 	all  []*Entry
 	// audits says that some entry has the mode Audit.
@@ -113,7 +114,6 @@ func newScope(namespace string, entries []Entry) *scope {
 	for _, of := range out.keys {
 		slices.SortStableFunc(of, inOrder)
 	}
-	slices.SortStableFunc(out.all, inOrder)
 	return out
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"sigs.k8s.io/yaml"
 
 	"kube-granular.dev/granular/change"
 	"kube-granular.dev/granular/schema"
@@ -36,6 +38,7 @@ func TestActive(t *testing.T) {
 		{"for what comes out of labels alone", []Entry{env("p", annotation, forResources("endpointslices.discovery.k8s.io"))}, "default", "services", 0},
 		{"for some keys of it", []Entry{env("p", forResources("pods"))}, "", "nodes", label},
 		{"for what may come out", []Entry{env("p", annotation, forResources("pods"))}, "default", "fleets.example.com", annot},
+		{"for what comes out of another", []Entry{env("p", forResources("jobs.batch"))}, "default", "deployments.apps", 0},
 		{"for all but one", []Entry{env("p", notResources("secrets"))}, "default", "configmaps", label},
 		{"one for all and one for another", []Entry{env("p"), env("q", annotation, forResources("pods"))}, "default", "configmaps", label},
 		{"what the server sets", []Entry{env("p", key("pod-template-hash"))}, "default", "pods", 0},
@@ -155,12 +158,80 @@ func TestPlacesOutOfScope(t *testing.T) {
 		}
 		return a
 	}
+	unreadable := func(fields ...string) *change.Attribute {
+		a := at(fields...)
+		a.Unreadable = true
+		return a
+	}
 	for _, test := range []struct {
 		a     *change.Attribute
 		known bool
-	}{{at("metadata", "labels"), true}, {at("spec", "labels"), false}, {at("metadata", "other", "labels"), false}, {at("labels"), false}} {
+	}{
+		{at("metadata", "labels"), true}, {at("spec", "labels"), false}, {at("metadata", "other", "labels"), false}, {at("labels"), false},
+		// What can't be read may lie above them.
+		{unreadable("metadata", "labels"), true}, {unreadable("metadata"), true}, {unreadable("spec"), false}, {unreadable(), false},
+	} {
 		if out, known := builtin.of(services, test.a); known != test.known {
 			t.Errorf("%s: %v, %v", test.a, out, known)
+		}
+	}
+	definitions := map[string]*spec.Schema{}
+	const text = `root: {properties: {spec: {properties: {labels: {type: object, x-kubernetes-permission-parameter-source: label-key}}}}}`
+	if err := yaml.Unmarshal([]byte(text), &definitions); err != nil {
+		t.Fatal(err)
+	}
+	tree, err := schema.Compile(definitions, "root")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := New(env("p", forResources("pods"))).Active("default", builtin.Target(services, tree)); got != schema.Label {
+		t.Errorf("active for such a kind: %s", got)
+	}
+}
+
+func TestWanted(t *testing.T) {
+	set := New(env("k"), env("d", key("example.com/*")), env("t", in("default"), key("tenant")), env("a", annotation, key("note")))
+	for _, test := range []struct {
+		set       *Set
+		namespace string
+		kind      schema.Attribute
+		key       string
+		want      bool
+	}{
+		{set, "default", schema.Label, "env", true}, {set, "", schema.Label, "env", true},
+		{set, "default", schema.Label, "example.com/a", true}, {set, "default", schema.Label, "example.org/a", false},
+		{set, "default", schema.Label, "tenant", true}, {set, "other", schema.Label, "tenant", false}, {set, "", schema.Label, "tenant", false},
+		{set, "default", schema.Label, "other", false}, {set, "default", schema.Label, "note", false}, {set, "default", schema.Annotation, "note", true},
+		{nil, "default", schema.Label, "env", false}, {New(), "default", schema.Label, "env", false},
+	} {
+		if got := NewDecider(test.set, test.namespace, targetOf(t, pods), callerWith(), 0).Wanted(test.kind, test.key); got != test.want {
+			t.Errorf("%s %s in %q: %v", test.kind, test.key, test.namespace, got)
+		}
+	}
+}
+
+// A set is immutable: it keeps nothing that its maker may write to.
+func TestSetKeepsCopies(t *testing.T) {
+	for name, e := range map[string]Entry{
+		"protected": env("p", only("prod")), "allowed": env("p", allowed("dev")),
+		"resources": env("p", forResources("pods")), "excluded": env("p", notResources("nodes")),
+	} {
+		set := New(e)
+		for _, of := range [][]string{e.ProtectedValues, e.AllowedValues} {
+			for i := range of {
+				of[i] = "prod2"
+			}
+		}
+		for i := range e.Resources {
+			e.Resources[i] = nodes
+		}
+		for i := range e.ExcludeResources {
+			e.ExcludeResources[i] = pods
+		}
+		changes := change.Attributes{{Kind: schema.Label, Key: "env", New: change.Value{Text: "prod", Present: true}, Path: change.Path{{Field: "metadata"}, {Field: "labels"}}}}
+		refusal, _, err := NewDecider(set, "default", targetOf(t, pods), callerWith(), 0).Decide(t.Context(), changes)
+		if err != nil || refusal == nil {
+			t.Errorf("%s: %s, %v", name, shown(refusal), err)
 		}
 	}
 }
@@ -193,14 +264,14 @@ func TestTableWith(t *testing.T) {
 }
 
 func TestConcerned(t *testing.T) {
-	set := New(env("all"), env("prod", only("prod"), in("default")), env("dev", only("dev")), env("audits", audit), env("jobs", forResources("jobs.batch")), env("other", in("other")))
+	set := New(env("all"), env("prod", only("prod"), in("default")), env("dev", only("dev")), env("audits", audit), env("jobs", forResources("jobs.batch")), env("other", in("other")), env("a tenant's", only("test"), in("default")))
 	for _, test := range []struct {
 		old, new string
 		want     []string
 	}{
 		{"{}", labels("env: prod"), values("all", "audits", "prod")},
 		{labels("env: prod"), labels("env: dev"), values("all", "audits", "dev", "prod")},
-		{labels("env: test"), "{}", values("all", "audits")},
+		{labels("env: test"), "{}", values("a tenant's", "all", "audits")},
 		{labels("a: b"), labels("a: c"), nil},
 	} {
 		c := callerWith()

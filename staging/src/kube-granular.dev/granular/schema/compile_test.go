@@ -4,6 +4,7 @@
 package schema_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/yaml"
 
+	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/granular/schema"
 )
 
@@ -98,6 +100,15 @@ Tree: {+verb: tree, properties: {left: {$ref: "#/definitions/Tree", +verb: branc
 		{"the innermost source of a name", `
 root: {properties: {m: {+parameter-source: k, additionalProperties: {+parameter-source: k, additionalProperties: {+verb: v, +parameterized-by: k}}}}}
 `, "root (object)\n  m (map)\n    * (map)\n      * (leaf) v(k .m[*])\n  metadata (object)\n"},
+		{"maps of lists, and lists of what all of several schemas say", `
+root: {properties: {m: {additionalProperties: {items: {type: string, +verb: v}}}, l: {items: {allOf: [{type: object}, {items: {properties: {a: {+verb: a}}}}]}}}}
+`, "root (object)\n  l (list)\n    * (list)\n      * (object)\n        a (leaf) a\n  m (map)\n    * (list)\n      * (leaf) v\n  metadata (object)\n"},
+		{"a field that two schemas speak of", `
+root: {properties: {a: {properties: {x: {+verb: x}}, allOf: [{properties: {b: {+verb: b}, x: {properties: {z: {+verb: z}}}}}]}}}
+`, "root (object)\n  a (object)\n    b (leaf) b\n    x (object) x\n      z (leaf) z\n  metadata (object)\n"},
+		{"a set of anything is a list", `
+root: {properties: {l: {+list: set, items: {+verb: v}}}}
+`, "root (object)\n  l (list)\n    * (leaf) v\n  metadata (object)\n"},
 		{"a set of objects is a list", `
 root: {properties: {l: {+list: set, items: {type: object, properties: {a: {+verb: v}}}}}}
 `, "root (object)\n  l (list)\n    * (object)\n      a (leaf) v\n  metadata (object)\n"},
@@ -136,6 +147,16 @@ func TestCompileRefuses(t *testing.T) {
 		{"a source on a list without a key", "root: {properties: {l: {+parameter-source: k, items: {+verb: x}}}}", ".l: x-kubernetes-permission-parameter-source: the list has no single key"},
 		{"a source on a list with two keys", "root: {properties: {l: {+parameter-source: k, +list: map, +keys: [a, b], items: {+verb: x}}}}", "no single key"},
 		{"a list-map without keys", "root: {properties: {l: {+list: map, items: {+verb: x}}}}", ".l: a list of type map needs x-kubernetes-list-map-keys"},
+		{"a list type that is no string", "root: {properties: {l: {+list: 5, items: {+verb: x}}}}", ".l: x-kubernetes-list-type: must be a string"},
+		{"a source on a key that is no string", "root: {properties: {l: {+list: map, +keys: [k], items: {properties: {k: {+parameter-source: 5}, v: {+verb: x}}}}}}", ".l: x-kubernetes-permission-parameter-source: must be a string"},
+		{"a source on a set's elements that is no string", "root: {properties: {l: {+list: set, items: {type: string, +verb: x, +parameter-source: 5}}}}", ".l: x-kubernetes-permission-parameter-source: must be a string"},
+		{"a list-map of what is missing", `root: {properties: {l: {+list: map, +keys: [k], items: {$ref: "#/definitions/A"}}}}`, ".l: definition A is missing"},
+		{"a list-map of what refers to what is missing", `
+root: {properties: {l: {+list: map, +keys: [k], items: {allOf: [{$ref: "#/definitions/A"}]}}}}
+A: {+verb: x, allOf: [{$ref: "#/definitions/B"}]}`, ".l: definition B is missing"},
+		{"a list-map whose keys are no strings", "root: {properties: {l: {+list: map, +keys: [1], items: {+verb: x}}}}", ".l: x-kubernetes-list-map-keys: must be strings"},
+		{"a set of what is missing", `root: {properties: {l: {+list: set, items: {$ref: "#/definitions/A"}}}}`, ".l: definition A is missing"},
+		{"a key that is missing", `root: {properties: {l: {+list: map, +keys: [k], items: {properties: {k: {$ref: "#/definitions/A"}, v: {+verb: x}}}}}}`, ".l: definition A is missing"},
 		{"unknown treatment", "root: {properties: {m: {+parameter-source: k, additionalProperties: {+verb: x, +parameterized-by: k, +parameter-treatment: upper}}}}", ".m[*]: x-kubernetes-permission-parameter-treatment: unknown parameter treatment"},
 		{"treatment of nothing", "root: {properties: {a: {+verb: x, +parameter-treatment: slash-delimited-prefix}}}", "x-kubernetes-permission-parameter-treatment: has no effect without"},
 		{"expression of nothing", "root: {properties: {a: {+verb: x, +parameter-expression: self}}}", ".a: x-kubernetes-permission-parameter-expression: has no effect without"},
@@ -144,9 +165,17 @@ func TestCompileRefuses(t *testing.T) {
 		{"more than one problem", "root: {properties: {a: {+verb: A}, b: {+verb: b, properties: {c: {+verb: C}}}}}", ".a: x-kubernetes-permission-verb: permission: the name must begin with a lower-case letter (and 1 more)"},
 		{"an extension from the future", "root: {properties: {a: {+verb: x, +nonsense: y}}}", ".a: x-kubernetes-permission-nonsense: unknown extension"},
 		{"below anyOf", "root: {properties: {a: {anyOf: [{+verb: x}]}}}", "x-kubernetes-permission-verb can't stand below anyOf"},
+		{"below oneOf", "root: {properties: {a: {oneOf: [{+verb: x}]}}}", "x-kubernetes-permission-verb can't stand below anyOf"},
+		{"below not", "root: {properties: {a: {not: {+verb: x}}}}", "x-kubernetes-permission-verb can't stand below anyOf"},
+		{"below a pattern", "root: {properties: {a: {patternProperties: {b: {+verb: x}}}}}", "x-kubernetes-permission-verb can't stand below anyOf, oneOf, not or a pattern"},
+		{"below one item of several", "root: {properties: {a: {items: [{+verb: x}]}}}", "x-kubernetes-permission-verb can't stand below anyOf"},
+		{"below additional items", "root: {properties: {a: {additionalItems: {+verb: x}}}}", "x-kubernetes-permission-verb can't stand below anyOf"},
 		{"referred to from not", `
 root: {properties: {a: {not: {$ref: "#/definitions/A"}}}}
 A: {+verb: x}`, "a permission of A can't stand below anyOf"},
+		{"below anyOf of what is referred to", `
+root: {properties: {a: {$ref: "#/definitions/A"}}}
+A: {+verb: a, anyOf: [{+verb: x}]}`, ".a: definition A: x-kubernetes-permission-verb can't stand below anyOf"},
 		{"dangling reference", `root: {properties: {a: {$ref: "#/definitions/A"}}}`, ".a: definition A is missing"},
 		{"excluded in a circle", `
 root: {properties: {a: {$ref: "#/definitions/A"}}}
@@ -221,6 +250,98 @@ func wide() string {
 	return b.String() + "F: {+verb: x}\n"
 }
 
+// TestNode holds what a node answers of its children and its permissions.
+func TestNode(t *testing.T) {
+	tree, err := compileYAML(t, `
+root: {properties: {b: {+verb: b}, d: {+verb: d}, m: {+parameter-source: k, additionalProperties: {+verb: v, +parameterized-by: k, +parameter-treatment: slash-delimited-prefix}}}}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"a": false, "b": true, "c": false, "d": true, "e": false, "m": true, "z": false, "": false} {
+		if child := tree.Root.Child(name); (child != nil) != want || want && child.Field != name {
+			t.Errorf("%q is %v", name, child)
+		}
+	}
+	if tree.Root.Carries() || !tree.Root.Child("b").Carries() || tree.Root.Child("m").Carries() {
+		t.Error("who carries a permission")
+	}
+	v := tree.Root.Child("m").Elem().Chain()[0]
+	if verb, err := v.Verb(t.Context(), nil, "example.com/a"); err != nil || verb.String() != "granular:v(example.com)" {
+		t.Errorf("%s, %v", verb, err)
+	}
+	if _, err := v.Verb(t.Context(), nil, strings.Repeat("k", 300)); !errors.Is(err, permission.ErrTooLong) {
+		t.Errorf("a long key: %v", err)
+	}
+}
+
+// TestTree holds what a tree tells of all its places.
+func TestTree(t *testing.T) {
+	for text, want := range map[string]bool{
+		"root: {properties: {a: {+verb: a}}}":                                           false,
+		"root: {properties: {a: {properties: {b: {+verb: a, +excluded: true}}}}}":       true,
+		"root: {+verb: r, +excluded: true, properties: {a: {+verb: a}}}":                true,
+		"root: {+verb: r, properties: {a: {+verb: a, +excluded: true}, b: {+verb: b}}}": true,
+	} {
+		tree, err := compileYAML(t, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tree.HasExcluded(); got != want {
+			t.Errorf("%s: something is excluded: %v", text, got)
+		}
+	}
+	tree, err := compileYAML(t, "root: {+verb: r, properties: {a: {+verb: a, properties: {b: {+verb: b}}}, l: {items: {+verb: l}}}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, info := range tree.Permissions() {
+		got = append(got, info.Pattern+" "+info.Name+" below "+strings.Join(info.Above, ", "))
+	}
+	if diff := cmp.Diff([]string{" r below ", ".a a below r", ".a.b b below r, a", ".l[*] l below r"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	// Nobody is shown a place after the last one that was asked for.
+	all := 0
+	for range tree.Places() {
+		all++
+	}
+	for n := range all {
+		seen := 0
+		for range tree.Places() {
+			if seen++; seen > n {
+				break
+			}
+		}
+		if seen != n+1 {
+			t.Errorf("%d places, wanted %d", seen, n+1)
+		}
+	}
+}
+
+// TestSystemFields holds that what the server writes is ignored where it does, and nowhere else.
+func TestSystemFields(t *testing.T) {
+	tree, err := compileYAML(t, "root: {properties: {spec: {+verb: spec, properties: {x: {+verb: x}}}}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := tree.Root
+	for _, test := range []struct {
+		node  *schema.Node
+		field string
+		want  bool
+	}{
+		{root, "apiVersion", true}, {root, "kind", true}, {root, "uid", false}, {root, "spec", false},
+		{root.Child("metadata"), "uid", true}, {root.Child("metadata"), "managedFields", true}, {root.Child("metadata"), "name", false}, {root.Child("metadata"), "kind", false},
+		{root.Child("spec"), "kind", false}, {root.Child("spec"), "uid", false},
+	} {
+		if got := test.node.Ignores(test.field); got != test.want {
+			t.Errorf("%q ignores %s: %v", test.node.Field, test.field, got)
+		}
+	}
+}
+
 func TestByKind(t *testing.T) {
 	kind := func(version string) map[string]any {
 		return map[string]any{"group": "g", "version": version, "kind": "K"}
@@ -233,14 +354,27 @@ func TestByKind(t *testing.T) {
 	models := map[string]*spec.Schema{
 		"one": s(kind("v1"), kind("v2")), "two": s(kind("v2")),
 		"other": s(map[any]any{"group": "g", "version": "v3", "kind": "K"}),
+		"texts": s(map[string]string{"group": "g", "version": "v5", "kind": "K"}),
+		"core":  s(map[string]any{"version": "v6", "kind": "K"}),
 	}
-	for version, want := range map[string]string{"v1": "one", "v3": "other"} {
+	for version, want := range map[string]string{"v1": "one", "v3": "other", "v5": "texts"} {
 		tree, err := schema.ByKind(models, gvkschema.GroupVersionKind{Group: "g", Version: version, Kind: "K"})
 		if err != nil || tree.Name != want {
 			t.Errorf("%s: %v, %v", version, tree, err)
 		}
 	}
-	for _, version := range []string{"v2", "v4"} {
+	if tree, err := schema.ByKind(models, gvkschema.GroupVersionKind{Version: "v6", Kind: "K"}); err != nil || tree.Name != "core" {
+		t.Errorf("without a group: %v, %v", tree, err)
+	}
+	models["bad"] = s(kind("v7"))
+	models["bad"].AddExtension(schema.ExtVerb, "Bad")
+	if tree, err := schema.ByKind(models, gvkschema.GroupVersionKind{Group: "g", Version: "v7", Kind: "K"}); tree != nil || err == nil {
+		t.Errorf("with a problem: %v, %v", tree, err)
+	}
+	if tree, err := schema.Compile(models, "none"); tree != nil || err == nil {
+		t.Errorf("a definition that is not there: %v, %v", tree, err)
+	}
+	for _, version := range []string{"v2", "v4", "v6"} {
 		if tree, err := schema.ByKind(models, gvkschema.GroupVersionKind{Group: "g", Version: version, Kind: "K"}); err == nil {
 			t.Errorf("%s: %s", version, tree)
 		}

@@ -249,6 +249,9 @@ Default: {default: 4}
 			e.OnlyDefault(object(3), false) || !f.OnlyDefault(object(3), false) || f.OnlyDefault(object(1), false) {
 			t.Error("an object has the default of another place")
 		}
+		if root.Child("c").OnlyDefault(nil, false) || root.Child("c").OnlyDefault(nil, true) {
+			t.Error("null is the default of what has none")
+		}
 		for i, test := range []struct {
 			node *schema.Node
 			want int // 0 for no default
@@ -271,6 +274,21 @@ Default: {default: 4}
 	}
 }
 
+// TestDefaultsOfOneDefinition holds that a definition may stand in several fields.
+func TestDefaultsOfOneDefinition(t *testing.T) {
+	tree, err := schema.Compile(definitionsOf(t, `
+root: {properties: {a: {+verb: a, +excluded: true, default: {}, properties: {b: {$ref: '#/definitions/B'}, c: {$ref: '#/definitions/B'}}}}}
+B: {default: {d: 1}}
+`), "root")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := map[string]any{"d": int64(1)}
+	if a := tree.Root.Child("a"); !a.OnlyDefault(map[string]any{"b": one, "c": one}, false) || a.OnlyDefault(map[string]any{"b": one, "c": map[string]any{}}, false) {
+		t.Error("a default is lost")
+	}
+}
+
 // TestDefaultIsBounded holds that definitions that hold themselves have no default
 // rather than one without end.
 func TestDefaultIsBounded(t *testing.T) {
@@ -283,5 +301,68 @@ B: {default: {}, properties: {c: {$ref: '#/definitions/B'}, d: {$ref: '#/definit
 	}
 	if tree.Root.Child("a").OnlyDefault(map[string]any{}, false) {
 		t.Error("a default without end")
+	}
+	// One is the object's own.
+	for fields, want := range map[int]bool{299: true, 300: false} {
+		object := map[string]any{}
+		for i := range fields {
+			object[fmt.Sprint("f", i)] = int64(i)
+		}
+		a := spec.Schema{}
+		a.Default = object
+		a.AddExtension(schema.ExtVerb, "a")
+		a.AddExtension(schema.ExtExcluded, true)
+		tree, err := schema.Compile(map[string]*spec.Schema{"root": (&spec.Schema{}).SetProperty("a", a)}, "root")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tree.Root.Child("a").OnlyDefault(object, false); got != want {
+			t.Errorf("a default of %d fields: %v", fields, got)
+		}
+	}
+}
+
+// TestDefaultsThatAreNumbers holds that a number is a default in whichever of Go's types
+// either is, and no other number is; and what Go's omitempty leaves out.
+func TestDefaultsThatAreNumbers(t *testing.T) {
+	const exact = 1 << 53
+	compile := func(fallback any) *schema.Node {
+		f := spec.Schema{}
+		f.Default = fallback
+		f.AddExtension(schema.ExtVerb, "x")
+		f.AddExtension(schema.ExtExcluded, true)
+		root := (&spec.Schema{}).SetProperty("f", f)
+		tree, err := schema.Compile(map[string]*spec.Schema{"root": root}, "root")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tree.Root.Child("f")
+	}
+	for _, test := range []struct {
+		fallback, value any
+		want            bool
+	}{
+		{int64(1), int64(1), true}, {int64(1), int64(2), false},
+		{int64(1), int32(1), true}, {int64(1), int32(2), false},
+		{int64(1), float64(1), true}, {float64(1), int64(1), true}, {float64(1), int32(1), true}, {float64(1), int64(2), false},
+		{float64(1), float64(1), true}, {float64(1.5), float64(1.5), true}, {float64(1.5), int64(1), false}, {int64(1), float64(1.5), false},
+		{int64(exact - 1), float64(exact - 1), true}, {int64(exact), float64(exact), false}, {float64(exact), int64(exact + 1), false},
+		{int64(1 - exact), float64(1 - exact), true}, {int64(-exact), float64(-exact), false},
+		{int64(exact + 1), int64(exact + 1), true}, {int64(exact + 1), int64(exact), false},
+		{int64(1), "1", false}, {"1", int64(1), false}, {int64(1), true, false}, {true, float64(1), false}, {float64(0), "", false}, {false, nil, false},
+	} {
+		if got := compile(test.fallback).OnlyDefault(test.value, false); got != test.want {
+			t.Errorf("%T %v is the default %T %v: %v", test.value, test.value, test.fallback, test.fallback, got)
+		}
+	}
+	for _, left := range []any{int64(0), float64(0), "", false, nil, map[string]any{}, []any{}} {
+		if n := compile(map[string]any{"a": left}); !n.OnlyDefault(map[string]any{}, true) || n.OnlyDefault(map[string]any{}, false) {
+			t.Errorf("omitempty leaves out %T", left)
+		}
+	}
+	for _, kept := range []any{int64(1), "a", true, map[string]any{"b": ""}, []any{""}} {
+		if n := compile(map[string]any{"a": kept}); n.OnlyDefault(map[string]any{}, true) {
+			t.Errorf("omitempty keeps %v", kept)
+		}
 	}
 }

@@ -6,6 +6,7 @@ package schema_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -107,28 +108,80 @@ root:
 	}
 }
 
-// A careless author's schema is refused with few words, not with one for each place.
-func TestProblemsAreBounded(t *testing.T) {
-	var b strings.Builder
-	b.WriteString("root: {properties: {")
-	for range 3 * schema.MaxProblems {
-		b.WriteString(string(rune('a'+b.Len()%26)) + strings.Repeat("x", b.Len()%7) + strings.Repeat("y", b.Len()/20) + ": {x-kubernetes-permission-verb: A}, ")
-	}
-	b.WriteString("}}")
-	_, err := schema.Compile(definitions(t, b.String()), "root")
-	if got := len(schema.ProblemsOf(err)); got != schema.MaxProblems {
-		t.Errorf("%d problems, wanted %d", got, schema.MaxProblems)
+// TestExpressionFailsEverywhere holds that an expression that can't be compiled is a problem
+// in each place that has it.
+func TestExpressionFailsEverywhere(t *testing.T) {
+	const field = "{x-kubernetes-permission-verb: a, x-kubernetes-permission-parameterized-by: k, x-kubernetes-permission-parameter-expression: lower}"
+	language := &shout{}
+	_, err := schema.NewModels(definitions(t, "root: {properties: {m: {x-kubernetes-permission-parameter-source: k, additionalProperties: {properties: {a: "+field+", b: "+field+"}}}}}"),
+		schema.WithExpressions(language)).Compile("root")
+	if problems := schema.ProblemsOf(err); len(problems) != 2 || language.compiled != 1 {
+		t.Errorf("%v, compiled %d times", err, language.compiled)
 	}
 }
 
+// A careless author's schema is refused with few words, not with one for each place.
+func TestProblemsAreBounded(t *testing.T) {
+	for name, field := range map[string]string{
+		"a permission":            "{x-kubernetes-permission-verb: A}",
+		"a reference":             "{$ref: '#/definitions/none'}",
+		"a permission of values":  "{additionalProperties: {x-kubernetes-permission-verb: A}}",
+		"a permission of items":   "{items: {x-kubernetes-permission-verb: A}}",
+		"a list without keys":     "{x-kubernetes-list-type: map, items: {x-kubernetes-permission-verb: a}}",
+		"a source without a key":  "{x-kubernetes-permission-parameter-source: k, items: {x-kubernetes-permission-verb: a}}",
+		"fields beside of values": "{properties: {a: {x-kubernetes-permission-verb: a}}, additionalProperties: {x-kubernetes-permission-verb: b}}",
+	} {
+		var b strings.Builder
+		b.WriteString("root: {properties: {")
+		for i := range 3 * schema.MaxProblems {
+			fmt.Fprintf(&b, "f%d: %s, ", i, field)
+		}
+		b.WriteString("}}")
+		for _, text := range []string{b.String(), strings.Replace(b.String(), "root: {", "root: {properties: {metadata: {$ref: '#/definitions/b'}, spec: {$ref: '#/definitions/b'}}}\nb: {x-kubernetes-permission-verb: b, ", 1)} {
+			_, err := schema.Compile(definitions(t, text), "root")
+			if got := len(schema.ProblemsOf(err)); got != schema.MaxProblems {
+				t.Errorf("%s: %d problems, wanted %d", name, got, schema.MaxProblems)
+			}
+		}
+	}
+}
+
+// A schema that is too deep is looked at no further, whatever was found before.
 func TestTooDeep(t *testing.T) {
+	var b strings.Builder
+	for i := range schema.MaxProblems - 1 {
+		fmt.Fprintf(&b, "f%d: {x-kubernetes-permission-verb: A}, ", i)
+	}
+	deep := strings.Repeat("{properties: {a: ", schema.MaxDepth+1) + "{x-kubernetes-permission-verb: a}" + strings.Repeat("}}", schema.MaxDepth+1)
+	_, err := schema.Compile(definitions(t, "root: {properties: {"+b.String()+"g: "+deep+", h: {x-kubernetes-permission-verb: A}}}"), "root")
+	if got := len(schema.ProblemsOf(err)); got != schema.MaxProblems {
+		t.Errorf("%d problems, wanted %d", got, schema.MaxProblems)
+	}
 	nested := func(depth int) string {
-		return "root: " + strings.Repeat("{properties: {a: ", depth) + "{x-kubernetes-permission-verb: a}" + strings.Repeat("}}", depth)
+		a := strings.Repeat("{properties: {a: ", depth-1) + "{x-kubernetes-permission-verb: a}" + strings.Repeat("}}", depth-1)
+		return "root: {properties: {a: " + a + ", b: " + a + "}}"
 	}
 	if _, err := schema.Compile(definitions(t, nested(schema.MaxDepth)), "root"); err != nil {
 		t.Errorf("the deepest: %v", err)
 	}
-	if _, err := schema.Compile(definitions(t, nested(schema.MaxDepth+1)), "root"); err == nil || !strings.Contains(err.Error(), "more than 128 levels deep") {
+	if _, err := schema.Compile(definitions(t, nested(schema.MaxDepth+1)), "root"); err == nil || !strings.Contains(err.Error(), "more than 128 levels deep") || len(schema.ProblemsOf(err)) != 1 {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTooBroad(t *testing.T) {
+	// The root and its metadata are places too.
+	root := spec.Schema{}
+	for i := range schema.MaxNodes - 2 {
+		field := spec.Schema{}
+		field.AddExtension(schema.ExtVerb, "a")
+		root.SetProperty(fmt.Sprintf("f%d", i), field)
+	}
+	if _, err := schema.Compile(map[string]*spec.Schema{"root": &root}, "root"); err != nil {
+		t.Errorf("the broadest: %v", err)
+	}
+	root.SetProperty("one", root.Properties["f0"])
+	if _, err := schema.Compile(map[string]*spec.Schema{"root": &root}, "root"); err == nil || !strings.Contains(err.Error(), "more than 10000 places") {
 		t.Errorf("got %v", err)
 	}
 }

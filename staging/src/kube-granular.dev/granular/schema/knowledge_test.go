@@ -100,6 +100,91 @@ func TestKnowledgeOfRandomDefinitions(t *testing.T) {
 	}
 }
 
+// TestKnowledgeIsOfTheBareReference holds that what is known of a definition is not taken for
+// what comes of it with other words beside the reference, or on the way round a circle, in
+// whichever order they are met.
+func TestKnowledgeIsOfTheBareReference(t *testing.T) {
+	definitions := definitionsOf(t, `
+bare: {properties: {a: {$ref: '#/definitions/A'}}}
+verb: {properties: {a: {$ref: '#/definitions/A', +verb: own}}}
+field: {properties: {a: {$ref: '#/definitions/A', properties: {z: {+verb: z}}}}}
+values: {properties: {a: {$ref: '#/definitions/C', additionalProperties: {+verb: z}}}}
+items: {properties: {a: {$ref: '#/definitions/C', items: {+verb: z}}}}
+bareC: {properties: {a: {$ref: '#/definitions/C'}}}
+all: {properties: {a: {allOf: [{$ref: '#/definitions/A'}]}}}
+both: {properties: {a: {allOf: [{$ref: '#/definitions/A'}, {$ref: '#/definitions/B'}]}}}
+beside: {properties: {a: {$ref: '#/definitions/A', allOf: [{$ref: '#/definitions/B'}]}}}
+contradiction: {properties: {a: {$ref: '#/definitions/A'}, b: {+verb: x, +excluded: true}}}
+agreement: {properties: {a: {$ref: '#/definitions/A'}, b: {+verb: x}}}
+before: {properties: {A: {+verb: x, +excluded: true}, a: {$ref: '#/definitions/A'}}}
+default: {properties: {a: {$ref: '#/definitions/D', default: 1}}}
+other: {properties: {a: {$ref: '#/definitions/D', default: 2}}}
+circle: {properties: {a: {$ref: '#/definitions/R'}}}
+from: {properties: {a: {$ref: '#/definitions/S'}, b: {$ref: '#/definitions/R'}}}
+within: {properties: {a: {$ref: '#/definitions/W'}}}
+W: {properties: {a: {$ref: '#/definitions/R'}, b: {$ref: '#/definitions/S'}, c: {$ref: '#/definitions/A'}}}
+R: {+verb: r, properties: {a: {$ref: '#/definitions/S'}, b: {$ref: '#/definitions/A'}}}
+S: {properties: {b: {$ref: '#/definitions/R'}, t: {+verb: t}}}
+A: {properties: {x: {+verb: x}, xx: {+verb: x}, y: {+verb: y}}}
+B: {properties: {z: {+verb: z}}}
+C: {+verb: c}
+D: {+verb: d, +excluded: true}
+`)
+	names := slices.Sorted(maps.Keys(definitions))
+	compareWithPlain(t, definitions, names)
+	slices.Reverse(names)
+	compareWithPlain(t, definitions, names)
+	for _, first := range names {
+		compareWithPlain(t, definitions, append([]string{first}, names...))
+	}
+}
+
+// TestKnowledgeIsOfOneWay holds that what was compiled with one set of options, or below one
+// source of a parameter, is not taken for what comes of it otherwise.
+func TestKnowledgeIsOfOneWay(t *testing.T) {
+	definitions := definitionsOf(t, `
+one: {properties: {m: {+parameter-source: k, additionalProperties: {$ref: '#/definitions/A'}}}}
+two: {properties: {m: {+parameter-source: j, additionalProperties: {$ref: '#/definitions/A'}}}}
+A: {+verb: a, +parameterized-by: k}
+path: {properties: {b: {$ref: '#/definitions/B'}}}
+B: {+verb: b, properties: {c: {+verb: c}}}
+word: {properties: {e: {$ref: '#/definitions/E'}}}
+E: {properties: {m: {+parameter-source: k, additionalProperties: {+verb: e, +parameterized-by: k, +parameter-expression: upper}}}}
+`)
+	sharing := schema.NewSharing()
+	for _, step := range []struct {
+		root    string
+		options []schema.Option
+		fails   string
+	}{
+		{"one", nil, ""}, {"two", nil, `nothing above emits "k"`}, {"one", nil, ""},
+		{"path", nil, ""}, {"path", []schema.Option{schema.WithMaxPermissionsOnPath(1)}, "more than 1 permissions on one path"}, {"path", nil, ""},
+		{"word", []schema.Option{schema.WithExpressions(&shout{})}, ""}, {"word", nil, "is not supported here"}, {"word", []schema.Option{schema.WithExpressions(&shout{})}, ""},
+	} {
+		for range 2 {
+			_, err := schema.NewModels(definitions, append(step.options, schema.WithSharing(sharing))...).Compile(step.root)
+			if (err == nil) != (step.fails == "") || err != nil && !strings.Contains(err.Error(), step.fails) {
+				t.Errorf("%s: %v, wanted %q", step.root, err, step.fails)
+			}
+		}
+	}
+}
+
+// TestFailuresAreNotKnown holds that a definition with a problem has it in each kind that
+// refers to it, not only in the first.
+func TestFailuresAreNotKnown(t *testing.T) {
+	models := schema.NewModels(definitionsOf(t, `
+one: {properties: {a: {$ref: '#/definitions/A'}}}
+two: {properties: {a: {$ref: '#/definitions/A'}}}
+A: {properties: {x: {+verb: X}, z: {+verb: z}}}
+`))
+	for _, name := range []string{"one", "two", "one"} {
+		if tree, err := models.Compile(name); err == nil || !strings.Contains(err.Error(), ".a.x: ") {
+			t.Errorf("%s: %v, %v", name, tree, err)
+		}
+	}
+}
+
 // TestTreesOutliveTheirRoom holds that a tree has nothing in the room that its compilation
 // took, which those that follow have after it.
 func TestTreesOutliveTheirRoom(t *testing.T) {
