@@ -9,6 +9,8 @@
 //	granular.authorization.kube-granular.dev/permissions: granular:labels granular:replicas
 //	granular.authorization.kube-granular.dev/missing:     granular:specification granular:replicas
 //
+//	authority.kube-granular.dev/selected:                 {"authorityReference":{...}}
+//
 // The invariant: each annotation is written at most once per request, because the
 // audit backend keeps the first, and has a bounded length, whatever the request holds. No
 // value of a field is ever written; keys are, to whoever reads the log.
@@ -32,6 +34,9 @@ const (
 	MissingAnnotation     = prefix + "missing"
 )
 
+// SelectedAnnotation holds the authority that the request selected, as JSON.
+const SelectedAnnotation = "authority.kube-granular.dev/selected"
+
 // MaxLength is the length of the longest value of an annotation, in bytes. A request has
 // at most two of them with verbs.
 const MaxLength = 2000
@@ -53,6 +58,12 @@ func Permissions(ctx context.Context, verbs []string) {
 // not, the most general one first.
 func Missing(ctx context.Context, verbs ...string) {
 	audit.AddAuditAnnotation(ctx, MissingAnnotation, Listed(verbs))
+}
+
+// Selected records which authority the request selected, by the text that the caller's extra
+// attribute has.
+func Selected(ctx context.Context, text string) {
+	audit.AddAuditAnnotation(ctx, SelectedAnnotation, text)
 }
 
 // Listed joins verbs by spaces. Of a list longer than MaxLength it holds the first, and
