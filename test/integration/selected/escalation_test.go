@@ -19,6 +19,9 @@ import (
 // TestEscalation holds that who selects grants no more than what is selected: in roles, in
 // bindings, when they are made and when they are changed. Without the selection each of it
 // is done.
+//
+// Attack: a role, a binding or an aggregation rule beyond what is selected, made or changed to be
+// Answer: 403
 func TestEscalation(t *testing.T) {
 	const writes = `{"apiGroups":["rbac.authorization.k8s.io"],"resources":["roles","rolebindings","clusterroles","clusterrolebindings"],"verbs":["create","update","get"]}`
 	const pods, secrets = `{"apiGroups":[""],"resources":["pods"],"verbs":["list"]}`, `{"apiGroups":[""],"resources":["secrets"],"verbs":["list"]}`
@@ -79,6 +82,9 @@ func TestEscalation(t *testing.T) {
 
 // TestCredentials holds that no token and no certificate is had while something is
 // selected, whatever that is.
+//
+// Attack: a token or a certificate, which would outlive the selection
+// Answer: 403, nothing is stored
 func TestCredentials(t *testing.T) {
 	policy(t, on, "minted", "nobody")
 	apply(t, on, "/api/v1/namespaces/minted/serviceaccounts", `{"metadata":{"name":"robot"}}`)

@@ -58,6 +58,9 @@ func TestSelfReviews(t *testing.T) {
 
 // TestSubjectAccessReviews holds that whoever asks about a user selects by an extra
 // attribute, as an aggregated server does with what it was told.
+//
+// Attack: a selection in an access review that can't be read
+// Answer: denied
 func TestSubjectAccessReviews(t *testing.T) {
 	policy(t, on, "reviewed", "jane", "admin", "view")
 	request{as: person("jane"), method: "GET", path: "/api/v1/namespaces/reviewed/secrets"}.eventually(t, 200)

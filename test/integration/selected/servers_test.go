@@ -105,6 +105,9 @@ func TestGateOff(t *testing.T) {
 
 // TestWithoutRBAC holds that nothing can be selected where RBAC is not configured, and that
 // discovery goes on.
+//
+// Attack: roles that lie there where RBAC is not configured
+// Answer: 403
 func TestWithoutRBAC(t *testing.T) {
 	c := start(t, append([]string{"--feature-gates", "SelectedAuthority=true", "--", "--authorization-mode=AlwaysAllow"}, flags...)...)
 	jane := person("jane")
@@ -145,6 +148,9 @@ func (w *reviewer) ServeHTTP(out http.ResponseWriter, req *http.Request) {
 
 // TestWebhook holds that an authorization webhook can refuse a caller who selects and can't
 // allow one, is told of the selection, and that no answer it gave without one is used.
+//
+// Attack: a webhook's allow, also one from its cache, or its deny, escaped by selecting
+// Answer: 403
 func TestWebhook(t *testing.T) {
 	w := &reviewer{}
 	server := httptest.NewTLSServer(w)
