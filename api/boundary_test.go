@@ -21,6 +21,7 @@ var allowed = []string{
 	"k8s.io/client-go/",
 	"k8s.io/kube-openapi/pkg/common",
 	"k8s.io/kube-openapi/pkg/validation/spec",
+	"sigs.k8s.io/json",
 	"sigs.k8s.io/structured-merge-diff/",
 }
 

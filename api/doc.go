@@ -7,6 +7,8 @@
 //
 //   - authority/v1alpha1 has the types, and the documentation of every field.
 //   - authority/validation says what is wrong with an object; the server asks it.
+//   - selection has the value of the header Authority-Selector, and selection/transport
+//     sends it.
 //   - client has the clientset, listers, informers and apply configurations.
 //   - openapi has the schemas that the server publishes.
 //

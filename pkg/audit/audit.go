@@ -10,6 +10,8 @@
 //	granular.authorization.kube-granular.dev/missing:     granular:specification granular:replicas
 //	granular.authorization.kube-granular.dev/would-refuse: .metadata.labels[env]:image-policy
 //
+//	authority.kube-granular.dev/selected:                 {"authorityReference":{...}}
+//
 // The invariant: each annotation is written at most once per request, because the
 // audit backend keeps the first, and has a bounded length, whatever the request holds. No
 // value of a field is ever written; keys are, to whoever reads the log.
@@ -37,6 +39,9 @@ const (
 	WouldRefuseAnnotation = prefix + "would-refuse"
 )
 
+// SelectedAnnotation holds the authority that the request selected, as JSON.
+const SelectedAnnotation = "authority.kube-granular.dev/selected"
+
 // MaxLength is the length of the longest value of an annotation, in bytes. A request has
 // at most two of them with verbs, and one with findings.
 const MaxLength = 2000
@@ -63,6 +68,12 @@ func Missing(ctx context.Context, verbs ...string) {
 // WouldRefuse says what protected attributes would refuse if all of them were enforced.
 func WouldRefuse(ctx context.Context, found []string) {
 	audit.AddAuditAnnotation(ctx, WouldRefuseAnnotation, Listed(found))
+}
+
+// Selected records which authority the request selected, by the text that the caller's extra
+// attribute has.
+func Selected(ctx context.Context, text string) {
+	audit.AddAuditAnnotation(ctx, SelectedAnnotation, text)
 }
 
 // Listed joins verbs by spaces. Of a list longer than MaxLength it holds the first, and

@@ -38,6 +38,12 @@ const RBACIndex featuregate.Feature = "RBACIndex"
 // alpha: v1.37
 const ProtectedAttributes featuregate.Feature = "ProtectedAttributes"
 
+// SelectedAuthority lets a caller select the one role that a request is authorized by, with the
+// header Authority-Selector. It needs no other gate.
+//
+// alpha: v1.37
+const SelectedAuthority featuregate.Feature = "SelectedAuthority"
+
 // granularDefault is set by the linker, and only where upstream's own tests are run
 // with the gate on: they start servers in their own ways, with flags of their own.
 var granularDefault = "false"
@@ -52,6 +58,9 @@ func Register(gates featuregate.MutableVersionedFeatureGate) error {
 			{Version: version.MajorMinor(1, 37), Default: true, PreRelease: featuregate.Alpha},
 		},
 		ProtectedAttributes: {
+			{Version: version.MajorMinor(1, 37), Default: false, PreRelease: featuregate.Alpha},
+		},
+		SelectedAuthority: {
 			{Version: version.MajorMinor(1, 37), Default: false, PreRelease: featuregate.Alpha},
 		},
 	})

@@ -19,6 +19,9 @@ type Query struct {
 	// keys are made when they are needed: not all questions get as far as RBAC.
 	keys callerKeys
 
+	// whole is true if roles without a rule about the resource are not left out.
+	whole bool
+
 	// found is what questions found so far, for the next; nil where there is no next.
 	found *found
 	// left is set once found went on to a later query.
@@ -93,6 +96,16 @@ func ForMore(ctx context.Context, about authorizer.Attributes, earlier *Query) (
 	earlier.found.later()
 	c := &queryContext{Context: ctx, query: Query{about: about, keys: earlier.keys, found: earlier.found}}
 	return c, &c.query
+}
+
+// Whole returns the context for a question in which rules about other resources matter too.
+// Bindings are found by subject, and roles are what they are.
+func Whole(ctx context.Context) context.Context {
+	q := queryFrom(ctx)
+	if q == nil || q.whole {
+		return ctx
+	}
+	return &queryContext{Context: ctx, query: Query{about: q.about, keys: q.keys, whole: true}}
 }
 
 // later notes that there may have been changes since something was found.

@@ -39,7 +39,7 @@ var silentRole = &rbacv1.Role{}
 
 func (g *roles) GetRole(ctx context.Context, namespace, name string) (*rbacv1.Role, error) {
 	q := queryFrom(ctx)
-	if q == nil || namespace != q.about.GetNamespace() {
+	if q == nil || q.whole || namespace != q.about.GetNamespace() {
 		return g.RoleGetter.GetRole(ctx, namespace, name)
 	}
 	kept := q.keptRoles()
@@ -69,7 +69,7 @@ var silentClusterRole = &rbacv1.ClusterRole{}
 
 func (g *clusterRoles) GetClusterRole(ctx context.Context, name string) (*rbacv1.ClusterRole, error) {
 	q := queryFrom(ctx)
-	if q == nil {
+	if q == nil || q.whole {
 		return g.ClusterRoleGetter.GetClusterRole(ctx, name)
 	}
 	kept := q.keptClusterRoles()

@@ -9,7 +9,8 @@
 // custom resource definitions are judged. Where RBACIndex is on as well, RBAC answers from
 // the bindings of the caller. Where ProtectedAttributes is on, the API group
 // authority.kube-granular.dev is served; its types are known in any case, since nobody knows
-// the gates yet when they are registered.
+// the gates yet when they are registered. Where SelectedAuthority is on, a caller may select a
+// role, and the configured authorizer, with a Gate or without, is put behind what that leaves.
 //
 // This is the only package of pkg that registers anything anywhere. It holds no logic.
 package wiring
@@ -24,6 +25,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/granular"
+	authorityselected "k8s.io/apiserver/pkg/authorization/selected"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -45,12 +47,14 @@ import (
 	"kube-granular.dev/pkg/protected/status"
 	"kube-granular.dev/pkg/rbacindex"
 	authorityregistry "kube-granular.dev/pkg/registry/authority"
+	"kube-granular.dev/pkg/selected"
 )
 
 func init() {
 	utilruntime.Must(features.Register(utilfeature.DefaultMutableFeatureGate))
 	granular.Install(around)
 	granular.InstallBindings(bindingsBySubject)
+	authorityselected.Install(selection)
 	crdgranular.Install(crd.New(enabled, expression.Accepted()))
 	utilruntime.Must(authority.AddToScheme(legacyscheme.Scheme))
 	controlplane.Install(controlplane.Group{
@@ -70,6 +74,9 @@ func enabled() bool {
 var registerMetrics = sync.OnceFunc(metrics.Register)
 
 func around(configured upstream.Authorizer) upstream.Authorizer {
+	if selection() != nil {
+		configured = selected.New(configured)
+	}
 	var protection *protected.Protection
 	if protects() {
 		protection = protected.New()
@@ -124,6 +131,13 @@ func bindingsBySubject() granular.Bindings {
 		return nil
 	}
 	return rbacindex.Listers{}
+}
+
+func selection() authorityselected.Selection {
+	if !utilfeature.DefaultFeatureGate.Enabled(features.SelectedAuthority) {
+		return nil
+	}
+	return selected.Selection{}
 }
 
 func protects() bool {

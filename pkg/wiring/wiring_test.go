@@ -11,6 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/granular"
+	authorityselected "k8s.io/apiserver/pkg/authorization/selected"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -88,6 +89,42 @@ func TestBindingsBySubject(t *testing.T) {
 		}
 		if r, c := indexes(); r != roles+more || c != clusterRoles+more {
 			t.Errorf("gate %t, index %t: %d more indexes of role bindings, %d of cluster role bindings, wanted %d of each", gate, tc.index, r-roles, c-clusterRoles, more)
+		}
+	}
+}
+
+// TestSelection holds that a selection restricts the authorizer and the rules of a server where
+// its gate is on, with a Gate and without, and means nothing where it is off.
+func TestSelection(t *testing.T) {
+	for _, tc := range []struct{ gate, selection bool }{{true, true}, {false, true}, {true, false}, {false, false}} {
+		featuregatetesting.SetFeatureGatesDuringTest(t, utilfeature.DefaultFeatureGate, featuregatetesting.FeatureOverrides{
+			features.GranularAuthorization: tc.gate, features.SelectedAuthority: tc.selection,
+		})
+		inner, rules, err := configured.Config{
+			VersionedInformerFactory: informers.NewSharedInformerFactory(fake.NewClientset(), 0),
+			AuthorizationConfiguration: &authzconfig.AuthorizationConfiguration{
+				Authorizers: []authzconfig.AuthorizerConfiguration{{Type: "AlwaysAllow", Name: "alwaysallow"}, {Type: "RBAC", Name: "rbac"}},
+			},
+		}.New(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		authorizer := granular.Wrap(inner)
+		a := attributes("get")
+		a.User = &user.DefaultInfo{Name: "jane", Groups: []string{user.SystemPrivilegedGroup}, Extra: map[string][]string{authorityselected.Key: {`{"authorityReference":{"kind":"ClusterRole","name":"none"}}`}}}
+		want := upstream.DecisionAllow
+		if tc.selection {
+			want = upstream.DecisionNoOpinion
+		}
+		if got, reason, err := authorizer.Authorize(t.Context(), a); got != want || err != nil {
+			t.Errorf("%+v: decision %v, %s, error %v", tc, got, reason, err)
+		}
+		found, _, _, err := authorityselected.Rules(rules).RulesFor(t.Context(), a.User, "n")
+		if (len(found) == 0) != tc.selection || err != nil {
+			t.Errorf("%+v: rules %v, error %v", tc, found, err)
+		}
+		if of := granular.GateFrom(authorizer); (of != nil) != tc.gate {
+			t.Errorf("%+v: there is a Gate: %t", tc, of != nil)
 		}
 	}
 }

@@ -14,7 +14,13 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// TestTutorials runs every tutorial, and what the README shows, as a reader would.
+// started holds the flags of servers that documents besides the tutorials need.
+var started = map[string][]string{
+	"selected-authority.md": {"--feature-gates", "SelectedAuthority=true"},
+}
+
+// TestTutorials runs every tutorial, and what the README and other documents show, as a reader
+// would.
 func TestTutorials(t *testing.T) {
 	root, err := cluster.Root()
 	if err != nil {
@@ -26,6 +32,9 @@ func TestTutorials(t *testing.T) {
 	}
 	if len(documents) == 0 {
 		t.Fatal("there are no tutorials")
+	}
+	for name := range started {
+		documents = append(documents, filepath.Join(root, "docs", name))
 	}
 	for _, document := range append(documents, filepath.Join(root, "README.md")) {
 		t.Run(filepath.Base(document), func(t *testing.T) {
@@ -68,7 +77,7 @@ func run(t *testing.T, document string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := cluster.Start(upArguments(string(text))...)
+	c, err := cluster.Start(append(upArguments(string(text)), started[filepath.Base(document)]...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

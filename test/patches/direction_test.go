@@ -54,6 +54,7 @@ var directions = []struct {
 	{"pkg/audit", nil},
 	{"pkg/metrics", nil},
 	{"pkg/rbacindex", nil},
+	{"pkg/selected", []string{"kube-granular.dev/api/selection", "kube-granular.dev/pkg/audit", "kube-granular.dev/pkg/rbacindex"}},
 	{"pkg/expression", []string{"kube-granular.dev/granular/schema"}},
 	{"pkg/crd", []string{"kube-granular.dev/granular/", "kube-granular.dev/pkg/expression"}},
 	{"pkg/gate", []string{

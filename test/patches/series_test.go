@@ -23,7 +23,7 @@ type patch struct {
 }
 
 // folders are those of the series, in order; all but these are optional.
-var folders = []string{"core", "markers", "crd", "authority"}
+var folders = []string{"core", "markers", "crd", "authority", "selected"}
 
 // list returns what a file named series lists.
 func list(t *testing.T, file string) [][]string {

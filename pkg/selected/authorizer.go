@@ -1,0 +1,155 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selected
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+)
+
+// Authorizer is the configured authorizer, for callers who select nothing. For others it is
+// RBAC, restricted by Visit, unless the configured authorizer denies.
+type Authorizer struct {
+	authorizer.Authorizer
+	// rbac answers for roles alone. It is nil where RBAC is not configured: bindings and
+	// roles may lie there that nobody meant to have an effect.
+	rbac authorizer.Authorizer
+}
+
+var (
+	_ authorizer.Authorizer   = &Authorizer{}
+	_ authorizer.RuleResolver = &Authorizer{}
+)
+
+// hasRBAC is implemented by the authorizer that kube-apiserver configures.
+type hasRBAC interface {
+	RBAC() authorizer.Authorizer
+}
+
+// New returns an authorizer for callers who may select. RBAC is part of configured, if it
+// is configured.
+func New(configured authorizer.Authorizer) *Authorizer {
+	return &Authorizer{Authorizer: configured, rbac: rbacOf(configured)}
+}
+
+func rbacOf(configured any) authorizer.Authorizer {
+	if c, ok := configured.(hasRBAC); ok {
+		return c.RBAC()
+	}
+	return nil
+}
+
+var errNoRBAC = errors.New("no role can be selected, because the server is not configured with RBAC")
+
+var errNoRules = errors.New("the rules of the caller are not known")
+
+// Authorize asks the configured authorizer. Where the caller selected a role, what it allows
+// counts for nothing unless RBAC allows it by that role; what it denies stays denied.
+func (a *Authorizer) Authorize(ctx context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
+	if !selects(attributes.GetUser()) {
+		return a.Authorizer.Authorize(ctx, attributes)
+	}
+	if unrestricted(attributes) {
+		return a.Authorizer.Authorize(ctx, as{attributes, without(attributes.GetUser())})
+	}
+	s, err := Of(attributes.GetUser())
+	if err == nil && a.rbac == nil {
+		err = errNoRBAC
+	}
+	if err == nil {
+		err = credential(attributes)
+	}
+	if err != nil {
+		return authorizer.DecisionDeny, err.Error(), nil
+	}
+	if attributes.GetUser() != user.Info(s) {
+		attributes = as{attributes, s}
+	}
+	asking := &question{Context: ctx, attributes: attributes}
+	decision, reason, err := a.Authorizer.Authorize(asking, attributes)
+	if decision == authorizer.DecisionAllow && !asking.allowed {
+		// Somebody else allowed it, before RBAC was asked.
+		decision, reason, err = a.rbac.Authorize(asking, attributes)
+	}
+	if decision == authorizer.DecisionNoOpinion {
+		reason = join(reason, fmt.Sprintf("the selected %s does not allow it, or is not the caller's", described(s.reference)))
+	}
+	return decision, reason, err
+}
+
+func join(reasons ...string) string {
+	if reasons[0] == "" {
+		reasons = reasons[1:]
+	}
+	return strings.Join(reasons, "\n")
+}
+
+// ConditionsAwareAuthorize never allows a caller who selects on a condition.
+func (a *Authorizer) ConditionsAwareAuthorize(ctx context.Context, attributes authorizer.Attributes) authorizer.ConditionsAwareDecision {
+	if !selects(attributes.GetUser()) {
+		return a.Authorizer.ConditionsAwareAuthorize(ctx, attributes)
+	}
+	return authorizer.ConditionsAwareDecisionFromParts(a.Authorize(ctx, attributes))
+}
+
+// RulesFor returns the selected rules of a caller who selects.
+func (a *Authorizer) RulesFor(ctx context.Context, u user.Info, namespace string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
+	return rules{a.Authorizer, a.rbac}.RulesFor(ctx, u, namespace)
+}
+
+// rules are those of the configured authorizer, and of RBAC for a caller who selects.
+type rules struct {
+	configured any
+	rbac       authorizer.Authorizer
+}
+
+func (r rules) RulesFor(ctx context.Context, u user.Info, namespace string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
+	of := r.configured
+	if selects(u) {
+		s, err := Of(u)
+		if err != nil {
+			return nil, nil, true, err
+		}
+		of, u = r.rbac, s
+	}
+	if resolver, ok := of.(authorizer.RuleResolver); ok {
+		return resolver.RulesFor(ctx, u, namespace)
+	}
+	return nil, nil, true, errNoRules
+}
+
+// as is a request of another user.
+type as struct {
+	authorizer.Attributes
+	user user.Info
+}
+
+func (a as) GetUser() user.Info { return a.user }
+
+// question is the context of what is asked about a caller who selects.
+type question struct {
+	context.Context
+	attributes authorizer.Attributes
+	// allowed is set once RBAC stopped at a rule that allows it.
+	allowed bool
+}
+
+type questionKey struct{}
+
+func (q *question) Value(key any) any {
+	if key == (questionKey{}) {
+		return q
+	}
+	return q.Context.Value(key)
+}
+
+func questionFrom(ctx context.Context) *question {
+	q, _ := ctx.Value(questionKey{}).(*question)
+	return q
+}

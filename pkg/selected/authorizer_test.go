@@ -1,0 +1,240 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selected
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"kube-granular.dev/api/selection"
+)
+
+// jane is bound to view everywhere, and in the namespace n to edit, which is more, and to
+// the role own.
+func jane(t testing.TB) (*policy, user.Info) {
+	p := newPolicy()
+	put(t, p.clusterRoles, clusterRole("view", on("get", "pods")), clusterRole("edit", on("*", "pods", "secrets")), clusterRole("part", on("get", "secrets")),
+		clusterRole("admin", on("*", "*")), clusterRole("logs", on("get", "pods/log")), clusterRole("tokens", on("*", "*", "serviceaccounts/token")))
+	put(t, p.roles, role("n", "own", on("get", "services")), role("m", "own", on("get", "secrets")))
+	put(t, p.clusterRoleBindings, clusterBinding("view", "view", named("jane")), clusterBinding("admin", "admin", group("admins")))
+	put(t, p.roleBindings, binding("n", "edit", "ClusterRole", "edit", named("jane")), binding("n", "own", "Role", "own", named("jane")), binding("m", "own", "Role", "own", named("joe")))
+	return p, &user.DefaultInfo{Name: "jane", Groups: []string{"system:authenticated"}}
+}
+
+// TestAuthorize holds what is left of a caller's authority, each case with its twins.
+func TestAuthorize(t *testing.T) {
+	p, jane := jane(t)
+	admin := &user.DefaultInfo{Name: "root", Groups: []string{"admins"}}
+	master := &user.DefaultInfo{Name: "root", Groups: []string{"system:masters"}}
+	a := New(chained(t, p.rbac, p.rbac))
+	cluster := selection.ClusterRole
+	for _, tc := range []struct {
+		user               *selection.SelectedAuthority
+		of                 user.Info
+		verb, ns, resource string
+		want, ambient      authorizer.Decision
+	}{
+		{cluster("view"), jane, "get", "n", "pods", authorizer.DecisionAllow, authorizer.DecisionAllow},
+		{cluster("view"), jane, "get", "", "pods", authorizer.DecisionAllow, authorizer.DecisionAllow},
+		{cluster("view"), jane, "get", "n", "secrets", authorizer.DecisionNoOpinion, authorizer.DecisionAllow},
+		{cluster("edit"), jane, "get", "n", "secrets", authorizer.DecisionAllow, authorizer.DecisionAllow},
+		{cluster("edit"), jane, "get", "m", "pods", authorizer.DecisionNoOpinion, authorizer.DecisionAllow}, // bound in n alone
+		{selection.Role("n", "own"), jane, "get", "n", "services", authorizer.DecisionAllow, authorizer.DecisionAllow},
+		{selection.Role("n", "own"), jane, "get", "n", "pods", authorizer.DecisionNoOpinion, authorizer.DecisionAllow},
+		{selection.Role("m", "own"), jane, "get", "m", "secrets", authorizer.DecisionNoOpinion, authorizer.DecisionNoOpinion}, // another's
+		{selection.Role("m", "own"), jane, "get", "n", "secrets", authorizer.DecisionNoOpinion, authorizer.DecisionAllow},     // of another namespace
+		{selection.Role("n", "own"), jane, "get", "", "services", authorizer.DecisionNoOpinion, authorizer.DecisionNoOpinion},
+		{cluster("own"), jane, "get", "n", "services", authorizer.DecisionNoOpinion, authorizer.DecisionAllow}, // there is no such cluster role
+		{selection.Role("n", "edit"), jane, "get", "n", "pods", authorizer.DecisionNoOpinion, authorizer.DecisionAllow},
+		{cluster("none"), jane, "get", "n", "pods", authorizer.DecisionNoOpinion, authorizer.DecisionAllow},
+		// Not bound, and covered, or not.
+		{cluster("part"), jane, "get", "n", "secrets", authorizer.DecisionAllow, authorizer.DecisionAllow},
+		{cluster("part"), jane, "get", "m", "secrets", authorizer.DecisionNoOpinion, authorizer.DecisionNoOpinion},
+		{cluster("admin"), jane, "get", "n", "pods", authorizer.DecisionNoOpinion, authorizer.DecisionAllow},
+		{cluster("view"), admin, "get", "n", "pods", authorizer.DecisionAllow, authorizer.DecisionAllow},
+		{cluster("view"), admin, "create", "n", "pods", authorizer.DecisionNoOpinion, authorizer.DecisionAllow},
+		// The privileged group has everything, and keeps none of it.
+		{cluster("view"), master, "get", "n", "pods", authorizer.DecisionAllow, authorizer.DecisionAllow},
+		{cluster("view"), master, "create", "n", "pods", authorizer.DecisionNoOpinion, authorizer.DecisionAllow},
+		{selection.Role("m", "own"), master, "get", "m", "secrets", authorizer.DecisionAllow, authorizer.DecisionAllow},
+		{cluster("none"), master, "get", "n", "pods", authorizer.DecisionNoOpinion, authorizer.DecisionAllow},
+	} {
+		if got, _, err := a.Authorize(t.Context(), ask(tc.of, tc.verb, tc.ns, tc.resource)); got != tc.ambient || err != nil {
+			t.Errorf("%+v: without a selection %v, error %v", tc, got, err)
+		}
+		for _, as := range []user.Info{selecting(t, tc.of, tc.user), told(t, tc.of, tc.user)} {
+			got, reason, err := a.Authorize(t.Context(), ask(as, tc.verb, tc.ns, tc.resource))
+			if got != tc.want || err != nil || reason == "" {
+				t.Errorf("%+v: %v, %s, error %v", tc, got, reason, err)
+			}
+			if aware := a.ConditionsAwareAuthorize(t.Context(), ask(as, tc.verb, tc.ns, tc.resource)); aware.IsAllow() != (tc.want == authorizer.DecisionAllow) {
+				t.Errorf("%+v: aware of conditions %v", tc, aware)
+			}
+		}
+	}
+}
+
+// TestReasons holds that a refusal names what was selected, and tells no more about a role
+// that is there than about one that is not.
+func TestReasons(t *testing.T) {
+	p, jane := jane(t)
+	a := New(chained(t, p.rbac, p.rbac))
+	there, absent := selection.Role("m", "own"), selection.Role("m", "none")
+	_, one, _ := a.Authorize(t.Context(), ask(selecting(t, jane, there), "get", "m", "secrets"))
+	_, other, _ := a.Authorize(t.Context(), ask(selecting(t, jane, absent), "get", "m", "secrets"))
+	if want := `the selected Role "m/own" does not allow it, or is not the caller's`; one != want || strings.ReplaceAll(other, "none", "own") != want {
+		t.Errorf("%q and %q", one, other)
+	}
+	_, reason, _ := a.Authorize(t.Context(), ask(selecting(t, jane, selection.ClusterRole("part")), "get", "n", "secrets"))
+	if want := `ClusterRole "part", whose rules the caller has`; !strings.Contains(reason, want) {
+		t.Errorf("%q", reason)
+	}
+}
+
+// TestChain holds what other authorizers have to say about a caller who selects: no, and
+// nothing else.
+func TestChain(t *testing.T) {
+	p, jane := jane(t)
+	view, edit := selecting(t, jane, selection.ClusterRole("view")), selecting(t, jane, selection.ClusterRole("edit"))
+	allow, deny, none := authorizer.DecisionAllow, authorizer.DecisionDeny, authorizer.DecisionNoOpinion
+	for _, tc := range []struct {
+		name       string
+		chain      []authorizer.Authorizer
+		view, edit authorizer.Decision
+	}{
+		{"RBAC", []authorizer.Authorizer{p.rbac}, none, allow},
+		{"allowed before", []authorizer.Authorizer{always(allow), p.rbac}, none, allow},
+		{"allowed after", []authorizer.Authorizer{p.rbac, always(allow)}, none, allow},
+		{"denied before", []authorizer.Authorizer{always(deny), p.rbac}, deny, deny},
+		{"denied after", []authorizer.Authorizer{p.rbac, always(deny)}, deny, allow},
+		{"allowed, then denied", []authorizer.Authorizer{always(allow), always(deny), p.rbac}, none, allow},
+	} {
+		a := New(chained(t, p.rbac, tc.chain...))
+		for _, of := range []struct {
+			as   user.Info
+			want authorizer.Decision
+		}{{view, tc.view}, {edit, tc.edit}} {
+			if got, reason, err := a.Authorize(t.Context(), ask(of.as, "get", "n", "secrets")); got != of.want || err != nil {
+				t.Errorf("%s: %v, %s, error %v, wanted %v", tc.name, got, reason, err, of.want)
+			}
+		}
+	}
+}
+
+// TestWithoutRBAC holds that no role is brought to life where RBAC is not configured.
+func TestWithoutRBAC(t *testing.T) {
+	p, jane := jane(t)
+	s := selecting(t, jane, selection.ClusterRole("view"))
+	for name, a := range map[string]*Authorizer{"none": New(chained(t, nil, always(authorizer.DecisionAllow))), "unknown": New(always(authorizer.DecisionAllow))} {
+		if got, reason, err := a.Authorize(t.Context(), ask(s, "get", "n", "pods")); got != authorizer.DecisionDeny || !strings.Contains(reason, "RBAC") || err != nil {
+			t.Errorf("%s: %v, %s, error %v", name, got, reason, err)
+		}
+		if got, _, _ := a.Authorize(t.Context(), ask(jane, "get", "n", "pods")); got != authorizer.DecisionAllow {
+			t.Errorf("%s: without a selection %v", name, got)
+		}
+		if rules, _, incomplete, err := a.RulesFor(t.Context(), s, "n"); len(rules) > 0 || !incomplete || err == nil {
+			t.Errorf("%s: rules %v, error %v", name, rules, err)
+		}
+	}
+	resolver := Selection{}.Rules(chained(t, p.rbac, p.rbac))
+	if rules, _, _, err := resolver.RulesFor(t.Context(), s, "n"); len(rules) != 1 || err != nil {
+		t.Errorf("rules %v, error %v", rules, err)
+	}
+	if rules, _, _, err := resolver.RulesFor(t.Context(), jane, "n"); len(rules) != 3 || err != nil {
+		t.Errorf("without a selection: rules %v, error %v", rules, err)
+	}
+}
+
+// TestNoCredentials holds that no token and no certificate is had under a selection, also by
+// a role that has everything; reading and deleting requests for one is like anything else.
+func TestNoCredentials(t *testing.T) {
+	p, _ := jane(t)
+	put(t, p.clusterRoles, clusterRole("all", rule([]string{"*"}, []string{"*"}, []string{"*"}, nil)))
+	put(t, p.clusterRoleBindings, clusterBinding("all", "all", named("root")))
+	root := &user.DefaultInfo{Name: "root"}
+	a := New(chained(t, p.rbac, always(authorizer.DecisionAllow), p.rbac))
+	for _, tc := range []struct {
+		group, resource, subresource string
+		refused                      bool
+	}{
+		{"", "serviceaccounts", "token", true},
+		{"", "serviceaccounts", "", false},
+		{"certificates.k8s.io", "certificatesigningrequests", "", true},
+		{"certificates.k8s.io", "podcertificaterequests", "", true},
+		{"certificates.k8s.io", "certificatesigningrequests", "approval", false},
+		{"example.com", "certificatesigningrequests", "", false},
+	} {
+		for _, verb := range []string{"create", "update", "patch", "granular", "*", "get", "delete"} {
+			q := &authorizer.AttributesRecord{User: selecting(t, root, selection.ClusterRole("all")), Verb: verb, Namespace: "n", APIGroup: tc.group, Resource: tc.resource, Subresource: tc.subresource, ResourceRequest: true}
+			want := authorizer.DecisionAllow
+			if tc.refused && verb != "get" && verb != "delete" {
+				want = authorizer.DecisionDeny
+			}
+			if got, reason, _ := a.Authorize(t.Context(), q); got != want {
+				t.Errorf("%+v, %s: %v, %s", tc, verb, got, reason)
+			}
+			q.User = root
+			if got, _, _ := a.Authorize(t.Context(), q); got != authorizer.DecisionAllow {
+				t.Errorf("%+v, %s, without a selection: %v", tc, verb, got)
+			}
+		}
+	}
+}
+
+// TestUnrestricted holds that discovery, health and reviews of oneself are authorized as if
+// nothing was selected, and nothing else is.
+func TestUnrestricted(t *testing.T) {
+	p, jane := jane(t)
+	a := New(chained(t, p.rbac, p.rbac, always(authorizer.DecisionAllow)))
+	for path, ambient := range map[string]bool{
+		"/api": true, "/api/v1": true, "/apis/": true, "/openapi/v3": true, "/version": true, "/healthz/etcd": true, "/livez": true, "/readyz": true,
+		"/": false, "/metrics": false, "/logs": false, "/apisx": false, "/versions": false, "/debug/pprof": false,
+	} {
+		for _, as := range []user.Info{selecting(t, jane, selection.ClusterRole("view")), told(t, jane, selection.ClusterRole("view"))} {
+			for verb, read := range map[string]bool{"get": true, "head": true, "post": false} {
+				got, _, _ := a.Authorize(t.Context(), &authorizer.AttributesRecord{User: as, Verb: verb, Path: path})
+				if (got == authorizer.DecisionAllow) != (ambient && read) {
+					t.Errorf("%s %s: %v", verb, path, got)
+				}
+			}
+		}
+	}
+	for resource, ambient := range map[string]bool{"selfsubjectaccessreviews": true, "selfsubjectrulesreviews": true, "subjectaccessreviews": false, "localsubjectaccessreviews": false} {
+		for verb, creates := range map[string]bool{"create": true, "get": false, "granular": false} {
+			q := &authorizer.AttributesRecord{User: selecting(t, jane, selection.ClusterRole("view")), Verb: verb, APIGroup: "authorization.k8s.io", Resource: resource, ResourceRequest: true}
+			if got, _, _ := a.Authorize(t.Context(), q); (got == authorizer.DecisionAllow) != (ambient && creates) {
+				t.Errorf("%s %s: %v", verb, resource, got)
+			}
+			q.APIGroup = "example.com"
+			if got, _, _ := a.Authorize(t.Context(), q); got == authorizer.DecisionAllow {
+				t.Errorf("%s %s of another group: %v", verb, resource, got)
+			}
+		}
+	}
+	// Nobody who can't be told from a resource is public.
+	if got, _, _ := a.Authorize(t.Context(), &authorizer.AttributesRecord{User: selecting(t, jane, selection.ClusterRole("view")), Verb: "get", Path: "/api/v1/namespaces/n/secrets", ResourceRequest: true, Resource: "secrets", Namespace: "n"}); got == authorizer.DecisionAllow {
+		t.Error("a resource was read")
+	}
+}
+
+// TestUnreadable holds that a user whose selection can't be read may do nothing.
+func TestUnreadable(t *testing.T) {
+	p, _ := jane(t)
+	a := New(chained(t, p.rbac, p.rbac))
+	for _, values := range [][]string{{}, nil, {"x"}, {view, view}, {`{"authorityReference":{"kind":"AuthorityDelegation","name":"d"}}`}} {
+		u := &user.DefaultInfo{Name: "jane", Groups: []string{"system:masters"}, Extra: extra(values...)}
+		if got, reason, err := a.Authorize(t.Context(), ask(u, "get", "n", "pods")); got != authorizer.DecisionDeny || reason == "" || err != nil {
+			t.Errorf("%q: %v, %s, error %v", values, got, reason, err)
+		}
+		if rules, err := p.resolver.RulesFor(t.Context(), u, "n"); len(rules) > 0 || err == nil {
+			t.Errorf("%q: rules %v, error %v", values, rules, err)
+		}
+		if rules, _, _, err := a.RulesFor(t.Context(), u, "n"); len(rules) > 0 || err == nil {
+			t.Errorf("%q: rules %v, error %v", values, rules, err)
+		}
+	}
+}

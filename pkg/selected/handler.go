@@ -1,0 +1,113 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selected
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"kube-granular.dev/api/selection"
+	"kube-granular.dev/pkg/audit"
+)
+
+// Handler gives next the *User of a request that selects an authority. Whether the authority
+// exists, and is the caller's, is for authorization to find.
+func (Selection) Handler(next http.Handler, s runtime.NegotiatedSerializer) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		values := req.Header[selection.Header]
+		caller, _ := request.UserFrom(req.Context())
+		if len(values) == 0 && !selects(caller) {
+			next.ServeHTTP(w, req)
+			return
+		}
+		selecting, err := read(values, caller)
+		if err != nil {
+			responsewriters.RespondWithError(w, req, err, s)
+			return
+		}
+		if len(values) > 0 {
+			w.Header().Set(selection.Header, values[0])
+			// Another server that the request is sent on to is told by the extra attribute.
+			req.Header.Del(selection.Header)
+		}
+		ctx := request.WithUser(req.Context(), selecting)
+		audit.Selected(ctx, selecting.text())
+		next.ServeHTTP(w, req.WithContext(ctx))
+	})
+}
+
+// read returns the user of a request that has the header, or comes from a front proxy that
+// read it: from nobody else does a user have the extra attribute. Both must be the same.
+func read(values []string, caller user.Info) (*User, error) {
+	if caller == nil {
+		return nil, apierrors.NewInternalError(errors.New("no user found for request"))
+	}
+	var told *User
+	if selects(caller) {
+		var err error
+		if told, err = Of(caller); err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+	}
+	switch len(values) {
+	case 0:
+		return told, nil
+	case 1:
+	default:
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("there are %d headers %s, one at most can be applied", len(values), selection.Header))
+	}
+	selected, err := selection.Parse(values[0])
+	if err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the header %s is not a SelectedAuthority: %v", selection.Header, err))
+	}
+	u, err := newUser(caller, selected)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the header %s can't be applied: %v", selection.Header, err))
+	}
+	if told != nil && told.reference != u.reference {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the header %s selects another authority than the extra attribute %s of the user", selection.Header, selection.ExtraKey))
+	}
+	return u, nil
+}
+
+// BeforeImpersonation refuses an impersonated user with a selection. To leave it out would
+// let the request do more than its sender asked for.
+func (Selection) BeforeImpersonation(next http.Handler, s runtime.NegotiatedSerializer) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if len(req.Header[authenticationv1.ImpersonateUserHeader]) > 0 && impersonatesSelection(req.Header) {
+			responsewriters.RespondWithError(w, req, apierrors.NewBadRequest(fmt.Sprintf("the extra attribute %s can't be impersonated, the header %s selects for the impersonated user", selection.ExtraKey, selection.Header)), s)
+			return
+		}
+		next.ServeHTTP(w, req)
+	})
+}
+
+// impersonatesSelection reads names of headers as the impersonation filter does, which
+// refuses what it is given without a user.
+func impersonatesSelection(headers http.Header) bool {
+	for name := range headers {
+		encoded, ok := strings.CutPrefix(name, authenticationv1.ImpersonateUserExtraHeaderPrefix)
+		if !ok {
+			continue
+		}
+		key := strings.ToLower(encoded)
+		if decoded, err := url.PathUnescape(key); err == nil {
+			key = decoded
+		}
+		if key == selection.ExtraKey {
+			return true
+		}
+	}
+	return false
+}

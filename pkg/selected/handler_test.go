@@ -1,0 +1,182 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selected
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/user"
+	seam "k8s.io/apiserver/pkg/authorization/selected"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	_ "k8s.io/kubernetes/pkg/apis/core/install"
+
+	"kube-granular.dev/api/selection"
+)
+
+const view = `{"authorityReference":{"kind":"ClusterRole","name":"view"}}`
+
+var codecs = legacyscheme.Codecs
+
+// TestKey holds that the seam and the API mean the same attribute.
+func TestKey(t *testing.T) {
+	if seam.Key != selection.ExtraKey {
+		t.Error(seam.Key, selection.ExtraKey)
+	}
+}
+
+func extra(values ...string) map[string][]string {
+	return map[string][]string{selection.ExtraKey: values, "example.com/of": {"a"}}
+}
+
+// TestHandler holds which user the server goes on with, and what it answers to a selection
+// that can't be read.
+func TestHandler(t *testing.T) {
+	const other = `{"authorityReference":{"kind":"ClusterRole","name":"edit"}}`
+	const long = `{ "apiVersion":"authorization.k8s.io/v1", "kind":"SelectedAuthority", "authorityReference":{"apiVersion":"rbac.authorization.k8s.io/v1","name":"view","kind":"ClusterRole"}}`
+	groups := []string{"a", "system:masters", "b"}
+	for _, tc := range []struct {
+		name    string
+		headers []string
+		extra   map[string][]string
+		// refused is in the answer where there is one.
+		refused string
+	}{
+		{name: "a header", headers: []string{view}},
+		{name: "with what says nothing", headers: []string{long}},
+		{name: "of a front proxy", extra: extra(view)},
+		{name: "both the same", headers: []string{long}, extra: extra(view)},
+		{name: "both, another", headers: []string{other}, extra: extra(view), refused: "another authority"},
+		{name: "two headers", headers: []string{view, view}, refused: "there are 2 headers"},
+		{name: "two in one", headers: []string{view + "," + view}, refused: "is not a SelectedAuthority"},
+		{name: "an empty header", headers: []string{""}, refused: "is not a SelectedAuthority"},
+		{name: "unknown field", headers: []string{`{"a":1}`}, refused: "unknown field"},
+		{name: "longer than 1 KiB", headers: []string{view + strings.Repeat(" ", 1025-len(view))}, refused: "longer than 1024"},
+		{name: "a delegation", headers: []string{`{"authorityReference":{"kind":"AuthorityDelegation","name":"d"}}`}, refused: "not served here"},
+		{name: "a front proxy that says nothing", extra: extra(), refused: "has 0 values"},
+		{name: "a front proxy that says two", extra: extra(view, view), refused: "has 2 values"},
+		{name: "a front proxy that says nonsense", extra: extra("x"), refused: "is not a SelectedAuthority"},
+		{name: "a front proxy that says a delegation", extra: extra(`{"authorityReference":{"kind":"AuthorityDelegation","name":"d"}}`), refused: "not served here"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			caller := &user.DefaultInfo{Name: "u", UID: "1", Groups: groups, Extra: tc.extra}
+			var next *http.Request
+			handler := Selection{}.Handler(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { next = req }), codecs)
+			req := httptest.NewRequest(http.MethodGet, "/api/v1/pods", nil)
+			req.Header[selection.Header] = tc.headers
+			ctx := request.WithRequestInfo(request.WithUser(req.Context(), caller), &request.RequestInfo{})
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, req.WithContext(ctx))
+			if tc.refused != "" {
+				if next != nil || w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), tc.refused) || w.Header().Get(selection.Header) != "" {
+					t.Errorf("went on %t, status %d: %s", next != nil, w.Code, w.Body)
+				}
+				return
+			}
+			if next == nil {
+				t.Fatalf("status %d: %s", w.Code, w.Body)
+			}
+			got, _ := request.UserFrom(next.Context())
+			wantExtra := map[string][]string{selection.ExtraKey: {view}}
+			if tc.extra != nil {
+				wantExtra["example.com/of"] = []string{"a"}
+			}
+			if got.GetName() != "u" || got.GetUID() != "1" || !reflect.DeepEqual(got.GetGroups(), []string{"a", "b"}) || !reflect.DeepEqual(got.GetExtra(), wantExtra) {
+				t.Errorf("%+v", got)
+			}
+			if !reflect.DeepEqual(caller.Groups, []string{"a", "system:masters", "b"}) || !reflect.DeepEqual(caller.Extra, tc.extra) {
+				t.Errorf("the user of the connection is now %+v", caller)
+			}
+			if without(got).GetExtra()[selection.ExtraKey] != nil || !reflect.DeepEqual(without(got).GetGroups(), groups) {
+				t.Errorf("without a selection %+v", without(got))
+			}
+			if !reflect.DeepEqual(w.Header()[selection.Header], tc.headers) || len(next.Header[selection.Header]) > 0 {
+				t.Errorf("repeated %q, sent on %q", w.Header()[selection.Header], next.Header[selection.Header])
+			}
+		})
+	}
+}
+
+// TestNothingSelected holds that a request without a selection goes on as it is, and costs
+// nothing.
+func TestNothingSelected(t *testing.T) {
+	var next *http.Request
+	serve := http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { next = req })
+	handler := Selection{}.BeforeImpersonation(Selection{}.Handler(serve, codecs), codecs)
+	req := httptest.NewRequest(http.MethodGet, "/api/v1/pods", nil)
+	req.Header.Set("Impersonate-User", "u")
+	req = req.WithContext(request.WithUser(req.Context(), &user.DefaultInfo{Name: "u", Extra: map[string][]string{"a": {"b"}}}))
+	w := httptest.NewRecorder()
+	if n := testing.AllocsPerRun(100, func() { handler.ServeHTTP(w, req) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if next != req || len(w.Header()) > 0 {
+		t.Error("the request was changed, or its response")
+	}
+}
+
+// TestImpersonated holds that a selection can't be impersonated, however it is spelled.
+func TestImpersonated(t *testing.T) {
+	for name, refused := range map[string]bool{
+		"Impersonate-Extra-authority.kube-granular.dev%2Fselected":   true,
+		"Impersonate-Extra-AUTHORITY.kube-granular.dev%2fSELECTED":   true,
+		"Impersonate-Extra-%61uthority.kube-granular.dev%2fselected": true,
+		"Impersonate-Extra-Authority.kube-Granular.dev%2Fselecte":    false,
+		"Impersonate-Extra-authority.kube-granular.dev%252Fselected": false,
+		"Impersonate-Extra-example.com%2Fselected":                   false,
+		"X-Remote-Extra-authority.kube-granular.dev%2Fselected":      false,
+		"Impersonate-Extra-authority.kube-granular.dev%2Fselected%":  false,
+	} {
+		went := false
+		handler := Selection{}.BeforeImpersonation(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { went = true }), codecs)
+		req := httptest.NewRequest(http.MethodGet, "/api/v1/pods", nil)
+		req.Header.Set("Impersonate-User", "u")
+		req.Header.Set(name, view)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, req.WithContext(request.WithRequestInfo(req.Context(), &request.RequestInfo{})))
+		if went == refused || refused && w.Code != http.StatusBadRequest {
+			t.Errorf("%s: refused %t, status %d", name, !went, w.Code)
+		}
+	}
+}
+
+type tokens struct{ *authenticator.Response }
+
+func (a tokens) AuthenticateToken(context.Context, string) (*authenticator.Response, bool, error) {
+	return a.Response, true, nil
+}
+
+// TestAuthenticated holds that nobody but a front proxy is authenticated with a selection.
+func TestAuthenticated(t *testing.T) {
+	identity := &user.DefaultInfo{Name: "u", UID: "1", Groups: []string{"g"}, Extra: extra(view)}
+	plain := &user.DefaultInfo{Name: "u"}
+	for _, of := range []user.Info{identity, plain} {
+		response := &authenticator.Response{User: of, Audiences: authenticator.Audiences{"a"}}
+		byRequest, ok, err := Selection{}.Request(authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) { return response, true, nil })).AuthenticateRequest(nil)
+		byToken, ok2, err2 := Selection{}.Token(tokens{response}).AuthenticateToken(t.Context(), "")
+		for _, got := range []*authenticator.Response{byRequest, byToken} {
+			if !ok || !ok2 || err != nil || err2 != nil || selects(got.User) || got.User.GetName() != "u" || got.User.GetUID() != of.GetUID() || len(got.Audiences) != 1 {
+				t.Errorf("%+v", got)
+			}
+			if of == user.Info(plain) && got != response {
+				t.Error("a response without a selection was copied")
+			}
+			if of == user.Info(identity) && !reflect.DeepEqual(got.User.GetExtra(), map[string][]string{"example.com/of": {"a"}}) {
+				t.Errorf("%+v", got.User)
+			}
+		}
+	}
+	if len(identity.Extra) != 2 {
+		t.Error("the identity was changed, which may be in a cache")
+	}
+	if got, ok, err := (Selection{}).Token(tokens{}).AuthenticateToken(t.Context(), ""); got != nil || !ok || err != nil {
+		t.Error(got, ok, err)
+	}
+}

@@ -1,0 +1,65 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selected
+
+import (
+	"errors"
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+)
+
+// public are the paths of discovery and health, and below them. Clients ask for discovery
+// before they ask for anything else, and it tells nothing of any object.
+var public = []string{"/api", "/apis", "/openapi", "/version", "/healthz", "/livez", "/readyz"}
+
+// self are the reviews that tell callers about themselves. Whoever selects may ask, and the
+// answer is about what is left.
+var self = map[schema.GroupResource]bool{
+	{Group: authorizationv1.GroupName, Resource: "selfsubjectaccessreviews"}: true,
+	{Group: authorizationv1.GroupName, Resource: "selfsubjectrulesreviews"}:  true,
+	{Group: authenticationv1.GroupName, Resource: "selfsubjectreviews"}:      true,
+}
+
+// unrestricted reports whether a request is authorized as if nothing was selected.
+func unrestricted(a authorizer.Attributes) bool {
+	if a.IsResourceRequest() {
+		return a.GetVerb() == "create" && a.GetSubresource() == "" && self[schema.GroupResource{Group: a.GetAPIGroup(), Resource: a.GetResource()}]
+	}
+	if a.GetVerb() != "get" && a.GetVerb() != "head" {
+		return false
+	}
+	for _, path := range public {
+		if rest, ok := strings.CutPrefix(a.GetPath(), path); ok && (rest == "" || rest[0] == '/') {
+			return true
+		}
+	}
+	return false
+}
+
+var errCredential = errors.New("no token or certificate can be asked for while an authority is selected, because it would be good for more than that")
+
+// credential refuses requests for tokens and certificates: who holds one is not restricted by
+// what was selected when it was asked for.
+func credential(a authorizer.Attributes) error {
+	if !a.IsResourceRequest() {
+		return nil
+	}
+	switch a.GetVerb() {
+	case "get", "list", "watch", "delete", "deletecollection":
+		return nil
+	}
+	switch {
+	case a.GetAPIGroup() == "" && a.GetResource() == "serviceaccounts" && a.GetSubresource() == "token":
+		return errCredential
+	case a.GetAPIGroup() == certificatesv1.GroupName && a.GetSubresource() == "" &&
+		(a.GetResource() == "certificatesigningrequests" || a.GetResource() == "podcertificaterequests"):
+		return errCredential
+	}
+	return nil
+}

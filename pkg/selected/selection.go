@@ -1,0 +1,49 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selected
+
+import (
+	"context"
+	"net/http"
+
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	seam "k8s.io/apiserver/pkg/authorization/selected"
+)
+
+// Selection implements the port seam.Selection.
+type Selection struct{}
+
+var _ seam.Selection = Selection{}
+
+// Rules returns resolver for callers who select nothing, and the selected rules of others.
+func (Selection) Rules(resolver authorizer.RuleResolver) authorizer.RuleResolver {
+	return rules{resolver, rbacOf(resolver)}
+}
+
+// Request returns an authenticator of users who select nothing, whoever says that they do:
+// a selection belongs to a request and not to an identity.
+func (Selection) Request(a authenticator.Request) authenticator.Request {
+	return authenticator.RequestFunc(func(req *http.Request) (*authenticator.Response, bool, error) {
+		response, ok, err := a.AuthenticateRequest(req)
+		return unselected(response), ok, err
+	})
+}
+
+// Token is Request for tokens.
+func (Selection) Token(a authenticator.Token) authenticator.Token {
+	return authenticator.TokenFunc(func(ctx context.Context, token string) (*authenticator.Response, bool, error) {
+		response, ok, err := a.AuthenticateToken(ctx, token)
+		return unselected(response), ok, err
+	})
+}
+
+func unselected(response *authenticator.Response) *authenticator.Response {
+	if response == nil || !selects(response.User) {
+		return response
+	}
+	out := *response
+	out.User = without(response.User)
+	return &out
+}

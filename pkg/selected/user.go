@@ -1,0 +1,106 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selected
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	"kube-granular.dev/api/selection"
+)
+
+// User is a caller who selected an authority. Everybody sees a user with the selection as an
+// extra attribute, who is not of the privileged group: its members are allowed everything
+// before anybody looks at a selection.
+type User struct {
+	user.Info
+	reference selection.AuthorityReference
+	// ambient is the same caller without a selection. Nothing of it is sent to another
+	// process: there a member of the privileged group is none.
+	ambient user.Info
+}
+
+var errNotServed = errors.New("the kind AuthorityDelegation is not served here, a Role or ClusterRole can be selected")
+
+// Of returns the user as one who selects. It fails where the extra attribute can't be read:
+// such a user may do nothing.
+func Of(u user.Info) (*User, error) {
+	if s, ok := u.(*User); ok {
+		return s, nil
+	}
+	s, err := fromExtra(u.GetExtra())
+	if err != nil {
+		return nil, err
+	}
+	return newUser(u, s)
+}
+
+// fromExtra reads what another server says that a user selected, or an access review asks.
+func fromExtra(extra map[string][]string) (*selection.SelectedAuthority, error) {
+	values := extra[selection.ExtraKey]
+	if len(values) != 1 {
+		return nil, fmt.Errorf("the extra attribute %s has %d values, it must have one", selection.ExtraKey, len(values))
+	}
+	s, err := selection.Parse(values[0])
+	if err != nil {
+		return nil, fmt.Errorf("the extra attribute %s is not a SelectedAuthority: %w", selection.ExtraKey, err)
+	}
+	return s, nil
+}
+
+func newUser(u user.Info, s *selection.SelectedAuthority) (*User, error) {
+	if s.AuthorityReference.Kind == selection.AuthorityDelegationKind {
+		return nil, errNotServed
+	}
+	text, err := s.Text()
+	if err != nil {
+		return nil, err
+	}
+	reference := s.AuthorityReference
+	reference.APIVersion = ""
+	extra := make(map[string][]string, len(u.GetExtra())+1)
+	maps.Copy(extra, u.GetExtra())
+	extra[selection.ExtraKey] = []string{text}
+	return &User{
+		Info: &user.DefaultInfo{
+			Name:   u.GetName(),
+			UID:    u.GetUID(),
+			Groups: slices.DeleteFunc(slices.Clone(u.GetGroups()), func(group string) bool { return group == user.SystemPrivilegedGroup }),
+			Extra:  extra,
+		},
+		reference: reference,
+		ambient:   without(u),
+	}, nil
+}
+
+// text returns the selection as it is sent on.
+func (u *User) text() string {
+	return u.GetExtra()[selection.ExtraKey][0]
+}
+
+// selects reports whether a user carries a selection, which may be one that can't be read.
+func selects(u user.Info) bool {
+	if u == nil {
+		return false
+	}
+	_, selects := u.GetExtra()[selection.ExtraKey]
+	return selects
+}
+
+// without returns the user without a selection.
+func without(u user.Info) user.Info {
+	if s, ok := u.(*User); ok {
+		return s.ambient
+	}
+	if !selects(u) {
+		return u
+	}
+	extra := maps.Clone(u.GetExtra())
+	delete(extra, selection.ExtraKey)
+	return &user.DefaultInfo{Name: u.GetName(), UID: u.GetUID(), Groups: u.GetGroups(), Extra: extra}
+}

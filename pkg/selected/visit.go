@@ -1,0 +1,146 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selected
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/authentication/user"
+	seam "k8s.io/apiserver/pkg/authorization/selected"
+	"k8s.io/kubernetes/pkg/registry/rbac/validation"
+	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
+
+	"kube-granular.dev/api/selection"
+	"kube-granular.dev/pkg/rbacindex"
+)
+
+type visitor = func(source fmt.Stringer, rule *rbacv1.PolicyRule, err error) bool
+
+// Visit visits the rules that the selected role gives to a caller in a namespace, or
+// everywhere if that is empty.
+func (Selection) Visit(ctx context.Context, policy seam.Policy, u user.Info, namespace string, visit visitor) {
+	s, err := Of(u)
+	if err != nil {
+		visit(nil, nil, err)
+		return
+	}
+	if s.reference.Kind == selection.RoleKind && s.reference.Namespace != namespace {
+		return
+	}
+	q := questionFrom(ctx)
+	if q != nil {
+		visit = q.watching(visit)
+	}
+	found, goOn := false, true
+	bound := bindings{policy, s.reference}
+	validation.NewDefaultRuleResolver(policy, bound, policy, bound).VisitRulesFor(ctx, s.ambient, namespace, func(source fmt.Stringer, rule *rbacv1.PolicyRule, err error) bool {
+		found = found || rule != nil
+		goOn = visit(source, rule, err)
+		return goOn
+	})
+	if found || !goOn {
+		return
+	}
+	s.visitCovered(ctx, policy, namespace, q, visit)
+}
+
+// watching returns a visitor that notes that RBAC, which stops at the first rule that
+// allows, has stopped.
+func (q *question) watching(visit visitor) visitor {
+	return func(source fmt.Stringer, rule *rbacv1.PolicyRule, err error) bool {
+		if visit(source, rule, err) {
+			return true
+		}
+		q.allowed = rule != nil
+		return false
+	}
+}
+
+// visitCovered visits the rules of the selected role if the caller has all of them without
+// being bound to it. It is as if there was no role otherwise, so nobody learns of roles by
+// selecting them.
+func (u *User) visitCovered(ctx context.Context, policy seam.Policy, namespace string, q *question, visit visitor) {
+	roleRef := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: string(u.reference.Kind), Name: u.reference.Name}
+	all := validation.NewDefaultRuleResolver(policy, policy, policy, policy)
+	rules, err := all.GetRoleReferenceRules(ctx, roleRef, u.reference.Namespace)
+	if err != nil {
+		if !apierrors.IsNotFound(err) {
+			visit(nil, nil, err)
+		}
+		return
+	}
+	if len(rules) == 0 || q != nil && !rbac.RulesAllow(q.attributes, rules...) {
+		return
+	}
+	if !slices.Contains(u.ambient.GetGroups(), user.SystemPrivilegedGroup) {
+		left := permissionsOf(rules)
+		all.VisitRulesFor(rbacindex.Whole(ctx), u.ambient, namespace, func(_ fmt.Stringer, rule *rbacv1.PolicyRule, _ error) bool {
+			if rule != nil {
+				left = slices.DeleteFunc(left, func(p permission) bool { return p.coveredBy(rule) })
+			}
+			return len(left) > 0
+		})
+		if len(left) > 0 {
+			return
+		}
+	}
+	for i := range rules {
+		if !visit(covered(u.reference), &rules[i], nil) {
+			return
+		}
+	}
+}
+
+// bindings lists the bindings to the role that is referred to.
+type bindings struct {
+	seam.Policy
+	to selection.AuthorityReference
+}
+
+func (b bindings) refers(ref *rbacv1.RoleRef) bool {
+	return ref.Kind == string(b.to.Kind) && ref.Name == b.to.Name
+}
+
+func (b bindings) ListRoleBindings(ctx context.Context, namespace string) ([]*rbacv1.RoleBinding, error) {
+	all, err := b.Policy.ListRoleBindings(ctx, namespace)
+	var to []*rbacv1.RoleBinding
+	for _, binding := range all {
+		if b.refers(&binding.RoleRef) {
+			to = append(to, binding)
+		}
+	}
+	return to, err
+}
+
+func (b bindings) ListClusterRoleBindings(ctx context.Context) ([]*rbacv1.ClusterRoleBinding, error) {
+	if b.to.Kind != selection.ClusterRoleKind {
+		return nil, nil
+	}
+	all, err := b.Policy.ListClusterRoleBindings(ctx)
+	var to []*rbacv1.ClusterRoleBinding
+	for _, binding := range all {
+		if b.refers(&binding.RoleRef) {
+			to = append(to, binding)
+		}
+	}
+	return to, err
+}
+
+// covered is the source of a rule that no binding is.
+type covered selection.AuthorityReference
+
+func (c covered) String() string {
+	return described(selection.AuthorityReference(c)) + ", whose rules the caller has"
+}
+
+func described(ref selection.AuthorityReference) string {
+	if ref.Namespace != "" {
+		return fmt.Sprintf("%s %q", ref.Kind, ref.Namespace+"/"+ref.Name)
+	}
+	return fmt.Sprintf("%s %q", ref.Kind, ref.Name)
+}

@@ -1,0 +1,149 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selected
+
+import (
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"kube-granular.dev/pkg/localcluster/pki"
+	"kube-granular.dev/test/integration/cluster"
+)
+
+// on is a server with the gate on, and a front proxy and token webhook of the tests' own.
+var on *cluster.Cluster
+
+// proxy is the certificate of the front proxy.
+var proxy tls.Certificate
+
+// flags are those of every server of the tests.
+var flags []string
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "selected-")
+	if err != nil {
+		return fail(err)
+	}
+	defer os.RemoveAll(dir)
+	authority, files, err := pki.Ensure(filepath.Join(dir, "proxy"))
+	if err != nil {
+		return fail(err)
+	}
+	cert, key, err := authority.Client("front-proxy")
+	if err != nil {
+		return fail(err)
+	}
+	if proxy, err = tls.X509KeyPair(cert, key); err != nil {
+		return fail(err)
+	}
+	certFile, keyFile := filepath.Join(dir, "proxy.crt"), filepath.Join(dir, "proxy.key")
+	for file, data := range map[string][]byte{certFile: cert, keyFile: key} {
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			return fail(err)
+		}
+	}
+	webhook := httptest.NewTLSServer(http.HandlerFunc(believe))
+	defer webhook.Close()
+	webhookFile, err := kubeconfigOf(dir, webhook)
+	if err != nil {
+		return fail(err)
+	}
+	flags = []string{
+		"--requestheader-client-ca-file=" + files.CA, "--requestheader-allowed-names=front-proxy",
+		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--proxy-client-cert-file=" + certFile, "--proxy-client-key-file=" + keyFile,
+		"--authentication-token-webhook-config-file=" + webhookFile, "--authentication-token-webhook-version=v1",
+	}
+	if on, err = cluster.Start(append([]string{"--demo=false", "--audit-log", filepath.Join(dir, "audit.log"), "--feature-gates", "SelectedAuthority=true", "--"}, flags...)...); err != nil {
+		return fail(err)
+	}
+	auditLog = filepath.Join(dir, "audit.log")
+	code := m.Run()
+	if err := on.Stop(); err != nil {
+		return fail(err)
+	}
+	return code
+}
+
+var auditLog string
+
+func fail(err error) int {
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}
+
+// start runs another server until the test ends.
+func start(t *testing.T, args ...string) *cluster.Cluster {
+	t.Helper()
+	c, err := cluster.Start(append([]string{"--demo=false"}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+func kubeconfigOf(dir string, server *httptest.Server) (string, error) {
+	config := clientcmdapi.NewConfig()
+	config.Clusters["webhook"] = &clientcmdapi.Cluster{
+		Server:                   server.URL,
+		CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+	}
+	config.AuthInfos["server"] = &clientcmdapi.AuthInfo{}
+	config.Contexts["webhook"] = &clientcmdapi.Context{Cluster: "webhook", AuthInfo: "server"}
+	config.CurrentContext = "webhook"
+	file := filepath.Join(dir, "webhook.kubeconfig")
+	return file, clientcmd.WriteToFile(*config, file)
+}
+
+// believe answers that a token is who it says it is.
+func believe(w http.ResponseWriter, req *http.Request) {
+	var review authenticationv1.TokenReview
+	if err := json.NewDecoder(req.Body).Decode(&review); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	review.Status = authenticationv1.TokenReviewStatus{}
+	if data, err := base64.RawURLEncoding.DecodeString(review.Spec.Token); err == nil && json.Unmarshal(data, &review.Status.User) == nil {
+		review.Status.Authenticated = true
+	}
+	w.Header().Set("Content-Type", "application/json")
+	json.NewEncoder(w).Encode(review)
+}
+
+// token returns what names a user.
+func token(u authenticationv1.UserInfo) string {
+	data, err := json.Marshal(u)
+	if err != nil {
+		panic(err)
+	}
+	return base64.RawURLEncoding.EncodeToString(data)
+}
+
+// person returns a user of some groups.
+func person(name string, groups ...string) authenticationv1.UserInfo {
+	return authenticationv1.UserInfo{Username: name, Groups: groups}
+}
+
+var master = person("root", "system:masters")

@@ -1,0 +1,172 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selected
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"kube-granular.dev/api/selection"
+	"kube-granular.dev/pkg/audit"
+)
+
+// TestRoles holds what is left to a caller who selects, of each kind, and that the response
+// repeats the header, refusals included.
+//
+// Attack: another's role, a role of another namespace, or one that the caller has in part
+// Answer: 403, the same as for a role that is not there
+func TestRoles(t *testing.T) {
+	policy(t, on, "shop", "jane", "admin")
+	bind(t, on, "", "jane", "ClusterRole", "view")
+	apply(t, on, rbacPath+"namespaces/shop/roles", `{"metadata":{"name":"mine"},"rules":[{"apiGroups":[""],"resources":["services"],"verbs":["list"]}]}`,
+		rbacPath+"namespaces/default/roles", `{"metadata":{"name":"mine"},"rules":[{"apiGroups":[""],"resources":["secrets"],"verbs":["list"]}]}`)
+	bind(t, on, "shop", "jane", "Role", "mine")
+	jane := person("jane")
+	request{as: jane, method: "GET", path: "/api/v1/namespaces/shop/services", selects: []string{role("shop", "mine")}}.eventually(t, 200)
+	request{as: jane, method: "GET", path: "/api/v1/namespaces/shop/secrets"}.eventually(t, 200)
+	request{as: jane, method: "GET", path: "/api/v1/pods"}.eventually(t, 200)
+	for _, tc := range []struct {
+		selects, path string
+		status        int
+	}{
+		{clusterRole("view"), "/api/v1/namespaces/shop/pods", 200},
+		{clusterRole("view"), "/api/v1/pods", 200},
+		{clusterRole("view"), "/api/v1/namespaces/shop/secrets", 403},
+		{clusterRole("view"), "/api/v1/namespaces/shop/pods?watch=1", 200},
+		{clusterRole("view"), "/api/v1/namespaces/shop/secrets?watch=1", 403},
+		{clusterRole("admin"), "/api/v1/namespaces/shop/secrets", 200},
+		{clusterRole("admin"), "/api/v1/namespaces/default/pods", 403},
+		{clusterRole("edit"), "/api/v1/namespaces/shop/secrets", 200}, // covered by admin
+		{clusterRole("edit"), "/api/v1/namespaces/default/pods", 403},
+		{clusterRole("cluster-admin"), "/api/v1/namespaces/shop/pods", 403},
+		{clusterRole("none"), "/api/v1/namespaces/shop/pods", 403},
+		{role("shop", "mine"), "/api/v1/namespaces/shop/services", 200},
+		{role("shop", "mine"), "/api/v1/namespaces/shop/pods", 403},
+		{role("default", "mine"), "/api/v1/namespaces/default/secrets", 403},
+		{role("default", "mine"), "/api/v1/namespaces/shop/secrets", 403},
+		{clusterRole("view"), "/apis", 200},
+		{clusterRole("none"), "/api/v1", 200},
+		{clusterRole("none"), "/healthz", 200},
+		{clusterRole("none"), "/openapi/v3", 200},
+		{clusterRole("none"), "/metrics", 403},
+	} {
+		got := request{as: jane, method: "GET", path: tc.path, selects: []string{tc.selects}}.want(t, tc.status)
+		if repeated := got.header[selection.Header]; len(repeated) != 1 || repeated[0] != tc.selects {
+			t.Errorf("%s: repeats %q", tc.path, repeated)
+		}
+		if tc.status == 403 && !strings.Contains(got.body, "the selected ") {
+			t.Errorf("%s: %s", tc.path, got)
+		}
+	}
+	if got := (request{as: jane, method: "GET", path: "/api/v1/pods"}).want(t, 200); got.header[selection.Header] != nil {
+		t.Errorf("repeats %q, which was not sent", got.header[selection.Header])
+	}
+}
+
+// TestMaster holds that a member of the privileged group is none while it selects.
+//
+// Attack: selecting as a member of `system:masters`
+// Answer: 403 for all but the role
+func TestMaster(t *testing.T) {
+	policy(t, on, "mastered", "nobody")
+	for _, tc := range []struct {
+		method, path, body, selects string
+		status                      int
+	}{
+		{"GET", "/api/v1/namespaces/mastered/pods", "", clusterRole("view"), 200},
+		{"GET", "/api/v1/namespaces/mastered/secrets", "", clusterRole("view"), 403},
+		{"POST", "/api/v1/namespaces/mastered/configmaps", `{"metadata":{"name":"c"}}`, clusterRole("view"), 403},
+		{"POST", "/api/v1/namespaces/mastered/configmaps", `{"metadata":{"name":"c"}}`, clusterRole("edit"), 201},
+		{"POST", rbacPath + "clusterroles", `{"metadata":{"name":"more"},"rules":[{"apiGroups":[""],"resources":["nodes"],"verbs":["*"]}]}`, clusterRole("admin"), 403},
+		{"POST", rbacPath + "namespaces/mastered/roles", `{"metadata":{"name":"more"},"rules":[{"apiGroups":[""],"resources":["nodes"],"verbs":["*"]}]}`, clusterRole("admin"), 403},
+		{"GET", "/metrics", "", clusterRole("view"), 403},
+		{"GET", "/metrics", "", clusterRole("cluster-admin"), 200},
+	} {
+		r := request{as: master, method: tc.method, path: tc.path, body: tc.body, selects: []string{tc.selects}}
+		r.want(t, tc.status)
+		if tc.status == 403 {
+			r.selects, r.path = nil, r.path+"?dryRun=All"
+			if got := r.to(t, on); got.status >= 300 {
+				t.Errorf("%s without a selection: %s", tc.path, got)
+			}
+		}
+	}
+}
+
+// TestHeader holds that what can't be applied is refused, without being repeated.
+//
+// Attack: two headers, two values in one, unknown fields, more than 1 KiB
+// Answer: 400
+func TestHeader(t *testing.T) {
+	view := clusterRole("view")
+	for name, selects := range map[string][]string{
+		"two":            {view, view},
+		"empty":          {""},
+		"not JSON":       {"view"},
+		"unknown field":  {`{"authorityReference":{"kind":"ClusterRole","name":"view"},"as":"root"}`},
+		"two in one":     {view + ", " + view},
+		"more than 1KiB": {"{" + strings.Repeat(" ", 1025-len(view)) + view[1:]},
+		"a delegation":   {`{"authorityReference":{"kind":"AuthorityDelegation","name":"d"}}`},
+	} {
+		for _, path := range []string{"/api/v1/namespaces/default/pods", "/version", "/healthz"} {
+			got := request{as: master, method: "GET", path: path, selects: selects}.want(t, 400)
+			if got.header[selection.Header] != nil || !strings.Contains(got.body, `"reason":"BadRequest"`) {
+				t.Errorf("%s: %s, repeats %q", name, got, got.header[selection.Header])
+			}
+		}
+	}
+	request{as: master, method: "GET", path: "/version", selects: []string{"{" + strings.Repeat(" ", 1024-len(view)) + view[1:]}}.want(t, 200)
+	request{method: "GET", path: "/version", anonymous: true, selects: []string{view}}.want(t, 200)
+}
+
+// TestAudit holds that the audit log says what was selected.
+func TestAudit(t *testing.T) {
+	policy(t, on, "audited", "nobody")
+	request{as: master, method: "POST", path: "/api/v1/namespaces/audited/configmaps", body: `{"metadata":{"name":"c"}}`, selects: []string{` {"kind":"SelectedAuthority", "authorityReference":{"name":"edit","kind":"ClusterRole"}}`}}.want(t, 201)
+	request{as: master, method: "POST", path: "/api/v1/namespaces/audited/configmaps", body: `{"metadata":{"name":"d"}}`}.want(t, 201)
+	want := map[string]string{"c": clusterRole("edit"), "d": ""}
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		data, err := os.ReadFile(auditLog)
+		if err != nil {
+			return false, err
+		}
+		found := 0
+		for line := range strings.Lines(string(data)) {
+			var event auditv1.Event
+			if json.Unmarshal([]byte(line), &event) != nil || event.ObjectRef == nil || event.ObjectRef.Namespace != "audited" || event.ObjectRef.Resource != "configmaps" || event.Stage != auditv1.StageResponseComplete {
+				continue
+			}
+			found++
+			if got := event.Annotations[audit.SelectedAnnotation]; got != want[event.ObjectRef.Name] {
+				return false, fmt.Errorf("%s: %q", event.ObjectRef.Name, got)
+			}
+		}
+		return found == 2, nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestExec holds that a connection is authorized by what was selected.
+func TestExec(t *testing.T) {
+	policy(t, on, "exec", "jane", "edit", "view")
+	jane := person("jane")
+	for _, sub := range []string{"exec?command=a", "attach", "portforward"} {
+		path := "/api/v1/namespaces/exec/pods/none/" + sub
+		for _, method := range []string{"GET", "POST"} {
+			request{as: jane, method: method, path: path, selects: []string{clusterRole("edit")}}.eventually(t, http.StatusNotFound)
+			request{as: jane, method: method, path: path, selects: []string{clusterRole("view")}}.want(t, http.StatusForbidden)
+		}
+	}
+}
