@@ -11,8 +11,10 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"kube-granular.dev/test/bench/requests/internal/process"
 )
@@ -21,14 +23,14 @@ import (
 const nothingElse = "nothing-else"
 
 func newBodies(o *options) *cobra.Command {
-	most := 0
+	least, most := 0, 0
 	cmd := &cobra.Command{
 		Use:   "bodies",
 		Short: "Let bodies grow to 3 MB, one respect at a time: the same body from an ordinary editor, and from a caller who holds nothing but granular",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
-				return s.bodies(ctx, most, run)
+				return s.bodies(ctx, least, most, run)
 			})
 			if err != nil {
 				return err
@@ -39,6 +41,7 @@ func newBodies(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringSliceVar(&o.only, "only", nil, "the names of what grows that are measured, all if empty")
+	cmd.Flags().IntVar(&least, "least", 0, "the smallest size that is measured")
 	cmd.Flags().IntVar(&most, "most", most, "the largest size that is measured, all if 0")
 	return cmd
 }
@@ -143,12 +146,15 @@ func vastKind() map[string]any {
 }
 
 // bodies is one run.
-func (s *session) bodies(ctx context.Context, most int, run *Run) (err error) {
-	servers, stop, err := s.start(ctx, gateOn)
+func (s *session) bodies(ctx context.Context, least, most int, run *Run) (err error) {
+	config := s.config(gateOn)
+	config.Args = []string{"--request-timeout=" + enough.String()}
+	server, err := s.stage.Start(ctx, config)
 	if err != nil {
 		return err
 	}
-	defer func() { err = joined(err, stop) }()
+	servers := []*process.Server{server}
+	defer func() { err = joined(err, server.Stop) }()
 	a := administrator{servers[0].Client(process.Administrator)}
 	if err := a.define(ctx, vastKind(), "vasts"); err != nil {
 		return err
@@ -164,20 +170,26 @@ func (s *session) bodies(ctx context.Context, most int, run *Run) (err error) {
 			continue
 		}
 		for _, n := range b.sizes {
-			if most > 0 && n > most {
+			if n < least || most > 0 && n > most {
 				continue
 			}
 			text := []byte(b.of(n))
 			var sides []*lane
 			for _, side := range []string{ordinary, nothingElse} {
 				l, err := b.lane(ctx, servers[0], side, text)
+				if errors.Is(err, errTooLong) {
+					s.say("%d %s, %d bytes, are not measured: %v", n, b.name, len(text), fmt.Errorf("%s: %w", side, err))
+					continue
+				}
 				if err != nil {
 					return fmt.Errorf("%s, %d %s: %w", side, n, b.name, err)
 				}
 				l.Case = fmt.Sprintf("%d %s", n, b.name)
 				sides = append(sides, l)
 			}
-			cases = append(cases, sides)
+			if len(sides) == 2 {
+				cases = append(cases, sides)
+			}
 		}
 	}
 	if len(cases) == 0 {
@@ -203,11 +215,14 @@ func (a administrator) bodiesFor(ctx context.Context, side string, verbs []strin
 	return nil
 }
 
-// errOtherwise is why a request is not what is to be measured.
-var errOtherwise = errors.New("not the answer that is to be measured")
+// errOtherwise and errTooLong are why a request is not what is to be measured.
+var (
+	errOtherwise = errors.New("not the answer that is to be measured")
+	errTooLong   = errors.New("no answer within the time that the server gives a request")
+)
 
-// lane sees how the body is answered, which may be that it is not valid, but only to whoever
-// may write it.
+// lane sees how the body is answered, which may be that it is not valid: upstream finds that
+// out before fields are authorized, or after.
 func (b body) lane(ctx context.Context, server *process.Server, side string, text []byte) (*lane, error) {
 	resource, sub, _ := strings.Cut(b.resource, "/")
 	path := fmt.Sprintf(bodyResources[resource], side) + "/object"
@@ -216,15 +231,17 @@ func (b body) lane(ctx context.Context, server *process.Server, side string, tex
 	}
 	client := server.Client(caller)
 	st := stream{method: http.MethodPatch, path: path + "?dryRun=All", contentType: mergePatch, encoding: asItIs{}, edit: func(map[string]any, int) any { return text }}
-	err := until(ctx, "an answer of the right kind", func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, enough, true, func(ctx context.Context) (bool, error) {
 		status, answer, _, err := client.Do(ctx, st.method, st.path, st.contentType, text)
 		if st.status = status; err != nil {
 			return false, err
 		}
 		refused := status == http.StatusForbidden && strings.Contains(string(answer), "cannot change .")
 		switch {
-		case side == nothingElse && refused, side == ordinary && (status == http.StatusOK || status == http.StatusUnprocessableEntity):
+		case side == nothingElse && refused, side == ordinary && status == http.StatusOK, status == http.StatusUnprocessableEntity:
 			return true, nil
+		case status == http.StatusGatewayTimeout:
+			return false, errTooLong
 		case status == http.StatusForbidden:
 			return false, nil // the role is not known yet
 		}
@@ -232,6 +249,9 @@ func (b body) lane(ctx context.Context, server *process.Server, side string, tex
 	})
 	return &lane{Side: side, server: server, client: client, stream: &st}, err
 }
+
+// enough bounds the largest request on a busy machine.
+const enough = time.Hour
 
 // asItIs is for bodies that are made already, and answers that nobody reads.
 type asItIs struct{}
