@@ -56,8 +56,19 @@ type body struct {
 	of func(n int) string
 }
 
-// bodyResources are the collections that are written to.
-var bodyResources = map[string]string{"configmaps": configMaps, "deployments": deployments, "vasts": "/apis/" + group + "/v1/namespaces/%s/vasts"}
+// bodyResources are the collections that are written to. What is named held is written by a
+// caller who holds the permission of computed keys as well.
+var bodyResources = map[string]string{"configmaps": configMaps, "deployments": deployments, "vasts": vasts, "held": vasts}
+
+const vasts = "/apis/" + group + "/v1/namespaces/%s/vasts"
+
+// bodyObject is the name of the object that is written.
+func bodyObject(resource string) string {
+	if resource == "held" {
+		return "held"
+	}
+	return "object"
+}
 
 // members makes a map or list of n members, each by a format of its number.
 func members(open string, n int, member, closed string) string {
@@ -99,6 +110,7 @@ func bodies() []body {
 		}},
 		{"keys with a permission", "vasts", []int{1, 1000, 20_000, 100_000}, func(n int) string { return spec(`{"keyed":` + keys(n) + `}`) }},
 		{"keys with an expression", "vasts", []int{1, 1000, 20_000, 50_000}, func(n int) string { return spec(`{"computed":` + keys(n) + `}`) }},
+		{"keys with an expression that is held", "held", []int{1000, 20_000, 50_000}, func(n int) string { return spec(`{"computed":` + keys(n) + `}`) }},
 		{"elements by key", "vasts", []int{1, 1000, 20_000, 50_000}, func(n int) string { return spec(members(`{"slots":[`, n, `{"name":"n%d","v":"x"}`, `]}`)) }},
 		{"elements of a set", "vasts", []int{1, 1000, 20_000, 100_000}, func(n int) string { return spec(members(`{"set":[`, n, `"e%d"`, `]}`)) }},
 		{"elements of an atomic list", "vasts", []int{1, 1000, 20_000, 100_000}, func(n int) string { return spec(members(`{"list":[`, n, `"e%d"`, `]}`)) }},
@@ -203,12 +215,14 @@ func (a administrator) bodiesFor(ctx context.Context, side string, verbs []strin
 	if err := a.namespace(ctx, side, nil); err != nil {
 		return err
 	}
+	held := rule(group, []string{"granular:" + group + "/computed(x)"}, "vasts")
+	held.ResourceNames = []string{bodyObject("held")}
 	if err := a.grant(ctx, side, 1,
-		rule("", verbs, "configmaps"), rule("apps", verbs, "deployments", "deployments/status"), rule(group, verbs, "vasts")); err != nil {
+		rule("", verbs, "configmaps"), rule("apps", verbs, "deployments", "deployments/status"), rule(group, verbs, "vasts"), held); err != nil {
 		return err
 	}
-	for resource, object := range map[string]any{"configmaps": configMap("object"), "deployments": deployment("object"), "vasts": custom("Vast", "object", map[string]any{})} {
-		if _, err := a.Ensure(ctx, fmt.Sprintf(bodyResources[resource], side), "object", object); err != nil {
+	for resource, object := range map[string]any{"configmaps": configMap("object"), "deployments": deployment("object"), "vasts": custom("Vast", "object", map[string]any{}), "held": custom("Vast", "held", map[string]any{})} {
+		if _, err := a.Ensure(ctx, fmt.Sprintf(bodyResources[resource], side), bodyObject(resource), object); err != nil {
 			return err
 		}
 	}
@@ -225,7 +239,7 @@ var (
 // out before fields are authorized, or after.
 func (b body) lane(ctx context.Context, server *process.Server, side string, text []byte) (*lane, error) {
 	resource, sub, _ := strings.Cut(b.resource, "/")
-	path := fmt.Sprintf(bodyResources[resource], side) + "/object"
+	path := fmt.Sprintf(bodyResources[resource], side) + "/" + bodyObject(resource)
 	if sub != "" {
 		path += "/" + sub
 	}
