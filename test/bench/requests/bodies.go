@@ -70,6 +70,24 @@ func bodyObject(resource string) string {
 	return "object"
 }
 
+// way is how a body is sent.
+type way struct{ method, contentType, query string }
+
+// wayOf is that of a body by its name; most are merge patches.
+func wayOf(name string) way {
+	switch name {
+	case "labels by PUT":
+		return way{http.MethodPut, "application/json", ""}
+	case "labels by a strategic patch", "labels to be kept":
+		return way{http.MethodPatch, strategicPatch, ""}
+	case "labels by an apply":
+		return way{http.MethodPatch, applyPatch, "&fieldManager=bench&force=true"}
+	case "labels by a JSON patch":
+		return way{http.MethodPatch, "application/json-patch+json", ""}
+	}
+	return way{http.MethodPatch, mergePatch, ""}
+}
+
 // members makes a map or list of n members, each by a format of its number.
 func members(open string, n int, member, closed string) string {
 	var b bytes.Buffer
@@ -93,8 +111,20 @@ func bodies() []body {
 	metadata := func(value string) string { return `{"metadata":` + value + `}` }
 	spec := func(value string) string { return `{"spec":` + value + `}` }
 	keys := func(n int) string { return members(`{`, n, `"k%d":"v"`, `}`) }
+	labelled := func(n int) string {
+		return members(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"object","labels":{`, n, `"l%d":"v"`, `}}}`)
+	}
 	return []body{
 		{"labels", "configmaps", []int{1, 1000, 20_000, 100_000}, func(n int) string { return metadata(members(`{"labels":{`, n, `"l%d":"v"`, `}}`)) }},
+		{"labels by PUT", "configmaps", []int{1, 1000, 20_000, 100_000}, labelled},
+		{"labels by a strategic patch", "configmaps", []int{1, 1000, 20_000}, labelled},
+		{"labels to be kept", "configmaps", []int{1, 1000, 20_000}, func(n int) string {
+			return metadata(`{"labels":{"l":"v","$retainKeys":` + members(`["l",`, n, `"l%d"`, `]`) + `}}`)
+		}},
+		{"labels by an apply", "configmaps", []int{1, 1000, 20_000}, labelled},
+		{"labels by a JSON patch", "configmaps", []int{1, 1000, 10_000}, func(n int) string {
+			return members(`[`, n, `{"op":"add","path":"/metadata/labels/l%d","value":"v"}`, `]`)
+		}},
 		{"annotations", "configmaps", []int{1, 1000, 20_000, 100_000}, func(n int) string { return metadata(members(`{"annotations":{`, n, `"l%d":"v"`, `}}`)) }},
 		{"finalizers", "configmaps", []int{1, 1000, 20_000, 100_000}, func(n int) string { return metadata(members(`{"finalizers":[`, n, `"example.com/f%d"`, `]}`)) }},
 		{"managed fields", "configmaps", []int{1, 1000, 20_000, 100_000}, func(n int) string {
@@ -171,7 +201,7 @@ func (s *session) bodies(ctx context.Context, least, most int, run *Run) (err er
 	if err := a.define(ctx, vastKind(), "vasts"); err != nil {
 		return err
 	}
-	for side, verbs := range map[string][]string{ordinary: {"get", "patch"}, nothingElse: {"granular"}} {
+	for side, verbs := range map[string][]string{ordinary: {"get", "patch", "update"}, nothingElse: {"granular"}} {
 		if err := a.bodiesFor(ctx, side, verbs); err != nil {
 			return err
 		}
@@ -244,7 +274,8 @@ func (b body) lane(ctx context.Context, server *process.Server, side string, tex
 		path += "/" + sub
 	}
 	client := server.Client(caller)
-	st := stream{method: http.MethodPatch, path: path + "?dryRun=All", contentType: mergePatch, encoding: asItIs{}, edit: func(map[string]any, int) any { return text }}
+	w := wayOf(b.name)
+	st := stream{method: w.method, path: path + "?dryRun=All" + w.query, contentType: w.contentType, encoding: asItIs{}, edit: func(map[string]any, int) any { return text }}
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, enough, true, func(ctx context.Context) (bool, error) {
 		status, answer, _, err := client.Do(ctx, st.method, st.path, st.contentType, text)
 		if st.status = status; err != nil {
