@@ -196,6 +196,21 @@ func TestNothingExcludedChanged(t *testing.T) {
 	}
 }
 
+// TestWriteIsOneAllocation holds that nothing is made beside a write before it is needed: the
+// limit of parameter expressions is not, where there is no expression.
+func TestWriteIsOneAllocation(t *testing.T) {
+	model, gate, a := target(t, strings.Replace(things, "EXCLUDED", "false", 1)), New(&grants{}), attributes("update")
+	ctx, marker := granular.WithMarker(requestContext("update"))
+	kind := kindOf(model)
+	var w *write
+	if allocs := testing.AllocsPerRun(1000, func() { w = newWrite(ctx, gate, model, kind, &a, marker) }); allocs != 1 {
+		t.Errorf("%v allocations", allocs)
+	}
+	if !w.marked {
+		t.Error("it is no granular one")
+	}
+}
+
 // BenchmarkBegin is what the Gate costs an ordinary request.
 func BenchmarkBegin(b *testing.B) {
 	model := target(b, strings.Replace(things, "EXCLUDED", "false", 1))

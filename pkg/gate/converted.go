@@ -35,11 +35,16 @@ type conversion struct {
 	everything bool
 }
 
-// conversionsOf lists them. Those of a scale are its resource's.
+// conversionsOf lists them. Those of a scale are its resource's. Nearly every target has none,
+// and that is told inline: every write asks.
 func conversionsOf(target granular.Target) []conversion {
-	if target.Schema == nil {
+	if target.Schema == nil || len(target.Schema.Converted) == 0 {
 		return nil
 	}
+	return conversionsFrom(target)
+}
+
+func conversionsFrom(target granular.Target) []conversion {
 	written := target.Kind
 	if target.Scale != nil {
 		written = target.Scale.Kind

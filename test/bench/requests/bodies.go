@@ -11,8 +11,10 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"kube-granular.dev/test/bench/requests/internal/process"
 )
@@ -21,14 +23,14 @@ import (
 const nothingElse = "nothing-else"
 
 func newBodies(o *options) *cobra.Command {
-	most := 0
+	least, most := 0, 0
 	cmd := &cobra.Command{
 		Use:   "bodies",
 		Short: "Let bodies grow to 3 MB, one respect at a time: the same body from an ordinary editor, and from a caller who holds nothing but granular",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
-				return s.bodies(ctx, most, run)
+				return s.bodies(ctx, least, most, run)
 			})
 			if err != nil {
 				return err
@@ -39,6 +41,7 @@ func newBodies(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringSliceVar(&o.only, "only", nil, "the names of what grows that are measured, all if empty")
+	cmd.Flags().IntVar(&least, "least", 0, "the smallest size that is measured")
 	cmd.Flags().IntVar(&most, "most", most, "the largest size that is measured, all if 0")
 	return cmd
 }
@@ -53,8 +56,37 @@ type body struct {
 	of func(n int) string
 }
 
-// bodyResources are the collections that are written to.
-var bodyResources = map[string]string{"configmaps": configMaps, "deployments": deployments, "vasts": "/apis/" + group + "/v1/namespaces/%s/vasts"}
+// bodyResources are the collections that are written to. What is named held is written by a
+// caller who holds the permission of computed keys as well.
+var bodyResources = map[string]string{"configmaps": configMaps, "deployments": deployments, "vasts": vasts, "held": vasts}
+
+const vasts = "/apis/" + group + "/v1/namespaces/%s/vasts"
+
+// bodyObject is the name of the object that is written.
+func bodyObject(resource string) string {
+	if resource == "held" {
+		return "held"
+	}
+	return "object"
+}
+
+// way is how a body is sent.
+type way struct{ method, contentType, query string }
+
+// wayOf is that of a body by its name; most are merge patches.
+func wayOf(name string) way {
+	switch name {
+	case "labels by PUT":
+		return way{http.MethodPut, "application/json", ""}
+	case "labels by a strategic patch", "labels to be kept":
+		return way{http.MethodPatch, strategicPatch, ""}
+	case "labels by an apply":
+		return way{http.MethodPatch, applyPatch, "&fieldManager=bench&force=true"}
+	case "labels by a JSON patch":
+		return way{http.MethodPatch, "application/json-patch+json", ""}
+	}
+	return way{http.MethodPatch, mergePatch, ""}
+}
 
 // members makes a map or list of n members, each by a format of its number.
 func members(open string, n int, member, closed string) string {
@@ -79,8 +111,20 @@ func bodies() []body {
 	metadata := func(value string) string { return `{"metadata":` + value + `}` }
 	spec := func(value string) string { return `{"spec":` + value + `}` }
 	keys := func(n int) string { return members(`{`, n, `"k%d":"v"`, `}`) }
+	labelled := func(n int) string {
+		return members(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"object","labels":{`, n, `"l%d":"v"`, `}}}`)
+	}
 	return []body{
 		{"labels", "configmaps", []int{1, 1000, 20_000, 100_000}, func(n int) string { return metadata(members(`{"labels":{`, n, `"l%d":"v"`, `}}`)) }},
+		{"labels by PUT", "configmaps", []int{1, 1000, 20_000, 100_000}, labelled},
+		{"labels by a strategic patch", "configmaps", []int{1, 1000, 20_000}, labelled},
+		{"labels to be kept", "configmaps", []int{1, 1000, 20_000}, func(n int) string {
+			return metadata(`{"labels":{"l":"v","$retainKeys":` + members(`["l",`, n, `"l%d"`, `]`) + `}}`)
+		}},
+		{"labels by an apply", "configmaps", []int{1, 1000, 20_000}, labelled},
+		{"labels by a JSON patch", "configmaps", []int{1, 1000, 10_000}, func(n int) string {
+			return members(`[`, n, `{"op":"add","path":"/metadata/labels/l%d","value":"v"}`, `]`)
+		}},
 		{"annotations", "configmaps", []int{1, 1000, 20_000, 100_000}, func(n int) string { return metadata(members(`{"annotations":{`, n, `"l%d":"v"`, `}}`)) }},
 		{"finalizers", "configmaps", []int{1, 1000, 20_000, 100_000}, func(n int) string { return metadata(members(`{"finalizers":[`, n, `"example.com/f%d"`, `]}`)) }},
 		{"managed fields", "configmaps", []int{1, 1000, 20_000, 100_000}, func(n int) string {
@@ -96,6 +140,7 @@ func bodies() []body {
 		}},
 		{"keys with a permission", "vasts", []int{1, 1000, 20_000, 100_000}, func(n int) string { return spec(`{"keyed":` + keys(n) + `}`) }},
 		{"keys with an expression", "vasts", []int{1, 1000, 20_000, 50_000}, func(n int) string { return spec(`{"computed":` + keys(n) + `}`) }},
+		{"keys with an expression that is held", "held", []int{1000, 20_000, 50_000}, func(n int) string { return spec(`{"computed":` + keys(n) + `}`) }},
 		{"elements by key", "vasts", []int{1, 1000, 20_000, 50_000}, func(n int) string { return spec(members(`{"slots":[`, n, `{"name":"n%d","v":"x"}`, `]}`)) }},
 		{"elements of a set", "vasts", []int{1, 1000, 20_000, 100_000}, func(n int) string { return spec(members(`{"set":[`, n, `"e%d"`, `]}`)) }},
 		{"elements of an atomic list", "vasts", []int{1, 1000, 20_000, 100_000}, func(n int) string { return spec(members(`{"list":[`, n, `"e%d"`, `]}`)) }},
@@ -143,17 +188,20 @@ func vastKind() map[string]any {
 }
 
 // bodies is one run.
-func (s *session) bodies(ctx context.Context, most int, run *Run) (err error) {
-	servers, stop, err := s.start(ctx, gateOn)
+func (s *session) bodies(ctx context.Context, least, most int, run *Run) (err error) {
+	config := s.config(gateOn)
+	config.Args = []string{"--request-timeout=" + enough.String()}
+	server, err := s.stage.Start(ctx, config)
 	if err != nil {
 		return err
 	}
-	defer func() { err = joined(err, stop) }()
+	servers := []*process.Server{server}
+	defer func() { err = joined(err, server.Stop) }()
 	a := administrator{servers[0].Client(process.Administrator)}
 	if err := a.define(ctx, vastKind(), "vasts"); err != nil {
 		return err
 	}
-	for side, verbs := range map[string][]string{ordinary: {"get", "patch"}, nothingElse: {"granular"}} {
+	for side, verbs := range map[string][]string{ordinary: {"get", "patch", "update"}, nothingElse: {"granular"}} {
 		if err := a.bodiesFor(ctx, side, verbs); err != nil {
 			return err
 		}
@@ -164,20 +212,26 @@ func (s *session) bodies(ctx context.Context, most int, run *Run) (err error) {
 			continue
 		}
 		for _, n := range b.sizes {
-			if most > 0 && n > most {
+			if n < least || most > 0 && n > most {
 				continue
 			}
 			text := []byte(b.of(n))
 			var sides []*lane
 			for _, side := range []string{ordinary, nothingElse} {
 				l, err := b.lane(ctx, servers[0], side, text)
+				if errors.Is(err, errTooLong) {
+					s.say("%d %s, %d bytes, are not measured: %v", n, b.name, len(text), fmt.Errorf("%s: %w", side, err))
+					continue
+				}
 				if err != nil {
 					return fmt.Errorf("%s, %d %s: %w", side, n, b.name, err)
 				}
 				l.Case = fmt.Sprintf("%d %s", n, b.name)
 				sides = append(sides, l)
 			}
-			cases = append(cases, sides)
+			if len(sides) == 2 {
+				cases = append(cases, sides)
+			}
 		}
 	}
 	if len(cases) == 0 {
@@ -191,40 +245,48 @@ func (a administrator) bodiesFor(ctx context.Context, side string, verbs []strin
 	if err := a.namespace(ctx, side, nil); err != nil {
 		return err
 	}
+	held := rule(group, []string{"granular:" + group + "/computed(x)"}, "vasts")
+	held.ResourceNames = []string{bodyObject("held")}
 	if err := a.grant(ctx, side, 1,
-		rule("", verbs, "configmaps"), rule("apps", verbs, "deployments", "deployments/status"), rule(group, verbs, "vasts")); err != nil {
+		rule("", verbs, "configmaps"), rule("apps", verbs, "deployments", "deployments/status"), rule(group, verbs, "vasts"), held); err != nil {
 		return err
 	}
-	for resource, object := range map[string]any{"configmaps": configMap("object"), "deployments": deployment("object"), "vasts": custom("Vast", "object", map[string]any{})} {
-		if _, err := a.Ensure(ctx, fmt.Sprintf(bodyResources[resource], side), "object", object); err != nil {
+	for resource, object := range map[string]any{"configmaps": configMap("object"), "deployments": deployment("object"), "vasts": custom("Vast", "object", map[string]any{}), "held": custom("Vast", "held", map[string]any{})} {
+		if _, err := a.Ensure(ctx, fmt.Sprintf(bodyResources[resource], side), bodyObject(resource), object); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// errOtherwise is why a request is not what is to be measured.
-var errOtherwise = errors.New("not the answer that is to be measured")
+// errOtherwise and errTooLong are why a request is not what is to be measured.
+var (
+	errOtherwise = errors.New("not the answer that is to be measured")
+	errTooLong   = errors.New("no answer within the time that the server gives a request")
+)
 
-// lane sees how the body is answered, which may be that it is not valid, but only to whoever
-// may write it.
+// lane sees how the body is answered, which may be that it is not valid: upstream finds that
+// out before fields are authorized, or after.
 func (b body) lane(ctx context.Context, server *process.Server, side string, text []byte) (*lane, error) {
 	resource, sub, _ := strings.Cut(b.resource, "/")
-	path := fmt.Sprintf(bodyResources[resource], side) + "/object"
+	path := fmt.Sprintf(bodyResources[resource], side) + "/" + bodyObject(resource)
 	if sub != "" {
 		path += "/" + sub
 	}
 	client := server.Client(caller)
-	st := stream{method: http.MethodPatch, path: path + "?dryRun=All", contentType: mergePatch, encoding: asItIs{}, edit: func(map[string]any, int) any { return text }}
-	err := until(ctx, "an answer of the right kind", func(ctx context.Context) (bool, error) {
+	w := wayOf(b.name)
+	st := stream{method: w.method, path: path + "?dryRun=All" + w.query, contentType: w.contentType, encoding: asItIs{}, edit: func(map[string]any, int) any { return text }}
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, enough, true, func(ctx context.Context) (bool, error) {
 		status, answer, _, err := client.Do(ctx, st.method, st.path, st.contentType, text)
 		if st.status = status; err != nil {
 			return false, err
 		}
 		refused := status == http.StatusForbidden && strings.Contains(string(answer), "cannot change .")
 		switch {
-		case side == nothingElse && refused, side == ordinary && (status == http.StatusOK || status == http.StatusUnprocessableEntity):
+		case side == nothingElse && refused, side == ordinary && status == http.StatusOK, status == http.StatusUnprocessableEntity:
 			return true, nil
+		case status == http.StatusGatewayTimeout:
+			return false, errTooLong
 		case status == http.StatusForbidden:
 			return false, nil // the role is not known yet
 		}
@@ -232,6 +294,9 @@ func (b body) lane(ctx context.Context, server *process.Server, side string, tex
 	})
 	return &lane{Side: side, server: server, client: client, stream: &st}, err
 }
+
+// enough bounds the largest request on a busy machine.
+const enough = time.Hour
 
 // asItIs is for bodies that are made already, and answers that nobody reads.
 type asItIs struct{}

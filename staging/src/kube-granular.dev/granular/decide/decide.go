@@ -49,7 +49,7 @@ type Decider struct {
 	unanswered []string
 	// failure is the first error of the authorizer.
 	failure error
-	// spending is that of the request.
+	// spending is that of the request, nil until there is an expression: few kinds have one.
 	spending *schema.Spending
 	// long are the last verbs that were made of long keys.
 	long map[*schema.Permission]made
@@ -72,15 +72,20 @@ func New(a Authorizer, budget int) *Decider {
 	if budget <= 0 {
 		budget = DefaultBudget
 	}
-	return &Decider{authorizer: a, budget: budget, spending: schema.NewSpending(MaxCost)}
+	return &Decider{authorizer: a, budget: budget}
 }
 
 // Continue lets what another decider spent on the request count against the limit of this
 // one as well, and the other way round.
-func (d *Decider) Continue(other *Decider) { d.spending = other.spending }
+func (d *Decider) Continue(other *Decider) { d.spending = other.Spending() }
 
 // Spending returns what the parameter expressions of the request have cost.
-func (d *Decider) Spending() *schema.Spending { return d.spending }
+func (d *Decider) Spending() *schema.Spending {
+	if d.spending == nil {
+		d.spending = schema.NewSpending(MaxCost)
+	}
+	return d.spending
+}
 
 // Asked gives the verbs the authorizer was asked, in order, each once. A verb
 // after the first allowed one of a question was not asked.
@@ -170,7 +175,12 @@ func (d *Decider) verb(ctx context.Context, c *change.Change, p *schema.Permissi
 }
 
 func (d *Decider) make(ctx context.Context, p *schema.Permission, key string) made {
-	v, err := p.Verb(ctx, d.spending, key)
+	// Without one, no expression is evaluated.
+	var spending *schema.Spending
+	if p.Parameter != nil && p.Parameter.Expression != nil {
+		spending = d.Spending()
+	}
+	v, err := p.Verb(ctx, spending, key)
 	switch {
 	case errors.Is(err, permission.ErrTooLong):
 		return made{key: key, long: permission.Head(v.Parameter, shownOfParameter), err: err}
@@ -186,7 +196,7 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 	}
 	long, tooLong := "", false
 	refusal := func(r Refusal) *Refusal {
-		r.Change, r.budget, r.cost = *c, d.budget, d.spending.Limit()
+		r.Change, r.budget = *c, d.budget
 		if tooLong {
 			r.tooLong, r.long = true, long
 		}

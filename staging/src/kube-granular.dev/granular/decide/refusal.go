@@ -63,7 +63,6 @@ type Refusal struct {
 	General, Specific string
 
 	budget int
-	cost   int64
 	// long is the beginning of the last parameter that is too long to be one, and
 	// tooLong says that there is one.
 	long    string
@@ -141,9 +140,9 @@ func (r *Refusal) Needs() string {
 	case r.Reason == Budget:
 		return fmt.Sprintf("more than %d permissions would have to be asked for this request; hold the verb %q instead", r.budget, r.General)
 	case r.Reason == Cost && r.General == "":
-		return fmt.Sprintf("the parameter expressions for this request cost more than %d units, and every permission of the field has one; change fewer keys at a time", r.cost)
+		return fmt.Sprintf("the parameter expressions for this request cost more than %d units, and every permission of the field has one; change fewer keys at a time", MaxCost)
 	case r.Reason == Cost:
-		return fmt.Sprintf("the parameter expressions for this request cost more than %d units; hold the verb %q instead, or change fewer keys at a time", r.cost, r.General)
+		return fmt.Sprintf("the parameter expressions for this request cost more than %d units; hold the verb %q instead, or change fewer keys at a time", MaxCost, r.General)
 	}
 	return r.verbs()
 }

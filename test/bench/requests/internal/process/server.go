@@ -25,6 +25,8 @@ type Config struct {
 	Prefix string
 	// Binary is kube-apiserver, Gates its --feature-gates.
 	Binary, Gates string
+	// Args are further flags.
+	Args []string
 	// MemoryLimit is GOMEMLIMIT; there is no garbage collection below it. Without one
 	// garbage is collected as servers do.
 	MemoryLimit string
@@ -63,6 +65,7 @@ func (s *Stage) Start(ctx context.Context, c Config) (*Server, error) {
 		// Pods need no service account here: there is no controller to make one.
 		"--disable-admission-plugins=ServiceAccount",
 	}
+	args = append(args, c.Args...)
 	if c.Gates != "" {
 		args = append(args, "--feature-gates="+c.Gates)
 	}
