@@ -75,7 +75,7 @@ func (r *Selves) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 			}
 			if done == repaired {
 				repairs.WithLabelValues(kindOf(object)).Inc()
-				r.Recorder.Eventf(t, nil, corev1.EventTypeWarning, "Repaired", "Repair", "put %s right, which differed from what the lists give", describe(object))
+				r.Recorder.Eventf(t, object, corev1.EventTypeWarning, "Repaired", "Repair", "put %s right, which differed from what the lists give", describe(object))
 			}
 		}
 		return reconcile.Result{}, nil

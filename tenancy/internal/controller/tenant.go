@@ -192,7 +192,8 @@ func once(list []v1alpha1.Subject) []v1alpha1.Subject {
 
 func (r *Tenants) repaired(t *v1alpha1.LNamespace, object client.Object, format string, args ...any) {
 	repairs.WithLabelValues(kindOf(object)).Inc()
-	r.event(t, corev1.EventTypeWarning, "Repaired", "Repair", format, args...)
+	// Events of one tenant are merged unless they are about different objects.
+	r.Recorder.Eventf(t, object, corev1.EventTypeWarning, "Repaired", "Repair", format, args...)
 }
 
 func (r *Tenants) event(t *v1alpha1.LNamespace, kind, reason, action, format string, args ...any) {

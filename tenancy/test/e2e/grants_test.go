@@ -147,7 +147,7 @@ func managerIsNoSudoer(t *testing.T, c *cluster) {
 	}
 }
 
-// TestSelfImpersonationIsHarmless holds that real requests under sudo do what the group may,
+// TestRealSudo holds that real requests under sudo do what the group may,
 // and that nobody becomes more by becoming himself.
 func TestRealSudo(t *testing.T) {
 	lns := shared.make(t, tenant("real"))
