@@ -31,6 +31,9 @@ type LNamespaceStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Leftovers []Leftover `json:"leftovers,omitempty"`
+	// billing is what has yet to be billed.
+	// +optional
+	Billing *BillingStatus `json:"billing,omitempty"`
 	// conditions are Ready, NamespaceReady and Clean.
 	// +optional
 	// +listType=map
@@ -62,6 +65,38 @@ type Leftover struct {
 	Name string `json:"name"`
 	// maker is the user who made it.
 	Maker string `json:"maker"`
+}
+
+// BillingStatus is the outbox of the bill: what it holds is written to the table again until
+// the table has it, and only then leaves.
+type BillingStatus struct {
+	// open is the period that goes on.
+	// +optional
+	Open *BillingPeriod `json:"open,omitempty"`
+	// openStored tells that the table has the beginning of the open period.
+	// +optional
+	OpenStored bool `json:"openStored,omitempty"`
+	// pending are periods that ended and that the table may not have, in their order.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Pending []BillingPeriod `json:"pending,omitempty"`
+}
+
+// BillingPeriod is a time for which one account pays.
+type BillingPeriod struct {
+	// sequence counts the periods of the tenant from one.
+	Sequence int64 `json:"sequence"`
+	// account and labels are those of the specification at the time.
+	// +optional
+	Account string `json:"account,omitempty"`
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+	// start is when the period began: when the one before ended, or the tenant was made.
+	Start metav1.Time `json:"start"`
+	// end is when it ended; it is not before the start, whatever the clock does.
+	// +optional
+	End *metav1.Time `json:"end,omitempty"`
 }
 
 // The types of conditions.

@@ -29,6 +29,6 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(newRunCommand())
+	cmd.AddCommand(newRunCommand(), newBillingCommand())
 	return cmd
 }

@@ -19,12 +19,15 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/billing"
+	"kube-granular.dev/tenancy/internal/billing/store"
 	"kube-granular.dev/tenancy/internal/controller"
 )
 
 // runOptions are the flags of run.
 type runOptions struct {
 	controller.Options
+	billing                         store.Config
 	kubeconfig, namespace           string
 	metricsAddress, healthAddress   string
 	leaderElect                     bool
@@ -53,6 +56,7 @@ func newRunCommand() *cobra.Command {
 	fs.DurationVar(&o.leaseDuration, "lease-duration", 15*time.Second, "how long others wait for a leader that is not heard of")
 	fs.DurationVar(&o.renew, "lease-renew-deadline", 10*time.Second, "how long a leader tries to renew its lease before it gives up")
 	fs.DurationVar(&o.retryWait, "lease-retry-period", 2*time.Second, "how often the lease is tried for")
+	addBillingFlags(fs, &o.billing)
 	return cmd
 }
 
@@ -89,6 +93,16 @@ func run(cmd *cobra.Command, o runOptions) error {
 	o.Reserved = append(o.Reserved, o.namespace)
 	if err := controller.Add(mgr, o.Options); err != nil {
 		return err
+	}
+	if o.billing.Source != "" {
+		table, err := store.Open(o.billing)
+		if err != nil {
+			return err
+		}
+		defer table.Close()
+		if err := billing.Add(mgr, table); err != nil {
+			return err
+		}
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return err
