@@ -29,6 +29,6 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(newRunCommand(), newBillingCommand())
+	cmd.AddCommand(newRunCommand(), newBillingCommand(), newVettedCommand())
 	return cmd
 }

@@ -49,7 +49,7 @@ type cluster struct {
 	client    client.Client
 	// controllerConfig is a kubeconfig of the controller's service account.
 	controllerConfig string
-	// config is the folder of manifests.
+	// config is the folder of manifests, if any.
 	config string
 }
 
@@ -140,6 +140,13 @@ func (c *cluster) prepare() error {
 	}
 	c.admin.QPS = -1
 	scheme := runtime.NewScheme()
+	if c.config == "" { // a cluster without anything of ours
+		if err := clientgoscheme.AddToScheme(scheme); err != nil {
+			return err
+		}
+		c.client, err = client.New(c.admin, client.Options{Scheme: scheme})
+		return err
+	}
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		return err
 	}
