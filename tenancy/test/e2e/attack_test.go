@@ -31,7 +31,7 @@ func TestEscalation(t *testing.T) {
 	binding := func(namespace, name, role string) client.Object {
 		return &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "escalate-sudoer"}}}
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "escalate-friend"}}}
 	}
 	role := func(name string, rule rbacv1.PolicyRule) client.Object {
 		return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: lns.Name, Name: name}, Rules: []rbacv1.PolicyRule{rule}}
