@@ -20,9 +20,12 @@ KUBE_MINOR   := $(shell echo $(KUBE_VERSION) | sed 's|^v[0-9]*\.\([0-9]*\)\..*|\
 LDFLAGS := $(foreach p,k8s.io/client-go/pkg/version k8s.io/component-base/version,\
 	-X $(p).gitVersion=$(GIT_VERSION) -X $(p).gitMajor=$(KUBE_MAJOR) -X $(p).gitMinor=$(KUBE_MINOR))
 
-# Every module of ours, joined by go.work; the upstream tree's tests are test-upstream's.
+# Our modules that go.work joins; the upstream tree's tests are test-upstream's.
 PACKAGES := ./... ./api/... ./hack/upstream/... ./staging/src/kube-granular.dev/granular/... ./test/bench/...
-SOURCES  := $(wildcard api cmd pkg speed hack patches test staging)
+SOURCES  := $(wildcard api cmd pkg speed hack patches test staging tenancy)
+
+# The controller of tenants is built against released modules, and is no part of the workspace.
+TENANCY := GOWORK=off $(GO) -C tenancy
 
 # The version of the tool that makes tables of benchmarks.
 BENCHSTAT := v0.0.0-20260908200009-22c9c6c9d4da
@@ -60,6 +63,10 @@ up: upstream $(BIN)/kube-granular $(KUBECTL_MISSING) ## Build and run a local cl
 .PHONY: build
 build: upstream $(BIN)/kube-apiserver $(BIN)/kube-granular $(BIN)/kubectl $(BIN)/etcd ## Build bin/kube-apiserver, bin/kube-granular, bin/kubectl and bin/etcd
 
+.PHONY: tenancy
+tenancy: ## Build bin/tenancy-controller and the kubectl plugins sudo and create-lns
+	$(call step,build tenancy,$(TENANCY) build -o $(CURDIR)/$(BIN)/ ./cmd/...)
+
 .PHONY: clean
 clean: ## Remove what was built and the local cluster's data; the upstream tree stays
 	rm -rf $(BIN) .kube-granular
@@ -77,8 +84,9 @@ upstream: ## Bring upstream/kubernetes up to date: materialise, patch, generate,
 	$(call step,upstream/kubernetes,GO=$(GO) hack/upstream/run apply $(addprefix --without ,$(SERIES_WITHOUT)))
 
 .PHONY: test
-test: build ## Run all tests: library, patches, tools, units, and integration against the real server
+test: build tenancy ## Run all tests: library, patches, tools, units, and integration against the real server
 	$(GO) test -timeout 30m $(PACKAGES)
+	$(TENANCY) test -timeout 30m ./...
 
 # It compiles most of Kubernetes once more, so it is not part of `make test`.
 .PHONY: test-without-speed
@@ -138,7 +146,7 @@ lint: upstream ## Look for wrong formatting, a missing licence header, and what 
 	@wrong=$$(gofmt -l $(SOURCES)) && test -z "$$wrong" || { echo "not as gofmt has it (make fmt):" $$wrong >&2; exit 1; }
 	@bare=$$(find $(SOURCES) -name '*.go' -exec grep -L 'SPDX-License-Identifier: Apache-2.0' {} +); \
 	test -z "$$bare" || { echo "without a licence header:" $$bare >&2; exit 1; }
-	$(call step,go vet,$(GO) vet $(PACKAGES))
+	$(call step,go vet,$(GO) vet $(PACKAGES) && $(TENANCY) vet ./...)
 
 .PHONY: fmt
 fmt: ## Format the Go code

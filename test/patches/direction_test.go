@@ -80,6 +80,7 @@ var directions = []struct {
 	{"cmd", []string{"kube-granular.dev/granular/", "kube-granular.dev/pkg/"}},
 	{"hack/docs", []string{"kube-granular.dev/hack/docs/"}},
 	{"hack/mutants", []string{"kube-granular.dev/hack/mutants/"}},
+	{"tenancy", []string{"kube-granular.dev/tenancy/"}},
 	{"hack/upstream", []string{"kube-granular.dev/hack/upstream/"}},
 	{"hack/permissions", []string{"kube-granular.dev/hack/permissions/", "kube-granular.dev/granular/", "kube-granular.dev/test/integration/cluster"}},
 }
@@ -134,6 +135,45 @@ func allowed(imported string, may []string) bool {
 		}
 	}
 	return false
+}
+
+// TestTenancyIsApart holds that nothing is linked with the controller of tenants: it is a
+// module of its own, and no other module requires it.
+func TestTenancyIsApart(t *testing.T) {
+	root, err := cluster.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules := 0
+	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (rel == "upstream" || rel == "tenancy" || rel == ".git"):
+			return fs.SkipDir
+		case rel != "go.work" && filepath.Base(rel) != "go.mod":
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		modules++
+		if strings.Contains(string(text), "kube-granular.dev/tenancy") || strings.Contains(string(text), "./tenancy") {
+			t.Errorf("%s has the module of tenants", rel)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if modules < 3 {
+		t.Errorf("looked at %d files of modules", modules)
+	}
 }
 
 // TestNothingNeedsSpeed holds that the project can be built without speed: nothing but the

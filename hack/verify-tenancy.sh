@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Copyright The kube-granular Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Fails if what is generated from the types of LNamespace is not up to date.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+before=$(cat tenancy/api/v1alpha1/zz_generated.deepcopy.go tenancy/config/crd/*.yaml | sha256sum)
+tenancy/hack/generate.sh
+after=$(cat tenancy/api/v1alpha1/zz_generated.deepcopy.go tenancy/config/crd/*.yaml | sha256sum)
+test "$before" = "$after" || { echo "tenancy/api or tenancy/config/crd was not as tenancy/hack/generate.sh writes it; it is now" >&2; exit 1; }

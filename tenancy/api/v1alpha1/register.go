@@ -1,0 +1,20 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersion is the group and version of these types.
+var GroupVersion = schema.GroupVersion{Group: "tenancy.kube-granular.dev", Version: "v1alpha1"}
+
+// AddToScheme adds the types to a scheme.
+func AddToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion, &LNamespace{}, &LNamespaceList{})
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}

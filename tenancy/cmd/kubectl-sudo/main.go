@@ -1,0 +1,22 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command kubectl-sudo is the plugin kubectl sudo: it runs a command as the sudoer group of
+// a tenant.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"kube-granular.dev/tenancy/internal/sudo"
+)
+
+func main() {
+	code, err := sudo.Run(context.Background(), "kubectl", os.Args[1:], sudo.Streams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+	}
+	os.Exit(code)
+}

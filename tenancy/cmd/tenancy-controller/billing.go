@@ -1,0 +1,96 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/billing/report"
+	"kube-granular.dev/tenancy/internal/billing/store"
+)
+
+// addBillingFlags adds the flags that say where bills are kept.
+func addBillingFlags(fs *pflag.FlagSet, c *store.Config) {
+	fs.StringVar(&c.Driver, "billing-driver", "sqlite", "database of the bills: sqlite or postgres")
+	fs.StringVar(&c.Source, "billing-source", "", "what the driver connects to: a file, or a connection string; empty means no bills")
+	fs.StringVar(&c.Dataset, "billing-dataset", "", "schema of the table")
+	fs.StringVar(&c.Table, "billing-table", "lnamespace_periods", "name of the table")
+}
+
+func newBillingCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "billing", Short: "Look at bills"}
+	c := store.Config{}
+	var month, format, kubeconfig string
+	var reconcile bool
+	show := &cobra.Command{
+		Use:   "report",
+		Short: "Print for how long each account pays for each tenant in a month (UTC)",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			from, to, err := report.Month(month)
+			if err != nil {
+				return err
+			}
+			if c.Source == "" {
+				return fmt.Errorf("--billing-source is empty")
+			}
+			table, err := store.Open(c)
+			if err != nil {
+				return err
+			}
+			defer table.Close()
+			periods, err := table.Between(cmd.Context(), from, to)
+			if err != nil {
+				return fmt.Errorf("billing table: %w", err)
+			}
+			lines := report.Lines(periods, from, to, time.Now())
+			if err := report.Write(cmd.OutOrStdout(), format, lines); err != nil || !reconcile {
+				return err
+			}
+			config, err := restConfig(kubeconfig)
+			if err != nil {
+				return err
+			}
+			scheme := runtime.NewScheme()
+			if err := v1alpha1.AddToScheme(scheme); err != nil {
+				return err
+			}
+			api, err := client.New(config, client.Options{Scheme: scheme})
+			if err != nil {
+				return err
+			}
+			list := v1alpha1.LNamespaceList{}
+			if err := api.List(cmd.Context(), &list); err != nil {
+				return err
+			}
+			cluster := map[string]string{}
+			for _, t := range list.Items {
+				cluster[string(t.UID)] = t.Name
+			}
+			wrong := report.Reconcile(lines, cluster)
+			for _, w := range wrong {
+				fmt.Fprintln(cmd.ErrOrStderr(), w)
+			}
+			if len(wrong) > 0 {
+				return fmt.Errorf("table and cluster differ in %d tenants", len(wrong))
+			}
+			return nil
+		},
+	}
+	fs := show.Flags()
+	addBillingFlags(fs, &c)
+	fs.StringVar(&month, "month", time.Now().UTC().Format("2006-01"), "month, such as 2026-11")
+	fs.StringVarP(&format, "output", "o", "table", "table, csv or chart")
+	fs.BoolVar(&reconcile, "reconcile", false, "compare with the LNamespaces of the cluster as well, and fail if they differ")
+	fs.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig for --reconcile")
+	cmd.AddCommand(show)
+	return cmd
+}

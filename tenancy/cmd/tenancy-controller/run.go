@@ -1,0 +1,130 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2/textlogger"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/billing"
+	"kube-granular.dev/tenancy/internal/billing/store"
+	"kube-granular.dev/tenancy/internal/controller"
+)
+
+// runOptions are the flags of run.
+type runOptions struct {
+	controller.Options
+	billing                         store.Config
+	kubeconfig, namespace           string
+	metricsAddress, healthAddress   string
+	leaderElect                     bool
+	leaseDuration, renew, retryWait time.Duration
+}
+
+func newRunCommand() *cobra.Command {
+	o := runOptions{}
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run the controllers",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return run(cmd, o) },
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig to use; in a pod its service account")
+	fs.StringVar(&o.namespace, "namespace", "tenancy-system", "namespace of the controller, which can be no tenant's")
+	fs.StringVar(&o.UserRole, "user-role", "edit", "ClusterRole that the users of a tenant are bound to")
+	fs.BoolVar(&o.FieldPermissions, "field-permissions", false, "the API server authorizes single fields: managers and sudo hold neither update nor patch on an LNamespace")
+	fs.StringSliceVar(&o.Reserved, "reserved", nil, "further names that no tenant may have, besides default and kube-*")
+	fs.DurationVar(&o.DiscoveryEvery, "discovery-every", time.Minute, "how often discovery is asked what sudo may do, besides when a definition changes")
+	fs.IntVar(&o.Workers, "workers", 8, "tenants that are worked on at a time")
+	fs.StringVar(&o.metricsAddress, "metrics-address", "127.0.0.1:8080", "address of the metrics; 0 serves none")
+	fs.StringVar(&o.healthAddress, "health-address", "127.0.0.1:8081", "address of /healthz and /readyz; 0 serves none")
+	fs.BoolVar(&o.leaderElect, "leader-elect", true, "work only while holding the lease")
+	fs.DurationVar(&o.leaseDuration, "lease-duration", 15*time.Second, "how long others wait for a leader that is not heard of")
+	fs.DurationVar(&o.renew, "lease-renew-deadline", 10*time.Second, "how long a leader tries to renew its lease before it gives up")
+	fs.DurationVar(&o.retryWait, "lease-retry-period", 2*time.Second, "how often the lease is tried for")
+	addBillingFlags(fs, &o.billing)
+	return cmd
+}
+
+func run(cmd *cobra.Command, o runOptions) error {
+	ctrl.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(os.Stderr))))
+	config, err := restConfig(o.kubeconfig)
+	if err != nil {
+		return err
+	}
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return err
+	}
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return err
+	}
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                  scheme,
+		Cache:                   controller.Cache(),
+		Metrics:                 metricsserver.Options{BindAddress: o.metricsAddress},
+		HealthProbeBindAddress:  o.healthAddress,
+		LeaderElection:          o.leaderElect,
+		LeaderElectionID:        "tenancy-controller",
+		LeaderElectionNamespace: o.namespace,
+		// The process ends with the manager, so a successor need not wait.
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &o.leaseDuration,
+		RenewDeadline:                 &o.renew,
+		RetryPeriod:                   &o.retryWait,
+	})
+	if err != nil {
+		return err
+	}
+	o.Reserved = append(o.Reserved, o.namespace)
+	if err := controller.Add(mgr, o.Options); err != nil {
+		return err
+	}
+	if o.billing.Source != "" {
+		table, err := store.Open(o.billing)
+		if err != nil {
+			return err
+		}
+		defer table.Close()
+		if err := billing.Add(mgr, table); err != nil {
+			return err
+		}
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	return mgr.Start(cmd.Context())
+}
+
+// restConfig returns the configuration of the file, or of the pod. Requests are held back
+// by the server's priority and fairness, not by the client.
+func restConfig(kubeconfig string) (*rest.Config, error) {
+	config, err := rest.InClusterConfig()
+	if kubeconfig != "" || err != nil {
+		rules := clientcmd.NewDefaultClientConfigLoadingRules()
+		rules.ExplicitPath = kubeconfig
+		config, err = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	config.QPS = -1
+	return config, nil
+}

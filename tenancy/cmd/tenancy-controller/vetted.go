@@ -1,0 +1,99 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
+
+	"kube-granular.dev/tenancy/internal/vetting"
+)
+
+func newVettedCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "vetted", Short: "What users of tenants may do, and whether somebody has looked at it"}
+	var kubeconfig string
+	show := &cobra.Command{
+		Use:   "show",
+		Short: "Print what the roles edit and admin allow in the cluster, and its API resources",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := vettedList(cmd, kubeconfig)
+			if err != nil {
+				return err
+			}
+			text, err := yaml.Marshal(l)
+			if err != nil {
+				return err
+			}
+			_, err = cmd.OutOrStdout().Write(text)
+			return err
+		},
+	}
+	compare := &cobra.Command{
+		Use:   "compare FILE",
+		Short: "List what users would gain in the cluster over what was vetted, and fail if it is anything",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text, err := os.ReadFile(args[0])
+			if err != nil {
+				return err
+			}
+			vetted := vetting.List{}
+			if err := yaml.UnmarshalStrict(text, &vetted); err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			l, err := vettedList(cmd, kubeconfig)
+			if err != nil {
+				return err
+			}
+			gains := vetting.Gains(vetted, l)
+			for _, gain := range gains {
+				fmt.Fprintln(cmd.OutOrStdout(), gain)
+			}
+			if len(gains) > 0 {
+				return fmt.Errorf("%d things were not vetted", len(gains))
+			}
+			return nil
+		},
+	}
+	for _, c := range []*cobra.Command{show, compare} {
+		c.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig to use")
+		cmd.AddCommand(c)
+	}
+	return cmd
+}
+
+func vettedList(cmd *cobra.Command, kubeconfig string) (vetting.List, error) {
+	config, err := restConfig(kubeconfig)
+	if err != nil {
+		return vetting.List{}, err
+	}
+	api, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return vetting.List{}, err
+	}
+	version, err := api.Discovery().ServerVersion()
+	if err != nil {
+		return vetting.List{}, err
+	}
+	_, resources, err := api.Discovery().ServerGroupsAndResources()
+	if err != nil {
+		return vetting.List{}, fmt.Errorf("discovery: %w", err)
+	}
+	var roles []rbacv1.ClusterRole
+	for _, name := range vetting.Roles {
+		role, err := api.RbacV1().ClusterRoles().Get(cmd.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return vetting.List{}, err
+		}
+		roles = append(roles, *role)
+	}
+	return vetting.Of(version.GitVersion, resources, roles), nil
+}

@@ -1,0 +1,166 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package billing
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/billing/store"
+)
+
+// Finalizer keeps an LNamespace until the table has its last period.
+const Finalizer = "tenancy.kube-granular.dev/billing"
+
+// maxPending bounds the outbox. While it is full the account that pays goes on to pay.
+const maxPending = 256
+
+// Table is where periods go.
+type Table interface {
+	Prepare(context.Context) error
+	Put(context.Context, store.Period) error
+}
+
+// Reconciler writes periods.
+type Reconciler struct {
+	client.Client
+	Table Table
+	// Now returns the time.
+	Now func() time.Time
+}
+
+// Add adds the reconciler to a manager.
+func Add(mgr ctrl.Manager, table Table) error {
+	return ctrl.NewControllerManagedBy(mgr).Named("billing").For(&v1alpha1.LNamespace{}).
+		Complete(&Reconciler{Client: mgr.GetClient(), Table: table, Now: time.Now})
+}
+
+// Reconcile ends the period that its account no longer pays for, and writes what the table
+// may not have.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	t := &v1alpha1.LNamespace{}
+	if err := r.Get(ctx, req.NamespacedName, t); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !controllerutil.ContainsFinalizer(t, Finalizer) {
+		if t.DeletionTimestamp != nil {
+			return reconcile.Result{}, nil
+		}
+		before := t.DeepCopy()
+		controllerutil.AddFinalizer(t, Finalizer)
+		if err := r.Patch(ctx, t, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	if err := r.note(ctx, t); err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := r.flush(ctx, t); err != nil {
+		return reconcile.Result{}, fmt.Errorf("billing table: %w", err)
+	}
+	if Next(t, r.Now()) != nil { // the outbox was full
+		return reconcile.Result{RequeueAfter: time.Millisecond}, nil
+	}
+	if t.DeletionTimestamp != nil {
+		before := t.DeepCopy()
+		controllerutil.RemoveFinalizer(t, Finalizer)
+		return reconcile.Result{}, client.IgnoreNotFound(r.Patch(ctx, t, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+	}
+	return reconcile.Result{}, nil
+}
+
+// note brings the outbox up to date, in one write.
+func (r *Reconciler) note(ctx context.Context, t *v1alpha1.LNamespace) error {
+	next := Next(t, r.Now())
+	if next == nil {
+		return nil
+	}
+	return r.write(ctx, t, next)
+}
+
+// Next returns the outbox that follows from the specification, or nil if it is up to date.
+func Next(t *v1alpha1.LNamespace, now time.Time) *v1alpha1.BillingStatus {
+	b := v1alpha1.BillingStatus{}
+	if t.Status.Billing != nil {
+		b = *t.Status.Billing.DeepCopy()
+	}
+	begin := func(sequence int64, start metav1.Time) {
+		b.Open = &v1alpha1.BillingPeriod{Sequence: sequence, Account: t.Spec.Billing.Account, Labels: maps.Clone(t.Spec.Billing.Labels), Start: start}
+		b.OpenStored = false
+	}
+	switch {
+	case b.Open == nil && t.Status.Billing == nil: // the first: the tenant is billed from when it was made
+		begin(1, t.CreationTimestamp)
+		if t.DeletionTimestamp == nil {
+			return &b
+		}
+	case b.Open == nil:
+		return nil // it ended
+	case t.DeletionTimestamp == nil && b.Open.Account == t.Spec.Billing.Account && maps.Equal(b.Open.Labels, t.Spec.Billing.Labels),
+		len(b.Pending) >= maxPending:
+		return nil
+	}
+	end := metav1.NewTime(now).Rfc3339Copy()
+	if t.DeletionTimestamp != nil {
+		end = *t.DeletionTimestamp
+	}
+	if end.Before(&b.Open.Start) { // the clock went back
+		end = b.Open.Start
+	}
+	b.Open.End = &end
+	b.Pending = append(b.Pending, *b.Open)
+	if t.DeletionTimestamp != nil {
+		b.Open, b.OpenStored = nil, false
+	} else {
+		begin(b.Open.Sequence+1, end)
+	}
+	return &b
+}
+
+// flush writes what the table may not have, in order, and then takes it out of the outbox.
+func (r *Reconciler) flush(ctx context.Context, t *v1alpha1.LNamespace) error {
+	b := t.Status.Billing
+	if b == nil || len(b.Pending) == 0 && (b.Open == nil || b.OpenStored) {
+		return nil
+	}
+	if err := r.Table.Prepare(ctx); err != nil {
+		return err
+	}
+	all := b.Pending
+	if b.Open != nil {
+		all = append(append([]v1alpha1.BillingPeriod{}, all...), *b.Open)
+	}
+	for _, p := range all {
+		row := store.Period{TenantUID: string(t.UID), Sequence: p.Sequence, Tenant: t.Name, Account: p.Account, Labels: p.Labels, Start: p.Start.Time}
+		if p.End != nil {
+			row.End = p.End.Time
+		}
+		if err := r.Table.Put(ctx, row); err != nil {
+			return err
+		}
+	}
+	next := b.DeepCopy()
+	next.Pending, next.OpenStored = nil, b.Open != nil
+	return r.write(ctx, t, next)
+}
+
+// write writes the outbox if nobody has written the object since it was read.
+func (r *Reconciler) write(ctx context.Context, t *v1alpha1.LNamespace, next *v1alpha1.BillingStatus) error {
+	before := t.DeepCopy()
+	t.Status.Billing = next
+	if err := r.Status().Patch(ctx, t, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		t.Status.Billing = before.Status.Billing
+		return err
+	}
+	return nil
+}

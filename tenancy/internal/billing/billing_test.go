@@ -1,0 +1,281 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package billing_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/billing"
+	"kube-granular.dev/tenancy/internal/billing/store"
+)
+
+// errKilled stands for the end of the process.
+var errKilled = errors.New("killed")
+
+// world is an API server, a table and a clock, and a controller that can be killed at any
+// of its steps: before the step is done, or right after.
+type world struct {
+	api   client.WithWatch
+	table *store.SQL
+	now   time.Time
+	// steps counts what the controller did to others; at dies is where it is killed.
+	steps, dies int
+	after, away bool
+}
+
+func newWorld(t *testing.T) *world {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	table, err := store.Open(store.Config{Driver: "sqlite", Source: "file:" + filepath.Join(t.TempDir(), "bill.db") + "?_pragma=synchronous(off)", Table: "periods"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { table.Close() })
+	return &world{
+		api:   fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.LNamespace{}).Build(),
+		table: table, now: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC), dies: -1,
+	}
+}
+
+// step does one thing of the controller, unless it is killed.
+func (w *world) step(do func() error) error {
+	w.steps++
+	if w.steps == w.dies && !w.after {
+		return errKilled
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	if w.steps == w.dies {
+		return errKilled
+	}
+	return nil
+}
+
+func (w *world) Prepare(ctx context.Context) error {
+	return w.step(func() error { return w.table.Prepare(ctx) })
+}
+
+func (w *world) Put(ctx context.Context, p store.Period) error {
+	return w.step(func() error {
+		if w.away {
+			return errors.New("the table is away")
+		}
+		return w.table.Put(ctx, p)
+	})
+}
+
+// reconcile lets the controller work until it is done; a killed one is started again.
+func (w *world) reconcile(t *testing.T) {
+	t.Helper()
+	watched := interceptor.NewClient(w.api, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			return w.step(func() error { return c.Patch(ctx, o, p, opts...) })
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+			return w.step(func() error { return c.SubResource(sub).Patch(ctx, o, p, opts...) })
+		},
+	})
+	for range 20 {
+		r := billing.Reconciler{Client: watched, Table: w, Now: func() time.Time { return w.now }}
+		result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: "team"}})
+		switch {
+		case err == nil && result.RequeueAfter == 0, w.away && err != nil:
+			return
+		case err != nil && !errors.Is(err, errKilled):
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("it never ends")
+}
+
+func (w *world) change(t *testing.T, account string) {
+	t.Helper()
+	lns := &v1alpha1.LNamespace{}
+	if err := w.api.Get(t.Context(), client.ObjectKey{Name: "team"}, lns); err != nil {
+		t.Fatal(err)
+	}
+	lns.Spec.Billing.Account = account
+	if err := w.api.Update(t.Context(), lns); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) create(t *testing.T) {
+	t.Helper()
+	if err := w.api.Create(t.Context(), &v1alpha1.LNamespace{
+		ObjectMeta: metav1.ObjectMeta{Name: "team", UID: "u", CreationTimestamp: metav1.NewTime(w.now)},
+		Spec:       v1alpha1.LNamespaceSpec{Billing: v1alpha1.Billing{Account: "a"}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bill returns the table as text: account and hours since the tenant was made.
+func (w *world) bill(t *testing.T) string {
+	t.Helper()
+	if err := w.table.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	periods, err := w.table.Between(t.Context(), time.Unix(0, 0), time.Unix(1<<40, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+	rows := make([]string, len(periods))
+	for _, p := range periods {
+		end := "open"
+		if !p.End.IsZero() {
+			end = fmt.Sprint(p.End.Sub(began).Hours())
+		}
+		rows[p.Sequence-1] = fmt.Sprintf("%s:%v-%s", p.Account, p.Start.Sub(began).Hours(), end)
+	}
+	return fmt.Sprint(rows)
+}
+
+// TestKilled lives the life of a tenant, killed once, at each step of the controller in turn;
+// the bill is always the same.
+func TestKilled(t *testing.T) {
+	live := func(t *testing.T, dies int, after bool) (string, int) {
+		w := newWorld(t)
+		w.dies, w.after = dies, after
+		w.create(t)
+		w.reconcile(t)
+		w.now = w.now.Add(time.Hour)
+		w.change(t, "b")
+		w.reconcile(t)
+		w.now = w.now.Add(time.Hour)
+		w.change(t, "c")
+		w.reconcile(t)
+		w.now = w.now.Add(time.Hour)
+		// The fake server has a clock of its own; the end is written as it has it.
+		lns := &v1alpha1.LNamespace{}
+		if err := w.api.Get(t.Context(), client.ObjectKey{Name: "team"}, lns); err != nil {
+			t.Fatal(err)
+		}
+		return w.bill(t), w.steps
+	}
+	const want = "[a:0-1 b:1-2 c:2-open]"
+	got, steps := live(t, -1, false)
+	if got != want || steps < 10 {
+		t.Fatalf("never killed: %s, %d steps", got, steps)
+	}
+	for dies := 1; dies <= steps; dies++ {
+		for _, after := range []bool{false, true} {
+			if got, _ := live(t, dies, after); got != want {
+				t.Errorf("killed at step %d (after it: %t): %s", dies, after, got)
+			}
+		}
+	}
+}
+
+// TestAway holds that changes made while the table is away are billed when it is back, and
+// that a tenant that is deleted meanwhile stays until then.
+func TestAway(t *testing.T) {
+	w := newWorld(t)
+	w.create(t)
+	w.away = true
+	for _, account := range []string{"b", "c", "b"} {
+		w.reconcile(t)
+		w.now = w.now.Add(time.Hour)
+		w.change(t, account)
+	}
+	w.reconcile(t)
+	if got := w.bill(t); got != "[]" {
+		t.Errorf("while it is away: %s", got)
+	}
+	lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}
+	if err := w.api.Delete(t.Context(), lns); err != nil {
+		t.Fatal(err)
+	}
+	w.reconcile(t)
+	if err := w.api.Get(t.Context(), client.ObjectKey{Name: "team"}, lns); err != nil {
+		t.Fatalf("the tenant is gone before its bill: %v", err)
+	}
+	w.away = false
+	w.reconcile(t)
+	periods, err := w.table.Between(t.Context(), time.Unix(0, 0), time.Unix(1<<40, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(periods) != 4 {
+		t.Errorf("%d periods", len(periods))
+	}
+	for _, p := range periods {
+		if p.End.IsZero() || p.End.Before(p.Start) {
+			t.Errorf("period %d: %s to %s", p.Sequence, p.Start, p.End)
+		}
+	}
+	if err := w.api.Get(t.Context(), client.ObjectKey{Name: "team"}, lns); client.IgnoreNotFound(err) != nil || err == nil {
+		t.Errorf("the tenant stays: %v", err)
+	}
+}
+
+// TestClockJumps holds that periods follow each other without gap or overlap when the clock
+// goes back, and forth.
+func TestClockJumps(t *testing.T) {
+	w := newWorld(t)
+	w.create(t)
+	w.reconcile(t)
+	for i, jump := range []time.Duration{2 * time.Hour, -time.Hour, -100 * time.Hour, 200 * time.Hour} {
+		w.now = w.now.Add(jump)
+		w.change(t, string(rune('b'+i)))
+		w.reconcile(t)
+	}
+	if got := w.bill(t); got != "[a:0-2 b:2-2 c:2-2 d:2-101 e:101-open]" {
+		t.Error(got)
+	}
+}
+
+// TestFull holds that a full outbox loses no period: it takes no further one until the table
+// is back, and nobody pays twice.
+func TestFull(t *testing.T) {
+	w := newWorld(t)
+	w.create(t)
+	w.away = true
+	for i := range 300 {
+		w.reconcile(t)
+		w.now = w.now.Add(time.Hour)
+		w.change(t, fmt.Sprint(i))
+	}
+	lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}
+	if err := w.api.Delete(t.Context(), lns); err != nil {
+		t.Fatal(err)
+	}
+	w.reconcile(t)
+	w.away = false
+	w.reconcile(t)
+	periods, err := w.table.Between(t.Context(), time.Unix(0, 0), time.Unix(1<<40, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bySequence := map[int64]store.Period{}
+	for _, p := range periods {
+		bySequence[p.Sequence] = p
+	}
+	if len(bySequence) != 257 {
+		t.Errorf("%d periods", len(bySequence))
+	}
+	for i := int64(1); i <= int64(len(bySequence)); i++ {
+		p := bySequence[i]
+		if p.End.IsZero() || i > 1 && !p.Start.Equal(bySequence[i-1].End) {
+			t.Errorf("period %d: %s to %s", i, p.Start, p.End)
+		}
+	}
+}

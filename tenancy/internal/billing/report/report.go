@@ -1,0 +1,132 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package report makes a bill of periods: who pays for which tenant for how long.
+package report
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"kube-granular.dev/tenancy/internal/billing/store"
+)
+
+// Line is what one account pays for one tenant.
+type Line struct {
+	Account, Tenant, TenantUID string
+	Time                       time.Duration
+	// Open tells that it goes on.
+	Open bool
+}
+
+// Month returns when a month begins and ends.
+func Month(text string) (from, to time.Time, err error) {
+	if from, err = time.Parse("2006-01", text); err != nil {
+		return from, to, fmt.Errorf("month %q: want one such as 2026-11", text)
+	}
+	return from, from.AddDate(0, 1, 0), nil
+}
+
+// Lines adds up the periods within a time. What goes on counts until now.
+func Lines(periods []store.Period, from, to, now time.Time) []Line {
+	var lines []Line
+	if now.Before(to) {
+		to = now
+	}
+	for _, p := range periods {
+		start, end := p.Start, p.End
+		if start.Before(from) {
+			start = from
+		}
+		if end.IsZero() || end.After(to) {
+			end = to
+		}
+		if !end.After(start) {
+			continue
+		}
+		last := len(lines) - 1
+		if last < 0 || lines[last].Account != p.Account || lines[last].TenantUID != p.TenantUID {
+			lines = append(lines, Line{Account: p.Account, Tenant: p.Tenant, TenantUID: p.TenantUID})
+			last++
+		}
+		lines[last].Time += end.Sub(start)
+		lines[last].Open = lines[last].Open || p.End.IsZero()
+	}
+	return lines
+}
+
+// Reconcile returns what does not fit: tenants that the table bills and the cluster does not
+// have, and the reverse. Both are maps of UIDs to names.
+func Reconcile(lines []Line, cluster map[string]string) []string {
+	var wrong []string
+	billed := map[string]bool{}
+	for _, l := range lines {
+		billed[l.TenantUID] = true
+		if _, ok := cluster[l.TenantUID]; l.Open && !ok {
+			wrong = append(wrong, fmt.Sprintf("%s (%s) is billed and not in the cluster", l.Tenant, l.TenantUID))
+		}
+	}
+	for uid, name := range cluster {
+		if !billed[uid] {
+			wrong = append(wrong, fmt.Sprintf("%s (%s) is in the cluster and not billed", name, uid))
+		}
+	}
+	return wrong
+}
+
+// Write writes the lines as table, csv or chart.
+func Write(w io.Writer, format string, lines []Line) error {
+	hours := func(l Line) string { return strconv.FormatFloat(l.Time.Hours(), 'f', 2, 64) }
+	switch format {
+	case "csv":
+		out := csv.NewWriter(w)
+		rows := [][]string{{"account", "tenant", "tenant_uid", "hours", "open"}}
+		for _, l := range lines {
+			rows = append(rows, []string{l.Account, l.Tenant, l.TenantUID, hours(l), strconv.FormatBool(l.Open)})
+		}
+		return out.WriteAll(rows)
+	case "table":
+		out := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+		fmt.Fprintln(out, "ACCOUNT\tTENANT\tHOURS\tOPEN")
+		for _, l := range lines {
+			fmt.Fprintf(out, "%s\t%s\t%s\t%t\n", printable(l.Account), l.Tenant, hours(l), l.Open)
+		}
+		return out.Flush()
+	case "chart":
+		return chart(w, lines)
+	}
+	return fmt.Errorf("format %q: want table, csv or chart", format)
+}
+
+// chart writes a bar for each account.
+func chart(w io.Writer, lines []Line) error {
+	const width = 40
+	var accounts []string
+	sum := map[string]time.Duration{}
+	longest := time.Duration(1)
+	for _, l := range lines {
+		if _, ok := sum[l.Account]; !ok {
+			accounts = append(accounts, l.Account)
+		}
+		sum[l.Account] += l.Time
+		longest = max(longest, sum[l.Account])
+	}
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, a := range accounts {
+		bar := strings.Repeat("█", int(int64(width)*int64(sum[a]/time.Second)/max(1, int64(longest/time.Second))))
+		fmt.Fprintf(out, "%s\t%s %.2f h\n", printable(a), bar, sum[a].Hours())
+	}
+	return out.Flush()
+}
+
+func printable(account string) string {
+	if account == "" {
+		return "(none)"
+	}
+	return account
+}

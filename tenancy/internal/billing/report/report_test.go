@@ -1,0 +1,50 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"kube-granular.dev/tenancy/internal/billing/report"
+	"kube-granular.dev/tenancy/internal/billing/store"
+)
+
+func TestReport(t *testing.T) {
+	from, to, err := report.Month("2026-11")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(hours int) time.Time { return from.Add(time.Duration(hours) * time.Hour) }
+	periods := []store.Period{
+		{TenantUID: "u1", Tenant: "team", Account: "a", Start: at(-10), End: at(10)},
+		{TenantUID: "u1", Tenant: "team", Account: "a", Start: at(20), End: at(30)},
+		{TenantUID: "u2", Tenant: "web", Account: "a", Start: at(90)},
+		{TenantUID: "u3", Tenant: "old", Account: "b", Start: at(-9), End: at(-1)},
+		{TenantUID: "u4", Tenant: "new", Account: "b", Start: at(95)},
+		{TenantUID: "u5", Tenant: "next", Account: "b", Start: at(200)},
+	}
+	lines := report.Lines(periods, from, to, at(100))
+	for format, want := range map[string]string{
+		"csv":   "account,tenant,tenant_uid,hours,open\na,team,u1,20.00,false\na,web,u2,10.00,true\nb,new,u4,5.00,true\n",
+		"table": "ACCOUNT   TENANT   HOURS   OPEN\na         team     20.00   false\na         web      10.00   true\nb         new      5.00    true\n",
+		"chart": "a  " + strings.Repeat("█", 40) + " 30.00 h\nb  " + strings.Repeat("█", 6) + " 5.00 h\n",
+	} {
+		b := strings.Builder{}
+		if err := report.Write(&b, format, lines); err != nil || b.String() != want {
+			t.Errorf("%s: %v\n%s", format, err, b.String())
+		}
+	}
+	if err := report.Write(&strings.Builder{}, "pie", lines); err == nil {
+		t.Error("pie: no error")
+	}
+	if _, _, err := report.Month("November"); err == nil {
+		t.Error("November: no error")
+	}
+	wrong := strings.Join(report.Reconcile(lines, map[string]string{"u1": "team", "u4": "new", "u6": "free"}), "; ")
+	if wrong != "web (u2) is billed and not in the cluster; free (u6) is in the cluster and not billed" {
+		t.Error(wrong)
+	}
+}

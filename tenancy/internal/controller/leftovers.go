@@ -1,0 +1,80 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/names"
+)
+
+// maxLeftovers bounds the list in the status.
+const maxLeftovers = 64
+
+// outlive are the kinds that can carry the rights of sudo on when sudo is gone.
+var outlive = []schema.GroupVersionKind{
+	rbacv1.SchemeGroupVersion.WithKind("RoleBinding"),
+	corev1.SchemeGroupVersion.WithKind("Secret"),
+	corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
+}
+
+// leftovers returns what people made with sudo who are sudoers no longer, and removes it
+// before if the tenant says so. It looks when somebody has left the list, and as long as
+// something was there the last time: an admission policy labels what sudo makes.
+func (r *Tenants) leftovers(ctx context.Context, t *v1alpha1.LNamespace) ([]v1alpha1.Leftover, error) {
+	now := once(t.Spec.Sudoers)
+	left := slices.ContainsFunc(t.Status.Granted.Sudoers, func(s v1alpha1.Subject) bool { return !slices.Contains(now, s) })
+	if !left && len(t.Status.Leftovers) == 0 {
+		return nil, nil
+	}
+	var found []v1alpha1.Leftover
+	for _, gvk := range outlive {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+		if err := r.live.List(ctx, list, client.InNamespace(t.Name), client.MatchingLabels{names.MadeWithSudo: "true"}); err != nil {
+			return nil, fmt.Errorf("list what was made with sudo: %w", err)
+		}
+		for i := range list.Items {
+			object := &list.Items[i]
+			maker := object.Annotations[names.Maker]
+			if object.DeletionTimestamp != nil || sudoer(t.Name, now, maker) {
+				continue
+			}
+			if t.Spec.Sudo.AtRevocation == v1alpha1.RemoveLeftovers {
+				object.SetGroupVersionKind(gvk)
+				if err := r.Delete(ctx, object, client.Preconditions{UID: &object.UID}); client.IgnoreNotFound(err) != nil {
+					return nil, fmt.Errorf("remove %s %s, made with sudo: %w", gvk.Kind, object.Name, err)
+				}
+				r.event(t, corev1.EventTypeNormal, "RemovedLeftover", "Revoke", "removed the %s %s, which %q made with sudo", gvk.Kind, object.Name, maker)
+				continue
+			}
+			found = append(found, v1alpha1.Leftover{Kind: gvk.Kind, Name: object.Name, Maker: maker})
+		}
+	}
+	slices.SortFunc(found, func(a, b v1alpha1.Leftover) int {
+		return strings.Compare(a.Kind+"/"+a.Name, b.Kind+"/"+b.Name)
+	})
+	return found[:min(len(found), maxLeftovers)], nil
+}
+
+// sudoer reports whether the maker of something may use sudo still. Members of groups and
+// service accounts all act as one user.
+func sudoer(tenant string, now []v1alpha1.Subject, maker string) bool {
+	return slices.ContainsFunc(now, func(s v1alpha1.Subject) bool {
+		if s.Kind == v1alpha1.UserKind {
+			return s.Name == maker
+		}
+		return maker == names.SudoUser(tenant)
+	})
+}

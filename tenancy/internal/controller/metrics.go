@@ -1,0 +1,25 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+// repairs counts what somebody changed by hand and the controller put right.
+var repairs = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "tenancy_repairs_total",
+	Help: "Objects that differed from what the lists of a tenant give, and were put right, by kind.",
+}, []string{"kind"})
+
+func init() { metrics.Registry.MustRegister(repairs) }
+
+func kindOf(object client.Object) string {
+	kind, _, _ := strings.Cut(describe(object), " ")
+	return kind
+}

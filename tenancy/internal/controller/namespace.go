@@ -1,0 +1,136 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/names"
+)
+
+// Reasons of conditions.
+const (
+	reasonGranted     = "Granted"
+	reasonThere       = "Exists"
+	reasonReserved    = "ReservedName"
+	reasonNotOurs     = "NamespaceNotOurs"
+	reasonTerminating = "NamespaceTerminating"
+	reasonLeftovers   = "MadeWithSudo"
+	reasonClean       = "NothingLeft"
+)
+
+// home is the namespace of a tenant, or why it has none.
+type home struct {
+	uid     types.UID
+	adopted bool
+	// reason and message tell why no rights may be granted; empty if they may.
+	reason, message string
+}
+
+// namespace returns the namespace of the tenant, and makes it if there is none.
+func (r *Tenants) namespace(ctx context.Context, t *v1alpha1.LNamespace) (home, error) {
+	if names.Reserved(t.Name, r.Reserved...) {
+		return home{reason: reasonReserved, message: fmt.Sprintf("the namespace %q can be no tenant's", t.Name)}, nil
+	}
+	ns := &metav1.PartialObjectMetadata{}
+	ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	err := r.Get(ctx, client.ObjectKey{Name: t.Name}, ns)
+	if apierrors.IsNotFound(err) {
+		made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			Name:        t.Name,
+			Labels:      map[string]string{names.ManagedBy: names.Manager, names.Tenant: t.Name},
+			Annotations: map[string]string{names.CreatedFor: string(t.UID)},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: v1alpha1.GroupVersion.String(), Kind: "LNamespace", Name: t.Name, UID: t.UID,
+			}},
+		}}
+		err = r.Create(ctx, made)
+		if err == nil {
+			r.event(t, corev1.EventTypeNormal, "NamespaceCreated", "CreateNamespace", "made the namespace %s", t.Name)
+			return home{uid: made.UID}, nil
+		}
+		if apierrors.IsAlreadyExists(err) { // the cache has yet to see it
+			err = r.live.Get(ctx, client.ObjectKey{Name: t.Name}, ns)
+		}
+	}
+	if err != nil {
+		return home{}, fmt.Errorf("namespace %s: %w", t.Name, err)
+	}
+	h := belongs(t, ns)
+	if h.reason == "" && tenantOf(ns) != t.Name { // the admission policies go by the label
+		before := ns.DeepCopy()
+		ns.Labels = merged(ns.Labels, map[string]string{names.ManagedBy: names.Manager, names.Tenant: t.Name})
+		if err := r.Patch(ctx, ns, client.MergeFrom(before)); err != nil {
+			return home{}, fmt.Errorf("label namespace %s: %w", t.Name, err)
+		}
+	}
+	return h, nil
+}
+
+// belongs judges whether a namespace that is there is the tenant's. It is if its UID was
+// recorded before. It becomes so in two ways: an annotation says that it was made for this
+// LNamespace, and it is not older, which only happens when the controller ended between
+// making and recording it; or an administrator adopted it for this LNamespace. Who can
+// write these annotations on a namespace is its master already.
+func belongs(t *v1alpha1.LNamespace, ns *metav1.PartialObjectMetadata) home {
+	h := home{uid: ns.UID}
+	recorded := t.Status.NamespaceUID == ns.UID && ns.UID != ""
+	made := ns.Annotations[names.CreatedFor] == string(t.UID) && !ns.CreationTimestamp.Before(&t.CreationTimestamp)
+	adopted := ns.Annotations[names.AdoptedBy] == string(t.UID)
+	switch {
+	case ns.DeletionTimestamp != nil:
+		h.reason, h.message = reasonTerminating, fmt.Sprintf("the namespace %q is being deleted", ns.Name)
+	case recorded:
+		h.adopted = t.Status.Adopted
+	case made:
+	case adopted:
+		h.adopted = true
+	default:
+		h.reason = reasonNotOurs
+		h.message = fmt.Sprintf("the namespace %q was not made for this LNamespace; an administrator can annotate it with %s=%s", ns.Name, names.AdoptedBy, t.UID)
+	}
+	return h
+}
+
+// existing returns the namespace of the tenant as the server has it, and what it is to the
+// tenant.
+func (r *Tenants) existing(ctx context.Context, t *v1alpha1.LNamespace) (*metav1.PartialObjectMetadata, home, error) {
+	ns := &metav1.PartialObjectMetadata{}
+	ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if names.Reserved(t.Name, r.Reserved...) {
+		return ns, home{reason: reasonReserved}, nil
+	}
+	err := r.live.Get(ctx, client.ObjectKey{Name: t.Name}, ns)
+	if apierrors.IsNotFound(err) {
+		return ns, home{}, nil
+	}
+	if err != nil {
+		return nil, home{}, err
+	}
+	return ns, belongs(t, ns), nil
+}
+
+// deleteNamespace deletes the namespace that was made for the tenant. An adopted one was
+// there before, and stays; it loses what made it the tenant's.
+func (r *Tenants) deleteNamespace(ctx context.Context, ns *metav1.PartialObjectMetadata, h home) error {
+	switch {
+	case h.reason != "" || h.uid == "":
+		return nil
+	case h.adopted:
+		before := ns.DeepCopy()
+		delete(ns.Labels, names.Tenant)
+		delete(ns.Labels, names.ManagedBy)
+		delete(ns.Annotations, names.AdoptedBy)
+		return client.IgnoreNotFound(r.Patch(ctx, ns, client.MergeFrom(before)))
+	}
+	return client.IgnoreNotFound(r.Delete(ctx, ns, client.Preconditions{UID: &ns.UID}))
+}

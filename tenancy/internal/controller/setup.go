@@ -1,0 +1,144 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/grants"
+	"kube-granular.dev/tenancy/internal/names"
+)
+
+// Options are those of the controllers.
+type Options struct {
+	grants.Options
+	// Reserved are names that no tenant may have, besides default and kube-*.
+	Reserved []string
+	// DiscoveryEvery is how often discovery is asked what sudo may do.
+	DiscoveryEvery time.Duration
+	// Workers is how many tenants are worked on at a time.
+	Workers int
+}
+
+// Cache returns what the cache of the manager holds: of RBAC only what carries the
+// controller's label.
+func Cache() cache.Options {
+	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{names.ManagedBy: names.Manager})}
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&rbacv1.RoleBinding{}:        ours,
+			&rbacv1.ClusterRole{}:        ours,
+			&rbacv1.ClusterRoleBinding{}: ours,
+		},
+	}
+}
+
+// Add adds the controllers to a manager.
+func Add(mgr ctrl.Manager, o Options) error {
+	w := writer{Client: mgr.GetClient(), live: mgr.GetAPIReader()}
+	recorder := mgr.GetEventRecorder("tenancy-controller")
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.LNamespace{}, selfIndex, selfNames); err != nil {
+		return err
+	}
+	tenants := &Tenants{writer: w, Options: o.Options, Reserved: o.Reserved, Recorder: recorder}
+	toTenant := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
+		return request(tenantOf(object))
+	})
+	toNamesake := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
+		return request(object.GetName())
+	})
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
+	if err := ctrl.NewControllerManagedBy(mgr).Named("tenant").
+		For(&v1alpha1.LNamespace{}).
+		WatchesMetadata(namespace, toNamesake).
+		Watches(&rbacv1.RoleBinding{}, toTenant).
+		Watches(&rbacv1.ClusterRole{}, toTenant).
+		Watches(&rbacv1.ClusterRoleBinding{}, toTenant).
+		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers}).
+		Complete(tenants); err != nil {
+		return err
+	}
+	toSelf := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
+		if object.GetLabels()[names.SelfImpersonator] == "" {
+			return nil
+		}
+		return request(object.GetName())
+	})
+	if err := ctrl.NewControllerManagedBy(mgr).Named("self-impersonator").
+		Watches(&v1alpha1.LNamespace{}, oldAndNew(selfNames)).
+		Watches(&rbacv1.ClusterRole{}, toSelf).
+		Watches(&rbacv1.ClusterRoleBinding{}, toSelf).
+		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers}).
+		Complete(&Selves{writer: w, Recorder: recorder}); err != nil {
+		return err
+	}
+	asker, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return err
+	}
+	sudoRoles := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
+		switch object.GetName() {
+		case names.SudoRole, names.SudoQuotasRole, names.SudoNamespaceRole:
+			return request("sudo")
+		}
+		return nil
+	})
+	all := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return request("sudo") })
+	definition := &metav1.PartialObjectMetadata{}
+	definition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	service := &metav1.PartialObjectMetadata{}
+	service.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"})
+	return ctrl.NewControllerManagedBy(mgr).Named("sudo").
+		Watches(&rbacv1.ClusterRole{}, sudoRoles).
+		WatchesMetadata(definition, all).
+		WatchesMetadata(service, all).
+		Complete(&Sudo{writer: w, Discovery: asker, Every: o.DiscoveryEvery})
+}
+
+func request(name string) []reconcile.Request {
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: name}}}
+}
+
+// oldAndNew enqueues what the object named before a change, and what it names since.
+func oldAndNew(of func(client.Object) []string) handler.EventHandler {
+	add := func(q workqueue.TypedRateLimitingInterface[reconcile.Request], objects ...client.Object) {
+		for _, object := range objects {
+			for _, name := range of(object) {
+				q.Add(request(name)[0])
+			}
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			add(q, e.Object)
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			add(q, e.ObjectOld, e.ObjectNew)
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			add(q, e.Object)
+		},
+	}
+}

@@ -1,0 +1,73 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"kube-granular.dev/tenancy/internal/names"
+	"kube-granular.dev/tenancy/internal/sudorules"
+)
+
+// adminRole is the ClusterRole of administrators of a namespace.
+const adminRole = "admin"
+
+// Sudo keeps the rules of sudo at what discovery lists.
+type Sudo struct {
+	writer
+	// Discovery asks what the cluster serves.
+	Discovery discovery.DiscoveryInterface
+	// Every is how often it is asked, besides when a definition changes. A definition is
+	// served a moment after it changed.
+	Every time.Duration
+}
+
+// Reconcile regenerates the roles of sudo. There is one request for all of them.
+func (r *Sudo) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	_, lists, err := r.Discovery.ServerGroupsAndResources()
+	failed := map[string]bool{}
+	var partial *discovery.ErrGroupDiscoveryFailed
+	switch {
+	case errors.As(err, &partial):
+		for gv := range partial.Groups {
+			failed[gv.Group] = true
+		}
+	case err != nil:
+		return reconcile.Result{}, fmt.Errorf("discovery: %w", err)
+	}
+	admin := &rbacv1.ClusterRole{}
+	if err := r.live.Get(ctx, client.ObjectKey{Name: adminRole}, admin); client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, err
+	}
+	rules := sudorules.For(lists, admin.Rules)
+	if len(failed) > 0 {
+		old := &rbacv1.ClusterRole{}
+		if err := r.Get(ctx, client.ObjectKey{Name: names.SudoRole}, old); client.IgnoreNotFound(err) != nil {
+			return reconcile.Result{}, err
+		}
+		rules = append(rules, sudorules.Kept(old.Rules, failed)...)
+	}
+	for name, rules := range map[string][]rbacv1.PolicyRule{
+		names.SudoRole:          rules,
+		names.SudoQuotasRole:    sudorules.Quotas(),
+		names.SudoNamespaceRole: sudorules.Namespace(),
+	} {
+		if _, err := r.ensure(ctx, &rbacv1.ClusterRole{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{names.ManagedBy: names.Manager}},
+			Rules:      rules,
+		}); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	return reconcile.Result{RequeueAfter: r.Every}, nil
+}

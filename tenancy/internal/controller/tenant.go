@@ -1,0 +1,201 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/grants"
+	"kube-granular.dev/tenancy/internal/names"
+)
+
+// leftoversAgain is how often what was left is looked for, while there is any.
+const leftoversAgain = 30 * time.Second
+
+// Tenants reconciles LNamespaces.
+type Tenants struct {
+	writer
+	// Options are those of all tenants.
+	grants.Options
+	// Reserved are names that no tenant may have, besides default and kube-*.
+	Reserved []string
+	// Recorder receives events.
+	Recorder events.EventRecorder
+}
+
+// Reconcile brings everything of one tenant to what its LNamespace says.
+func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	t := &v1alpha1.LNamespace{}
+	err := r.Get(ctx, req.NamespacedName, t)
+	if apierrors.IsNotFound(err) {
+		// Somebody took the finalizer away, or it is a remainder of yesterday.
+		return reconcile.Result{}, r.revoke(ctx, req.Name, false, false)
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if t.DeletionTimestamp != nil {
+		return reconcile.Result{}, r.finish(ctx, t)
+	}
+	if controllerutil.AddFinalizer(t, names.Finalizer) {
+		if err := r.Update(ctx, t); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	h, err := r.namespace(ctx, t)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if h.reason != "" {
+		if err := r.revoke(ctx, t.Name, t.Status.NamespaceUID != "", false); err != nil {
+			return reconcile.Result{}, err
+		}
+		return reconcile.Result{}, r.record(ctx, t, func(s *v1alpha1.LNamespaceStatus) {
+			s.Granted = v1alpha1.Granted{}
+			for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionNamespaceReady} {
+				condition(t, s, kind, metav1.ConditionFalse, h.reason, h.message)
+			}
+		})
+	}
+	// Before anything is granted: a controller that ends here must know the namespace again.
+	if t.Status.NamespaceUID != h.uid || t.Status.Adopted != h.adopted {
+		if err := r.record(ctx, t, func(s *v1alpha1.LNamespaceStatus) { s.NamespaceUID, s.Adopted = h.uid, h.adopted }); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	if err := r.grant(ctx, t); err != nil {
+		return reconcile.Result{}, err
+	}
+	left, err := r.leftovers(ctx, t)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	result := reconcile.Result{}
+	if len(left) > 0 {
+		result.RequeueAfter = leftoversAgain
+	}
+	return result, r.record(ctx, t, func(s *v1alpha1.LNamespaceStatus) {
+		s.ObservedGeneration = t.Generation
+		s.SudoGroup = names.SudoGroup(t.Name)
+		s.Granted = v1alpha1.Granted{Users: once(t.Spec.Users), Managers: once(t.Spec.Managers), Sudoers: once(t.Spec.Sudoers)}
+		s.Leftovers = left
+		condition(t, s, v1alpha1.ConditionNamespaceReady, metav1.ConditionTrue, reasonThere, "")
+		condition(t, s, v1alpha1.ConditionReady, metav1.ConditionTrue, reasonGranted, "")
+		if len(left) > 0 {
+			condition(t, s, v1alpha1.ConditionClean, metav1.ConditionFalse, reasonLeftovers, "status.leftovers lists what was made with sudo by people who are sudoers no longer")
+		} else {
+			condition(t, s, v1alpha1.ConditionClean, metav1.ConditionTrue, reasonClean, "")
+		}
+	})
+}
+
+// grant takes what the lists no longer give, and then gives what they do.
+func (r *Tenants) grant(ctx context.Context, t *v1alpha1.LNamespace) error {
+	wanted, unwanted := grants.For(t, r.Options)
+	settled := t.Status.ObservedGeneration == t.Generation
+	for _, object := range unwanted {
+		gone, err := r.remove(ctx, object, !settled)
+		if err != nil {
+			return err
+		}
+		if gone && settled {
+			r.repaired(t, object, "removed %s, which the lists do not give", describe(object))
+		}
+	}
+	for _, object := range wanted {
+		done, err := r.ensure(ctx, object)
+		if err != nil {
+			return err
+		}
+		if done != unchanged && settled {
+			r.repaired(t, object, "put %s right, which differed from what the lists give", describe(object))
+		}
+	}
+	return nil
+}
+
+// revoke deletes everything that gives people of the tenant rights. Where sure is set, the
+// server is asked for what the cache does not hold; what has one of our names in a
+// namespace that is not ours may be somebody else's, so bindings there need sureInside.
+func (r *Tenants) revoke(ctx context.Context, tenant string, sure, sureInside bool) error {
+	for _, object := range grants.All(tenant) {
+		if _, err := r.remove(ctx, object, sure && (object.GetNamespace() == "" || sureInside)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish revokes all rights of a tenant that is being deleted, deletes its namespace, and
+// lets it go. What lies in the namespace is the namespace controller's.
+func (r *Tenants) finish(ctx context.Context, t *v1alpha1.LNamespace) error {
+	if !controllerutil.ContainsFinalizer(t, names.Finalizer) {
+		return nil
+	}
+	ns, ours, err := r.existing(ctx, t)
+	if err != nil {
+		return err
+	}
+	if err := r.revoke(ctx, t.Name, true, ours.reason == "" && ours.uid != ""); err != nil {
+		return err
+	}
+	if err := r.deleteNamespace(ctx, ns, ours); err != nil {
+		return err
+	}
+	controllerutil.RemoveFinalizer(t, names.Finalizer)
+	return client.IgnoreNotFound(r.Update(ctx, t))
+}
+
+// record writes the status if it changed.
+func (r *Tenants) record(ctx context.Context, t *v1alpha1.LNamespace, change func(*v1alpha1.LNamespaceStatus)) error {
+	before := t.DeepCopy()
+	change(&t.Status)
+	if equality.Semantic.DeepEqual(before.Status, t.Status) {
+		return nil
+	}
+	return r.Status().Patch(ctx, t, client.MergeFrom(before))
+}
+
+func condition(t *v1alpha1.LNamespace, s *v1alpha1.LNamespaceStatus, kind string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&s.Conditions, metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: t.Generation,
+	})
+}
+
+// once returns a list without what it holds twice.
+func once(list []v1alpha1.Subject) []v1alpha1.Subject {
+	var result []v1alpha1.Subject
+	for _, s := range list {
+		if s.Kind == "" {
+			s.Kind = v1alpha1.UserKind
+		}
+		if !slices.Contains(result, s) {
+			result = append(result, s)
+		}
+	}
+	return result
+}
+
+func (r *Tenants) repaired(t *v1alpha1.LNamespace, object client.Object, format string, args ...any) {
+	repairs.WithLabelValues(kindOf(object)).Inc()
+	// Events of one tenant are merged unless they are about different objects.
+	r.Recorder.Eventf(t, object, corev1.EventTypeWarning, "Repaired", "Repair", format, args...)
+}
+
+func (r *Tenants) event(t *v1alpha1.LNamespace, kind, reason, action, format string, args ...any) {
+	r.Recorder.Eventf(t, nil, kind, reason, action, format, args...)
+}

@@ -1,0 +1,187 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kube-granular.dev/tenancy/internal/names"
+)
+
+// writer brings objects to what they should be. It reads from the cache, which holds
+// what carries the controller's label, and asks the server where that is not enough.
+type writer struct {
+	client.Client
+	// live reads from the server.
+	live client.Reader
+}
+
+// outcome is what ensure did.
+type outcome int
+
+const (
+	unchanged outcome = iota
+	created
+	repaired
+)
+
+// ensure makes the object what it should be.
+func (w *writer) ensure(ctx context.Context, want client.Object) (outcome, error) {
+	key := client.ObjectKeyFromObject(want)
+	have := empty(want)
+	err := w.Get(ctx, key, have)
+	if apierrors.IsNotFound(err) {
+		err = w.Create(ctx, copied(want))
+		if err == nil {
+			return created, nil
+		}
+		if !apierrors.IsAlreadyExists(err) {
+			return unchanged, fmt.Errorf("create %s: %w", describe(want), err)
+		}
+		// Somebody took the label away, or the cache has yet to see it.
+		err = w.live.Get(ctx, key, have)
+	}
+	if err != nil {
+		return unchanged, fmt.Errorf("get %s: %w", describe(want), err)
+	}
+	if same(have, want) {
+		return unchanged, nil
+	}
+	if !sameRole(have, want) { // the role of a binding can't be changed
+		if err := w.delete(ctx, have); err != nil {
+			return unchanged, err
+		}
+		if err := w.Create(ctx, copied(want)); err != nil {
+			return unchanged, fmt.Errorf("create %s: %w", describe(want), err)
+		}
+		return repaired, nil
+	}
+	next := copied(want)
+	next.SetResourceVersion(have.GetResourceVersion())
+	next.SetUID(have.GetUID())
+	next.SetLabels(merged(have.GetLabels(), want.GetLabels()))
+	next.SetAnnotations(merged(have.GetAnnotations(), want.GetAnnotations()))
+	next.SetFinalizers(have.GetFinalizers())
+	if err := w.Update(ctx, next); err != nil {
+		return unchanged, fmt.Errorf("update %s: %w", describe(want), err)
+	}
+	return repaired, nil
+}
+
+// remove deletes the object if it is there and is the controller's. Where sure is set, the
+// server is asked as well whether it is there: somebody may have taken its label away.
+func (w *writer) remove(ctx context.Context, object client.Object, sure bool) (bool, error) {
+	key := client.ObjectKeyFromObject(object)
+	have := empty(object)
+	err := w.Get(ctx, key, have)
+	if apierrors.IsNotFound(err) && sure {
+		err = w.live.Get(ctx, key, have)
+	}
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("get %s: %w", describe(object), err)
+	}
+	return true, w.delete(ctx, have)
+}
+
+// delete deletes exactly the object that was read.
+func (w *writer) delete(ctx context.Context, have client.Object) error {
+	uid := have.GetUID()
+	if err := w.Delete(ctx, have, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete %s: %w", describe(have), err)
+	}
+	return nil
+}
+
+// same reports whether have is what want says; further labels and annotations are
+// somebody else's.
+func same(have, want client.Object) bool {
+	if !includes(have.GetLabels(), want.GetLabels()) || !includes(have.GetAnnotations(), want.GetAnnotations()) ||
+		!equality.Semantic.DeepEqual(have.GetOwnerReferences(), want.GetOwnerReferences()) || !sameRole(have, want) {
+		return false
+	}
+	switch want := want.(type) {
+	case *rbacv1.ClusterRole:
+		have := have.(*rbacv1.ClusterRole)
+		return equality.Semantic.DeepEqual(have.Rules, want.Rules) && have.AggregationRule == nil
+	case *rbacv1.ClusterRoleBinding:
+		return equality.Semantic.DeepEqual(have.(*rbacv1.ClusterRoleBinding).Subjects, want.Subjects)
+	case *rbacv1.RoleBinding:
+		return equality.Semantic.DeepEqual(have.(*rbacv1.RoleBinding).Subjects, want.Subjects)
+	}
+	return false
+}
+
+func sameRole(have, want client.Object) bool {
+	switch want := want.(type) {
+	case *rbacv1.ClusterRoleBinding:
+		return have.(*rbacv1.ClusterRoleBinding).RoleRef == want.RoleRef
+	case *rbacv1.RoleBinding:
+		return have.(*rbacv1.RoleBinding).RoleRef == want.RoleRef
+	}
+	return true
+}
+
+func includes(have, want map[string]string) bool {
+	for k, v := range want {
+		if got, ok := have[k]; !ok || got != v {
+			return false
+		}
+	}
+	return true
+}
+
+func merged(have, want map[string]string) map[string]string {
+	if len(have) == 0 {
+		return want
+	}
+	all := maps.Clone(have)
+	maps.Copy(all, want)
+	return all
+}
+
+func copied(object client.Object) client.Object { return object.DeepCopyObject().(client.Object) }
+
+func empty(like client.Object) client.Object {
+	switch like.(type) {
+	case *rbacv1.ClusterRole:
+		return &rbacv1.ClusterRole{}
+	case *rbacv1.ClusterRoleBinding:
+		return &rbacv1.ClusterRoleBinding{}
+	default:
+		return &rbacv1.RoleBinding{}
+	}
+}
+
+func describe(object client.Object) string {
+	kind := "RoleBinding"
+	switch object.(type) {
+	case *rbacv1.ClusterRole:
+		kind = "ClusterRole"
+	case *rbacv1.ClusterRoleBinding:
+		kind = "ClusterRoleBinding"
+	}
+	if object.GetNamespace() != "" {
+		return fmt.Sprintf("%s %s", kind, types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()})
+	}
+	return fmt.Sprintf("%s %s", kind, object.GetName())
+}
+
+// tenantOf returns the tenant that an object of the controller belongs to.
+func tenantOf(object client.Object) string {
+	if object.GetLabels()[names.ManagedBy] != names.Manager {
+		return ""
+	}
+	return object.GetLabels()[names.Tenant]
+}

@@ -1,0 +1,134 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package create is the kubectl plugin that makes an LNamespace from flags.
+package create
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/kubectl"
+)
+
+// connection are the flags that are passed on to kubectl.
+var connection = []string{"kubeconfig", "context", "cluster", "user-name", "server", "token", "as"}
+
+// NewCommand returns the command. User names the people here, so kubectl's flag --user, which
+// names an entry of a kubeconfig, is --user-name.
+func NewCommand(path string) *cobra.Command {
+	var users, managers, sudoers, allow []string
+	var billing, output string
+	var dry bool
+	global := map[string]*string{}
+	cmd := &cobra.Command{
+		Use:   "kubectl create lns NAME",
+		Short: "Create a tenant: a namespace, its people, and who pays",
+		Example: `  # A tenant with a user, a group of managers and a service account that may use sudo
+  kubectl create lns team --user ada --manager group:leads --sudoer serviceaccount:ci:deployer --billing 4711`,
+		SilenceUsage: true, SilenceErrors: true,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			lns := v1alpha1.LNamespace{
+				TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "LNamespace"},
+				ObjectMeta: metav1.ObjectMeta{Name: args[0]},
+				Spec:       v1alpha1.LNamespaceSpec{Billing: v1alpha1.Billing{Account: billing}},
+			}
+			for _, list := range []struct {
+				from []string
+				to   *[]v1alpha1.Subject
+			}{{users, &lns.Spec.Users}, {managers, &lns.Spec.Managers}, {sudoers, &lns.Spec.Sudoers}} {
+				for _, text := range list.from {
+					subject, err := Subject(text)
+					if err != nil {
+						return err
+					}
+					*list.to = append(*list.to, subject)
+				}
+			}
+			for _, a := range allow {
+				lns.Spec.Sudo.Allow = append(lns.Spec.Sudo.Allow, v1alpha1.SudoAllowance(a))
+			}
+			text, err := manifest(lns)
+			if err != nil {
+				return err
+			}
+			if dry {
+				_, err := cmd.OutOrStdout().Write(text)
+				return err
+			}
+			var flags []string
+			for name, value := range global {
+				if *value != "" {
+					flags = append(flags, "--"+strings.TrimSuffix(name, "-name")+"="+*value)
+				}
+			}
+			flags = append(flags, "create", "--filename", "-")
+			if output != "" {
+				flags = append(flags, "--output", output)
+			}
+			return run(cmd.Context(), path, text, cmd.OutOrStdout(), cmd.ErrOrStderr(), flags)
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringArrayVar(&users, "user", nil, "somebody who edits in the namespace: NAME, group:NAME or serviceaccount:NAMESPACE:NAME; may be given again")
+	fs.StringArrayVar(&managers, "manager", nil, "somebody who edits the LNamespace; may be given again")
+	fs.StringArrayVar(&sudoers, "sudoer", nil, "somebody who may use sudo; may be given again")
+	fs.StringSliceVar(&allow, "allow", nil, "what sudo reaches beyond the namespace's content: Lists, Quotas, Namespace, Delete")
+	fs.StringVar(&billing, "billing", "", "account that pays")
+	fs.StringVarP(&output, "output", "o", "", "format of what is printed, as of kubectl create")
+	fs.BoolVar(&dry, "dry-run", false, "print the LNamespace and create nothing")
+	for _, name := range connection {
+		global[name] = fs.String(name, "", "as of kubectl")
+	}
+	return cmd
+}
+
+// Subject reads a name with its kind.
+func Subject(text string) (v1alpha1.Subject, error) {
+	kind, rest, ok := strings.Cut(text, ":")
+	switch {
+	case ok && kind == "group":
+		return v1alpha1.Subject{Kind: v1alpha1.GroupKind, Name: rest}, nil
+	case ok && kind == "user":
+		return v1alpha1.Subject{Kind: v1alpha1.UserKind, Name: rest}, nil
+	case ok && kind == "serviceaccount":
+		namespace, name, ok := strings.Cut(rest, ":")
+		if !ok {
+			return v1alpha1.Subject{}, fmt.Errorf("%q: want serviceaccount:NAMESPACE:NAME", text)
+		}
+		return v1alpha1.Subject{Kind: v1alpha1.ServiceAccountKind, Namespace: namespace, Name: name}, nil
+	}
+	return v1alpha1.Subject{Kind: v1alpha1.UserKind, Name: text}, nil
+}
+
+// manifest returns the object without what the server writes.
+func manifest(lns v1alpha1.LNamespace) ([]byte, error) {
+	text, err := yaml.Marshal(lns)
+	if err != nil {
+		return nil, err
+	}
+	object := map[string]any{}
+	if err := yaml.Unmarshal(text, &object); err != nil {
+		return nil, err
+	}
+	delete(object, "status")
+	return yaml.Marshal(object)
+}
+
+func run(ctx context.Context, path string, text []byte, out, errOut io.Writer, args []string) error {
+	code, err := kubectl.Kubectl{Path: path}.Run(ctx, bytes.NewReader(text), out, errOut, args...)
+	if err == nil && code != 0 {
+		err = errors.New("the LNamespace was not created")
+	}
+	return err
+}

@@ -1,0 +1,134 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package grants
+
+import (
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/names"
+)
+
+// Options are the same for all tenants.
+type Options struct {
+	// UserRole is the ClusterRole that users are bound to.
+	UserRole string
+	// FieldPermissions tells that the API server authorizes single fields, so that those who
+	// may change some fields of an LNamespace hold neither update nor patch.
+	FieldPermissions bool
+}
+
+// For returns the objects of a tenant: those it has, and those that it can have and does
+// not, of which name and namespace alone are set.
+func For(t *v1alpha1.LNamespace, o Options) (wanted, unwanted []client.Object) {
+	add := func(want bool, objects ...client.Object) {
+		if want {
+			wanted = append(wanted, objects...)
+			return
+		}
+		for _, object := range objects {
+			unwanted = append(unwanted, bare(object))
+		}
+	}
+	users, managers, sudoers := Subjects(t.Spec.Users), Subjects(t.Spec.Managers), Subjects(t.Spec.Sudoers)
+	group := []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: names.SudoGroup(t.Name)}}
+	sudo := len(sudoers) > 0
+	allowed := func(a v1alpha1.SudoAllowance) bool { return sudo && slices.Contains(t.Spec.Sudo.Allow, a) }
+
+	add(len(users) > 0, roleBinding(t, names.UsersBinding, o.UserRole, users))
+	add(len(managers) > 0, clusterRole(t, names.ManagerRole(t.Name), managerRules(t, o)),
+		clusterRoleBinding(t, names.ManagerRole(t.Name), managers))
+	add(sudo, roleBinding(t, names.SudoBinding, names.SudoRole, group))
+	add(allowed(v1alpha1.AllowQuotas), roleBinding(t, names.SudoQuotasBinding, names.SudoQuotasRole, group))
+	add(allowed(v1alpha1.AllowNamespace), roleBinding(t, names.SudoNamespaceBinding, names.SudoNamespaceRole, group))
+	add(sudo, clusterRole(t, names.EditRole(t.Name), editRules(t, o)),
+		clusterRoleBinding(t, names.EditRole(t.Name), group))
+	add(sudo, clusterRole(t, names.ImpersonatorRole(t.Name), impersonatorRules(t)),
+		clusterRoleBinding(t, names.ImpersonatorRole(t.Name), sudoers))
+	return wanted, unwanted
+}
+
+// All returns all objects that a tenant of the name can have, of which name and namespace
+// alone are set.
+func All(tenant string) []client.Object {
+	_, all := For(&v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: tenant}}, Options{})
+	return all
+}
+
+// Self returns the objects by which a user impersonates itself, as sudo demands: who
+// impersonates a group impersonates a user as well.
+func Self(user string) []client.Object {
+	name := names.SelfRole(user)
+	meta := metav1.ObjectMeta{Name: name, Labels: map[string]string{
+		names.ManagedBy: names.Manager, names.SelfImpersonator: "true",
+	}}
+	return []client.Object{
+		&rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{""}, Resources: []string{"users"}, ResourceNames: []string{user}, Verbs: []string{"impersonate"},
+		}}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: *meta.DeepCopy(),
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}}},
+	}
+}
+
+// Subjects returns what RBAC calls the people of a list, each once, in their order.
+func Subjects(list []v1alpha1.Subject) []rbacv1.Subject {
+	var subjects []rbacv1.Subject
+	for _, s := range list {
+		subject := rbacv1.Subject{Kind: string(s.Kind), APIGroup: rbacv1.GroupName, Name: s.Name}
+		switch s.Kind {
+		case "":
+			subject.Kind = rbacv1.UserKind
+		case v1alpha1.ServiceAccountKind:
+			subject.APIGroup, subject.Namespace = "", s.Namespace
+		}
+		if !slices.Contains(subjects, subject) {
+			subjects = append(subjects, subject)
+		}
+	}
+	return subjects
+}
+
+func meta(t *v1alpha1.LNamespace, name, namespace string) metav1.ObjectMeta {
+	controller := true
+	return metav1.ObjectMeta{
+		Name: name, Namespace: namespace,
+		Labels: map[string]string{names.ManagedBy: names.Manager, names.Tenant: t.Name},
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: v1alpha1.GroupVersion.String(), Kind: "LNamespace", Name: t.Name, UID: t.UID, Controller: &controller,
+		}},
+	}
+}
+
+func roleBinding(t *v1alpha1.LNamespace, name, role string, subjects []rbacv1.Subject) client.Object {
+	return &rbacv1.RoleBinding{ObjectMeta: meta(t, name, t.Name), Subjects: subjects,
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}}
+}
+
+func clusterRoleBinding(t *v1alpha1.LNamespace, name string, subjects []rbacv1.Subject) client.Object {
+	return &rbacv1.ClusterRoleBinding{ObjectMeta: meta(t, name, ""), Subjects: subjects,
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}}
+}
+
+func clusterRole(t *v1alpha1.LNamespace, name string, rules []rbacv1.PolicyRule) client.Object {
+	return &rbacv1.ClusterRole{ObjectMeta: meta(t, name, ""), Rules: rules}
+}
+
+// bare returns an object that has the name of another, and nothing else.
+func bare(object client.Object) client.Object {
+	at := metav1.ObjectMeta{Name: object.GetName(), Namespace: object.GetNamespace()}
+	switch object.(type) {
+	case *rbacv1.RoleBinding:
+		return &rbacv1.RoleBinding{ObjectMeta: at}
+	case *rbacv1.ClusterRole:
+		return &rbacv1.ClusterRole{ObjectMeta: at}
+	default:
+		return &rbacv1.ClusterRoleBinding{ObjectMeta: at}
+	}
+}

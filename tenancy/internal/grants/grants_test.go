@@ -1,0 +1,56 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package grants_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/grants"
+)
+
+func called(objects []client.Object) []string {
+	var list []string
+	for _, o := range objects {
+		list = append(list, fmt.Sprintf("%T %s/%s", o, o.GetNamespace(), o.GetName()))
+	}
+	slices.Sort(list)
+	return list
+}
+
+// TestAll holds that a tenant without people has no object, and that whatever a tenant has is
+// among what can be deleted by name.
+func TestAll(t *testing.T) {
+	people := []v1alpha1.Subject{{Kind: v1alpha1.UserKind, Name: "ada"}}
+	full := v1alpha1.LNamespaceSpec{Users: people, Managers: people, Sudoers: people, Sudo: v1alpha1.Sudo{Allow: []v1alpha1.SudoAllowance{
+		v1alpha1.AllowDelete, v1alpha1.AllowLists, v1alpha1.AllowNamespace, v1alpha1.AllowQuotas,
+	}}}
+	all := called(grants.All("team"))
+	if len(all) != 10 {
+		t.Errorf("a tenant can have %d objects: %v", len(all), all)
+	}
+	for name, tc := range map[string]struct {
+		spec   v1alpha1.LNamespaceSpec
+		wanted int
+	}{
+		"nobody":               {v1alpha1.LNamespaceSpec{Sudo: full.Sudo}, 0},
+		"users":                {v1alpha1.LNamespaceSpec{Users: people}, 1},
+		"managers":             {v1alpha1.LNamespaceSpec{Managers: people}, 2},
+		"sudoers":              {v1alpha1.LNamespaceSpec{Sudoers: people}, 5},
+		"everybody, all of it": {full, 10},
+	} {
+		wanted, unwanted := grants.For(&v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}, Spec: tc.spec}, grants.Options{UserRole: "edit"})
+		if len(wanted) != tc.wanted {
+			t.Errorf("%s: %v", name, called(wanted))
+		}
+		if got := called(append(wanted, unwanted...)); !slices.Equal(got, all) {
+			t.Errorf("%s: %v, can have %v", name, got, all)
+		}
+	}
+}

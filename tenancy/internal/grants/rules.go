@@ -1,0 +1,72 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package grants
+
+import (
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/names"
+)
+
+// managerRules lets managers edit their own LNamespace, and neither make themselves
+// sudoers nor widen sudo.
+func managerRules(t *v1alpha1.LNamespace, o Options) []rbacv1.PolicyRule {
+	return own(t, o, nil, names.Users, names.Managers, names.Billing)
+}
+
+// editRules is what sudo may do with the LNamespace it belongs to.
+func editRules(t *v1alpha1.LNamespace, o Options) []rbacv1.PolicyRule {
+	permissions := []string{names.Billing}
+	if slices.Contains(t.Spec.Sudo.Allow, v1alpha1.AllowLists) {
+		permissions = append(permissions, names.Users, names.Managers, names.Sudoers, names.Sudo)
+	}
+	var verbs []string
+	if slices.Contains(t.Spec.Sudo.Allow, v1alpha1.AllowDelete) {
+		verbs = append(verbs, "delete")
+	}
+	return own(t, o, verbs, permissions...)
+}
+
+// own returns a rule over one LNamespace. The verbs of fields are asked by the server
+// where it authorizes fields, and by an admission policy elsewhere.
+func own(t *v1alpha1.LNamespace, o Options, verbs []string, permissions ...string) []rbacv1.PolicyRule {
+	verbs = append([]string{"get"}, verbs...)
+	if o.FieldPermissions {
+		verbs = append(verbs, "granular", "granular:labels", "granular:annotations")
+	} else {
+		verbs = append(verbs, "update", "patch")
+	}
+	for _, p := range permissions {
+		verbs = append(verbs, names.FieldVerb(p))
+	}
+	return []rbacv1.PolicyRule{{
+		APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"lnamespaces"},
+		ResourceNames: []string{t.Name}, Verbs: verbs,
+	}}
+}
+
+// impersonatorRules lets sudoers become the group, give a reason, and, where they are
+// members of groups or service accounts, become a user without rights.
+func impersonatorRules(t *v1alpha1.LNamespace) []rbacv1.PolicyRule {
+	impersonate := func(group, resource string, only ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: only, Verbs: []string{"impersonate"}}
+	}
+	rules := []rbacv1.PolicyRule{
+		impersonate("", "groups", names.SudoGroup(t.Name)),
+		impersonate("authentication.k8s.io", "userextras/"+ReasonExtra),
+	}
+	if slices.ContainsFunc(t.Spec.Sudoers, func(s v1alpha1.Subject) bool {
+		return s.Kind == v1alpha1.GroupKind || s.Kind == v1alpha1.ServiceAccountKind
+	}) {
+		rules = append(rules, impersonate("", "users", names.SudoUser(t.Name)))
+	}
+	return rules
+}
+
+// ReasonExtra is the key of the extra information of a user that holds why sudo was used.
+// The audit log has it.
+const ReasonExtra = "sudo-reason"

@@ -1,0 +1,84 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kubectl runs kubectl for plugins, with the flags of connection that the user
+// gave, so that a plugin talks to the same cluster as the same person.
+package kubectl
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+)
+
+// Kubectl runs commands.
+type Kubectl struct {
+	// Path is the program.
+	Path string
+	// Global are flags that every command gets.
+	Global []string
+}
+
+// Output returns what a command prints.
+func (k Kubectl) Output(ctx context.Context, args ...string) (string, error) {
+	stdout, stderr := bytes.Buffer{}, bytes.Buffer{}
+	cmd := exec.CommandContext(ctx, k.Path, append(append([]string{}, k.Global...), args...)...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return stdout.String(), fmt.Errorf("kubectl %s: %w: %s", args[0], err, strings.TrimSpace(stderr.String()))
+	}
+	return strings.TrimSpace(stdout.String()), nil
+}
+
+// Run runs a command with the given streams, and returns its exit code.
+func (k Kubectl) Run(ctx context.Context, in io.Reader, out, errOut io.Writer, args ...string) (int, error) {
+	cmd := exec.CommandContext(ctx, k.Path, args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, errOut
+	err := cmd.Run()
+	if cmd.ProcessState == nil {
+		return 1, err
+	}
+	return cmd.ProcessState.ExitCode(), nil
+}
+
+// WhoAmI returns the user name that the server knows the caller by.
+func (k Kubectl) WhoAmI(ctx context.Context) (string, error) {
+	out, err := k.Output(ctx, "auth", "whoami", "--output", "json")
+	if err != nil {
+		return "", err
+	}
+	review := struct {
+		Status struct{ UserInfo struct{ Username string } }
+	}{}
+	if err := json.Unmarshal([]byte(out), &review); err != nil {
+		return "", fmt.Errorf("kubectl auth whoami: %w", err)
+	}
+	return review.Status.UserInfo.Username, nil
+}
+
+// Namespace returns the namespace of the context.
+func (k Kubectl) Namespace(ctx context.Context) (string, error) {
+	out, err := k.Output(ctx, "config", "view", "--minify", "--output", "jsonpath={..namespace}")
+	if err != nil || out == "" {
+		return "default", err
+	}
+	return out, nil
+}
+
+// CanI reports whether the caller may.
+func (k Kubectl) CanI(ctx context.Context, verb, resource, name string) (bool, error) {
+	out, err := k.Output(ctx, "auth", "can-i", verb, resource+"/"+name)
+	switch {
+	case strings.HasPrefix(out, "yes"):
+		return true, nil
+	case strings.HasPrefix(out, "no"):
+		return false, nil
+	case err == nil:
+		err = fmt.Errorf("kubectl auth can-i printed %q", out)
+	}
+	return false, err
+}

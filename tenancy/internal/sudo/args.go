@@ -1,0 +1,142 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sudo
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Arguments are what a user typed after kubectl sudo.
+type Arguments struct {
+	// List asks what the caller may become, Shell for the function of a shell.
+	List  bool
+	Shell string
+	// Reason goes into the audit log.
+	Reason string
+	// Command is what kubectl is to do.
+	Command []string
+	// Namespace and Tenant are what the command names, Global its flags of connection.
+	Namespace, Tenant string
+	Global            []string
+}
+
+// connection are the flags of kubectl that say which cluster, and who.
+var connection = []string{"kubeconfig", "context", "cluster", "user", "server", "token", "certificate-authority", "client-certificate", "client-key", "tls-server-name", "request-timeout"}
+
+// ErrUsage tells that there is nothing to do.
+var ErrUsage = errors.New("usage: kubectl sudo [--reason TEXT] COMMAND… | kubectl sudo -l | kubectl sudo --shell bash|zsh|fish")
+
+// Parse reads the arguments. Flags of sudo come first; the command may begin with kubectl,
+// so that kubectl sudo !! works where a shell knows the last command.
+func Parse(args []string) (Arguments, error) {
+	a := Arguments{}
+	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
+		name, value, joined := strings.Cut(args[0], "=")
+		args = args[1:]
+		switch {
+		case name == "-l" || name == "--list":
+			a.List = true
+			continue
+		case name == "--reason" || name == "--shell" || takesValue(name):
+			if !joined {
+				if len(args) == 0 {
+					return a, fmt.Errorf("%s needs a value", name)
+				}
+				value, args = args[0], args[1:]
+			}
+		default:
+			return a, fmt.Errorf("%s is no flag of sudo; flags of the command come after it", name)
+		}
+		switch name {
+		case "--reason":
+			a.Reason = value
+		case "--shell":
+			a.Shell = value
+		case "-n", "--namespace":
+			a.Namespace = value
+			a.Command = append(a.Command, "--namespace="+value)
+		default:
+			a.Global = append(a.Global, long(name)+"="+value)
+		}
+	}
+	if len(args) > 0 {
+		if base := filepath.Base(args[0]); base == "kubectl" || base == "k" {
+			args = args[1:]
+		}
+	}
+	if len(args) > 0 && args[0] == "sudo" { // sudo !! after a command with sudo
+		return a, errors.New("this is sudo already")
+	}
+	if a.Shell == "" && !a.List && len(args) == 0 {
+		return a, ErrUsage
+	}
+	a.read(args)
+	return a, nil
+}
+
+// read finds in the command what decides who one becomes. After -- are the words of a
+// program in a container.
+func (a *Arguments) read(args []string) {
+	var words []string
+	for i := 0; i < len(args); i++ {
+		if args[i] == "--" {
+			break
+		}
+		name, value, joined := strings.Cut(args[i], "=")
+		if !strings.HasPrefix(name, "-") {
+			words = append(words, args[i])
+			continue
+		}
+		if strings.HasPrefix(name, "-n") && !strings.HasPrefix(name, "--") && len(name) > 2 { // -nteam
+			name, value, joined = "-n", strings.TrimPrefix(args[i], "-n"), true
+		}
+		if !takesValue(name) {
+			continue
+		}
+		if !joined && i+1 < len(args) {
+			i++
+			value = args[i]
+		}
+		if name == "-n" || name == "--namespace" {
+			a.Namespace = value
+		} else {
+			a.Global = append(a.Global, long(name)+"="+value)
+		}
+	}
+	a.Tenant = lnamespace(words)
+	a.Command = append(a.Command, args...)
+}
+
+func takesValue(name string) bool {
+	return name == "-n" || name == "--namespace" || name == "-s" || slices.Contains(connection, strings.TrimPrefix(name, "--")) && strings.HasPrefix(name, "--")
+}
+
+func long(name string) string {
+	if name == "-s" {
+		return "--server"
+	}
+	return name
+}
+
+// lnamespace returns the tenant of a command such as edit lns NAME: it is cluster-scoped, so
+// no namespace tells.
+func lnamespace(words []string) string {
+	for i, word := range words {
+		kind, name, joined := strings.Cut(word, "/")
+		switch kind {
+		case "lns", "lnamespace", "lnamespaces", "lnamespaces.tenancy.kube-granular.dev":
+			if !joined && i+1 < len(words) {
+				name = words[i+1]
+			}
+			if i > 0 {
+				return name
+			}
+		}
+	}
+	return ""
+}

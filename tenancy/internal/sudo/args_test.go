@@ -1,0 +1,51 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sudo_test
+
+import (
+	"strings"
+	"testing"
+
+	"kube-granular.dev/tenancy/internal/sudo"
+)
+
+func TestParse(t *testing.T) {
+	for _, tc := range []struct {
+		typed                              string
+		command, namespace, tenant, global string
+		reason                             string
+	}{
+		{typed: "get pods", command: "get pods"},
+		{typed: "kubectl get pods -n team", command: "get pods -n team", namespace: "team"},
+		{typed: "/usr/bin/kubectl get pods --namespace=team", command: "get pods --namespace=team", namespace: "team"},
+		{typed: "get pods -nteam", command: "get pods -nteam", namespace: "team"},
+		{typed: "-n team get pods", command: "--namespace=team get pods", namespace: "team"},
+		{typed: "--reason outage get pods", command: "get pods", reason: "outage"},
+		{typed: "--context=prod get pods --kubeconfig f", command: "get pods --kubeconfig f", global: "--context=prod --kubeconfig=f"},
+		{typed: "edit lns team", command: "edit lns team", tenant: "team"},
+		{typed: "edit lnamespace/team", command: "edit lnamespace/team", tenant: "team"},
+		{typed: "get lns", command: "get lns"},
+		{typed: "exec -n team p -- sh -n other", command: "exec -n team p -- sh -n other", namespace: "team"},
+		{typed: "lns x", command: "lns x"},
+	} {
+		a, err := sudo.Parse(strings.Fields(tc.typed))
+		if err != nil {
+			t.Errorf("%s: %v", tc.typed, err)
+			continue
+		}
+		for what, pair := range map[string][2]string{
+			"command": {strings.Join(a.Command, " "), tc.command}, "namespace": {a.Namespace, tc.namespace}, "tenant": {a.Tenant, tc.tenant},
+			"global": {strings.Join(a.Global, " "), tc.global}, "reason": {a.Reason, tc.reason},
+		} {
+			if pair[0] != pair[1] {
+				t.Errorf("%s: %s is %q, want %q", tc.typed, what, pair[0], pair[1])
+			}
+		}
+	}
+	for _, typed := range []string{"", "--reason", "--as=x get pods", "kubectl", "sudo get pods", "kubectl sudo get pods"} {
+		if _, err := sudo.Parse(strings.Fields(typed)); err == nil {
+			t.Errorf("%q: no error", typed)
+		}
+	}
+}

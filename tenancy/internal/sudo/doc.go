@@ -1,0 +1,8 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sudo is the kubectl plugin that runs a command as the sudoer group of a tenant.
+//
+// It decides nothing: the server checks the impersonation. The plugin finds the tenant,
+// says early when the caller is no sudoer, and writes the flags.
+package sudo

@@ -1,0 +1,140 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sudo
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/grants"
+	"kube-granular.dev/tenancy/internal/kubectl"
+	"kube-granular.dev/tenancy/internal/names"
+)
+
+// Streams are what a command reads and writes.
+type Streams struct {
+	In          io.Reader
+	Out, ErrOut io.Writer
+}
+
+// Run does what the arguments say, and returns the exit code.
+func Run(ctx context.Context, path string, args []string, s Streams) (int, error) {
+	a, err := Parse(args)
+	if err != nil {
+		return 2, err
+	}
+	if a.Shell != "" {
+		return 0, shell(a.Shell, s.Out)
+	}
+	k := kubectl.Kubectl{Path: path, Global: a.Global}
+	me, err := k.WhoAmI(ctx)
+	if err != nil {
+		return 1, err
+	}
+	if a.List {
+		return 0, list(ctx, k, me, s.Out)
+	}
+	tenant := a.Tenant
+	if tenant == "" {
+		tenant = a.Namespace
+	}
+	if tenant == "" {
+		if tenant, err = k.Namespace(ctx); err != nil {
+			return 1, err
+		}
+	}
+	user, err := become(ctx, k, me, tenant)
+	if err != nil {
+		return 1, err
+	}
+	flags := append([]string{}, a.Global...)
+	flags = append(flags, "--as="+user, "--as-group="+names.SudoGroup(tenant))
+	if a.Reason != "" {
+		flags = append(flags, "--as-user-extra="+grants.ReasonExtra+"="+a.Reason)
+	}
+	return k.Run(ctx, s.In, s.Out, s.ErrOut, append(flags, a.Command...)...)
+}
+
+// become returns the user to impersonate together with the group of the tenant: oneself,
+// or, for members of groups and service accounts, the user of the group.
+func become(ctx context.Context, k kubectl.Kubectl, me, tenant string) (string, error) {
+	group := names.SudoGroup(tenant)
+	may, err := k.CanI(ctx, "impersonate", "groups", group)
+	if err != nil {
+		return "", err
+	}
+	if !may {
+		return "", fmt.Errorf("%s is no sudoer of %q: it may not impersonate the group %s", me, tenant, group)
+	}
+	for _, user := range []string{me, names.SudoUser(tenant)} {
+		if strings.HasPrefix(user, "system:serviceaccount:") {
+			continue
+		}
+		may, err := k.CanI(ctx, "impersonate", "users", user)
+		if err != nil {
+			return "", err
+		}
+		if may {
+			return user, nil
+		}
+	}
+	return "", fmt.Errorf("%s may impersonate the group %s, and no user: has the tenancy controller seen it?", me, group)
+}
+
+// list prints the tenants whose group the caller may become.
+func list(ctx context.Context, k kubectl.Kubectl, me string, out io.Writer) error {
+	text, err := k.Output(ctx, "get", "lnamespaces.tenancy.kube-granular.dev", "--output", "json")
+	if err != nil {
+		return err
+	}
+	all := v1alpha1.LNamespaceList{}
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		return err
+	}
+	found := false
+	for _, t := range all.Items {
+		if len(t.Status.Granted.Sudoers) == 0 {
+			continue
+		}
+		may, err := k.CanI(ctx, "impersonate", "groups", names.SudoGroup(t.Name))
+		if err != nil {
+			return err
+		}
+		if !may {
+			continue
+		}
+		found = true
+		allowed := ""
+		for _, a := range t.Spec.Sudo.Allow {
+			allowed += " " + string(a)
+		}
+		if allowed != "" {
+			allowed = " and" + allowed
+		}
+		fmt.Fprintf(out, "%s: everything in the namespace%s, as group %s\n", t.Name, allowed, names.SudoGroup(t.Name))
+	}
+	if !found {
+		fmt.Fprintf(out, "%s is a sudoer of no tenant\n", me)
+	}
+	return nil
+}
+
+// shell prints a function that, without arguments, does the last command again with sudo.
+// Where the shell expands !! itself, kubectl sudo !! works without it.
+func shell(name string, out io.Writer) error {
+	text, ok := map[string]string{
+		"bash": "ksudo() { if [ $# -eq 0 ]; then eval \"kubectl sudo $(HISTTIMEFORMAT= history 2 | sed -n '1s/^ *[0-9]*[* ]*//p')\"; else kubectl sudo \"$@\"; fi; }\n",
+		"zsh":  "ksudo() { if [ $# -eq 0 ]; then eval \"kubectl sudo $(fc -ln -1)\"; else kubectl sudo \"$@\"; fi; }\n",
+		"fish": "function ksudo; if test (count $argv) -eq 0; eval kubectl sudo $history[1]; else; kubectl sudo $argv; end; end\n",
+	}[name]
+	if !ok {
+		return fmt.Errorf("--shell %s: want bash, zsh or fish", name)
+	}
+	_, err := io.WriteString(out, text)
+	return err
+}

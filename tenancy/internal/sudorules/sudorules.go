@@ -1,0 +1,147 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sudorules
+
+import (
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// read and write are the verbs that a rule may have. No other verb is ever taken from
+// discovery or from a role: bind, escalate, approve, or one of a single field.
+var (
+	read  = []string{"get", "list", "watch"}
+	write = []string{"create", "update", "patch", "delete", "deletecollection"}
+)
+
+// For returns the rules of sudo: all verbs of all namespaced resources that discovery
+// lists, and what the role of administrators has beyond (a tenant must be able to bind
+// others to it), without what is withheld.
+func For(discovered []*metav1.APIResourceList, admin []rbacv1.PolicyRule) []rbacv1.PolicyRule {
+	t := table{}
+	for _, list := range discovered {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			continue
+		}
+		for _, r := range list.APIResources {
+			if r.Namespaced {
+				t.add(gv.Group, r.Name, nil, r.Verbs)
+			}
+		}
+	}
+	for _, rule := range admin {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				t.add(group, resource, rule.ResourceNames, rule.Verbs)
+			}
+		}
+	}
+	return t.rules()
+}
+
+// Quotas returns the rules of sudo over quotas, where the tenant allows it.
+func Quotas() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"limitranges", "resourcequotas"}, Verbs: slices.Concat(read, write)}}
+}
+
+// Namespace returns the rules of sudo over the Namespace object, where the tenant allows
+// it. Deleting it is deleting the LNamespace.
+func Namespace() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "update", "patch"}}}
+}
+
+// Kept returns the rules of old about groups that discovery could not ask now. An
+// aggregated server that is away for a moment takes nobody's rights.
+func Kept(old []rbacv1.PolicyRule, failed map[string]bool) []rbacv1.PolicyRule {
+	var kept []rbacv1.PolicyRule
+	for _, rule := range old {
+		groups := slices.DeleteFunc(slices.Clone(rule.APIGroups), func(g string) bool { return !failed[g] })
+		if len(groups) > 0 {
+			rule.APIGroups = groups
+			kept = append(kept, rule)
+		}
+	}
+	return kept
+}
+
+// withheld reports whether sudo may only read the resource.
+func withheld(group, resource string) bool {
+	resource, _, _ = strings.Cut(resource, "/")
+	switch group {
+	case "":
+		return resource == "namespaces" || resource == "resourcequotas" || resource == "limitranges"
+	case "authority.kube-granular.dev", "tenancy.kube-granular.dev":
+		return true
+	}
+	return false
+}
+
+// possible returns those of the verbs that a rule may have, in a fixed order.
+func possible(group, resource string, verbs []string) []string {
+	may := read
+	if !withheld(group, resource) {
+		may = slices.Concat(read, write)
+	}
+	if group == "" && resource == "serviceaccounts" {
+		may = append(may, "impersonate") // those of the namespace, as edit does
+	}
+	return slices.DeleteFunc(slices.Clone(may), func(v string) bool { return !slices.Contains(verbs, v) })
+}
+
+// entry is a resource, or some named objects of it.
+type entry struct{ group, resource, names string }
+
+// table holds the verbs of entries.
+type table map[entry]map[string]bool
+
+func (t table) add(group, resource string, only, verbs []string) {
+	if strings.Contains(group, "*") || strings.Contains(resource, "*") {
+		return
+	}
+	for _, v := range possible(group, resource, verbs) {
+		e := entry{group, resource, strings.Join(only, "\n")}
+		if t[e] == nil {
+			t[e] = map[string]bool{}
+		}
+		t[e][v] = true
+	}
+}
+
+// rules returns one rule for all resources of a group that have the same verbs, sorted.
+func (t table) rules() []rbacv1.PolicyRule {
+	merged := map[entry][]string{} // resource holds the verbs
+	for e, verbs := range t {
+		list := possible(e.group, e.resource, keys(verbs))
+		key := entry{e.group, strings.Join(list, " "), e.names}
+		merged[key] = append(merged[key], e.resource)
+	}
+	var rules []rbacv1.PolicyRule
+	for key, resources := range merged {
+		slices.Sort(resources)
+		rule := rbacv1.PolicyRule{APIGroups: []string{key.group}, Resources: resources, Verbs: strings.Fields(key.resource)}
+		if key.names != "" {
+			rule.ResourceNames = strings.Split(key.names, "\n")
+		}
+		rules = append(rules, rule)
+	}
+	slices.SortFunc(rules, func(a, b rbacv1.PolicyRule) int { return strings.Compare(order(a), order(b)) })
+	return rules
+}
+
+func order(r rbacv1.PolicyRule) string {
+	return strings.Join([]string{r.APIGroups[0], strings.Join(r.Resources, ","), strings.Join(r.Verbs, ","), strings.Join(r.ResourceNames, ",")}, "\x00")
+}
+
+func keys(set map[string]bool) []string {
+	var list []string
+	for k := range set {
+		list = append(list, k)
+	}
+	return list
+}

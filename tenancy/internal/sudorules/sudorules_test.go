@@ -1,0 +1,93 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sudorules_test
+
+import (
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kube-granular.dev/tenancy/internal/sudorules"
+)
+
+func list(groupVersion string, resources ...metav1.APIResource) *metav1.APIResourceList {
+	return &metav1.APIResourceList{GroupVersion: groupVersion, APIResources: resources}
+}
+
+func resource(name string, namespaced bool, verbs ...string) metav1.APIResource {
+	return metav1.APIResource{Name: name, Namespaced: namespaced, Verbs: verbs}
+}
+
+func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
+}
+
+// text returns rules in a line each.
+func text(rules []rbacv1.PolicyRule) string {
+	var lines []string
+	for _, r := range rules {
+		line := strings.Join(r.APIGroups, ",") + "/" + strings.Join(r.Resources, ",") + " " + strings.Join(r.Verbs, ",")
+		if len(r.ResourceNames) > 0 {
+			line += " " + strings.Join(r.ResourceNames, ",")
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestFor(t *testing.T) {
+	all := []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+	for name, tc := range map[string]struct {
+		discovered []*metav1.APIResourceList
+		admin      []rbacv1.PolicyRule
+		want       string
+	}{
+		"namespaced alone": {
+			discovered: []*metav1.APIResourceList{list("v1", resource("pods", true, all...), resource("nodes", false, all...), resource("namespaces", false, all...), resource("pods/exec", true, "create", "get"))},
+			want:       "/pods get,list,watch,create,update,patch,delete,deletecollection\n/pods/exec get,create",
+		},
+		"all versions of a group": {
+			discovered: []*metav1.APIResourceList{list("a.b/v1", resource("x", true, "get")), list("a.b/v2", resource("x", true, "create"), resource("y", true, "get", "create"))},
+			want:       "a.b/x,y get,create",
+		},
+		"what is withheld is read": {
+			discovered: []*metav1.APIResourceList{
+				list("v1", resource("resourcequotas", true, all...), resource("resourcequotas/status", true, "get", "patch"), resource("limitranges", true, all...)),
+				list("authority.kube-granular.dev/v1alpha1", resource("protectedattributes", true, all...)),
+			},
+			admin: []rbacv1.PolicyRule{rule("", "namespaces", all...), rule("tenancy.kube-granular.dev", "lnamespaces", all...)},
+			want:  "/limitranges,namespaces,resourcequotas get,list,watch\n/resourcequotas/status get\nauthority.kube-granular.dev/protectedattributes get,list,watch\ntenancy.kube-granular.dev/lnamespaces get,list,watch",
+		},
+		"no other verbs": {
+			discovered: []*metav1.APIResourceList{list("rbac.authorization.k8s.io/v1", resource("roles", true, "get", "bind", "escalate"))},
+			admin:      []rbacv1.PolicyRule{rule("", "serviceaccounts", "impersonate"), rule("", "users", "impersonate"), rule("apps", "deployments", "granular", "granular:replicas", "approve", "*")},
+			want:       "/serviceaccounts impersonate\nrbac.authorization.k8s.io/roles get",
+		},
+		"no stars": {
+			admin: []rbacv1.PolicyRule{rule("*", "pods", "get"), rule("a", "*", "get"), rule("a", "*/scale", "get"), rule("a", "x", "get")},
+			want:  "a/x get",
+		},
+		"named objects": {
+			admin: []rbacv1.PolicyRule{{APIGroups: []string{"a"}, Resources: []string{"x"}, Verbs: []string{"get"}, ResourceNames: []string{"one", "two"}}},
+			want:  "a/x get one,two",
+		},
+	} {
+		if got := text(sudorules.For(tc.discovered, tc.admin)); got != tc.want {
+			t.Errorf("%s:\n%s\nwant\n%s", name, got, tc.want)
+		}
+	}
+}
+
+// TestKept holds that only rules of groups that could not be asked are kept.
+func TestKept(t *testing.T) {
+	old := []rbacv1.PolicyRule{rule("a", "x", "get"), {APIGroups: []string{"a", "b"}, Resources: []string{"y"}, Verbs: []string{"get"}}}
+	if got := text(sudorules.Kept(old, map[string]bool{"b": true})); got != "b/y get" {
+		t.Error(got)
+	}
+	if got := text(old); got != "a/x get\na,b/y get" {
+		t.Errorf("what was there changed: %s", got)
+	}
+}

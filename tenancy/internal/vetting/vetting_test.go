@@ -1,0 +1,69 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vetting_test
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"kube-granular.dev/tenancy/internal/vetting"
+)
+
+func cluster(version, verb string, resources ...string) vetting.List {
+	list := &metav1.APIResourceList{GroupVersion: "apps/v1"}
+	for _, r := range resources {
+		list.APIResources = append(list.APIResources, metav1.APIResource{Name: r, Namespaced: true})
+	}
+	role := rbacv1.ClusterRole{Rules: []rbacv1.PolicyRule{{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get", verb}}}}
+	role.Name = "edit"
+	return vetting.Of(version, []*metav1.APIResourceList{list}, []rbacv1.ClusterRole{role})
+}
+
+func TestGains(t *testing.T) {
+	vetted := cluster("v1.37.1+granular", "update", "deployments")
+	for name, tc := range map[string]struct {
+		now  vetting.List
+		want []string
+	}{
+		"nothing":    {cluster("v1.37.1", "update", "deployments"), nil},
+		"less":       {cluster("v1.37.1", "get"), nil},
+		"a version":  {cluster("v1.37.2", "update", "deployments"), []string{"version: vetted is v1.37.1, the cluster is v1.37.2"}},
+		"a verb":     {cluster("v1.37.1", "delete", "deployments"), []string{"edit: apps/deployments delete"}},
+		"a resource": {cluster("v1.37.1", "update", "deployments", "things"), []string{"resource: apps/things namespaced"}},
+	} {
+		if got := vetting.Gains(vetted, tc.now); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestListMovesWithKubernetes holds that the list of docs/vetted is of the version of
+// Kubernetes that the project is made for.
+func TestListMovesWithKubernetes(t *testing.T) {
+	mod, err := os.ReadFile("../../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`(?m)^\s*k8s\.io/kubernetes (v[0-9.]+)`).FindSubmatch(mod)
+	if m == nil {
+		t.Fatal("go.mod names no k8s.io/kubernetes")
+	}
+	text, err := os.ReadFile("../../../docs/vetted/kubernetes.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := vetting.List{}
+	if err := yaml.UnmarshalStrict(text, &l); err != nil {
+		t.Fatal(err)
+	}
+	if l.Version != string(m[1]) || len(l.Resources) < 100 || len(l.Rules["edit"]) < 100 || len(l.Rules["admin"]) < len(l.Rules["edit"]) {
+		t.Errorf("docs/vetted is of %s with %d resources, go.mod of %s: look at what users gain, and write it anew", l.Version, len(l.Resources), m[1])
+	}
+}

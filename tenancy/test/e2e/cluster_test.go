@@ -1,0 +1,312 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kube-granular.dev/tenancy/api/v1alpha1"
+)
+
+// patience bounds whatever is waited for, on a busy machine.
+const patience = 2 * time.Minute
+
+// cluster is a running server with the manifests applied.
+type cluster struct {
+	dir, root string
+	process   *exec.Cmd
+	ended     chan error
+	output    *buffer
+	admin     *rest.Config
+	client    client.Client
+	// controllerConfig is a kubeconfig of the controller's service account.
+	controllerConfig string
+	// config is the folder of manifests, if any.
+	config string
+}
+
+// shared is the cluster of most tests, as any cluster is: fields are not authorized.
+var shared *cluster
+
+// theController works on shared.
+var theController *controller
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) (code int) {
+	ctrl.SetLogger(logr.Discard())
+	var err error
+	if shared, err = startCluster("default", "--feature-gates", "GranularAuthorization=false"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() {
+		if err := shared.stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}()
+	if theController, err = shared.startController(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() {
+		if err := theController.stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}()
+	return m.Run()
+}
+
+// root returns the top directory of the project.
+func root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "patches", "series")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("no directory above holds patches/series")
+		}
+	}
+}
+
+// startCluster starts bin/kube-granular up and applies a folder of manifests.
+func startCluster(config string, args ...string) (*cluster, error) {
+	top, err := root()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "tenancy-")
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{dir: dir, root: top, ended: make(chan error, 1), output: newBuffer("ready: "), config: config}
+	c.process = exec.Command(filepath.Join(top, "bin", "kube-granular"), append([]string{"up", "--dir", dir, "--port", "0", "--demo=false"}, args...)...)
+	c.process.Stdout, c.process.Stderr = c.output, c.output
+	if err := c.process.Start(); err != nil {
+		return nil, fmt.Errorf("run `make build` first: %w", err)
+	}
+	go func() { c.ended <- c.process.Wait() }()
+	select {
+	case <-c.output.found:
+	case err := <-c.ended:
+		return nil, fmt.Errorf("kube-granular up ended: %v\n%s", err, c.output)
+	case <-time.After(patience):
+		return nil, errors.Join(fmt.Errorf("kube-granular up is not ready\n%s", c.output), c.stop())
+	}
+	if err := c.prepare(); err != nil {
+		return nil, errors.Join(err, c.stop())
+	}
+	return c, nil
+}
+
+func (c *cluster) prepare() error {
+	var err error
+	if c.admin, err = clientcmd.BuildConfigFromFlags("", filepath.Join(c.dir, "admin.kubeconfig")); err != nil {
+		return err
+	}
+	c.admin.QPS = -1
+	scheme := runtime.NewScheme()
+	if c.config == "" { // a cluster without anything of ours
+		if err := clientgoscheme.AddToScheme(scheme); err != nil {
+			return err
+		}
+		c.client, err = client.New(c.admin, client.Options{Scheme: scheme})
+		return err
+	}
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return err
+	}
+	for _, arg := range [][]string{
+		{"apply", "--server-side", "-k", filepath.Join(c.root, "tenancy", "config", c.config)},
+		{"wait", "--for=condition=Established", "--timeout=120s", "crd/lnamespaces.tenancy.kube-granular.dev"},
+	} {
+		if out, err := c.kubectl("admin", arg...); err != nil {
+			return fmt.Errorf("kubectl %s: %w\n%s", strings.Join(arg, " "), err, out)
+		}
+	}
+	if c.client, err = client.New(c.admin, client.Options{Scheme: scheme}); err != nil {
+		return err
+	}
+	core, err := kubernetes.NewForConfig(c.admin)
+	if err != nil {
+		return err
+	}
+	token, err := core.CoreV1().ServiceAccounts("tenancy-system").CreateToken(context.Background(), "tenancy-controller", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	c.controllerConfig = filepath.Join(c.dir, "controller.kubeconfig")
+	return clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"c": {Server: c.admin.Host, CertificateAuthority: c.admin.CAFile, CertificateAuthorityData: c.admin.CAData}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"u": {Token: token.Status.Token}},
+		Contexts:       map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "u"}},
+		CurrentContext: "x",
+	}, c.controllerConfig)
+}
+
+// kubectl runs bin/kubectl, with the plugins of bin on the path.
+func (c *cluster) kubectl(user string, args ...string) (string, error) {
+	return c.command(user, nil, "kubectl", args...)
+}
+
+func (c *cluster) command(user string, stdin io.Reader, name string, args ...string) (string, error) {
+	bin := filepath.Join(c.root, "bin")
+	cmd := exec.Command(filepath.Join(bin, name), args...)
+	cmd.Stdin = stdin
+	cmd.Env = append(os.Environ(), "HOME="+c.dir, "KUBECONFIG="+filepath.Join(c.dir, user+".kubeconfig"), "PATH="+bin+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func (c *cluster) stop() error {
+	if err := c.process.Process.Signal(syscall.SIGINT); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	err := <-c.ended
+	if err != nil {
+		err = fmt.Errorf("kube-granular up: %w\n%s", err, c.output)
+	}
+	return errors.Join(err, os.RemoveAll(c.dir))
+}
+
+// controller is a running tenancy-controller.
+type controller struct {
+	process *exec.Cmd
+	output  *buffer
+	ended   chan error
+	health  string
+}
+
+// startController runs the binary with the rights of its service account, and returns when
+// it is healthy.
+func (c *cluster) startController(args ...string) (*controller, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		return nil, err
+	}
+	k := &controller{output: newBuffer("Starting workers"), ended: make(chan error, 1), health: "http://" + address}
+	k.process = exec.Command(filepath.Join(c.root, "bin", "tenancy-controller"), append([]string{
+		"run", "--kubeconfig", c.controllerConfig, "--metrics-address", "0", "--health-address", address,
+		"--lease-duration", "2s", "--lease-renew-deadline", "1500ms", "--lease-retry-period", "200ms", "--discovery-every", "1s",
+	}, args...)...)
+	k.process.Stdout, k.process.Stderr = k.output, k.output
+	if err := k.process.Start(); err != nil {
+		return nil, fmt.Errorf("run `make tenancy` first: %w", err)
+	}
+	go func() { k.ended <- k.process.Wait() }()
+	select {
+	case <-k.output.found:
+		return k, nil
+	case err := <-k.ended:
+		return nil, fmt.Errorf("tenancy-controller ended: %v\n%s", err, k.output)
+	case <-time.After(patience):
+		return nil, errors.Join(fmt.Errorf("tenancy-controller does not work\n%s", k.output), k.stop())
+	}
+}
+
+// stop ends the controller as a cluster does.
+func (k *controller) stop() error {
+	if err := k.process.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	if err := <-k.ended; err != nil {
+		return fmt.Errorf("tenancy-controller: %w\n%s", err, k.output)
+	}
+	return nil
+}
+
+// kill ends the controller in the midst of whatever it does.
+func (k *controller) kill() error {
+	if err := k.process.Process.Kill(); err != nil {
+		return err
+	}
+	<-k.ended
+	return nil
+}
+
+// get reads a page of the health server.
+func (k *controller) get(path string) (int, error) {
+	answer, err := http.Get(k.health + path)
+	if err != nil {
+		return 0, err
+	}
+	return answer.StatusCode, answer.Body.Close()
+}
+
+// buffer keeps what a process prints, and finds a word in it.
+type buffer struct {
+	found chan struct{}
+	pipe  *io.PipeWriter
+	mu    sync.Mutex
+	text  bytes.Buffer
+}
+
+func newBuffer(word string) *buffer {
+	r, w := io.Pipe()
+	b := &buffer{found: make(chan struct{}), pipe: w}
+	go func() {
+		once := sync.Once{}
+		lines := bufio.NewReader(r)
+		for {
+			line, err := lines.ReadString('\n')
+			if strings.Contains(line, word) {
+				once.Do(func() { close(b.found) })
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return b
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.text.Write(p)
+	return b.pipe.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}

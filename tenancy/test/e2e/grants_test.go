@@ -1,0 +1,167 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/names"
+)
+
+// TestRights holds who may do what in a tenant, and that the neighbour may not.
+func TestRights(t *testing.T) {
+	a, b := shared.make(t, tenant("rights-a")), shared.make(t, tenant("rights-b"))
+	sudo := []string{names.SudoGroup(a.Name)}
+	for _, tc := range []struct {
+		who, verb, resource, namespace, name string
+		groups                               []string
+		want                                 bool
+	}{
+		{who: "rights-a-user", verb: "create", resource: "deployments", namespace: a.Name, want: true},
+		{who: "rights-a-user", verb: "create", resource: "deployments", namespace: b.Name},
+		{who: "rights-a-user", verb: "create", resource: "rolebindings", namespace: a.Name},
+		{who: "rights-a-user", verb: "update", resource: "lnamespaces", name: a.Name},
+		{who: "rights-a-manager", verb: "update", resource: "lnamespaces", name: a.Name, want: true},
+		{who: "rights-a-manager", verb: "update", resource: "lnamespaces", name: b.Name},
+		{who: "rights-a-manager", verb: "delete", resource: "lnamespaces", name: a.Name},
+		{who: "rights-a-manager", verb: "create", resource: "deployments", namespace: a.Name},
+		{who: "rights-a-manager", verb: "granular:" + names.Users, resource: "lnamespaces", name: a.Name, want: true},
+		{who: "rights-a-manager", verb: "granular:" + names.Sudoers, resource: "lnamespaces", name: a.Name},
+		{who: "rights-a-manager", verb: "granular:" + names.Sudo, resource: "lnamespaces", name: a.Name},
+		// A sudoer holds nothing but the right to become the group.
+		{who: "rights-a-sudoer", verb: "create", resource: "deployments", namespace: a.Name},
+		{who: "rights-a-sudoer", verb: "impersonate", resource: "groups", name: names.SudoGroup(a.Name), want: true},
+		{who: "rights-a-sudoer", verb: "impersonate", resource: "groups", name: names.SudoGroup(b.Name)},
+		{who: "rights-a-sudoer", verb: "impersonate", resource: "groups", name: "system:masters"},
+		{who: "rights-a-sudoer", verb: "impersonate", resource: "users", name: "rights-a-sudoer", want: true},
+		{who: "rights-a-sudoer", verb: "impersonate", resource: "users", name: "rights-a-user"},
+		{who: "rights-a-user", verb: "impersonate", resource: "groups", name: names.SudoGroup(a.Name)},
+		// What the group may do.
+		{who: "x", groups: sudo, verb: "create", resource: "deployments", namespace: a.Name, want: true},
+		{who: "x", groups: sudo, verb: "create", resource: "deployments", namespace: b.Name},
+		{who: "x", groups: sudo, verb: "create", resource: "rolebindings", namespace: a.Name, want: true},
+		{who: "x", groups: sudo, verb: "create", resource: "rolebindings", namespace: b.Name},
+		{who: "x", groups: sudo, verb: "get", resource: "resourcequotas", namespace: a.Name, want: true},
+		{who: "x", groups: sudo, verb: "delete", resource: "resourcequotas", namespace: a.Name},
+		{who: "x", groups: sudo, verb: "update", resource: "limitranges", namespace: a.Name},
+		{who: "x", groups: sudo, verb: "get", resource: "namespaces", namespace: a.Name, name: a.Name, want: true},
+		{who: "x", groups: sudo, verb: "patch", resource: "namespaces", namespace: a.Name, name: a.Name},
+		{who: "x", groups: sudo, verb: "delete", resource: "namespaces", namespace: a.Name, name: a.Name},
+		{who: "x", groups: sudo, verb: "delete", resource: "protectedattributes", namespace: a.Name},
+		{who: "x", groups: sudo, verb: "bind", resource: "roles", namespace: a.Name},
+		{who: "x", groups: sudo, verb: "escalate", resource: "roles", namespace: a.Name},
+		{who: "x", groups: sudo, verb: "granular", resource: "deployments", namespace: a.Name},
+		{who: "x", groups: sudo, verb: "update", resource: "lnamespaces", name: a.Name, want: true},
+		{who: "x", groups: sudo, verb: "granular:" + names.Sudoers, resource: "lnamespaces", name: a.Name},
+		{who: "x", groups: sudo, verb: "delete", resource: "lnamespaces", name: a.Name},
+		{who: "x", groups: sudo, verb: "update", resource: "lnamespaces", name: b.Name},
+		{who: "x", groups: sudo, verb: "create", resource: "clusterroles"},
+		// Everyone.
+		{who: "y", verb: "create", resource: "lnamespaces", want: true},
+		{who: "y", verb: "list", resource: "deployments", want: true},
+		{who: "y", verb: "list", resource: "secrets"},
+		{who: "y", verb: "update", resource: "lnamespaces", name: a.Name},
+	} {
+		if tc.want {
+			shared.allowed(t, tc.who, tc.groups, tc.verb, tc.resource, tc.namespace, tc.name)
+		} else {
+			shared.refused(t, tc.who, tc.groups, tc.verb, tc.resource, tc.namespace, tc.name)
+		}
+	}
+	if got := a.Status.Granted; len(got.Users) != 1 || len(got.Managers) != 1 || len(got.Sudoers) != 1 || a.Status.SudoGroup != names.SudoGroup(a.Name) {
+		t.Errorf("status: %+v", a.Status)
+	}
+}
+
+// TestAllowances holds that the tenant can give sudo what is withheld, each by itself.
+func TestAllowances(t *testing.T) {
+	lns := shared.make(t, tenant("allow"))
+	sudo := []string{names.SudoGroup(lns.Name)}
+	ask := []struct {
+		allow                     v1alpha1.SudoAllowance
+		verb, resource, namespace string
+	}{
+		{v1alpha1.AllowQuotas, "delete", "resourcequotas", lns.Name},
+		{v1alpha1.AllowNamespace, "patch", "namespaces", lns.Name},
+		{v1alpha1.AllowLists, "granular:" + names.Sudoers, "lnamespaces", ""},
+		{v1alpha1.AllowDelete, "delete", "lnamespaces", ""},
+	}
+	for _, allowance := range ask {
+		shared.change(t, lns, func(s *v1alpha1.LNamespaceSpec) { s.Sudo.Allow = []v1alpha1.SudoAllowance{allowance.allow} })
+		for _, tc := range ask {
+			if tc.allow == allowance.allow {
+				shared.allowed(t, "x", sudo, tc.verb, tc.resource, tc.namespace, lns.Name)
+			} else {
+				shared.refused(t, "x", sudo, tc.verb, tc.resource, tc.namespace, lns.Name)
+			}
+		}
+	}
+	shared.change(t, lns, func(s *v1alpha1.LNamespaceSpec) { s.Sudo.Allow = nil })
+	for _, tc := range ask {
+		shared.refused(t, "x", sudo, tc.verb, tc.resource, tc.namespace, lns.Name)
+	}
+}
+
+// TestManagerIsNoSudoer holds that a manager edits users and not sudoers, on a server that
+// does not authorize fields.
+func TestManagerIsNoSudoer(t *testing.T) { managerIsNoSudoer(t, shared) }
+
+func managerIsNoSudoer(t *testing.T, c *cluster) {
+	lns := c.make(t, tenant("manager"))
+	manager := c.as(t, "manager-manager")
+	patch := func(change func(*v1alpha1.LNamespaceSpec)) error {
+		before := lns.DeepCopy()
+		after := lns.DeepCopy()
+		change(&after.Spec)
+		return manager.Patch(t.Context(), after, client.MergeFrom(before))
+	}
+	wait(t, "the manager adds a user", func() error {
+		return patch(func(s *v1alpha1.LNamespaceSpec) { s.Users = append(s.Users, user("more")) })
+	})
+	c.allowed(t, "more", nil, "create", "deployments", lns.Name, "")
+	for name, change := range map[string]func(*v1alpha1.LNamespaceSpec){
+		"sudoers":    func(s *v1alpha1.LNamespaceSpec) { s.Sudoers = append(s.Sudoers, user("manager-manager")) },
+		"no sudoers": func(s *v1alpha1.LNamespaceSpec) { s.Sudoers = nil },
+		"sudo":       func(s *v1alpha1.LNamespaceSpec) { s.Sudo.Allow = []v1alpha1.SudoAllowance{v1alpha1.AllowDelete} },
+	} {
+		if err := patch(change); err == nil {
+			t.Errorf("a manager changes %s", name)
+		} else if !forbidden(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	unfinalized := lns.DeepCopy()
+	unfinalized.Finalizers = nil
+	if err := manager.Patch(t.Context(), unfinalized, client.MergeFrom(lns)); err == nil || !forbidden(err) {
+		t.Errorf("a manager takes the finalizer away: %v", err)
+	}
+	lns.Status.NamespaceUID = "forged"
+	if err := manager.Status().Update(t.Context(), lns); err == nil || !forbidden(err) {
+		t.Errorf("a manager writes the status: %v", err)
+	}
+}
+
+// TestRealSudo holds that real requests under sudo do what the group may,
+// and that nobody becomes more by becoming himself.
+func TestRealSudo(t *testing.T) {
+	lns := shared.make(t, tenant("real"))
+	shared.allowed(t, "x", []string{names.SudoGroup(lns.Name)}, "create", "configmaps", lns.Name, "")
+	with := shared.as(t, "real-sudoer", names.SudoGroup(lns.Name))
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: lns.Name}}
+	if err := with.Create(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "t", Namespace: lns.Name}}
+	if err := shared.as(t, "real-sudoer").Create(t.Context(), secret); !forbidden(err) {
+		t.Errorf("without sudo: %v", err)
+	}
+	if err := shared.as(t, "real-sudoer", names.SudoGroup("other")).Create(t.Context(), secret); !forbidden(err) {
+		t.Errorf("with the group of another: %v", err)
+	}
+}

@@ -1,0 +1,83 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/names"
+)
+
+var update = flag.Bool("update-samples", false, "write docs/resource-samples from what the controller makes")
+
+// TestSamples holds that docs/resource-samples shows what the controller makes.
+func TestSamples(t *testing.T) {
+	lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "namespace-sample"}, Spec: v1alpha1.LNamespaceSpec{
+		Users: []v1alpha1.Subject{user("ada")}, Managers: []v1alpha1.Subject{user("mia")}, Sudoers: []v1alpha1.Subject{user("richard")},
+		Billing: v1alpha1.Billing{Account: "4711"},
+	}}
+	shared.make(t, lns)
+	tenant := lns.Name
+	for file, object := range map[string]client.Object{
+		"self-impersonator-cluster-role":              &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: names.SelfRole("richard")}},
+		"self-impersonator-cluster-role-binding":      &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: names.SelfRole("richard")}},
+		"sudoer-impersonator-cluster-role":            &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: names.ImpersonatorRole(tenant)}},
+		"sudoer-impersonator-cluster-role-binding":    &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: names.ImpersonatorRole(tenant)}},
+		"sudoer-group-cluster-admin-role-binding":     &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: names.SudoBinding}},
+		"sudoer-lnamespace-edit-cluster-role":         &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: names.EditRole(tenant)}},
+		"sudoer-lnamespace-edit-cluster-role-binding": &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: names.EditRole(tenant)}},
+		"manager-cluster-role":                        &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: names.ManagerRole(tenant)}},
+		"manager-cluster-role-binding":                &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: names.ManagerRole(tenant)}},
+		"user-role-binding":                           &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: names.UsersBinding}},
+	} {
+		shared.there(t, object)
+		kind := "RoleBinding"
+		switch object.(type) {
+		case *rbacv1.ClusterRole:
+			kind = "ClusterRole"
+		case *rbacv1.ClusterRoleBinding:
+			kind = "ClusterRoleBinding"
+		}
+		object.GetObjectKind().SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind(kind))
+		object.SetManagedFields(nil)
+		object.SetResourceVersion("")
+		object.SetUID("")
+		object.SetCreationTimestamp(metav1.Time{})
+		owners := object.GetOwnerReferences()
+		for i := range owners {
+			owners[i].UID = "the UID of the LNamespace"
+		}
+		object.SetOwnerReferences(owners)
+		got, err := yaml.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(shared.root, "docs", "resource-samples", file+".yaml")
+		if *update {
+			if err := os.WriteFile(path, got, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(got) != string(want) {
+			t.Errorf("%s is not what the controller makes (-update-samples writes it):\n%s", path, got)
+		}
+	}
+	if *update {
+		t.Fatal("docs/resource-samples was written: look at the difference, and run the test again")
+	}
+}

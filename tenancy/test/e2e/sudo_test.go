@@ -1,0 +1,207 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"kube-granular.dev/tenancy/internal/names"
+)
+
+// newUser makes a user by hack/new-user.sh. The test is the signer: these clusters have no
+// controller manager.
+func (c *cluster) newUser(t *testing.T, name string, groups ...string) {
+	t.Helper()
+	signed := make(chan error, 1)
+	go func() { signed <- c.sign(t) }()
+	cmd := exec.Command(filepath.Join(c.root, "tenancy", "hack", "new-user.sh"), append([]string{name, filepath.Join(c.dir, name+".kubeconfig")}, groups...)...)
+	cmd.Env = append(os.Environ(), "HOME="+c.dir, "KUBECONFIG="+filepath.Join(c.dir, "admin.kubeconfig"), "PATH="+filepath.Join(c.root, "bin")+":"+os.Getenv("PATH"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if err := <-signed; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sign signs the next request that is approved.
+func (c *cluster) sign(t *testing.T) error {
+	client, err := kubernetes.NewForConfig(c.admin)
+	if err != nil {
+		return err
+	}
+	pair := [2]*pem.Block{}
+	for i, name := range []string{"ca.crt", "ca.key"} {
+		text, err := os.ReadFile(filepath.Join(c.dir, "pki", name))
+		if err != nil {
+			return err
+		}
+		pair[i], _ = pem.Decode(text)
+	}
+	ca, err := x509.ParseCertificate(pair[0].Bytes)
+	if err != nil {
+		return err
+	}
+	key, err := x509.ParsePKCS8PrivateKey(pair[1].Bytes)
+	if err != nil {
+		if key, err = x509.ParseECPrivateKey(pair[1].Bytes); err != nil {
+			return err
+		}
+	}
+	watch, err := client.CertificatesV1().CertificateSigningRequests().Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	defer watch.Stop()
+	for event := range watch.ResultChan() {
+		request, ok := event.Object.(*certificatesv1.CertificateSigningRequest)
+		if !ok || len(request.Status.Conditions) == 0 || len(request.Status.Certificate) > 0 {
+			continue
+		}
+		block, _ := pem.Decode(request.Spec.Request)
+		csr, err := x509.ParseCertificateRequest(block.Bytes)
+		if err != nil {
+			return err
+		}
+		der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+			SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: csr.Subject,
+			NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour),
+			KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		}, ca, csr.PublicKey, key.(crypto.Signer))
+		if err != nil {
+			return err
+		}
+		request.Status.Certificate = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+		_, err = client.CertificatesV1().CertificateSigningRequests().UpdateStatus(t.Context(), request, metav1.UpdateOptions{})
+		return err
+	}
+	return fmt.Errorf("the watch ended")
+}
+
+// TestPlugins makes a tenant and works in it as people do: with certificates, kubectl create
+// lns and kubectl sudo.
+func TestPlugins(t *testing.T) {
+	auditLog := filepath.Join(t.TempDir(), "audit.log")
+	c, err := startCluster("default", "--audit-log", auditLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	k, err := c.startController()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := k.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	for name, groups := range map[string][]string{"ada": nil, "bob": nil, "olga": {"ops"}} {
+		c.newUser(t, name, groups...)
+	}
+	c.allowed(t, "ada", nil, "create", "lnamespaces", "", "")
+	must := func(user, want string, args ...string) {
+		t.Helper()
+		if out, err := c.kubectl(user, args...); err != nil || !strings.Contains(out, want) {
+			t.Errorf("%s: kubectl %q: %v: %s", user, args, err, out)
+		}
+	}
+	mustFail := func(user, want string, args ...string) {
+		t.Helper()
+		if out, err := c.kubectl(user, args...); err == nil || !strings.Contains(out, want) {
+			t.Errorf("%s: kubectl %q: %v: %s", user, args, err, out)
+		}
+	}
+	must("ada", "lnamespace.tenancy.kube-granular.dev/team created", "create", "lns", "team", "--user", "ada", "--manager", "ada", "--sudoer", "ada", "--sudoer", "group:ops", "--billing", "4711")
+	must("ada", "condition met", "wait", "--for=condition=Ready", "--timeout=60s", "lns/team")
+	c.allowed(t, "ada", nil, "impersonate", "groups", "", names.SudoGroup("team"))
+	c.allowed(t, "ada", nil, "create", "deployments", "team", "")
+	c.allowed(t, "x", []string{names.SudoGroup("team")}, "create", "roles", "team", "")
+
+	must("ada", "configmap/a created", "create", "configmap", "a", "-n", "team")
+	mustFail("ada", "forbidden", "create", "role", "r", "--verb=get", "--resource=pods", "-n", "team")
+	must("ada", "role.rbac.authorization.k8s.io/r created", "sudo", "--reason", "TICKET-1", "create", "role", "r", "--verb=get", "--resource=pods", "-n", "team")
+	must("ada", "r ", "sudo", "kubectl", "get", "roles", "-n", "team") // as after !!
+	must("ada", "patched", "sudo", "patch", "lns", "team", "--type=merge", "-p", `{"spec":{"billing":{"account":"4712"}}}`)
+	mustFail("ada", "spec.sudoers needs the verb", "sudo", "patch", "lns", "team", "--type=merge", "-p", `{"spec":{"sudoers":[]}}`)
+	mustFail("ada", "forbidden", "sudo", "-n", "team", "delete", "namespace", "team")
+	mustFail("ada", `ada is no sudoer of "kube-system"`, "sudo", "get", "secrets", "-n", "kube-system")
+	must("ada", "team: everything in the namespace, as group lnamespace:team-sudoers", "sudo", "-l")
+	// A member of a group has no role to be himself.
+	must("olga", "r ", "sudo", "get", "roles", "-n", "team")
+	mustFail("olga", "forbidden", "get", "secrets", "-n", "team")
+	// Who is no sudoer hears so.
+	mustFail("bob", `bob is no sudoer of "team"`, "sudo", "get", "pods", "-n", "team")
+	must("bob", "bob is a sudoer of no tenant", "sudo", "-l")
+	mustFail("bob", "forbidden", "--as=bob", "--as-group="+names.SudoGroup("team"), "get", "secrets", "-n", "team")
+
+	reason := false
+	text, err := os.ReadFile(auditLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range bytes.Split(text, []byte("\n")) {
+		event := struct {
+			User             struct{ Username string }
+			ImpersonatedUser struct {
+				Groups []string
+				Extra  map[string][]string
+			}
+			ObjectRef struct{ Resource, Name string }
+		}{}
+		if len(line) > 0 && json.Unmarshal(line, &event) == nil && event.ObjectRef.Resource == "roles" && event.User.Username == "ada" &&
+			fmt.Sprint(event.ImpersonatedUser.Extra) == "map[sudo-reason:[TICKET-1]]" {
+			reason = true
+		}
+	}
+	if !reason {
+		t.Error("the audit log does not hold the reason")
+	}
+	// Shells.
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		must("ada", "ksudo", "sudo", "--shell", shell)
+	}
+	// The last command again, with sudo. It is refused first. Fish keeps no history without a
+	// terminal, so its function is not run here.
+	for _, shell := range []string{"bash", "zsh"} {
+		path, err := exec.LookPath(shell)
+		if err != nil {
+			t.Logf("%s is not installed: its function was not run", shell)
+			continue
+		}
+		function, err := c.kubectl("ada", "sudo", "--shell", shell)
+		if err != nil {
+			t.Fatal(err)
+		}
+		history := map[string]string{"bash": "set -o history\n"}[shell]
+		cmd := exec.Command(path, "-i")
+		cmd.Dir = t.TempDir()
+		cmd.Stdin = strings.NewReader(history + function + "kubectl create role " + shell + " --verb=get --resource=pods -n team\nksudo\nexit\n")
+		cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "TERM=dumb", "KUBECONFIG="+filepath.Join(c.dir, "ada.kubeconfig"), "PATH="+filepath.Join(c.root, "bin")+":"+os.Getenv("PATH"))
+		if out, err := cmd.CombinedOutput(); !strings.Contains(string(out), "forbidden") || !strings.Contains(string(out), "io/"+shell+" created") {
+			t.Errorf("ksudo in %s: %v: %s", shell, err, out)
+		}
+	}
+}
