@@ -18,6 +18,7 @@ import (
 	"k8s.io/kubernetes/pkg/registry/rbac/validation"
 
 	"kube-granular.dev/granular/protect"
+	"kube-granular.dev/pkg/selected"
 )
 
 // byRole is the name of the index of bindings by the role that they refer to.
@@ -86,10 +87,21 @@ func NewRoles(informers rbacinformers.Interface) (*Roles, error) {
 // Holds reports whether a user is bound to the role of a reference, by a binding that
 // counts. A reference of the cluster is to a ClusterRole, and counts ClusterRoleBindings
 // alone. One of a namespace counts the RoleBindings there as well. Nobody holds a role that
-// does not exist. What the role allows does not matter.
+// does not exist. What the role allows does not matter. Who selected a role holds no other.
 func (r *Roles) Holds(ctx context.Context, u user.Info, ref protect.Reference) (bool, error) {
 	if u == nil {
 		return false, fmt.Errorf("who holds %s: no user", ref)
+	}
+	namespace := ""
+	if ref.Kind == protect.Role {
+		namespace = ref.Namespace
+	}
+	u, ask, err := selected.Member(u, ref.Kind, namespace, ref.Name)
+	if err != nil {
+		return false, fmt.Errorf("who holds %s: %w", ref, err)
+	}
+	if !ask {
+		return false, nil
 	}
 	q := &question{Roles: r, ref: ref}
 	held, failed := false, error(nil)

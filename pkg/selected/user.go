@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"k8s.io/apiserver/pkg/authentication/user"
+	seam "k8s.io/apiserver/pkg/authorization/selected"
 
 	"kube-granular.dev/api/selection"
 )
@@ -103,4 +104,21 @@ func without(u user.Info) user.Info {
 	extra := maps.Clone(u.GetExtra())
 	delete(extra, selection.ExtraKey)
 	return &user.DefaultInfo{Name: u.GetName(), UID: u.GetUID(), Groups: u.GetGroups(), Extra: extra}
+}
+
+// Member returns the user as whom to ask whether he is bound to a role, and whether there is
+// anything to ask: who selected a role is a member of that role alone. Being able to
+// do all that a role allows, which lets him select it, makes nobody its member.
+func Member(u user.Info, kind, namespace, name string) (as user.Info, ask bool, err error) {
+	if u == nil || !seam.Selects(u) {
+		return u, true, nil
+	}
+	s, err := Of(u)
+	if err != nil {
+		return nil, false, err
+	}
+	if r := s.reference; string(r.Kind) != kind || r.Namespace != namespace || r.Name != name {
+		return nil, false, nil
+	}
+	return s.ambient, true, nil
 }

@@ -62,7 +62,7 @@ var directions = []struct {
 		"kube-granular.dev/pkg/expression", "kube-granular.dev/pkg/metrics", "kube-granular.dev/pkg/rbacindex",
 	}},
 	{"pkg/gate/convert", nil},
-	{"pkg/protected", []string{"kube-granular.dev/api/", "kube-granular.dev/granular/protect", "kube-granular.dev/granular/schema", "kube-granular.dev/pkg/apis/authority", "kube-granular.dev/pkg/protected", "kube-granular.dev/pkg/registry/authority"}},
+	{"pkg/protected", []string{"kube-granular.dev/api/", "kube-granular.dev/granular/protect", "kube-granular.dev/granular/schema", "kube-granular.dev/pkg/apis/authority", "kube-granular.dev/pkg/protected", "kube-granular.dev/pkg/registry/authority", "kube-granular.dev/pkg/selected"}},
 	{"pkg/gate/redact", []string{"kube-granular.dev/granular/change"}},
 	{"pkg/cli", []string{"kube-granular.dev/api/", "kube-granular.dev/granular/"}},
 	{"pkg/localcluster", []string{"kube-granular.dev/pkg/"}},

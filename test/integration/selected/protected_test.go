@@ -1,0 +1,72 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selected
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"kube-granular.dev/test/integration/cluster"
+)
+
+// TestProtected holds that a selection leaves no more protected labels to its sender than he
+// has without it, and those of the selected role alone.
+//
+// Attack: select the role that may set a protected label, covering its rules without being bound to it
+// Answer: 403, the label is protected
+//
+// Attack: select any role, so that membership is asked of the selected rules
+// Answer: 403, who selects a role is a member of that role alone
+func TestProtected(t *testing.T) {
+	c, err := cluster.Start(append([]string{"--demo=false", "--feature-gates", "SelectedAuthority=true,ProtectedAttributes=true", "--"}, flags...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	const rules = `"rules":[{"apiGroups":[""],"resources":["configmaps"],"verbs":["create"]}]`
+	apply(t, c, rbacPath+"clusterroles", `{"metadata":{"name":"writer"},`+rules+`}`, rbacPath+"clusterroles", `{"metadata":{"name":"setter"},`+rules+`}`)
+	for _, user := range []string{"jane", "bob"} {
+		bind(t, c, "", user, "ClusterRole", "writer")
+	}
+	bind(t, c, "", "jane", "ClusterRole", "setter")
+	create := func(user, selects, labels string) request {
+		r := request{
+			as: person(user), method: http.MethodPost, path: "/api/v1/namespaces/default/configmaps?dryRun=All",
+			body: `{"metadata":{"name":"c","labels":{` + labels + `}}}`,
+		}
+		if selects != "" {
+			r.selects = []string{selects}
+		}
+		return r
+	}
+	for _, user := range []string{"jane", "bob"} {
+		create(user, clusterRole("setter"), `"env":"x"`).eventuallyFrom(t, c, http.StatusCreated)
+	}
+	apply(t, c, "/apis/authority.kube-granular.dev/v1alpha1/clusterprotectedattributes",
+		`{"metadata":{"name":"env"},"spec":{"attributeKind":"Label","attributeName":"env","roleRef":{"kind":"ClusterRole","name":"setter"}}}`)
+	for _, tc := range []struct {
+		user, selects string
+		may           bool
+	}{
+		{"jane", "", true},
+		{"jane", clusterRole("setter"), true},
+		{"jane", clusterRole("writer"), false},
+		{"bob", "", false},
+		{"bob", clusterRole("writer"), false},
+		{"bob", clusterRole("setter"), false},
+	} {
+		got := create(tc.user, tc.selects, `"env":"x"`).to(t, c)
+		if tc.may != (got.status == http.StatusCreated) || !tc.may && (got.status != http.StatusForbidden || !strings.Contains(got.body, "a protected label")) {
+			t.Errorf("%s selecting %q: %s", tc.user, tc.selects, got)
+		}
+		if got := create(tc.user, tc.selects, `"other":"x"`).to(t, c); got.status != http.StatusCreated {
+			t.Errorf("%s selecting %q, another label: %s", tc.user, tc.selects, got)
+		}
+	}
+}
