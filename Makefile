@@ -92,6 +92,7 @@ test: build tenancy ## Run all tests: library, patches, tools, units, and integr
 .PHONY: test-without-speed
 test-without-speed: upstream ## Build and test the project without patches/speed and speed, in a copy
 	$(call step,build and test without speed,GO=$(GO) test/patches/without-speed)
+	test/patches/series-digest > test/patches/without-speed.passed
 
 .PHONY: test-unpatched
 test-unpatched: $(BIN)/kube-granular $(BIN)/kubectl $(BIN)/kube-apiserver-unpatched ## Run a server without patches beside ours, on the same etcd
