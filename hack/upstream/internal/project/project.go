@@ -59,8 +59,12 @@ func Find(dir string) (Project, error) {
 	}
 }
 
+// Apart is the line of a go.mod whose module go.work does not join: it is built against released
+// modules, and not against the patched tree.
+const Apart = "// Apart from go.work."
+
 // Modules returns the folders of the project's own modules as go.work names them, the root
-// first. Whatever folder holds a go.mod is one.
+// first. Whatever folder holds a go.mod is one, unless the file has the comment Apart.
 func (p Project) Modules() ([]string, error) {
 	var out []string
 	err := filepath.WalkDir(p.Root, func(path string, entry fs.DirEntry, err error) error {
@@ -78,6 +82,13 @@ func (p Project) Modules() ([]string, error) {
 		case rel == "go.mod":
 			out = append(out, ".")
 		case name == "go.mod":
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			if slices.Contains(strings.Split(string(text), "\n"), Apart) {
+				return nil
+			}
 			out = append(out, "./"+strings.TrimSuffix(rel, "/go.mod"))
 		}
 		return nil
