@@ -361,7 +361,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttributeSpec(ref c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ProtectedAttributeSpec says what is protected, and who may set it.",
+				Description: "ProtectedAttributeSpec is what is protected, and who may set it.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"attributeKind": {

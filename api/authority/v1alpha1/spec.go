@@ -14,7 +14,7 @@ const (
 	AttributeAnnotation AttributeKind = "Annotation"
 )
 
-// Mode says what happens to a request that an attribute does not admit.
+// Mode is what happens to a request that an attribute does not admit.
 // +enum
 type Mode string
 
@@ -43,7 +43,7 @@ const (
 	MaxResources = 64
 )
 
-// ProtectedAttributeSpec says what is protected, and who may set it.
+// ProtectedAttributeSpec is what is protected, and who may set it.
 type ProtectedAttributeSpec struct {
 	// attributeKind is what is protected: Label or Annotation.
 	// +required

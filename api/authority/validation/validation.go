@@ -18,7 +18,7 @@ import (
 	authority "kube-granular.dev/api/authority/v1alpha1"
 )
 
-// Scope says where an attribute acts.
+// Scope is where an attribute acts.
 type Scope bool
 
 const (
