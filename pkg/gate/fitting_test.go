@@ -88,7 +88,7 @@ func TestUsualRefusal(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := w.Verify(ctx, sent, old)
-	const needs = `needs one of the verbs "granular:metadata", "granular:label(key)"`
+	const needs = `needs one of the verbs "granular:label(key)", "granular:metadata"`
 	want := fmt.Sprintf(`things.example.com "t" is forbidden: User "%s..." cannot change .metadata.labels[key] in namespace "n": `+needs, strings.Repeat("€", 85))
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)

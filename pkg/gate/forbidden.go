@@ -53,7 +53,7 @@ func (w *write) refusedIn(ctx context.Context, in inVersion, refusal *decide.Ref
 	case refusal.General == refusal.Specific, refusal.Specific == "":
 		w.missing = []string{refusal.General}
 	default:
-		w.missing = []string{refusal.General, refusal.Specific}
+		w.missing = []string{refusal.Specific, refusal.General}
 	}
 	return w.fitting(newObj, func(l redact.Limits) (string, metav1.StatusCause) {
 		path := change.Shorten(path, l.Path)

@@ -55,8 +55,8 @@ func TestRefusalInFull(t *testing.T) {
 		cause       metav1.StatusCause
 	}{
 		"a field": {final: larger,
-			message: `things.example.com "t" is forbidden: User "jane" cannot change .spec.size in namespace "n": needs one of the verbs "granular:specification", "granular:size"`,
-			cause:   metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: ".spec.size", Message: `needs one of the verbs "granular:specification", "granular:size"`}},
+			message: `things.example.com "t" is forbidden: User "jane" cannot change .spec.size in namespace "n": needs one of the verbs "granular:size", "granular:specification"`,
+			cause:   metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: ".spec.size", Message: `needs one of the verbs "granular:size", "granular:specification"`}},
 		"of a cluster": {final: trigger, attributes: func(a *upstream.AttributesRecord) { a.Namespace = "" },
 			message: `things.example.com "t" is forbidden: User "jane" cannot change .spec.trigger: needs the verb "granular:trigger"`,
 			cause:   metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: ".spec.trigger", Message: `needs the verb "granular:trigger"`}},

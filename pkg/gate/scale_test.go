@@ -81,11 +81,11 @@ func TestScaleOfCustomResource(t *testing.T) {
 		"ordinary, malformed, something excluded":    {model: malformed, path: []string{"spec", "size"}, to: 2, says: "its fields can't be verified"},
 		"ordinary, malformed, nothing excluded":      {model: malformedIncluded, path: []string{"spec", "size"}, to: 2, idle: true},
 		"marked, covered":                            {model: excluded, path: []string{"spec", "size"}, marked: true, allow: []string{"granular:replicas"}, to: 2, asked: []string{"granular:specification", "granular:replicas"}},
-		"marked, by the resource's permission":       {model: excluded, path: []string{"spec", "size"}, marked: true, allow: []string{"granular:size"}, to: 2, says: `needs one of the verbs "granular:specification", "granular:replicas"`, asked: []string{"granular:specification", "granular:replicas"}},
+		"marked, by the resource's permission":       {model: excluded, path: []string{"spec", "size"}, marked: true, allow: []string{"granular:size"}, to: 2, says: `needs one of the verbs "granular:replicas", "granular:specification"`, asked: []string{"granular:specification", "granular:replicas"}},
 		"marked, set for the first time":             {model: excluded, path: []string{"spec", "size"}, marked: true, was: -1, to: 0, says: `cannot change .spec.replicas`, asked: []string{"granular:specification", "granular:replicas"}},
 		"marked, excluded":                           {model: excluded, path: []string{"spec", "trigger"}, marked: true, allow: []string{"granular:replicas"}, to: 2, says: `needs the verb "granular:trigger"`, asked: []string{"granular:specification", "granular:replicas", trigger}},
 		"marked, excluded, both held":                {model: excluded, path: []string{"spec", "trigger"}, marked: true, allow: []string{"granular:specification", trigger}, to: 2, asked: []string{"granular:specification", trigger}},
-		"marked, excluded, the scale's is missing":   {model: excluded, path: []string{"spec", "trigger"}, marked: true, allow: []string{trigger}, to: 2, says: `needs one of the verbs "granular:specification"`, asked: []string{"granular:specification", "granular:replicas"}},
+		"marked, excluded, the scale's is missing":   {model: excluded, path: []string{"spec", "trigger"}, marked: true, allow: []string{trigger}, to: 2, says: `needs one of the verbs "granular:replicas", "granular:specification"`, asked: []string{"granular:specification", "granular:replicas"}},
 		"marked, malformed":                          {model: malformedIncluded, path: []string{"spec", "size"}, marked: true, allow: []string{"granular:specification"}, to: 2, says: "its fields can't be verified"},
 	} {
 		t.Run(name, func(t *testing.T) {

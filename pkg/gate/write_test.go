@@ -109,7 +109,7 @@ func TestVerify(t *testing.T) {
 	}{
 		"marked, covered by the specific verb":    {model: excluded, marked: true, allow: []string{"granular:size"}, final: larger, asked: []string{"granular:specification", "granular:size"}},
 		"marked, covered by the general verb":     {model: excluded, marked: true, allow: []string{"granular:specification"}, final: larger, asked: []string{"granular:specification"}},
-		"marked, not covered":                     {model: excluded, marked: true, final: larger, says: `things.example.com "t" is forbidden: User "jane" cannot change .spec.size in namespace "n": needs one of the verbs "granular:specification", "granular:size"`, asked: []string{"granular:specification", "granular:size"}},
+		"marked, not covered":                     {model: excluded, marked: true, final: larger, says: `things.example.com "t" is forbidden: User "jane" cannot change .spec.size in namespace "n": needs one of the verbs "granular:size", "granular:specification"`, asked: []string{"granular:specification", "granular:size"}},
 		"marked, excluded, by a general verb":     {model: excluded, marked: true, allow: []string{"granular:specification"}, final: trigger, says: `cannot change .spec.trigger in namespace "n": needs the verb "granular:trigger"`, asked: []string{"granular:trigger"}},
 		"marked, excluded, by its own":            {model: excluded, marked: true, allow: []string{"granular:trigger"}, final: trigger, asked: []string{"granular:trigger"}},
 		"marked, no permission":                   {model: excluded, marked: true, allow: []string{"granular:specification"}, final: withData, says: `cannot change .data in namespace "n": no permission covers this field`},

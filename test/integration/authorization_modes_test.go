@@ -98,7 +98,7 @@ func TestModes(t *testing.T) {
 	}
 
 	node := harness.Impersonating("system:node:n1", "system:nodes", "system:authenticated")
-	needs := `needs one of the verbs \"granular:metadata\", \"granular:label(other.example.com)\"`
+	needs := `needs one of the verbs \"granular:label(other.example.com)\", \"granular:metadata\"`
 	for _, a := range []attempt{
 		{name: "rbac", user: harness.Impersonating("rbac"), path: demo, label: "own.example.com/a", status: 200},
 		{name: "rbac refuses", user: harness.Impersonating("rbac"), path: demo, label: "other.example.com/a", status: 403, says: needs},

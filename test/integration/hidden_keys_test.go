@@ -66,15 +66,15 @@ var keysTests = map[string]struct {
 	"one's own label beside all others":        {"secret", "strategic", `{"metadata":{"labels":{"$retainKeys":["guess.example/x"],"guess.example/x":"1"}}}`, ownLabel, true},
 	"one's own label, put":                     {"secret", "put", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","labels":{"guess.example/x":"1"},"ANNOTATIONS":0,"FINALIZERS":0},"type":"Opaque","data":{"a":"eA=="}}`, ownLabel, true},
 	"one's own label behind all annotations":   {"secret", "merge", `{"metadata":{"annotations":null,"labels":{"guess.example/x":"1"}}}`, ownLabel, true},
-	"one's own finalizer in place of the rest": {"secret", "merge", `{"metadata":{"finalizers":["guess.example/x"]}}`, `cannot change .metadata.finalizers["guess.example/x"] in namespace "NS": needs one of the verbs "granular:metadata", "granular:finalizer(guess.example)"`, true},
+	"one's own finalizer in place of the rest": {"secret", "merge", `{"metadata":{"finalizers":["guess.example/x"]}}`, `cannot change .metadata.finalizers["guess.example/x"] in namespace "NS": needs one of the verbs "granular:finalizer(guess.example)", "granular:metadata"`, true},
 }
 
 const (
-	annotationsAre = `cannot change .metadata.annotations in namespace "NS": needs one of the verbs "granular:metadata", "granular:annotations"`
-	labelsAre      = `cannot change .metadata.labels in namespace "NS": needs one of the verbs "granular:metadata", "granular:labels"`
-	finalizersAre  = `cannot change .metadata.finalizers in namespace "NS": needs one of the verbs "granular:metadata", "granular:finalizers"`
-	conditionsAre  = `cannot change .status.conditions in namespace "NS" through "deployments/status": needs one of the verbs "granular:status", "granular:conditions"`
-	ownLabel       = `cannot change .metadata.labels[guess.example/x] in namespace "NS": needs one of the verbs "granular:metadata", "granular:label(guess.example)"`
+	annotationsAre = `cannot change .metadata.annotations in namespace "NS": needs one of the verbs "granular:annotations", "granular:metadata"`
+	labelsAre      = `cannot change .metadata.labels in namespace "NS": needs one of the verbs "granular:labels", "granular:metadata"`
+	finalizersAre  = `cannot change .metadata.finalizers in namespace "NS": needs one of the verbs "granular:finalizers", "granular:metadata"`
+	conditionsAre  = `cannot change .status.conditions in namespace "NS" through "deployments/status": needs one of the verbs "granular:conditions", "granular:status"`
+	ownLabel       = `cannot change .metadata.labels[guess.example/x] in namespace "NS": needs one of the verbs "granular:label(guess.example)", "granular:metadata"`
 )
 
 // hiddenObjects makes a namespace of objects with keys that are to be found out.
@@ -178,7 +178,7 @@ func TestKeysOfOnesOwn(t *testing.T) {
 	hiddenObjects(t, s, ns, []string{"a.known.example/x", "b.known.example/x"})
 	s.Callers.Call("own", "granular")
 	for name, tc := range map[string]struct{ path, way, body, says string }{
-		"merge, null":        {"/api/v1/namespaces/keys-own/secrets/s", "merge", `{"metadata":{"labels":{"b.known.example/x":null}}}`, `.metadata.labels[b.known.example/x] in namespace "keys-own": needs one of the verbs "granular:metadata", "granular:label(b.known.example)"`},
+		"merge, null":        {"/api/v1/namespaces/keys-own/secrets/s", "merge", `{"metadata":{"labels":{"b.known.example/x":null}}}`, `.metadata.labels[b.known.example/x] in namespace "keys-own": needs one of the verbs "granular:label(b.known.example)", "granular:metadata"`},
 		"strategic, null":    {"/api/v1/namespaces/keys-own/secrets/s", "strategic", `{"metadata":{"annotations":{"b.known.example/x":null}}}`, `.metadata.annotations[b.known.example/x]`},
 		"JSON patch, remove": {"/api/v1/namespaces/keys-own/secrets/s", "jsonpatch", `[{"op":"remove","path":"/metadata/labels/b.known.example~1x"}]`, `.metadata.labels[b.known.example/x]`},
 		"escaped":            {"/api/v1/namespaces/keys-own/secrets/s", "merge", `{"metadata":{"labels":{"b.kno\u0077n.example\/x":null}}}`, `.metadata.labels[b.known.example/x]`},

@@ -29,7 +29,7 @@ func TestSubresources(t *testing.T) {
 		grants                                       []string
 	}{
 		{"resize", pod, "resize", "strategic", `{"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"200m"}}}]}}`,
-			`cannot change .spec.containers[name="a"].resources.requests[cpu] in namespace "default" through "pods/resize": needs one of the verbs "granular:specification", "granular:resources"`, []string{"granular:resources"}},
+			`cannot change .spec.containers[name="a"].resources.requests[cpu] in namespace "default" through "pods/resize": needs one of the verbs "granular:resources", "granular:specification"`, []string{"granular:resources"}},
 		{"resize with the general verb", pod, "resize", "merge", `{"spec":{"containers":[{"name":"a","image":"one","resources":{"requests":{"cpu":"300m"}}}]}}`,
 			`through "pods/resize"`, []string{"granular:specification"}},
 		{"an ephemeral container", pod, "ephemeralcontainers", "strategic", `{"spec":{"ephemeralContainers":[{"name":"debug","image":"two","terminationMessagePolicy":"File"}]}}`,
@@ -43,7 +43,7 @@ func TestSubresources(t *testing.T) {
 		{"a namespace's finalizers", `{apiVersion: v1, kind: Namespace, metadata: {name: sub}}`, "finalize", "json", `{"spec":{"finalizers":["kubernetes","a.example.com/hold"]}}`,
 			`through "namespaces/finalize"`, []string{"granular:specification"}},
 		{"scale of a stateful set", `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: sub}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: one}]}}}}`, "scale", "merge", `{"spec":{"replicas":7}}`,
-			`cannot change .spec.replicas in namespace "default" through "statefulsets/scale": needs one of the verbs "granular:specification", "granular:replicas"`, []string{"granular:replicas"}},
+			`cannot change .spec.replicas in namespace "default" through "statefulsets/scale": needs one of the verbs "granular:replicas", "granular:specification"`, []string{"granular:replicas"}},
 		{"scale of a replica set", `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: sub}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: one}]}}}}`, "scale", "strategic", `{"spec":{"replicas":7}}`,
 			`cannot change .spec.replicas in namespace "default" through "replicasets/scale"`, []string{"granular:replicas"}},
 		{"scale of a replication controller", `{apiVersion: v1, kind: ReplicationController, metadata: {name: sub}, spec: {selector: {a: b}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: one}]}}}}`, "scale", "jsonpatch", `[{"op":"replace","path":"/spec/replicas","value":7}]`,

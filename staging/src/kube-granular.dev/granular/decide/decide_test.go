@@ -279,7 +279,7 @@ func TestAuthorizerThatFails(t *testing.T) {
 	if err != nil || refusal == nil {
 		t.Error("a negative index is taken for an answer", refusal, err)
 	}
-	if got, want := refusal.Message(".x"), `cannot change .x: needs one of the verbs "granular:metadata", "granular:label(domain0000.com)"`; got != want {
+	if got, want := refusal.Message(".x"), `cannot change .x: needs one of the verbs "granular:label(domain0000.com)", "granular:metadata"`; got != want {
 		t.Errorf("got %s", got)
 	}
 }
@@ -307,7 +307,7 @@ func TestTooLong(t *testing.T) {
 		if diff := cmp.Diff(all[:len(d.Asked())], d.Asked()); diff != "" {
 			t.Error(diff)
 		}
-		const want = `needs one of the verbs "granular:metadata", "granular:labels"; the parameter "%C3%A4%C3%A4%C3%A4%C3%A4%C3%A4%C3%A4%C3%A4%C3%A4%C3%A4%C3%A4..." is longer than the 256 bytes that a verb may have`
+		const want = `needs one of the verbs "granular:labels", "granular:metadata"; the parameter "%C3%A4%C3%A4%C3%A4%C3%A4%C3%A4%C3%A4%C3%A4%C3%A4%C3%A4%C3%A4..." is longer than the 256 bytes that a verb may have`
 		if refusal != nil && refusal.Needs() != want {
 			t.Errorf("got %s", refusal.Needs())
 		}
@@ -340,7 +340,7 @@ func TestWithhold(t *testing.T) {
 		"too long":                     refused(0, nil, strings.Repeat("k", 300)),
 		"too long, without any budget": refused(1, nil, strings.Repeat("k", 300)),
 	} {
-		const want = `cannot change .metadata.labels: needs one of the verbs "granular:metadata", "granular:labels"`
+		const want = `cannot change .metadata.labels: needs one of the verbs "granular:labels", "granular:metadata"`
 		if got := refusal.Withhold(2).Message(""); got != want {
 			t.Errorf("%s: got %s", name, got)
 		}

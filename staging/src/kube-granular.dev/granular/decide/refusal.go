@@ -123,8 +123,8 @@ func (r *Refusal) Cannot(path string) string {
 	return "cannot change " + path
 }
 
-// Needs gives the part of a message that says what is missing. It names at most
-// two verbs, however many would do.
+// Needs returns the part of a message that says what is missing. It names at most
+// two verbs, however many would do, and the narrower one first: people copy the first.
 func (r *Refusal) Needs() string {
 	switch {
 	case r.Reason == NoPermission:
@@ -151,7 +151,7 @@ func (r *Refusal) verbs() string {
 	if r.General == r.Specific {
 		return fmt.Sprintf("needs the verb %q", r.General)
 	}
-	return fmt.Sprintf("needs one of the verbs %q, %q", r.General, r.Specific)
+	return fmt.Sprintf("needs one of the verbs %q, %q", r.Specific, r.General)
 }
 
 func (r *Refusal) length() string {
