@@ -65,6 +65,10 @@ properties:
 `, ""},
 		{"malformed permission", `properties: {a: {type: string, +verb: Labels}}`,
 			verb + `: Invalid value: "Labels": permission: the name must begin with a lower-case letter` + "\n"},
+		{"a verb for a permission", `properties: {a: {type: string, +verb: "granular:acme.io/valve"}}`,
+			verb + `: Invalid value: "granular:acme.io/valve": permission: the name is written without "granular:", which only verbs begin with` + "\n"},
+		{"a domain with a character it can't have", `properties: {a: {type: string, +verb: Acme.io/valve}}`,
+			verb + `: Invalid value: "Acme.io/valve": permission: the domain is not a DNS-1123 subdomain: 'A'` + "\n"},
 		{"empty permission", `properties: {a: {type: string, +verb: ""}}`, verb + `: Invalid value: "": must not be empty` + "\n"},
 		{"the name of the general verb", `properties: {a: {type: string, +verb: granular}}`,
 			verb + `: Invalid value: "granular": permission: the name is reserved, it is that of the general verb` + "\n"},
@@ -72,7 +76,7 @@ properties:
 			`.properties[a].x-kubernetes-permission-scope: Invalid value: "granular": permission: the name is reserved, it is that of the general verb` + "\n"},
 		{"a name of one's own like it", `properties: {a: {type: string, +verb: example.com/granular}}`, ""},
 		{"a field path", `properties: {a: {type: object, properties: {b: {type: string, +verb: a.b}}}}`,
-			`.properties[a].properties[b].x-kubernetes-permission-verb: Invalid value: "a.b": permission: the name must be lowerCamelCase, byte 1 is neither letter nor digit` + "\n"},
+			`.properties[a].properties[b].x-kubernetes-permission-verb: Invalid value: "a.b": permission: the name must be lowerCamelCase, '.' is neither letter nor digit` + "\n"},
 		{"malformed scope", `properties: {a: {type: object, +scope: Pod}}`,
 			`.properties[a].x-kubernetes-permission-scope: Invalid value: "Pod": permission: the name must begin with a lower-case letter` + "\n"},
 		{"a name that a scope makes too long", `properties: {a: {type: object, +scope: ` + strings.Repeat("s", 40) + `, properties: {b: {type: string, +verb: ` + strings.Repeat("v", 40) + `}}}}`,
@@ -84,7 +88,7 @@ properties:
 		{"excluded, but not in an object's metadata", `properties: {a: {type: object, +verb: labels, +excluded: true}}`,
 			verb + `: Invalid value: "labels": permission "labels" is excluded in one place and not in another` + "\n"},
 		{"parameter without source", `properties: {a: {type: string, +verb: a, +parameterized-by: k}}`,
-			`.properties[a].x-kubernetes-permission-parameterized-by: Invalid value: "k": nothing above emits "k"` + "\n"},
+			`.properties[a].x-kubernetes-permission-parameterized-by: Invalid value: "k": no map or list above has x-kubernetes-permission-parameter-source: k` + "\n"},
 		{"parameter of nothing", `properties: {a: {type: string, +parameterized-by: k}}`,
 			`.properties[a].x-kubernetes-permission-parameterized-by: Invalid value: "k": has no effect without x-kubernetes-permission-verb` + "\n"},
 		{"unknown treatment", `properties: {a: {type: object, +parameter-source: k, additionalProperties: {type: string, +verb: a, +parameterized-by: k, +parameter-treatment: upper}}}`,
@@ -302,6 +306,26 @@ func TestWarnings(t *testing.T) {
 	}
 	if got := validator().Warnings(crd, definition(t, nil, strings.Replace(schema, "+scope: cell", "nullable: true", 1))); len(got) != 1 || got[0] != want[1] {
 		t.Errorf("on update: %v", got)
+	}
+	for _, test := range []struct{ name, schema, want string }{
+		{"excluded and well-known", `properties: {a: {type: integer, +verb: replicas, +excluded: true}}`,
+			`.properties[a].x-kubernetes-permission-verb: permission "replicas" is well-known, and on built-in kinds it is part of update; it is excluded here, so a name of its own is clearer, such as "example.com/replicas"`},
+		{"excluded, with a name of its own", `properties: {a: {type: integer, +verb: example.com/replicas, +excluded: true}}`, ""},
+		{"a parameter that nothing takes", `properties: {a: {type: object, +parameter-source: k, additionalProperties: {type: string}}}`,
+			`.properties[a].x-kubernetes-permission-parameter-source: no permission below takes the parameter "k": name it in x-kubernetes-permission-parameterized-by`},
+		{"a parameter that is taken", `properties: {a: {type: object, +parameter-source: k, additionalProperties: {type: string, +verb: example.com/a, +parameterized-by: k}}}`, ""},
+	} {
+		var want []string
+		if test.want != "" {
+			want = []string{"spec.versions[0].schema.openAPIV3Schema" + test.want}
+		}
+		crd := definition(t, nil, test.schema, test.schema+"\n")
+		if diff := cmp.Diff(want, validator().Warnings(crd, nil)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
+		if got := validator().Warnings(crd, crd); len(got) != 0 {
+			t.Errorf("%s, again: %v", test.name, got)
+		}
 	}
 	var many strings.Builder
 	for i := range 3 * MaxWarnings {

@@ -24,38 +24,93 @@ func wellKnown(name string) bool {
 	return err == nil && found != nil
 }
 
-// Warnings gives one for each permission of newCRD without a domain that no
-// built-in kind has, unless oldCRD has it already.
+// warning is what an author should know of a definition that is accepted.
+type warning struct {
+	// about tells warnings apart, in all versions and across updates.
+	about string
+	path  *field.Path
+	text  string
+}
+
+// Warnings returns what the author of newCRD should know, unless oldCRD gave cause for it
+// already: permissions without a domain that no built-in kind has, well-known ones that are
+// excluded, and names of parameters that no permission takes.
 func (v *Validator) Warnings(newCRD, oldCRD *apiextensions.CustomResourceDefinition) []string {
 	seen := map[string]bool{}
 	if oldCRD != nil {
-		unqualified(oldCRD, func(name string, _ *field.Path) { seen[name] = true })
-	}
-	domain := newCRD.Spec.Group
-	if !strings.Contains(domain, ".") {
-		domain = "example.com"
+		eachWarning(oldCRD, func(w warning) { seen[w.about] = true })
 	}
 	var out []string
-	unqualified(newCRD, func(name string, path *field.Path) {
-		if seen[name] || len(out) >= MaxWarnings {
+	eachWarning(newCRD, func(w warning) {
+		if seen[w.about] || len(out) >= MaxWarnings {
 			return
 		}
-		seen[name] = true
-		out = append(out, fmt.Sprintf("%s: permission %q is not well-known, somebody else's may be called the same; use %q", path, name, domain+"/"+name))
+		seen[w.about] = true
+		out = append(out, fmt.Sprintf("%s: %s", w.path, w.text))
 	})
 	return out
 }
 
-// unqualified calls f for each permission without a domain.
-func unqualified(crd *apiextensions.CustomResourceDefinition, f func(name string, path *field.Path)) {
+// eachWarning calls f for each cause for a warning in each version.
+func eachWarning(crd *apiextensions.CustomResourceDefinition, f func(warning)) {
+	domain := crd.Spec.Group
+	if !strings.Contains(domain, ".") {
+		domain = "example.com"
+	}
 	for _, version := range versionsOf(crd) {
+		sources := unused{}
 		visit(version.schema, version.path, func(s *apiextensions.JSONSchemaProps, path *field.Path) bool {
-			for extension, name := range map[string]*string{schema.ExtVerb: s.XPermissionVerb, schema.ExtScope: s.XPermissionScope} {
-				if name != nil && *name != "" && !strings.Contains(*name, "/") && !wellKnown(*name) {
-					f(*name, path.Child(extension))
-				}
-			}
+			named(s.XPermissionVerb, s.XPermissionExcluded, domain, path.Child(schema.ExtVerb), f)
+			named(s.XPermissionScope, false, domain, path.Child(schema.ExtScope), f)
+			sources.see(s, path)
 			return true
 		})
+		sources.warn(f)
+	}
+}
+
+// named warns of the name of a permission. A well-known one that is excluded breaks what
+// the name promises: elsewhere, whoever holds update may change what it covers.
+func named(name *string, excluded bool, domain string, path *field.Path, f func(warning)) {
+	if name == nil || *name == "" || strings.Contains(*name, "/") {
+		return
+	}
+	switch {
+	case !wellKnown(*name):
+		f(warning{about: "name " + *name, path: path,
+			text: fmt.Sprintf("permission %q is not well-known, somebody else's may be called the same; use %q", *name, domain+"/"+*name)})
+	case excluded:
+		f(warning{about: "excluded " + *name, path: path,
+			text: fmt.Sprintf("permission %q is well-known, and on built-in kinds it is part of update; it is excluded here, so a name of its own is clearer, such as %q", *name, domain+"/"+*name)})
+	}
+}
+
+// unused are the names of parameters of one version that no permission was seen to take,
+// and where they stand. The compiler refuses a permission that takes a name from elsewhere
+// than above, so a name that is taken anywhere is used.
+type unused struct {
+	order []warning
+	taken map[string]bool
+}
+
+func (u *unused) see(s *apiextensions.JSONSchemaProps, path *field.Path) {
+	if source := s.XPermissionParameterSource; source != nil {
+		u.order = append(u.order, warning{about: *source, path: path.Child(schema.ExtSource)})
+	}
+	if by := s.XPermissionParameterizedBy; by != nil {
+		if u.taken == nil {
+			u.taken = map[string]bool{}
+		}
+		u.taken[*by] = true
+	}
+}
+
+func (u *unused) warn(f func(warning)) {
+	for _, source := range u.order {
+		if u.taken[source.about] {
+			continue
+		}
+		f(warning{about: "source " + source.about, path: source.path,
+			text: fmt.Sprintf("no permission below takes the parameter %q: name it in %s", source.about, schema.ExtParameterized)})
 	}
 }

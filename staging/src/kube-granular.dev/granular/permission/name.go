@@ -5,7 +5,9 @@ package permission
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Bounds of a permission name, in bytes: a DNS-1123 subdomain, a slash, a name.
@@ -14,11 +16,14 @@ const (
 	MaxNameLength   = 63
 )
 
-// Validate says whether a permission is well-formed: a name in lowerCamelCase,
+// Validate reports whether a permission is well-formed, by an error if not: a name in lowerCamelCase,
 // alone or behind a third party's domain and a slash. The name of the general verb is
-// nobody's, since granular:granular reads like it and covers one field. Errors never repeat
-// the input, which a caller may have chosen.
+// nobody's, since granular:granular reads like it and covers one field. Errors repeat at most
+// one character of the input, which a caller may have chosen.
 func Validate(permission string) error {
+	if strings.HasPrefix(permission, prefix) {
+		return fmt.Errorf("permission: the name is written without %q, which only verbs begin with", prefix)
+	}
 	domain, name, qualified := strings.Cut(permission, "/")
 	if !qualified {
 		domain, name = "", permission
@@ -40,7 +45,7 @@ func Validate(permission string) error {
 	}
 	for i := 1; i < len(name); i++ {
 		if !alphanumeric(name[i]) {
-			return fmt.Errorf("permission: the name must be lowerCamelCase, byte %d is neither letter nor digit", i)
+			return fmt.Errorf("permission: the name must be lowerCamelCase, %s is neither letter nor digit", character(name, i))
 		}
 	}
 	return nil
@@ -62,16 +67,23 @@ func validateDomain(domain string) error {
 	}
 	for _, label := range labels {
 		if label == "" || label[0] == '-' || label[len(label)-1] == '-' {
-			return fmt.Errorf("permission: the domain is not a DNS-1123 subdomain")
+			return fmt.Errorf("permission: the domain is not a DNS-1123 subdomain: a part of it is empty, or begins or ends with '-'")
 		}
 		for i := 0; i < len(label); i++ {
 			c := label[i]
 			if c != '-' && !('a' <= c && c <= 'z') && !('0' <= c && c <= '9') {
-				return fmt.Errorf("permission: the domain is not a DNS-1123 subdomain")
+				return fmt.Errorf("permission: the domain is not a DNS-1123 subdomain: %s", character(label, i))
 			}
 		}
 	}
 	return nil
+}
+
+// character returns the character at a byte of s, quoted. A name comes from a schema or from
+// a verb, neither of which is a secret; one character is no place to hide a message in.
+func character(s string, at int) string {
+	r, _ := utf8.DecodeRuneInString(s[at:])
+	return strconv.QuoteRune(r)
 }
 
 // Scoped puts a permission below a scope: labels below podTemplate becomes

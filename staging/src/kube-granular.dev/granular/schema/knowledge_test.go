@@ -157,7 +157,7 @@ E: {properties: {m: {+parameter-source: k, additionalProperties: {+verb: e, +par
 		options []schema.Option
 		fails   string
 	}{
-		{"one", nil, ""}, {"two", nil, `nothing above emits "k"`}, {"one", nil, ""},
+		{"one", nil, ""}, {"two", nil, `no map or list above has x-kubernetes-permission-parameter-source: k`}, {"one", nil, ""},
 		{"path", nil, ""}, {"path", []schema.Option{schema.WithMaxPermissionsOnPath(1)}, "more than 1 permissions on one path"}, {"path", nil, ""},
 		{"word", []schema.Option{schema.WithExpressions(&shout{})}, ""}, {"word", nil, "is not supported here"}, {"word", []schema.Option{schema.WithExpressions(&shout{})}, ""},
 	} {

@@ -89,7 +89,7 @@ func (c *compiler) parameter(p *place, source, treatment, expression string) (ou
 		}
 	}
 	if !found {
-		return nil, faultf(ExtParameterized, "nothing above emits %q", source)
+		return nil, faultf(ExtParameterized, "no map or list above has %s: %s", ExtSource, source)
 	}
 	if out.Treatment, err = permission.ParseTreatment(treatment); err != nil {
 		return nil, faultf(ExtTreatment, "%v", err)
