@@ -10,6 +10,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	"k8s.io/apiextensions-apiserver/pkg/granular"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/utils/ptr"
 )
 
@@ -65,8 +66,14 @@ func everywhere(one func() apiextensions.JSONSchemaProps) *apiextensions.CustomR
 	return crd
 }
 
+// warnings are those that were recorded.
+type warnings []string
+
+func (w *warnings) AddWarning(_, text string) { *w = append(*w, text) }
+
 // TestExtensionsDropped holds that where nothing enforces extensions none is kept that
-// is new, in no place, and all are where a stored definition has one.
+// is new, in no place, and all are where a stored definition has one; and that who loses
+// some is warned.
 func TestExtensionsDropped(t *testing.T) {
 	defer granular.Install(nil)
 	plain := everywhere(func() apiextensions.JSONSchemaProps { return apiextensions.JSONSchemaProps{Type: "string"} })
@@ -86,7 +93,11 @@ func TestExtensionsDropped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			granular.Install(test.install)
 			crd := full.DeepCopy()
-			granular.DropDisabled(crd, test.old)
+			var warned warnings
+			granular.DropDisabled(warning.WithWarningRecorder(t.Context(), &warned), crd, test.old)
+			if dropped := !reflect.DeepEqual(crd, full); dropped != (len(warned) == 1) || len(warned) > 1 {
+				t.Errorf("dropped some: %t, warned %q", dropped, warned)
+			}
 			if !reflect.DeepEqual(crd, test.want) {
 				t.Error("not what was wanted")
 			}
@@ -94,8 +105,8 @@ func TestExtensionsDropped(t *testing.T) {
 			if errs := granular.Validate(crd, test.old); len(errs) > 0 != on {
 				t.Errorf("validated: %v", errs)
 			}
-			if warnings := granular.Warnings(crd, test.old); len(warnings) > 0 != on {
-				t.Errorf("warned: %v", warnings)
+			if told := granular.Warnings(crd, test.old); len(told) > 0 != on {
+				t.Errorf("warned: %v", told)
 			}
 		})
 	}
