@@ -60,6 +60,10 @@ endif
 up: upstream $(BIN)/kube-granular $(KUBECTL_MISSING) ## Build and run a local cluster; UP_ARGS="--port 0 …" are flags of `kube-granular up`
 	@exec $(BIN)/kube-granular up $(UP_ARGS)
 
+.PHONY: down
+down: ## Stop the local cluster and delete its data; DOWN_ARGS="--dir …" names another directory
+	@if [ -x $(BIN)/kube-granular ]; then $(BIN)/kube-granular down --delete $(DOWN_ARGS); else echo "nothing was built here, so no cluster runs"; fi
+
 .PHONY: build
 build: upstream $(BIN)/kube-apiserver $(BIN)/kube-granular $(BIN)/kubectl $(BIN)/etcd ## Build bin/kube-apiserver, bin/kube-granular, bin/kubectl and bin/etcd
 

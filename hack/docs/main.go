@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 
 	"kube-granular.dev/hack/docs/attacks"
+	"kube-granular.dev/hack/docs/picture"
 	"kube-granular.dev/hack/docs/references"
 )
 
@@ -32,26 +33,39 @@ func run(root string, verify bool) error {
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(root, filepath.FromSlash(attacks.File))
+	for _, f := range []struct {
+		name    string
+		content []byte
+	}{{attacks.File, page}, {picture.File, picture.Draw()}} {
+		if err := update(root, f.name, f.content, verify); err != nil {
+			return err
+		}
+	}
+	if verify {
+		return references.Check(root)
+	}
+	return nil
+}
+
+// update writes a file, or fails if it is stale and only to be verified.
+func update(root, name string, content []byte, verify bool) error {
+	file := filepath.Join(root, filepath.FromSlash(name))
 	have, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	switch {
-	case bytes.Equal(have, page):
+	case bytes.Equal(have, content):
+		return nil
 	case verify:
-		return fmt.Errorf("%s is stale, run hack/update-docs.sh attacks", attacks.File)
-	default:
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(file, page, 0o644); err != nil {
-			return err
-		}
-		fmt.Println("wrote", attacks.File)
+		return fmt.Errorf("%s is stale, run hack/update-docs.sh attacks", name)
 	}
-	if verify {
-		return references.Check(root)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
 	}
+	if err := os.WriteFile(file, content, 0o644); err != nil {
+		return err
+	}
+	fmt.Println("wrote", name)
 	return nil
 }

@@ -32,7 +32,7 @@ func TestAudit(t *testing.T) {
 		}},
 		"not covered": {supersafe, web, `{"metadata":{"labels":{"super.safe.com/audited":"2"}},"spec":{"replicas":9}}`, http.StatusForbidden, map[string]string{
 			audit.MarkedAnnotation:   "true",
-			audit.MissingAnnotation:  "granular:specification granular:replicas",
+			audit.MissingAnnotation:  "granular:replicas granular:specification",
 			harness.ReasonAnnotation: granted,
 		}},
 		"an ordinary caller": {"admin-like", web, `{"metadata":{"labels":{"audited":"3"}}}`, http.StatusForbidden, map[string]string{

@@ -1,0 +1,84 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// Down stops the cluster that runs in a directory, if one does, and returns when its process
+// has let go of the directory. With remove it then deletes the directory and all that the
+// cluster stored. A directory that no cluster was ever made in is an error.
+func Down(ctx context.Context, dir string, remove bool, out io.Writer) error {
+	path := filepath.Join(dir, "lock")
+	if _, err := os.Stat(path); err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("there is no cluster in the directory %s: use --dir to name another", display(dir))
+		}
+		return fmt.Errorf("the cluster's directory: %w", err)
+	}
+	lock, err := fileutil.TryLockFile(path, os.O_RDWR, 0o600)
+	if errors.Is(err, fileutil.ErrLocked) {
+		lock, err = interrupt(ctx, path, dir, out)
+	}
+	if err != nil {
+		return fmt.Errorf("lock the cluster's directory %s: %w", display(dir), err)
+	}
+	// The lock is kept until the end, so that nobody starts a cluster in what is deleted.
+	defer lock.Close()
+	if !remove {
+		fmt.Fprintf(out, "stopped; the data stays in %s\n", display(dir))
+		return nil
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("delete the cluster's directory: %w", err)
+	}
+	fmt.Fprintf(out, "stopped; deleted %s\n", display(dir))
+	return nil
+}
+
+// interrupt asks the process that holds a lock to stop, as Ctrl-C does, and returns the lock
+// once it is free. Who holds a lock lives, so its number is no other process's.
+func interrupt(ctx context.Context, path, dir string, out io.Writer) (*fileutil.LockedFile, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || pid <= 1 {
+		return nil, errors.New("it is in use by a process that left no number in the file lock: stop that by hand")
+	}
+	process, err := os.FindProcess(pid)
+	if err == nil {
+		err = process.Signal(os.Interrupt)
+	}
+	if err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return nil, fmt.Errorf("stop the process %d: %w", pid, err)
+	}
+	fmt.Fprintf(out, "waiting for process %d to stop the cluster in %s\n", pid, display(dir))
+	var lock *fileutil.LockedFile
+	err = wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(context.Context) (bool, error) {
+		l, err := fileutil.TryLockFile(path, os.O_RDWR, 0o600)
+		if errors.Is(err, fileutil.ErrLocked) {
+			return false, nil
+		}
+		lock = l
+		return true, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("process %d still holds it: %w", pid, err)
+	}
+	return lock, nil
+}
