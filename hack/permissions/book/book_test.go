@@ -59,6 +59,7 @@ func TestMake(t *testing.T) {
 		"| `granular:shape` | The shape. | **no**, excluded |",
 		"- `.skin`: Apple.g v1, Leaf.g v1, Pear.g v1",
 		"| Twig.g | `twigs.g` |",
+		"### Pear.g\n\n| field | covered by, the narrowest first |\n| --- | --- |\n| `.skin` | `granular:color` |\n",
 	} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page lacks %q", want)
@@ -84,5 +85,43 @@ func TestWhere(t *testing.T) {
 		if got := where(strings.Split(in, ",")); got != want {
 			t.Errorf("%s: got %q, wanted %q", in, got, want)
 		}
+	}
+}
+
+// A row of a kind says which versions have the field, if not all do.
+func TestByKind(t *testing.T) {
+	r := &registry.Registry{
+		Kinds: []registry.Kind{{Kind: "g/v1 Pear"}, {Kind: "g/v2 Pear"}, {Kind: "v1 Leaf"}},
+		Permissions: []registry.Permission{
+			{Name: "label", Parameter: &registry.Parameter{Source: "label-key", Treatment: "slash-delimited-prefix"},
+				Places: []registry.Place{{Path: ".metadata.labels[*]", Above: []string{"metadata", "labels"}, Kinds: []string{registry.All}}}},
+			{Name: "labels"}, {Name: "metadata"},
+			{Name: "core", Scope: "core", Places: []registry.Place{{Path: ".core", Kinds: []string{"g/v2 Pear"}}}},
+			{Name: "coreSeeds", Scope: "core", Places: []registry.Place{{Path: ".core.seeds", Above: []string{"core"}, Kinds: []string{"g/v2 Pear"}}}},
+			{Name: "skin", Places: []registry.Place{{Path: ".skin", Kinds: []string{"g/v1 Pear", "g/v2 Pear"}}}},
+		},
+	}
+	const want = "### Every kind\n\n| field | covered by, the narrowest first |\n| --- | --- |\n" +
+		"| `.metadata.labels[*]` | `granular:label(domain of the label key)`, `granular:labels`, `granular:metadata` |\n" +
+		"\n### Pear.g\n\n| field | covered by, the narrowest first |\n| --- | --- |\n" +
+		"| `.core`, with [what is in it](#in-the-core), in v2 | `granular:core` |\n" +
+		"| `.skin` | `granular:skin` |"
+	if got := byKind(r, &vocabulary.Vocabulary{Scopes: map[string]string{"core": "the core"}}); got != want {
+		t.Errorf("got\n%s\nwanted\n%s", got, want)
+	}
+}
+
+// A list breaks after commas, and loses nothing.
+func TestWrap(t *testing.T) {
+	var b strings.Builder
+	item := "- `.a`: " + strings.Repeat("Kind.group v1, ", 30) + "Last v1"
+	wrap(&b, item)
+	for _, line := range strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n") {
+		if len(line) > columns {
+			t.Errorf("%d columns: %s", len(line), line)
+		}
+	}
+	if got := strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\n  ", " "); got != item {
+		t.Errorf("got %q, wanted %q", got, item)
 	}
 }

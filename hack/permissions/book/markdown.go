@@ -32,16 +32,17 @@ func Markdown(r *registry.Registry, v *vocabulary.Vocabulary) ([]byte, error) {
 	for _, p := range r.Permissions {
 		fmt.Fprintf(&places, "\n### %s\n\n", p.Name)
 		for _, place := range p.Places {
-			fmt.Fprintf(&places, "- `%s`", place.Path)
+			item := fmt.Sprintf("- `%s`", place.Path)
 			if len(place.Above) > 0 {
-				fmt.Fprintf(&places, ", below `%s`", strings.Join(place.Above, "` `"))
+				item += fmt.Sprintf(", below `%s`", strings.Join(place.Above, "` `"))
 			}
-			fmt.Fprintf(&places, ": %s\n", where(place.Kinds))
+			wrap(&places, item+": "+where(place.Kinds))
 		}
 	}
 	return fill(map[string]string{
 		"generated": "<!-- " + generated + " -->",
 		"tables":    strings.TrimSpace(tables.String()),
+		"kinds":     byKind(r, v),
 		"places":    strings.TrimSpace(places.String()),
 		"uncovered": uncovered(v),
 		"resources": kinds(r),
@@ -66,15 +67,43 @@ func table(b *strings.Builder, r *registry.Registry, scope string) {
 		if p.Scope != scope {
 			continue
 		}
-		verb, included := "granular:"+p.Name, "yes"
-		if p.Parameter != nil {
-			verb += "(" + parameter(p.Parameter) + ")"
-		}
+		included := "yes"
 		if p.Excluded {
 			included = "**no**, excluded"
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s |\n", verb, p.Meaning, included)
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", verb(p), p.Meaning, included)
 	}
+}
+
+// verb is how a permission is written in a role.
+func verb(p registry.Permission) string {
+	if p.Parameter == nil {
+		return "granular:" + p.Name
+	}
+	return "granular:" + p.Name + "(" + parameter(p.Parameter) + ")"
+}
+
+// columns is how long a line of a list may be.
+const columns = 100
+
+// wrap writes the item of a list in lines that a person can read. It breaks after commas.
+func wrap(b *strings.Builder, item string) {
+	line := 0
+	for i, part := range strings.SplitAfter(item, ", ") {
+		switch word := len(strings.TrimSuffix(part, " ")); {
+		case i == 0:
+		case line+word > columns:
+			b.WriteString("\n  ")
+			line = 2
+		default:
+			b.WriteString(" ")
+			line++
+		}
+		part = strings.TrimSuffix(part, " ")
+		b.WriteString(part)
+		line += len(part)
+	}
+	b.WriteString("\n")
 }
 
 // parameter names what stands in the parentheses.
