@@ -1,0 +1,235 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recipes
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/yaml"
+
+	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
+)
+
+// files is where the recipes lie.
+const files = "../../../docs/recipes"
+
+// recipe is a file of docs/recipes, and what is to be tried with it.
+type recipe struct {
+	role rbacv1.ClusterRole
+	// Definition is of a custom resource that the recipe is about. Setup is made anew for each
+	// try, by an administrator, and Before runs as one. $NODE is a name of the try's own.
+	Definition, Setup string
+	Before            []string
+	// Files lie in the directory where the commands run.
+	Files map[string]string
+	// Allowed are commands in the order in which they run.
+	Allowed []string
+	Refused []struct{ Run, Says string }
+}
+
+// TestRecipes holds that each recipe allows what it is for, refuses what lies beside that, and
+// has no verb that can be taken away.
+func TestRecipes(t *testing.T) {
+	c := harness.Start(t, "--demo=false")
+	found, err := filepath.Glob(filepath.Join(files, "*.yaml"))
+	if err != nil || len(found) == 0 {
+		t.Fatalf("no recipes: %v", err)
+	}
+	for _, file := range found {
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := load(t, file, filepath.Join("testdata", name+".yaml"))
+			if r.Definition != "" {
+				if out, err := harness.Kubectl(t, c, r.Definition, "apply", "-f", "-"); err != nil {
+					t.Fatal(out)
+				}
+			}
+			if out, err := harness.Kubectl(t, c, "", "apply", "-f", file); err != nil {
+				t.Fatal(out)
+			}
+			if out, err := harness.Kubectl(t, c, "", "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"); err != nil && !strings.Contains(out, "no matching") {
+				t.Fatal(out)
+			}
+			whole := try(t, c, r, r.role.Rules)
+			for _, command := range r.Allowed {
+				if out, err := whole.run(command); err != nil {
+					t.Fatalf("%s: %v\n%s", command, err, out)
+				}
+			}
+			for _, refused := range r.Refused {
+				out, err := whole.run(refused.Run)
+				if err == nil {
+					t.Errorf("%s: was not refused\n%s", refused.Run, out)
+				} else if !regexp.MustCompile(refused.Says).MatchString(out) {
+					t.Errorf("%s: refused otherwise than with %q\n%s", refused.Run, refused.Says, out)
+				}
+			}
+			for i, rule := range r.role.Rules {
+				for _, verb := range rule.Verbs {
+					t.Run(fmt.Sprintf("without %s of %s", verb, rule.Resources), func(t *testing.T) {
+						needed(t, try(t, c, r, without(r.role.Rules, i, verb)), r.Allowed)
+					})
+				}
+			}
+		})
+	}
+}
+
+// needed fails if all commands succeed.
+func needed(t *testing.T, a *attempt, commands []string) {
+	t.Helper()
+	for _, command := range commands {
+		if _, err := a.run(command); err != nil {
+			return
+		}
+	}
+	t.Error("all that the recipe is for was allowed without it")
+}
+
+// without returns rules that lack a verb of one of them.
+func without(rules []rbacv1.PolicyRule, at int, verb string) []rbacv1.PolicyRule {
+	rules = slices.Clone(rules)
+	rules[at].Verbs = slices.DeleteFunc(slices.Clone(rules[at].Verbs), func(v string) bool { return v == verb })
+	if len(rules[at].Verbs) == 0 {
+		return slices.Delete(rules, at, at+1)
+	}
+	return rules
+}
+
+// load reads a recipe, whose role is the last document, and what is to be tried.
+func load(t *testing.T, file, data string) *recipe {
+	t.Helper()
+	text, err := os.ReadFile(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &recipe{}
+	if err := yaml.UnmarshalStrict(text, r); err != nil {
+		t.Fatalf("%s: %v", data, err)
+	}
+	if text, err = os.ReadFile(file); err != nil {
+		t.Fatal(err)
+	}
+	documents := strings.Split(string(text), "\n---\n")
+	if err := yaml.UnmarshalStrict([]byte(documents[len(documents)-1]), &r.role); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	if r.role.Kind != "ClusterRole" || len(r.role.Rules) == 0 || len(r.Allowed) == 0 || len(r.Refused) == 0 {
+		t.Fatalf("%s: a recipe is a ClusterRole with rules, commands that it allows and commands that it refuses", file)
+	}
+	return r
+}
+
+// attempt is a user with some rules in a namespace of its own.
+type attempt struct {
+	dir string
+	env []string
+}
+
+func (a *attempt) run(command string) (string, error) {
+	cmd := exec.Command("bash", "-o", "pipefail", "-c", command)
+	cmd.Dir, cmd.Env = a.dir, a.env
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// try makes what a recipe works on, and a user who has the rules.
+func try(t *testing.T, c *cluster.Cluster, r *recipe, rules []rbacv1.PolicyRule) *attempt {
+	t.Helper()
+	id := fmt.Sprintf("recipe-%d", harness.Unique())
+	client := harness.Administrator(t, c)
+	if out, err := harness.Kubectl(t, c, "", "create", "namespace", id); err != nil {
+		t.Fatal(out)
+	}
+	a := &attempt{dir: t.TempDir()}
+	bin, err := cluster.Bin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	expand := func(text string) string { return strings.ReplaceAll(text, "$NODE", id) }
+	for name, text := range r.Files {
+		if err := os.WriteFile(filepath.Join(a.dir, name), []byte(expand(text)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "HOME="+a.dir, "NODE="+id)
+	admin := *a
+	admin.env = append(slices.Clip(a.env), "KUBECONFIG="+kubeconfig(t, c, a.dir, id, ""))
+	a.env = append(slices.Clip(a.env), "KUBECONFIG="+kubeconfig(t, c, a.dir, id, id))
+	if r.Setup != "" {
+		out, err := harness.Kubectl(t, c, expand(r.Setup), "apply", "--server-side", "-n", id, "-f", "-")
+		if err != nil {
+			t.Fatal(out)
+		}
+	}
+	for _, command := range r.Before {
+		if out, err := admin.run(command); err != nil {
+			t.Fatalf("%s: %v\n%s", command, err, out)
+		}
+	}
+	bind(t, client, id, rules)
+	return a
+}
+
+// kubeconfig writes the credentials of an administrator who speaks for a user, if one is named.
+func kubeconfig(t *testing.T, c *cluster.Cluster, dir, namespace, user string) string {
+	t.Helper()
+	config, err := clientcmd.LoadFromFile(c.Kubeconfig("admin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, who := range config.AuthInfos {
+		who.Impersonate = user
+	}
+	for _, context := range config.Contexts {
+		context.Namespace = namespace
+	}
+	path := filepath.Join(dir, "kubeconfig-"+user)
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// bind gives a user rules everywhere, and waits until the authorizer knows them.
+func bind(t *testing.T, client *kubernetes.Clientset, user string, rules []rbacv1.PolicyRule) {
+	t.Helper()
+	meta := metav1.ObjectMeta{Name: user}
+	role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}
+	_, err := client.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{})
+	_, err2 := client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: meta,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
+	}, metav1.CreateOptions{})
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	rule := rules[0]
+	resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
+	asked := &authorizationv1.ResourceAttributes{Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: resource, Subresource: subresource, Namespace: user}
+	if len(rule.ResourceNames) > 0 {
+		asked.Name = rule.ResourceNames[0]
+	}
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: asked}}
+	harness.Until(t, "the role of "+user+" is known", func() bool {
+		answer, err := client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
+		return err == nil && answer.Status.Allowed
+	})
+}
