@@ -5,7 +5,7 @@ package gate
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	gvk "k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -123,9 +123,6 @@ func revised(kinds schema.Attribute, was, now any) change.Attributes {
 }
 
 func dataOf(object any) (data any, ok bool) {
-	if object == nil {
-		return nil, true
-	}
 	revision, ok := object.(*appsv1.ControllerRevision)
 	if !ok {
 		return nil, false
@@ -148,13 +145,6 @@ func rolledBack(kinds schema.Attribute, was, now any) change.Attributes {
 }
 
 func rollbackOf(object any) (to string, asked bool) {
-	if object == nil {
-		return "", false
-	}
-	accessor, err := meta.Accessor(object)
-	if err != nil {
-		return "", false
-	}
-	to, asked = accessor.GetAnnotations()[appsv1.DeprecatedRollbackTo]
+	to, asked = keyed(metav1.Object.GetAnnotations, object)[appsv1.DeprecatedRollbackTo]
 	return to, asked
 }

@@ -77,6 +77,47 @@ func fits(t *testing.T, name string, err error) {
 	}
 }
 
+// TestFittingIsExact holds that a refusal which fits is sent as it is, one byte more has the
+// narrow limits, and what does not fit within these either is cut to what does.
+func TestFittingIsExact(t *testing.T) {
+	of := about{target: target(t, labelled), attributes: attributes("update")}
+	refusal := func(usual, narrow int, cause metav1.StatusCause) *apierrors.StatusError {
+		err := of.fitting(nil, func(l redact.Limits) (string, metav1.StatusCause) {
+			if l == redact.Usual {
+				return strings.Repeat("u", usual), cause
+			}
+			return strings.Repeat("n", narrow), cause
+		})
+		var status *apierrors.StatusError
+		if !errors.As(err, &status) {
+			t.Fatal(err)
+		}
+		return status
+	}
+	for name, cause := range map[string]metav1.StatusCause{"no cause": {}, "a cause": {Type: metav1.CauseTypeForbidden, Field: ".spec"}} {
+		empty := refusal(0, 0, cause)
+		if len(empty.ErrStatus.Details.Causes) > 0 != (cause != metav1.StatusCause{}) {
+			t.Errorf("%s: %v", name, empty.ErrStatus.Details.Causes)
+		}
+		room := redact.MaxRefusal - redact.SizeOf(empty)
+		for _, tc := range []struct {
+			usual, narrow, size int
+			shows               string
+		}{
+			{room, 1, redact.MaxRefusal, strings.Repeat("u", room)},
+			{room + 1, 1, redact.SizeOf(empty) + 1, `User "jane" n`},
+			{room + 1, room, redact.MaxRefusal, strings.Repeat("n", room)},
+			{room + 1, room + 1, redact.MaxRefusal, strings.Repeat("n", room-len(redact.Ellipsis)) + redact.Ellipsis},
+			{2 * room, 2 * room, redact.MaxRefusal, strings.Repeat("n", room-len(redact.Ellipsis)) + redact.Ellipsis},
+		} {
+			got := refusal(tc.usual, tc.narrow, cause)
+			if size := redact.SizeOf(got); size != tc.size || !strings.HasSuffix(got.Error(), tc.shows) {
+				t.Errorf("%s, %d and %d bytes: %d of %d bytes: ...%.80s", name, tc.usual, tc.narrow, size, tc.size, got.Error()[max(0, len(got.Error())-80):])
+			}
+		}
+	}
+}
+
 // TestUsualRefusal holds that a long name alone cuts nothing but itself.
 func TestUsualRefusal(t *testing.T) {
 	a := attributes("update")

@@ -88,7 +88,7 @@ func (g *guarded) Respond(ctx context.Context, result runtime.Object) runtime.Ob
 
 // RespondError notes what was missing, and leaves the rest to the fields.
 func (g *guarded) RespondError(ctx context.Context, err error) error {
-	if last := g.labels.outcome.Load(); last != nil && last.err != nil && errors.Is(err, last.err) && len(last.missing) > 0 {
+	if last := g.labels.outcome.Load(); last != nil && len(last.missing) > 0 && errors.Is(err, last.err) {
 		audit.Missing(ctx, last.missing...)
 	}
 	if g.fields == nil {

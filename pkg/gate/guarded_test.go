@@ -403,6 +403,7 @@ func TestBindings(t *testing.T) {
 			"labels that are there": {envProd, envProd, envProd, false, ""},
 			"overwritten":           {envProd, envDev, envDev, false, "labels[env]"},
 			"added by admission":    {bare, `{"generation": 1}`, envProd, false, ""},
+			"added to the caller's": {bare, `{"labels": {"a": "c"}}`, envProd2, false, ""},
 			"annotations":           {bare, netA, netA, false, "annotations[example.com/net]"},
 			"labels are not merged": {bare, envProd, bare, false, ""},
 			"another value":         {bare, envDev, envDev, false, ""},

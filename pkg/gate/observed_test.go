@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authorization/granular"
 )
 
@@ -220,4 +221,35 @@ func TestPutElsewhere(t *testing.T) {
 			judged(t, w.Verify(ctx, object(t, tc.final), object(t, plain)), nil, tc.says)
 		})
 	}
+}
+
+// TestPutElsewhereNotConverted holds that a change is refused of which it can't be told whether
+// it was put elsewhere, because the last look at the objects fails.
+func TestPutElsewhereNotConverted(t *testing.T) {
+	of := target(t, strings.Replace(strings.Replace(things, "EXCLUDED", "true", 1), `"data": {"type": "string"}`, `"data": {"type": "string", "x-kubernetes-permission-verb": "trigger", "x-kubernetes-permission-excluded": true}`, 1))
+	was, sent := newGadget("1", nil), newGadget("1", func(g *gadget) { g.Spec.Trigger = true })
+	final := newGadget("1", func(g *gadget) { g.Data = "x" })
+	for looks := 1; looks <= 2; looks++ {
+		left := 2 * looks // of two objects each
+		of.Convertor = failsOn{&versions{fails: 9}, func(apiruntime.Object) bool { left--; return left < 0 }}
+		ctx := requestContext("update")
+		w := New(&grants{}).Begin(ctx, of)
+		if err := w.Observe(ctx, sent, was); err != nil {
+			t.Fatal(err)
+		}
+		judged(t, w.Verify(ctx, final, was), nil, "its fields can't be verified")
+	}
+}
+
+// TestMetadataIsNoManagedFields holds that a refusal of what is charged like managed fields names
+// them only where they were edited.
+func TestMetadataIsNoManagedFields(t *testing.T) {
+	of := target(t, strings.Replace(things, "EXCLUDED", "true", 1))
+	ctx, marker := granular.WithMarker(requestContext("update"))
+	w := New(&grants{allow: []string{"get"}}).Begin(ctx, of)
+	sent, was := object(t, `{"metadata":{"labels":{"a":"b"}}}`), object(t, `{"metadata":{"labels":{"a":"c"}}}`)
+	if err := w.Observe(ctx, sent, was); err != nil {
+		t.Fatal(err)
+	}
+	judged(t, w.Verify(ctx, sent, was), marker, "cannot change .metadata.labels")
 }

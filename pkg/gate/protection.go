@@ -90,8 +90,8 @@ func (g *Gate) protect(ctx context.Context, target granular.Target, marked bool)
 		resource:   resource,
 		everything: true,
 	}
-	if synced && !p.judgeBy(set) {
-		return nil, nil
+	if synced { // and some are in force
+		p.judgeBy(set)
 	}
 	return p, nil
 }

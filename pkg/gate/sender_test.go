@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,6 +100,57 @@ func TestNothingOfWhatIsHidden(t *testing.T) {
 	}
 	if refusals[true] < 500 || refusals[false] < 500 {
 		t.Errorf("one's own label was refused %d times, something hidden %d times", refusals[true], refusals[false])
+	}
+}
+
+// TestOwnIsJudgedFirst holds in which order a refusal looks at labels: a caller who may not get
+// the object is refused for what it named itself, if for anything, wherever that stands among
+// what it did not name. Everybody else is refused for the first. Who may get it is asked only
+// where the order depends on it.
+func TestOwnIsJudgedFirst(t *testing.T) {
+	excluded := strings.Replace(labelled, `"label",`, `"label", "x-kubernetes-permission-excluded": true,`, 1)
+	for name, tc := range map[string]struct {
+		old, sent []string
+		allow     []string
+		ordinary  bool
+		says      string
+		asksGet   bool
+	}{
+		"hidden before":          {old: []string{"a"}, sent: []string{"b"}, says: "labels[b] in", asksGet: true},
+		"hidden behind":          {old: []string{"b"}, sent: []string{"a"}, says: "labels[a] in"},
+		"hidden behind, covered": {old: []string{"b"}, sent: []string{"a"}, allow: []string{"granular:label(a)"}, says: ".metadata.labels in", asksGet: true},
+		"hidden between":         {old: []string{"b"}, sent: []string{"a", "c"}, allow: []string{"granular:label(a)"}, says: "labels[c] in", asksGet: true},
+		"one by one":             {old: []string{"a", "c"}, sent: []string{"b", "d"}, allow: []string{"granular:label(b)"}, says: "labels[d] in", asksGet: true},
+		"own is covered":         {old: []string{"a", "c"}, sent: []string{"b"}, allow: []string{"granular:label(b)"}, says: ".metadata.labels in", asksGet: true},
+		"nothing is hidden":      {sent: []string{"a", "b"}, says: "labels[a] in"},
+		"may get":                {old: []string{"a"}, sent: []string{"b"}, allow: []string{"get"}, says: "labels[a] in", asksGet: true},
+		"holds the verb":         {old: []string{"a"}, sent: []string{"b"}, ordinary: true, says: "labels[a] in"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			labels := func(keys []string) *unstructured.Unstructured {
+				out := map[string]any{}
+				for _, key := range keys {
+					out[key] = "v"
+				}
+				return labelsOf(t, out)
+			}
+			ctx := requestContext("update")
+			var marker *granular.Marker
+			model := excluded
+			if !tc.ordinary {
+				ctx, marker = granular.WithMarker(ctx)
+				model = labelled
+			}
+			g := &grants{allow: tc.allow}
+			w := New(g).Begin(ctx, target(t, model))
+			if err := w.Observe(ctx, labels(tc.sent), labels(tc.old)); err != nil {
+				t.Fatal(err)
+			}
+			judged(t, w.Verify(ctx, labels(tc.sent), labels(tc.old)), marker, tc.says)
+			if asks := slices.Contains(g.asked, "get"); asks != tc.asksGet {
+				t.Errorf("asked %q", g.asked)
+			}
+		})
 	}
 }
 

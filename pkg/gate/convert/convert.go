@@ -59,9 +59,6 @@ func Versioned(target granular.Target, obj runtime.Object) (any, error) {
 // Stored reports whether an object comes from storage. Handlers pass an empty object
 // for one that does not exist yet.
 func Stored(obj runtime.Object) bool {
-	if obj == nil {
-		return false
-	}
 	accessor, err := meta.Accessor(obj)
 	return err == nil && accessor.GetUID() != ""
 }

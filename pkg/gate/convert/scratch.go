@@ -44,11 +44,10 @@ func (p *Pool) Borrow() *Scratch {
 	if p == nil {
 		return nil
 	}
-	s, ok := p.pool.Get().(*Scratch)
-	if !ok {
-		s = &Scratch{}
+	if s, ok := p.pool.Get().(*Scratch); ok {
+		return s
 	}
-	return s
+	return &Scratch{}
 }
 
 // GiveBack empties a scratch, and lends it to the next comparison.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apifuzzer "k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authorization/granular"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
@@ -122,4 +123,53 @@ func TestScratchOfAnotherType(t *testing.T) {
 		}
 		s.new.empty()
 	}
+}
+
+// TestPoolLends holds that a pool lends a scratch at any time, one that nobody else has; and
+// that no pool lends none.
+func TestPoolLends(t *testing.T) {
+	pool := &Pool{}
+	for range 2 {
+		a, b := pool.Borrow(), pool.Borrow()
+		if a == nil || b == nil || a == b {
+			t.Errorf("lent are %p and %p", a, b)
+		}
+		pool.GiveBack(a)
+		pool.GiveBack(b)
+	}
+	if s := (*Pool)(nil).Borrow(); s != nil {
+		t.Error("no pool lends a scratch")
+	}
+	(*Pool)(nil).GiveBack(nil)
+}
+
+// TestScratchLeavesOthersAlone holds that what a scratch did not make is not emptied: an object
+// that needs no conversion, or that a convertor of another sort keeps.
+func TestScratchLeavesOthersAlone(t *testing.T) {
+	pool, s := &Pool{}, &Scratch{}
+	kept := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}
+	target, mine := namespaceTarget(), custom()
+	target.Convertor = keeping{converting{target.Convertor}, kept}
+	for range 2 {
+		if got, err := s.New(target, namespace("u")); err != nil || got != any(kept) {
+			t.Errorf("%v, %v", got, err)
+		}
+		if got, err := s.Old(target, mine); err != nil || got != any(mine) {
+			t.Errorf("%v, %v", got, err)
+		}
+		pool.GiveBack(s)
+	}
+	if kept.Name != "kept" || len(mine.Object) == 0 {
+		t.Errorf("emptied: %v, %v", kept, mine)
+	}
+}
+
+// keeping is a convertor that hands out an object of its own.
+type keeping struct {
+	converting
+	own runtime.Object
+}
+
+func (k keeping) ConvertToVersion(runtime.Object, runtime.GroupVersioner) (runtime.Object, error) {
+	return k.own, nil
 }

@@ -64,7 +64,7 @@ func next(body []byte) (string, []byte) {
 		}
 		end++
 	}
-	if end = min(end+1, len(body)); bytes.IndexByte(body[:end], '\\') < 0 {
+	if end = min(end+1, len(body)); !bytes.ContainsRune(body[:end], '\\') {
 		return string(body[1:max(end-1, 1)]), body[end:]
 	}
 	var text string

@@ -27,6 +27,7 @@ func TestBodyHas(t *testing.T) {
 		{`"\`, false, nil, []string{"", `\`}},
 		{`{"a":"b`, false, []string{"a"}, []string{"b"}},
 		{"", true, nil, []string{""}},
+		{"12", false, []string{"12"}, []string{"", "1"}},
 		{"{\"\xff\":1}", false, nil, []string{"\ufffd"}},
 	} {
 		p := NewBody([]byte(test.body), test.operations)

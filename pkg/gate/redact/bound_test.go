@@ -4,14 +4,21 @@
 package redact
 
 import (
+	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // FuzzHead holds that what is cut is cut between characters, and that little is lost.
 func FuzzHead(f *testing.F) {
 	f.Add("a€b", 2)
+	f.Add("as long as it may be€", 20)
+	f.Add("ab", 2)
+	f.Add("\x80 begins no character", 0)
 	f.Fuzz(func(t *testing.T, s string, limit int) {
 		limit = max(0, limit%100)
 		got := Head(s, limit)
@@ -26,4 +33,33 @@ func FuzzHead(f *testing.F) {
 			t.Errorf("%q to %d bytes is %q", s, limit, got)
 		}
 	})
+}
+
+// TestSizeOf holds that a refusal is measured as it is sent.
+func TestSizeOf(t *testing.T) {
+	err := apierrors.NewBadRequest("a \"quoted\" name")
+	sent, failed := json.Marshal(err.Status())
+	if failed != nil {
+		t.Fatal(failed)
+	}
+	if got := SizeOf(err); got != len(sent) {
+		t.Errorf("%d bytes, sent are %d", got, len(sent))
+	}
+}
+
+// TestLogged holds that the log has an error as it is, or its beginning if it is long.
+func TestLogged(t *testing.T) {
+	for _, length := range []int{1, MaxRefusal, MaxRefusal + 1, 3 * MaxRefusal} {
+		err := errors.New(strings.Repeat("x", length))
+		got := Logged(err)
+		if length <= MaxRefusal {
+			if !errors.Is(got, err) {
+				t.Errorf("an error of %d bytes becomes %v", length, got)
+			}
+			continue
+		}
+		if got == nil || got.Error() != strings.Repeat("x", MaxRefusal)+Ellipsis {
+			t.Errorf("an error of %d bytes becomes %v", length, got)
+		}
+	}
 }

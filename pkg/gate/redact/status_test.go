@@ -4,6 +4,7 @@
 package redact
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,6 +23,8 @@ func TestFieldOfEvery(t *testing.T) {
 		"a key with dots":            {"data[a.secret]", "data"},
 		"a key of a custom resource": {"spec.settings.secret", "spec"},
 		"a key at its root":          {"settings.secret", "settings"},
+		"a name of 63 bytes":         {strings.Repeat("a", 63), strings.Repeat("a", 63)},
+		"a name of 64 bytes":         {strings.Repeat("a", 64), ""},
 		"an element":                 {"spec.containers[0].name", "spec"},
 		"a whole section":            {"spec", "spec"},
 		"labels":                     {"metadata.labels", "metadata.labels"},

@@ -6,6 +6,8 @@ package redact
 import (
 	"slices"
 	"testing"
+
+	"k8s.io/apiserver/pkg/warning"
 )
 
 // TestWarningsAreSettledOnce holds that what was held back is shown once, and what was
@@ -27,4 +29,29 @@ func TestWarningsAreSettledOnce(t *testing.T) {
 			t.Errorf("shown first: %t, got %q", first, got)
 		}
 	}
+}
+
+// recorder keeps what a client would be warned of.
+type recorder []string
+
+func (r *recorder) AddWarning(agent, text string) { *r = append(*r, agent+": "+text) }
+
+// TestWarningsReachTheCaller holds that a warning which is let through comes to the request's
+// own recorder with its agent, and that without a granular request there is nothing to hold.
+func TestWarningsReachTheCaller(t *testing.T) {
+	var got recorder
+	w := NewWarnings(warning.WithWarningRecorder(t.Context(), &got))
+	w.AddWarning("server", "early")
+	w.Hold()
+	w.AddWarning("server", "held")
+	if want := []string{"server: early"}; !slices.Equal(got, want) {
+		t.Errorf("while the object is written: %q, wanted %q", got, want)
+	}
+	w.Settle(true)
+	if want := []string{"server: early", "server: held"}; !slices.Equal(got, want) {
+		t.Errorf("in the end: %q, wanted %q", got, want)
+	}
+	var none *Warnings
+	none.Hold()
+	none.Settle(true)
 }

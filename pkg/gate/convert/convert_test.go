@@ -1,0 +1,136 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authorization/granular"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	core "k8s.io/kubernetes/pkg/apis/core"
+)
+
+func namespaceTarget() granular.Target {
+	return granular.Target{Kind: corev1.SchemeGroupVersion.WithKind("Namespace"), Convertor: runtime.UnsafeObjectConvertor(legacyscheme.Scheme)}
+}
+
+func namespace(uid types.UID) *core.Namespace {
+	out := &core.Namespace{}
+	out.Name, out.UID = "n", uid
+	return out
+}
+
+// converting converts and can do nothing else, as what serves custom resources.
+type converting struct{ runtime.ObjectConvertor }
+
+func custom() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{"spec": "x", "metadata": map[string]any{"uid": "u"}}}
+}
+
+// TestStoredObjects holds what an object from storage is told by.
+func TestStoredObjects(t *testing.T) {
+	for name, test := range map[string]struct {
+		obj  runtime.Object
+		want bool
+	}{
+		"nothing":                    {nil, false},
+		"an empty object":            {&core.Namespace{}, false},
+		"a name":                     {namespace(""), false},
+		"a UID":                      {namespace("u"), true},
+		"a custom resource":          {custom(), true},
+		"a custom resource, not yet": {&unstructured.Unstructured{Object: map[string]any{}}, false},
+		"what has no metadata":       {&metav1.Status{}, false},
+	} {
+		if got := Stored(test.obj); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// TestPristine holds what a new object says before its creator says anything: the defaults of
+// its kind, which are known for what a scheme makes.
+func TestPristine(t *testing.T) {
+	defaults := &corev1.Namespace{Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}}
+	of := namespaceTarget()
+	if diff := cmp.Diff(any(defaults), Pristine(of)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	unknown := of
+	unknown.Kind.Kind = "Unknown"
+	if got := Pristine(unknown); got != nil {
+		t.Errorf("of an unknown kind it is %v", got)
+	}
+	plain := of
+	plain.Convertor = converting{of.Convertor}
+	if got := Pristine(plain); got != nil {
+		t.Errorf("where objects are only converted it is %v", got)
+	}
+}
+
+// TestBefore holds what a new object is shown against: what is stored, and else the defaults.
+func TestBefore(t *testing.T) {
+	of, defaults := namespaceTarget(), &corev1.Namespace{Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}}
+	stored := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"}}
+	for name, test := range map[string]struct {
+		old  runtime.Object
+		want any
+	}{
+		"nothing":           {nil, defaults},
+		"an empty object":   {&core.Namespace{}, defaults},
+		"what is stored":    {namespace("u"), stored},
+		"a custom resource": {custom(), custom()},
+	} {
+		got, err := Before(of, test.old)
+		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+		}
+	}
+	of.Convertor = nil
+	if _, err := Before(of, namespace("u")); !errors.Is(err, ErrNotComparable) {
+		t.Errorf("what nothing converts: %v", err)
+	}
+}
+
+// TestVersioned holds that an object comes in the version of the request or not at all, with a
+// scratch of its own and without.
+func TestVersioned(t *testing.T) {
+	for name, by := range map[string]interface {
+		New(target granular.Target, obj runtime.Object) (any, error)
+		Old(target granular.Target, obj runtime.Object) (any, error)
+	}{"none": (*Pool)(nil).Borrow(), "of a pool": (&Pool{}).Borrow()} {
+		for side, versioned := range map[string]func(granular.Target, runtime.Object) (any, error){"new": by.New, "old": by.Old} {
+			target := namespaceTarget()
+			got, err := versioned(target, namespace("u"))
+			if ns, ok := got.(*corev1.Namespace); err != nil || !ok || ns.UID != "u" || ns.APIVersion != "v1" {
+				t.Errorf("%s scratch, %s: %v, %v", name, side, got, err)
+			}
+			mine := custom()
+			if got, err := versioned(target, mine); err != nil || got != any(mine) {
+				t.Errorf("%s scratch, %s: a custom resource becomes %v, %v", name, side, got, err)
+			}
+			if got, err := versioned(target, &core.PodLogOptions{}); err != nil || got == nil {
+				t.Errorf("%s scratch, %s: options become %v, %v", name, side, got, err)
+			}
+			if _, err := versioned(target, &unknown{}); err == nil {
+				t.Errorf("%s scratch, %s: converted what the scheme does not know", name, side)
+			}
+			target.Convertor = nil
+			if _, err := versioned(target, namespace("u")); !errors.Is(err, ErrNotComparable) {
+				t.Errorf("%s scratch, %s: converted by nobody: %v", name, side, err)
+			}
+		}
+	}
+}
+
+// unknown is a type that no scheme has.
+type unknown struct{ core.Namespace }
+
+func (u *unknown) DeepCopyObject() runtime.Object { return u }

@@ -1,0 +1,118 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"kube-granular.dev/granular/protect"
+)
+
+// TestNobodyHolds holds that a request without a caller holds no role, which is an answer.
+func TestNobodyHolds(t *testing.T) {
+	p := &protected{about: about{attributes: upstream.AttributesRecord{}}, gate: New(&grants{}, WithProtection(&inForce{holds: []string{"Role/any"}}))}
+	if holds, err := p.Holds(context.Background(), protect.Reference{Kind: protect.Role, Name: "any"}); holds || err != nil {
+		t.Errorf("%t, %v", holds, err)
+	}
+}
+
+// allowsWithError allows what it fails on.
+type allowsWithError struct{ questioned }
+
+func (a *allowsWithError) Authorize(ctx context.Context, of upstream.Attributes) (upstream.Decision, string, error) {
+	decision, reason, _ := a.questioned.Authorize(ctx, of)
+	return decision, reason, errors.New("out of order")
+}
+
+// TestBypassIsAskedOnce holds that whether a caller may bypass what is protected is asked once
+// for all attempts of a request, whatever the answer is; again, if there was none; and that an
+// error which comes with Allow is ignored.
+func TestBypassIsAskedOnce(t *testing.T) {
+	of := endpoint(t, kindNamed("/v1/Pod"), "pods")
+	allowing := &allowsWithError{questioned{grants: grants{allow: []string{BypassVerb}}}}
+	denying, unanswered := &questioned{}, &questioned{grants: grants{fail: []string{BypassVerb}}}
+	for name, tc := range map[string]struct {
+		authorizer upstream.Authorizer
+		asked      *questioned
+		times      int
+		is         func(error) bool
+	}{
+		"allowed":   {allowing, &allowing.questioned, 1, func(err error) bool { return err == nil }},
+		"refused":   {denying, denying, 1, apierrors.IsForbidden},
+		"no answer": {unanswered, unanswered, 2, apierrors.IsInternalError},
+	} {
+		ctx := contextOf("update", of, "n", "x")
+		w := New(tc.authorizer, WithProtection(&inForce{set: protect.New(env)})).Begin(ctx, of)
+		for range 2 {
+			if err := goThrough(t, w, ctx, sentObject(t, podAt(envProd)), stored(t, podAt(bare))); !tc.is(err) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if n := len(tc.asked.all); n != tc.times {
+			t.Errorf("%s: asked %d times", name, n)
+		}
+	}
+}
+
+// TestProtectionOfNobody holds that a write whose request says nothing about its caller is
+// refused where anything may be protected: an update, a binding, and the create of an update.
+func TestProtectionOfNobody(t *testing.T) {
+	ctx := context.Background()
+	of := endpoint(t, kindNamed("/v1/Pod"), "pods")
+	gate := New(&grants{allow: []string{"granular"}}, WithProtection(&inForce{set: protect.New(env)}))
+	w := gate.Begin(ctx, of)
+	if w == nil || !apierrors.IsInternalError(w.Verify(ctx, sentObject(t, podAt(bare)), nil)) {
+		t.Errorf("an update is judged by %v", w)
+	}
+	if w, decision, _, err := gate.FallbackCreate(ctx, of, nil, attributes("create")); err == nil || decision == upstream.DecisionAllow || w != nil {
+		t.Errorf("a create comes to %v, %v, %v", w, decision, err)
+	}
+	of.Kind = bound
+	operation, ok := gate.BeginOperation(ctx, of).(refuseAll)
+	if !ok {
+		t.Fatalf("a binding is judged by %v", operation)
+	}
+	for step, f := range map[string]func(ctx context.Context, newObj, oldObj runtime.Object) error{"observed": operation.Observe, "verified": operation.Verify, "changed": operation.Changed} {
+		if err := f(ctx, stored(t, podAt(bare)), nil); !apierrors.IsInternalError(err) {
+			t.Errorf("a binding, %s: %v", step, err)
+		}
+	}
+}
+
+// TestBindingOfWhatHasNone holds that a binding fails which has no metadata, or whose pod has
+// none.
+func TestBindingOfWhatHasNone(t *testing.T) {
+	of := endpoint(t, kindNamed("/v1/Pod"), "pods/binding")
+	of.Kind = bound
+	ctx := contextOf("create", of, "n", "x")
+	w, ok := New(&questioned{}, WithProtection(&inForce{set: protect.New(env)})).BeginOperation(ctx, of).(*binding)
+	if !ok {
+		t.Fatal("nothing to verify")
+	}
+	if w.Observe(ctx, &metav1.Status{}, nil) == nil {
+		t.Error("no error of what is no binding")
+	}
+	if err := w.Observe(ctx, stored(t, podAt(envProd)), nil); err != nil {
+		t.Fatal(err)
+	}
+	if w.Changed(ctx, stored(t, podAt(envProd)), &metav1.Status{}) == nil {
+		t.Error("no error of what is no pod")
+	}
+}
+
+// TestScaleHasNoAttributes holds that no label of a scale is judged: none is stored.
+func TestScaleHasNoAttributes(t *testing.T) {
+	of := endpoint(t, kindNamed("apps/v1/Deployment"), "deployments/scale")
+	gate := New(&grants{}, WithProtection(&inForce{set: protect.New(env)}))
+	if w := gate.Begin(contextOf("update", of, "n", "x"), of); w != nil {
+		t.Errorf("judged by %v", w)
+	}
+}
