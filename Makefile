@@ -61,7 +61,7 @@ up: upstream $(BIN)/kube-granular $(KUBECTL_MISSING) ## Build and run a local cl
 	@exec $(BIN)/kube-granular up $(UP_ARGS)
 
 .PHONY: build
-build: upstream $(BIN)/kube-apiserver $(BIN)/kube-granular $(BIN)/kubectl $(BIN)/etcd ## Build bin/kube-apiserver, bin/kube-granular, bin/kubectl and bin/etcd
+build: upstream $(BIN)/kube-apiserver $(BIN)/kube-granular $(BIN)/kubectl $(BIN)/etcd $(BIN)/example-webhook ## Build bin/kube-apiserver, bin/kube-granular, bin/kubectl, bin/etcd and bin/example-webhook
 
 .PHONY: tenancy
 tenancy: ## Build bin/tenancy-controller and the kubectl plugins sudo and create-lns
@@ -154,7 +154,7 @@ fmt: ## Format the Go code
 	gofmt -w $(SOURCES)
 
 # go build itself knows best what is up to date; it takes seconds to find out.
-.PHONY: $(BIN)/kube-apiserver $(BIN)/kube-apiserver-patient $(BIN)/kube-apiserver-unpatched $(BIN)/requests $(BIN)/kube-granular $(BIN)/kube-granular-race $(BIN)/kubectl $(BIN)/etcd
+.PHONY: $(BIN)/kube-apiserver $(BIN)/kube-apiserver-patient $(BIN)/kube-apiserver-unpatched $(BIN)/requests $(BIN)/kube-granular $(BIN)/kube-granular-race $(BIN)/kubectl $(BIN)/etcd $(BIN)/example-webhook
 $(BIN)/kube-apiserver: upstream
 	$(call build,$@,./upstream/kubernetes/cmd/kube-apiserver)
 $(BIN)/kube-granular: upstream
@@ -173,6 +173,8 @@ $(BIN)/kube-apiserver-patient: upstream
 	$(call step,build $@,$(GO) build -overlay $(BIN)/patient.json -ldflags '$(LDFLAGS)' -o $@ ./upstream/kubernetes/cmd/kube-apiserver)
 $(BIN)/etcd: upstream
 	$(call build,$@,go.etcd.io/etcd/server/v3)
+$(BIN)/example-webhook: upstream
+	$(call build,$@,./cmd/example-webhook)
 $(BIN)/requests: upstream
 	$(call build,$@,./test/bench/requests)
 # Straight from the module that go.mod pins and hack/upstream copies. What it needs and we
