@@ -69,6 +69,7 @@ func newHook(t *testing.T, a *asking, name, policy string) *hook {
 				h.pause(answered)
 			}
 		},
+		Failed: func(err error) { t.Log(err) },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +99,7 @@ func (h *hook) in(s settings) string {
 		s.timeout = "10s"
 	}
 	out := fmt.Sprintf(`- type: Webhook
-  name: %s
+  name: %q
   webhook:
     timeout: %s
     subjectAccessReviewVersion: v1

@@ -87,10 +87,26 @@ func use(t *testing.T, authorizers ...string) {
 // load gives the server a configuration, and returns when it has tried to load it.
 func load(t *testing.T, config, status string) {
 	t.Helper()
-	name := `apiserver_authorization_config_controller_automatic_reloads_total{status="` + status + `"}`
-	before := scrape(t, on)[name]
+	before := reloads(t)
 	replace(t, configuration, config)
-	harness.Until(t, "a reload with "+status, func() bool { return scrape(t, on)[name] > before })
+	var after map[string]float64
+	harness.Until(t, "a reload", func() bool {
+		after = reloads(t)
+		return after["success"]+after["failure"] > before["success"]+before["failure"]
+	})
+	if after[status] == before[status] {
+		t.Fatalf("reloads were %v, then %v; wanted a %s of\n%s", before, after, status, config)
+	}
+}
+
+// reloads counts those of the server by status.
+func reloads(t *testing.T) map[string]float64 {
+	t.Helper()
+	now, out := scrape(t, on), map[string]float64{}
+	for _, status := range []string{"success", "failure"} {
+		out[status] = now[`apiserver_authorization_config_controller_automatic_reloads_total{status="`+status+`"}`]
+	}
+	return out
 }
 
 // send makes one request as a user who impersonates, and returns what is answered.
