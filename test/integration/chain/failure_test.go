@@ -52,7 +52,7 @@ func TestFailures(t *testing.T) {
 				if fault != "" {
 					// A user's name says at which verb the webhook fails about it, and how.
 					for _, verb := range []string{"patch", "granular", "granular:labels", specific} {
-						faults = append(faults, fmt.Sprintf("{users: [%q, %q], verbs: [%q], %s}", named(way, verb, "holds"), named(way, verb, "lacks"), verb, fault))
+						faults = append(faults, fmt.Sprintf("{users: [%q], verbs: [%q], %s}", named(way, verb, "*"), verb, fault))
 					}
 				}
 			}
@@ -76,7 +76,12 @@ func TestFailures(t *testing.T) {
 					{"granular:labels", map[string]int{"Deny": 200, "NoOpinion": 200}, map[string]int{"Deny": 500, "NoOpinion": 500}},
 					{specific, map[string]int{"Deny": 500, "NoOpinion": 200}, map[string]int{"Deny": 500, "NoOpinion": 500}},
 				} {
-					for who, want := range map[string]int{"holds": tc.holds[policy], "lacks": tc.lacks[policy]} {
+					answers := map[string]int{"holds": tc.holds[policy], "lacks": tc.lacks[policy]}
+					if tc.verb == "patch" {
+						// Who holds the verb of the request is allowed it by the next of the chain.
+						answers["patches"] = map[string]int{"Deny": 500, "NoOpinion": 200}[policy]
+					}
+					for who, want := range answers {
 						user := named(way, tc.verb, who)
 						t.Run(user, func(t *testing.T) {
 							t.Parallel()
@@ -107,14 +112,15 @@ func named(way, verb, who string) string {
 
 // holdsPolicy gives those who hold the permission what they hold, and the others granular.
 func holdsPolicy(ways map[string]string, specific string) string {
-	var holding, all []string
+	var holding, all, patching []string
 	for way := range ways {
+		patching = append(patching, fmt.Sprintf("%q", named(way, "patch", "patches")))
 		for _, verb := range []string{"patch", "granular", "granular:labels", specific} {
 			holding = append(holding, fmt.Sprintf("%q", named(way, verb, "holds")))
 			all = append(all, fmt.Sprintf("%q, %q", named(way, verb, "holds"), named(way, verb, "lacks")))
 		}
 	}
-	return "allow: [{users: [" + strings.Join(holding, ", ") + `], verbs: ["` + specific + `"]}, {users: [` + strings.Join(all, ", ") + `], verbs: [granular, get]}]`
+	return "allow: [{users: [" + strings.Join(holding, ", ") + `], verbs: ["` + specific + `"]}, {users: [` + strings.Join(all, ", ") + `], verbs: [granular, get]}, {users: [` + strings.Join(patching, ", ") + `], verbs: [patch, get]}]`
 }
 
 // logged reports whether the log of a server says something, some of which goes over lines.

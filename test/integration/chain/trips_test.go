@@ -7,11 +7,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
 	"kube-granular.dev/granular/decide"
+	"kube-granular.dev/test/integration/cluster"
 	"kube-granular.dev/test/integration/harness"
 )
 
@@ -26,21 +30,33 @@ func TestRoundTrips(t *testing.T) {
 	use(t, h.in(settings{cached: true, match: []string{aboutObjects}}), node, rbac)
 	const web = "/apis/apps/v1/namespaces/default/deployments/web"
 	config := made(t, "default")
+	root, err := cluster.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented, err := os.ReadFile(filepath.Join(root, "docs", "authorizers.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i, tc := range []struct {
-		name, path, contentType, body string
+		// row is what the documentation calls it.
+		row, name, path, contentType, body string
 		// cold is how many questions the first request takes.
 		cold int
 	}{
-		{"one label", config, "merge", `{"metadata":{"labels":{"own.example.com/a":"%d"}}}`, 6},
-		{"two labels of one prefix", config, "merge", `{"metadata":{"labels":{"own.example.com/a":"%[1]d","own.example.com/b":"%[1]d"}}}`, 6},
-		{"a label and an annotation", config, "merge", `{"metadata":{"labels":{"own.example.com/a":"%[1]d"},"annotations":{"own.example.com/a":"%[1]d"}}}`, 8},
-		{"data", config, "merge", `{"data":{"a":"%d"}}`, 4},
-		{"replicas", web, "merge", `{"spec":{"replicas":%d}}`, 5},
-		{"replicas by scale", web + "/scale", "merge", `{"spec":{"replicas":%d}}`, 5},
-		{"a condition", web + "/status", "merge", `{"status":{"conditions":[{"type":"Own","status":"True","message":"%d"}]}}`, 6},
+		{"one label, or several of one prefix", "one label", config, "merge", `{"metadata":{"labels":{"own.example.com/a":"%d"}}}`, 6},
+		{"one label, or several of one prefix", "two labels of one prefix", config, "merge", `{"metadata":{"labels":{"own.example.com/a":"%[1]d","own.example.com/b":"%[1]d"}}}`, 6},
+		{"a label and an annotation", "a label and an annotation", config, "merge", `{"metadata":{"labels":{"own.example.com/a":"%[1]d"},"annotations":{"own.example.com/a":"%[1]d"}}}`, 8},
+		{"data of a ConfigMap", "data", config, "merge", `{"data":{"a":"%d"}}`, 4},
+		{"replicas, in the object or by `scale`", "replicas", web, "merge", `{"spec":{"replicas":%d}}`, 5},
+		{"replicas, in the object or by `scale`", "replicas by scale", web + "/scale", "merge", `{"spec":{"replicas":%d}}`, 5},
+		{"a condition", "a condition", web + "/status", "merge", `{"status":{"conditions":[{"type":"Own","status":"True","message":"%d"}]}}`, 6},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			user := fmt.Sprintf("trips-%d", i)
+			if row := fmt.Sprintf("| %s | %d | 0 |", tc.row, tc.cold); !strings.Contains(string(documented), row) {
+				t.Errorf("authorizers.md does not say %q", row)
+			}
 			for again, want := range []int{tc.cold, 0} {
 				asked.forget()
 				expect(t, send(t, user, http.MethodPatch, tc.path, tc.contentType, fmt.Sprintf(tc.body, 20+2*i+again)), 200, "")
