@@ -72,8 +72,12 @@ func refused(t *testing.T, args ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	server := filepath.Join(bin, "kube-granular")
+	if other := os.Getenv(cluster.ServerEnv); other != "" {
+		server = other
+	}
 	dir := filepath.Join(t.TempDir(), "cluster")
-	out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "kube-granular"), append([]string{"up", "--dir", dir, "--port", "0"}, args...)...).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), server, append([]string{"up", "--dir", dir, "--port", "0"}, args...)...).CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
 		t.Fatalf("%v: %s", err, out)
