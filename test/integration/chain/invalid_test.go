@@ -4,6 +4,7 @@
 package chain
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"kube-granular.dev/test/integration/cluster"
 )
@@ -77,7 +79,10 @@ func refused(t *testing.T, args ...string) string {
 		server = other
 	}
 	dir := filepath.Join(t.TempDir(), "cluster")
-	out, err := exec.CommandContext(t.Context(), server, append([]string{"up", "--dir", dir, "--port", "0"}, args...)...).CombinedOutput()
+	// One that starts is ended, and has not refused.
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, server, append([]string{"up", "--dir", dir, "--port", "0"}, args...)...).CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
 		t.Fatalf("%v: %s", err, out)
