@@ -65,7 +65,7 @@ down: ## Stop the local cluster and delete its data; DOWN_ARGS="--dir …" names
 	@if [ -x $(BIN)/kube-granular ]; then $(BIN)/kube-granular down --delete $(DOWN_ARGS); else echo "nothing was built here, so no cluster runs"; fi
 
 .PHONY: build
-build: upstream $(BIN)/kube-apiserver $(BIN)/kube-granular $(BIN)/kubectl $(BIN)/etcd ## Build bin/kube-apiserver, bin/kube-granular, bin/kubectl and bin/etcd
+build: upstream $(BIN)/kube-apiserver $(BIN)/kube-granular $(BIN)/kubectl $(BIN)/etcd $(BIN)/example-webhook ## Build bin/kube-apiserver, bin/kube-granular, bin/kubectl, bin/etcd and bin/example-webhook
 
 .PHONY: tenancy
 tenancy: ## Build bin/tenancy-controller and the kubectl plugins sudo and create-lns
@@ -158,7 +158,7 @@ fmt: ## Format the Go code
 	gofmt -w $(SOURCES)
 
 # go build itself knows best what is up to date; it takes seconds to find out.
-.PHONY: $(BIN)/kube-apiserver $(BIN)/kube-apiserver-patient $(BIN)/kube-apiserver-unpatched $(BIN)/requests $(BIN)/kube-granular $(BIN)/kube-granular-race $(BIN)/kubectl $(BIN)/etcd
+.PHONY: $(BIN)/kube-apiserver $(BIN)/kube-apiserver-patient $(BIN)/kube-apiserver-unpatched $(BIN)/requests $(BIN)/kube-granular $(BIN)/kube-granular-race $(BIN)/kubectl $(BIN)/etcd $(BIN)/example-webhook
 $(BIN)/kube-apiserver: upstream
 	$(call build,$@,./upstream/kubernetes/cmd/kube-apiserver)
 $(BIN)/kube-granular: upstream
@@ -177,6 +177,8 @@ $(BIN)/kube-apiserver-patient: upstream
 	$(call step,build $@,$(GO) build -overlay $(BIN)/patient.json -ldflags '$(LDFLAGS)' -o $@ ./upstream/kubernetes/cmd/kube-apiserver)
 $(BIN)/etcd: upstream
 	$(call build,$@,go.etcd.io/etcd/server/v3)
+$(BIN)/example-webhook: upstream
+	$(call build,$@,./cmd/example-webhook)
 $(BIN)/requests: upstream
 	$(call build,$@,./test/bench/requests)
 # Straight from the module that go.mod pins and hack/upstream copies. What it needs and we

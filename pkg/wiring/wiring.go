@@ -5,9 +5,10 @@
 //
 // Importing it is all that has to be done, and the patched kube-apiserver does
 // just that. The feature gates become known. Where GranularAuthorization is on, the Gate is
-// put around the configured authorizer, its metrics are served, and permission extensions of
-// custom resource definitions are judged. Where RBACIndex is on as well, RBAC answers from
-// the bindings of the caller. Where ProtectedAttributes is on, the API group
+// put around the configured authorizer, its metrics are served, permission extensions of
+// custom resource definitions are judged, and who asks a webhook what it is being asked
+// already waits. Where RBACIndex is on as well, RBAC answers from the bindings of the caller.
+// Where ProtectedAttributes is on, the API group
 // authority.kube-granular.dev is served; its types are known in any case, since nobody knows
 // the gates yet when they are registered. Where SelectedAuthority is on, a caller may select a
 // role, and the configured authorizer, with a Gate or without, is put behind what that leaves.
@@ -45,6 +46,7 @@ import (
 	"kube-granular.dev/pkg/metrics"
 	"kube-granular.dev/pkg/protected"
 	"kube-granular.dev/pkg/protected/status"
+	"kube-granular.dev/pkg/questions"
 	"kube-granular.dev/pkg/rbacindex"
 	authorityregistry "kube-granular.dev/pkg/registry/authority"
 	"kube-granular.dev/pkg/selected"
@@ -54,6 +56,7 @@ func init() {
 	utilruntime.Must(features.Register(utilfeature.DefaultMutableFeatureGate))
 	granular.Install(around)
 	granular.InstallBindings(bindingsBySubject)
+	granular.InstallQuestions(questionsOfWebhooks)
 	authorityselected.Install(selection)
 	crdgranular.Install(crd.New(enabled, expression.Accepted()))
 	utilruntime.Must(authority.AddToScheme(legacyscheme.Scheme))
@@ -131,6 +134,16 @@ func bindingsBySubject() granular.Bindings {
 		return nil
 	}
 	return rbacindex.Listers{}
+}
+
+// asked are the questions of all servers of the process; each has authorizers of its own.
+var asked questions.Questions
+
+func questionsOfWebhooks() granular.Questions {
+	if !enabled() {
+		return nil
+	}
+	return &asked
 }
 
 func selection() authorityselected.Selection {

@@ -7,7 +7,8 @@
 // Every file of docs/tutorials, and the README, runs against a cluster of its own:
 //
 //   - a block ```yaml title=NAME is written to the file NAME,
-//   - a line `make up UP_ARGS="…"` tells the flags that its cluster has,
+//   - a line `make up UP_ARGS="…"` tells the flags that its cluster has; files that it names are
+//     those of the document,
 //   - in a block ```console, lines that start with "$ " are run by bash, and the
 //     lines below are what they print; a line "..." stands for any number of lines.
 //

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"kube-granular.dev/test/integration/cluster"
@@ -16,6 +17,7 @@ import (
 
 // started holds the flags of servers that documents besides the tutorials need.
 var started = map[string][]string{
+	"authorizers.md":        nil,
 	"selected-authority.md": {"--feature-gates", "SelectedAuthority=true"},
 }
 
@@ -55,6 +57,26 @@ func upArguments(document string) []string {
 	return strings.Fields(found[1])
 }
 
+// inPlace writes the files of a document that its cluster is started with into dir, and
+// returns the arguments with their paths there.
+func inPlace(t *testing.T, dir string, steps []step, arguments []string) []string {
+	t.Helper()
+	var out []string
+	for _, argument := range arguments {
+		for _, s := range steps {
+			if s.file != "" && s.file == argument {
+				argument = filepath.Join(dir, s.file)
+				if err := os.WriteFile(argument, []byte(s.content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				break
+			}
+		}
+		out = append(out, argument)
+	}
+	return out
+}
+
 func run(t *testing.T, document string) {
 	text, err := os.ReadFile(document)
 	if err != nil {
@@ -77,7 +99,9 @@ func run(t *testing.T, document string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := cluster.Start(append(upArguments(string(text)), started[filepath.Base(document)]...)...)
+	dir := t.TempDir()
+	arguments := append(upArguments(string(text)), started[filepath.Base(document)]...)
+	c, err := cluster.Start(inPlace(t, dir, steps, arguments)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +110,6 @@ func run(t *testing.T, document string) {
 			t.Error(err)
 		}
 	}()
-	dir := t.TempDir()
 	if err := os.Symlink(c.Dir, filepath.Join(dir, ".kube-granular")); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +126,12 @@ func run(t *testing.T, document string) {
 		}
 		cmd := exec.Command("bash", "-c", s.command)
 		cmd.Dir, cmd.Env = dir, env
+		// What a command leaves behind is ended with the document, should that not do it.
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		printed, err := cmd.CombinedOutput()
+		if cmd.Process != nil {
+			defer func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }()
+		}
 		got := output(string(printed))
 		if !matches(got, s.want) {
 			t.Fatalf("%s:%d: $ %s\nprinted:\n%s\n\nthe document says:\n%s", document, s.line, s.command, strings.Join(got, "\n"), strings.Join(s.want, "\n"))

@@ -35,6 +35,7 @@ func TestNumbers(t *testing.T) {
 		{"threat-model.md", "of at most %s bytes each", longestVerb},
 		{"threat-model.md", "may cost %s units of CEL", decide.MaxCost},
 		{"threat-model.md", "A refusal has at most %s bytes", redact.MaxRefusal},
+		{"authorizers.md", "A request asks at most %s permission verbs", decide.DefaultBudget},
 		{"operations.md", "A parameter has at most %s bytes", permission.MaxParameterLength},
 		{"operations.md", "is longer than the %s bytes that a verb may have", permission.MaxParameterLength},
 		{"operations.md", "An annotation with verbs has at most %s bytes", audit.MaxLength},

@@ -76,14 +76,17 @@ func (c Config) parse() (*options.ServerRunOptions, error) {
 			return nil, fmt.Errorf("kube-apiserver's flags: --%s cannot be given: %s", name, reserved[name])
 		}
 	}
-	authorizationChosen := fs.Changed("authorization-config") || fs.Changed("authorization-mode")
-	if !authorizationChosen && c.AuthorizationConfig == "" {
+	if c.AuthorizationConfig != "" && fs.Changed("authorization-config") {
+		return nil, fmt.Errorf("--authorization-config: given in front of -- and after it")
+	}
+	chosen := fs.Changed("authorization-config") || fs.Changed("authorization-mode")
+	if !chosen && c.AuthorizationConfig == "" {
 		if err := fs.Set("authorization-mode", "RBAC"); err != nil {
 			return nil, fmt.Errorf("--authorization-mode: %w", err)
 		}
 	}
 	for _, f := range c.settings() {
-		if fs.Changed(f.name) || f.name == "authorization-config" && authorizationChosen {
+		if fs.Changed(f.name) {
 			continue
 		}
 		if err := fs.Set(f.name, f.value); err != nil {

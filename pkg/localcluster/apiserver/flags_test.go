@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -69,17 +68,6 @@ func TestParse(t *testing.T) {
 				return []any{s.Authorization.AuthorizationConfigurationFile, len(s.Authorization.Modes)}
 			},
 			want: []any{"/authz.yaml", 0},
-		},
-		{
-			name: "the user's authorization mode beats the configuration",
-			change: func(c *Config) {
-				c.AuthorizationConfig = "/authz.yaml"
-				c.ExtraArgs = []string{"--authorization-mode=Node,RBAC"}
-			},
-			got: func(s *options.ServerRunOptions) any {
-				return append(slices.Clone(s.Authorization.Modes), s.Authorization.AuthorizationConfigurationFile)
-			},
-			want: []string{"Node", "RBAC", ""},
 		},
 		{
 			name:   "the user's flag replaces ours",

@@ -8,13 +8,10 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"sync"
 
 	"github.com/spf13/pflag"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
-	apiserverapi "k8s.io/apiserver/pkg/apis/apiserver"
-	"k8s.io/apiserver/pkg/apis/apiserver/load"
 	"k8s.io/apiserver/pkg/server/flagz"
 	"k8s.io/client-go/rest"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -27,8 +24,6 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
-	"k8s.io/kubernetes/pkg/kubeapiserver/authorizer/modes"
-	kubeoptions "k8s.io/kubernetes/pkg/kubeapiserver/options"
 
 	// What kube-apiserver's own main package registers.
 	_ "time/tzdata"
@@ -102,6 +97,9 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		exit(code)
 	}
 
+	if err := checkAuthorization(ctx, s.Authorization); err != nil {
+		return nil, err
+	}
 	completed, err := s.Complete(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("complete kube-apiserver's options: %w", err)
@@ -122,19 +120,6 @@ func New(ctx context.Context, c Config) (*Server, error) {
 
 // RBAC reports whether RBAC is among the configured authorizers.
 func (s *Server) RBAC() bool { return s.rbac }
-
-func usesRBAC(o *kubeoptions.BuiltInAuthorizationOptions) (bool, error) {
-	if o.AuthorizationConfigurationFile == "" {
-		return slices.Contains(o.Modes, modes.ModeRBAC), nil
-	}
-	config, err := load.LoadFromFile(o.AuthorizationConfigurationFile)
-	if err != nil {
-		return false, fmt.Errorf("--authorization-config: %w", err)
-	}
-	return slices.ContainsFunc(config.Authorizers, func(a apiserverapi.AuthorizerConfiguration) bool {
-		return string(a.Type) == modes.ModeRBAC
-	}), nil
-}
 
 // Run serves until ctx is done and the requests in flight are answered.
 func (s *Server) Run(ctx context.Context) error {

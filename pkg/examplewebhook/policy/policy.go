@@ -1,0 +1,125 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// Policy is what a file says.
+type Policy struct {
+	// Faults are tried first.
+	Faults []Fault `json:"faults,omitempty"`
+	// Deny holds rules whose answer is Deny, which is final whatever comes later in the
+	// chain.
+	Deny []Rule `json:"deny,omitempty"`
+	// Allow holds rules whose answer is Allow.
+	Allow []Rule `json:"allow,omitempty"`
+}
+
+// Rule matches questions.
+type Rule struct {
+	Match `json:",inline"`
+	// Reason is told to the server, which tells it to a caller who is denied.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Fault is how the webhook fails to answer the questions it matches.
+type Fault struct {
+	Match `json:",inline"`
+	// Delay is how long the webhook waits before it does anything else.
+	Delay metav1.Duration `json:"delay,omitempty"`
+	// Status is an HTTP status to answer with instead of a review.
+	Status int `json:"status,omitempty"`
+	// Garbage makes the answer something that is no review.
+	Garbage bool `json:"garbage,omitempty"`
+	// Hangup closes the connection without an answer.
+	Hangup bool `json:"hangup,omitempty"`
+}
+
+// Decision is one of those of an authorizer.
+type Decision string
+
+// The decisions of an authorizer.
+const (
+	Allow     Decision = "allow"
+	Deny      Decision = "deny"
+	NoOpinion Decision = "no opinion"
+)
+
+// Answer is what a policy says to a question.
+type Answer struct {
+	Decision Decision `json:"decision"`
+	Reason   string   `json:"reason,omitempty"`
+	// Fault is nil where the webhook works as it should.
+	Fault *Fault `json:"fault,omitempty"`
+}
+
+// Parse reads a policy. Whatever it does not know is an error.
+func Parse(data []byte) (*Policy, error) {
+	p := &Policy{}
+	if err := yaml.UnmarshalStrict(data, p); err != nil {
+		return nil, err
+	}
+	for i, f := range p.Faults {
+		ways := 0
+		for _, way := range []bool{f.Status != 0, f.Garbage, f.Hangup} {
+			if way {
+				ways++
+			}
+		}
+		switch {
+		case ways > 1:
+			return nil, fmt.Errorf("faults[%d]: at most one of status, garbage and hangup can be set", i)
+		case ways == 0 && f.Delay.Duration == 0:
+			return nil, fmt.Errorf("faults[%d]: needs one of delay, status, garbage and hangup", i)
+		case f.Status != 0 && (f.Status < 400 || f.Status > 599):
+			return nil, fmt.Errorf("faults[%d].status: %d is no error, want 400 to 599", i, f.Status)
+		case f.Delay.Duration < 0 || f.Delay.Duration > time.Minute:
+			return nil, fmt.Errorf("faults[%d].delay: want at most 1m", i)
+		}
+	}
+	for name, rules := range map[string][]Rule{"deny": p.Deny, "allow": p.Allow} {
+		for i, r := range rules {
+			if err := r.Match.valid(); err != nil {
+				return nil, fmt.Errorf("%s[%d]: %w", name, i, err)
+			}
+		}
+	}
+	return p, nil
+}
+
+// Decide answers a question.
+func (p *Policy) Decide(asked *authorizationv1.SubjectAccessReviewSpec) Answer {
+	answer := Answer{Decision: NoOpinion}
+	for i := range p.Faults {
+		if p.Faults[i].matches(asked) {
+			answer.Fault = &p.Faults[i]
+			break
+		}
+	}
+	for _, r := range p.Deny {
+		if r.matches(asked) {
+			answer.Decision, answer.Reason = Deny, r.Reason
+			return answer
+		}
+	}
+	for _, r := range p.Allow {
+		if r.matches(asked) {
+			answer.Decision, answer.Reason = Allow, r.Reason
+			return answer
+		}
+	}
+	return answer
+}
+
+// Status is an answer in the form of a review.
+func (a Answer) Status() authorizationv1.SubjectAccessReviewStatus {
+	return authorizationv1.SubjectAccessReviewStatus{Allowed: a.Decision == Allow, Denied: a.Decision == Deny, Reason: a.Reason}
+}

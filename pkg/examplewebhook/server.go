@@ -1,0 +1,127 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package examplewebhook
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	certutil "k8s.io/client-go/util/cert"
+)
+
+// Options are the choices of one who starts a webhook.
+type Options struct {
+	// Policy is the file with the policy.
+	Policy string
+	// Listen is an address of loopback; port 0 picks a free one.
+	Listen string
+	// Kubeconfig is the file to write for kube-apiserver. Empty means none.
+	Kubeconfig string
+	// Answered is called with each review when it is answered. It may be nil.
+	Answered func(Answered)
+	// Failed is called with what the server can't tell whom it answers. It may be nil.
+	Failed func(error)
+}
+
+// Server is a webhook that runs.
+type Server struct {
+	// URL is where it listens.
+	URL string
+
+	http  *http.Server
+	ended chan error
+}
+
+// Start starts a webhook, which Stop stops.
+func Start(o Options) (*Server, error) {
+	host, _, err := net.SplitHostPort(o.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+		return nil, fmt.Errorf("listen: %q is no address of loopback, such as 127.0.0.1: the webhook asks nobody who they are", host)
+	}
+	rules, err := newRules(o.Policy, o.Failed)
+	if err != nil {
+		return nil, err
+	}
+	cert, key, err := certutil.GenerateSelfSignedCertKey(host, []net.IP{net.ParseIP(host)}, []string{"localhost"})
+	if err != nil {
+		return nil, fmt.Errorf("make a certificate: %w", err)
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", o.Listen)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{URL: "https://" + listener.Addr().String() + "/authorize", ended: make(chan error, 1)}
+	if o.Kubeconfig != "" {
+		if err := s.writeKubeconfig(o.Kubeconfig, cert); err != nil {
+			return nil, errors.Join(err, listener.Close())
+		}
+	}
+	s.http = &http.Server{
+		Handler:           &handler{rules: rules, answered: o.Answered},
+		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
+		ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog:          log.New(failures(o.Failed), "", 0),
+	}
+	go func() {
+		err := s.http.ServeTLS(listener, "", "")
+		if errors.Is(err, http.ErrServerClosed) {
+			err = nil
+		}
+		s.ended <- err
+	}()
+	return s, nil
+}
+
+// Stop ends the server at once, whoever waits for an answer.
+func (s *Server) Stop() error {
+	return errors.Join(s.http.Close(), <-s.ended)
+}
+
+// Wait returns when the server ends, or stops it when ctx does.
+func (s *Server) Wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return s.Stop()
+	case err := <-s.ended:
+		return err
+	}
+}
+
+func (s *Server) writeKubeconfig(file string, ca []byte) error {
+	config := clientcmdapi.NewConfig()
+	config.Clusters["webhook"] = &clientcmdapi.Cluster{Server: s.URL, CertificateAuthorityData: ca}
+	config.AuthInfos["kube-apiserver"] = &clientcmdapi.AuthInfo{}
+	config.Contexts["webhook"] = &clientcmdapi.Context{Cluster: "webhook", AuthInfo: "kube-apiserver"}
+	config.CurrentContext = "webhook"
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		return fmt.Errorf("write the kubeconfig for kube-apiserver: %w", err)
+	}
+	return os.Chmod(file, 0o600)
+}
+
+// failures is a writer of the lines that net/http logs.
+type failures func(error)
+
+func (f failures) Write(line []byte) (int, error) {
+	if f != nil {
+		f(errors.New(string(line)))
+	}
+	return len(line), nil
+}

@@ -1,0 +1,70 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package questions
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+)
+
+// TestAskWaits holds that who asks the same of the same authorizer waits until it is
+// answered, and nobody else does.
+func TestAskWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &Questions{}
+		one, other := new(int), new(int)
+		answered := q.Ask(t.Context(), one, "a")
+		// These two would wait for ever.
+		q.Ask(t.Context(), one, "b")()
+		q.Ask(t.Context(), other, "a")()
+
+		returned := 0
+		for range 3 {
+			go func() {
+				q.Ask(t.Context(), one, "a")()
+				returned++
+			}()
+		}
+		synctest.Wait()
+		if returned != 0 {
+			t.Fatalf("%d did not wait for the answer", returned)
+		}
+		answered()
+		synctest.Wait()
+		if returned != 3 {
+			t.Fatalf("%d of 3 came back after the answer", returned)
+		}
+		if len(q.asked) != 0 {
+			t.Errorf("%d questions are kept", len(q.asked))
+		}
+	})
+}
+
+// TestAskWaitsNoLonger holds that nobody waits past the end of its own request, and that
+// who went takes nothing from those who stay.
+func TestAskWaitsNoLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &Questions{}
+		answered := q.Ask(t.Context(), q, "a")
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		q.Ask(gone, q, "a")()
+
+		stayed := false
+		go func() {
+			q.Ask(t.Context(), q, "a")()
+			stayed = true
+		}()
+		synctest.Wait()
+		if stayed {
+			t.Error("who went answered for who asked")
+		}
+		answered()
+		synctest.Wait()
+		if !stayed {
+			t.Error("it waits for ever")
+		}
+	})
+}

@@ -1,0 +1,174 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chain
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
+)
+
+// on is the server of all tests, and configuration the file of its chain.
+var (
+	on            *cluster.Cluster
+	configuration string
+)
+
+// nodeAndRBAC is the chain between two tests. Reloading may move these two, and neither add
+// nor remove them.
+var nodeAndRBAC = []string{node, rbac}
+
+const (
+	node = "- {type: Node, name: node}\n"
+	rbac = "- {type: RBAC, name: rbac}\n"
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "chain-")
+	if err != nil {
+		return fail(err)
+	}
+	defer os.RemoveAll(dir)
+	configuration = filepath.Join(dir, "authorization.yaml")
+	if err := os.WriteFile(configuration, []byte(chained(nodeAndRBAC...)), 0o600); err != nil {
+		return fail(err)
+	}
+	if on, err = cluster.Start("--authorization-config", configuration); err != nil {
+		return fail(err)
+	}
+	code := m.Run()
+	if err := on.Stop(); err != nil {
+		return fail(err)
+	}
+	return code
+}
+
+func fail(err error) int {
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}
+
+// chained is a configuration with these authorizers.
+func chained(authorizers ...string) string {
+	return "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers:\n" + strings.Join(authorizers, "")
+}
+
+// replace puts a text into a file at once, so that nobody reads half of it.
+func replace(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(file+".new", file); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// use makes the server use a chain until the test ends.
+func use(t *testing.T, authorizers ...string) {
+	t.Helper()
+	load(t, chained(authorizers...), "success")
+	t.Cleanup(func() { load(t, chained(nodeAndRBAC...), "success") })
+}
+
+// load gives the server a configuration, and returns when it has tried to load it.
+func load(t *testing.T, config, status string) {
+	t.Helper()
+	before := reloads(t)
+	replace(t, configuration, config)
+	var after map[string]float64
+	harness.Until(t, "a reload", func() bool {
+		after = reloads(t)
+		return after["success"]+after["failure"] > before["success"]+before["failure"]
+	})
+	if after[status] == before[status] {
+		t.Fatalf("reloads were %v, then %v; wanted a %s of\n%s", before, after, status, config)
+	}
+}
+
+// reloads counts those of the server by status.
+func reloads(t *testing.T) map[string]float64 {
+	t.Helper()
+	now, out := scrape(t, on), map[string]float64{}
+	for _, status := range []string{"success", "failure"} {
+		out[status] = now[`apiserver_authorization_config_controller_automatic_reloads_total{status="`+status+`"}`]
+	}
+	return out
+}
+
+// send makes one request as a user who impersonates, and returns what is answered.
+func send(t *testing.T, user, method, path, contentType, body string) harness.Answer {
+	t.Helper()
+	return sendTo(t, on, user, method, path, contentType, body)
+}
+
+func sendTo(t *testing.T, c *cluster.Cluster, user, method, path, contentType, body string) harness.Answer {
+	t.Helper()
+	code, text, err := harness.Request(c, user, method, path, harness.ContentTypes[contentType], body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return harness.Answer{Code: code, Body: []byte(text)}
+}
+
+// must is send by the administrator, who has to succeed.
+func must(t *testing.T, method, path, contentType, body string) harness.Answer {
+	t.Helper()
+	a := send(t, harness.Admin, method, path, contentType, body)
+	if a.Code >= 300 {
+		t.Fatalf("%s %s: %s", method, path, a)
+	}
+	return a
+}
+
+// expect holds what is answered.
+func expect(t *testing.T, a harness.Answer, code int, says string) {
+	t.Helper()
+	if a.Code != code || !strings.Contains(a.Message(), says) {
+		t.Errorf("got %s\nwanted %d and %q", a, code, says)
+	}
+}
+
+// allow gives a user verbs on resources of a group of the API, everywhere, by RBAC.
+func allow(t *testing.T, user, group string, resources []string, verbs ...string) {
+	t.Helper()
+	harness.Allow(t, harness.Administrator(t, on), user, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs})
+}
+
+// own are the verbs of a caller who may set one label, and read.
+var own = []string{"granular", "granular:label(own.example.com)", "get"}
+
+// label is a merge patch of the label that own is about.
+func label(value any) string {
+	return fmt.Sprintf(`{"metadata":{"labels":{"own.example.com/l":"%v"}}}`, value)
+}
+
+// made creates a configmap of a name of its own and returns its path.
+func made(t *testing.T, namespace string) string {
+	t.Helper()
+	name := fmt.Sprintf("c-%d", harness.Unique())
+	path := "/api/v1/namespaces/" + namespace + "/configmaps"
+	must(t, http.MethodPost, path, "json", fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q},"data":{"a":"a"}}`, name))
+	return path + "/" + name
+}
+
+// namespace makes a namespace of a name of its own.
+func namespace(t *testing.T) string {
+	t.Helper()
+	name := fmt.Sprintf("n-%d", harness.Unique())
+	must(t, http.MethodPost, "/api/v1/namespaces", "json", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+name+`"}}`)
+	return name
+}

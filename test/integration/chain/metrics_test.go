@@ -1,0 +1,119 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chain
+
+import (
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"kube-granular.dev/test/integration/cluster"
+)
+
+// TestMetricsOfTheChain holds that each metric of KEP-3221 counts the questions of granular
+// requests, one by one.
+func TestMetricsOfTheChain(t *testing.T) {
+	path := made(t, "default")
+	allow(t, "metrics", "", []string{"configmaps"}, "granular", "get")
+	asked := &asking{}
+	good := newHook(t, asked, "metrics-good", `allow: [{verbs: ["granular:label(own.example.com)"]}]
+deny: [{verbs: ["granular:metadata"]}]`)
+	bad := newHook(t, asked, "metrics-bad", `faults: [{verbs: ["granular:labels"], garbage: true}, {verbs: ["granular:metadata"], delay: 20s}]`)
+	plain := newHook(t, asked, "metrics-plain", "")
+	use(t,
+		plain.in(settings{match: []string{aboutObjects, notGranular}}),
+		bad.in(settings{failure: "NoOpinion", timeout: "500ms", match: []string{aboutObjects, isGranular, "request.resourceAttributes.verb != 'granular' || [1][2] == 1"}}),
+		good.in(settings{match: []string{aboutObjects}}), node, rbac)
+	before := scrape(t, on)
+	// The questions are patch, granular, metadata, labels, the label, and get.
+	expect(t, send(t, "metrics", http.MethodPatch, path, "merge", label(1)), 200, "")
+	after := scrape(t, on)
+	for name, want := range map[string]float64{
+		`decisions_total{decision="allowed",name="metrics-good",type="Webhook"}`:        1,
+		`decisions_total{decision="denied",name="metrics-good",type="Webhook"}`:         1,
+		`decisions_total{decision="allowed",name="rbac",type="RBAC"}`:                   2, // granular, get
+		`webhook_evaluations_total{name="metrics-good",result="success"}`:               6,
+		`webhook_evaluations_total{name="metrics-plain",result="success"}`:              2, // patch, get
+		`webhook_evaluations_total{name="metrics-bad",result="success"}`:                1,
+		`webhook_evaluations_total{name="metrics-bad",result="error"}`:                  1,
+		`webhook_evaluations_total{name="metrics-bad",result="timeout"}`:                1,
+		`webhook_duration_seconds_count{name="metrics-good",result="success"}`:          6,
+		`webhook_evaluations_fail_open_total{name="metrics-bad",result="error"}`:        1,
+		`webhook_evaluations_fail_open_total{name="metrics-bad",result="timeout"}`:      1,
+		`match_condition_evaluation_errors_total{name="metrics-bad",type="Webhook"}`:    1, // granular
+		`match_condition_exclusions_total{name="metrics-plain",type="Webhook"}`:         4,
+		`match_condition_exclusions_total{name="metrics-bad",type="Webhook"}`:           2,
+		`match_condition_evaluation_seconds_count{name="metrics-plain",type="Webhook"}`: 6,
+		`config_controller_automatic_reloads_total{status="failure"}`:                   0,
+	} {
+		name = "apiserver_authorization_" + name
+		if got := after[name] - before[name]; got != want {
+			t.Errorf("%s grew by %v, wanted %v", name, got, want)
+		}
+	}
+	for _, name := range []string{
+		`config_controller_automatic_reloads_total{status="success"}`,
+		`config_controller_automatic_reload_last_timestamp_seconds{status="success"}`,
+	} {
+		if after["apiserver_authorization_"+name] == 0 {
+			t.Errorf("there is no %s", name)
+		}
+	}
+}
+
+// metricName is a metric of the server in the text of a dashboard or a rule.
+var metricName = regexp.MustCompile(`apiserver_[a-z_]+`)
+
+// TestMonitoring holds that the dashboard and the alerts name metrics that the server has.
+func TestMonitoring(t *testing.T) {
+	root, err := cluster.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Without any value, these are not served.
+	known := []string{"apiserver_granular_authorization_protected_attribute_decisions_total"}
+	for name := range scrape(t, on) {
+		name, _, _ = strings.Cut(name, "{")
+		known = append(known, name)
+	}
+	for _, file := range []string{"dashboard.json", "rules.yaml"} {
+		text, err := os.ReadFile(filepath.Join(root, "docs", "monitoring", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := metricName.FindAllString(string(text), -1)
+		if len(found) < 8 {
+			t.Errorf("%s names %d metrics", file, len(found))
+		}
+		for _, name := range found {
+			if !slices.Contains(known, name) {
+				t.Errorf("%s names %s, which the server does not have", file, name)
+			}
+		}
+	}
+}
+
+// TestAlerts runs the tests of the alerts.
+func TestAlerts(t *testing.T) {
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("the alerts are not tested: there is no promtool, which the Debian package prometheus holds")
+	}
+	root, err := cluster.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"check", "rules", "rules.yaml"}, {"test", "rules", "rules_test.yaml"}} {
+		cmd := exec.CommandContext(t.Context(), promtool, args...)
+		cmd.Dir = filepath.Join(root, "docs", "monitoring")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("promtool %v: %v\n%s", args, err, out)
+		}
+	}
+}

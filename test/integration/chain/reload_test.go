@@ -1,0 +1,180 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chain
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"kube-granular.dev/pkg/examplewebhook"
+	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
+)
+
+// TestReload holds that configurations may be loaded while granular requests are under way:
+// who is allowed by each of them is always allowed, who is denied always denied, and who a
+// later one denies is denied within the request that is under way.
+func TestReload(t *testing.T) {
+	asked := &asking{}
+	for _, user := range []string{"reload", "reload-denied", "reload-late"} {
+		allow(t, user, "", []string{"configmaps"}, own...)
+	}
+	const policy = "deny:\n- {users: [reload-denied], reason: not you}\n"
+	one, two := newHook(t, asked, "one", policy), newHook(t, asked, "two", policy)
+	a := chained(one.in(settings{match: []string{aboutObjects}}), node, rbac)
+	b := chained(node, two.in(settings{match: []string{aboutObjects}}), rbac)
+	load(t, a, "success")
+	t.Cleanup(func() { load(t, chained(nodeAndRBAC...), "success") })
+
+	t.Run("under traffic", func(t *testing.T) {
+		stop := make(chan struct{})
+		var senders sync.WaitGroup
+		for _, who := range []struct {
+			user string
+			want int
+		}{{"reload", 200}, {"reload-denied", 403}, {"reload", 200}} {
+			path := made(t, "default")
+			senders.Go(func() {
+				for n := 0; ; n++ {
+					select {
+					case <-stop:
+						if n < 10 {
+							t.Errorf("%s sent %d requests only", who.user, n)
+						}
+						return
+					default:
+					}
+					code, body, err := harness.Request(on, who.user, http.MethodPatch, path, harness.ContentTypes["merge"], label(n))
+					if err != nil || code != who.want {
+						t.Errorf("%s: %d %s %v, wanted %d", who.user, code, body, err, who.want)
+						return
+					}
+				}
+			})
+		}
+		for range 3 {
+			load(t, b, "success")
+			load(t, a, "success")
+		}
+		close(stop)
+		senders.Wait()
+	})
+
+	t.Run("in the middle of a request", func(t *testing.T) {
+		path := made(t, "default")
+		there, on := make(chan struct{}), make(chan struct{})
+		var once sync.Once
+		one.pause = func(answered examplewebhook.Answered) {
+			if r := answered.Asked.ResourceAttributes; answered.Asked.User == "reload-late" && r != nil && r.Verb == "granular:metadata" {
+				once.Do(func() { close(there); <-on })
+			}
+		}
+		answer := make(chan harness.Answer, 1)
+		go func() { answer <- send(t, "reload-late", http.MethodPatch, path, "merge", label("late")) }()
+		<-there
+		replace(t, two.policy, policy+"- {users: [reload-late], verbs: [\"granular:label(own.example.com)\"], reason: no longer}")
+		load(t, b, "success")
+		close(on)
+		expect(t, <-answer, 403, "cannot change .metadata.labels[own.example.com/l]")
+		replace(t, two.policy, policy)
+		expect(t, send(t, "reload-late", http.MethodPatch, path, "merge", label("late")), 200, "")
+	})
+}
+
+// TestReloadBad holds that a configuration that can't be used leaves the last good one in
+// force, and that the metrics and the log say so.
+func TestReloadBad(t *testing.T) {
+	asked := &asking{}
+	for _, user := range []string{"bad", "bad-denied"} {
+		allow(t, user, "", []string{"configmaps"}, own...)
+	}
+	h := newHook(t, asked, "good", `deny: [{users: [bad-denied], reason: still denied}]`)
+	good := h.in(settings{match: []string{aboutObjects}})
+	use(t, good, node, rbac)
+	path := made(t, "default")
+	for _, tc := range []struct{ name, config, logs string }{
+		{"no YAML", "authorizers: [", "yaml"},
+		{"an unknown type", chained(good, node, rbac, "- {type: Magic, name: magic}\n"), `authorizers[3].type: Unsupported value: \"Magic\"`},
+		{"without RBAC", chained(good, node), "missing required types: [RBAC]"},
+		{"CEL that does not compile", chained(h.in(settings{match: []string{"request.verb == 'x'"}}), node, rbac), "compilation failed"},
+		{"a kubeconfig that is no longer there", chained(strings.Replace(good, h.kubeconfig, "/no/such/kubeconfig", 1), node, rbac), "kubeConfigFile"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			load(t, tc.config, "failure")
+			for _, what := range []string{`"reloading authorization config"`, tc.logs} {
+				if !logged(t, on.Dir, what) {
+					t.Errorf("the log does not say %s", what)
+				}
+			}
+			now := scrape(t, on)
+			const last = "apiserver_authorization_config_controller_automatic_reload_last_timestamp_seconds"
+			if failed, succeeded := now[last+`{status="failure"}`], now[last+`{status="success"}`]; failed <= succeeded {
+				t.Errorf("the last failure was at %v, the last success at %v", failed, succeeded)
+			}
+			expect(t, send(t, "bad-denied", http.MethodPatch, path, "merge", label(tc.name[:1])), 403, "still denied")
+			expect(t, send(t, "bad", http.MethodPatch, path, "merge", label(tc.name[:1])), 200, "")
+		})
+	}
+}
+
+// TestSkew holds what two servers do whose configurations differ: each answers by its own,
+// and a metric tells them apart.
+func TestSkew(t *testing.T) {
+	etcd := "unix://" + socket(t, on.Dir)
+	asked := &asking{}
+	allow(t, "skew", "", []string{"configmaps"}, own...)
+	h := newHook(t, asked, "skewed", `deny: [{users: [skew], reason: denied by one}]`)
+	other := filepath.Join(t.TempDir(), "authorization.yaml")
+	replace(t, other, chained(h.in(settings{match: []string{aboutObjects}}), node, rbac))
+	second := harness.Start(t, "--etcd-servers", etcd, "--demo=false", "--authorization-config", other)
+	path := made(t, "default")
+	hashes := func() sets.Set[string] {
+		return sets.New(hash(t, on), hash(t, second))
+	}
+	// Its informers may not know the role yet; the Deny needs none.
+	expect(t, sendTo(t, second, "skew", http.MethodPatch, path, "merge", label(1)), 403, "denied by one")
+	expect(t, sendTo(t, on, "skew", http.MethodPatch, path, "merge", label(1)), 200, "")
+	if got := hashes(); len(got) != 2 || got.Has("") {
+		t.Errorf("configurations that differ have the hashes %v", sets.List(got))
+	}
+	replace(t, other, chained(nodeAndRBAC...))
+	harness.Until(t, "equal hashes", func() bool { return len(hashes()) == 1 })
+	harness.Until(t, "the same answer", func() bool {
+		return sendTo(t, second, "skew", http.MethodPatch, path, "merge", label(2)).Code == 200
+	})
+}
+
+// hash is that of the configuration which a server uses, of its metric.
+func hash(t *testing.T, c *cluster.Cluster) string {
+	t.Helper()
+	for name := range scrape(t, c) {
+		if strings.HasPrefix(name, "apiserver_authorization_config_controller_last_config_info{") {
+			return name
+		}
+	}
+	return ""
+}
+
+// socket is where the etcd of a cluster listens.
+func socket(t *testing.T, dir string) string {
+	t.Helper()
+	var found string
+	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err == nil && entry.Type()&os.ModeSocket != 0 {
+			found = path
+		}
+		return nil
+	})
+	if err != nil || found == "" {
+		t.Fatal(fmt.Errorf("no socket below %s: %v", dir, err))
+	}
+	return found
+}
