@@ -5,9 +5,12 @@ package questions
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	"k8s.io/apiserver/pkg/authorization/granular"
+
+	"kube-granular.dev/granular/permission"
 )
 
 // Questions are those that are being asked. The zero value is ready to use.
@@ -26,9 +29,14 @@ type question struct {
 
 var _ granular.Questions = &Questions{}
 
-// Ask implements granular.Questions. Who waited is not waited for: if it finds no answer,
+// Ask implements granular.Questions. Only questions of the Gate wait: "granular" and the verbs
+// of permissions. All others are asked as upstream asks them, at the same time and as often.
+// Who waited is not waited for: if it finds no answer,
 // those who waited with it ask beside it, as they would have without this package.
-func (q *Questions) Ask(ctx context.Context, authorizer any, text string) (answered func()) {
+func (q *Questions) Ask(ctx context.Context, authorizer any, verb, text string) (answered func()) {
+	if verb != permission.General && !strings.HasPrefix(verb, permission.General+":") {
+		return func() {}
+	}
 	key := question{authorizer, text}
 	q.mu.Lock()
 	others, asked := q.asked[key]

@@ -15,15 +15,17 @@ func TestAskWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &Questions{}
 		one, other := new(int), new(int)
-		answered := q.Ask(t.Context(), one, "a")
-		// These two would wait for ever.
-		q.Ask(t.Context(), one, "b")()
-		q.Ask(t.Context(), other, "a")()
+		answered := q.Ask(t.Context(), one, "granular", "a")
+		// These would wait for ever.
+		q.Ask(t.Context(), one, "granular", "b")()
+		q.Ask(t.Context(), one, "update", "a")()
+		q.Ask(t.Context(), one, "granularity", "a")()
+		q.Ask(t.Context(), other, "granular", "a")()
 
 		returned := 0
 		for range 3 {
 			go func() {
-				q.Ask(t.Context(), one, "a")()
+				q.Ask(t.Context(), one, "granular", "a")()
 				returned++
 			}()
 		}
@@ -47,14 +49,14 @@ func TestAskWaits(t *testing.T) {
 func TestAskWaitsNoLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &Questions{}
-		answered := q.Ask(t.Context(), q, "a")
+		answered := q.Ask(t.Context(), q, "granular:labels", "a")
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		q.Ask(gone, q, "a")()
+		q.Ask(gone, q, "granular:labels", "a")()
 
 		stayed := false
 		go func() {
-			q.Ask(t.Context(), q, "a")()
+			q.Ask(t.Context(), q, "granular:labels", "a")()
 			stayed = true
 		}()
 		synctest.Wait()

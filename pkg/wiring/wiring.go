@@ -6,8 +6,8 @@
 // Importing it is all that has to be done, and the patched kube-apiserver does
 // just that. The feature gates become known. Where GranularAuthorization is on, the Gate is
 // put around the configured authorizer, its metrics are served, permission extensions of
-// custom resource definitions are judged, and who asks a webhook what it is being asked
-// already waits. Where RBACIndex is on as well, RBAC answers from the bindings of the caller.
+// custom resource definitions are judged, and a granular question that a webhook is being asked
+// already waits for that answer. Where RBACIndex is on as well, RBAC answers from the bindings of the caller.
 // Where ProtectedAttributes is on, the API group
 // authority.kube-granular.dev is served; its types are known in any case, since nobody knows
 // the gates yet when they are registered. Where SelectedAuthority is on, a caller may select a
