@@ -13,8 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"
-
-	"kube-granular.dev/tenancy/config"
 )
 
 func main() {
@@ -31,11 +29,7 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(newRunCommand(), newBillingCommand(), newVettedCommand(), &cobra.Command{
-		Use:   "manifests",
-		Short: "Print what a cluster needs before the controller can run",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return config.Write(cmd.OutOrStdout()) },
-	})
+	cmd.AddCommand(newRunCommand(), newBillingCommand(), newVettedCommand())
+	cmd.AddCommand(newManifestsCommands()...)
 	return cmd
 }
