@@ -98,7 +98,7 @@ func TestPostgreSQL(t *testing.T) {
 }
 
 // exercise holds what any table must do.
-func exercise(t *testing.T, table *store.SQL) {
+func exercise(t *testing.T, table store.Table) {
 	t.Cleanup(func() {
 		if err := table.Close(); err != nil {
 			t.Error(err)
