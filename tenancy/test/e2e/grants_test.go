@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kube-granular.dev/tenancy/api/v1alpha1"
@@ -77,6 +78,29 @@ func TestRights(t *testing.T) {
 	if got := a.Status.Granted; len(got.Users) != 1 || len(got.Managers) != 1 || len(got.Sudoers) != 1 || a.Status.SudoGroup != names.SudoGroup(a.Name) {
 		t.Errorf("status: %+v", a.Status)
 	}
+}
+
+// TestBare holds that an LNamespace without any field is made, and goes again: the controller
+// writes no field that the object leaves out.
+func TestBare(t *testing.T) {
+	bare := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "LNamespace", "metadata": map[string]any{"name": "bare"},
+	}}
+	if err := shared.client.Create(t.Context(), bare); err != nil {
+		t.Fatal(err)
+	}
+	lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "bare"}}
+	shared.settled(t, lns)
+	if err := shared.client.Get(t.Context(), client.ObjectKeyFromObject(lns), bare); err != nil {
+		t.Fatal(err)
+	}
+	if spec, ok := bare.Object["spec"]; ok {
+		t.Errorf("the controller wrote %v", spec)
+	}
+	if err := shared.client.Delete(t.Context(), lns); err != nil {
+		t.Fatal(err)
+	}
+	shared.gone(t, lns)
 }
 
 // TestAllowances holds that the tenant can give sudo what is withheld, each by itself.
