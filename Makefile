@@ -57,7 +57,7 @@ endif
 ##@ Use
 
 .PHONY: up
-up: upstream $(BIN)/kube-granular $(KUBECTL_MISSING) ## Build and run a local cluster; UP_ARGS="--port 0 …" are flags of `kube-granular up`
+up: upstream $(BIN)/kube-granular $(KUBECTL_MISSING) $(if $(findstring --tenancy,$(UP_ARGS)),tenancy) ## Build and run a local cluster; UP_ARGS="--port 0 …" are flags of `kube-granular up`
 	@exec $(BIN)/kube-granular up $(UP_ARGS)
 
 .PHONY: build
