@@ -51,9 +51,9 @@ func TestBigQuery(t *testing.T) {
 	}
 }
 
-// TestRetries holds that what the service calls passing is tried again with the insert id it had, and counts
+// TestBigQueryRetries holds that what the service calls passing is tried again with the insert id it had, and counts
 // once whether it was stored the first time or not; and that what is final comes back.
-func TestRetries(t *testing.T) {
+func TestBigQueryRetries(t *testing.T) {
 	for name, tc := range map[string]struct {
 		faults  []fault
 		refused string
@@ -93,9 +93,9 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestNames holds that a project, a dataset and a table are names and nothing else: they
+// TestBigQueryNames holds that a project, a dataset and a table are names and nothing else: they
 // stand in the text of a query.
-func TestNames(t *testing.T) {
+func TestBigQueryNames(t *testing.T) {
 	for _, c := range []store.Config{
 		{}, {Source: "acme", Dataset: "bills"}, {Source: "acme", Table: "periods"},
 		{Source: "acme`", Dataset: "bills", Table: "periods"}, {Source: "acme", Dataset: "b.c", Table: "periods"},
@@ -108,8 +108,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestReport holds that the command reports from it as from any table.
-func TestReport(t *testing.T) {
+// TestBigQueryReport holds that the command reports from it as from any table.
+func TestBigQueryReport(t *testing.T) {
 	s := newService(t)
 	b := open(t, s)
 	if err := b.Prepare(t.Context()); err != nil {

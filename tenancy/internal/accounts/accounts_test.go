@@ -18,7 +18,7 @@ var mapping = accounts.Mapping{
 }
 
 // TestDefault holds who pays for a tenant whose maker does not say.
-func TestDefault(t *testing.T) {
+func TestDefaultAccount(t *testing.T) {
 	for name, tc := range map[string]struct {
 		user, groups  string
 		required      bool
@@ -70,7 +70,7 @@ func TestOnlyOwn(t *testing.T) {
 	}
 }
 
-func TestLoad(t *testing.T) {
+func TestLoadAccounts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "accounts.yaml")
 	for text, ok := range map[string]bool{
 		"users: {ada: a}\ngroups: {ops: o}\nonlyOwn: true\n": true,

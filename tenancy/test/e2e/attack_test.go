@@ -21,9 +21,19 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// TestEscalation holds that sudo can't give itself, or anybody, more than sudo has: by
+// TestSudoEscalation holds that sudo can't give itself, or anybody, more than sudo has: by
 // bindings, by tokens, by service accounts of others, by the groups of others.
-func TestEscalation(t *testing.T) {
+//
+// Attack: sudo binds somebody to `cluster-admin`, to a role of its own with a star or the verbs of fields, or in another namespace
+// Answer: 403; what the tenant has is bound and granted
+//
+// Attack: sudo asks for a token of a service account of another namespace, or for one that lives longer than an hour
+// Answer: 403; one of the tenant for an hour is given
+//
+// Attack: a sudoer becomes the group of another tenant, somebody else, or a service account
+// Answer: 403; the group of the tenant is given
+// Held by: TestPlugins, TestOtherSudoers
+func TestSudoEscalation(t *testing.T) {
 	lns, other := shared.make(t, tenant("escalate")), shared.make(t, tenant("escalate-other"))
 	group := names.SudoGroup(lns.Name)
 	shared.allowed(t, "x", []string{group}, "create", "rolebindings", lns.Name, "")
@@ -102,6 +112,9 @@ func wantForbidden(err error) error {
 
 // TestReservedNames holds that a list can't name what exists by impersonation or in the
 // system alone.
+//
+// Attack: a list names the group of another tenant's sudoers, everybody, or a user of the system
+// Answer: 422
 func TestReservedNames(t *testing.T) {
 	for name, subject := range map[string]v1alpha1.Subject{
 		"the sudo group":                 {Kind: v1alpha1.GroupKind, Name: names.SudoGroup("victim")},
@@ -151,6 +164,9 @@ func TestOtherSudoers(t *testing.T) {
 
 // TestLeftovers holds that what was made with sudo says so, that the sudoer can't hide it,
 // and that it is reported, or removed, when he is a sudoer no longer.
+//
+// Attack: a sudoer makes a binding or a secret for the time after, under another name, or takes the note of it away
+// Answer: it says who made it, whatever was sent; it is in `status.leftovers`, or removed
 func TestLeftovers(t *testing.T) {
 	lns := tenant("leftovers")
 	lns.Spec.Users = append(lns.Spec.Users, user("leftovers-sudoer"))
@@ -217,7 +233,7 @@ func TestLeftovers(t *testing.T) {
 	})
 }
 
-// TestChangedWithSudo opens doors in what somebody else made, and holds that it is reported and left alone.
+// TestChangedWithSudo opens doors in what somebody else made.
 //
 // Attack: with sudo, a role or a binding that others made is widened, to be used when sudo is gone; the
 // note of it is taken away, or a colleague changes it after

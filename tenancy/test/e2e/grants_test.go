@@ -80,9 +80,9 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestBare holds that an LNamespace without any field is made, and goes again: the controller
+// TestTenantWithoutFields holds that an LNamespace without any field is made, and goes again: the controller
 // writes no field that the object leaves out.
-func TestBare(t *testing.T) {
+func TestTenantWithoutFields(t *testing.T) {
 	bare := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "LNamespace", "metadata": map[string]any{"name": "bare"},
 	}}
@@ -104,6 +104,10 @@ func TestBare(t *testing.T) {
 }
 
 // TestAllowances holds that the tenant can give sudo what is withheld, each by itself.
+//
+// Attack: sudo changes the Namespace object, quotas, or the lists of the tenant, or deletes the tenant
+// Answer: refused, each unless the tenant allows that one
+// Held by: TestRights
 func TestAllowances(t *testing.T) {
 	lns := shared.make(t, tenant("allow"))
 	sudo := []string{names.SudoGroup(lns.Name)}
@@ -134,6 +138,10 @@ func TestAllowances(t *testing.T) {
 
 // TestManagerIsNoSudoer holds that a manager edits users and not sudoers, on a server that
 // does not authorize fields.
+//
+// Attack: a manager of a tenant makes himself sudoer, widens what sudo may, takes a finalizer away, or writes the status
+// Answer: 403 by the fields, by the webhook alone and by the admission policy alone; users and managers are changed
+// Held by: TestGranularServer, TestWebhooks
 func TestManagerIsNoSudoer(t *testing.T) { managerIsNoSudoer(t, shared) }
 
 func managerIsNoSudoer(t *testing.T, c *cluster) {

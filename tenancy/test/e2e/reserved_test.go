@@ -129,11 +129,12 @@ const reservedRule = "!user.groups.exists(g, g.startsWith('lnamespace:'))"
 
 // TestNobodyCarriesTheGroupIn tries to be a member of a sudoer group without impersonation.
 //
-// Attack: the group of a tenant's sudoers comes in a token of an OpenID Connect provider, or in a
-// signed client certificate.
-// Answer: a prefix of groups, or a rule of the authentication configuration, stops the token; the webhook
-// refuses the request for the certificate. Without either the attack succeeds: who can authenticate
-// as the group has sudo.
+// Attack: the group of a tenant's sudoers comes in a token of an OpenID Connect issuer
+// Answer: 401 by a rule of the authentication configuration, 403 with a prefix for groups; **without either it is sudo**
+//
+// Attack: a client certificate with the group of a tenant's sudoers is requested
+// Answer: 403 when it is requested, and when it is approved; **without the webhook it is sudo**
+// Held by: TestWebhooks
 func TestNobodyCarriesTheGroupIn(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)

@@ -8,7 +8,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -86,12 +88,16 @@ func TestWebhooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.install(t, address)
+	metrics, err := freeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, kind := range []string{"validatingadmissionpolicybinding", "validatingadmissionpolicy"} {
 		if out, err := c.kubectl("admin", "delete", kind, "lnamespace-lists"); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	k := c.withWebhooks(t, address, "--accounts", mapping)
+	k := c.withWebhooks(t, address, "--accounts", mapping, "--metrics-address", metrics)
 	defer func() {
 		if err := k.stop(); err != nil {
 			t.Error(err)
@@ -151,6 +157,22 @@ func TestWebhooks(t *testing.T) {
 		}
 		if out, err := c.kubectl("admin", "certificate", "approve", "a-person"); err != nil {
 			t.Errorf("a person's: %v: %s", err, out)
+		}
+	})
+	t.Run("metrics", func(t *testing.T) {
+		answer, err := http.Get("http://" + metrics + "/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"tenancy_webhook_certificate_expiry_timestamp_seconds ", `controller_runtime_webhook_requests_total{code="200",webhook="/lists"}`, `controller_runtime_reconcile_total{controller="tenant",result="success"}`, "leader_election_master_status{"} {
+			if !strings.Contains(string(text), "\n"+name) {
+				t.Errorf("there is no %s", name)
+			}
 		}
 	})
 	t.Run("certificates change", func(t *testing.T) {

@@ -93,6 +93,19 @@ func TestTenantsAreCollected(t *testing.T) {
 		out, err := kubectl(t, c, "", "auth", "can-i", "create", "deployments", "-n", "a", "--as", "a-user")
 		return err == nil, fmt.Sprint(out)
 	})
+	// Who leaves a list loses the right by a write of the controller, as without a collector.
+	mayBecome := func(who string) string {
+		out, _ := kubectl(t, c, "", "auth", "can-i", "impersonate", "groups/lnamespace:b-sudoers", "--as", who)
+		return strings.TrimSpace(out)
+	}
+	for _, who := range []string{"b-sudoer", "everywhere"} {
+		until(t, who+" may", func() (bool, string) { out := mayBecome(who); return strings.HasSuffix(out, "yes"), out })
+	}
+	must(t, c, "", "patch", "lns", "b", "--type=merge", "-p", `{"spec":{"sudoers":[{"name":"everywhere"}]}}`)
+	until(t, "who left may not", func() (bool, string) { out := mayBecome("b-sudoer"); return strings.HasSuffix(out, "no"), out })
+	if out := mayBecome("everywhere"); !strings.HasSuffix(out, "yes") {
+		t.Errorf("who stayed: %s", out)
+	}
 	// With everything there, the collector takes nothing away.
 	if after := of(owner + "b"); after != before {
 		t.Errorf("the other tenant had\n%s\nand has\n%s", before, after)
