@@ -66,7 +66,7 @@ func TestRotation(t *testing.T) {
 	now := noon
 	s := step(t, certs.State{}, now, true)
 	step(t, s, now, false)
-	for range 3 {
+	for i := range 3 {
 		now = now.Add(lifetime*2/3 - time.Hour)
 		step(t, s, now, false)
 		now = now.Add(2 * time.Hour)
@@ -76,6 +76,9 @@ func TestRotation(t *testing.T) {
 		}
 		if !trusted(t, announced.Bundle(), announced.Next, now) || trusted(t, s.Bundle(), announced.Next, now) {
 			t.Error("who trusts it")
+		}
+		if n := bytes.Count(announced.Bundle(), []byte("BEGIN CERTIFICATE")); n != min(i, 1)+2 {
+			t.Errorf("%d authorities are trusted while one is announced", n)
 		}
 		step(t, announced, now.Add(time.Minute), false)
 		now = now.Add(10 * time.Minute)
@@ -187,6 +190,16 @@ func TestReplicas(t *testing.T) {
 	}
 	if err := api.Get(t.Context(), client.ObjectKey{Name: "hooks"}, hooks); err != nil || len(hooks.Webhooks[0].ClientConfig.CABundle) == 0 {
 		t.Errorf("it is not put right: %v", err)
+	}
+	if two, err = a.GetCertificate(nil); err != nil || two.Leaf.Equal(one.Leaf) {
+		t.Errorf("the certificate without a Secret is the old one: %v", err)
+	}
+	for _, hook := range hooks.Webhooks {
+		roots := x509.NewCertPool()
+		roots.AppendCertsFromPEM(hook.ClientConfig.CABundle)
+		if _, err := two.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: hosts[0]}); err != nil {
+			t.Errorf("%s is not told of the new one: %v", hook.Name, err)
+		}
 	}
 	short := replica()
 	short.Lifetime = time.Second
