@@ -57,7 +57,7 @@ endif
 ##@ Use
 
 .PHONY: up
-up: upstream $(BIN)/kube-granular $(KUBECTL_MISSING) ## Build and run a local cluster; UP_ARGS="--port 0 …" are flags of `kube-granular up`
+up: upstream $(BIN)/kube-granular $(KUBECTL_MISSING) $(if $(findstring --tenancy,$(UP_ARGS)),tenancy) ## Build and run a local cluster; UP_ARGS="--port 0 …" are flags of `kube-granular up`
 	@exec $(BIN)/kube-granular up $(UP_ARGS)
 
 .PHONY: down
@@ -70,6 +70,10 @@ build: upstream $(BIN)/kube-apiserver $(BIN)/kube-granular $(BIN)/kubectl $(BIN)
 .PHONY: tenancy
 tenancy: ## Build bin/tenancy-controller and the kubectl plugins sudo and create-lns
 	$(call step,build tenancy,$(TENANCY) build -o $(CURDIR)/$(BIN)/ ./cmd/...)
+
+.PHONY: tenancy-bigquery
+tenancy-bigquery: ## Build bin/tenancy-controller-bigquery, the controller of tenants with bills in BigQuery
+	$(call step,build tenancy-bigquery,GOWORK=off $(GO) -C tenancy/bigquery build -o $(CURDIR)/$(BIN)/tenancy-controller-bigquery .)
 
 .PHONY: clean
 clean: ## Remove what was built and the local cluster's data; the upstream tree stays
@@ -91,6 +95,7 @@ upstream: ## Bring upstream/kubernetes up to date: materialise, patch, generate,
 test: build tenancy ## Run all tests: library, patches, tools, units, and integration against the real server
 	$(GO) test -timeout 30m $(PACKAGES)
 	$(TENANCY) test -timeout 30m ./...
+	GOWORK=off $(GO) -C tenancy/bigquery test ./...
 
 # It compiles most of Kubernetes once more, so it is not part of `make test`.
 .PHONY: test-without-speed
@@ -151,7 +156,7 @@ lint: upstream ## Look for wrong formatting, a missing licence header, and what 
 	@wrong=$$(gofmt -l $(SOURCES)) && test -z "$$wrong" || { echo "not as gofmt has it (make fmt):" $$wrong >&2; exit 1; }
 	@bare=$$(find $(SOURCES) -name '*.go' -exec grep -L 'SPDX-License-Identifier: Apache-2.0' {} +); \
 	test -z "$$bare" || { echo "without a licence header:" $$bare >&2; exit 1; }
-	$(call step,go vet,$(GO) vet $(PACKAGES) && $(TENANCY) vet ./...)
+	$(call step,go vet,$(GO) vet $(PACKAGES) && $(TENANCY) vet ./... && GOWORK=off $(GO) -C tenancy/bigquery vet ./...)
 
 .PHONY: fmt
 fmt: ## Format the Go code

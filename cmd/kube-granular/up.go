@@ -29,12 +29,16 @@ output is "ready: https://127.0.0.1:PORT". Ctrl-C stops the cluster, a second
 Ctrl-C at once.
 
 There are no nodes and no controllers: a deployment gets no pods, and a deleted
-namespace stays in the phase Terminating.`,
+namespace stays in the phase Terminating. With --tenancy the controller of tenants
+runs as a process beside the server.`,
 		Example: `  # A cluster to try things out, in .kube-granular, on port 16443
   kube-granular up
 
   # Upstream's behaviour, for comparison
   kube-granular up --feature-gates GranularAuthorization=false
+
+  # With tenants that make themselves, see docs/tenancy.md
+  kube-granular up --tenancy
 
   # An empty cluster on any free port, with more to read in the log
   kube-granular up --demo=false --dir /tmp/cluster --port 0 -- --v=4`,
@@ -58,5 +62,6 @@ namespace stays in the phase Terminating.`,
 	fs.StringVar(&o.AuthorizationConfig, "authorization-config", "", "file with a structured authorization configuration, instead of RBAC")
 	fs.StringVar(&o.AuditLog, "audit-log", "", "file to write an audit log of all changes to, at level Metadata")
 	fs.BoolVar(&o.Demo, "demo", true, "create the objects and users of the first story; false leaves the cluster empty")
+	fs.BoolVar(&o.Tenancy, "tenancy", false, "run the controller of tenants beside the server, with its webhooks and a bill in a SQLite file; make tenancy builds it")
 	return cmd
 }

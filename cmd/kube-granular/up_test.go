@@ -19,6 +19,7 @@ func TestContract(t *testing.T) {
 		"authorization-config": "",
 		"audit-log":            "",
 		"demo":                 "true",
+		"tenancy":              "false",
 	} {
 		f := fs.Lookup(name)
 		if f == nil {

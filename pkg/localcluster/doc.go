@@ -10,7 +10,8 @@
 // puts the story's objects there, says that it is ready, and stops the two in
 // reverse when its context ends. The packages below this one each do one of these.
 //
-// Invariant: nothing but the API server listens, it listens on 127.0.0.1, and a
+// Invariant: nothing but the API server listens, and the controller of tenants if it is asked
+// for, which is a process of its own; they listen on 127.0.0.1, and a
 // cluster stopped and started again with the same directory is the same cluster.
 //
 // It may not be used as anything but a local cluster: there are no controllers,

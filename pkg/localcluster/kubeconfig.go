@@ -34,11 +34,16 @@ func (a access) path(user string) string {
 
 // byCertificate writes the kubeconfig of a user who comes with a client certificate.
 func (a access) byCertificate(user string, groups ...string) (*clientcmdapi.Config, error) {
+	return a.byCertificateAs(user, user, groups...)
+}
+
+// byCertificateAs writes a kubeconfig of a name for a user whose name is another.
+func (a access) byCertificateAs(name, user string, groups ...string) (*clientcmdapi.Config, error) {
 	cert, key, err := a.authority.Client(user, groups...)
 	if err != nil {
 		return nil, err
 	}
-	return a.write(user, kubeconfig.CreateWithCerts(a.url, clusterName, user, a.authority.CertificatePEM(), key, cert))
+	return a.write(name, kubeconfig.CreateWithCerts(a.url, clusterName, user, a.authority.CertificatePEM(), key, cert))
 }
 
 // byToken writes the kubeconfig of a user who comes with a token.

@@ -35,6 +35,8 @@ type Options struct {
 	AuditLog string
 	// Demo asks for the first story's objects and users.
 	Demo bool
+	// Tenancy asks for the controller of tenants beside the server.
+	Tenancy bool
 	// ExtraArgs are further flags of kube-apiserver, which win over all others.
 	ExtraArgs []string
 

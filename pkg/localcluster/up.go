@@ -38,7 +38,7 @@ func Up(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	c := &cluster{Options: o, failed: make(chan error, 2)}
+	c := &cluster{Options: o, failed: make(chan error, 3)}
 	defer c.shutdown()
 	if err := c.start(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -55,6 +55,10 @@ func Up(ctx context.Context, o Options) error {
 }
 
 func (c *cluster) start(ctx context.Context) error {
+	controller, err := c.findTenancy()
+	if err != nil {
+		return err
+	}
 	listener, err := claimPort(c.Port)
 	if err != nil {
 		return err
@@ -106,6 +110,11 @@ func (c *cluster) start(ctx context.Context) error {
 		if err := c.withFailures(ctx, func(ctx context.Context) error {
 			return c.startDemo(ctx, access, client, server.RBAC())
 		}); err != nil {
+			return err
+		}
+	}
+	if controller != "" {
+		if err := c.startTenancy(ctx, access, controller); err != nil {
 			return err
 		}
 	}

@@ -2,23 +2,118 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package config holds the manifests of this folder, so that the controller's binary can
-// print them where kustomize is not at hand.
+// print and apply them where kustomize is not at hand.
 package config
 
 import (
+	"bytes"
 	"embed"
+	"errors"
+	"fmt"
 	"io"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
 )
 
-//go:embed default/namespace.yaml crd/tenancy.kube-granular.dev_lnamespaces.yaml rbac/controller.yaml rbac/everyone.yaml policy/lists.yaml policy/sudo.yaml
+//go:embed default/namespace.yaml crd/tenancy.kube-granular.dev_lnamespaces.yaml rbac/controller.yaml rbac/everyone.yaml policy/lists.yaml policy/sudo.yaml webhook/webhooks.yaml
 var files embed.FS
 
-// Write writes what default/kustomization.yaml consists of.
-func Write(w io.Writer) error {
-	for _, name := range []string{
+// Options say which manifests are wanted.
+type Options struct {
+	// FieldPermissions is for a server that authorizes single fields, as the folder granular is.
+	FieldPermissions bool
+	// WebhookURL is where the API server calls the webhooks of a controller that runs outside
+	// the cluster. Empty means that there are none.
+	WebhookURL string
+}
+
+// fields are those of a specification that have a permission each.
+var fields = []string{"users", "managers", "sudoers", "sudo", "billing"}
+
+// Objects returns what default/kustomization.yaml consists of, and what the options add.
+func Objects(o Options) ([]*unstructured.Unstructured, error) {
+	paths := []string{
 		"default/namespace.yaml", "crd/tenancy.kube-granular.dev_lnamespaces.yaml", "rbac/controller.yaml", "rbac/everyone.yaml", "policy/lists.yaml", "policy/sudo.yaml",
-	} {
-		text, err := files.ReadFile(name)
+	}
+	if o.WebhookURL != "" {
+		paths = append(paths, "webhook/webhooks.yaml")
+	}
+	var objects []*unstructured.Unstructured
+	for _, path := range paths {
+		text, err := files.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
+		for {
+			object := &unstructured.Unstructured{}
+			err := decoder.Decode(&object.Object)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", path, err)
+			}
+			if len(object.Object) == 0 {
+				continue
+			}
+			if err := o.change(object); err != nil {
+				return nil, fmt.Errorf("%s: %w", path, err)
+			}
+			objects = append(objects, object)
+		}
+	}
+	return objects, nil
+}
+
+// change makes of an object what the options say.
+func (o Options) change(object *unstructured.Unstructured) error {
+	switch object.GetKind() {
+	case "CustomResourceDefinition":
+		if !o.FieldPermissions {
+			return nil
+		}
+		versions, _, err := unstructured.NestedSlice(object.Object, "spec", "versions")
+		if err != nil {
+			return err
+		}
+		for _, version := range versions {
+			for _, field := range fields {
+				if err := unstructured.SetNestedField(version.(map[string]any), "tenancy.kube-granular.dev/"+field,
+					"schema", "openAPIV3Schema", "properties", "spec", "properties", field, "x-kubernetes-permission-verb"); err != nil {
+					return err
+				}
+			}
+		}
+		return unstructured.SetNestedSlice(object.Object, versions, "spec", "versions")
+	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
+		hooks, _, err := unstructured.NestedSlice(object.Object, "webhooks")
+		if err != nil {
+			return err
+		}
+		for _, hook := range hooks {
+			path, _, err := unstructured.NestedString(hook.(map[string]any), "clientConfig", "service", "path")
+			if err != nil {
+				return err
+			}
+			hook.(map[string]any)["clientConfig"] = map[string]any{"url": strings.TrimSuffix(o.WebhookURL, "/") + path}
+		}
+		return unstructured.SetNestedSlice(object.Object, hooks, "webhooks")
+	}
+	return nil
+}
+
+// Write writes the objects as YAML.
+func Write(w io.Writer, o Options) error {
+	objects, err := Objects(o)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		text, err := yaml.Marshal(object.Object)
 		if err != nil {
 			return err
 		}

@@ -26,7 +26,8 @@ type LNamespaceStatus struct {
 	// granted are the people who hold rights now.
 	// +optional
 	Granted Granted `json:"granted,omitempty"`
-	// leftovers are what was made with sudo by people who are sudoers no longer.
+	// leftovers are what was made with sudo, and the roles and bindings of others that were changed with
+	// it, by people who are sudoers no longer.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -63,7 +64,7 @@ type Leftover struct {
 	Kind string `json:"kind"`
 	// name is that of the object, in the namespace of the tenant.
 	Name string `json:"name"`
-	// maker is the user who made it.
+	// maker is the user who made or changed it.
 	Maker string `json:"maker"`
 }
 

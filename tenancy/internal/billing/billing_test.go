@@ -30,7 +30,7 @@ var errKilled = errors.New("killed")
 // of its steps: before the step is done, or right after.
 type world struct {
 	api   client.WithWatch
-	table *store.SQL
+	table store.Table
 	now   time.Time
 	// steps counts what the controller did to others; at dies is where it is killed.
 	steps, dies int

@@ -62,10 +62,36 @@ func (r *Tenants) leftovers(ctx context.Context, t *v1alpha1.LNamespace) ([]v1al
 			found = append(found, v1alpha1.Leftover{Kind: gvk.Kind, Name: object.Name, Maker: maker})
 		}
 	}
+	changed, err := r.changed(ctx, t, now)
+	if err != nil {
+		return nil, err
+	}
+	found = append(found, changed...)
 	slices.SortFunc(found, func(a, b v1alpha1.Leftover) int {
 		return strings.Compare(a.Kind+"/"+a.Name, b.Kind+"/"+b.Name)
 	})
 	return found[:min(len(found), maxLeftovers)], nil
+}
+
+// changed returns what gives rights, was made by others, and was changed by people who are
+// sudoers no longer. It is never removed.
+func (r *Tenants) changed(ctx context.Context, t *v1alpha1.LNamespace, now []v1alpha1.Subject) ([]v1alpha1.Leftover, error) {
+	var found []v1alpha1.Leftover
+	for _, kind := range []string{"Role", "RoleBinding"} {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind(kind + "List"))
+		if err := r.live.List(ctx, list, client.InNamespace(t.Name), client.MatchingLabels{names.ChangedWithSudo: "true"}); err != nil {
+			return nil, fmt.Errorf("list what was changed with sudo: %w", err)
+		}
+		for _, object := range list.Items {
+			for maker := range strings.SplitSeq(object.Annotations[names.Changers], "\n") {
+				if object.DeletionTimestamp == nil && object.Labels[names.MadeWithSudo] == "" && !sudoer(t.Name, now, maker) {
+					found = append(found, v1alpha1.Leftover{Kind: kind, Name: object.Name, Maker: maker})
+				}
+			}
+		}
+	}
+	return found, nil
 }
 
 // sudoer reports whether the maker of something may use sudo still. Members of groups and

@@ -51,10 +51,8 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	if t.DeletionTimestamp != nil {
 		return reconcile.Result{}, r.finish(ctx, t)
 	}
-	if controllerutil.AddFinalizer(t, names.Finalizer) {
-		if err := r.Update(ctx, t); err != nil {
-			return reconcile.Result{}, err
-		}
+	if err := r.finalizer(ctx, t, controllerutil.AddFinalizer); err != nil {
+		return reconcile.Result{}, err
 	}
 	h, err := r.namespace(ctx, t)
 	if err != nil {
@@ -156,8 +154,17 @@ func (r *Tenants) finish(ctx context.Context, t *v1alpha1.LNamespace) error {
 	if err := r.deleteNamespace(ctx, ns, ours); err != nil {
 		return err
 	}
-	controllerutil.RemoveFinalizer(t, names.Finalizer)
-	return client.IgnoreNotFound(r.Update(ctx, t))
+	return client.IgnoreNotFound(r.finalizer(ctx, t, controllerutil.RemoveFinalizer))
+}
+
+// finalizer adds or removes the finalizer, by a patch of that alone: an update would write
+// fields that the specification leaves out, which takes the verbs of lists.
+func (r *Tenants) finalizer(ctx context.Context, t *v1alpha1.LNamespace, change func(client.Object, string) bool) error {
+	before := t.DeepCopy()
+	if !change(t, names.Finalizer) {
+		return nil
+	}
+	return r.Patch(ctx, t, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
 // record writes the status if it changed.

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 )
 
@@ -25,9 +26,13 @@ type Kubectl struct {
 
 // Output returns what a command prints.
 func (k Kubectl) Output(ctx context.Context, args ...string) (string, error) {
+	return k.output(ctx, nil, args...)
+}
+
+func (k Kubectl) output(ctx context.Context, in io.Reader, args ...string) (string, error) {
 	stdout, stderr := bytes.Buffer{}, bytes.Buffer{}
 	cmd := exec.CommandContext(ctx, k.Path, append(append([]string{}, k.Global...), args...)...)
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &stdout, &stderr
 	if err := cmd.Run(); err != nil {
 		return stdout.String(), fmt.Errorf("kubectl %s: %w: %s", args[0], err, strings.TrimSpace(stderr.String()))
 	}
@@ -58,6 +63,36 @@ func (k Kubectl) WhoAmI(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("kubectl auth whoami: %w", err)
 	}
 	return review.Status.UserInfo.Username, nil
+}
+
+// Rule is something that the caller may do, as an authorizer lists it.
+type Rule struct {
+	Verbs, APIGroups, Resources, ResourceNames []string
+}
+
+// Covers reports whether a rule is about a verb on a named object.
+func (r Rule) Covers(verb, group, resource, name string) bool {
+	has := func(list []string, word string) bool {
+		return slices.Contains(list, word) || slices.Contains(list, "*")
+	}
+	return has(r.Verbs, verb) && has(r.APIGroups, group) && has(r.Resources, resource) && (len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, name))
+}
+
+// Rules returns what the caller may do, in one request. Authorizers that can't list, such as
+// webhooks, are missing from it.
+func (k Kubectl) Rules(ctx context.Context) ([]Rule, error) {
+	const review = `{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectRulesReview","spec":{"namespace":"default"}}`
+	out, err := k.output(ctx, strings.NewReader(review), "create", "--validate=false", "--filename", "-", "--output", "json")
+	if err != nil {
+		return nil, err
+	}
+	answer := struct {
+		Status struct{ ResourceRules []Rule }
+	}{}
+	if err := json.Unmarshal([]byte(out), &answer); err != nil {
+		return nil, fmt.Errorf("rules of the caller: %w", err)
+	}
+	return answer.Status.ResourceRules, nil
 }
 
 // Namespace returns the namespace of the context.

@@ -35,6 +35,10 @@ const (
 	// annotation that names the user.
 	MadeWithSudo = domain + "made-with-sudo"
 	Maker        = domain + "sudo-maker"
+	// ChangedWithSudo labels what somebody else made and such a group changed, and Changers is
+	// the annotation that names the users, a line each.
+	ChangedWithSudo = domain + "changed-with-sudo"
+	Changers        = domain + "sudo-changers"
 	// Finalizer keeps an LNamespace until its rights are revoked.
 	Finalizer = domain + "revoke"
 )

@@ -4,6 +4,7 @@
 package sudo_test
 
 import (
+	"io"
 	"strings"
 	"testing"
 
@@ -46,6 +47,16 @@ func TestParse(t *testing.T) {
 	for _, typed := range []string{"", "--reason", "--as=x get pods", "kubectl", "sudo get pods", "kubectl sudo get pods"} {
 		if _, err := sudo.Parse(strings.Fields(typed)); err == nil {
 			t.Errorf("%q: no error", typed)
+		}
+	}
+}
+
+// TestExitCodes holds that what fails ends with a code that says so.
+func TestExitCodes(t *testing.T) {
+	for typed, want := range map[string]int{"": 2, "--shell bash": 0, "--shell tcsh": 1, "-l": 1, "get pods": 1} {
+		code, err := sudo.Run(t.Context(), "no-such-kubectl", strings.Fields(typed), sudo.Streams{Out: io.Discard, ErrOut: io.Discard})
+		if code != want || (err != nil) != (want != 0) {
+			t.Errorf("%q: %d, %v", typed, code, err)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"kube-granular.dev/tenancy/api/v1alpha1"
@@ -29,7 +30,7 @@ func Run(ctx context.Context, path string, args []string, s Streams) (int, error
 		return 2, err
 	}
 	if a.Shell != "" {
-		return 0, shell(a.Shell, s.Out)
+		return code(shell(a.Shell, s.Out))
 	}
 	k := kubectl.Kubectl{Path: path, Global: a.Global}
 	me, err := k.WhoAmI(ctx)
@@ -37,7 +38,7 @@ func Run(ctx context.Context, path string, args []string, s Streams) (int, error
 		return 1, err
 	}
 	if a.List {
-		return 0, list(ctx, k, me, s.Out)
+		return code(list(ctx, k, me, s.Out))
 	}
 	tenant := a.Tenant
 	if tenant == "" {
@@ -58,6 +59,14 @@ func Run(ctx context.Context, path string, args []string, s Streams) (int, error
 		flags = append(flags, "--as-user-extra="+grants.ReasonExtra+"="+a.Reason)
 	}
 	return k.Run(ctx, s.In, s.Out, s.ErrOut, append(flags, a.Command...)...)
+}
+
+// code returns the exit code of what ended with an error, or did not.
+func code(err error) (int, error) {
+	if err != nil {
+		return 1, err
+	}
+	return 0, nil
 }
 
 // become returns the user to impersonate together with the group of the tenant: oneself,
@@ -86,7 +95,8 @@ func become(ctx context.Context, k kubectl.Kubectl, me, tenant string) (string, 
 	return "", fmt.Errorf("%s may impersonate the group %s, and no user: has the tenancy controller seen it?", me, group)
 }
 
-// list prints the tenants whose group the caller may become.
+// list prints the tenants whose group the caller may become. Of all tenants, only those are asked
+// about one by one of which the rules of the caller speak.
 func list(ctx context.Context, k kubectl.Kubectl, me string, out io.Writer) error {
 	text, err := k.Output(ctx, "get", "lnamespaces.tenancy.kube-granular.dev", "--output", "json")
 	if err != nil {
@@ -96,12 +106,18 @@ func list(ctx context.Context, k kubectl.Kubectl, me string, out io.Writer) erro
 	if err := json.Unmarshal([]byte(text), &all); err != nil {
 		return err
 	}
+	rules, err := k.Rules(ctx)
+	if err != nil {
+		return err
+	}
 	found := false
 	for _, t := range all.Items {
-		if len(t.Status.Granted.Sudoers) == 0 {
+		group := names.SudoGroup(t.Name)
+		covers := func(r kubectl.Rule) bool { return r.Covers("impersonate", "", "groups", group) }
+		if len(t.Status.Granted.Sudoers) == 0 || !slices.ContainsFunc(rules, covers) {
 			continue
 		}
-		may, err := k.CanI(ctx, "impersonate", "groups", names.SudoGroup(t.Name))
+		may, err := k.CanI(ctx, "impersonate", "groups", group)
 		if err != nil {
 			return err
 		}
@@ -116,7 +132,7 @@ func list(ctx context.Context, k kubectl.Kubectl, me string, out io.Writer) erro
 		if allowed != "" {
 			allowed = " and" + allowed
 		}
-		fmt.Fprintf(out, "%s: everything in the namespace%s, as group %s\n", t.Name, allowed, names.SudoGroup(t.Name))
+		fmt.Fprintf(out, "%s: everything in the namespace%s, as group %s\n", t.Name, allowed, group)
 	}
 	if !found {
 		fmt.Fprintf(out, "%s is a sudoer of no tenant\n", me)

@@ -21,9 +21,19 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// TestEscalation holds that sudo can't give itself, or anybody, more than sudo has: by
+// TestSudoEscalation holds that sudo can't give itself, or anybody, more than sudo has: by
 // bindings, by tokens, by service accounts of others, by the groups of others.
-func TestEscalation(t *testing.T) {
+//
+// Attack: sudo binds somebody to `cluster-admin`, to a role of its own with a star or the verbs of fields, or in another namespace
+// Answer: 403; what the tenant has is bound and granted
+//
+// Attack: sudo asks for a token of a service account of another namespace, or for one that lives longer than an hour
+// Answer: 403; one of the tenant for an hour is given
+//
+// Attack: a sudoer becomes the group of another tenant, somebody else, or a service account
+// Answer: 403; the group of the tenant is given
+// Held by: TestPlugins, TestOtherSudoers
+func TestSudoEscalation(t *testing.T) {
 	lns, other := shared.make(t, tenant("escalate")), shared.make(t, tenant("escalate-other"))
 	group := names.SudoGroup(lns.Name)
 	shared.allowed(t, "x", []string{group}, "create", "rolebindings", lns.Name, "")
@@ -102,6 +112,9 @@ func wantForbidden(err error) error {
 
 // TestReservedNames holds that a list can't name what exists by impersonation or in the
 // system alone.
+//
+// Attack: a list names the group of another tenant's sudoers, everybody, or a user of the system
+// Answer: 422
 func TestReservedNames(t *testing.T) {
 	for name, subject := range map[string]v1alpha1.Subject{
 		"the sudo group":                 {Kind: v1alpha1.GroupKind, Name: names.SudoGroup("victim")},
@@ -151,6 +164,9 @@ func TestOtherSudoers(t *testing.T) {
 
 // TestLeftovers holds that what was made with sudo says so, that the sudoer can't hide it,
 // and that it is reported, or removed, when he is a sudoer no longer.
+//
+// Attack: a sudoer makes a binding or a secret for the time after, under another name, or takes the note of it away
+// Answer: it says who made it, whatever was sent; it is in `status.leftovers`, or removed
 func TestLeftovers(t *testing.T) {
 	lns := tenant("leftovers")
 	lns.Spec.Users = append(lns.Spec.Users, user("leftovers-sudoer"))
@@ -215,6 +231,94 @@ func TestLeftovers(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestChangedWithSudo opens doors in what somebody else made.
+//
+// Attack: with sudo, a role or a binding that others made is widened, to be used when sudo is gone; the
+// note of it is taken away, or a colleague changes it after
+// Answer: it says who changed it; `status.leftovers` names each who is a sudoer no longer, and nothing is removed
+func TestChangedWithSudo(t *testing.T) {
+	lns := tenant("changed")
+	lns.Spec.Sudoers = append(lns.Spec.Sudoers, user("changed-colleague"))
+	lns.Spec.Sudo.AtRevocation = v1alpha1.RemoveLeftovers
+	shared.make(t, lns)
+	group := names.SudoGroup(lns.Name)
+	shared.allowed(t, "x", []string{group}, "create", "rolebindings", lns.Name, "")
+	sudo, colleague := shared.as(t, "changed-sudoer", group), shared.as(t, "changed-colleague", group)
+	meta := metav1.ObjectMeta{Namespace: lns.Name, Name: "theirs"}
+	pods := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}}
+	role := &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{pods}}
+	binding := &rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "theirs"}}
+	untouched := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: lns.Name, Name: "untouched"}, RoleRef: binding.RoleRef}
+	for _, object := range []client.Object{role, binding, untouched} {
+		if err := shared.client.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	secrets := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "update"}}
+	widen := func(c client.Client) error {
+		before := role.DeepCopy()
+		role.Rules = append(role.Rules, secrets)
+		return c.Patch(t.Context(), role, client.MergeFrom(before))
+	}
+	// The policy is in force a moment after it was made.
+	wait(t, "a changed role says so", func() error {
+		if err := widen(sudo); err != nil {
+			return err
+		}
+		if role.Labels[names.ChangedWithSudo] != "true" || role.Annotations[names.Changers] != "changed-sudoer" {
+			return fmt.Errorf("%v %v", role.Labels, role.Annotations)
+		}
+		return nil
+	})
+	if err := widen(colleague); err != nil || role.Annotations[names.Changers] != "changed-sudoer\nchanged-colleague" {
+		t.Errorf("a colleague changes it after: %q, %v", role.Annotations, err)
+	}
+	if err := widen(sudo); err != nil || role.Annotations[names.Changers] != "changed-sudoer\nchanged-colleague" {
+		t.Errorf("and once more: %q, %v", role.Annotations, err)
+	}
+	before := binding.DeepCopy()
+	binding.Subjects = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "changed-sudoer"}}
+	if err := sudo.Patch(t.Context(), binding, client.MergeFrom(before)); err != nil || binding.Annotations[names.Changers] != "changed-sudoer" {
+		t.Errorf("a binding: %q, %v", binding.Annotations, err)
+	}
+	labelled := untouched.DeepCopy()
+	untouched.Labels = map[string]string{"mine": "yes"}
+	if err := sudo.Patch(t.Context(), untouched, client.MergeFrom(labelled)); err != nil || untouched.Labels[names.ChangedWithSudo] != "" {
+		t.Errorf("a label changes no rights: %v, %v", untouched.Labels, err)
+	}
+	for name, hide := range map[string]func(o *rbacv1.Role){
+		"the label":      func(o *rbacv1.Role) { delete(o.Labels, names.ChangedWithSudo) },
+		"the annotation": func(o *rbacv1.Role) { delete(o.Annotations, names.Changers) },
+		"a line of it":   func(o *rbacv1.Role) { o.Annotations[names.Changers] = "changed-colleague" },
+		"a line of it, with a change": func(o *rbacv1.Role) {
+			o.Annotations[names.Changers], o.Rules = "changed-colleague", o.Rules[:1]
+		},
+	} {
+		hidden := role.DeepCopy()
+		hide(hidden)
+		err := colleague.Patch(t.Context(), hidden, client.MergeFrom(role))
+		if err == nil && hidden.Annotations[names.Changers] == role.Annotations[names.Changers] && hidden.Labels[names.ChangedWithSudo] == "true" {
+			role = hidden // put back by the policy
+			continue
+		}
+		if !apierrors.IsForbidden(err) {
+			t.Errorf("%s is taken away: %v", name, err)
+		}
+	}
+	shared.change(t, lns, func(s *v1alpha1.LNamespaceSpec) { s.Sudoers = s.Sudoers[1:] })
+	if got := fmt.Sprint(lns.Status.Leftovers); got != "[{Role theirs changed-sudoer} {RoleBinding theirs changed-sudoer}]" {
+		t.Errorf("reported: %s", got)
+	}
+	shared.there(t, role)
+	shared.there(t, binding)
+	// Without them there is nothing to report.
+	for _, object := range []client.Object{role, binding} {
+		if err := shared.client.Delete(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // TestNewKind holds that sudo reaches a kind that is defined later, as soon as discovery

@@ -4,56 +4,190 @@
 package e2e_test
 
 import (
-	"fmt"
+	"context"
+	"flag"
 	"slices"
 	"testing"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"kube-granular.dev/tenancy/api/v1alpha1"
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// BenchmarkRevocation measures the time from the answer to the removal of a sudoer until the
-// server first refuses the impersonation.
-func BenchmarkRevocation(b *testing.B) {
-	lns := tenant("revocation")
-	if err := shared.client.Create(b.Context(), lns); err != nil {
+var (
+	tenants     = flag.Int("tenants", 5000, "tenants that BenchmarkTenants makes")
+	revocations = flag.Int("revocations", 200, "removals of a sudoer that it measures")
+)
+
+// BenchmarkTenants measures what docs/measurements/tenants.md has: how long many tenants take to
+// converge, what a change costs, and how long a sudoer can go on who was removed.
+func BenchmarkTenants(b *testing.B) {
+	c, err := startCluster("default", "--feature-gates", "GranularAuthorization=false")
+	if err != nil {
 		b.Fatal(err)
 	}
-	defer shared.client.Delete(b.Context(), lns)
-	sudoers := lns.Spec.Sudoers
-	ask := func(want bool) {
-		for shared.may("revocation-sudoer", nil, "impersonate", "groups", "", names.SudoGroup(lns.Name), want) != nil {
+	defer func() {
+		if err := c.stop(); err != nil {
+			b.Error(err)
+		}
+	}()
+	address, err := freeAddress()
+	if err != nil {
+		b.Fatal(err)
+	}
+	start := func() *controller {
+		k, err := c.startController("--metrics-address", address, "--leader-elect=false", "--discovery-every", "1h")
+		if err != nil {
+			b.Fatal(err)
+		}
+		return k
+	}
+	ready := func(count int) {
+		for done := 0; done < count; {
+			list := v1alpha1.LNamespaceList{}
+			if err := c.client.List(b.Context(), &list); err != nil {
+				b.Fatal(err)
+			}
+			done = 0
+			for i := range list.Items {
+				if condition := meta.FindStatusCondition(list.Items[i].Status.Conditions, v1alpha1.ConditionReady); condition != nil && condition.Status == metav1.ConditionTrue && condition.ObservedGeneration == list.Items[i].Generation {
+					done++
+				}
+			}
+			if done < count {
+				b.Logf("%s: %d of %d", time.Now().Format(time.TimeOnly), done, count)
+				time.Sleep(time.Second)
+			}
 		}
 	}
-	var times []time.Duration
-	for b.Loop() {
+	k := start()
+	one := full(*tenants)
+	if err := c.client.Create(b.Context(), one); err != nil {
+		b.Fatal(err)
+	}
+	ready(1)
+	b.Log("with 1 tenant")
+	for what, n := range changes(b, c, address, one.Name) {
+		b.Logf("%s: %s", what, n)
+	}
+	revoke(b, c)
+	now, most := resident(b, k.process.Process.Pid)
+	b.Logf("memory: %d MiB, %d at most", now, most)
+	if err := k.stop(); err != nil {
+		b.Fatal(err)
+	}
+
+	began := time.Now()
+	parallel(b, *tenants, func(i int) error { return c.client.Create(context.Background(), full(i)) })
+	b.Logf("%d tenants created in %s", *tenants, time.Since(began).Round(time.Second))
+	began = time.Now()
+	k = start()
+	ready(*tenants + 1)
+	b.Logf("from empty: all are ready after %s", time.Since(began).Round(time.Second))
+	quiet(b, address, *tenants)
+	n := read(b, address)
+	b.Logf("requests: %s; %.0f looks at tenants", n.since(numbers{}), n.reconciled)
+	now, most = resident(b, k.process.Process.Pid)
+	b.Logf("memory: %d MiB, %d at most", now, most)
+	if err := k.stop(); err != nil {
+		b.Fatal(err)
+	}
+	began = time.Now()
+	k = start()
+	quiet(b, address, *tenants+1)
+	b.Logf("after a restart: all were looked at after %s", time.Since(began).Round(100*time.Millisecond))
+	b.Logf("requests: %s", read(b, address).since(numbers{}))
+	now, most = resident(b, k.process.Process.Pid)
+	b.Logf("memory: %d MiB, %d at most", now, most)
+	b.Logf("with %d tenants", *tenants+1)
+	for what, n := range changes(b, c, address, one.Name) {
+		b.Logf("%s: %s", what, n)
+	}
+	revoke(b, c)
+	if err := k.stop(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkRevocation measures the last of these with a handful of tenants.
+func BenchmarkRevocation(b *testing.B) { revoke(b, shared) }
+
+// revoke measures the time from the answer to the removal of a sudoer until the first request
+// of his that is refused. The sudoer is a service account, with a token of its own.
+func revoke(b *testing.B, c *cluster) {
+	b.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "revoked"}}
+	if err := c.client.Create(b.Context(), account); err != nil && !apierrors.IsAlreadyExists(err) {
+		b.Fatal(err)
+	}
+	core, err := kubernetes.NewForConfig(c.admin)
+	if err != nil {
+		b.Fatal(err)
+	}
+	token, err := core.CoreV1().ServiceAccounts("default").CreateToken(b.Context(), "revoked", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	lns := tenant("revocation")
+	if err := c.client.Create(b.Context(), lns); err != nil && !apierrors.IsAlreadyExists(err) {
+		b.Fatal(err)
+	}
+	config := rest.AnonymousClientConfig(c.admin)
+	config.QPS, config.BearerToken = -1, token.Status.Token
+	config.Impersonate = rest.ImpersonationConfig{UserName: names.SudoUser(lns.Name), Groups: []string{names.SudoGroup(lns.Name)}}
+	sudo, err := client.New(config, client.Options{Scheme: c.client.Scheme(), Mapper: c.client.RESTMapper()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	// until repeats a request until it is allowed, or refused.
+	until := func(allowed bool) {
 		for {
-			if err := shared.client.Get(b.Context(), client.ObjectKeyFromObject(lns), lns); err != nil {
+			err := sudo.Get(b.Context(), client.ObjectKey{Namespace: lns.Name, Name: "none"}, &rbacv1.Role{})
+			if err != nil && !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) {
+				b.Fatal(err)
+			}
+			if apierrors.IsForbidden(err) != allowed {
+				return
+			}
+		}
+	}
+	set := func(sudoers ...v1alpha1.Subject) {
+		for {
+			if err := c.client.Get(b.Context(), client.ObjectKeyFromObject(lns), lns); err != nil {
 				b.Fatal(err)
 			}
 			lns.Spec.Sudoers = sudoers
-			if err := shared.client.Update(b.Context(), lns); err == nil {
-				break
-			} else if !apierrors.IsConflict(err) {
+			err := c.client.Update(b.Context(), lns)
+			if err == nil {
+				return
+			}
+			if !apierrors.IsConflict(err) {
 				b.Fatal(err)
 			}
 		}
-		ask(true)
-		before := lns.DeepCopy()
-		lns.Spec.Sudoers = nil
-		if err := shared.client.Patch(b.Context(), lns, client.MergeFrom(before)); err != nil {
-			b.Fatal(err)
-		}
+	}
+	var times []time.Duration
+	for range *revocations {
+		set(v1alpha1.Subject{Kind: v1alpha1.ServiceAccountKind, Namespace: "default", Name: "revoked"})
+		until(true)
+		set()
 		start := time.Now()
-		ask(false)
+		until(false)
 		times = append(times, time.Since(start))
 	}
 	slices.Sort(times)
-	for _, p := range []int{50, 90, 99} {
-		b.ReportMetric(float64(times[min(len(times)-1, len(times)*p/100)].Microseconds())/1000, fmt.Sprintf("p%d-ms", p))
+	at := func(percent int) time.Duration {
+		return times[min(len(times)-1, len(times)*percent/100)].Round(100 * time.Microsecond)
 	}
-	b.ReportMetric(float64(times[len(times)-1].Microseconds())/1000, "max-ms")
+	b.Logf("%d removals, until the first refused request: 10%% %s, 50%% %s, 90%% %s, 99%% %s, at most %s", len(times), at(10), at(50), at(90), at(99), at(100))
 }

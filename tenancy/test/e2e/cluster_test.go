@@ -212,8 +212,13 @@ type controller struct {
 }
 
 // startController runs the binary with the rights of its service account, and returns when
-// it is healthy.
+// it works.
 func (c *cluster) startController(args ...string) (*controller, error) {
+	return c.startControllerUntil("Starting workers", args...)
+}
+
+// startControllerUntil returns when the controller has printed a word.
+func (c *cluster) startControllerUntil(word string, args ...string) (*controller, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -222,7 +227,7 @@ func (c *cluster) startController(args ...string) (*controller, error) {
 	if err := listener.Close(); err != nil {
 		return nil, err
 	}
-	k := &controller{output: newBuffer("Starting workers"), ended: make(chan error, 1), health: "http://" + address}
+	k := &controller{output: newBuffer(word), ended: make(chan error, 1), health: "http://" + address}
 	k.process = exec.Command(filepath.Join(c.root, "bin", "tenancy-controller"), append([]string{
 		"run", "--kubeconfig", c.controllerConfig, "--metrics-address", "0", "--health-address", address,
 		"--lease-duration", "2s", "--lease-renew-deadline", "1500ms", "--lease-retry-period", "200ms", "--discovery-every", "1s",

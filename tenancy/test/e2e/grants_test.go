@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kube-granular.dev/tenancy/api/v1alpha1"
@@ -79,7 +80,34 @@ func TestRights(t *testing.T) {
 	}
 }
 
+// TestTenantWithoutFields holds that an LNamespace without any field is made, and goes again: the controller
+// writes no field that the object leaves out.
+func TestTenantWithoutFields(t *testing.T) {
+	bare := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "LNamespace", "metadata": map[string]any{"name": "bare"},
+	}}
+	if err := shared.client.Create(t.Context(), bare); err != nil {
+		t.Fatal(err)
+	}
+	lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "bare"}}
+	shared.settled(t, lns)
+	if err := shared.client.Get(t.Context(), client.ObjectKeyFromObject(lns), bare); err != nil {
+		t.Fatal(err)
+	}
+	if spec, ok := bare.Object["spec"]; ok {
+		t.Errorf("the controller wrote %v", spec)
+	}
+	if err := shared.client.Delete(t.Context(), lns); err != nil {
+		t.Fatal(err)
+	}
+	shared.gone(t, lns)
+}
+
 // TestAllowances holds that the tenant can give sudo what is withheld, each by itself.
+//
+// Attack: sudo changes the Namespace object, quotas, or the lists of the tenant, or deletes the tenant
+// Answer: refused, each unless the tenant allows that one
+// Held by: TestRights
 func TestAllowances(t *testing.T) {
 	lns := shared.make(t, tenant("allow"))
 	sudo := []string{names.SudoGroup(lns.Name)}
@@ -110,6 +138,10 @@ func TestAllowances(t *testing.T) {
 
 // TestManagerIsNoSudoer holds that a manager edits users and not sudoers, on a server that
 // does not authorize fields.
+//
+// Attack: a manager of a tenant makes himself sudoer, widens what sudo may, takes a finalizer away, or writes the status
+// Answer: 403 by the fields, by the webhook alone and by the admission policy alone; users and managers are changed
+// Held by: TestGranularServer, TestWebhooks
 func TestManagerIsNoSudoer(t *testing.T) { managerIsNoSudoer(t, shared) }
 
 func managerIsNoSudoer(t *testing.T, c *cluster) {

@@ -157,6 +157,17 @@ func TestPlugins(t *testing.T) {
 	must("bob", "bob is a sudoer of no tenant", "sudo", "-l")
 	mustFail("bob", "forbidden", "--as=bob", "--as-group="+names.SudoGroup("team"), "get", "secrets", "-n", "team")
 
+	// A second tenant, which is Bob's alone.
+	must("bob", "created", "create", "lns", "other", "--sudoer", "bob")
+	must("bob", "condition met", "wait", "--for=condition=Ready", "--timeout=60s", "lns/other")
+	c.allowed(t, "bob", nil, "impersonate", "groups", "", names.SudoGroup("other"))
+	c.allowed(t, "x", []string{names.SudoGroup("other")}, "list", "secrets", "other", "")
+	must("bob", "No resources found", "--as=bob", "--as-group="+names.SudoGroup("other"), "get", "secrets", "-n", "other")
+	mustFail("ada", "forbidden", "--as=ada", "--as-group="+names.SudoGroup("other"), "get", "secrets", "-n", "other")
+	mustFail("ada", "forbidden", "--as=ada", "--as-group="+names.SudoGroup("team"), "--as-group="+names.SudoGroup("other"), "get", "secrets", "-n", "team")
+	mustFail("ada", "forbidden", "--as=ada", "--as-group="+names.SudoGroup("team"), "--as-group=system:masters", "get", "secrets", "-n", "team")
+	mustFail("ada", "forbidden", "--as=bob", "--as-group="+names.SudoGroup("team"), "get", "secrets", "-n", "team")
+
 	reason := false
 	text, err := os.ReadFile(auditLog)
 	if err != nil {

@@ -7,8 +7,11 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,6 +34,30 @@ type Period struct {
 	End time.Time
 }
 
+// Table is where periods are kept.
+type Table interface {
+	// Prepare makes the table if there is none.
+	Prepare(context.Context) error
+	// Put writes a period. Written again it changes nothing; an end is added once.
+	Put(context.Context, Period) error
+	// Between returns the periods that lie at least in part in a time, each once, by account,
+	// tenant and start.
+	Between(ctx context.Context, from, to time.Time) ([]Period, error)
+	// Close lets go of what the table holds.
+	Close() error
+}
+
+// Opener opens a table that need not be there yet.
+type Opener func(Config) (Table, error)
+
+var openers = map[string]Opener{"sqlite": openSQL, "postgres": openSQL}
+
+// Register adds a driver. A program calls it before it starts anything.
+func Register(driver string, open Opener) { openers[driver] = open }
+
+// Drivers returns the names of the drivers there are.
+func Drivers() []string { return slices.Sorted(maps.Keys(openers)) }
+
 // SQL is a table of a database.
 type SQL struct {
 	db     *sql.DB
@@ -40,20 +67,26 @@ type SQL struct {
 
 // Config says which table.
 type Config struct {
-	// Driver is sqlite or postgres, Source what the driver connects to.
+	// Driver is one of Drivers, Source what it connects to: a file, a connection string, a
+	// project.
 	Driver, Source string
-	// Dataset is the schema of the table, if any, and Table its name.
+	// Dataset is the schema or dataset of the table, if any, and Table its name.
 	Dataset, Table string
 }
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 
-// Open opens the database. It need not be there yet.
-func Open(c Config) (*SQL, error) {
-	driver, ok := map[string]string{"sqlite": "sqlite", "postgres": "pgx"}[c.Driver]
+// Open opens the table. It need not be there yet.
+func Open(c Config) (Table, error) {
+	open, ok := openers[c.Driver]
 	if !ok {
-		return nil, fmt.Errorf("billing driver %q: want sqlite or postgres", c.Driver)
+		return nil, fmt.Errorf("billing driver %q: want one of %s", c.Driver, strings.Join(Drivers(), ", "))
 	}
+	return open(c)
+}
+
+func openSQL(c Config) (Table, error) {
+	driver := map[string]string{"sqlite": "sqlite", "postgres": "pgx"}[c.Driver]
 	db, err := sql.Open(driver, c.Source)
 	if err != nil {
 		return nil, fmt.Errorf("billing: %w", err)
@@ -61,7 +94,11 @@ func Open(c Config) (*SQL, error) {
 	if c.Driver == "sqlite" {
 		db.SetMaxOpenConns(1) // one writer; others would be told that it is locked
 	}
-	return With(db, c)
+	table, err := With(db, c)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return table, nil
 }
 
 // With returns the table in a database that is open.

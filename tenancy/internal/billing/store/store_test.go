@@ -5,7 +5,6 @@ package store_test
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -19,6 +18,7 @@ import (
 	"github.com/DATA-DOG/go-sqlmock"
 
 	"kube-granular.dev/tenancy/internal/billing/store"
+	"kube-granular.dev/tenancy/internal/billing/store/storetest"
 )
 
 var noon = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
@@ -28,7 +28,7 @@ func TestSQLite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exercise(t, table)
+	storetest.Exercise(t, table)
 }
 
 // TestPostgreSQL runs against a real server of its own, on a socket in a folder.
@@ -94,49 +94,7 @@ func TestPostgreSQL(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	exercise(t, table)
-}
-
-// exercise holds what any table must do.
-func exercise(t *testing.T, table *store.SQL) {
-	t.Cleanup(func() {
-		if err := table.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	for range 2 {
-		if err := table.Prepare(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	first := store.Period{TenantUID: "u1", Sequence: 1, Tenant: "team", Account: "a'b\"; --", Labels: map[string]string{"k": "v"}, Start: noon}
-	put := func(p store.Period) {
-		t.Helper()
-		if err := table.Put(t.Context(), p); err != nil {
-			t.Fatal(err)
-		}
-	}
-	put(first)
-	put(first)
-	ended := first
-	ended.End = noon.Add(time.Hour)
-	put(ended)
-	put(first) // a late writer of yesterday reopens nothing
-	later := ended
-	later.End = noon.Add(5 * time.Hour)
-	put(later) // nor does it move the end
-	put(store.Period{TenantUID: "u1", Sequence: 2, Tenant: "team", Account: "c", Start: noon.Add(time.Hour)})
-	put(store.Period{TenantUID: "u2", Sequence: 1, Tenant: "team", Account: "c", Start: noon.Add(48 * time.Hour)})
-	got, err := table.Between(t.Context(), noon.Add(-time.Hour), noon.Add(24*time.Hour))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(got) != 2 || fmt.Sprint(got[0]) != fmt.Sprint(ended) || got[1].Sequence != 2 || !got[1].End.IsZero() {
-		t.Errorf("%v", got)
-	}
-	if got, err = table.Between(t.Context(), noon.Add(time.Hour), noon.Add(2*time.Hour)); err != nil || len(got) != 1 {
-		t.Errorf("a period that ended at the beginning: %v, %v", got, err)
-	}
+	storetest.Exercise(t, table)
 }
 
 // TestMock holds what is sent, and that an error comes back.

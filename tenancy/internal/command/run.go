@@ -1,10 +1,12 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package command
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -30,7 +32,8 @@ type runOptions struct {
 	billing                         store.Config
 	kubeconfig, namespace           string
 	metricsAddress, healthAddress   string
-	leaderElect                     bool
+	leaderElect, untilStdin         bool
+	webhook                         webhookOptions
 	leaseDuration, renew, retryWait time.Duration
 }
 
@@ -56,6 +59,8 @@ func newRunCommand() *cobra.Command {
 	fs.DurationVar(&o.leaseDuration, "lease-duration", 15*time.Second, "how long others wait for a leader that is not heard of")
 	fs.DurationVar(&o.renew, "lease-renew-deadline", 10*time.Second, "how long a leader tries to renew its lease before it gives up")
 	fs.DurationVar(&o.retryWait, "lease-retry-period", 2*time.Second, "how often the lease is tried for")
+	fs.BoolVar(&o.untilStdin, "until-stdin-ends", false, "end when standard input does, as with the process at its other end")
+	addWebhookFlags(fs, &o.webhook)
 	addBillingFlags(fs, &o.billing)
 	return cmd
 }
@@ -73,7 +78,13 @@ func run(cmd *cobra.Command, o runOptions) error {
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		return err
 	}
+	o.Reserved = append(o.Reserved, o.namespace)
+	hooks, err := newWebhooks(cmd.Context(), config, scheme, o)
+	if err != nil {
+		return err
+	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		WebhookServer:           hooks.server,
 		Scheme:                  scheme,
 		Cache:                   controller.Cache(),
 		Metrics:                 metricsserver.Options{BindAddress: o.metricsAddress},
@@ -90,7 +101,9 @@ func run(cmd *cobra.Command, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	o.Reserved = append(o.Reserved, o.namespace)
+	if err := hooks.add(mgr); err != nil {
+		return err
+	}
 	if err := controller.Add(mgr, o.Options); err != nil {
 		return err
 	}
@@ -110,7 +123,16 @@ func run(cmd *cobra.Command, o runOptions) error {
 	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
 		return err
 	}
-	return mgr.Start(cmd.Context())
+	ctx := cmd.Context()
+	if o.untilStdin {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		go func() {
+			defer cancel()
+			_, _ = io.Copy(io.Discard, os.Stdin)
+		}()
+	}
+	return mgr.Start(ctx)
 }
 
 // restConfig returns the configuration of the file, or of the pod. Requests are held back

@@ -1,10 +1,11 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package command
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,9 +20,9 @@ import (
 
 // addBillingFlags adds the flags that say where bills are kept.
 func addBillingFlags(fs *pflag.FlagSet, c *store.Config) {
-	fs.StringVar(&c.Driver, "billing-driver", "sqlite", "database of the bills: sqlite or postgres")
-	fs.StringVar(&c.Source, "billing-source", "", "what the driver connects to: a file, or a connection string; empty means no bills")
-	fs.StringVar(&c.Dataset, "billing-dataset", "", "schema of the table")
+	fs.StringVar(&c.Driver, "billing-driver", "sqlite", "database of the bills: "+strings.Join(store.Drivers(), ", "))
+	fs.StringVar(&c.Source, "billing-source", "", "what the driver connects to: a file, a connection string, or a project; empty means no bills")
+	fs.StringVar(&c.Dataset, "billing-dataset", "", "schema, or dataset, of the table")
 	fs.StringVar(&c.Table, "billing-table", "lnamespace_periods", "name of the table")
 }
 

@@ -1,0 +1,60 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"kube-granular.dev/pkg/localcluster/tenancy"
+)
+
+// controllerUser is the name of the controller's kubeconfig.
+const controllerUser = "tenancy-controller"
+
+// startTenancy starts the controller of tenants, a process of its own, and returns once it is
+// ready.
+func (c *cluster) startTenancy(ctx context.Context, access access, program string) error {
+	if _, err := access.byCertificateAs(controllerUser, tenancy.User, tenancy.Groups...); err != nil {
+		return err
+	}
+	config := tenancy.Config{
+		Admin: access.path(adminUser), Kubeconfig: access.path(controllerUser), Dir: c.Dir, FieldPermissions: c.granular(),
+	}
+	c.say("starting tenancy-controller (log: %s, bill: %s)", display(config.Log()), display(config.Bill()))
+	return c.withFailures(ctx, func(ctx context.Context) error {
+		k, err := tenancy.Start(ctx, program, config)
+		if err != nil {
+			return err
+		}
+		stopping := make(chan struct{})
+		go func() {
+			select {
+			case <-stopping:
+			case err := <-k.Ended:
+				k.Ended <- err // for who stops it
+				c.failed <- fmt.Errorf("tenancy-controller: %w (its log is %s)", err, display(config.Log()))
+			}
+		}()
+		c.onStop(func() {
+			c.say("stopping tenancy-controller")
+			close(stopping)
+			k.Stop()
+		})
+		return k.WaitReady(ctx)
+	})
+}
+
+// findTenancy returns the program of the controller if it is asked for, before anything is started.
+func (c *cluster) findTenancy() (string, error) {
+	if !c.Tenancy {
+		return "", nil
+	}
+	program, err := tenancy.Find()
+	if err != nil {
+		return "", fmt.Errorf("--tenancy: %w", err)
+	}
+	return filepath.Abs(program)
+}

@@ -1,0 +1,97 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package accounts_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kube-granular.dev/tenancy/internal/accounts"
+)
+
+var mapping = accounts.Mapping{
+	Users:  map[string]string{"ada": "a"},
+	Groups: map[string]string{"research": "r", "ops": "o", "on-call": "o"},
+}
+
+// TestDefault holds who pays for a tenant whose maker does not say.
+func TestDefaultAccount(t *testing.T) {
+	for name, tc := range map[string]struct {
+		user, groups  string
+		required      bool
+		want, refused string
+	}{
+		"a user":                       {user: "ada", want: "a"},
+		"a user before groups":         {user: "ada", groups: "research ops", want: "a"},
+		"a group":                      {user: "bob", groups: "staff research", want: "r"},
+		"two groups of one account":    {user: "bob", groups: "ops on-call", want: "o"},
+		"several":                      {user: "bob", groups: "ops research on-call", refused: "o (group on-call, group ops), r (group research)"},
+		"none":                         {user: "bob", groups: "staff"},
+		"none, and one is required":    {user: "bob", groups: "staff", required: true, refused: "is missing"},
+		"a user with a group's name":   {user: "research"},
+		"a group with the user's name": {user: "bob", groups: "ada"},
+	} {
+		m := mapping
+		m.Required = tc.required
+		got, err := m.Default(tc.user, strings.Fields(tc.groups))
+		if got != tc.want || (err != nil) != (tc.refused != "") || err != nil && !strings.Contains(err.Error(), tc.refused) {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
+// TestOnlyOwn holds that an account of somebody else is refused where the mapping says so.
+func TestOnlyOwn(t *testing.T) {
+	strict := mapping
+	strict.OnlyOwn = true
+	required := strict
+	required.Required = true
+	for name, tc := range map[string]struct {
+		m             accounts.Mapping
+		account, user string
+		groups        string
+		refused       string
+	}{
+		"one's own":             {m: strict, account: "a", user: "ada"},
+		"that of a group":       {m: strict, account: "o", user: "ada", groups: "ops"},
+		"that of another group": {m: strict, account: "r", user: "ada", groups: "ops", refused: "a (user ada), o (group ops)"},
+		"without any":           {m: strict, account: "r", user: "bob", refused: "no account"},
+		"no account":            {m: strict, user: "bob"},
+		"no account, required":  {m: required, user: "ada", refused: "a (user ada)"},
+		"any":                   {m: mapping, account: "r", user: "bob"},
+	} {
+		err := tc.m.May(tc.account, tc.user, strings.Fields(tc.groups))
+		if (err != nil) != (tc.refused != "") || err != nil && !strings.Contains(err.Error(), tc.refused) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestLoadAccounts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "accounts.yaml")
+	for text, ok := range map[string]bool{
+		"users: {ada: a}\ngroups: {ops: o}\nonlyOwn: true\n": true,
+		"":                        true,
+		"users: {ada: ''}":        false,
+		"user: {ada: a}":          false,
+		"users: [ada]":            false,
+		"groups: {ops: [a, b]}":   false,
+		"groups: {ops: \"4711\"}": true,
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := accounts.Load(path); (err == nil) != ok {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if _, err := accounts.Load(path + "-not-there"); err == nil {
+		t.Error("a file that is not there")
+	}
+	if m, err := accounts.Load(""); err != nil || m.OnlyOwn {
+		t.Errorf("no file: %+v, %v", m, err)
+	}
+}

@@ -1,0 +1,175 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certs
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"kube-granular.dev/tenancy/internal/names"
+)
+
+// MinLifetime is the shortest lifetime of a certificate.
+const MinLifetime = 10 * time.Second
+
+// expiry tells when the certificate that is served ends.
+var expiry = prometheus.NewGauge(prometheus.GaugeOpts{
+	Name: "tenancy_webhook_certificate_expiry_timestamp_seconds",
+	Help: "When the certificate that the webhooks serve ends, in seconds since 1970. It is renewed when a third of its lifetime is left.",
+})
+
+func init() { metrics.Registry.MustRegister(expiry) }
+
+// Keeper keeps the certificate of the webhooks. All replicas do, not the leader alone.
+type Keeper struct {
+	// Client reads and writes without a cache.
+	Client client.Client
+	// Secret is where the certificate lies.
+	Secret client.ObjectKey
+	// Configurations is the name of the webhook configurations that are told whom to trust.
+	Configurations string
+	// Hosts are the names and addresses that the API server calls.
+	Hosts []string
+	// Lifetime is that of a certificate.
+	Lifetime time.Duration
+	// Log hears of what did not work and will be tried again.
+	Log logr.Logger
+
+	serving atomic.Pointer[tls.Certificate]
+}
+
+// NeedLeaderElection reports that every replica keeps the certificate it serves.
+func (k *Keeper) NeedLeaderElection() bool { return false }
+
+// GetCertificate returns the certificate to serve.
+func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if c := k.serving.Load(); c != nil {
+		return c, nil
+	}
+	return nil, errors.New("there is no certificate yet")
+}
+
+// Ready returns an error while there is no certificate that is valid.
+func (k *Keeper) Ready(*http.Request) error {
+	c, err := k.GetCertificate(nil)
+	if err != nil {
+		return err
+	}
+	if time.Now().After(c.Leaf.NotAfter) {
+		return errors.New("the certificate of the webhooks has expired")
+	}
+	return nil
+}
+
+// Start keeps the certificate until ctx ends.
+func (k *Keeper) Start(ctx context.Context) error {
+	tick := time.NewTicker(every(k.Lifetime))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if err := k.Sync(ctx); err != nil && ctx.Err() == nil {
+				k.Log.Error(err, "keep the certificate of the webhooks")
+			}
+		}
+	}
+}
+
+// Sync brings the Secret, the webhook configurations and what is served up to date. Whoever
+// of several replicas comes first writes; the others read.
+func (k *Keeper) Sync(ctx context.Context) error {
+	if k.Lifetime < MinLifetime {
+		return fmt.Errorf("a certificate that lives for %s: want %s at least", k.Lifetime, MinLifetime)
+	}
+	state, err := k.step(ctx)
+	for apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		state, err = k.step(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("secret %s: %w", k.Secret, err)
+	}
+	pair, err := tls.X509KeyPair(state.Current.Cert, state.Current.Key)
+	if err != nil {
+		return err
+	}
+	if err := k.trust(ctx, state.Bundle()); err != nil {
+		return err
+	}
+	k.serving.Store(&pair)
+	expiry.Set(float64(pair.Leaf.NotAfter.Unix()))
+	return nil
+}
+
+// step reads the state, and writes what follows from it.
+func (k *Keeper) step(ctx context.Context) (State, error) {
+	secret := &corev1.Secret{}
+	err := k.Client.Get(ctx, k.Secret, secret)
+	absent := apierrors.IsNotFound(err)
+	if err != nil && !absent {
+		return State{}, err
+	}
+	state, changed, err := Step(stateOf(secret.Data), k.Hosts, time.Now(), k.Lifetime)
+	if err != nil || !changed {
+		return state, err
+	}
+	secret.Data = state.data()
+	if !absent {
+		return state, k.Client.Update(ctx, secret)
+	}
+	secret.ObjectMeta = metav1.ObjectMeta{Namespace: k.Secret.Namespace, Name: k.Secret.Name, Labels: map[string]string{names.ManagedBy: names.Manager}}
+	return state, k.Client.Create(ctx, secret)
+}
+
+// trust writes the authorities into the webhook configurations. One that is not there, or
+// that somebody else has just written, is left for the next time.
+func (k *Keeper) trust(ctx context.Context, bundle []byte) error {
+	key := client.ObjectKey{Name: k.Configurations}
+	mutating := &admissionv1.MutatingWebhookConfiguration{}
+	validating := &admissionv1.ValidatingWebhookConfiguration{}
+	for _, object := range []client.Object{mutating, validating} {
+		err := k.Client.Get(ctx, key, object)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("webhook configuration %s: %w", key.Name, err)
+		}
+		changed := false
+		set := func(c *admissionv1.WebhookClientConfig) {
+			if !bytes.Equal(c.CABundle, bundle) {
+				c.CABundle, changed = bundle, true
+			}
+		}
+		for i := range mutating.Webhooks {
+			set(&mutating.Webhooks[i].ClientConfig)
+		}
+		for i := range validating.Webhooks {
+			set(&validating.Webhooks[i].ClientConfig)
+		}
+		if !changed {
+			continue
+		}
+		if err := k.Client.Update(ctx, object); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("webhook configuration %s: %w", key.Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certs
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"time"
+)
+
+// backdated is how long before it was made a certificate is valid, as clocks differ.
+const backdated = time.Hour
+
+// Pair is a certificate with its key, and the authority that signed it.
+type Pair struct {
+	CA, Cert, Key []byte
+}
+
+// State is what the Secret holds.
+type State struct {
+	// Current is served. Next is announced and will be.
+	Current, Next Pair
+	// Previous is the authority of the pair that was served before.
+	Previous []byte
+}
+
+// the keys of the Secret.
+const (
+	keyCert, keyKey, keyCA             = "tls.crt", "tls.key", "ca.crt"
+	keyNextCert, keyNextKey, keyNextCA = "next.crt", "next.key", "next-ca.crt"
+	keyPrevious                        = "previous-ca.crt"
+)
+
+func stateOf(data map[string][]byte) State {
+	return State{
+		Current:  Pair{data[keyCA], data[keyCert], data[keyKey]},
+		Next:     Pair{data[keyNextCA], data[keyNextCert], data[keyNextKey]},
+		Previous: data[keyPrevious],
+	}
+}
+
+func (s State) data() map[string][]byte {
+	return map[string][]byte{
+		keyCA: s.Current.CA, keyCert: s.Current.Cert, keyKey: s.Current.Key,
+		keyNextCA: s.Next.CA, keyNextCert: s.Next.Cert, keyNextKey: s.Next.Key,
+		keyPrevious: s.Previous,
+	}
+}
+
+// Bundle returns the authorities that the API server is to trust.
+func (s State) Bundle() []byte {
+	return bytes.Join([][]byte{s.Previous, s.Current.CA, s.Next.CA}, nil)
+}
+
+// Step returns what follows from a state at a time, and whether it differs. A certificate is
+// renewed when a third of its lifetime is left: the next one is announced, and served a
+// while later. One that does not serve at all is replaced at once.
+func Step(s State, hosts []string, now time.Time, lifetime time.Duration) (State, bool, error) {
+	current, ok := s.Current.leaf(hosts, now)
+	if !ok {
+		next, err := s.Next, error(nil)
+		if _, ok := next.leaf(hosts, now); !ok {
+			next, err = newPair(hosts, now, lifetime)
+		}
+		return State{Current: next, Previous: s.Current.authority()}, true, err
+	}
+	next, ok := s.Next.leaf(hosts, now)
+	switch {
+	case ok && now.Sub(next.NotBefore.Add(backdated)) >= announced(lifetime):
+		return State{Current: s.Next, Previous: s.Current.CA}, true, nil
+	case !ok && current.NotAfter.Sub(now) < lifetime/3:
+		pair, err := newPair(hosts, now, lifetime)
+		return State{Current: s.Current, Next: pair, Previous: s.Previous}, true, err
+	}
+	return s, false, nil
+}
+
+// announced is how long a certificate is known before it is served, and every is how often
+// a replica looks: several times meanwhile.
+func announced(lifetime time.Duration) time.Duration {
+	return min(max(lifetime/10, time.Second), 10*time.Minute)
+}
+
+func every(lifetime time.Duration) time.Duration { return min(announced(lifetime)/5, 30*time.Second) }
+
+// authority returns the authority of a pair if it is one: the API server refuses a bundle
+// that holds anything else.
+func (p Pair) authority() []byte {
+	if !x509.NewCertPool().AppendCertsFromPEM(p.CA) {
+		return nil
+	}
+	return p.CA
+}
+
+// leaf returns the certificate if it can be served: it matches its key, is valid now and
+// names all hosts.
+func (p Pair) leaf(hosts []string, now time.Time) (*x509.Certificate, bool) {
+	pair, err := tls.X509KeyPair(p.Cert, p.Key)
+	if err != nil {
+		return nil, false
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(p.CA) {
+		return nil, false
+	}
+	for _, host := range hosts {
+		if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: host, CurrentTime: now}); err != nil {
+			return nil, false
+		}
+	}
+	return pair.Leaf, true
+}
+
+// newPair makes a certificate and an authority for it alone.
+func newPair(hosts []string, now time.Time, lifetime time.Duration) (Pair, error) {
+	from, to := now.Add(-backdated), now.Add(lifetime)
+	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Pair{}, err
+	}
+	ca := &x509.Certificate{
+		SerialNumber: serial(), Subject: pkix.Name{CommonName: "tenancy-webhook-ca"}, NotBefore: from, NotAfter: to,
+		KeyUsage: x509.KeyUsageCertSign, BasicConstraintsValid: true, IsCA: true, MaxPathLenZero: true,
+	}
+	caDER, err := x509.CreateCertificate(rand.Reader, ca, ca, caKey.Public(), caKey)
+	if err != nil {
+		return Pair{}, err
+	}
+	if ca, err = x509.ParseCertificate(caDER); err != nil {
+		return Pair{}, err
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Pair{}, err
+	}
+	leaf := &x509.Certificate{
+		SerialNumber: serial(), Subject: pkix.Name{CommonName: "tenancy-webhook"}, NotBefore: from, NotAfter: to,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	for _, host := range hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			leaf.IPAddresses = append(leaf.IPAddresses, ip)
+		} else {
+			leaf.DNSNames = append(leaf.DNSNames, host)
+		}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, leaf, ca, key.Public(), caKey)
+	if err != nil {
+		return Pair{}, err
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return Pair{}, err
+	}
+	block := func(kind string, der []byte) []byte { return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}) }
+	return Pair{CA: block("CERTIFICATE", caDER), Cert: block("CERTIFICATE", der), Key: block("PRIVATE KEY", keyDER)}, nil
+}
+
+// serial returns a number that no other certificate has.
+func serial() *big.Int {
+	bits := make([]byte, 16)
+	_, _ = rand.Read(bits) // it never fails
+	return new(big.Int).SetBytes(bits)
+}

@@ -1,0 +1,82 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/config"
+)
+
+// newManifestsCommands returns the commands that print and apply what a cluster needs.
+func newManifestsCommands() []*cobra.Command {
+	o := config.Options{}
+	var kubeconfig string
+	show := &cobra.Command{
+		Use:   "manifests",
+		Short: "Print what a cluster needs before the controller can run",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return config.Write(cmd.OutOrStdout(), o) },
+	}
+	install := &cobra.Command{
+		Use:   "install",
+		Short: "Apply what a cluster needs before the controller can run, and wait until LNamespaces are served",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return install(cmd.Context(), kubeconfig, o, cmd.OutOrStdout())
+		},
+	}
+	for _, c := range []*cobra.Command{show, install} {
+		c.Flags().BoolVar(&o.FieldPermissions, "field-permissions", false, "the API server authorizes single fields")
+		c.Flags().StringVar(&o.WebhookURL, "webhook-url", "", "where the API server calls the webhooks of a controller outside the cluster, such as https://127.0.0.1:9443; empty means none")
+	}
+	install.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig to use")
+	return []*cobra.Command{show, install}
+}
+
+// install applies the manifests on the server's side, as often as it is called.
+func install(ctx context.Context, kubeconfig string, o config.Options, out io.Writer) error {
+	objects, err := config.Objects(o)
+	if err != nil {
+		return err
+	}
+	rest, err := restConfig(kubeconfig)
+	if err != nil {
+		return err
+	}
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return err
+	}
+	api, err := client.New(rest, client.Options{Scheme: scheme})
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if err := api.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("tenancy-controller-install"), client.ForceOwnership); err != nil {
+			return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+		fmt.Fprintf(out, "%s %s\n", object.GetKind(), object.GetName())
+	}
+	for {
+		err := api.List(ctx, &v1alpha1.LNamespaceList{}, client.Limit(1))
+		if err == nil || !apierrors.IsNotFound(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,57 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"kube-granular.dev/tenancy/internal/accounts"
+)
+
+// Default says who pays for a new LNamespace that does not say so.
+type Default struct {
+	// Accounts returns the accounts of people. It is asked each time, so that a change of the
+	// mapping counts at once.
+	Accounts func() (accounts.Mapping, error)
+}
+
+// Handle returns the changes as JSON patches.
+func (d *Default) Handle(_ context.Context, req admission.Request) admission.Response {
+	object := unstructured.Unstructured{}
+	if err := json.Unmarshal(req.Object.Raw, &object.Object); err != nil {
+		return admission.Errored(http.StatusBadRequest, err)
+	}
+	account, _, err := unstructured.NestedString(object.Object, "spec", "billing", "account")
+	if err != nil {
+		return admission.Errored(http.StatusBadRequest, err)
+	}
+	if account != "" {
+		return admission.Allowed("")
+	}
+	mapping, err := d.Accounts()
+	if err != nil {
+		return admission.Errored(http.StatusInternalServerError, err)
+	}
+	account, err = mapping.Default(req.UserInfo.Username, req.UserInfo.Groups)
+	if err != nil {
+		return admission.Denied(err.Error())
+	}
+	if account == "" {
+		return admission.Allowed("")
+	}
+	if err := unstructured.SetNestedField(object.Object, account, "spec", "billing", "account"); err != nil {
+		return admission.Errored(http.StatusBadRequest, fmt.Errorf("spec.billing.account: %w", err))
+	}
+	text, err := json.Marshal(object.Object)
+	if err != nil {
+		return admission.Errored(http.StatusInternalServerError, err)
+	}
+	return admission.PatchResponseFromRaw(req.Object.Raw, text)
+}

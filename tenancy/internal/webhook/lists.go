@@ -1,0 +1,222 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/accounts"
+	"kube-granular.dev/tenancy/internal/billing"
+	"kube-granular.dev/tenancy/internal/names"
+)
+
+// permissions are what the fields of a specification take to change.
+var permissions = map[string]string{
+	"users": names.Users, "managers": names.Managers, "sudoers": names.Sudoers, "sudo": names.Sudo, "billing": names.Billing,
+}
+
+// finalizers are those that the controller alone removes.
+var finalizers = []string{names.Finalizer, billing.Finalizer}
+
+// Lists judges new and changed LNamespaces.
+type Lists struct {
+	// Client asks the API server, without a cache.
+	Client client.Client
+	// Accounts returns the accounts of people.
+	Accounts func() (accounts.Mapping, error)
+	// Reserved are names that no tenant may have, besides default and kube-*.
+	Reserved []string
+}
+
+// object is what is read of an LNamespace. What the specification holds is kept as it is, so
+// that a field which a later definition adds is seen as well.
+type object struct {
+	Metadata struct {
+		Name       string   `json:"name"`
+		Finalizers []string `json:"finalizers"`
+	} `json:"metadata"`
+	Spec map[string]any `json:"spec"`
+}
+
+// errAsk tells that the API server did not answer.
+var errAsk = errors.New("ask whether it is allowed")
+
+// Handle refuses what the caller may not write.
+func (l *Lists) Handle(ctx context.Context, req admission.Request) admission.Response {
+	now, before := object{}, object{}
+	if err := json.Unmarshal(req.Object.Raw, &now); err != nil {
+		return admission.Errored(http.StatusBadRequest, err)
+	}
+	if req.Operation == admissionv1.Update {
+		if err := json.Unmarshal(req.OldObject.Raw, &before); err != nil {
+			return admission.Errored(http.StatusBadRequest, err)
+		}
+	}
+	typed := v1alpha1.LNamespace{}
+	if err := json.Unmarshal(req.Object.Raw, &typed); err != nil {
+		return admission.Errored(http.StatusBadRequest, err)
+	}
+	judge := l.created
+	if req.Operation == admissionv1.Update {
+		judge = func(ctx context.Context, req admission.Request, t *v1alpha1.LNamespace) error {
+			return l.changed(ctx, req, before, now)
+		}
+	}
+	err := errors.Join(judge(ctx, req, &typed), reserved(typed.Spec))
+	if err == nil {
+		err = l.account(ctx, req, before, &typed)
+	}
+	if errors.Is(err, errAsk) {
+		return admission.Errored(http.StatusInternalServerError, err)
+	}
+	if err != nil {
+		return admission.Denied(strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	return admission.Allowed("").WithWarnings(l.warnings(ctx, req, &typed)...)
+}
+
+// created judges a new LNamespace. Whoever creates one writes its lists.
+func (l *Lists) created(_ context.Context, _ admission.Request, t *v1alpha1.LNamespace) error {
+	if names.Reserved(t.Name, l.Reserved...) {
+		return fmt.Errorf("the namespace %q can be no tenant's", t.Name)
+	}
+	return nil
+}
+
+// changed judges what differs between two specifications.
+func (l *Lists) changed(ctx context.Context, req admission.Request, before, now object) error {
+	fields := slices.Sorted(maps.Keys(now.Spec))
+	for field := range before.Spec {
+		if _, ok := now.Spec[field]; !ok {
+			fields = append(fields, field)
+		}
+	}
+	var refused []error
+	for _, field := range fields {
+		if reflect.DeepEqual(before.Spec[field], now.Spec[field]) {
+			continue
+		}
+		permission, known := permissions[field]
+		if !known {
+			refused = append(refused, fmt.Errorf("spec.%s is not known to the tenancy controller, so nobody may change it", field))
+			continue
+		}
+		may, err := l.may(ctx, req.UserInfo, authorizationv1.ResourceAttributes{Verb: names.FieldVerb(permission), Name: req.Name})
+		if err != nil {
+			return err
+		}
+		if !may {
+			refused = append(refused, fmt.Errorf("spec.%s needs the verb %s", field, names.FieldVerb(permission)))
+		}
+	}
+	for _, f := range finalizers {
+		if !slices.Contains(before.Metadata.Finalizers, f) || slices.Contains(now.Metadata.Finalizers, f) {
+			continue
+		}
+		may, err := l.may(ctx, req.UserInfo, authorizationv1.ResourceAttributes{Verb: "update", Subresource: "status", Name: req.Name})
+		if err != nil {
+			return err
+		}
+		if !may {
+			refused = append(refused, fmt.Errorf("the finalizer %s is removed by the controller", f))
+		}
+	}
+	return errors.Join(refused...)
+}
+
+// account judges who pays, if that changed. Who may change it of all LNamespaces may name
+// any account.
+func (l *Lists) account(ctx context.Context, req admission.Request, before object, t *v1alpha1.LNamespace) error {
+	if was, _ := before.Spec["billing"].(map[string]any); req.Operation == admissionv1.Update && (was["account"] == t.Spec.Billing.Account || was["account"] == nil && t.Spec.Billing.Account == "") {
+		return nil
+	}
+	mapping, err := l.Accounts()
+	if err != nil {
+		return fmt.Errorf("%w: %w", errAsk, err)
+	}
+	refused := mapping.May(t.Spec.Billing.Account, req.UserInfo.Username, req.UserInfo.Groups)
+	if refused == nil {
+		return nil
+	}
+	may, err := l.may(ctx, req.UserInfo, authorizationv1.ResourceAttributes{Verb: names.FieldVerb(names.Billing)})
+	if err != nil {
+		return err
+	}
+	if may {
+		return nil
+	}
+	return refused
+}
+
+// may asks the API server whether somebody holds a verb on an LNamespace, or on all.
+func (l *Lists) may(ctx context.Context, who authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) (bool, error) {
+	what.Group, what.Version, what.Resource = v1alpha1.GroupVersion.Group, v1alpha1.GroupVersion.Version, "lnamespaces"
+	extra := map[string]authorizationv1.ExtraValue{}
+	for k, v := range who.Extra {
+		extra[k] = authorizationv1.ExtraValue(v)
+	}
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: who.Username, Groups: who.Groups, UID: who.UID, Extra: extra, ResourceAttributes: &what,
+	}}
+	if err := l.Client.Create(ctx, review); err != nil {
+		return false, fmt.Errorf("%w: %w", errAsk, err)
+	}
+	return review.Status.Allowed && !review.Status.Denied, nil
+}
+
+// lists returns the lists of people by their fields.
+func lists(s v1alpha1.LNamespaceSpec) map[string][]v1alpha1.Subject {
+	return map[string][]v1alpha1.Subject{"users": s.Users, "managers": s.Managers, "sudoers": s.Sudoers}
+}
+
+// reserved refuses lists that name what exists by impersonation alone.
+func reserved(s v1alpha1.LNamespaceSpec) error {
+	for field, list := range lists(s) {
+		for i, subject := range list {
+			if strings.HasPrefix(subject.Name, names.Prefix) {
+				return fmt.Errorf("spec.%s[%d].name: names that begin with %s are reserved", field, i, names.Prefix)
+			}
+		}
+	}
+	return nil
+}
+
+// warnings returns what is allowed and hardly meant.
+func (l *Lists) warnings(ctx context.Context, req admission.Request, t *v1alpha1.LNamespace) []string {
+	var warnings []string
+	for _, field := range []string{"users", "managers", "sudoers"} {
+		seen := map[v1alpha1.Subject]bool{}
+		for _, subject := range lists(t.Spec)[field] {
+			if seen[subject] {
+				warnings = append(warnings, fmt.Sprintf("spec.%s names %s %q more than once", field, subject.Kind, subject.Name))
+			}
+			seen[subject] = true
+		}
+	}
+	if req.Operation == admissionv1.Create {
+		ns := &metav1.PartialObjectMetadata{}
+		ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+		if l.Client.Get(ctx, client.ObjectKey{Name: t.Name}, ns) == nil {
+			warnings = append(warnings, fmt.Sprintf("the namespace %q is there already: nobody gets rights in it until an administrator hands it over", t.Name))
+		}
+	}
+	return warnings
+}

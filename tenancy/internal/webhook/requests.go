@@ -1,0 +1,47 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"strings"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"kube-granular.dev/tenancy/internal/names"
+)
+
+// Requests judges certificate signing requests, when they are made and when they are
+// approved: one may have been made before the webhook was there.
+type Requests struct{}
+
+// Handle refuses a request for a name that exists by impersonation alone. An API server
+// takes the organizations of a client certificate for groups, and its common name for the user.
+func (Requests) Handle(_ context.Context, req admission.Request) admission.Response {
+	request := certificatesv1.CertificateSigningRequest{}
+	if err := json.Unmarshal(req.Object.Raw, &request); err != nil {
+		return admission.Errored(http.StatusBadRequest, err)
+	}
+	block, rest := pem.Decode(request.Spec.Request)
+	if block == nil || len(bytes.TrimSpace(rest)) > 0 {
+		return admission.Denied("spec.request must hold one PEM block and nothing else")
+	}
+	csr, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil {
+		return admission.Denied("spec.request can't be read")
+	}
+	for _, name := range append(csr.Subject.Organization, csr.Subject.CommonName) {
+		if strings.HasPrefix(name, names.Prefix) {
+			return admission.Denied(fmt.Sprintf("spec.request: names that begin with %s are held by impersonation alone, and no certificate may have one", names.Prefix))
+		}
+	}
+	return admission.Allowed("")
+}

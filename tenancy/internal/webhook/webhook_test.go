@@ -1,0 +1,259 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"kube-granular.dev/tenancy/internal/accounts"
+	"kube-granular.dev/tenancy/internal/webhook"
+)
+
+var people = accounts.Mapping{
+	Users:  map[string]string{"ada": "4711"},
+	Groups: map[string]string{"research": "1", "ops": "2"},
+}
+
+func asked(operation admissionv1.Operation, user string, groups []string, before, now string) admission.Request {
+	return admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+		UID: "u", Operation: operation, Name: "team", UserInfo: authenticationv1.UserInfo{Username: user, Groups: groups},
+		Object: runtime.RawExtension{Raw: []byte(now)}, OldObject: runtime.RawExtension{Raw: []byte(before)},
+	}}
+}
+
+// patches returns the JSON patches of an answer as text.
+func patches(t *testing.T, r admission.Response) string {
+	t.Helper()
+	var list []string
+	for _, p := range r.Patches {
+		value, err := json.Marshal(p.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, fmt.Sprintf("%s %s %s", p.Operation, p.Path, value))
+	}
+	slices.Sort(list)
+	return strings.Join(list, "; ")
+}
+
+// TestDefaultPatches holds the JSON patches by which a new LNamespace gets its account.
+func TestDefaultPatches(t *testing.T) {
+	for name, tc := range map[string]struct {
+		user, spec  string
+		groups      []string
+		want, error string
+	}{
+		"no specification": {user: "ada", want: `add /spec {"billing":{"account":"4711"}}`},
+		"no billing":       {user: "ada", spec: `{"users":[{"name":"x"}]}`, want: `add /spec/billing {"account":"4711"}`},
+		"no account":       {user: "ada", spec: `{"billing":{"labels":{"k":"v"}}}`, want: `add /spec/billing/account "4711"`},
+		"an empty account": {user: "ada", spec: `{"billing":{"account":""}}`, want: `replace /spec/billing/account "4711"`},
+		"an account":       {user: "ada", spec: `{"billing":{"account":"9"}}`},
+		"of a group":       {user: "bob", groups: []string{"ops"}, spec: `{"unknown":1}`, want: `add /spec/billing {"account":"2"}`},
+		"many groups":      {user: "bob", groups: []string{"ops", "research"}, error: `"bob" has several to choose from: 1 (group research), 2 (group ops)`},
+		"many, and chosen": {user: "bob", groups: []string{"ops", "research"}, spec: `{"billing":{"account":"1"}}`},
+		"nobody":           {user: "bob"},
+		"no object":        {user: "ada", spec: `[`, error: "invalid character"},
+		"a strange spec":   {user: "ada", spec: `{"billing":[]}`, error: "billing"},
+	} {
+		text := `{"metadata":{"name":"team"}}`
+		if tc.spec != "" {
+			text = `{"metadata":{"name":"team"},"spec":` + tc.spec + `}`
+		}
+		d := webhook.Default{Accounts: func() (accounts.Mapping, error) { return people, nil }}
+		r := d.Handle(t.Context(), asked(admissionv1.Create, tc.user, tc.groups, "", text))
+		if got := patches(t, r); got != tc.want {
+			t.Errorf("%s: patches %s", name, got)
+		}
+		if r.Allowed != (tc.error == "") || !r.Allowed && !strings.Contains(r.Result.Message, tc.error) {
+			t.Errorf("%s: allowed %t: %+v", name, r.Allowed, r.Result)
+		}
+	}
+	d := webhook.Default{Accounts: func() (accounts.Mapping, error) { return accounts.Mapping{}, errors.New("gone") }}
+	if r := d.Handle(t.Context(), asked(admissionv1.Create, "ada", nil, "", "{}")); r.Allowed {
+		t.Error("without a mapping that can be read")
+	}
+}
+
+// api answers access reviews by a list of verbs, with the name they are about.
+func api(t *testing.T, verbs ...string) client.Client {
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	return fake.NewClientBuilder().WithScheme(scheme).
+		WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "old"}}).
+		WithInterceptorFuncs(interceptor.Funcs{Create: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {
+			r, ok := o.(*authorizationv1.SubjectAccessReview)
+			if !ok {
+				return errors.New("no review")
+			}
+			a := r.Spec.ResourceAttributes
+			if a.Group != "tenancy.kube-granular.dev" || a.Resource != "lnamespaces" || r.Spec.User != "mia" || len(r.Spec.Groups) != 1 || len(r.Spec.Extra["k"]) != 1 {
+				return fmt.Errorf("another question: %+v", r.Spec)
+			}
+			if slices.Contains(verbs, "error") {
+				return errors.New("the authorizer is away")
+			}
+			r.Status.Allowed = slices.Contains(verbs, strings.TrimPrefix(a.Verb, "granular:tenancy.kube-granular.dev/")+"@"+a.Name+a.Subresource)
+			r.Status.Denied = slices.Contains(verbs, "deny")
+			return nil
+		}}).Build()
+}
+
+const full = `{"metadata":{"name":"team","finalizers":["tenancy.kube-granular.dev/revoke","tenancy.kube-granular.dev/billing","other"]},"spec":{
+"users":[{"kind":"User","name":"u"}],"managers":[{"kind":"User","name":"m"}],"sudoers":[{"kind":"User","name":"s"}],"sudo":{"atRevocation":"Report"},"billing":{"account":"1"}}}`
+
+// TestListsTakeVerbs holds that each list takes a verb of its own, and that the verb of no
+// other list does; each row is refused when its one verb is taken away.
+func TestListsTakeVerbs(t *testing.T) {
+	for name, tc := range map[string]struct{ from, to, verb, message string }{
+		"users":     {`"name":"u"`, `"name":"mia"`, "users@team", "spec.users needs the verb granular:tenancy.kube-granular.dev/users"},
+		"managers":  {`"name":"m"`, `"name":"mia"`, "managers@team", "spec.managers needs"},
+		"sudoers":   {`"name":"s"`, `"name":"mia"`, "sudoers@team", "spec.sudoers needs"},
+		"a kind":    {`"kind":"User","name":"s"`, `"kind":"Group","name":"s"`, "sudoers@team", "spec.sudoers needs"},
+		"none left": {`"sudoers":[{"kind":"User","name":"s"}],`, "", "sudoers@team", "spec.sudoers needs"},
+		"sudo":      {`{"atRevocation":"Report"}`, `{"allow":["Delete"]}`, "sudo@team", "spec.sudo needs"},
+		"billing":   {`"account":"1"`, `"account":"2"`, "billing@team", "spec.billing needs"},
+		"finalizer": {`"tenancy.kube-granular.dev/revoke",`, "", "update@teamstatus", "the finalizer tenancy.kube-granular.dev/revoke"},
+		"the bill":  {`"tenancy.kube-granular.dev/billing",`, "", "update@teamstatus", "the finalizer tenancy.kube-granular.dev/billing"},
+	} {
+		all := []string{"users@team", "managers@team", "sudoers@team", "sudo@team", "billing@team", "update@teamstatus", "sudoers@other", "sudoers@"}
+		rest := slices.DeleteFunc(slices.Clone(all), func(v string) bool { return v == tc.verb })
+		now := strings.Replace(full, tc.from, tc.to, 1)
+		for _, question := range []struct {
+			verbs   []string
+			allowed bool
+		}{{[]string{tc.verb}, true}, {rest, false}, {append(rest, tc.verb, "deny"), false}, {append(rest, tc.verb, "error"), false}} {
+			l := webhook.Lists{Client: api(t, question.verbs...), Accounts: func() (accounts.Mapping, error) { return people, nil }}
+			req := asked(admissionv1.Update, "mia", []string{"g"}, full, now)
+			req.UserInfo.Extra = map[string]authenticationv1.ExtraValue{"k": {"v"}}
+			r := l.Handle(t.Context(), req)
+			if r.Allowed != question.allowed {
+				t.Errorf("%s, with %v: allowed %t: %+v", name, question.verbs, r.Allowed, r.Result)
+			}
+			if !r.Allowed && !strings.Contains(r.Result.Message, tc.message) && !strings.Contains(r.Result.Message, "away") {
+				t.Errorf("%s: %s", name, r.Result.Message)
+			}
+			if len(r.Patches) != 0 {
+				t.Errorf("%s: %v", name, r.Patches)
+			}
+		}
+	}
+}
+
+// TestListsWithoutVerbs holds what is refused, or allowed, whatever the caller holds.
+func TestListsWithoutVerbs(t *testing.T) {
+	replaced := func(from, to string) string { return strings.Replace(full, from, to, 1) }
+	strict := people
+	strict.OnlyOwn = true
+	for name, tc := range map[string]struct {
+		before, now, message, warning string
+		verbs                         []string
+		mapping                       accounts.Mapping
+	}{
+		"new":                         {now: full},
+		"nothing":                     {before: full, now: full},
+		"other finalizers":            {before: full, now: replaced(`,"other"`, "")},
+		"labels":                      {before: full, now: replaced(`"name":"team",`, `"name":"team","labels":{"a":"b"},`)},
+		"a field of tomorrow":         {before: full, now: replaced(`"spec":{`, `"spec":{"owners":["mia"],`), verbs: []string{"users@team", "sudoers@team"}, message: "spec.owners is not known"},
+		"a field of tomorrow, gone":   {before: replaced(`"spec":{`, `"spec":{"owners":["x"],`), now: full, message: "spec.owners is not known"},
+		"new, reserved":               {now: replaced(`"name":"team"`, `"name":"kube-x"`), message: "can be no tenant's"},
+		"new, reserved by a flag":     {now: replaced(`"name":"team"`, `"name":"infra"`), message: "can be no tenant's"},
+		"new, the group of another":   {now: replaced(`"name":"s"`, `"name":"lnamespace:victim-sudoers"`), message: "names that begin with lnamespace: are reserved"},
+		"the group of another":        {before: full, now: replaced(`"name":"u"`, `"name":"lnamespace:victim-sudoers"`), verbs: []string{"users@team"}, message: "reserved"},
+		"twice":                       {now: replaced(`[{"kind":"User","name":"u"}]`, `[{"kind":"User","name":"u"},{"kind":"User","name":"u"}]`), warning: `spec.users names User "u" more than once`},
+		"the namespace is there":      {now: replaced(`"name":"team"`, `"name":"old"`), warning: "is there already"},
+		"an account of others":        {now: full, mapping: strict, message: "has no account of their own"},
+		"an account of others, later": {before: full, now: replaced(`"account":"1"`, `"account":"2"`), verbs: []string{"billing@team"}, mapping: strict, message: "has no account of their own"},
+		"an account, as master":       {now: full, verbs: []string{"billing@"}, mapping: strict},
+		"the old account":             {before: full, now: replaced(`"account":"1"`, `"account":"1","labels":{"k":"v"}`), verbs: []string{"billing@team"}, mapping: strict},
+	} {
+		l := webhook.Lists{Client: api(t, tc.verbs...), Reserved: []string{"infra"}, Accounts: func() (accounts.Mapping, error) { return tc.mapping, nil }}
+		operation := admissionv1.Update
+		if tc.before == "" {
+			operation = admissionv1.Create
+		}
+		req := asked(operation, "mia", []string{"g"}, tc.before, tc.now)
+		req.UserInfo.Extra = map[string]authenticationv1.ExtraValue{"k": {"v"}}
+		r := l.Handle(t.Context(), req)
+		if r.Allowed != (tc.message == "") || !r.Allowed && !strings.Contains(r.Result.Message, tc.message) {
+			t.Errorf("%s: allowed %t: %+v", name, r.Allowed, r.Result)
+		}
+		if (len(r.Warnings) > 0) != (tc.warning != "") || tc.warning != "" && !strings.Contains(r.Warnings[0], tc.warning) {
+			t.Errorf("%s: %q", name, r.Warnings)
+		}
+	}
+	l := webhook.Lists{Client: api(t), Accounts: func() (accounts.Mapping, error) { return people, errors.New("gone") }}
+	if r := l.Handle(t.Context(), asked(admissionv1.Create, "mia", nil, "", full)); r.Allowed {
+		t.Error("without a mapping that can be read")
+	}
+	if r := l.Handle(t.Context(), asked(admissionv1.Update, "mia", nil, "", full)); r.Allowed {
+		t.Error("without an old object")
+	}
+}
+
+// TestRequestsForReservedNames holds which certificates nobody may ask for.
+func TestRequestsForReservedNames(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := func(name string, groups ...string) []byte {
+		der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: name, Organization: groups}}, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
+	}
+	for name, tc := range map[string]struct {
+		request []byte
+		refused string
+	}{
+		"a person":                 {request: request("ada", "ops")},
+		"nearly":                   {request: request("ada", "lnamespace", "my-lnamespace:team-sudoers")},
+		"the group":                {request: request("ada", "lnamespace:team-sudoers"), refused: "lnamespace:"},
+		"the group, after another": {request: request("ada", "ops", "lnamespace:team-sudoers"), refused: "lnamespace:"},
+		"the user":                 {request: request("lnamespace:team-sudoers", "ops"), refused: "lnamespace:"},
+		"no request":               {refused: "one PEM block"},
+		"something else":           {request: []byte("-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n"), refused: "can't be read"},
+		"the group, hidden":        {request: append(request("ada"), request("ada", "lnamespace:team-sudoers")...), refused: "one PEM block"},
+	} {
+		text, err := json.Marshal(certificatesv1.CertificateSigningRequest{Spec: certificatesv1.CertificateSigningRequestSpec{Request: tc.request}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := webhook.Requests{}.Handle(t.Context(), asked(admissionv1.Create, "mia", nil, "", string(text)))
+		if r.Allowed != (tc.refused == "") || !r.Allowed && !strings.Contains(r.Result.Message, tc.refused) {
+			t.Errorf("%s: allowed %t: %+v", name, r.Allowed, r.Result)
+		}
+	}
+	if r := (webhook.Requests{}).Handle(t.Context(), asked(admissionv1.Create, "mia", nil, "", "[")); r.Allowed {
+		t.Error("no object")
+	}
+}

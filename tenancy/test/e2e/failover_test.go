@@ -1,0 +1,170 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/billing/store"
+	"kube-granular.dev/tenancy/internal/names"
+)
+
+// TestFailover changes tenants all the time while one leader is killed, and the next one is held
+// up until it has lost its lease and then goes on. The rights are those of the lists, and the bill has every period
+// once: none is lost, none overlaps another.
+func TestFailover(t *testing.T) {
+	t.Parallel()
+	c, err := startCluster("default", "--feature-gates", "GranularAuthorization=false")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	bill := filepath.Join(c.dir, "bill.db")
+	lead, err := c.startController("--billing-source", bill)
+	if err != nil {
+		t.Fatal(err)
+	}
+	standby := func() *controller {
+		k, err := c.startControllerUntil("Attempting to acquire leader lease", "--billing-source", bill)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	second := standby()
+	const count = 6
+	var all []*v1alpha1.LNamespace
+	for i := range count {
+		all = append(all, c.make(t, tenant(fmt.Sprintf("failover-%d", i))))
+	}
+	// change gives each tenant another account and another sudoer, without waiting.
+	changes := 0
+	change := func() {
+		t.Helper()
+		changes++
+		for _, lns := range all {
+			before := lns.DeepCopy()
+			lns.Spec.Billing.Account = fmt.Sprint("account-", changes)
+			lns.Spec.Sudoers = []v1alpha1.Subject{user(fmt.Sprintf("%s-sudoer-%d", lns.Name, changes))}
+			if err := c.client.Patch(t.Context(), lns, client.MergeFrom(before)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	works := func(k *controller, what string) {
+		t.Helper()
+		wait(t, what, func() error {
+			for _, lns := range all {
+				if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(lns), lns); err != nil {
+					return err
+				}
+				if lns.Status.ObservedGeneration != lns.Generation || lns.Status.Billing == nil || lns.Status.Billing.Open == nil || lns.Status.Billing.Open.Account != lns.Spec.Billing.Account || !lns.Status.Billing.OpenStored {
+					return fmt.Errorf("%s: generation %d, status %+v\n%s", lns.Name, lns.Generation, lns.Status, k.output)
+				}
+			}
+			return nil
+		})
+	}
+	change()
+	if err := lead.kill(); err != nil { // in the midst of it
+		t.Fatal(err)
+	}
+	change()
+	works(second, "the second one takes over")
+	third := standby()
+	change()
+	if err := second.process.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	change()
+	works(third, "the third one takes over")
+	// The second one thinks that it leads, until it looks.
+	if err := second.process.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	change()
+	select {
+	case err := <-second.ended:
+		if err == nil {
+			t.Error("who lost the lease ended as if nothing was")
+		}
+	case <-time.After(patience):
+		t.Errorf("who lost the lease goes on\n%s", second.output)
+		if err := second.kill(); err != nil {
+			t.Error(err)
+		}
+	}
+	works(third, "the third one works")
+	for _, lns := range all {
+		if err := c.asWanted(t, lns); err != nil {
+			t.Error(err)
+		}
+		c.allowed(t, lns.Spec.Sudoers[0].Name, nil, "impersonate", "groups", "", names.SudoGroup(lns.Name))
+		for i := 1; i < changes; i++ {
+			c.refused(t, fmt.Sprintf("%s-sudoer-%d", lns.Name, i), nil, "impersonate", "groups", "", names.SudoGroup(lns.Name))
+			c.gone(t, selfRole(fmt.Sprintf("%s-sudoer-%d", lns.Name, i)))
+		}
+	}
+	// One is deleted, whose last period ends.
+	if err := c.client.Delete(t.Context(), all[0]); err != nil {
+		t.Fatal(err)
+	}
+	c.gone(t, all[0].DeepCopy())
+	if err := third.stop(); err != nil {
+		t.Error(err)
+	}
+	table, err := store.Open(store.Config{Driver: "sqlite", Source: bill, Table: "lnamespace_periods"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close()
+	periods, err := table.Between(t.Context(), time.Unix(0, 0), time.Now().Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	byTenant := map[string][]store.Period{}
+	for _, p := range periods {
+		byTenant[p.TenantUID] = append(byTenant[p.TenantUID], p)
+	}
+	if len(byTenant) != count {
+		t.Errorf("%d tenants have a bill", len(byTenant))
+	}
+	for i, lns := range all {
+		rows := map[int64]store.Period{}
+		for _, p := range byTenant[string(lns.UID)] {
+			if _, twice := rows[p.Sequence]; twice {
+				t.Errorf("%s: period %d is there twice", lns.Name, p.Sequence)
+			}
+			rows[p.Sequence] = p
+		}
+		last := int64(len(rows))
+		for n := int64(1); n <= last; n++ {
+			p, ok := rows[n]
+			switch {
+			case !ok:
+				t.Errorf("%s: period %d of %d is lost", lns.Name, n, last)
+			case n == 1 && !p.Start.Equal(lns.CreationTimestamp.Time):
+				t.Errorf("%s: the first begins at %s, the tenant at %s", lns.Name, p.Start, lns.CreationTimestamp)
+			case n > 1 && !p.Start.Equal(rows[n-1].End):
+				t.Errorf("%s: period %d begins at %s, the one before ends at %s", lns.Name, n, p.Start, rows[n-1].End)
+			case p.End.IsZero() != (n == last && i > 0):
+				t.Errorf("%s: period %d of %d ends at %s", lns.Name, n, last, p.End)
+			}
+		}
+		if rows[last].Account != lns.Spec.Billing.Account {
+			t.Errorf("%s: %s pays, want %s", lns.Name, rows[last].Account, lns.Spec.Billing.Account)
+		}
+	}
+}

@@ -1,0 +1,243 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kube-granular.dev/tenancy/api/v1alpha1"
+)
+
+// full returns a tenant with twenty names, of people who are in other tenants, too.
+func full(i int) *v1alpha1.LNamespace {
+	lns := tenant(fmt.Sprintf("bench-%05d", i))
+	people := func(of string, count, all int) []v1alpha1.Subject {
+		var list []v1alpha1.Subject
+		for k := range count {
+			list = append(list, user(fmt.Sprintf("%s-%d", of, (i*count+k)%all)))
+		}
+		return list
+	}
+	lns.Spec.Users, lns.Spec.Managers, lns.Spec.Sudoers = people("user", 12, 6000), people("manager", 4, 2000), people("sudoer", 4, 2000)
+	return lns
+}
+
+// parallel calls f for the numbers below count.
+func parallel(b testing.TB, count int, f func(i int) error) {
+	b.Helper()
+	next, failed := make(chan int), make(chan error, count)
+	workers := sync.WaitGroup{}
+	for range 8 {
+		workers.Go(func() {
+			for i := range next {
+				if err := f(i); err != nil {
+					failed <- err
+				}
+			}
+		})
+	}
+	for i := range count {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	if len(failed) > 0 {
+		b.Fatal(<-failed)
+	}
+}
+
+// numbers are what a controller says of itself.
+type numbers struct {
+	// calls counts requests to the API server by method.
+	calls requests
+	// queued is how much waits, reconciled how many tenants were looked at.
+	queued, reconciled float64
+}
+
+func read(b testing.TB, address string) numbers {
+	b.Helper()
+	answer, err := http.Get("http://" + address + "/metrics")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer answer.Body.Close()
+	n := numbers{calls: requests{}}
+	lines := bufio.NewScanner(answer.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		line := lines.Text()
+		name, rest, _ := strings.Cut(line, "{")
+		at := strings.LastIndex(line, " ")
+		if at < 0 {
+			continue
+		}
+		value, err := strconv.ParseFloat(line[at+1:], 64)
+		if err != nil {
+			continue
+		}
+		switch name {
+		case "rest_client_requests_total":
+			_, method, _ := strings.Cut(rest, `method="`)
+			method, _, _ = strings.Cut(method, `"`)
+			n.calls[method] += value
+		case "workqueue_depth":
+			n.queued += value
+		case "controller_runtime_reconcile_total":
+			if strings.Contains(rest, `controller="tenant"`) {
+				n.reconciled += value
+			}
+		}
+	}
+	return n
+}
+
+// since returns the requests since then.
+func (n numbers) since(then numbers) requests {
+	more := requests{}
+	for method, count := range n.calls {
+		more[method] = count - then.calls[method]
+	}
+	return more
+}
+
+// resident returns how much memory a process has, now and at most, in MiB.
+func resident(b testing.TB, pid int) (now, most int) {
+	b.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, line := range strings.Split(string(text), "\n") {
+		for name, to := range map[string]*int{"VmRSS:": &now, "VmHWM:": &most} {
+			if value, ok := strings.CutPrefix(line, name); ok {
+				kib, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(value), " kB"))
+				if err != nil {
+					b.Fatal(err)
+				}
+				*to = kib / 1024
+			}
+		}
+	}
+	return now, most
+}
+
+// quiet waits until nothing is queued and count tenants were looked at.
+func quiet(b testing.TB, address string, count int) {
+	b.Helper()
+	for settled := 0; settled < 3; {
+		n := read(b, address)
+		if settled++; n.queued > 0 || n.reconciled < float64(count) {
+			settled = 0
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// changes returns how many requests the controller makes for changes of a tenant, which it then
+// has behind it.
+func changes(b testing.TB, c *cluster, address, name string) map[string]requests {
+	b.Helper()
+	quiet(b, address, 0)
+	found := map[string]requests{}
+	for _, step := range []struct {
+		what string
+		do   func(s *v1alpha1.LNamespaceSpec)
+	}{
+		{"a user is added", func(s *v1alpha1.LNamespaceSpec) { s.Users = append(s.Users, user("new")) }},
+		{"that user is removed", func(s *v1alpha1.LNamespaceSpec) { s.Users = s.Users[:len(s.Users)-1] }},
+		{"a sudoer is added", func(s *v1alpha1.LNamespaceSpec) { s.Sudoers = append(s.Sudoers, user("new")) }},
+		{"that sudoer is removed", func(s *v1alpha1.LNamespaceSpec) { s.Sudoers = s.Sudoers[:len(s.Sudoers)-1] }},
+	} {
+		lns := &v1alpha1.LNamespace{}
+		if err := c.client.Get(b.Context(), client.ObjectKey{Name: name}, lns); err != nil {
+			b.Fatal(err)
+		}
+		then := read(b, address)
+		before := lns.DeepCopy()
+		step.do(&lns.Spec)
+		if err := c.client.Patch(b.Context(), lns, client.MergeFrom(before)); err != nil {
+			b.Fatal(err)
+		}
+		for lns.Status.ObservedGeneration != lns.Generation {
+			if err := c.client.Get(b.Context(), client.ObjectKey{Name: name}, lns); err != nil {
+				b.Fatal(err)
+			}
+		}
+		quiet(b, address, 0)
+		found[step.what] = read(b, address).since(then)
+	}
+	return found
+}
+
+// TestCallsPerChange holds that a change of one tenant does not cost requests about the
+// others: each takes fewer than there are tenants.
+func TestCallsPerChange(t *testing.T) {
+	t.Parallel()
+	c, err := startCluster("default", "--feature-gates", "GranularAuthorization=false")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	address, err := freeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := c.startController("--metrics-address", address, "--leader-elect=false", "--discovery-every", "1h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := k.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	const others = 40
+	one := c.make(t, full(others))
+	parallel(t, others, func(i int) error { return c.client.Create(context.Background(), full(i)) })
+	for i := range others {
+		c.settled(t, full(i))
+	}
+	for what, n := range changes(t, c, address, one.Name) {
+		t.Logf("%s: %s", what, n)
+		if total := n.total(); total == 0 || total >= others {
+			t.Errorf("%s: %.0f requests: %s", what, total, n)
+		}
+	}
+}
+
+// requests counts requests by their method.
+type requests map[string]float64
+
+func (r requests) total() float64 {
+	sum := 0.0
+	for _, n := range r {
+		sum += n
+	}
+	return sum
+}
+
+func (r requests) String() string {
+	var words []string
+	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
+		if r[method] != 0 {
+			words = append(words, fmt.Sprintf("%s %.0f", method, r[method]))
+		}
+	}
+	return strings.Join(words, ", ")
+}

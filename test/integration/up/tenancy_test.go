@@ -1,0 +1,78 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package up
+
+import (
+	"context"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestTenancyEndsWithTheCluster holds that the controller of tenants runs beside a cluster,
+// that it ends when the cluster is stopped, and when it is killed, and that the
+// same directory goes on with both.
+func TestTenancyEndsWithTheCluster(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cluster")
+	for i, end := range []func(p *process){
+		func(p *process) {
+			if err := p.cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			<-p.exited
+		},
+		func(p *process) { p.stop(syscall.SIGTERM) },
+	} {
+		p := launch(t, dir, "--port", "0", "--demo=false", "--tenancy")
+		kubectl := func(args ...string) string {
+			t.Helper()
+			out, err := exec.Command(binary(t, "kubectl"), append([]string{"--kubeconfig", filepath.Join(dir, "admin.kubeconfig"), "--cache-dir", filepath.Join(dir, "cache")}, args...)...).CombinedOutput()
+			if err != nil {
+				t.Fatalf("kubectl %q: %v: %s", args, err, out)
+			}
+			return string(out)
+		}
+		name := []string{"first", "second"}[i]
+		create := exec.Command(binary(t, "kubectl"), "--kubeconfig", filepath.Join(dir, "admin.kubeconfig"), "create", "-f", "-")
+		create.Stdin = strings.NewReader("{apiVersion: tenancy.kube-granular.dev/v1alpha1, kind: LNamespace, metadata: {name: " + name + "}, spec: {users: [{name: u}]}}")
+		if out, err := create.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		kubectl("wait", "--for=condition=Ready", "--timeout=60s", "lns", "--all")
+		url := kubectl("get", "validatingwebhookconfiguration", "lnamespace", "-o", "jsonpath={.webhooks[0].clientConfig.url}")
+		address := strings.TrimSuffix(strings.TrimPrefix(url, "https://"), "/lists")
+		if !strings.HasPrefix(address, "127.0.0.1:") {
+			t.Errorf("webhooks at %s", url)
+		}
+		if !answers(address) {
+			t.Error("nobody answers at " + address)
+		}
+		for _, a := range listening(t, p.cmd.Process.Pid) {
+			if a == address {
+				t.Error("the webhooks are in the process of the server")
+			}
+		}
+		end(p)
+		deadline := time.Now().Add(stopTimeout)
+		for answers(address) {
+			if time.Now().After(deadline) {
+				t.Fatalf("the controller goes on without its cluster (%s)", name)
+			}
+		}
+	}
+}
+
+// answers reports whether somebody listens at an address.
+func answers(address string) bool {
+	c, err := (&net.Dialer{Timeout: time.Second}).DialContext(context.Background(), "tcp", address)
+	if err != nil {
+		return false
+	}
+	_ = c.Close()
+	return true
+}
