@@ -64,7 +64,7 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(newUpCommand(), newProtectedCommand())
+	cmd.AddCommand(newUpCommand(), newProtectedCommand(), newAuditCommand())
 	versioned(cmd)
 	cmd.SetVersionTemplate("kube-granular {{.Version}}\n")
 	return cmd
