@@ -61,7 +61,7 @@ up: upstream $(BIN)/kube-granular $(KUBECTL_MISSING) ## Build and run a local cl
 	@exec $(BIN)/kube-granular up $(UP_ARGS)
 
 .PHONY: build
-build: upstream $(BIN)/kube-apiserver $(BIN)/kube-granular $(BIN)/kubectl $(BIN)/etcd ## Build bin/kube-apiserver, bin/kube-granular, bin/kubectl and bin/etcd
+build: upstream $(BIN)/kube-apiserver $(BIN)/kube-granular $(BIN)/kubectl $(BIN)/kubectl-with $(BIN)/etcd ## Build kube-apiserver, kube-granular, kubectl, its plugin kubectl-with, and etcd into bin
 
 .PHONY: tenancy
 tenancy: ## Build bin/tenancy-controller and the kubectl plugins sudo and create-lns
@@ -154,7 +154,7 @@ fmt: ## Format the Go code
 	gofmt -w $(SOURCES)
 
 # go build itself knows best what is up to date; it takes seconds to find out.
-.PHONY: $(BIN)/kube-apiserver $(BIN)/kube-apiserver-patient $(BIN)/kube-apiserver-unpatched $(BIN)/requests $(BIN)/kube-granular $(BIN)/kube-granular-race $(BIN)/kubectl $(BIN)/etcd
+.PHONY: $(BIN)/kube-apiserver $(BIN)/kube-apiserver-patient $(BIN)/kube-apiserver-unpatched $(BIN)/requests $(BIN)/kube-granular $(BIN)/kube-granular-race $(BIN)/kubectl $(BIN)/kubectl-with $(BIN)/etcd
 $(BIN)/kube-apiserver: upstream
 	$(call build,$@,./upstream/kubernetes/cmd/kube-apiserver)
 $(BIN)/kube-granular: upstream
@@ -163,6 +163,8 @@ $(BIN)/kube-granular-race: upstream
 	$(call step,build $@,$(GO) build -race -ldflags '$(LDFLAGS)' -o $@ ./cmd/kube-granular)
 $(BIN)/kubectl: upstream
 	$(call build,$@,./upstream/kubernetes/cmd/kubectl)
+$(BIN)/kubectl-with: upstream
+	$(call build,$@,./cmd/kubectl-with)
 # Answers writes that take longer than the 34 s which upstream gives them: bin/requests bodies
 # --patched bin/kube-apiserver-patient measures the largest bodies on a slow machine.
 $(BIN)/kube-apiserver-patient: upstream
