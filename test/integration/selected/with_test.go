@@ -32,20 +32,34 @@ import (
 type between struct {
 	kubeconfig, cache string
 
-	mu   sync.Mutex
-	seen []string
+	mu     sync.Mutex
+	target *url.URL
+	seen   []string
+}
+
+// to sends what comes from now on to a server.
+func (b *between) to(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	target, err := url.Parse(c.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.target = target
 }
 
 // stand puts a proxy between kubectl, as a user, and a server.
 func stand(t *testing.T, c *cluster.Cluster, as authenticationv1.UserInfo) *between {
 	t.Helper()
 	b := &between{cache: t.TempDir()}
-	target, err := url.Parse(c.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b.to(t, c)
 	forward := &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Rewrite: func(r *httputil.ProxyRequest) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			r.SetURL(b.target)
+		},
 		// What the server's certificate says is no matter of the test.
 		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
 		FlushInterval: -1,
