@@ -22,10 +22,12 @@ LDFLAGS := $(foreach p,k8s.io/client-go/pkg/version k8s.io/component-base/versio
 
 # Our modules that go.work joins; the upstream tree's tests are test-upstream's.
 PACKAGES := ./... ./api/... ./hack/upstream/... ./staging/src/kube-granular.dev/granular/... ./test/bench/...
-SOURCES  := $(wildcard api cmd pkg speed hack patches test staging tenancy)
+SOURCES  := $(wildcard api cmd pkg speed hack patches test staging tenancy examples)
 
 # The controller of tenants is built against released modules, and is no part of the workspace.
 TENANCY := GOWORK=off $(GO) -C tenancy
+# So is the example of a controller.
+COPIER  := GOWORK=off $(GO) -C examples/copier
 
 # The version of the tool that makes tables of benchmarks.
 BENCHSTAT := v0.0.0-20260908200009-22c9c6c9d4da
@@ -67,6 +69,10 @@ build: upstream $(BIN)/kube-apiserver $(BIN)/kube-granular $(BIN)/kubectl $(BIN)
 tenancy: ## Build bin/tenancy-controller and the kubectl plugins sudo and create-lns
 	$(call step,build tenancy,$(TENANCY) build -o $(CURDIR)/$(BIN)/ ./cmd/...)
 
+.PHONY: examples
+examples: ## Build bin/copier, an example of a controller that acts for others
+	$(call step,build examples,$(COPIER) build -o $(CURDIR)/$(BIN)/ .)
+
 .PHONY: clean
 clean: ## Remove what was built and the local cluster's data; the upstream tree stays
 	rm -rf $(BIN) .kube-granular
@@ -84,7 +90,7 @@ upstream: ## Bring upstream/kubernetes up to date: materialise, patch, generate,
 	$(call step,upstream/kubernetes,GO=$(GO) hack/upstream/run apply $(addprefix --without ,$(SERIES_WITHOUT)))
 
 .PHONY: test
-test: build tenancy ## Run all tests: library, patches, tools, units, and integration against the real server
+test: build tenancy examples ## Run all tests: library, patches, tools, units, and integration against the real server
 	$(GO) test -timeout 30m $(PACKAGES)
 	$(TENANCY) test -timeout 30m ./...
 
@@ -147,7 +153,7 @@ lint: upstream ## Look for wrong formatting, a missing licence header, and what 
 	@wrong=$$(gofmt -l $(SOURCES)) && test -z "$$wrong" || { echo "not as gofmt has it (make fmt):" $$wrong >&2; exit 1; }
 	@bare=$$(find $(SOURCES) -name '*.go' -exec grep -L 'SPDX-License-Identifier: Apache-2.0' {} +); \
 	test -z "$$bare" || { echo "without a licence header:" $$bare >&2; exit 1; }
-	$(call step,go vet,$(GO) vet $(PACKAGES) && $(TENANCY) vet ./...)
+	$(call step,go vet,$(GO) vet $(PACKAGES) && $(TENANCY) vet ./... && $(COPIER) vet ./...)
 
 .PHONY: fmt
 fmt: ## Format the Go code
