@@ -44,9 +44,13 @@ const ProtectedAttributes featuregate.Feature = "ProtectedAttributes"
 // alpha: v1.37
 const SelectedAuthority featuregate.Feature = "SelectedAuthority"
 
-// granularDefault is set by the linker, and only where upstream's own tests are run
-// with the gate on: they start servers in their own ways, with flags of their own.
-var granularDefault = "false"
+// These are set by the linker, and only where upstream's own tests are run with a gate on:
+// they start servers in their own ways, with flags of their own.
+var (
+	granularDefault  = "false"
+	selectedDefault  = "false"
+	protectedDefault = "false"
+)
 
 // Register adds the gates to a registry. It must happen before flags are read.
 func Register(gates featuregate.MutableVersionedFeatureGate) error {
@@ -58,10 +62,10 @@ func Register(gates featuregate.MutableVersionedFeatureGate) error {
 			{Version: version.MajorMinor(1, 37), Default: true, PreRelease: featuregate.Alpha},
 		},
 		ProtectedAttributes: {
-			{Version: version.MajorMinor(1, 37), Default: false, PreRelease: featuregate.Alpha},
+			{Version: version.MajorMinor(1, 37), Default: protectedDefault == "true", PreRelease: featuregate.Alpha},
 		},
 		SelectedAuthority: {
-			{Version: version.MajorMinor(1, 37), Default: false, PreRelease: featuregate.Alpha},
+			{Version: version.MajorMinor(1, 37), Default: selectedDefault == "true", PreRelease: featuregate.Alpha},
 		},
 	})
 }
