@@ -196,7 +196,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationSpec(ref 
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref("k8s.io/api/rbac/v1.PolicyRule"),
+										Ref: ref("io.k8s.api.rbac.v1.PolicyRule"),
 									},
 								},
 							},
@@ -273,7 +273,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationSpec(ref 
 			},
 		},
 		Dependencies: []string{
-			"k8s.io/api/rbac/v1.PolicyRule", "io.k8s.apimachinery.pkg.apis.meta.v1.Time", v1alpha1.Delegate{}.OpenAPIModelName(), v1alpha1.DelegatedRole{}.OpenAPIModelName(), v1alpha1.DelegationCondition{}.OpenAPIModelName(), v1alpha1.DelegationScope{}.OpenAPIModelName()},
+			"io.k8s.api.rbac.v1.PolicyRule", "io.k8s.apimachinery.pkg.apis.meta.v1.Time", v1alpha1.Delegate{}.OpenAPIModelName(), v1alpha1.DelegatedRole{}.OpenAPIModelName(), v1alpha1.DelegationCondition{}.OpenAPIModelName(), v1alpha1.DelegationScope{}.OpenAPIModelName()},
 	}
 }
 
@@ -303,7 +303,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationStatus(re
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref("k8s.io/api/rbac/v1.PolicyRule"),
+										Ref: ref("io.k8s.api.rbac.v1.PolicyRule"),
 									},
 								},
 							},
@@ -356,7 +356,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationStatus(re
 			},
 		},
 		Dependencies: []string{
-			"k8s.io/api/rbac/v1.PolicyRule", "io.k8s.apimachinery.pkg.apis.meta.v1.Time", v1alpha1.ChainEntry{}.OpenAPIModelName(), v1alpha1.DelegatorIdentity{}.OpenAPIModelName(), v1alpha1.SnapshotRole{}.OpenAPIModelName()},
+			"io.k8s.api.rbac.v1.PolicyRule", "io.k8s.apimachinery.pkg.apis.meta.v1.Time", v1alpha1.ChainEntry{}.OpenAPIModelName(), v1alpha1.DelegatorIdentity{}.OpenAPIModelName(), v1alpha1.SnapshotRole{}.OpenAPIModelName()},
 	}
 }
 
