@@ -44,6 +44,13 @@ const ProtectedAttributes featuregate.Feature = "ProtectedAttributes"
 // alpha: v1.37
 const SelectedAuthority featuregate.Feature = "SelectedAuthority"
 
+// AuthorityDelegation lets a user delegate its authority, in the API group
+// authority.kube-granular.dev, and a caller select what was delegated to it. It needs
+// SelectedAuthority.
+//
+// alpha: v1.37
+const AuthorityDelegation featuregate.Feature = "AuthorityDelegation"
+
 // These are set by the linker, and only where upstream's own tests are run with a gate on:
 // they start servers in their own ways, with flags of their own.
 var (
@@ -54,7 +61,7 @@ var (
 
 // Register adds the gates to a registry. It must happen before flags are read.
 func Register(gates featuregate.MutableVersionedFeatureGate) error {
-	return gates.AddVersioned(map[featuregate.Feature]featuregate.VersionedSpecs{
+	if err := gates.AddVersioned(map[featuregate.Feature]featuregate.VersionedSpecs{
 		GranularAuthorization: {
 			{Version: version.MajorMinor(1, 37), Default: granularDefault == "true", PreRelease: featuregate.Alpha},
 		},
@@ -67,5 +74,12 @@ func Register(gates featuregate.MutableVersionedFeatureGate) error {
 		SelectedAuthority: {
 			{Version: version.MajorMinor(1, 37), Default: selectedDefault == "true", PreRelease: featuregate.Alpha},
 		},
-	})
+		AuthorityDelegation: {
+			{Version: version.MajorMinor(1, 37), Default: false, PreRelease: featuregate.Alpha},
+		},
+	}); err != nil {
+		return err
+	}
+	// A server that is started with one and without the other does not start.
+	return gates.AddDependencies(map[featuregate.Feature][]featuregate.Feature{AuthorityDelegation: {SelectedAuthority}})
 }
