@@ -72,6 +72,7 @@ func TestRoundTripper(t *testing.T) {
 		{name: "another server answers a read", server: []server{{applies: true}, {}}, do: []string{"GET", "GET"}, want: []string{ask, get, get}, fails: true, sent: true},
 		{name: "and is remembered", server: []server{{applies: true}, {}, {}}, do: []string{"POST", "POST", "POST"}, want: []string{ask, post, post, ask}, fails: true},
 		{name: "nobody may read the version", server: []server{{applies: true, version: 403}}, do: []string{"POST"}, want: []string{ask, post}, status: 200},
+		{name: "the version fails, with the selection applied", server: []server{{applies: true, version: 503}}, do: []string{"POST"}, want: []string{ask, post}, status: 200},
 		{name: "nobody may read the version, without the feature", server: []server{{version: 403}}, do: []string{"POST"}, want: []string{ask}, fails: true},
 		{name: "there is no version", server: []server{{version: 404}}, do: []string{"POST"}, want: []string{ask}, fails: true},
 		{name: "who is not authenticated", server: []server{{version: 401}}, do: []string{"POST"}, want: []string{ask}, status: 401},

@@ -167,6 +167,40 @@ func TestChainFilter(t *testing.T) {
 	}
 }
 
+// TestChainOfTheRequest holds that the token and the impersonation of a request count once,
+// and that those by which a delegation of the chain was created are not taken for them.
+func TestChainOfTheRequest(t *testing.T) {
+	const (
+		token     = `{\"via\":\"Token\",\"by\":\"system:serviceaccount:n:a\"}`
+		delegated = `{\"via\":\"Delegation\",\"by\":\"system:serviceaccount:n:a\",\"name\":\"d\"}`
+		event     = `{"kind":"Event","apiVersion":"audit.k8s.io/v1","stage":"ResponseComplete","requestURI":"/x?y","objectRef":{"name":"n"},"user":{"username":"system:serviceaccount:n:a","extra":{"authentication.kubernetes.io/credential-id":["JTI=1"]}},"annotations":{"authority.kube-granular.dev/chain":"[%s]"}}`
+	)
+	for chain, want := range map[string]string{
+		"":                                    "Token",
+		token:                                 "Token",
+		delegated:                             "Delegation Token",
+		token + "," + delegated:               "Token Delegation Token",
+		delegated + "," + token:               "Delegation Token",
+		token + "," + delegated + "," + token: "Token Delegation Token",
+	} {
+		r, err := decode([]byte(fmt.Sprintf(event, chain)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var via []string
+		for _, e := range r.Chain {
+			via = append(via, e.Via)
+		}
+		if got := strings.Join(via, " "); got != want {
+			t.Errorf("[%s]: %s, wanted %s", chain, got, want)
+		}
+		// What is about no resource has a path.
+		if r.Object != nil || r.URI != "/x?y" {
+			t.Errorf("object %+v, path %q", r.Object, r.URI)
+		}
+	}
+}
+
 // TestChainCompressed holds that a rotated log reads like the one it was.
 func TestChainCompressed(t *testing.T) {
 	var packed bytes.Buffer
