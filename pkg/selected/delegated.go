@@ -44,7 +44,7 @@ func (a *Authorizer) authorizeDelegated(ctx context.Context, s *User, attributes
 		// Conditions would tell of objects that may be written and not read.
 		refusal := chain.Readable(attributes)
 		if root := chain.Root(); refusal == nil && !root.Keep {
-			if decision, _, err := a.Authorizer.Authorize(ctx, as{delegation.Reading(attributes), root.Delegator}); decision != authorizer.DecisionAllow {
+			if decision, err := a.asDelegator(ctx, delegation.Reading(attributes), root.Delegator); decision != authorizer.DecisionAllow {
 				if err != nil {
 					return authorizer.DecisionNoOpinion, "", err
 				}
@@ -83,13 +83,16 @@ func (a *Authorizer) authorizeDelegated(ctx context.Context, s *User, attributes
 // asDelegator asks the configured authorizer about a delegator. Who may update and patch a
 // whole object may also change those of its fields that a permission verb is about.
 func (a *Authorizer) asDelegator(ctx context.Context, attributes authorizer.Attributes, delegator user.Info) (authorizer.Decision, error) {
-	decision, _, err := a.Authorizer.Authorize(ctx, as{attributes, delegator})
+	// What is found by subject is found by that of the question.
+	asked := as{attributes, delegator}
+	ctx = rbacindex.Without(ctx)
+	decision, _, err := a.Authorizer.Authorize(rbacindex.For(ctx, asked), asked)
 	ordinary := delegation.InsteadOf(attributes)
 	if decision != authorizer.DecisionNoOpinion || len(ordinary) == 0 {
 		return decision, err
 	}
 	for _, instead := range ordinary {
-		if decision, _, err = a.Authorizer.Authorize(ctx, as{instead, delegator}); decision != authorizer.DecisionAllow {
+		if decision, _, err = a.Authorizer.Authorize(rbacindex.For(ctx, as{instead, delegator}), as{instead, delegator}); decision != authorizer.DecisionAllow {
 			return decision, err
 		}
 	}
@@ -172,7 +175,7 @@ func left(ctx context.Context, policy seam.Policy, chain *delegation.Chain, name
 	if root := chain.Root(); !root.Keep && !slices.Contains(root.Delegator.GetGroups(), user.SystemPrivilegedGroup) {
 		missing := slices.Clone(left)
 		all := validation.NewDefaultRuleResolver(policy, policy, policy, policy)
-		all.VisitRulesFor(rbacindex.Whole(ctx), root.Delegator, namespace, func(_ fmt.Stringer, rule *rbacv1.PolicyRule, _ error) bool {
+		all.VisitRulesFor(rbacindex.Without(ctx), root.Delegator, namespace, func(_ fmt.Stringer, rule *rbacv1.PolicyRule, _ error) bool {
 			if rule != nil {
 				missing = slices.DeleteFunc(missing, func(p permission) bool { return p.coveredBy(rule) })
 			}
