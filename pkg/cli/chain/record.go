@@ -61,7 +61,7 @@ type User struct {
 type Record struct {
 	Time    time.Time `json:"time"`
 	AuditID string    `json:"auditID"`
-	// Origin is whose authority was used: who is first in the chain, or the caller.
+	// Origin is whom it began with: who is first in the chain, or the caller.
 	Origin string `json:"origin"`
 	// Chain is the way of that authority to the caller.
 	Chain  []Entry `json:"chain,omitempty"`
