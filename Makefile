@@ -22,10 +22,12 @@ LDFLAGS := $(foreach p,k8s.io/client-go/pkg/version k8s.io/component-base/versio
 
 # Our modules that go.work joins; the upstream tree's tests are test-upstream's.
 PACKAGES := ./... ./api/... ./hack/upstream/... ./staging/src/kube-granular.dev/granular/... ./test/bench/...
-SOURCES  := $(wildcard api cmd pkg speed hack patches test staging tenancy)
+SOURCES  := $(wildcard api cmd pkg speed hack patches test staging tenancy examples)
 
 # The controller of tenants is built against released modules, and is no part of the workspace.
 TENANCY := GOWORK=off $(GO) -C tenancy
+# So is the example of a controller.
+COPIER  := GOWORK=off $(GO) -C examples/copier
 
 # The version of the tool that makes tables of benchmarks.
 BENCHSTAT := v0.0.0-20260908200009-22c9c6c9d4da
@@ -65,7 +67,7 @@ down: ## Stop the local cluster and delete its data; DOWN_ARGS="--dir …" names
 	@if [ -x $(BIN)/kube-granular ]; then $(BIN)/kube-granular down --delete $(DOWN_ARGS); else echo "nothing was built here, so no cluster runs"; fi
 
 .PHONY: build
-build: upstream $(BIN)/kube-apiserver $(BIN)/kube-granular $(BIN)/kubectl $(BIN)/etcd $(BIN)/example-webhook ## Build bin/kube-apiserver, bin/kube-granular, bin/kubectl, bin/etcd and bin/example-webhook
+build: upstream $(BIN)/kube-apiserver $(BIN)/kube-granular $(BIN)/kubectl $(BIN)/kubectl-with $(BIN)/etcd $(BIN)/example-webhook ## Build kube-apiserver, kube-granular, kubectl, its plugins, etcd and example-webhook into bin
 
 .PHONY: tenancy
 tenancy: ## Build bin/tenancy-controller and the kubectl plugins sudo and create-lns
@@ -74,6 +76,10 @@ tenancy: ## Build bin/tenancy-controller and the kubectl plugins sudo and create
 .PHONY: tenancy-bigquery
 tenancy-bigquery: ## Build bin/tenancy-controller-bigquery, the controller of tenants with bills in BigQuery
 	$(call step,build tenancy-bigquery,GOWORK=off $(GO) -C tenancy/bigquery build -o $(CURDIR)/$(BIN)/tenancy-controller-bigquery .)
+
+.PHONY: examples
+examples: ## Build bin/copier, an example of a controller that acts for others
+	$(call step,build examples,$(COPIER) build -o $(CURDIR)/$(BIN)/ .)
 
 .PHONY: clean
 clean: ## Remove what was built and the local cluster's data; the upstream tree stays
@@ -92,7 +98,7 @@ upstream: ## Bring upstream/kubernetes up to date: materialise, patch, generate,
 	$(call step,upstream/kubernetes,GO=$(GO) hack/upstream/run apply $(addprefix --without ,$(SERIES_WITHOUT)))
 
 .PHONY: test
-test: build tenancy ## Run all tests: library, patches, tools, units, and integration against the real server
+test: build tenancy examples ## Run all tests: library, patches, tools, units, and integration against the real server
 	$(GO) test -timeout 30m $(PACKAGES)
 	$(TENANCY) test -timeout 30m ./...
 	GOWORK=off $(GO) -C tenancy/bigquery test ./...
@@ -156,14 +162,14 @@ lint: upstream ## Look for wrong formatting, a missing licence header, and what 
 	@wrong=$$(gofmt -l $(SOURCES)) && test -z "$$wrong" || { echo "not as gofmt has it (make fmt):" $$wrong >&2; exit 1; }
 	@bare=$$(find $(SOURCES) -name '*.go' -exec grep -L 'SPDX-License-Identifier: Apache-2.0' {} +); \
 	test -z "$$bare" || { echo "without a licence header:" $$bare >&2; exit 1; }
-	$(call step,go vet,$(GO) vet $(PACKAGES) && $(TENANCY) vet ./... && GOWORK=off $(GO) -C tenancy/bigquery vet ./...)
+	$(call step,go vet,$(GO) vet $(PACKAGES) && $(TENANCY) vet ./... && GOWORK=off $(GO) -C tenancy/bigquery vet ./... && $(COPIER) vet ./...)
 
 .PHONY: fmt
 fmt: ## Format the Go code
 	gofmt -w $(SOURCES)
 
 # go build itself knows best what is up to date; it takes seconds to find out.
-.PHONY: $(BIN)/kube-apiserver $(BIN)/kube-apiserver-patient $(BIN)/kube-apiserver-unpatched $(BIN)/requests $(BIN)/kube-granular $(BIN)/kube-granular-race $(BIN)/kubectl $(BIN)/etcd $(BIN)/example-webhook
+.PHONY: $(BIN)/kube-apiserver $(BIN)/kube-apiserver-patient $(BIN)/kube-apiserver-unpatched $(BIN)/requests $(BIN)/kube-granular $(BIN)/kube-granular-race $(BIN)/kubectl $(BIN)/kubectl-with $(BIN)/etcd $(BIN)/example-webhook
 $(BIN)/kube-apiserver: upstream
 	$(call build,$@,./upstream/kubernetes/cmd/kube-apiserver)
 $(BIN)/kube-granular: upstream
@@ -172,6 +178,8 @@ $(BIN)/kube-granular-race: upstream
 	$(call step,build $@,$(GO) build -race -ldflags '$(LDFLAGS)' -o $@ ./cmd/kube-granular)
 $(BIN)/kubectl: upstream
 	$(call build,$@,./upstream/kubernetes/cmd/kubectl)
+$(BIN)/kubectl-with: upstream
+	$(call build,$@,./cmd/kubectl-with)
 # Answers writes that take longer than the 34 s which upstream gives them: bin/requests bodies
 # --patched bin/kube-apiserver-patient measures the largest bodies on a slow machine.
 $(BIN)/kube-apiserver-patient: upstream

@@ -34,7 +34,7 @@ cd api
 	--output-dir openapi --output-pkg $module/openapi "$types"
 # Without the package among its inputs the generator does not see that these models have
 # names of their own; with it, it would write all of them once more.
-sed -i 's|"k8s.io/apimachinery/pkg/apis/meta/v1\.|"io.k8s.apimachinery.pkg.apis.meta.v1.|' openapi/zz_generated.openapi.go
+sed -i 's|"k8s.io/apimachinery/pkg/apis/meta/v1\.|"io.k8s.apimachinery.pkg.apis.meta.v1.|; s|"k8s.io/api/rbac/v1\.|"io.k8s.api.rbac.v1.|' openapi/zz_generated.openapi.go
 "$bin/applyconfiguration-gen" --go-header-file "$header" \
 	--output-dir client/applyconfiguration --output-pkg $module/client/applyconfiguration "$types"
 "$bin/client-gen" --go-header-file "$header" --clientset-name versioned --input-base $module --input authority/v1alpha1 \

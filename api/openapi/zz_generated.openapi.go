@@ -16,9 +16,19 @@ import (
 
 func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	return map[string]common.OpenAPIDefinition{
+		v1alpha1.AuthorityDelegation{}.OpenAPIModelName():           schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegation(ref),
+		v1alpha1.AuthorityDelegationList{}.OpenAPIModelName():       schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationList(ref),
+		v1alpha1.AuthorityDelegationSpec{}.OpenAPIModelName():       schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationSpec(ref),
+		v1alpha1.AuthorityDelegationStatus{}.OpenAPIModelName():     schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationStatus(ref),
 		v1alpha1.BindingReference{}.OpenAPIModelName():              schema_kube_granulardev_api_authority_v1alpha1_BindingReference(ref),
+		v1alpha1.ChainEntry{}.OpenAPIModelName():                    schema_kube_granulardev_api_authority_v1alpha1_ChainEntry(ref),
 		v1alpha1.ClusterProtectedAttribute{}.OpenAPIModelName():     schema_kube_granulardev_api_authority_v1alpha1_ClusterProtectedAttribute(ref),
 		v1alpha1.ClusterProtectedAttributeList{}.OpenAPIModelName(): schema_kube_granulardev_api_authority_v1alpha1_ClusterProtectedAttributeList(ref),
+		v1alpha1.Delegate{}.OpenAPIModelName():                      schema_kube_granulardev_api_authority_v1alpha1_Delegate(ref),
+		v1alpha1.DelegatedRole{}.OpenAPIModelName():                 schema_kube_granulardev_api_authority_v1alpha1_DelegatedRole(ref),
+		v1alpha1.DelegationCondition{}.OpenAPIModelName():           schema_kube_granulardev_api_authority_v1alpha1_DelegationCondition(ref),
+		v1alpha1.DelegationScope{}.OpenAPIModelName():               schema_kube_granulardev_api_authority_v1alpha1_DelegationScope(ref),
+		v1alpha1.DelegatorIdentity{}.OpenAPIModelName():             schema_kube_granulardev_api_authority_v1alpha1_DelegatorIdentity(ref),
 		v1alpha1.GroupResource{}.OpenAPIModelName():                 schema_kube_granulardev_api_authority_v1alpha1_GroupResource(ref),
 		v1alpha1.LastChange{}.OpenAPIModelName():                    schema_kube_granulardev_api_authority_v1alpha1_LastChange(ref),
 		v1alpha1.ProtectedAttribute{}.OpenAPIModelName():            schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttribute(ref),
@@ -27,7 +37,326 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.ProtectedAttributeStatus{}.OpenAPIModelName():      schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttributeStatus(ref),
 		v1alpha1.ResolvedRole{}.OpenAPIModelName():                  schema_kube_granulardev_api_authority_v1alpha1_ResolvedRole(ref),
 		v1alpha1.RoleReference{}.OpenAPIModelName():                 schema_kube_granulardev_api_authority_v1alpha1_RoleReference(ref),
+		v1alpha1.SnapshotRole{}.OpenAPIModelName():                  schema_kube_granulardev_api_authority_v1alpha1_SnapshotRole(ref),
 		v1alpha1.Subject{}.OpenAPIModelName():                       schema_kube_granulardev_api_authority_v1alpha1_Subject(ref),
+	}
+}
+
+func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegation(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AuthorityDelegation lets others act with rights of the user who creates it. A delegate selects it with the request header Authority-Selector. Deleting it revokes it.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard object's metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+						},
+					},
+					"spec": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-permission-verb": "specification",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "spec says who may act, with which rights, and where. It can't be changed, but that the delegation may be made to end earlier.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.AuthorityDelegationSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-permission-verb": "status",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "status is what the server wrote down when the delegation was created. Nobody else writes it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.AuthorityDelegationStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			"io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", v1alpha1.AuthorityDelegationSpec{}.OpenAPIModelName(), v1alpha1.AuthorityDelegationStatus{}.OpenAPIModelName()},
+	}
+}
+
+func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AuthorityDelegationList is a list of AuthorityDelegations.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard list's metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the delegations.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.AuthorityDelegation{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			"io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta", v1alpha1.AuthorityDelegation{}.OpenAPIModelName()},
+	}
+}
+
+func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AuthorityDelegationSpec is who may act, with which rights, and where.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"delegates": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "delegates are those who may act with the authority. Each may for itself.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.Delegate{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"roleRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "roleRef names the role whose rules are delegated, as they are when the delegation is created: later changes of the role are not part of it. Exactly one of roleRef and rules must be set.",
+							Ref:         ref(v1alpha1.DelegatedRole{}.OpenAPIModelName()),
+						},
+					},
+					"rules": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "rules are what is delegated, written as in a role.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref("io.k8s.api.rbac.v1.PolicyRule"),
+									},
+								},
+							},
+						},
+					},
+					"scope": {
+						SchemaProps: spec.SchemaProps{
+							Description: "scope is where the authority holds: a namespace, or the cluster.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.DelegationScope{}.OpenAPIModelName()),
+						},
+					},
+					"objectUIDs": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "objectUIDs are the objects that may be updated, patched and deleted, whatever else the rules allow. An object of the same name that is made later is not among them. Empty means no such limit.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "conditions must hold for each write. A delegation with conditions allows create, update and patch only.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.DelegationCondition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"ifLost": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ifLost is what becomes of the delegation when its delegator loses rights. Withdraw, the default, takes them from it at once: it allows what the delegator may do now. With Keep it goes on to allow what it did.\n\nPossible enum values:\n - `\"Keep\"` leaves it what was delegated. It takes the verb \"delegate\" to create such a delegation.\n - `\"Withdraw\"` takes the right from the delegation at once.",
+							Default:     "Withdraw",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Keep", "Withdraw"},
+						},
+					},
+					"expirationTimestamp": {
+						SchemaProps: spec.SchemaProps{
+							Description: "expirationTimestamp is when the delegation ends. It may be made earlier, and not later.",
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
+						},
+					},
+					"idleSeconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "idleSeconds is for how long nobody may use the delegation until it ends. It ends a quarter of that earlier at most, because uses are not written down one by one.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+				},
+				Required: []string{"delegates", "scope"},
+			},
+		},
+		Dependencies: []string{
+			"io.k8s.api.rbac.v1.PolicyRule", "io.k8s.apimachinery.pkg.apis.meta.v1.Time", v1alpha1.Delegate{}.OpenAPIModelName(), v1alpha1.DelegatedRole{}.OpenAPIModelName(), v1alpha1.DelegationCondition{}.OpenAPIModelName(), v1alpha1.DelegationScope{}.OpenAPIModelName()},
+	}
+}
+
+func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AuthorityDelegationStatus is what the server wrote down when the delegation was created.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"delegator": {
+						SchemaProps: spec.SchemaProps{
+							Description: "delegator is who created the delegation.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.DelegatorIdentity{}.OpenAPIModelName()),
+						},
+					},
+					"rules": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "rules are what is delegated.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref("io.k8s.api.rbac.v1.PolicyRule"),
+									},
+								},
+							},
+						},
+					},
+					"role": {
+						SchemaProps: spec.SchemaProps{
+							Description: "role is the role that rules are from.",
+							Ref:         ref(v1alpha1.SnapshotRole{}.OpenAPIModelName()),
+						},
+					},
+					"namespaceUID": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespaceUID is the UID of the namespace in scope. The delegation does not hold in another namespace of that name.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"history": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "history is how the authority came to the delegator, from its source on. It is empty for a delegator who delegated what is its own.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ChainEntry{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"expirationTimestamp": {
+						SchemaProps: spec.SchemaProps{
+							Description: "expirationTimestamp is when the delegation ends: the earliest of its own and those of the delegations in history when it was created.",
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
+						},
+					},
+					"lastUsed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastUsed is when a delegation with idleSeconds was last known to be used.",
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			"io.k8s.api.rbac.v1.PolicyRule", "io.k8s.apimachinery.pkg.apis.meta.v1.Time", v1alpha1.ChainEntry{}.OpenAPIModelName(), v1alpha1.DelegatorIdentity{}.OpenAPIModelName(), v1alpha1.SnapshotRole{}.OpenAPIModelName()},
 	}
 }
 
@@ -65,6 +394,72 @@ func schema_kube_granulardev_api_authority_v1alpha1_BindingReference(ref common.
 				Required: []string{"kind", "name"},
 			},
 		},
+	}
+}
+
+func schema_kube_granulardev_api_authority_v1alpha1_ChainEntry(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ChainEntry is one handing over of authority. It has the same form in audit logs.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"via": {
+						SchemaProps: spec.SchemaProps{
+							Description: "via is Delegation, Impersonation or Token.\n\nPossible enum values:\n - `\"Delegation\"` is an AuthorityDelegation.\n - `\"Impersonation\"` is impersonation.\n - `\"Token\"` is a bound token of a service account.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Delegation", "Impersonation", "Token"},
+						},
+					},
+					"by": {
+						SchemaProps: spec.SchemaProps{
+							Description: "by is the user who handed the authority over. A long name is cut.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"byUID": {
+						SchemaProps: spec.SchemaProps{
+							Description: "byUID is the UID of that user, if it has one.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is that of the AuthorityDelegation, or Pod/NAME or Node/NAME of what a token is bound to.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"uid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uid is the UID of what name names.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"until": {
+						SchemaProps: spec.SchemaProps{
+							Description: "until is when the delegation ends at the latest.",
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
+						},
+					},
+					"credential": {
+						SchemaProps: spec.SchemaProps{
+							Description: "credential is the id of the token.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"via"},
+			},
+		},
+		Dependencies: []string{
+			"io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
 	}
 }
 
@@ -176,6 +571,224 @@ func schema_kube_granulardev_api_authority_v1alpha1_ClusterProtectedAttributeLis
 		},
 		Dependencies: []string{
 			"io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta", v1alpha1.ClusterProtectedAttribute{}.OpenAPIModelName()},
+	}
+}
+
+func schema_kube_granulardev_api_authority_v1alpha1_Delegate(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Delegate is a subject that authority is delegated to.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind is User, Group or ServiceAccount.\n\nPossible enum values:\n - `\"Group\"` is all members of a group.\n - `\"ServiceAccount\"` is a service account of a namespace.\n - `\"User\"` is a user, by the name that authentication gives.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Group", "ServiceAccount", "User"},
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace is that of a ServiceAccount.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the name of the subject.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"uid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uid, if it is set, is the UID that the user or service account must have.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"kind", "name"},
+			},
+		},
+	}
+}
+
+func schema_kube_granulardev_api_authority_v1alpha1_DelegatedRole(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DelegatedRole names a role.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind is Role or ClusterRole.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the name of the role. A Role is one of the namespace in scope.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"kind", "name"},
+			},
+		},
+	}
+}
+
+func schema_kube_granulardev_api_authority_v1alpha1_DelegationCondition(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DelegationCondition is a CEL expression that must be true for a write.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"expression": {
+						SchemaProps: spec.SchemaProps{
+							Description: "expression is written over object, which is about to be stored, oldObject, which is null when object is created, and podTemplateHash and oldPodTemplateHash, which are \"sha256:\" and the hash of their spec.template, or empty. If it fails or costs too much the write is refused.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message is what whoever is refused is told. The expression is told otherwise.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "apiVersions are those versions of custom resources that the expression is written for; a custom resource that is written in another is refused. Kinds of Kubernetes itself are always in the version that the server prefers.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"expression"},
+			},
+		},
+	}
+}
+
+func schema_kube_granulardev_api_authority_v1alpha1_DelegationScope(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DelegationScope is where authority holds. Exactly one of its fields must be set.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace is the namespace that all requests must be in.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"cluster": {
+						SchemaProps: spec.SchemaProps{
+							Description: "cluster means all namespaces, and what has none.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_kube_granulardev_api_authority_v1alpha1_DelegatorIdentity(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DelegatorIdentity is a user as authentication gave it.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"username": {
+						SchemaProps: spec.SchemaProps{
+							Description: "username is the name of the user.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"uid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uid is the UID of the user, if it has one.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"groups": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "groups are those that the user was of.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"extra": {
+						SchemaProps: spec.SchemaProps{
+							Description: "extra is what else authentication told of the user.",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type: []string{"array"},
+										Items: &spec.SchemaOrArray{
+											Schema: &spec.Schema{
+												SchemaProps: spec.SchemaProps{
+													Type:   []string{"string"},
+													Format: "",
+												},
+											},
+										},
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
 	}
 }
 
@@ -666,6 +1279,57 @@ func schema_kube_granulardev_api_authority_v1alpha1_RoleReference(ref common.Ref
 						SchemaProps: spec.SchemaProps{
 							Description: "name is the name of the role.",
 							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"kind", "name"},
+			},
+		},
+	}
+}
+
+func schema_kube_granulardev_api_authority_v1alpha1_SnapshotRole(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SnapshotRole is a role as it was.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind is Role or ClusterRole.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the name of the role. A Role is one of the namespace in scope.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace is that of a Role.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"uid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uid is the UID of the role.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"resourceVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resourceVersion is that of the role when its rules were read.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

@@ -64,7 +64,7 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(newUpCommand(), newDownCommand(), newProtectedCommand())
+	cmd.AddCommand(newUpCommand(), newDownCommand(), newProtectedCommand(), newAuditCommand())
 	versioned(cmd)
 	cmd.SetVersionTemplate("kube-granular {{.Version}}\n")
 	return cmd

@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The command docs writes the pages of docs/generated that are made of files alone, or
+// The command docs writes the pages of docs/generated that need no running server, or
 // fails if one is stale or a document names what does not exist.
 package main
 
@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 
 	"kube-granular.dev/hack/docs/attacks"
+	"kube-granular.dev/hack/docs/controllers"
 	"kube-granular.dev/hack/docs/picture"
 	"kube-granular.dev/hack/docs/references"
 )
@@ -29,15 +30,19 @@ func main() {
 }
 
 func run(root string, verify bool) error {
-	page, err := attacks.Page(root)
-	if err != nil {
-		return err
-	}
-	for _, f := range []struct {
-		name    string
-		content []byte
-	}{{attacks.File, page}, {picture.File, picture.Draw()}} {
-		if err := update(root, f.name, f.content, verify); err != nil {
+	for _, p := range []struct {
+		file string
+		page func() ([]byte, error)
+	}{
+		{attacks.File, func() ([]byte, error) { return attacks.Page(root) }},
+		{controllers.File, controllers.Page},
+		{picture.File, func() ([]byte, error) { return picture.Draw(), nil }},
+	} {
+		page, err := p.page()
+		if err != nil {
+			return err
+		}
+		if err := write(root, p.file, page, verify); err != nil {
 			return err
 		}
 	}
@@ -47,15 +52,15 @@ func run(root string, verify bool) error {
 	return nil
 }
 
-// update writes a file, or fails if it is stale and only to be verified.
-func update(root, name string, content []byte, verify bool) error {
+// write writes a page, or fails where it would change one.
+func write(root, name string, page []byte, verify bool) error {
 	file := filepath.Join(root, filepath.FromSlash(name))
 	have, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	switch {
-	case bytes.Equal(have, content):
+	case bytes.Equal(have, page):
 		return nil
 	case verify:
 		return fmt.Errorf("%s is stale, run hack/update-docs.sh attacks", name)
@@ -63,7 +68,7 @@ func update(root, name string, content []byte, verify bool) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(file, content, 0o644); err != nil {
+	if err := os.WriteFile(file, page, 0o644); err != nil {
 		return err
 	}
 	fmt.Println("wrote", name)

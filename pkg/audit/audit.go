@@ -11,6 +11,9 @@
 //	granular.authorization.kube-granular.dev/would-refuse: .metadata.labels[env]:image-policy
 //
 //	authority.kube-granular.dev/selected:                 {"authorityReference":{...}}
+//	authority.kube-granular.dev/chain:                    [{"via":"Delegation","by":"alice",...}]
+//	authority.kube-granular.dev/refused:                  NotHeld
+//	authority.kube-granular.dev/delegation:               {"name":"...","uid":"..."}
 //
 // The invariant: each annotation is written at most once per request, because the
 // audit backend keeps the first, and has a bounded length, whatever the request holds. No
@@ -19,6 +22,7 @@ package audit
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -41,6 +45,14 @@ const (
 
 // SelectedAnnotation holds the authority that the request selected, as JSON.
 const SelectedAnnotation = "authority.kube-granular.dev/selected"
+
+// Annotations of requests that act with the authority of others. docs/adr/0055-audit-of-a-chain.md
+// has their form.
+const (
+	ChainAnnotation      = "authority.kube-granular.dev/chain"
+	RefusedAnnotation    = "authority.kube-granular.dev/refused"
+	DelegationAnnotation = "authority.kube-granular.dev/delegation"
+)
 
 // MaxLength is the length of the longest value of an annotation, in bytes. A request has
 // at most two of them with verbs, and one with findings.
@@ -74,6 +86,27 @@ func WouldRefuse(ctx context.Context, found []string) {
 // attribute has.
 func Selected(ctx context.Context, text string) {
 	audit.AddAuditAnnotation(ctx, SelectedAnnotation, text)
+}
+
+// Chain records on whose behalf the request was made, by entries that JSON can hold.
+func Chain(ctx context.Context, entries any) {
+	annotate(ctx, ChainAnnotation, entries)
+}
+
+// Delegated records which delegation the request created.
+func Delegated(ctx context.Context, name, uid string) {
+	annotate(ctx, DelegationAnnotation, map[string]string{"name": name, "uid": uid})
+}
+
+// Refused records why the delegation that was selected did not allow the request.
+func Refused(ctx context.Context, reason string) {
+	audit.AddAuditAnnotation(ctx, RefusedAnnotation, reason)
+}
+
+func annotate(ctx context.Context, key string, value any) {
+	if text, err := json.Marshal(value); err == nil {
+		audit.AddAuditAnnotation(ctx, key, string(text))
+	}
 }
 
 // Listed joins verbs by spaces. Of a list longer than MaxLength it holds the first, and

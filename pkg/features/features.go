@@ -44,13 +44,24 @@ const ProtectedAttributes featuregate.Feature = "ProtectedAttributes"
 // alpha: v1.37
 const SelectedAuthority featuregate.Feature = "SelectedAuthority"
 
-// granularDefault is set by the linker, and only where upstream's own tests are run
-// with the gate on: they start servers in their own ways, with flags of their own.
-var granularDefault = "false"
+// AuthorityDelegation lets a user delegate its authority, in the API group
+// authority.kube-granular.dev, and a caller select what was delegated to it. It needs
+// SelectedAuthority.
+//
+// alpha: v1.37
+const AuthorityDelegation featuregate.Feature = "AuthorityDelegation"
+
+// These are set by the linker, and only where upstream's own tests are run with a gate on:
+// they start servers in their own ways, with flags of their own.
+var (
+	granularDefault  = "false"
+	selectedDefault  = "false"
+	protectedDefault = "false"
+)
 
 // Register adds the gates to a registry. It must happen before flags are read.
 func Register(gates featuregate.MutableVersionedFeatureGate) error {
-	return gates.AddVersioned(map[featuregate.Feature]featuregate.VersionedSpecs{
+	if err := gates.AddVersioned(map[featuregate.Feature]featuregate.VersionedSpecs{
 		GranularAuthorization: {
 			{Version: version.MajorMinor(1, 37), Default: granularDefault == "true", PreRelease: featuregate.Alpha},
 		},
@@ -58,10 +69,17 @@ func Register(gates featuregate.MutableVersionedFeatureGate) error {
 			{Version: version.MajorMinor(1, 37), Default: true, PreRelease: featuregate.Alpha},
 		},
 		ProtectedAttributes: {
-			{Version: version.MajorMinor(1, 37), Default: false, PreRelease: featuregate.Alpha},
+			{Version: version.MajorMinor(1, 37), Default: protectedDefault == "true", PreRelease: featuregate.Alpha},
 		},
 		SelectedAuthority: {
+			{Version: version.MajorMinor(1, 37), Default: selectedDefault == "true", PreRelease: featuregate.Alpha},
+		},
+		AuthorityDelegation: {
 			{Version: version.MajorMinor(1, 37), Default: false, PreRelease: featuregate.Alpha},
 		},
-	})
+	}); err != nil {
+		return err
+	}
+	// A server that is started with one and without the other does not start.
+	return gates.AddDependencies(map[featuregate.Feature][]featuregate.Feature{AuthorityDelegation: {SelectedAuthority}})
 }

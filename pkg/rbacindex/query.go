@@ -108,6 +108,15 @@ func Whole(ctx context.Context) context.Context {
 	return &queryContext{Context: ctx, query: Query{about: q.about, keys: q.keys, whole: true}}
 }
 
+// Without returns the context for a question about another user than that of the request
+// under way: all bindings are listed.
+func Without(ctx context.Context) context.Context {
+	if queryFrom(ctx) == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, queryKey{}, (*Query)(nil))
+}
+
 // later notes that there may have been changes since something was found.
 func (f *found) later() {
 	f.bindings.earlier, f.clusterBindings.earlier = f.bindings.known, f.clusterBindings.known

@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"kube-granular.dev/pkg/delegation"
 )
 
 // Authorizer is the configured authorizer, for callers who select nothing. For others it is
@@ -20,6 +22,8 @@ type Authorizer struct {
 	// rbac answers for roles alone. It is nil where RBAC is not configured: bindings and
 	// roles may lie there that nobody meant to have an effect.
 	rbac authorizer.Authorizer
+	// delegations are those that can be selected, nil where none can.
+	delegations *delegation.Index
 }
 
 var (
@@ -33,9 +37,9 @@ type hasRBAC interface {
 }
 
 // New returns an authorizer for callers who may select. RBAC is part of configured, if it
-// is configured.
-func New(configured authorizer.Authorizer) *Authorizer {
-	return &Authorizer{Authorizer: configured, rbac: rbacOf(configured)}
+// is configured. The index may be nil: then no delegation can be selected.
+func New(configured authorizer.Authorizer, delegations *delegation.Index) *Authorizer {
+	return &Authorizer{Authorizer: configured, rbac: rbacOf(configured), delegations: delegations}
 }
 
 func rbacOf(configured any) authorizer.Authorizer {
@@ -71,7 +75,14 @@ func (a *Authorizer) Authorize(ctx context.Context, attributes authorizer.Attrib
 	if attributes.GetUser() != user.Info(s) {
 		attributes = as{attributes, s}
 	}
-	asking := &question{Context: ctx, attributes: attributes}
+	if s.delegated() {
+		return a.authorizeDelegated(ctx, s, attributes)
+	}
+	return a.selected(&question{Context: ctx, attributes: attributes}, s, attributes)
+}
+
+// selected asks the configured authorizer, in which RBAC sees what was selected.
+func (a *Authorizer) selected(asking *question, s *User, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
 	decision, reason, err := a.Authorizer.Authorize(asking, attributes)
 	if decision == authorizer.DecisionAllow && !asking.allowed {
 		// Somebody else allowed it, before RBAC was asked.
@@ -117,8 +128,17 @@ func (r rules) RulesFor(ctx context.Context, u user.Info, namespace string) ([]a
 			return nil, nil, true, err
 		}
 		of, u = r.rbac, s
+		if s.delegated() {
+			resources, paths, _, err := rules{configured: of}.rulesFor(ctx, u, namespace)
+			// Rules that the delegator has in part are not among them, and conditional ones.
+			return resources, paths, true, err
+		}
 	}
-	if resolver, ok := of.(authorizer.RuleResolver); ok {
+	return rules{configured: of}.rulesFor(ctx, u, namespace)
+}
+
+func (r rules) rulesFor(ctx context.Context, u user.Info, namespace string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
+	if resolver, ok := r.configured.(authorizer.RuleResolver); ok {
 		return resolver.RulesFor(ctx, u, namespace)
 	}
 	return nil, nil, true, errNoRules
@@ -136,6 +156,8 @@ func (a as) GetUser() user.Info { return a.user }
 type question struct {
 	context.Context
 	attributes authorizer.Attributes
+	// chain is that of the delegation that was selected, once it is known to reach as far.
+	chain *delegation.Chain
 	// allowed is set once RBAC stopped at a rule that allows it.
 	allowed bool
 }

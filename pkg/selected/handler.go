@@ -23,7 +23,7 @@ import (
 
 // Handler gives next the *User of a request that selects an authority. Whether the authority
 // exists, and is the caller's, is for authorization to find.
-func (Selection) Handler(next http.Handler, s runtime.NegotiatedSerializer) http.Handler {
+func (sel Selection) Handler(next http.Handler, s runtime.NegotiatedSerializer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		values := req.Header[selection.Header]
 		caller, _ := request.UserFrom(req.Context())
@@ -32,6 +32,9 @@ func (Selection) Handler(next http.Handler, s runtime.NegotiatedSerializer) http
 			return
 		}
 		selecting, err := read(values, caller)
+		if err == nil {
+			err = sel.serves(selecting)
+		}
 		if err != nil {
 			responsewriters.RespondWithError(w, req, err, s)
 			return
@@ -43,6 +46,10 @@ func (Selection) Handler(next http.Handler, s runtime.NegotiatedSerializer) http
 		}
 		ctx := request.WithUser(req.Context(), selecting)
 		audit.Selected(ctx, selecting.text())
+		if selecting.delegated() {
+			ctx = sel.begin(ctx, selecting)
+			defer end(ctx, selecting)
+		}
 		next.ServeHTTP(w, req.WithContext(ctx))
 	})
 }
@@ -83,13 +90,13 @@ func read(values []string, caller user.Info) (*User, error) {
 
 // BeforeImpersonation refuses an impersonated user with a selection. To leave it out would
 // let the request do more than its sender asked for.
-func (Selection) BeforeImpersonation(next http.Handler, s runtime.NegotiatedSerializer) http.Handler {
+func (sel Selection) BeforeImpersonation(next http.Handler, s runtime.NegotiatedSerializer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if len(req.Header[authenticationv1.ImpersonateUserHeader]) > 0 && impersonatesSelection(req.Header) {
 			responsewriters.RespondWithError(w, req, apierrors.NewBadRequest(fmt.Sprintf("the extra attribute %s can't be impersonated, the header %s selects for the impersonated user", selection.ExtraKey, selection.Header)), s)
 			return
 		}
-		next.ServeHTTP(w, req)
+		next.ServeHTTP(w, sel.withImpersonator(req))
 	})
 }
 

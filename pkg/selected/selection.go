@@ -7,19 +7,75 @@ import (
 	"context"
 	"net/http"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	seam "k8s.io/apiserver/pkg/authorization/selected"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"kube-granular.dev/pkg/delegation"
 )
 
 // Selection implements the port seam.Selection.
-type Selection struct{}
+type Selection struct {
+	// Delegations are those that can be selected, nil where none can.
+	Delegations *delegation.Index
+}
 
 var _ seam.Selection = Selection{}
 
 // Rules returns resolver for callers who select nothing, and the selected rules of others.
 func (Selection) Rules(resolver authorizer.RuleResolver) authorizer.RuleResolver {
 	return rules{resolver, rbacOf(resolver)}
+}
+
+// Commit returns the last look at the delegation that a request selects.
+func (s Selection) Commit(ctx context.Context) seam.Commit {
+	u, _ := request.UserFrom(ctx)
+	selecting, ok := u.(*User)
+	if !ok || !selecting.delegated() {
+		return nil
+	}
+	if s.Delegations == nil {
+		return refusing{errNotServed}
+	}
+	chain, refusal := selecting.chain(ctx, s.Delegations)
+	if refusal != nil {
+		return refusing{forbidden(ctx, selecting, refusal)}
+	}
+	return &commit{ctx, selecting, chain.Commit(ctx, selecting.ambient)}
+}
+
+// commit says why to whom, in the way of the API.
+type commit struct {
+	ctx  context.Context
+	user *User
+	*delegation.Commit
+}
+
+func (c *commit) Begin(newObj, oldObj runtime.Object) error {
+	if refusal := c.Commit.Begin(newObj, oldObj); refusal != nil {
+		return forbidden(c.ctx, c.user, refusal)
+	}
+	return nil
+}
+
+// refusing is a Commit of nothing.
+type refusing struct{ err error }
+
+func (r refusing) Begin(runtime.Object, runtime.Object) error { return r.err }
+func (refusing) End()                                         {}
+
+// forbidden returns the error of a request that a delegation does not allow, and notes why.
+func forbidden(ctx context.Context, u *User, refusal *delegation.Refusal) error {
+	u.refused.Store(refusal)
+	info, _ := request.RequestInfoFrom(ctx)
+	if info == nil {
+		info = &request.RequestInfo{}
+	}
+	return apierrors.NewForbidden(schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, info.Name, refusal)
 }
 
 // Request returns an authenticator of users who select nothing, whoever says that they do:

@@ -4,15 +4,19 @@
 package selected
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/user"
 	seam "k8s.io/apiserver/pkg/authorization/selected"
 
 	"kube-granular.dev/api/selection"
+	"kube-granular.dev/pkg/delegation"
 )
 
 // User is a caller who selected an authority. Everybody sees a user with the selection as an
@@ -24,9 +28,30 @@ type User struct {
 	// ambient is the same caller without a selection. Nothing of it is sent to another
 	// process: there a member of the privileged group is none.
 	ambient user.Info
+	// uid is that of the delegation that was selected, once it is known: what is selected by
+	// name stays the same for the whole request.
+	uid atomic.Pointer[types.UID]
+	// refused is why the request was not allowed by the delegation, if that was the last word.
+	refused atomic.Pointer[delegation.Refusal]
 }
 
 var errNotServed = errors.New("the kind AuthorityDelegation is not served here, a Role or ClusterRole can be selected")
+
+// delegated reports whether the authority that was selected is a delegation.
+func (u *User) delegated() bool { return u.reference.Kind == selection.AuthorityDelegationKind }
+
+// chain returns the chain of the delegation that was selected, also where it does not hold.
+func (u *User) chain(ctx context.Context, x *delegation.Index) (*delegation.Chain, *delegation.Refusal) {
+	uid := u.reference.UID
+	if pinned := u.uid.Load(); pinned != nil {
+		uid = *pinned
+	}
+	chain, refusal := x.Chain(ctx, u.reference.Name, uid, u.ambient)
+	if chain != nil && uid == "" {
+		u.uid.CompareAndSwap(nil, &chain.Leaf().UID)
+	}
+	return chain, refusal
+}
 
 // Of returns the user as one who selects. It fails where the extra attribute can't be read:
 // such a user may do nothing.
@@ -55,9 +80,6 @@ func fromExtra(extra map[string][]string) (*selection.SelectedAuthority, error) 
 }
 
 func newUser(u user.Info, s *selection.SelectedAuthority) (*User, error) {
-	if s.AuthorityReference.Kind == selection.AuthorityDelegationKind {
-		return nil, errNotServed
-	}
 	text, err := s.Text()
 	if err != nil {
 		return nil, err

@@ -23,10 +23,14 @@ type visitor = func(source fmt.Stringer, rule *rbacv1.PolicyRule, err error) boo
 
 // Visit visits the rules that the selected role gives to a caller in a namespace, or
 // everywhere if that is empty.
-func (Selection) Visit(ctx context.Context, policy seam.Policy, u user.Info, namespace string, visit visitor) {
+func (sel Selection) Visit(ctx context.Context, policy seam.Policy, u user.Info, namespace string, visit visitor) {
 	s, err := Of(u)
 	if err != nil {
 		visit(nil, nil, err)
+		return
+	}
+	if s.delegated() {
+		sel.visitDelegated(ctx, policy, s, namespace, visit)
 		return
 	}
 	if s.reference.Kind == selection.RoleKind && s.reference.Namespace != namespace {
@@ -139,6 +143,9 @@ func (c covered) String() string {
 }
 
 func described(ref selection.AuthorityReference) string {
+	if ref.Name == "" {
+		return fmt.Sprintf("%s with the UID %q", ref.Kind, ref.UID)
+	}
 	if ref.Namespace != "" {
 		return fmt.Sprintf("%s %q", ref.Kind, ref.Namespace+"/"+ref.Name)
 	}

@@ -10,7 +10,8 @@
 // already waits for that answer. Where RBACIndex is on as well, RBAC answers from the bindings of the caller.
 // Where ProtectedAttributes is on, the API group
 // authority.kube-granular.dev is served; its types are known in any case, since nobody knows
-// the gates yet when they are registered. Where SelectedAuthority is on, a caller may select a
+// the gates yet when they are registered. Where AuthorityDelegation is on it is served as well,
+// and a delegation can be selected. Where SelectedAuthority is on, a caller may select a
 // role, and the configured authorizer, with a Gate or without, is put behind what that leaves.
 //
 // This is the only package of pkg that registers anything anywhere. It holds no logic.
@@ -19,6 +20,7 @@ package wiring
 import (
 	"context"
 	"sync"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	crdgranular "k8s.io/apiextensions-apiserver/pkg/granular"
@@ -40,6 +42,7 @@ import (
 	"kube-granular.dev/api/openapi"
 	"kube-granular.dev/pkg/apis/authority"
 	"kube-granular.dev/pkg/crd"
+	"kube-granular.dev/pkg/delegation"
 	"kube-granular.dev/pkg/expression"
 	"kube-granular.dev/pkg/features"
 	"kube-granular.dev/pkg/gate"
@@ -64,7 +67,7 @@ func init() {
 		Version:     v1alpha1.SchemeGroupVersion,
 		Priority:    authorityregistry.Priority,
 		Definitions: openapi.GetOpenAPIDefinitions,
-		Enabled:     protects,
+		Enabled:     func() bool { return protects() || delegates() },
 		Provider:    authorityProvider,
 	})
 }
@@ -78,7 +81,7 @@ var registerMetrics = sync.OnceFunc(metrics.Register)
 
 func around(configured upstream.Authorizer) upstream.Authorizer {
 	if selection() != nil {
-		configured = selected.New(configured)
+		configured = selected.New(configured, delegationsOrNil())
 	}
 	var protection *protected.Protection
 	if protects() {
@@ -150,11 +153,25 @@ func selection() authorityselected.Selection {
 	if !utilfeature.DefaultFeatureGate.Enabled(features.SelectedAuthority) {
 		return nil
 	}
-	return selected.Selection{}
+	return selected.Selection{Delegations: delegationsOrNil()}
 }
 
 func protects() bool {
 	return utilfeature.DefaultFeatureGate.Enabled(features.ProtectedAttributes)
+}
+
+func delegates() bool {
+	return utilfeature.DefaultFeatureGate.Enabled(features.AuthorityDelegation)
+}
+
+// delegations are those of this process, whose servers share what users select with.
+var delegations = sync.OnceValue(delegation.NewIndex)
+
+func delegationsOrNil() *delegation.Index {
+	if !delegates() {
+		return nil
+	}
+	return delegations()
 }
 
 // authorityProvider provides the group to one server. Bootstrap roles are kept where upstream
@@ -163,6 +180,19 @@ func authorityProvider(config controlplaneapiserver.CompletedConfig, client kube
 	provider := authorityregistry.Provider{
 		Namespaces: client.CoreV1(),
 		Roles:      !config.Generic.DisabledPostStartHooks.Has(rbacrest.PostStartHookName),
+		Attributes: protects(),
+	}
+	if delegates() {
+		index := delegations()
+		attach(index, config.VersionedInformers)
+		deciding := selected.Delegating{Delegations: index, Authorizer: config.Generic.Authorization.Authorizer, Client: client, Now: time.Now}
+		provider.Delegations = &authorityregistry.Delegations{
+			Delegate: deciding.Delegate, Observe: index.Observe, Drain: index.Drain,
+			Opened: func(stored authorityregistry.Stored) {
+				index.Get = stored.Get
+				provider.Delegations.Run = func(ctx context.Context) error { return follow(ctx, index, stored) }
+			},
+		}
 	}
 	if protection := protectionOf(config.Generic.Authorization.Authorizer); protection != nil {
 		// The informers have not started, so this can't fail.

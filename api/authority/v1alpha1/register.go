@@ -33,6 +33,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&ProtectedAttributeList{},
 		&ClusterProtectedAttribute{},
 		&ClusterProtectedAttributeList{},
+		&AuthorityDelegation{},
+		&AuthorityDelegationList{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil

@@ -16,6 +16,8 @@ import (
 // Public to allow building arbitrary schemes.
 // All generated defaulters are covering - they call all nested defaulters.
 func RegisterDefaults(scheme *runtime.Scheme) error {
+	scheme.AddTypeDefaultingFunc(&AuthorityDelegation{}, func(obj interface{}) { SetObjectDefaults_AuthorityDelegation(obj.(*AuthorityDelegation)) })
+	scheme.AddTypeDefaultingFunc(&AuthorityDelegationList{}, func(obj interface{}) { SetObjectDefaults_AuthorityDelegationList(obj.(*AuthorityDelegationList)) })
 	scheme.AddTypeDefaultingFunc(&ClusterProtectedAttribute{}, func(obj interface{}) { SetObjectDefaults_ClusterProtectedAttribute(obj.(*ClusterProtectedAttribute)) })
 	scheme.AddTypeDefaultingFunc(&ClusterProtectedAttributeList{}, func(obj interface{}) {
 		SetObjectDefaults_ClusterProtectedAttributeList(obj.(*ClusterProtectedAttributeList))
@@ -23,6 +25,19 @@ func RegisterDefaults(scheme *runtime.Scheme) error {
 	scheme.AddTypeDefaultingFunc(&ProtectedAttribute{}, func(obj interface{}) { SetObjectDefaults_ProtectedAttribute(obj.(*ProtectedAttribute)) })
 	scheme.AddTypeDefaultingFunc(&ProtectedAttributeList{}, func(obj interface{}) { SetObjectDefaults_ProtectedAttributeList(obj.(*ProtectedAttributeList)) })
 	return nil
+}
+
+func SetObjectDefaults_AuthorityDelegation(in *AuthorityDelegation) {
+	if in.Spec.IfLost == "" {
+		in.Spec.IfLost = "Withdraw"
+	}
+}
+
+func SetObjectDefaults_AuthorityDelegationList(in *AuthorityDelegationList) {
+	for i := range in.Items {
+		a := &in.Items[i]
+		SetObjectDefaults_AuthorityDelegation(a)
+	}
 }
 
 func SetObjectDefaults_ClusterProtectedAttribute(in *ClusterProtectedAttribute) {

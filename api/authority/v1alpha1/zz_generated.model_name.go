@@ -9,8 +9,33 @@
 package v1alpha1
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in AuthorityDelegation) OpenAPIModelName() string {
+	return "dev.kube-granular.api.authority.v1alpha1.AuthorityDelegation"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in AuthorityDelegationList) OpenAPIModelName() string {
+	return "dev.kube-granular.api.authority.v1alpha1.AuthorityDelegationList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in AuthorityDelegationSpec) OpenAPIModelName() string {
+	return "dev.kube-granular.api.authority.v1alpha1.AuthorityDelegationSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in AuthorityDelegationStatus) OpenAPIModelName() string {
+	return "dev.kube-granular.api.authority.v1alpha1.AuthorityDelegationStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in BindingReference) OpenAPIModelName() string {
 	return "dev.kube-granular.api.authority.v1alpha1.BindingReference"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ChainEntry) OpenAPIModelName() string {
+	return "dev.kube-granular.api.authority.v1alpha1.ChainEntry"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -21,6 +46,31 @@ func (in ClusterProtectedAttribute) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ClusterProtectedAttributeList) OpenAPIModelName() string {
 	return "dev.kube-granular.api.authority.v1alpha1.ClusterProtectedAttributeList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Delegate) OpenAPIModelName() string {
+	return "dev.kube-granular.api.authority.v1alpha1.Delegate"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in DelegatedRole) OpenAPIModelName() string {
+	return "dev.kube-granular.api.authority.v1alpha1.DelegatedRole"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in DelegationCondition) OpenAPIModelName() string {
+	return "dev.kube-granular.api.authority.v1alpha1.DelegationCondition"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in DelegationScope) OpenAPIModelName() string {
+	return "dev.kube-granular.api.authority.v1alpha1.DelegationScope"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in DelegatorIdentity) OpenAPIModelName() string {
+	return "dev.kube-granular.api.authority.v1alpha1.DelegatorIdentity"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -61,6 +111,11 @@ func (in ResolvedRole) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in RoleReference) OpenAPIModelName() string {
 	return "dev.kube-granular.api.authority.v1alpha1.RoleReference"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SnapshotRole) OpenAPIModelName() string {
+	return "dev.kube-granular.api.authority.v1alpha1.SnapshotRole"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

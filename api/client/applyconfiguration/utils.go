@@ -19,10 +19,28 @@ import (
 func ForKind(kind schema.GroupVersionKind) interface{} {
 	switch kind {
 	// Group=authority.kube-granular.dev, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithKind("AuthorityDelegation"):
+		return &authorityv1alpha1.AuthorityDelegationApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AuthorityDelegationSpec"):
+		return &authorityv1alpha1.AuthorityDelegationSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AuthorityDelegationStatus"):
+		return &authorityv1alpha1.AuthorityDelegationStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BindingReference"):
 		return &authorityv1alpha1.BindingReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ChainEntry"):
+		return &authorityv1alpha1.ChainEntryApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClusterProtectedAttribute"):
 		return &authorityv1alpha1.ClusterProtectedAttributeApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Delegate"):
+		return &authorityv1alpha1.DelegateApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DelegatedRole"):
+		return &authorityv1alpha1.DelegatedRoleApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DelegationCondition"):
+		return &authorityv1alpha1.DelegationConditionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DelegationScope"):
+		return &authorityv1alpha1.DelegationScopeApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DelegatorIdentity"):
+		return &authorityv1alpha1.DelegatorIdentityApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GroupResource"):
 		return &authorityv1alpha1.GroupResourceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LastChange"):
@@ -37,6 +55,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &authorityv1alpha1.ResolvedRoleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RoleReference"):
 		return &authorityv1alpha1.RoleReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SnapshotRole"):
+		return &authorityv1alpha1.SnapshotRoleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Subject"):
 		return &authorityv1alpha1.SubjectApplyConfiguration{}
 

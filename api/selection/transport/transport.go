@@ -10,13 +10,14 @@
 //	pods, err := client.CoreV1().Pods("shop").List(ctx, metav1.ListOptions{})
 //
 // A server that knows nothing of the header ignores it, and allows whatever the caller may
-// do. So a response that does not repeat the header is an error, and before anything is
-// changed the server is asked once whether it does.
+// do. So a response that does not repeat the header is an error, and before anything is sent
+// the server is asked once whether it does: also a request with the method GET can change
+// something, such as one that runs a command in a container.
 //
-// The invariant: nothing is changed by a request whose context has a selection, at a server
-// that has never repeated one or did not the last time it answered. A server behind
-// an address that others share may still be another one: then the change is made, and
-// reported as an error.
+// The invariant: no request whose context has a selection is sent to a server that has
+// never repeated one or did not the last time it answered. A server behind an address that
+// others share may still be another one: then the request is answered, and reported as an
+// error.
 //
 // The package has no selection of its own, and keeps nothing but the answers of servers.
 package transport
@@ -61,15 +62,31 @@ func (e *NotAppliedError) Error() string {
 
 type roundTripper struct {
 	next http.RoundTripper
+	// always is what requests select whose contexts select nothing, or nil.
+	always *selection.SelectedAuthority
+	*servers
+}
 
-	mu sync.Mutex
-	// apply holds the servers that applied a selection the last time.
+// servers are those that applied a selection the last time.
+type servers struct {
+	mu    sync.Mutex
 	apply map[string]bool
 }
 
 // New returns a RoundTripper that sends what the context of a request selects.
 func New(next http.RoundTripper) http.RoundTripper {
-	return &roundTripper{next: next, apply: map[string]bool{}}
+	return Always(nil)(next)
+}
+
+// Always returns a function that makes RoundTrippers of which every request selects an
+// authority: what its context selects, or this. They share what they know of servers.
+//
+//	config.Wrap(transport.Always(selection.ClusterRole("view")))
+func Always(s *selection.SelectedAuthority) func(http.RoundTripper) http.RoundTripper {
+	known := &servers{apply: map[string]bool{}}
+	return func(next http.RoundTripper) http.RoundTripper {
+		return &roundTripper{next: next, always: s, servers: known}
+	}
 }
 
 // WrappedRoundTripper returns what sends the request.
@@ -78,20 +95,24 @@ func (t *roundTripper) WrappedRoundTripper() http.RoundTripper { return t.next }
 func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	s := From(req.Context())
 	if s == nil {
+		s = t.always
+	}
+	if s == nil {
 		return t.next.RoundTrip(req)
 	}
 	text, err := s.Text()
 	if err == nil && len(req.Header[selection.Header]) > 0 {
-		err = fmt.Errorf("the request has a header %s besides what its context selects", selection.Header)
+		err = fmt.Errorf("the request has a header %s besides what is selected for it", selection.Header)
 	}
-	if err == nil && changes(req.Method) && !t.applies(req.URL) {
-		err = t.ask(req, text)
+	var refusal *http.Response
+	if err == nil && !t.applies(req.URL) {
+		refusal, err = t.ask(req, text)
 	}
-	if err != nil {
+	if err != nil || refusal != nil {
 		if req.Body != nil {
 			req.Body.Close()
 		}
-		return nil, err
+		return refusal, err
 	}
 	sent := req.Clone(req.Context())
 	sent.Header.Set(selection.Header, text)
@@ -112,14 +133,16 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// ask asks the server for something that changes nothing, as whoever sends req.
-func (t *roundTripper) ask(req *http.Request, text string) error {
+// ask asks the server for something that changes nothing, as whoever sends req. It returns an
+// answer that says nothing about selections, but why requests are refused: who sent req is to
+// read it, and perhaps to come again.
+func (t *roundTripper) ask(req *http.Request, text string) (*http.Response, error) {
 	question, err := http.NewRequestWithContext(req.Context(), http.MethodGet, (&url.URL{Scheme: req.URL.Scheme, Host: req.URL.Host, Path: "/version"}).String(), nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for name, values := range req.Header {
-		if !strings.HasPrefix(name, "Content-") && !strings.HasPrefix(name, "If-") {
+		if !strings.HasPrefix(name, "Content-") && !strings.HasPrefix(name, "If-") && !strings.HasPrefix(name, "Sec-Websocket-") && name != "Upgrade" && name != "Connection" {
 			question.Header[name] = values
 		}
 	}
@@ -127,19 +150,25 @@ func (t *roundTripper) ask(req *http.Request, text string) error {
 	question.Header.Set(selection.Header, text)
 	resp, err := t.next.RoundTrip(question)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	applied := repeats(resp, text)
+	if !applied && undecided(resp.StatusCode) {
+		resp.Request = req
+		return resp, nil
 	}
 	resp.Body.Close()
-	applied := repeats(resp, text)
 	t.remember(req.URL, applied)
 	if !applied {
-		return &NotAppliedError{Method: req.Method, Host: req.URL.Host}
+		return nil, &NotAppliedError{Method: req.Method, Host: req.URL.Host}
 	}
-	return nil
+	return nil, nil
 }
 
-func changes(method string) bool {
-	return method != http.MethodGet && method != http.MethodHead && method != http.MethodOptions
+// undecided reports whether a server that answers so had not come to the selection yet, or
+// could not read it.
+func undecided(status int) bool {
+	return status == http.StatusBadRequest || status == http.StatusUnauthorized || status == http.StatusTooManyRequests || status >= http.StatusInternalServerError
 }
 
 func repeats(resp *http.Response, text string) bool {
@@ -147,13 +176,13 @@ func repeats(resp *http.Response, text string) bool {
 	return len(values) == 1 && values[0] == text
 }
 
-func (t *roundTripper) applies(server *url.URL) bool {
+func (t *servers) applies(server *url.URL) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.apply[server.Scheme+"://"+server.Host]
 }
 
-func (t *roundTripper) remember(server *url.URL, applies bool) {
+func (t *servers) remember(server *url.URL, applies bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !applies {

@@ -4,6 +4,7 @@
 package transport
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -21,6 +22,8 @@ const text = `{"authorityReference":{"kind":"ClusterRole","name":"view"}}`
 type server struct {
 	applies bool
 	status  int
+	// version is the status of what asks the server.
+	version int
 	asked   []string
 }
 
@@ -30,7 +33,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if s.applies {
 		w.Header()[selection.Header] = selected
 	}
-	if s.status != 0 && req.URL.Path != "/version" {
+	switch {
+	case req.URL.Path == "/version" && s.version != 0:
+		w.WriteHeader(s.version)
+	case req.URL.Path != "/version" && s.status != 0:
 		w.WriteHeader(s.status)
 	}
 }
@@ -58,15 +64,24 @@ func TestRoundTripper(t *testing.T) {
 		{name: "nothing selected", server: []server{{}}, do: []string{"plain"}, want: []string{plain}, status: 200},
 		{name: "a change", server: []server{{applies: true}}, do: []string{"POST"}, want: []string{ask, post}, status: 200},
 		{name: "asked once", server: []server{{applies: true}, {applies: true}}, do: []string{"POST", "POST"}, want: []string{ask, post, post}, status: 200},
-		{name: "a read is an answer too", server: []server{{applies: true}, {applies: true}}, do: []string{"GET", "POST"}, want: []string{get, post}, status: 200},
+		{name: "a read", server: []server{{applies: true}, {applies: true}}, do: []string{"GET", "POST"}, want: []string{ask, get, post}, status: 200},
 		{name: "without the feature", server: []server{{}}, do: []string{"POST"}, want: []string{ask}, fails: true},
 		{name: "asked again where the answer was no", server: []server{{}, {applies: true}}, do: []string{"POST", "POST"}, want: []string{ask, ask, post}, status: 200},
-		{name: "a read without the feature", server: []server{{}}, do: []string{"GET"}, want: []string{get}, fails: true, sent: true},
+		{name: "a read without the feature", server: []server{{}}, do: []string{"GET"}, want: []string{ask}, fails: true},
 		{name: "another server answers", server: []server{{applies: true}, {}}, do: []string{"POST", "POST"}, want: []string{ask, post, post}, fails: true, sent: true},
+		{name: "another server answers a read", server: []server{{applies: true}, {}}, do: []string{"GET", "GET"}, want: []string{ask, get, get}, fails: true, sent: true},
 		{name: "and is remembered", server: []server{{applies: true}, {}, {}}, do: []string{"POST", "POST", "POST"}, want: []string{ask, post, post, ask}, fails: true},
+		{name: "nobody may read the version", server: []server{{applies: true, version: 403}}, do: []string{"POST"}, want: []string{ask, post}, status: 200},
+		{name: "the version fails, with the selection applied", server: []server{{applies: true, version: 503}}, do: []string{"POST"}, want: []string{ask, post}, status: 200},
+		{name: "nobody may read the version, without the feature", server: []server{{version: 403}}, do: []string{"POST"}, want: []string{ask}, fails: true},
+		{name: "there is no version", server: []server{{version: 404}}, do: []string{"POST"}, want: []string{ask}, fails: true},
+		{name: "who is not authenticated", server: []server{{version: 401}}, do: []string{"POST"}, want: []string{ask}, status: 401},
+		{name: "and then is", server: []server{{version: 401}, {applies: true}}, do: []string{"POST", "POST"}, want: []string{ask, ask, post}, status: 200},
+		{name: "a busy server", server: []server{{version: 429}}, do: []string{"POST"}, want: []string{ask}, status: 429},
+		{name: "a failing server", server: []server{{version: 503}}, do: []string{"GET"}, want: []string{ask}, status: 503},
+		{name: "a selection that is not served", server: []server{{version: 400}}, do: []string{"POST"}, want: []string{ask}, status: 400},
 		{name: "forbidden", server: []server{{applies: true, status: 403}}, do: []string{"POST"}, want: []string{ask, post}, status: 403},
-		{name: "a bad selection", server: []server{{status: 400}}, do: []string{"GET"}, want: []string{get}, status: 400},
-		{name: "a redirection", server: []server{{status: 302}}, do: []string{"GET"}, want: []string{get}, fails: true, sent: true},
+		{name: "a redirection", server: []server{{applies: true}, {status: 302}}, do: []string{"GET", "GET"}, want: []string{ask, get, get}, fails: true, sent: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := &server{}
@@ -74,7 +89,7 @@ func TestRoundTripper(t *testing.T) {
 			defer ts.Close()
 			rt := New(ts.Client().Transport)
 			for i, method := range tc.do {
-				s.applies, s.status = tc.server[i].applies, tc.server[i].status
+				s.applies, s.status, s.version = tc.server[i].applies, tc.server[i].status, tc.server[i].version
 				ctx := t.Context()
 				if method == "plain" {
 					method = http.MethodPost
@@ -143,7 +158,31 @@ func TestWhatCannotBeSent(t *testing.T) {
 	if len(s.asked) > 0 {
 		t.Errorf("sent: %q", s.asked)
 	}
-	if err := send(selection.ClusterRole("view"), ""); err != nil || len(s.asked) != 1 {
+	if err := send(selection.ClusterRole("view"), ""); err != nil || len(s.asked) != 2 {
 		t.Errorf("error %v, sent: %q", err, s.asked)
+	}
+}
+
+// TestAlways holds that each request selects, that a context has precedence, and that what one
+// of several RoundTrippers learned of a server, the others know.
+func TestAlways(t *testing.T) {
+	s := &server{applies: true}
+	ts := httptest.NewServer(s)
+	defer ts.Close()
+	wrap := Always(selection.ClusterRole("view"))
+	for _, ctx := range []context.Context{t.Context(), With(t.Context(), selection.ClusterRole("edit"))} {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, ts.URL+"/x", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := wrap(ts.Client().Transport).RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+	want := []string{"GET /version " + text + " ", "GET /x " + text + " ", "GET /x " + strings.Replace(text, "view", "edit", 1) + " "}
+	if !slices.Equal(s.asked, want) {
+		t.Errorf("the server was asked\n%q, wanted\n%q", s.asked, want)
 	}
 }

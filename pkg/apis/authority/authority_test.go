@@ -36,6 +36,9 @@ func TestRoundTrip(t *testing.T) {
 			if s.RoleRef != nil {
 				s.RoleRef.APIGroup = v1alpha1.RoleGroup
 			}
+		}, func(s *v1alpha1.AuthorityDelegationSpec, c randfill.Continue) {
+			c.FillNoCustom(s)
+			s.IfLost = v1alpha1.LossKeep
 		}}
 	}
 	s := scheme(t)
@@ -47,7 +50,7 @@ func TestRoundTrip(t *testing.T) {
 // TestCopies holds that a deep copy equals its original and shares nothing with it.
 func TestCopies(t *testing.T) {
 	fill := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(1), serializer.NewCodecFactory(scheme(t))).NilChance(0).NumElements(1, 2)
-	for _, obj := range []runtime.Object{&ProtectedAttribute{}, &ClusterProtectedAttribute{}, &ProtectedAttributeList{}, &ClusterProtectedAttributeList{}} {
+	for _, obj := range []runtime.Object{&ProtectedAttribute{}, &ClusterProtectedAttribute{}, &ProtectedAttributeList{}, &ClusterProtectedAttributeList{}, &AuthorityDelegation{}, &AuthorityDelegationList{}} {
 		fill.Fill(obj)
 		copied, twin := obj.DeepCopyObject(), obj.DeepCopyObject()
 		if diff := cmp.Diff(obj, copied); diff != "" {
@@ -61,6 +64,10 @@ func TestCopies(t *testing.T) {
 			o.Items[0].Spec.ProtectedValues[0] = "x"
 		case *ClusterProtectedAttributeList:
 			o.Items[0].Spec.ProtectedValues[0] = "x"
+		case *AuthorityDelegation:
+			o.Spec.Rules[0].Verbs[0], o.Status.Rules[0].Verbs[0], o.Status.Delegator.Groups[0], o.Status.History[0].By = "x", "x", "x", "x"
+		case *AuthorityDelegationList:
+			o.Items[0].Spec.Delegates[0].Name = "x"
 		}
 		if diff := cmp.Diff(obj, twin); diff != "" {
 			t.Errorf("%T: the copy shares memory with the original:\n%s", obj, diff)
@@ -80,6 +87,27 @@ func TestSelectable(t *testing.T) {
 		}
 		if _, _, err := s.ConvertFieldLabel(gvk, "spec.mode", "x"); err == nil {
 			t.Errorf("%s: spec.mode may be selected by", kind)
+		}
+	}
+}
+
+// TestSelectableDelegation holds by what delegations are selected, and that any delegate is.
+func TestSelectableDelegation(t *testing.T) {
+	s := scheme(t)
+	gvk := v1alpha1.SchemeGroupVersion.WithKind("AuthorityDelegation")
+	for label, want := range map[string][2]string{
+		"metadata.name":     {"metadata.name", "x"},
+		SelectDelegator:     {SelectDelegator, "x"},
+		SelectDelegate:      {Among(SelectDelegate, "x"), "true"},
+		SelectDelegateGroup: {Among(SelectDelegateGroup, "x"), "true"},
+	} {
+		if l, v, err := s.ConvertFieldLabel(gvk, label, "x"); l != want[0] || v != want[1] || err != nil {
+			t.Errorf("%s: %q %q %v", label, l, v, err)
+		}
+	}
+	for _, label := range []string{"metadata.namespace", "spec.ifLost", "spec.delegates", Among(SelectDelegate, "x")} {
+		if _, _, err := s.ConvertFieldLabel(gvk, label, "x"); err == nil {
+			t.Errorf("%s may be selected by", label)
 		}
 	}
 }

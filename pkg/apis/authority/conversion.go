@@ -63,6 +63,28 @@ func addConversions(scheme *runtime.Scheme) error {
 				out.Items[i].TypeMeta = metav1.TypeMeta{}
 			}
 		})},
+		{(*v1alpha1.AuthorityDelegation)(nil), (*AuthorityDelegation)(nil), with(func(in *v1alpha1.AuthorityDelegation, out *AuthorityDelegation) {
+			*out = AuthorityDelegation(*in)
+			out.TypeMeta = metav1.TypeMeta{}
+		})},
+		{(*AuthorityDelegation)(nil), (*v1alpha1.AuthorityDelegation)(nil), with(func(in *AuthorityDelegation, out *v1alpha1.AuthorityDelegation) {
+			*out = v1alpha1.AuthorityDelegation(*in)
+			out.TypeMeta = metav1.TypeMeta{}
+		})},
+		{(*v1alpha1.AuthorityDelegationList)(nil), (*AuthorityDelegationList)(nil), with(func(in *v1alpha1.AuthorityDelegationList, out *AuthorityDelegationList) {
+			*out = AuthorityDelegationList{ListMeta: in.ListMeta, Items: make([]AuthorityDelegation, len(in.Items))}
+			for i := range in.Items {
+				out.Items[i] = AuthorityDelegation(in.Items[i])
+				out.Items[i].TypeMeta = metav1.TypeMeta{}
+			}
+		})},
+		{(*AuthorityDelegationList)(nil), (*v1alpha1.AuthorityDelegationList)(nil), with(func(in *AuthorityDelegationList, out *v1alpha1.AuthorityDelegationList) {
+			*out = v1alpha1.AuthorityDelegationList{ListMeta: in.ListMeta, Items: make([]v1alpha1.AuthorityDelegation, len(in.Items))}
+			for i := range in.Items {
+				out.Items[i] = v1alpha1.AuthorityDelegation(in.Items[i])
+				out.Items[i].TypeMeta = metav1.TypeMeta{}
+			}
+		})},
 	} {
 		if err := scheme.AddGeneratedConversionFunc(pair.from, pair.to, pair.convert); err != nil {
 			return err

@@ -15,10 +15,20 @@ import (
 // Internal is the version of the types in memory.
 var Internal = schema.GroupVersion{Group: v1alpha1.GroupName, Version: runtime.APIVersionInternal}
 
-// Field selectors of both kinds, besides those that all kinds have.
+// Field selectors of protected attributes, besides those that all kinds have.
 const (
 	SelectKind = "spec.attributeKind"
 	SelectName = "spec.attributeName"
+)
+
+// Field selectors of AuthorityDelegation, besides those that all kinds have. A user is named
+// as authentication does, so that a service account is system:serviceaccount:NAMESPACE:NAME.
+const (
+	// SelectDelegator selects by who delegated.
+	SelectDelegator = "status.delegator.username"
+	// SelectDelegate selects by a user among the delegates, SelectDelegateGroup by a group.
+	SelectDelegate      = "spec.delegates.user"
+	SelectDelegateGroup = "spec.delegates.group"
 )
 
 // AddToScheme registers all versions of the types, how they are converted, and what they
@@ -27,6 +37,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(Internal,
 		&ProtectedAttribute{}, &ProtectedAttributeList{},
 		&ClusterProtectedAttribute{}, &ClusterProtectedAttributeList{},
+		&AuthorityDelegation{}, &AuthorityDelegationList{},
 	)
 	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, addConversions} {
 		if err := add(scheme); err != nil {
@@ -38,6 +49,9 @@ func AddToScheme(scheme *runtime.Scheme) error {
 			return err
 		}
 	}
+	if err := scheme.AddFieldLabelConversionFunc(v1alpha1.SchemeGroupVersion.WithKind("AuthorityDelegation"), selectableDelegation); err != nil {
+		return err
+	}
 	return scheme.SetVersionPriority(v1alpha1.SchemeGroupVersion)
 }
 
@@ -48,3 +62,18 @@ func selectable(label, value string) (string, string, error) {
 	}
 	return "", "", fmt.Errorf("%q is no field to select by: only metadata.name, metadata.namespace, %s, %s are", label, SelectKind, SelectName)
 }
+
+// selectableDelegation makes of a list, of which any element may be asked for, one field for
+// each element: a selector knows only fields with one value.
+func selectableDelegation(label, value string) (string, string, error) {
+	switch label {
+	case "metadata.name", SelectDelegator:
+		return label, value, nil
+	case SelectDelegate, SelectDelegateGroup:
+		return Among(label, value), "true", nil
+	}
+	return "", "", fmt.Errorf("%q is no field to select by: only metadata.name, %s, %s, %s are", label, SelectDelegator, SelectDelegate, SelectDelegateGroup)
+}
+
+// Among is the field that is "true" where a value is among those of a list.
+func Among(label, value string) string { return label + "/" + value }

@@ -75,31 +75,33 @@ type reader interface {
 }
 
 func newKind(k kind, store reader) Kind {
+	return Kind{Example: k.one().(authority.Attribute), ListWatch: listWatch(store)}
+}
+
+// listWatch returns how the process itself reads all objects of a store.
+func listWatch(store reader) *cache.ListWatch {
 	// Without a namespace, and without a user: nobody's request.
 	all := func(ctx context.Context) context.Context {
 		return genericapirequest.WithNamespace(ctx, metav1.NamespaceAll)
 	}
-	return Kind{
-		Example: k.one().(authority.Attribute),
-		ListWatch: &cache.ListWatch{
-			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-				internal, err := internalOptions(options)
-				if err != nil {
-					return nil, err
-				}
-				return store.List(all(ctx), internal)
-			},
-			WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-				internal, err := internalOptions(options)
-				if err != nil {
-					return nil, err
-				}
-				w, err := store.Watch(all(ctx), internal)
-				if err != nil {
-					return nil, err
-				}
-				return watch.Filter(w, unwrapped), nil
-			},
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			internal, err := internalOptions(options)
+			if err != nil {
+				return nil, err
+			}
+			return store.List(all(ctx), internal)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			internal, err := internalOptions(options)
+			if err != nil {
+				return nil, err
+			}
+			w, err := store.Watch(all(ctx), internal)
+			if err != nil {
+				return nil, err
+			}
+			return watch.Filter(w, unwrapped), nil
 		},
 	}
 }

@@ -28,6 +28,11 @@ type Provider struct {
 	// Roles reports whether the server keeps bootstrap roles.
 	Roles bool
 
+	// Attributes reports whether protected attributes are served.
+	Attributes bool
+	// Delegations is nil where delegations are not served.
+	Delegations *Delegations
+
 	// Opened is called once both kinds can be read, before the server serves. It may be nil.
 	Opened func(Kinds)
 	// Observe is called with every change that a request to this server makes, before the
@@ -54,7 +59,7 @@ func (p Provider) NewRESTStorage(resources serverstorage.APIResourceConfigSource
 
 	storage, opened := map[string]rest.Storage{}, map[string]Kind{}
 	for _, k := range kinds {
-		if !resources.ResourceEnabled(v1alpha1.SchemeGroupVersion.WithResource(k.plural)) {
+		if !p.Attributes || !resources.ResourceEnabled(v1alpha1.SchemeGroupVersion.WithResource(k.plural)) {
 			continue
 		}
 		store, status, err := newStore(k, options, p.Namespaces, p.Observe)
@@ -63,6 +68,13 @@ func (p Provider) NewRESTStorage(resources serverstorage.APIResourceConfigSource
 		}
 		storage[k.plural], storage[k.plural+"/status"] = store, status
 		opened[k.plural] = newKind(k, store)
+	}
+	if p.Delegations != nil && resources.ResourceEnabled(v1alpha1.SchemeGroupVersion.WithResource(delegationsPlural)) {
+		store, err := newDelegations(options, p.Delegations)
+		if err != nil {
+			return info, fmt.Errorf("open %s: %w", delegationsPlural, err)
+		}
+		storage[delegationsPlural] = store
 	}
 	if len(storage) > 0 {
 		info.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = storage
@@ -91,9 +103,14 @@ func (p Provider) PostStartHook() (string, genericapiserver.PostStartHookFunc, e
 				return err
 			}
 		}
+		if p.Delegations != nil && p.Delegations.Run != nil {
+			if err := p.Delegations.Run(hook); err != nil && hook.Err() == nil {
+				return err
+			}
+		}
 		if !p.Roles {
 			return nil
 		}
-		return policy().EnsureRBACPolicy()(hook)
+		return p.policy().EnsureRBACPolicy()(hook)
 	}, nil
 }

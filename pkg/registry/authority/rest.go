@@ -75,7 +75,7 @@ func newStore(k kind, options generic.RESTOptionsGetter, namespaces corev1client
 		UpdateStrategy:            s,
 		DeleteStrategy:            s,
 		ResetFieldsStrategy:       s,
-		TableConvertor:            table{},
+		TableConvertor:            attributeTable,
 		BeginCreate:               beginCreate(namespaces),
 	}
 	if observe != nil {

@@ -48,6 +48,28 @@ var copiers = []string{
 	"statefulset-controller",
 }
 
+// DelegatorRole is part of no role and bound to nobody. Who holds it may delegate what else
+// it holds, and see all delegations: they tell who may do what.
+const DelegatorRole = "system:kube-granular:authority-delegator"
+
+// policy returns the roles of the kinds that are served.
+func (p Provider) policy() *rbacrest.PolicyData {
+	out := &rbacrest.PolicyData{}
+	if p.Attributes {
+		out = policy()
+	}
+	if p.Delegations != nil {
+		out.ClusterRoles = append(out.ClusterRoles, rbacv1.ClusterRole{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: DelegatorRole, Labels: map[string]string{"kubernetes.io/bootstrapping": "rbac-defaults"},
+				Annotations: map[string]string{rbacv1.AutoUpdateAnnotationKey: "true"},
+			},
+			Rules: []rbacv1.PolicyRule{{APIGroups: []string{v1alpha1.GroupName}, Resources: []string{delegationsPlural}, Verbs: []string{"create", "get", "list", "watch"}}},
+		})
+	}
+	return out
+}
+
 func policy() *rbacrest.PolicyData {
 	meta := func(name string, labels map[string]string) metav1.ObjectMeta {
 		labels["kubernetes.io/bootstrapping"] = "rbac-defaults"

@@ -246,7 +246,7 @@ func TestSelectors(t *testing.T) {
 
 // TestWithoutProtobuf holds that the group offers everything but protobuf.
 func TestWithoutProtobuf(t *testing.T) {
-	info, err := (Provider{}).NewRESTStorage(nothing{}, nil)
+	info, err := (Provider{Attributes: true}).NewRESTStorage(nothing{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,10 +18,22 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// table is what kubectl get prints.
-type table struct{}
+// table is what kubectl get prints of one kind.
+type table struct {
+	columns []metav1.TableColumnDefinition
+	cells   func(runtime.Object) ([]any, error)
+}
 
 var _ rest.TableConvertor = table{}
+
+// attributeTable is what it prints of protected attributes.
+var attributeTable = table{columns: columns, cells: func(obj runtime.Object) ([]any, error) {
+	attribute, ok := obj.(authority.Attribute)
+	if !ok {
+		return nil, fmt.Errorf("%T is no attribute", obj)
+	}
+	return cells(attribute), nil
+}}
 
 var columns = []metav1.TableColumnDefinition{
 	{Name: "Name", Type: "string", Format: "name", Description: "The name of the object."},
@@ -38,17 +50,17 @@ var columns = []metav1.TableColumnDefinition{
 }
 
 // ConvertToTable implements rest.TableConvertor.
-func (table) ConvertToTable(_ context.Context, object runtime.Object, options runtime.Object) (*metav1.Table, error) {
+func (t table) ConvertToTable(_ context.Context, object runtime.Object, options runtime.Object) (*metav1.Table, error) {
 	out := &metav1.Table{}
 	if o, ok := options.(*metav1.TableOptions); !ok || !o.NoHeaders {
-		out.ColumnDefinitions = columns
+		out.ColumnDefinitions = t.columns
 	}
 	add := func(object runtime.Object) error {
-		attribute, ok := object.(authority.Attribute)
-		if !ok {
-			return fmt.Errorf("%T is no attribute", object)
+		cells, err := t.cells(object)
+		if err != nil {
+			return err
 		}
-		out.Rows = append(out.Rows, metav1.TableRow{Cells: cells(attribute), Object: runtime.RawExtension{Object: object}})
+		out.Rows = append(out.Rows, metav1.TableRow{Cells: cells, Object: runtime.RawExtension{Object: object}})
 		return nil
 	}
 	if list, err := meta.ListAccessor(object); err == nil && meta.IsListType(object) {

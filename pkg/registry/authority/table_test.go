@@ -35,7 +35,7 @@ func TestTable(t *testing.T) {
 		ListMeta: metav1.ListMeta{ResourceVersion: "7", Continue: "more"},
 		Items:    []authority.ProtectedAttribute{*plain, *full, *some},
 	}
-	got, err := table{}.ConvertToTable(t.Context(), list, nil)
+	got, err := attributeTable.ConvertToTable(t.Context(), list, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,11 +58,11 @@ func TestTable(t *testing.T) {
 			t.Errorf("row %d has no object", i)
 		}
 	}
-	one, err := table{}.ConvertToTable(t.Context(), &authority.ClusterProtectedAttribute{ObjectMeta: metav1.ObjectMeta{Name: "c", ResourceVersion: "3"}}, &metav1.TableOptions{NoHeaders: true})
+	one, err := attributeTable.ConvertToTable(t.Context(), &authority.ClusterProtectedAttribute{ObjectMeta: metav1.ObjectMeta{Name: "c", ResourceVersion: "3"}}, &metav1.TableOptions{NoHeaders: true})
 	if err != nil || len(one.Rows) != 1 || len(one.ColumnDefinitions) != 0 || one.ResourceVersion != "3" {
 		t.Errorf("one object without headers: %v, error %v", one, err)
 	}
-	if _, err := (table{}).ConvertToTable(t.Context(), &metav1.Status{}, nil); err == nil {
+	if _, err := attributeTable.ConvertToTable(t.Context(), &metav1.Status{}, nil); err == nil {
 		t.Error("something else was made a table")
 	}
 }

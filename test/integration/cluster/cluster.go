@@ -67,7 +67,7 @@ func Bin() (string, error) {
 		return "", err
 	}
 	bin := filepath.Join(root, "bin")
-	for _, name := range []string{"kube-granular", "kubectl"} {
+	for _, name := range []string{"kube-granular", "kubectl", "kubectl-with"} {
 		if _, err := os.Stat(filepath.Join(bin, name)); err != nil {
 			return "", fmt.Errorf("bin/%s is missing, run `make build` first: %w", name, err)
 		}

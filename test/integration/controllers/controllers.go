@@ -86,6 +86,11 @@ func As(config *rest.Config, name string) *rest.Config {
 // Run starts the controllers with these names, all of them without names. They run until ctx
 // ends. Config is that of an administrator, as whom they read.
 func Run(ctx context.Context, config *rest.Config, names ...string) error {
+	return RunAs(ctx, config, func(name string) *rest.Config { return As(config, name) }, names...)
+}
+
+// RunAs is Run of controllers that write with other configurations, by their names.
+func RunAs(ctx context.Context, config *rest.Config, writing func(name string) *rest.Config, names ...string) error {
 	if len(names) == 0 {
 		names = Names()
 	}
@@ -100,7 +105,7 @@ func Run(ctx context.Context, config *rest.Config, names ...string) error {
 		if !ok {
 			return fmt.Errorf("there is no controller %q", name)
 		}
-		client, err := kubernetes.NewForConfig(As(config, name))
+		client, err := kubernetes.NewForConfig(writing(name))
 		if err != nil {
 			return err
 		}

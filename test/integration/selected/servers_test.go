@@ -48,6 +48,8 @@ func configMap(name string) *corev1.ConfigMap {
 // that apply nothing.
 func TestTransport(t *testing.T) {
 	policy(t, on, "client", "nobody")
+	request{as: master, method: "GET", path: "/api/v1/namespaces/client/configmaps", selects: []string{clusterRole("edit")}}.eventually(t, 200)
+	request{as: master, method: "GET", path: "/api/v1/namespaces/client/configmaps", selects: []string{clusterRole("view")}}.eventually(t, 200)
 	maps := client(t, on).CoreV1().ConfigMaps("client")
 	edit, view := transport.With(t.Context(), selection.ClusterRole("edit")), transport.With(t.Context(), selection.ClusterRole("view"))
 	if _, err := maps.Create(view, configMap("a"), metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
@@ -98,9 +100,10 @@ func TestGateOff(t *testing.T) {
 	if _, err := maps.Get(t.Context(), "a", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the object is there: %v", err)
 	}
-	if _, err := maps.List(view, metav1.ListOptions{}); !errors.As(err, &not) || !not.Sent {
+	if _, err := maps.List(view, metav1.ListOptions{}); !errors.As(err, &not) || not.Sent {
 		t.Errorf("error %v", err)
 	}
+	kubectlWithout(t, c)
 }
 
 // TestWithoutRBAC holds that nothing can be selected where RBAC is not configured, and that

@@ -40,6 +40,8 @@ func (f *genericInformer) Lister() cache.GenericLister {
 func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource) (GenericInformer, error) {
 	switch resource {
 	// Group=authority.kube-granular.dev, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithResource("authoritydelegations"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Authority().V1alpha1().AuthorityDelegations().Informer()}, nil
 	case v1alpha1.SchemeGroupVersion.WithResource("clusterprotectedattributes"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Authority().V1alpha1().ClusterProtectedAttributes().Informer()}, nil
 	case v1alpha1.SchemeGroupVersion.WithResource("protectedattributes"):

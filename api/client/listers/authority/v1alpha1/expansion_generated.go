@@ -5,6 +5,10 @@
 
 package v1alpha1
 
+// AuthorityDelegationListerExpansion allows custom methods to be added to
+// AuthorityDelegationLister.
+type AuthorityDelegationListerExpansion interface{}
+
 // ClusterProtectedAttributeListerExpansion allows custom methods to be added to
 // ClusterProtectedAttributeLister.
 type ClusterProtectedAttributeListerExpansion interface{}

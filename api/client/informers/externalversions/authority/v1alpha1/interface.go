@@ -11,6 +11,8 @@ import (
 
 // Interface provides access to all the informers in this group version.
 type Interface interface {
+	// AuthorityDelegations returns a AuthorityDelegationInformer.
+	AuthorityDelegations() TypedAuthorityDelegationInformer
 	// ClusterProtectedAttributes returns a ClusterProtectedAttributeInformer.
 	ClusterProtectedAttributes() TypedClusterProtectedAttributeInformer
 	// ProtectedAttributes returns a ProtectedAttributeInformer.
@@ -26,6 +28,11 @@ type version struct {
 // New returns a new Interface.
 func New(f internalinterfaces.SharedInformerFactory, namespace string, tweakListOptions internalinterfaces.TweakListOptionsFunc) Interface {
 	return &version{factory: f, namespace: namespace, tweakListOptions: tweakListOptions}
+}
+
+// AuthorityDelegations returns a TypedAuthorityDelegationInformer.
+func (v *version) AuthorityDelegations() TypedAuthorityDelegationInformer {
+	return &authorityDelegationInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
 }
 
 // ClusterProtectedAttributes returns a TypedClusterProtectedAttributeInformer.

@@ -15,6 +15,7 @@ import (
 
 type AuthorityV1alpha1Interface interface {
 	RESTClient() rest.Interface
+	AuthorityDelegationsGetter
 	ClusterProtectedAttributesGetter
 	ProtectedAttributesGetter
 }
@@ -22,6 +23,10 @@ type AuthorityV1alpha1Interface interface {
 // AuthorityV1alpha1Client is used to interact with features provided by the authority.kube-granular.dev group.
 type AuthorityV1alpha1Client struct {
 	restClient rest.Interface
+}
+
+func (c *AuthorityV1alpha1Client) AuthorityDelegations() AuthorityDelegationInterface {
+	return newAuthorityDelegations(c)
 }
 
 func (c *AuthorityV1alpha1Client) ClusterProtectedAttributes() ClusterProtectedAttributeInterface {

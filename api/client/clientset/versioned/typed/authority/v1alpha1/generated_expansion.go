@@ -5,6 +5,8 @@
 
 package v1alpha1
 
+type AuthorityDelegationExpansion interface{}
+
 type ClusterProtectedAttributeExpansion interface{}
 
 type ProtectedAttributeExpansion interface{}

@@ -15,6 +15,10 @@ type FakeAuthorityV1alpha1 struct {
 	*testing.Fake
 }
 
+func (c *FakeAuthorityV1alpha1) AuthorityDelegations() v1alpha1.AuthorityDelegationInterface {
+	return newFakeAuthorityDelegations(c)
+}
+
 func (c *FakeAuthorityV1alpha1) ClusterProtectedAttributes() v1alpha1.ClusterProtectedAttributeInterface {
 	return newFakeClusterProtectedAttributes(c)
 }

@@ -1,0 +1,250 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apimachineryvalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	authority "kube-granular.dev/api/authority/v1alpha1"
+)
+
+// Delegation returns what is wrong with a delegation that is created. Whether expressions
+// compile, and whether it ends in the future, the server looks at itself.
+func Delegation(d *authority.AuthorityDelegation) field.ErrorList {
+	errs := apimachineryvalidation.ValidateObjectMeta(&d.ObjectMeta, false, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	return append(errs, DelegationSpec(&d.Spec, field.NewPath("spec"))...)
+}
+
+// DelegationUpdate returns what is wrong with a change of a delegation. Nothing of its
+// specification can be changed, but that it may end earlier: whoever gave it a look knows what
+// it is for good.
+func DelegationUpdate(d, old *authority.AuthorityDelegation) field.ErrorList {
+	errs := apimachineryvalidation.ValidateObjectMetaUpdate(&d.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	at := field.NewPath("spec")
+	was, is := old.Spec.ExpirationTimestamp, d.Spec.ExpirationTimestamp
+	if was != nil && (is == nil || is.After(was.Time)) {
+		errs = append(errs, field.Invalid(at.Child("expirationTimestamp"), is, "may be made earlier, and not later or be taken away"))
+	}
+	rest := d.Spec
+	rest.ExpirationTimestamp = was
+	if !equality.Semantic.DeepEqual(rest, old.Spec) {
+		errs = append(errs, field.Forbidden(at, "can't be changed but for an earlier expirationTimestamp; create another delegation"))
+	}
+	return errs
+}
+
+// DelegationSpec returns what is wrong with a specification.
+func DelegationSpec(spec *authority.AuthorityDelegationSpec, at *field.Path) field.ErrorList {
+	errs := delegates(spec.Delegates, at.Child("delegates"))
+	errs = append(errs, delegationScope(spec.Scope, at.Child("scope"))...)
+	switch {
+	case spec.RoleRef != nil && len(spec.Rules) > 0:
+		errs = append(errs, field.Forbidden(at.Child("rules"), "exactly one of roleRef and rules must be set"))
+	case spec.RoleRef != nil:
+		errs = append(errs, delegatedRole(spec.RoleRef, spec.Scope, at.Child("roleRef"))...)
+	case len(spec.Rules) == 0:
+		errs = append(errs, field.Required(at.Child("rules"), "exactly one of roleRef and rules must be set"))
+	default:
+		errs = append(errs, Rules(spec.Rules, spec.Scope, at.Child("rules"))...)
+	}
+	errs = append(errs, objectUIDs(spec.ObjectUIDs, at.Child("objectUIDs"))...)
+	errs = append(errs, conditions(spec.Conditions, at.Child("conditions"))...)
+	if spec.IfLost != authority.LossWithdraw && spec.IfLost != authority.LossKeep {
+		errs = append(errs, field.NotSupported(at.Child("ifLost"), spec.IfLost, []authority.LossPolicy{authority.LossKeep, authority.LossWithdraw}))
+	}
+	if idle := spec.IdleSeconds; idle != nil && *idle < authority.MinIdleSeconds {
+		errs = append(errs, field.Invalid(at.Child("idleSeconds"), *idle, fmt.Sprintf("must be %d at least", authority.MinIdleSeconds)))
+	}
+	return errs
+}
+
+func delegates(all []authority.Delegate, at *field.Path) (errs field.ErrorList) {
+	switch {
+	case len(all) == 0:
+		return field.ErrorList{field.Required(at, "must name who may act")}
+	case len(all) > authority.MaxDelegates:
+		return field.ErrorList{field.TooMany(at, len(all), authority.MaxDelegates)}
+	}
+	seen := map[authority.Delegate]bool{}
+	for i, d := range all {
+		at := at.Index(i)
+		if seen[d] {
+			errs = append(errs, field.Duplicate(at, d.Name))
+			continue
+		}
+		seen[d] = true
+		errs = append(errs, delegate(d, at)...)
+	}
+	return errs
+}
+
+func delegate(d authority.Delegate, at *field.Path) (errs field.ErrorList) {
+	if d.Kind != authority.DelegateServiceAccount && d.Namespace != "" {
+		errs = append(errs, field.Forbidden(at.Child("namespace"), "is for the kind ServiceAccount only"))
+	}
+	if d.UID != "" && (d.Kind == authority.DelegateGroup || !readable(string(d.UID))) {
+		errs = append(errs, field.Invalid(at.Child("uid"), d.UID, "must be the UID of a user or service account"))
+	}
+	name := at.Child("name")
+	switch d.Kind {
+	case authority.DelegateUser, authority.DelegateGroup:
+		switch {
+		case d.Name == "":
+			return append(errs, field.Required(name, "must be the name of the subject"))
+		case !readable(d.Name):
+			return append(errs, field.Invalid(name, d.Name, "must be printable"))
+		case d.Kind == authority.DelegateUser && d.Name == "system:anonymous", d.Kind == authority.DelegateGroup && broad(d.Name):
+			return append(errs, field.Invalid(name, d.Name, "has members that nobody chose; name users, service accounts, or groups of people"))
+		}
+	case authority.DelegateServiceAccount:
+		for _, wrong := range utilvalidation.IsDNS1123Label(d.Namespace) {
+			errs = append(errs, field.Invalid(at.Child("namespace"), d.Namespace, wrong))
+		}
+		for _, wrong := range utilvalidation.IsDNS1123Subdomain(d.Name) {
+			errs = append(errs, field.Invalid(name, d.Name, wrong))
+		}
+	case "":
+		errs = append(errs, field.Required(at.Child("kind"), "must be User, Group or ServiceAccount"))
+	default:
+		errs = append(errs, field.NotSupported(at.Child("kind"), d.Kind, []authority.DelegateKind{authority.DelegateGroup, authority.DelegateServiceAccount, authority.DelegateUser}))
+	}
+	return errs
+}
+
+// broad reports whether a group is one of those that the server puts people into itself,
+// but for the service accounts of one namespace.
+func broad(group string) bool {
+	rest, system := strings.CutPrefix(group, "system:")
+	namespace, accounts := strings.CutPrefix(rest, "serviceaccounts:")
+	return system && !(accounts && len(utilvalidation.IsDNS1123Label(namespace)) == 0)
+}
+
+func delegationScope(s authority.DelegationScope, at *field.Path) (errs field.ErrorList) {
+	switch {
+	case s.Cluster && s.Namespace != "":
+		return field.ErrorList{field.Forbidden(at.Child("namespace"), "exactly one of namespace and cluster must be set")}
+	case s.Cluster:
+		return nil
+	case s.Namespace == "":
+		return field.ErrorList{field.Required(at, "must be a namespace, or cluster: true")}
+	}
+	for _, wrong := range utilvalidation.IsDNS1123Label(s.Namespace) {
+		errs = append(errs, field.Invalid(at.Child("namespace"), s.Namespace, wrong))
+	}
+	return errs
+}
+
+func delegatedRole(r *authority.DelegatedRole, s authority.DelegationScope, at *field.Path) (errs field.ErrorList) {
+	switch {
+	case r.Kind == authority.ClusterRoleKind, r.Kind == authority.RoleKind && !s.Cluster:
+	case r.Kind == authority.RoleKind:
+		errs = append(errs, field.Invalid(at.Child("kind"), r.Kind, "a Role is one of the namespace in scope, so scope must be a namespace"))
+	default:
+		errs = append(errs, field.NotSupported(at.Child("kind"), r.Kind, []string{authority.ClusterRoleKind, authority.RoleKind}))
+	}
+	if r.Name == "" {
+		return append(errs, field.Required(at.Child("name"), "must name a role"))
+	}
+	for _, wrong := range path.IsValidPathSegmentName(r.Name) {
+		errs = append(errs, field.Invalid(at.Child("name"), r.Name, wrong))
+	}
+	return errs
+}
+
+// Rules returns what is wrong with rules that hold in a scope.
+func Rules(rules []rbacv1.PolicyRule, s authority.DelegationScope, at *field.Path) (errs field.ErrorList) {
+	if len(rules) > authority.MaxRules {
+		return field.ErrorList{field.TooMany(at, len(rules), authority.MaxRules)}
+	}
+	for i := range rules {
+		rule, at := &rules[i], at.Index(i)
+		for name, list := range map[string][]string{
+			"verbs": rule.Verbs, "apiGroups": rule.APIGroups, "resources": rule.Resources, "resourceNames": rule.ResourceNames, "nonResourceURLs": rule.NonResourceURLs,
+		} {
+			if len(list) > authority.MaxRuleLength {
+				errs = append(errs, field.TooMany(at.Child(name), len(list), authority.MaxRuleLength))
+			}
+		}
+		if len(rule.Verbs) == 0 {
+			errs = append(errs, field.Required(at.Child("verbs"), "a rule needs a verb"))
+		}
+		if len(rule.NonResourceURLs) > 0 {
+			if !s.Cluster {
+				errs = append(errs, field.Forbidden(at.Child("nonResourceURLs"), "a path is in no namespace, so scope must be the cluster"))
+			}
+			if len(rule.APIGroups)+len(rule.Resources)+len(rule.ResourceNames) > 0 {
+				errs = append(errs, field.Forbidden(at.Child("nonResourceURLs"), "a rule is about resources or about paths"))
+			}
+			continue
+		}
+		if len(rule.APIGroups) == 0 {
+			errs = append(errs, field.Required(at.Child("apiGroups"), "a rule about resources needs an API group"))
+		}
+		if len(rule.Resources) == 0 {
+			errs = append(errs, field.Required(at.Child("resources"), "a rule needs a resource or a path"))
+		}
+	}
+	return errs
+}
+
+func objectUIDs(all []types.UID, at *field.Path) (errs field.ErrorList) {
+	if len(all) > authority.MaxObjectUIDs {
+		return field.ErrorList{field.TooMany(at, len(all), authority.MaxObjectUIDs)}
+	}
+	seen := map[types.UID]bool{}
+	for i, uid := range all {
+		switch {
+		case uid == "" || !readable(string(uid)):
+			errs = append(errs, field.Invalid(at.Index(i), uid, "must be the UID of an object"))
+		case seen[uid]:
+			errs = append(errs, field.Duplicate(at.Index(i), uid))
+		}
+		seen[uid] = true
+	}
+	return errs
+}
+
+func conditions(all []authority.DelegationCondition, at *field.Path) (errs field.ErrorList) {
+	if len(all) > authority.MaxConditions {
+		return field.ErrorList{field.TooMany(at, len(all), authority.MaxConditions)}
+	}
+	for i, c := range all {
+		at := at.Index(i)
+		switch {
+		case strings.TrimSpace(c.Expression) == "":
+			errs = append(errs, field.Required(at.Child("expression"), "must be a CEL expression"))
+		case len(c.Expression) > authority.MaxExpressionLength:
+			errs = append(errs, field.TooLong(at.Child("expression"), c.Expression, authority.MaxExpressionLength))
+		}
+		if len(c.Message) > authority.MaxExpressionLength {
+			errs = append(errs, field.TooLong(at.Child("message"), c.Message, authority.MaxExpressionLength))
+		}
+		if len(c.APIVersions) > authority.MaxRuleLength {
+			errs = append(errs, field.TooMany(at.Child("apiVersions"), len(c.APIVersions), authority.MaxRuleLength))
+		}
+		for j, version := range c.APIVersions {
+			if gv, err := schema.ParseGroupVersion(version); err != nil || gv.Version == "" {
+				errs = append(errs, field.Invalid(at.Child("apiVersions").Index(j), version, "must be GROUP/VERSION"))
+			}
+		}
+	}
+	return errs
+}
+
+// readable reports whether a name can be read in a log, and is of a length for one.
+func readable(name string) bool {
+	return len(name) <= 1024 && utf8.ValidString(name) && strings.IndexFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
+}

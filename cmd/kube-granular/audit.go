@@ -1,0 +1,138 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kube-granular.dev/pkg/cli/chain"
+)
+
+func newAuditCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Read audit logs",
+		Args:  cobra.NoArgs,
+	}
+	cmd.AddCommand(newChainCommand())
+	return cmd
+}
+
+func newChainCommand() *cobra.Command {
+	format, since, until := "table", "", ""
+	f := chain.Filter{}
+	cmd := &cobra.Command{
+		Use:   "chain FILE...",
+		Short: "Print who did what on whose behalf, from an audit log",
+		Long: `Print who did what on whose behalf, from the audit logs of kube-apiserver: who
+sent a request, which role or delegation it selected, whose authority that is, and
+through whom it came.
+
+Requests are printed that select something, are made as somebody else
+(impersonation), or delegate authority; with --all all others too. Refused requests
+are printed like any other, with the status of the response and, for delegations,
+with the reason.
+
+Logs are read one line at a time, so they may be of any size. "-" is standard input.
+Logs that were rotated and compressed are read as they are. If a line can't be read,
+a message says which, and the command fails in the end.`,
+		Example: `  # All requests on somebody's behalf
+  kube-granular audit chain /var/log/kubernetes/audit.log
+
+  # Whatever alice had a part in, in the last two hours, rotated logs included
+  kube-granular audit chain --user alice --since 2h audit-*.log.gz audit.log
+
+  # How a pod came to be
+  kube-granular audit chain --resource pods --namespace shop --name web-0 audit.log
+
+  # What was done under a delegation, before it is deleted, for a program
+  kube-granular audit chain --delegation alice-to-deployer -o json audit.log
+
+  # As it happens
+  tail -f audit.log | kube-granular audit chain -`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, bound := range []struct {
+				flag, text string
+				into       *time.Time
+			}{{"since", since, &f.Since}, {"until", until, &f.Until}} {
+				var err error
+				if *bound.into, err = moment(bound.text, time.Now()); err != nil {
+					return fmt.Errorf("--%s: %w", bound.flag, err)
+				}
+			}
+			p, err := chain.NewPrinter(format, cmd.OutOrStdout())
+			if err != nil {
+				return err
+			}
+			return readLogs(args, &f, p, cmd.InOrStdin(), cmd.ErrOrStderr())
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVarP(&format, "output", "o", format, "how to print it: table, wide, json or yaml")
+	fs.StringVar(&f.User, "user", "", "only requests this user had a part in, as the caller or as somebody through whom the authority came")
+	fs.StringVar(&f.Resource, "resource", "", "only requests about this resource, such as pods, deployments.apps or pods/exec")
+	fs.StringVarP(&f.Namespace, "namespace", "n", "", "only requests about objects of this namespace")
+	fs.StringVar(&f.Name, "name", "", "only requests about objects of this name")
+	fs.StringVar(&f.Delegation, "delegation", "", "only requests under this delegation, given by name or UID, and its creation")
+	fs.StringVar(&since, "since", "", "only requests received at or after this time, such as 2026-11-23T08:00:00Z, or this long ago, such as 2h")
+	fs.StringVar(&until, "until", "", "only requests received before this time, or longer ago than this")
+	fs.BoolVar(&f.All, "all", false, "all requests, also those on nobody's behalf")
+	fs.BoolVar(&f.Running, "running", false, "also requests at the moment their response began, such as watches that may still go on")
+	return cmd
+}
+
+// moment reads a time, or how long before now it is.
+func moment(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+		return now.Add(-ago), nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return t, fmt.Errorf("%q is neither a time such as 2026-11-23T08:00:00Z nor a duration such as 2h", text)
+	}
+	return t, nil
+}
+
+// readLogs prints what logs hold, one after the other, as one table or document.
+func readLogs(files []string, f *chain.Filter, p chain.Printer, stdin io.Reader, errs io.Writer) error {
+	var total chain.Counts
+	var failed error
+	for _, file := range files {
+		n, err := readLog(file, f, p, stdin, func(err error) { fmt.Fprintln(errs, "warning:", err) })
+		total.Events, total.Printed, total.Unread = total.Events+n.Events, total.Printed+n.Printed, total.Unread+n.Unread
+		failed = errors.Join(failed, err)
+	}
+	if err := p.Close(); err != nil {
+		failed = errors.Join(failed, err)
+	}
+	if total.Unread > 0 {
+		failed = errors.Join(failed, fmt.Errorf("%d lines could not be read", total.Unread))
+	}
+	if total.Printed == 0 && failed == nil {
+		fmt.Fprintf(errs, "None of %d events is asked for.\n", total.Events)
+	}
+	return failed
+}
+
+func readLog(file string, f *chain.Filter, p chain.Printer, stdin io.Reader, warn func(error)) (chain.Counts, error) {
+	if file == "-" {
+		return chain.Read("standard input", stdin, f, p, warn)
+	}
+	log, err := os.Open(file)
+	if err != nil {
+		return chain.Counts{}, err
+	}
+	defer log.Close()
+	return chain.Read(file, log, f, p, warn)
+}

@@ -1,0 +1,40 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command kubectl-with is the plugin kubectl with: it runs a command of kubectl by one role
+// or delegation, and nothing else of what the caller has.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // kubeconfigs may name them
+	"k8s.io/component-base/cli"
+	"k8s.io/component-base/logs"
+	"k8s.io/kubectl/pkg/cmd"
+	"k8s.io/kubectl/pkg/cmd/util"
+
+	"kube-granular.dev/pkg/cli/with"
+)
+
+func main() {
+	selected, args, err := with.Parse(os.Args[1:])
+	switch {
+	case errors.Is(err, with.ErrHelp):
+		fmt.Print(with.Usage)
+		return
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+	// kubectl reads its arguments where every program has them.
+	os.Args = append([]string{"kubectl"}, args...)
+	logs.GlogSetter(cmd.GetLogVerbosity(os.Args)) //nolint:errcheck // a verbosity that is none is told by the flag itself
+	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
+	if err := cli.RunNoErrOutput(with.Kubectl(selected, streams)); err != nil {
+		util.CheckErr(err)
+	}
+}

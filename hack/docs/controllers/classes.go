@@ -1,0 +1,284 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// class is why a right is what it is.
+type class string
+
+const (
+	perObject    class = "per object"
+	reads        class = "reads"
+	own          class = "own records"
+	gatekeeping  class = "gatekeeping"
+	housekeeping class = "housekeeping"
+)
+
+// reasons are told on the page, in its order.
+var reasons = []struct {
+	class    class
+	grant    string
+	because  string
+	reasoned string
+}{
+	{perObject, "**could be granted per object**", "somebody asked for it by writing another object", "A policy that is triggered by that object could delegate the right from whoever wrote it. The controller then acts by the rights of that person, and is refused where the person would be. The last column is the smallest of the roles view, edit and admin that has the right: who writes the object by that role can delegate it. Nobody has `*.*/scale` by them; edit has the scale of what Kubernetes itself scales."},
+	{reads, "stays", "a controller lists and watches everything before there is an object to act for", "One watch serves all objects; it can't be made by the authority of each. Reading shows a controller more than its requester may see, and what it then writes must not tell: its writes are what a delegation limits."},
+	{own, "stays", "what the controller says about the object it works on", "Statuses, finalizers, revisions and events grant nobody anything. They must go on when a delegation is gone, because they are where it is told. Where the right is for the whole object, [permission verbs](../permissions.md) can cut it down to the fields that are written."},
+	{gatekeeping, "stays", "the controller does for people what they may not do themselves", "It is there to be a deputy: it checks what was asked for, and then writes what a requester may not write at will. Delegated from the requester, the right would have to be given to the requester first."},
+	{housekeeping, "stays", "nobody asks for it", "A node fails, a time passes, an owner is gone. There is no request whose author could have delegated, or the author has left the cluster by then."},
+}
+
+// line classes some rights of a role: verbs on a resource, written as right.of does.
+type line struct {
+	resource, verbs string
+	class           class
+	// trigger is what is written by whoever asks for it.
+	trigger string
+}
+
+// listed are the rights that no rule classes.
+var listed = map[string][]line{
+	"attachdetach-controller": {
+		{"nodes/status", "patch update", housekeeping, ""},
+		{"volumeattachments.storage.k8s.io", "create delete", gatekeeping, ""},
+	},
+	"certificate-controller": {
+		{"certificatesigningrequests.certificates.k8s.io", "delete", housekeeping, ""},
+		{"certificatesigningrequests.certificates.k8s.io/approval", "update", gatekeeping, ""},
+		{"signers.certificates.k8s.io *", "approve sign", gatekeeping, ""},
+		{"subjectaccessreviews.authorization.k8s.io", "create", reads, ""},
+	},
+	"clusterrole-aggregation-controller": {
+		{"clusterroles.rbac.authorization.k8s.io", "escalate patch update", gatekeeping, ""},
+	},
+	"cronjob-controller": {
+		{"cronjobs.batch", "update", own, ""},
+		{"jobs.batch", "create delete patch update", perObject, "cronjobs.batch"},
+		{"pods", "delete", perObject, "cronjobs.batch"},
+	},
+	"daemon-set-controller": {
+		{"controllerrevisions.apps", "create delete patch update", own, ""},
+		{"pods", "create delete patch", perObject, "daemonsets.apps"},
+		{"pods/binding", "create", gatekeeping, ""},
+	},
+	"deployment-controller": {
+		{"deployments.apps", "update", own, ""},
+		{"pods", "update", perObject, "deployments.apps"},
+		{"replicasets.apps", "create delete patch update", perObject, "deployments.apps"},
+	},
+	"device-taint-eviction-controller": {
+		{"pods", "delete", housekeeping, ""},
+		{"pods/status", "patch update", housekeeping, ""},
+	},
+	"disruption-controller": {
+		{"pods/status", "patch update", housekeeping, ""},
+	},
+	"endpoint-controller": {
+		{"endpoints", "create delete update", gatekeeping, ""},
+		{"endpoints/restricted", "create", gatekeeping, ""},
+	},
+	"endpointslice-controller": {
+		{"endpointslices.discovery.k8s.io", "create delete update", gatekeeping, ""},
+	},
+	"endpointslicemirroring-controller": {
+		{"endpointslices.discovery.k8s.io", "create delete update", gatekeeping, ""},
+	},
+	"ephemeral-volume-controller": {
+		{"persistentvolumeclaims", "create", perObject, "pods"},
+	},
+	"expand-controller": {
+		{"persistentvolumes", "patch update", gatekeeping, ""},
+	},
+	"generic-garbage-collector": {
+		{"*.*", "delete patch update", housekeeping, ""},
+	},
+	"horizontal-pod-autoscaler": {
+		{"*.*/scale", "update", perObject, "horizontalpodautoscalers.autoscaling"},
+	},
+	"job-controller": {
+		{"jobs.batch", "patch update", own, ""},
+		{"pods", "create delete patch", perObject, "jobs.batch"},
+		{"podgroups.scheduling.k8s.io", "create patch update", perObject, "jobs.batch"},
+		{"workloads.scheduling.k8s.io", "create patch update", perObject, "jobs.batch"},
+	},
+	"kube-apiserver-serving-clustertrustbundle-publisher": {
+		{"clustertrustbundles.certificates.k8s.io", "create delete update", housekeeping, ""},
+		{"signers.certificates.k8s.io *", "attest", housekeeping, ""},
+	},
+	"legacy-service-account-token-cleaner": {
+		{"secrets", "delete patch", housekeeping, ""},
+	},
+	"namespace-controller": {
+		{"*.*", "delete deletecollection", housekeeping, ""},
+		{"namespaces", "delete", housekeeping, ""},
+		{"namespaces/finalize", "update", own, ""},
+	},
+	"node-controller": {
+		{"nodes", "delete patch update", housekeeping, ""},
+		{"nodes/status", "patch update", housekeeping, ""},
+		{"pods", "delete", housekeeping, ""},
+		{"pods/status", "patch update", housekeeping, ""},
+	},
+	"persistent-volume-binder": {
+		{"persistentvolumeclaims", "update", own, ""},
+		{"persistentvolumes", "create delete update", gatekeeping, ""},
+		{"persistentvolumes/status", "update", gatekeeping, ""},
+		{"pods", "create delete", housekeeping, ""},
+	},
+	"pod-garbage-collector": {
+		{"pods", "delete", housekeeping, ""},
+		{"pods/status", "patch", housekeeping, ""},
+	},
+	"podcertificaterequestcleaner": {
+		{"podcertificaterequests.certificates.k8s.io", "delete", housekeeping, ""},
+	},
+	"podgroup-protection-controller": {
+		{"podgroups.scheduling.k8s.io", "update", own, ""},
+	},
+	"pv-protection-controller": {
+		{"persistentvolumes", "update", own, ""},
+	},
+	"pvc-protection-controller": {
+		{"persistentvolumeclaims", "update", own, ""},
+	},
+	"replicaset-controller": {
+		{"pods", "create delete patch", perObject, "replicasets.apps"},
+		{"replicasets.apps", "update", own, ""},
+	},
+	"replication-controller": {
+		{"pods", "create delete patch", perObject, "replicationcontrollers"},
+		{"replicationcontrollers", "update", own, ""},
+	},
+	"resource-claim-controller": {
+		{"podgroups.scheduling.k8s.io/status", "patch update", own, ""},
+		{"pods/status", "patch update", own, ""},
+		{"resourceclaims.resource.k8s.io", "create delete", perObject, "pods"},
+		{"resourceclaims.resource.k8s.io", "patch update", own, ""},
+		{"resourceclaims.resource.k8s.io/binding", "patch update", gatekeeping, ""},
+	},
+	"resourcepoolstatusrequest-controller": {
+		{"resourcepoolstatusrequests.resource.k8s.io", "delete", housekeeping, ""},
+	},
+	"root-ca-cert-publisher": {
+		{"configmaps", "create update", housekeeping, ""},
+	},
+	"route-controller": {
+		{"nodes/status", "patch", housekeeping, ""},
+	},
+	"service-account-controller": {
+		{"serviceaccounts", "create", housekeeping, ""},
+	},
+	"service-cidrs-controller": {
+		{"servicecidrs.networking.k8s.io", "patch update", own, ""},
+	},
+	"statefulset-controller": {
+		{"controllerrevisions.apps", "create delete patch update", own, ""},
+		{"persistentvolumeclaims", "create delete update", perObject, "statefulsets.apps"},
+		{"pods", "create delete patch update", perObject, "statefulsets.apps"},
+	},
+	"storage-version-garbage-collector": {
+		{"storageversions.internal.apiserver.k8s.io", "delete patch update", housekeeping, ""},
+	},
+	"storage-version-migrator-controller": {
+		{"*.*", "patch", housekeeping, ""},
+		{"customresourcedefinitions.apiextensions.k8s.io/status", "patch", housekeeping, ""},
+	},
+	"ttl-after-finished-controller": {
+		{"jobs.batch", "delete", perObject, "jobs.batch"},
+	},
+	"ttl-controller": {
+		{"nodes", "patch update", housekeeping, ""},
+	},
+	"volumeattributesclass-protection-controller": {
+		{"volumeattributesclasses.storage.k8s.io", "update", own, ""},
+	},
+}
+
+// classed is what a role may, with its class.
+type classed struct {
+	right
+	line
+}
+
+func (l line) matches(r right) bool {
+	name, any := strings.CutSuffix(l.resource, " *")
+	of := r.of()
+	if any {
+		of, _, _ = strings.Cut(of, " ")
+	}
+	return of == name && slices.Contains(strings.Fields(l.verbs), r.verb)
+}
+
+// classify returns the rights of a role. The list comes first; used notes what of it is about
+// something.
+func classify(role *rbacv1.ClusterRole, used map[string]bool) ([]classed, error) {
+	name := strings.TrimPrefix(role.Name, prefix)
+	var out []classed
+	for _, r := range rightsOf(role.Rules) {
+		found := false
+		for _, l := range listed[name] {
+			if l.matches(r) {
+				if found {
+					return nil, fmt.Errorf("%s: %s on %s has two classes", name, r.verb, r.of())
+				}
+				found = true
+				out = append(out, classed{r, l})
+				for _, verb := range strings.Fields(l.verbs) {
+					if verb == r.verb {
+						used[name+" "+l.resource+" "+verb] = true
+					}
+				}
+			}
+		}
+		if found {
+			continue
+		}
+		c, ok := byRule(r, role)
+		if !ok {
+			return nil, fmt.Errorf("%s: nobody has said yet what %s on %s is for: add it to the list in hack/docs/controllers", name, r.verb, r.of())
+		}
+		out = append(out, classed{r, line{class: c}})
+	}
+	return out, nil
+}
+
+// byRule classes what is the same for all controllers: reads, events, and the statuses and
+// finalizers of kinds that the controller watches and that others do not ask it to change.
+func byRule(r right, role *rbacv1.ClusterRole) (class, bool) {
+	switch r.verb {
+	case "get", "list", "watch":
+		return reads, true
+	}
+	resource, subresource, _ := strings.Cut(r.resource, "/")
+	switch {
+	case r.resource == "events":
+		return own, true
+	case (subresource == "status" || subresource == "finalizers") && resource != "pods" && resource != "nodes":
+		return own, true
+	case subresource == "finalizers":
+		return own, true
+	}
+	return "", false
+}
+
+// stale returns an error if the list has something that is about nothing.
+func stale(used map[string]bool) error {
+	for name, lines := range listed {
+		for _, l := range lines {
+			for _, verb := range strings.Fields(l.verbs) {
+				if key := name + " " + l.resource + " " + verb; !used[key] {
+					return fmt.Errorf("the list in hack/docs/controllers has %s, which no role allows", key)
+				}
+			}
+		}
+	}
+	return nil
+}

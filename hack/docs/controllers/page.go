@@ -1,0 +1,121 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// File is where the page lies.
+const File = "docs/generated/controllers.md"
+
+const head = `<!-- Written by hack/update-docs.sh from upstream's bootstrap roles. Don't edit it. -->
+
+# What controllers may do, and on whose behalf
+
+Upstream's controllers have rights in the whole cluster, by bootstrap roles. Whoever makes one of
+them act uses those rights. This page says for each right whether it could be granted for each object
+instead, from whoever asked for it, as [selected and delegated authority](../selected-authority.md)
+is meant for, and why it must stay otherwise. Roles behind feature gates are among them; the group
+extensions, which no server has any more, is not. Here "*.*" is
+every resource.
+
+`
+
+// Page writes the page of the tree that the program is built with.
+func Page() ([]byte, error) {
+	all, err := roles()
+	if err != nil {
+		return nil, err
+	}
+	people := people()
+	used := map[string]bool{}
+	var body, b strings.Builder
+	counts, writes, withSome := map[class]int{}, 0, 0
+	for i := range all {
+		rights, err := classify(&all[i], used)
+		if err != nil {
+			return nil, err
+		}
+		some := false
+		fmt.Fprintf(&body, "\n### %s\n\n| class | rights | asked for by | people have it by |\n| --- | --- | --- | --- |\n", strings.TrimPrefix(all[i].Name, prefix))
+		for _, reason := range reasons {
+			var texts []string
+			for _, row := range rows(rights, reason.class) {
+				text := "`" + row.of + "` " + strings.Join(row.verbs, ", ")
+				counts[reason.class] += len(row.verbs)
+				if reason.class != reads {
+					writes += len(row.verbs)
+				}
+				if reason.class == perObject {
+					some = true
+					fmt.Fprintf(&body, "| %s | %s | `%s` | %s |\n", reason.class, text, row.trigger, heldBy(people, row.rights))
+					continue
+				}
+				texts = append(texts, text)
+			}
+			if len(texts) > 0 {
+				fmt.Fprintf(&body, "| %s | %s | | |\n", reason.class, strings.Join(texts, "; "))
+			}
+		}
+		if some {
+			withSome++
+		}
+	}
+	if err := stale(used); err != nil {
+		return nil, err
+	}
+	b.WriteString(head)
+	fmt.Fprintf(&b, "There are %d roles. Of their %d rights that are not for reading, %d, in %d roles, could be granted per object.\n\n", len(all), writes, counts[perObject], withSome)
+	b.WriteString("## Classes\n\n| class | rights | | because |\n| --- | --- | --- | --- |\n")
+	for _, r := range reasons {
+		fmt.Fprintf(&b, "| %s | %d | %s | %s |\n", r.class, counts[r.class], r.grant, r.because)
+	}
+	for _, r := range reasons {
+		fmt.Fprintf(&b, "\n**%s%s.** %s\n", strings.ToUpper(string(r.class[:1])), r.class[1:], r.reasoned)
+	}
+	b.WriteString("\n## Roles\n")
+	return []byte(b.String() + body.String()), nil
+}
+
+// row is a line of a table: the verbs of one class on one resource.
+type row struct {
+	of, trigger string
+	verbs       []string
+	rights      []right
+}
+
+func rows(rights []classed, of class) []row {
+	var out []row
+	for _, r := range rights {
+		if r.class != of {
+			continue
+		}
+		i := slices.IndexFunc(out, func(o row) bool { return o.of == r.of() && o.trigger == r.trigger })
+		if i < 0 {
+			i, out = len(out), append(out, row{of: r.of(), trigger: r.trigger})
+		}
+		out[i].verbs, out[i].rights = append(out[i].verbs, r.verb), append(out[i].rights, r.right)
+	}
+	return out
+}
+
+// heldBy names the roles of people by which somebody has rights: one if it is the same for all.
+func heldBy(people map[string][]rbacv1.PolicyRule, rights []right) string {
+	var each []string
+	for _, r := range rights {
+		each = append(each, holder(people, r)+" ("+r.verb+")")
+	}
+	first := holder(people, rights[0])
+	for _, r := range rights {
+		if holder(people, r) != first {
+			return strings.Join(each, ", ")
+		}
+	}
+	return first
+}

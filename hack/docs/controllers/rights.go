@@ -1,0 +1,112 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-helpers/auth/rbac/validation"
+	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
+)
+
+// prefix of the names of the roles.
+const prefix = "system:controller:"
+
+// right is one verb on one resource.
+type right struct {
+	group, resource, verb, name string
+}
+
+// of names the resource as in a kubectl command, and the object if it is one alone.
+func (r right) of() string {
+	name, subresource, has := strings.Cut(r.resource, "/")
+	if r.group != "" {
+		name += "." + r.group
+	}
+	if has {
+		name += "/" + subresource
+	}
+	if r.name != "" {
+		name += " " + r.name
+	}
+	return name
+}
+
+func (r right) rule() rbacv1.PolicyRule {
+	rule := rbacv1.PolicyRule{APIGroups: []string{r.group}, Resources: []string{r.resource}, Verbs: []string{r.verb}}
+	if r.name != "" {
+		rule.ResourceNames = []string{r.name}
+	}
+	return rule
+}
+
+// rightsOf takes rules apart, sorted and without doubles.
+func rightsOf(rules []rbacv1.PolicyRule) []right {
+	var out []right
+	for _, rule := range rules {
+		names := rule.ResourceNames
+		if len(names) == 0 {
+			names = []string{""}
+		}
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, name := range names {
+					for _, verb := range rule.Verbs {
+						// Upstream keeps a group that no server has any more.
+						if group != "extensions" {
+							out = append(out, right{group, resource, verb, name})
+						}
+					}
+				}
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b right) int {
+		return strings.Compare(a.of()+" "+a.verb, b.of()+" "+b.verb)
+	})
+	return slices.Compact(out)
+}
+
+// roles returns upstream's controller roles, with those behind feature gates, sorted.
+func roles() ([]rbacv1.ClusterRole, error) {
+	if err := utilfeature.DefaultMutableFeatureGate.Set("AllAlpha=true,AllBeta=true"); err != nil {
+		return nil, err
+	}
+	out := bootstrappolicy.ControllerRoles()
+	slices.SortFunc(out, func(a, b rbacv1.ClusterRole) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// holders are the roles that people are given, the smallest first.
+var holders = []string{"view", "edit", "admin"}
+
+// people returns what those roles allow, what is aggregated into them included.
+func people() map[string][]rbacv1.PolicyRule {
+	all := bootstrappolicy.ClusterRoles()
+	of := func(to string) (rules []rbacv1.PolicyRule) {
+		for _, role := range all {
+			if role.Labels["rbac.authorization.k8s.io/aggregate-to-"+to] == "true" {
+				rules = append(rules, role.Rules...)
+			}
+		}
+		return rules
+	}
+	view, edit, admin := of("view"), of("edit"), of("admin")
+	return map[string][]rbacv1.PolicyRule{
+		"view": view, "edit": slices.Concat(edit, view), "admin": slices.Concat(admin, edit, view),
+	}
+}
+
+// holder returns the smallest role of people that has a right, or "nobody".
+func holder(people map[string][]rbacv1.PolicyRule, r right) string {
+	for _, name := range holders {
+		if covers, _ := validation.Covers(people[name], []rbacv1.PolicyRule{r.rule()}); covers {
+			return name
+		}
+	}
+	return "nobody"
+}

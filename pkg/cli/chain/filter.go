@@ -1,0 +1,85 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chain
+
+import (
+	"strings"
+	"time"
+)
+
+// Filter is what records are asked for. What is empty leaves nothing out.
+type Filter struct {
+	// User took part: as the caller, or as whoever handed authority on.
+	User string
+	// Resource is written as in pods, deployments.apps or pods/exec. Namespace and Name are
+	// those of the object.
+	Resource, Namespace, Name string
+	// Delegation is the name or the UID of one that is selected, part of the chain, or created.
+	Delegation string
+	// Since and Until bound the time at which a request was received.
+	Since, Until time.Time
+	// All includes requests that were made by the caller's own authority alone.
+	All bool
+	// Running includes responses that had begun: each of these requests may come again, when
+	// it has ended.
+	Running bool
+}
+
+// Matches reports whether a record is asked for.
+func (f *Filter) Matches(r *Record) bool {
+	switch {
+	case r.Running && !f.Running,
+		!f.All && !r.OnBehalf(),
+		!f.Since.IsZero() && r.Time.Before(f.Since),
+		!f.Until.IsZero() && !r.Time.Before(f.Until),
+		f.User != "" && !r.involves(f.User),
+		f.Delegation != "" && !r.under(f.Delegation):
+		return false
+	}
+	if f.Resource == "" && f.Namespace == "" && f.Name == "" {
+		return true
+	}
+	if r.Object == nil {
+		return false
+	}
+	return (f.Resource == "" || f.resource(r)) &&
+		(f.Namespace == "" || f.Namespace == r.Object.Namespace) &&
+		(f.Name == "" || f.Name == r.Object.Name)
+}
+
+// resource matches without a group in any group, and without a subresource with any.
+func (f *Filter) resource(r *Record) bool {
+	name, subresource, hasSubresource := strings.Cut(f.Resource, "/")
+	name, group, hasGroup := strings.Cut(name, ".")
+	return name == r.Object.Resource &&
+		(!hasGroup || group == r.Object.APIGroup) &&
+		(!hasSubresource || subresource == r.Object.Subresource)
+}
+
+func (r *Record) involves(user string) bool {
+	if r.Caller.Name == user {
+		return true
+	}
+	for _, e := range r.Chain {
+		if is(e.By, user) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Record) under(delegation string) bool {
+	if s := r.Selected; s != nil && s.Kind == "AuthorityDelegation" && (s.Name == delegation || string(s.UID) == delegation) {
+		return true
+	}
+	if d := r.Delegation; d != nil && (d.Name == delegation || d.UID == delegation) {
+		return true
+	}
+	for _, e := range r.Chain {
+		if e.Via == Delegation && (e.Name == delegation || e.UID == delegation) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,235 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chain
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/cli-runtime/pkg/printers"
+	"sigs.k8s.io/yaml"
+
+	"kube-granular.dev/api/selection"
+)
+
+// Formats are the ways to print records.
+var Formats = []string{"table", "wide", "json", "yaml"}
+
+// Printer prints records, one at a time.
+type Printer interface {
+	Print(*Record) error
+	// Flush writes out what was printed so far.
+	Flush() error
+	// Close ends what is printed.
+	Close() error
+}
+
+// NewPrinter returns a printer of a format.
+func NewPrinter(format string, out io.Writer) (Printer, error) {
+	switch format {
+	case "", "table", "wide":
+		w := printers.GetNewTabWriter(out)
+		return &table{out: w, flush: w.Flush, wide: format == "wide"}, nil
+	case "json":
+		return &list{out: out, begin: "{\"items\":[\n", between: ",\n", end: "\n]}\n", none: "{\"items\":[]}\n", marshal: func(r *Record) ([]byte, error) { return json.Marshal(r) }}, nil
+	case "yaml":
+		return &list{out: out, begin: "items:\n", none: "items: []\n", marshal: func(r *Record) ([]byte, error) { return yaml.Marshal([]*Record{r}) }}, nil
+	}
+	return nil, fmt.Errorf("--output %q is none of %s", format, strings.Join(Formats, ", "))
+}
+
+// list prints one document that holds all records.
+type list struct {
+	out                       io.Writer
+	begin, between, end, none string
+	marshal                   func(*Record) ([]byte, error)
+	started                   bool
+}
+
+// Print implements Printer.
+func (l *list) Print(r *Record) error {
+	text, err := l.marshal(r)
+	if err != nil {
+		return err
+	}
+	before := l.between
+	if !l.started {
+		l.started, before = true, l.begin
+	}
+	_, err = io.WriteString(l.out, before+string(text))
+	return err
+}
+
+// Flush implements Printer.
+func (l *list) Flush() error { return nil }
+
+// Close implements Printer.
+func (l *list) Close() error {
+	end := l.end
+	if !l.started {
+		end = l.none
+	}
+	_, err := io.WriteString(l.out, end)
+	return err
+}
+
+// maxRows is how many rows of a table are held so that their columns agree.
+const maxRows = 200
+
+// table prints one line for each record.
+type table struct {
+	out           io.Writer
+	flush         func() error
+	wide, started bool
+	rows          int
+}
+
+// Print implements Printer.
+func (t *table) Print(r *Record) error {
+	columns := []string{"TIME", "WHO", "ON-BEHALF-OF", "SELECTED", "VERB", "OBJECT", "RESULT"}
+	cells := []string{
+		r.Time.UTC().Format(time.RFC3339), t.name(r.Caller.Name), t.behalf(r), selectedText(r.Selected), plain(r.Verb), object(r), result(r),
+	}
+	if t.wide {
+		columns = append(columns, "HANDED-ON-BY", "AUDIT-ID")
+		cells = append(cells, handed(r), plain(r.AuditID))
+	}
+	if !t.started {
+		t.started = true
+		if _, err := fmt.Fprintln(t.out, strings.Join(columns, "\t")); err != nil {
+			return err
+		}
+	}
+	if _, err := fmt.Fprintln(t.out, strings.Join(cells, "\t")); err != nil {
+		return err
+	}
+	if t.rows++; t.rows%maxRows == 0 {
+		return t.flush()
+	}
+	return nil
+}
+
+// Flush implements Printer.
+func (t *table) Flush() error { return t.flush() }
+
+// Close implements Printer.
+func (t *table) Close() error { return t.flush() }
+
+const none = "<none>"
+
+// maxShown is how much of a name a table shows that is not wide: what service accounts have
+// most often fits.
+const maxShown = 80
+
+func (t *table) name(text string) string {
+	if !t.wide && len(text) > maxShown {
+		text = strings.ToValidUTF8(text[:maxShown], "") + "…"
+	}
+	return plain(text)
+}
+
+// behalf names all through whom the authority came, the first of them first, without the caller.
+func (t *table) behalf(r *Record) string {
+	var names []string
+	for i, e := range r.Chain {
+		to := r.Caller.Name
+		if i+1 < len(r.Chain) {
+			to = r.Chain[i+1].By
+		}
+		// A token hands nothing to anybody else.
+		if e.Via == Token && e.By == to {
+			continue
+		}
+		names = append(names, t.name(e.By))
+	}
+	if len(names) == 0 {
+		return none
+	}
+	return strings.Join(names, " > ")
+}
+
+func selectedText(s *selection.AuthorityReference) string {
+	if s == nil {
+		return none
+	}
+	parts := []string{string(s.Kind)}
+	if s.Namespace != "" {
+		parts = append(parts, s.Namespace)
+	}
+	if s.Name == "" {
+		return plain(strings.Join(append(parts, string(s.UID)), "/"))
+	}
+	return plain(strings.Join(append(parts, s.Name), "/"))
+}
+
+func object(r *Record) string {
+	o := r.Object
+	if o == nil {
+		path, _, _ := strings.Cut(r.URI, "?")
+		return plain(path)
+	}
+	text := o.Resource
+	if o.APIGroup != "" {
+		text += "." + o.APIGroup
+	}
+	if o.Subresource != "" {
+		text += "/" + o.Subresource
+	}
+	for _, part := range []string{o.Namespace, o.Name} {
+		if part != "" {
+			text += " " + part
+		}
+	}
+	return plain(text)
+}
+
+func result(r *Record) string {
+	text := "none"
+	switch {
+	case r.Running:
+		text = "running"
+	case r.Code != 0:
+		text = strconv.Itoa(int(r.Code))
+	}
+	if r.Refused != "" {
+		text += " " + r.Refused
+	}
+	if r.Delegation != nil {
+		text += " delegated " + r.Delegation.Name
+	}
+	return plain(text)
+}
+
+// handed names what handed the authority on, in the order of the chain.
+func handed(r *Record) string {
+	var out []string
+	for _, e := range r.Chain {
+		text := e.Via
+		if e.Name != "" {
+			text += " " + e.Name
+		}
+		if e.Until != "" {
+			text += " until " + e.Until
+		}
+		out = append(out, plain(text))
+	}
+	if len(out) == 0 {
+		return none
+	}
+	return strings.Join(out, " > ")
+}
+
+// plain shows what somebody else wrote: whatever a terminal would act on is quoted, and so is
+// what looks like a chain.
+func plain(text string) string {
+	quoted := strconv.Quote(text)
+	if quoted[1:len(quoted)-1] != text || strings.Contains(text, " > ") {
+		return quoted
+	}
+	return text
+}

@@ -1,0 +1,250 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chain
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"kube-granular.dev/api/selection"
+)
+
+// The annotations of an audit event that are read.
+const (
+	selectedAnnotation   = selection.ExtraKey
+	chainAnnotation      = "authority.kube-granular.dev/chain"
+	refusedAnnotation    = "authority.kube-granular.dev/refused"
+	delegationAnnotation = "authority.kube-granular.dev/delegation"
+)
+
+// The ways in which authority is handed over.
+const (
+	Delegation    = "Delegation"
+	Impersonation = "Impersonation"
+	Token         = "Token"
+)
+
+// Entry is one handing over of authority, as the server writes it.
+type Entry struct {
+	// Via is Delegation, Impersonation or Token.
+	Via   string `json:"via"`
+	By    string `json:"by"`
+	ByUID string `json:"byUID,omitempty"`
+	// Name and UID are those of the delegation, or of the Pod or Node that a token is bound to.
+	Name string `json:"name,omitempty"`
+	UID  string `json:"uid,omitempty"`
+	// Until is when a delegation ends at the latest.
+	Until string `json:"until,omitempty"`
+	// Credential is the id of a token.
+	Credential string `json:"credential,omitempty"`
+}
+
+// Created is a delegation that a request created.
+type Created struct {
+	Name string `json:"name"`
+	UID  string `json:"uid,omitempty"`
+}
+
+// User is who sent a request.
+type User struct {
+	Name string `json:"name"`
+	UID  string `json:"uid,omitempty"`
+}
+
+// Record is what one request did, on whose behalf.
+type Record struct {
+	Time    time.Time `json:"time"`
+	AuditID string    `json:"auditID"`
+	// Origin is whom it began with: who is first in the chain, or the caller.
+	Origin string `json:"origin"`
+	// Chain is the way of that authority to the caller.
+	Chain  []Entry `json:"chain,omitempty"`
+	Caller User    `json:"caller"`
+	// Selected is what the caller selected.
+	Selected *selection.AuthorityReference `json:"selected,omitempty"`
+	Verb     string                        `json:"verb"`
+	// Object is what the request was about, URI its path if it was about none.
+	Object *auditv1.ObjectReference `json:"object,omitempty"`
+	URI    string                   `json:"uri,omitempty"`
+	// Code is the status of the response, 0 if there was none.
+	Code int32 `json:"code,omitempty"`
+	// Running is true if the response had begun and not ended.
+	Running bool `json:"running,omitempty"`
+	// Refused is why the selected delegation does not hold.
+	Refused string `json:"refused,omitempty"`
+	// Delegation is what the request created, itself or before its object.
+	Delegation *Created `json:"delegation,omitempty"`
+}
+
+// OnBehalf reports whether a request was made with selected or received authority, or handed
+// some on.
+func (r *Record) OnBehalf() bool {
+	if r.Selected != nil || r.Refused != "" || r.Delegation != nil {
+		return true
+	}
+	for _, e := range r.Chain {
+		if e.Via != Token {
+			return true
+		}
+	}
+	return false
+}
+
+// event is what is read of an audit event. The objects in it are passed over.
+type event struct {
+	APIVersion               string                   `json:"apiVersion"`
+	Kind                     string                   `json:"kind"`
+	AuditID                  string                   `json:"auditID"`
+	Stage                    auditv1.Stage            `json:"stage"`
+	RequestURI               string                   `json:"requestURI"`
+	Verb                     string                   `json:"verb"`
+	User                     eventUser                `json:"user"`
+	ImpersonatedUser         *eventUser               `json:"impersonatedUser"`
+	ObjectRef                *auditv1.ObjectReference `json:"objectRef"`
+	ResponseStatus           struct{ Code int32 }     `json:"responseStatus"`
+	RequestReceivedTimestamp time.Time                `json:"requestReceivedTimestamp"`
+	Annotations              map[string]string        `json:"annotations"`
+}
+
+type eventUser struct {
+	Username string              `json:"username"`
+	UID      string              `json:"uid"`
+	Extra    map[string][]string `json:"extra"`
+}
+
+var errNoEvent = errors.New("it is no event of audit.k8s.io/v1")
+
+// decode reads one event. It returns nil for stages that say nothing of what came of a request.
+func decode(line []byte) (*Record, error) {
+	var e event
+	if err := json.Unmarshal(line, &e); err != nil {
+		// The message of the decoder may quote what is logged.
+		var typed *json.UnmarshalTypeError
+		if errors.As(err, &typed) {
+			return nil, fmt.Errorf("%w: field %q", errNoEvent, typed.Field)
+		}
+		return nil, errNoEvent
+	}
+	if e.Kind != "Event" || e.APIVersion != "audit.k8s.io/v1" {
+		return nil, errNoEvent
+	}
+	if e.Stage == auditv1.StageRequestReceived {
+		return nil, nil
+	}
+	caller := e.User
+	if e.ImpersonatedUser != nil {
+		caller = *e.ImpersonatedUser
+	}
+	r := &Record{
+		Time: e.RequestReceivedTimestamp, AuditID: e.AuditID, Verb: e.Verb,
+		Caller: User{caller.Username, caller.UID}, Object: e.ObjectRef,
+		Code: e.ResponseStatus.Code, Running: e.Stage == auditv1.StageResponseStarted,
+		Refused: e.Annotations[refusedAnnotation],
+	}
+	if r.Object == nil || r.Object.Resource == "" {
+		r.Object, r.URI = nil, e.RequestURI
+	}
+	if err := r.annotated(e.Annotations); err != nil {
+		return nil, err
+	}
+	r.derive(&e)
+	r.Origin = r.Caller.Name
+	if len(r.Chain) > 0 {
+		r.Origin = r.Chain[0].By
+	}
+	return r, nil
+}
+
+// annotated reads what the server wrote about authority.
+func (r *Record) annotated(annotations map[string]string) error {
+	if text, ok := annotations[selectedAnnotation]; ok {
+		s, err := selection.Parse(text)
+		if err != nil {
+			return fmt.Errorf("annotation %s: %w", selectedAnnotation, err)
+		}
+		r.Selected = &s.AuthorityReference
+	}
+	for key, into := range map[string]any{chainAnnotation: &r.Chain, delegationAnnotation: &r.Delegation} {
+		if text, ok := annotations[key]; ok {
+			if err := json.Unmarshal([]byte(text), into); err != nil {
+				return fmt.Errorf("annotation %s is no JSON of the expected form", key)
+			}
+		}
+	}
+	return nil
+}
+
+const (
+	credentialExtra = "authentication.kubernetes.io/credential-id"
+	podNameExtra    = "authentication.kubernetes.io/pod-name"
+	podUIDExtra     = "authentication.kubernetes.io/pod-uid"
+	nodeNameExtra   = "authentication.kubernetes.io/node-name"
+	nodeUIDExtra    = "authentication.kubernetes.io/node-uid"
+)
+
+// derive adds the token and the impersonation by which the request was made, unless the
+// server wrote them into the chain: it does where a delegation is selected.
+func (r *Record) derive(e *event) {
+	if t, ok := e.User.token(); ok && !r.has(t) {
+		r.Chain = append(r.Chain, t)
+	}
+	if e.ImpersonatedUser == nil {
+		return
+	}
+	i := Entry{Via: Impersonation, By: e.User.Username, ByUID: e.User.UID}
+	if !r.has(i) {
+		r.Chain = append(r.Chain, i)
+	}
+}
+
+// has reports whether the chain ends with an entry, or with it and the impersonation that
+// followed.
+func (r *Record) has(e Entry) bool {
+	for i := len(r.Chain) - 1; i >= 0 && r.Chain[i].Via != Delegation; i-- {
+		if r.Chain[i].Via == e.Via && is(r.Chain[i].By, e.By) {
+			return true
+		}
+	}
+	return false
+}
+
+// token returns the bound token that a service account used.
+func (u *eventUser) token() (Entry, bool) {
+	first := func(key string) string {
+		if values := u.Extra[key]; len(values) > 0 {
+			return values[0]
+		}
+		return ""
+	}
+	t := Entry{Via: Token, By: u.Username, ByUID: u.UID, Credential: first(credentialExtra)}
+	switch {
+	case first(podNameExtra) != "":
+		t.Name, t.UID = "Pod/"+first(podNameExtra), first(podUIDExtra)
+	case first(nodeNameExtra) != "":
+		t.Name, t.UID = "Node/"+first(nodeNameExtra), first(nodeUIDExtra)
+	}
+	const account = "system:serviceaccount:"
+	return t, strings.HasPrefix(u.Username, account) && (t.Credential != "" || t.Name != "")
+}
+
+const (
+	// longestName is the length of the longest user name that the server writes whole, in
+	// bytes. Of a longer one it writes as many bytes, the last of them cut.
+	longestName = 256
+	cut         = "..."
+)
+
+// is reports whether what a chain says is the name of a user.
+func is(written, name string) bool {
+	if written == name {
+		return true
+	}
+	short, wasCut := strings.CutSuffix(written, cut)
+	return wasCut && len(name) > longestName && strings.HasPrefix(name, short)
+}

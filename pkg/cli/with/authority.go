@@ -1,0 +1,55 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package with
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"kube-granular.dev/api/selection"
+)
+
+// forms are how an authority is written.
+const forms = "clusterrole/NAME, role/NAMESPACE/NAME, delegation/NAME, delegation/uid:UID, or the JSON of the header " + selection.Header
+
+// uidPrefix tells the UID of a delegation from its name: no name of an object has a colon
+// behind these letters.
+const uidPrefix = "uid:"
+
+// Authority reads what is to be selected.
+func Authority(text string) (*selection.SelectedAuthority, error) {
+	if strings.HasPrefix(strings.TrimSpace(text), "{") {
+		s, err := selection.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", text, err)
+		}
+		return s, nil
+	}
+	s := &selection.SelectedAuthority{}
+	ref := &s.AuthorityReference
+	kind, name, _ := strings.Cut(text, "/")
+	switch strings.ToLower(kind) {
+	case "clusterrole", "clusterroles":
+		ref.Kind, ref.Name = selection.ClusterRoleKind, name
+	case "role", "roles":
+		ref.Kind = selection.RoleKind
+		ref.Namespace, ref.Name, _ = strings.Cut(name, "/")
+	case "delegation", "delegations", "authoritydelegation", "authoritydelegations":
+		ref.Kind = selection.AuthorityDelegationKind
+		if uid, ok := strings.CutPrefix(name, uidPrefix); ok {
+			ref.UID = types.UID(uid)
+		} else {
+			ref.Name = name
+		}
+	default:
+		return nil, fmt.Errorf("%q is no authority; it is written as %s", text, forms)
+	}
+	// What a server would refuse is refused here.
+	if _, err := s.Text(); err != nil {
+		return nil, fmt.Errorf("%q: %w; an authority is written as %s", text, err, forms)
+	}
+	return s, nil
+}

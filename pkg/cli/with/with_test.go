@@ -1,0 +1,100 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package with
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+func TestAuthority(t *testing.T) {
+	for text, want := range map[string]string{
+		"clusterrole/view":                `{"authorityReference":{"kind":"ClusterRole","name":"view"}}`,
+		"ClusterRole/system:basic-user":   `{"authorityReference":{"kind":"ClusterRole","name":"system:basic-user"}}`,
+		"role/shop/deployer":              `{"authorityReference":{"kind":"Role","namespace":"shop","name":"deployer"}}`,
+		"delegation/alice-to-ci":          `{"authorityReference":{"kind":"AuthorityDelegation","name":"alice-to-ci"}}`,
+		"authoritydelegation/alice-to-ci": `{"authorityReference":{"kind":"AuthorityDelegation","name":"alice-to-ci"}}`,
+		"delegation/uid:0d1c-7":           `{"authorityReference":{"kind":"AuthorityDelegation","uid":"0d1c-7"}}`,
+		`{"authorityReference":{"kind":"AuthorityDelegation","name":"d","uid":"u"}}`: `{"authorityReference":{"kind":"AuthorityDelegation","name":"d","uid":"u"}}`,
+	} {
+		s, err := Authority(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got, err := s.Text(); err != nil || got != want {
+			t.Errorf("%s: %s, error %v, wanted %s", text, got, err, want)
+		}
+	}
+	for text, says := range map[string]string{
+		"":                     "no authority",
+		"view":                 "no authority",
+		"user/jane":            "no authority",
+		"clusterrole":          "name is missing",
+		"clusterrole/":         "name is missing",
+		"clusterrole/a/b":      "can't be the name",
+		"role/deployer":        "name is missing",
+		"role//deployer":       "namespace",
+		"role/shop/a/b":        "can't be the name",
+		"delegation/":          "name or uid",
+		"delegation/uid:":      "name or uid",
+		`{"kind":"Pod"}`:       "kind must be",
+		`{"authorityReference`: "unexpected end",
+	} {
+		if s, err := Authority(text); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %+v, error %v, wanted one with %q", text, s, err, says)
+		}
+	}
+}
+
+func TestWithArguments(t *testing.T) {
+	for typed, want := range map[string]string{
+		"clusterrole/view get pods":                 "get pods",
+		"clusterrole/view -- get pods":              "get pods",
+		"clusterrole/view kubectl get pods":         "get pods",
+		"clusterrole/view exec p -- kubectl get":    "exec p -- kubectl get",
+		"clusterrole/view --namespace shop get pod": "--namespace shop get pod",
+	} {
+		s, command, err := Parse(strings.Fields(typed))
+		if err != nil || s.AuthorityReference.Name != "view" || strings.Join(command, " ") != want {
+			t.Errorf("%s: %q, error %v", typed, command, err)
+		}
+	}
+	for typed, says := range map[string]string{
+		"":                                    "are missing",
+		"get pods":                            "no authority",
+		"--context=prod clusterrole/view get": "authority comes first",
+		"clusterrole/view":                    "command of kubectl is missing",
+		"clusterrole/view kubectl":            "command of kubectl is missing",
+		"clusterrole/view with role/a/b get":  "only one",
+	} {
+		if _, command, err := Parse(strings.Fields(typed)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %q, error %v, wanted one with %q", typed, command, err, says)
+		}
+	}
+	for _, help := range []string{"-h", "--help", "help"} {
+		if _, _, err := Parse([]string{help}); !errors.Is(err, ErrHelp) {
+			t.Error(help, err)
+		}
+	}
+}
+
+// TestNoPlugins holds that no command is a plugin of kubectl, which would send requests that
+// select nothing.
+func TestNoPlugins(t *testing.T) {
+	s, err := Authority("clusterrole/view")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := Kubectl(s, genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard})
+	for _, name := range []string{"sudo", "with", "create-lns"} {
+		if found, _, err := cmd.Find([]string{name}); err == nil && found != cmd {
+			t.Errorf("%s is a command", name)
+		}
+	}
+}

@@ -1,0 +1,170 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package delegation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/version"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/apiserver/pkg/cel/library"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+)
+
+// What one expression, and all of a chain together, may cost. They are upstream's limits on
+// admission policies: a tenth of a second is a million.
+const (
+	callLimit = celconfig.PerCallLimit
+	budget    = celconfig.RuntimeCELCostBudget
+)
+
+// The variables of an expression.
+const (
+	objectVariable    = "object"
+	oldObjectVariable = "oldObject"
+	hashVariable      = "podTemplateHash"
+	oldHashVariable   = "oldPodTemplateHash"
+)
+
+var environments = sync.OnceValues(func() (*environment.EnvSet, error) {
+	return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(environment.VersionedOptions{
+		IntroducedVersion: version.MajorMinor(1, 0),
+		EnvOptions: []cel.EnvOption{
+			cel.Variable(objectVariable, cel.DynType), cel.Variable(oldObjectVariable, cel.DynType),
+			cel.Variable(hashVariable, cel.StringType), cel.Variable(oldHashVariable, cel.StringType),
+		},
+	})
+})
+
+// condition is a condition that compiled.
+type condition struct {
+	program    cel.Program
+	source     string
+	message    string
+	versions   []string
+	hash, prev bool // which hashes it mentions
+}
+
+// Compile reports why an expression can't be the condition of a new delegation.
+func Compile(expression string) error {
+	_, err := compileOne(v1alpha1.DelegationCondition{Expression: expression}, environment.NewExpressions)
+	return err
+}
+
+func compileAll(all []v1alpha1.DelegationCondition) ([]condition, error) {
+	var out []condition
+	for _, c := range all {
+		compiled, err := compileOne(c, environment.StoredExpressions)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, *compiled)
+	}
+	return out, nil
+}
+
+func compileOne(c v1alpha1.DelegationCondition, language environment.Type) (*condition, error) {
+	set, err := environments()
+	if err != nil {
+		return nil, err
+	}
+	env, err := set.Env(language)
+	if err != nil {
+		return nil, err
+	}
+	ast, issues := env.Compile(c.Expression)
+	if issues.Err() != nil {
+		for _, e := range issues.Errors() {
+			return nil, fmt.Errorf("does not compile: column %d: %s", e.Location.Column()+1, strings.TrimSpace(e.Message))
+		}
+		return nil, errors.New("does not compile")
+	}
+	if ast.OutputType() != cel.BoolType {
+		return nil, errors.New("must give true or false")
+	}
+	program, err := env.Program(ast, cel.CostLimit(callLimit), cel.CostTracking(&library.CostEstimator{}),
+		cel.InterruptCheckFrequency(celconfig.CheckFrequency))
+	if err != nil {
+		return nil, fmt.Errorf("does not compile: %w", err)
+	}
+	return &condition{
+		program: program, source: c.Expression, message: c.Message, versions: c.APIVersions,
+		hash: strings.Contains(c.Expression, hashVariable), prev: strings.Contains(c.Expression, oldHashVariable),
+	}, nil
+}
+
+// shown is what the conditions of a write are shown.
+type shown struct {
+	ctx            context.Context
+	newObj, oldObj runtime.Object
+	// object and old are made for the first condition.
+	object, old *versioned
+	budget      int64
+}
+
+func (s *shown) make() (err error) {
+	if s.object != nil {
+		return nil
+	}
+	if s.newObj == nil {
+		return errors.New("nothing can be deleted")
+	}
+	if s.object, err = inVersion(s.newObj); err != nil {
+		return err
+	}
+	if s.old, err = inVersion(s.oldObj); err != nil {
+		return err
+	}
+	return nil
+}
+
+// check reports why a condition does not hold. It never tells anything of an object.
+func (c *condition) check(d *Delegation, s *shown) *Refusal {
+	no := func(why string) *Refusal {
+		text := c.message
+		if text == "" {
+			text = fmt.Sprintf("the condition %q", c.source)
+		}
+		return refuse(Condition, fmt.Sprintf("%s does not allow it: %s%s", described(d), text, why))
+	}
+	if err := s.make(); err != nil {
+		return no(" (" + err.Error() + ")")
+	}
+	for _, o := range []*versioned{s.object, s.old} {
+		if o.custom && !slices.Contains(c.versions, o.apiVersion) {
+			return no(fmt.Sprintf(" (it is not written for %s)", o.apiVersion))
+		}
+	}
+	variables := map[string]any{objectVariable: s.object.content(), oldObjectVariable: s.old.content(), hashVariable: "", oldHashVariable: ""}
+	if c.hash {
+		variables[hashVariable] = s.object.templateHash()
+	}
+	if c.prev {
+		variables[oldHashVariable] = s.old.templateHash()
+	}
+	value, details, err := c.program.ContextEval(s.ctx, variables)
+	if cost := details.ActualCost(); cost != nil && *cost < callLimit {
+		s.budget -= int64(*cost)
+	} else {
+		s.budget -= callLimit
+	}
+	switch {
+	case s.budget < 0:
+		return no(" (all conditions together cost too much)")
+	case err != nil:
+		return no(" (it failed)")
+	case value.Value() != true:
+		return no("")
+	}
+	return nil
+}

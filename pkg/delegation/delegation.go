@@ -1,0 +1,164 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package delegation
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+)
+
+// Delegation is an AuthorityDelegation as it is asked about. Nobody changes one.
+type Delegation struct {
+	Name string
+	UID  types.UID
+	// Delegator is who created it.
+	Delegator user.Info
+	// Rules are what is delegated.
+	Rules []rbacv1.PolicyRule
+	// Keep is set if it goes on to allow what its delegator has lost.
+	Keep bool
+	// Until is when it ends, zero if it does not end by itself.
+	Until time.Time
+	// History is how the authority came to the delegator.
+	History []v1alpha1.ChainEntry
+
+	delegates    []v1alpha1.Delegate
+	scope        v1alpha1.DelegationScope
+	namespaceUID types.UID
+	idle         time.Duration
+	objects      sets.Set[types.UID]
+	conditions   []condition
+	// broken is set if a condition does not compile: nothing can be written then.
+	broken error
+	// deleting is set once it waits for its finalizers.
+	deleting bool
+	version  uint64
+	use      *use
+}
+
+// use is when a delegation was used. It is shared by all versions of one.
+type use struct {
+	// last is the latest use that is known, written those that other servers can know. Both are
+	// in nanoseconds.
+	last, written atomic.Int64
+}
+
+func (u *use) touch(at time.Time) {
+	for {
+		last := u.last.Load()
+		if at.UnixNano() <= last || u.last.CompareAndSwap(last, at.UnixNano()) {
+			return
+		}
+	}
+}
+
+// compile makes a Delegation of what is stored. A delegation that no server made has no
+// delegator or no rules, and allows nothing.
+func compile(d *v1alpha1.AuthorityDelegation, version uint64) *Delegation {
+	from := d.Status.Delegator
+	out := &Delegation{
+		Name: d.Name, UID: d.UID,
+		Delegator:    &user.DefaultInfo{Name: from.Username, UID: from.UID, Groups: from.Groups, Extra: from.Extra},
+		Rules:        d.Status.Rules,
+		Keep:         d.Spec.IfLost == v1alpha1.LossKeep,
+		History:      d.Status.History,
+		delegates:    d.Spec.Delegates,
+		scope:        d.Spec.Scope,
+		namespaceUID: d.Status.NamespaceUID,
+		deleting:     d.DeletionTimestamp != nil,
+		version:      version,
+		use:          &use{},
+	}
+	for _, until := range []*time.Time{timeOf(d.Spec.ExpirationTimestamp), timeOf(d.Status.ExpirationTimestamp)} {
+		if until != nil && (out.Until.IsZero() || until.Before(out.Until)) {
+			out.Until = *until
+		}
+	}
+	if d.Spec.IdleSeconds != nil {
+		out.idle = time.Duration(*d.Spec.IdleSeconds) * time.Second
+		used := d.CreationTimestamp.Time
+		if last := d.Status.LastUsed; last != nil && last.After(used) {
+			used = last.Time
+		}
+		out.use.last.Store(used.UnixNano())
+		out.use.written.Store(used.UnixNano())
+	}
+	if len(d.Spec.ObjectUIDs) > 0 {
+		out.objects = sets.New(d.Spec.ObjectUIDs...)
+	}
+	out.conditions, out.broken = compileAll(d.Spec.Conditions)
+	return out
+}
+
+func timeOf(t *metav1.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	return &t.Time
+}
+
+// isDelegate reports whether a user may use the delegation. A UID that is asked for must be
+// there, and the same.
+func (d *Delegation) isDelegate(u user.Info) bool {
+	return slices.ContainsFunc(d.delegates, func(to v1alpha1.Delegate) bool {
+		if to.UID != "" && string(to.UID) != u.GetUID() {
+			return false
+		}
+		switch to.Kind {
+		case v1alpha1.DelegateUser:
+			return to.Name != "" && to.Name == u.GetName()
+		case v1alpha1.DelegateGroup:
+			return to.UID == "" && slices.Contains(u.GetGroups(), to.Name)
+		case v1alpha1.DelegateServiceAccount:
+			return serviceaccount.MatchesUsername(to.Namespace, to.Name, u.GetName())
+		}
+		return false
+	})
+}
+
+// conditional reports whether what is written must be looked at.
+func (d *Delegation) conditional() bool {
+	return len(d.conditions) > 0 || d.broken != nil || d.objects != nil
+}
+
+// inScope reports whether requests in a namespace are, or everywhere if that is empty.
+func (d *Delegation) inScope(namespace string) bool {
+	return d.scope.Cluster || d.scope.Namespace != "" && d.scope.Namespace == namespace
+}
+
+// allows reports whether the rules allow a request.
+func (d *Delegation) allows(a authorizer.Attributes) bool {
+	if !a.IsResourceRequest() && !d.scope.Cluster {
+		return false
+	}
+	return d.inScope(a.GetNamespace()) && rbac.RulesAllow(a, d.Rules...)
+}
+
+// reaches reports whether a verb can be held with the conditions there are: what is not
+// looked at when it is stored can't be.
+func (d *Delegation) reaches(verb string) bool {
+	switch {
+	case !d.conditional():
+		return true
+	case verb == "delete":
+		return len(d.conditions) == 0 && d.broken == nil
+	case verb == "create":
+		return d.objects == nil
+	case verb == "update", verb == "patch":
+		return true
+	}
+	return IsPermission(verb)
+}

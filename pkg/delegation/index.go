@@ -1,0 +1,203 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package delegation
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+)
+
+// Index is what a server knows of delegations.
+type Index struct {
+	mu     sync.RWMutex
+	byUID  map[types.UID]*Delegation
+	byName map[string]types.UID
+	// gone has delegations that this server saw removed, until its watch has seen it too: it may
+	// tell of older versions first.
+	gone map[types.UID]uint64
+	// seen is the version up to which the watch has told all. What is older and not known was
+	// removed.
+	seen uint64
+	// read is set once all that was stored at the start is known.
+	read atomic.Bool
+	// commits is read-locked by writes from their last look until they are stored.
+	commits sync.RWMutex
+
+	// Namespace returns the UID of a namespace, or nothing if it is not known. It is set before
+	// the server serves.
+	Namespace func(name string) types.UID
+	// Get reads a delegation from storage. It is set before the server serves, and may be nil.
+	Get func(ctx context.Context, name string) (*v1alpha1.AuthorityDelegation, error)
+	// reads limits how often that is done for names that are not known.
+	reads flowcontrol.RateLimiter
+	// now is time.Now, but in tests.
+	now func() time.Time
+}
+
+// How many names that this server does not know it reads from storage, a second and at once:
+// another server may just have created them.
+const (
+	readsPerSecond = 20
+	readsAtOnce    = 100
+)
+
+// NewIndex returns an index that knows nothing yet.
+func NewIndex() *Index {
+	return &Index{
+		byUID: map[types.UID]*Delegation{}, byName: map[string]types.UID{}, gone: map[types.UID]uint64{},
+		Namespace: func(string) types.UID { return "" },
+		reads:     flowcontrol.NewTokenBucketRateLimiter(readsPerSecond, readsAtOnce),
+		now:       time.Now,
+	}
+}
+
+// Read reports whether all is known that was stored when the server started.
+func (x *Index) Read() bool { return x.read.Load() }
+
+// Chain returns the chain of the delegation with a name, a UID, or both, for a caller. The
+// chain is returned as well where it is known and does not hold.
+func (x *Index) Chain(ctx context.Context, name string, uid types.UID, caller user.Info) (*Chain, *Refusal) {
+	c := x.chain(name, uid)
+	if c == nil && x.fetch(ctx, name, uid) {
+		c = x.chain(name, uid)
+	}
+	if c == nil {
+		return nil, refuse(NotFound, fmt.Sprintf("there is no AuthorityDelegation %s any more, one that it was made under is gone, or this server does not know it yet", named(name, uid)))
+	}
+	return c, c.holds(caller)
+}
+
+func named(name string, uid types.UID) string {
+	if name == "" {
+		return fmt.Sprintf("with the UID %q", uid)
+	}
+	return fmt.Sprintf("%q", name)
+}
+
+// chain returns nil where not all links are known.
+func (x *Index) chain(name string, uid types.UID) *Chain {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if uid == "" {
+		uid = x.byName[name]
+	}
+	leaf := x.byUID[uid]
+	if leaf == nil || name != "" && leaf.Name != name {
+		return nil
+	}
+	c := &Chain{index: x}
+	for _, e := range leaf.History {
+		if e.Via != v1alpha1.ViaDelegation {
+			continue
+		}
+		link := x.byUID[e.UID]
+		if link == nil {
+			return nil
+		}
+		c.Links = append(c.Links, link)
+	}
+	if len(c.Links) >= v1alpha1.MaxChain {
+		return nil
+	}
+	c.Links = append(c.Links, leaf)
+	return c
+}
+
+// fetch reads a delegation that another server may have created, and those it was made
+// under. One that was asked for by its UID alone can't be read.
+func (x *Index) fetch(ctx context.Context, name string, uid types.UID) bool {
+	if name == "" || x.Get == nil {
+		return false
+	}
+	x.mu.RLock()
+	_, gone := x.gone[uid]
+	x.mu.RUnlock()
+	if gone {
+		return false
+	}
+	d := x.get(ctx, name)
+	if d == nil || uid != "" && d.UID != uid {
+		return false
+	}
+	for _, e := range d.Status.History {
+		x.mu.RLock()
+		known := x.byUID[e.UID] != nil
+		x.mu.RUnlock()
+		if e.Via == v1alpha1.ViaDelegation && !known && x.get(ctx, e.Name) == nil {
+			return false
+		}
+	}
+	return true
+}
+
+func (x *Index) get(ctx context.Context, name string) *v1alpha1.AuthorityDelegation {
+	if !x.reads.TryAccept() {
+		return nil
+	}
+	d, err := x.Get(ctx, name)
+	if err != nil {
+		return nil
+	}
+	x.Observe(d, false)
+	return d
+}
+
+// holds reports why a delegation does not hold, by itself.
+func (x *Index) holds(d *Delegation, now time.Time) *Refusal {
+	switch {
+	case d.deleting:
+		return refuse(NotFound, fmt.Sprintf("%s is being deleted", described(d)))
+	case !d.Until.IsZero() && !now.Before(d.Until):
+		return refuse(Expired, fmt.Sprintf("%s has expired", described(d)))
+	case d.idle > 0 && now.Sub(time.Unix(0, d.use.last.Load())) >= d.idle:
+		return refuse(Idle, fmt.Sprintf("%s has not been used for too long", described(d)))
+	case d.scope.Namespace != "" && (d.namespaceUID == "" || x.Namespace(d.scope.Namespace) != d.namespaceUID):
+		return refuse(NamespaceGone, fmt.Sprintf("the namespace that %s was made for is gone", described(d)))
+	}
+	return nil
+}
+
+// Still reports why a chain does not hold any more. It looks at what is known now.
+func (c *Chain) Still(caller user.Info) *Refusal {
+	leaf := c.Leaf()
+	now := c.index.chain(leaf.Name, leaf.UID)
+	if now == nil {
+		return refuse(NotFound, fmt.Sprintf("%s, or one that it was made under, was deleted", described(leaf)))
+	}
+	return now.holds(caller)
+}
+
+// Drain returns when all writes are stored, or have failed, that looked at their chains
+// before. It is called between a change of what is known and its answer.
+func (x *Index) Drain() {
+	x.commits.Lock()
+	//lint:ignore SA2001 to have had it is all that matters
+	x.commits.Unlock() //nolint:staticcheck
+}
+
+// Idle returns the delegations whose use is to be written down, and when that was.
+func (x *Index) Idle() map[*Delegation]time.Time {
+	x.mu.RLock()
+	all := slices.Collect(maps.Values(x.byUID))
+	x.mu.RUnlock()
+	out := map[*Delegation]time.Time{}
+	for _, d := range all {
+		last, written := d.use.last.Load(), d.use.written.Load()
+		if d.idle > 0 && time.Duration(last-written) >= d.idle/8 {
+			out[d] = time.Unix(0, last)
+		}
+	}
+	return out
+}

@@ -1,0 +1,33 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package delegation
+
+// Reason is why a delegation does not hold, in one word.
+type Reason string
+
+// The reasons. They are written into audit logs.
+const (
+	NotFound      Reason = "NotFound"
+	NotDelegate   Reason = "NotDelegate"
+	Expired       Reason = "Expired"
+	Idle          Reason = "Idle"
+	AncestorGone  Reason = "AncestorGone"
+	NotHeld       Reason = "NotHeld"
+	NamespaceGone Reason = "NamespaceGone"
+	NotCovered    Reason = "NotCovered"
+	Condition     Reason = "Condition"
+	Denied        Reason = "Denied"
+)
+
+// Refusal is why a delegation does not hold.
+type Refusal struct {
+	Reason  Reason
+	Message string
+}
+
+func (r *Refusal) Error() string { return r.Message }
+
+func refuse(reason Reason, message string) *Refusal {
+	return &Refusal{Reason: reason, Message: message}
+}

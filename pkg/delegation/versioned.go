@@ -1,0 +1,101 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package delegation
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+)
+
+// versioned is an object as a condition sees it.
+type versioned struct {
+	apiVersion string
+	custom     bool
+	object     map[string]any
+}
+
+func (v *versioned) content() any {
+	if v.object == nil {
+		return nil
+	}
+	return v.object
+}
+
+var errNoVersion = errors.New("its kind is not known")
+
+// inVersion returns an object of the server as it is served, in the version that the
+// server prefers and not in the one that the caller chose: conditions are written for one.
+// A custom resource is in the version that it was sent in.
+func inVersion(obj runtime.Object) (*versioned, error) {
+	if obj == nil {
+		return &versioned{}, nil
+	}
+	if custom, ok := obj.(runtime.Unstructured); ok {
+		return &versioned{obj.GetObjectKind().GroupVersionKind().GroupVersion().String(), true, custom.UnstructuredContent()}, nil
+	}
+	kinds, _, err := legacyscheme.Scheme.ObjectKinds(obj)
+	if err != nil {
+		return nil, errNoVersion
+	}
+	for _, kind := range kinds {
+		for _, version := range legacyscheme.Scheme.PrioritizedVersionsForGroup(kind.Group) {
+			if !legacyscheme.Scheme.Recognizes(version.WithKind(kind.Kind)) {
+				continue
+			}
+			out, err := legacyscheme.Scheme.ConvertToVersion(obj, version)
+			if err != nil {
+				return nil, errNoVersion
+			}
+			object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(out)
+			if err != nil {
+				return nil, errNoVersion
+			}
+			object["apiVersion"], object["kind"] = version.String(), kind.Kind
+			return &versioned{version.String(), false, object}, nil
+		}
+	}
+	return nil, errNoVersion
+}
+
+// templateHash returns the hash of spec.template, as of the JSON that jq -cS prints, without
+// the label that the deployment controller adds for each template. Without a template it is
+// empty.
+func (v *versioned) templateHash() string {
+	spec, _ := v.object["spec"].(map[string]any)
+	template, _ := spec["template"].(map[string]any)
+	if template == nil {
+		return ""
+	}
+	template = maps.Clone(template)
+	if metadata, ok := template["metadata"].(map[string]any); ok {
+		metadata = maps.Clone(metadata)
+		if metadata["creationTimestamp"] == nil {
+			delete(metadata, "creationTimestamp")
+		}
+		if labels, ok := metadata["labels"].(map[string]any); ok {
+			labels = maps.Clone(labels)
+			delete(labels, "pod-template-hash")
+			metadata["labels"] = labels
+			if len(labels) == 0 {
+				delete(metadata, "labels")
+			}
+		}
+		template["metadata"] = metadata
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if encoder.Encode(template) != nil {
+		return ""
+	}
+	sum := sha256.Sum256(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}

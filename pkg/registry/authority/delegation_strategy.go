@@ -1,0 +1,81 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authority
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/api/authority/validation"
+	"kube-granular.dev/pkg/apis/authority"
+	"kube-granular.dev/pkg/delegation"
+)
+
+// delegationStrategy is what happens to a delegation on its way into storage.
+type delegationStrategy struct{ strategy }
+
+var (
+	_ rest.RESTCreateStrategy  = delegationStrategy{}
+	_ rest.RESTUpdateStrategy  = delegationStrategy{}
+	_ rest.RESTDeleteStrategy  = delegationStrategy{}
+	_ rest.ResetFieldsStrategy = delegationStrategy{}
+)
+
+// NamespaceScoped implements rest.RESTCreateStrategy.
+func (delegationStrategy) NamespaceScoped() bool { return false }
+
+// PrepareForCreate leaves the status as Delegations.Delegate wrote it, over whatever the
+// caller sent.
+func (delegationStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+	obj.(*authority.AuthorityDelegation).Generation = 1
+}
+
+// PrepareForUpdate keeps the status, which may end earlier.
+func (delegationStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	d, was := obj.(*authority.AuthorityDelegation), old.(*authority.AuthorityDelegation)
+	d.Status = *was.Status.DeepCopy()
+	if until := d.Spec.ExpirationTimestamp; until != nil && (d.Status.ExpirationTimestamp == nil || until.Before(d.Status.ExpirationTimestamp)) {
+		d.Status.ExpirationTimestamp = until.DeepCopy()
+	}
+	d.Generation = was.Generation
+	if !equality.Semantic.DeepEqual(d.Spec, was.Spec) {
+		d.Generation++
+	}
+}
+
+// Validate implements rest.RESTCreateStrategy.
+func (delegationStrategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+	d := (*v1alpha1.AuthorityDelegation)(obj.(*authority.AuthorityDelegation))
+	errs := validation.Delegation(d)
+	at := field.NewPath("spec", "conditions")
+	for i, c := range d.Spec.Conditions {
+		if len(c.Expression) > v1alpha1.MaxExpressionLength {
+			continue
+		}
+		if err := delegation.Compile(c.Expression); err != nil {
+			errs = append(errs, field.Invalid(at.Index(i).Child("expression"), c.Expression, err.Error()))
+		}
+	}
+	return errs
+}
+
+// ValidateUpdate implements rest.RESTUpdateStrategy.
+func (delegationStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	return validation.DelegationUpdate((*v1alpha1.AuthorityDelegation)(obj.(*authority.AuthorityDelegation)), (*v1alpha1.AuthorityDelegation)(old.(*authority.AuthorityDelegation)))
+}
+
+// WarningsOnCreate implements rest.RESTCreateStrategy.
+func (delegationStrategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
+	d := obj.(*authority.AuthorityDelegation)
+	if d.Spec.IfLost == v1alpha1.LossKeep && d.Status.ExpirationTimestamp == nil && d.Spec.IdleSeconds == nil {
+		return []string{fmt.Sprintf("it lasts until somebody deletes it, whatever user %q loses: set expirationTimestamp or idleSeconds, or ifLost: Withdraw", d.Status.Delegator.Username)}
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authority
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metatable "k8s.io/apimachinery/pkg/api/meta/table"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/pkg/apis/authority"
+)
+
+// delegationTable is what kubectl get prints of delegations: who lets whom do what, where,
+// until when, and how the authority came to him.
+var delegationTable = table{
+	columns: []metav1.TableColumnDefinition{
+		{Name: "Name", Type: "string", Format: "name", Description: "The name of the object."},
+		{Name: "Who", Type: "string", Description: "The user whose authority it is, or who handed on what others delegated."},
+		{Name: "Whom", Type: "string", Description: "The users, groups and service accounts that may use it."},
+		{Name: "What", Type: "string", Description: "The role or the rules that are delegated."},
+		{Name: "Where", Type: "string", Description: "The namespace that it holds in, or the cluster."},
+		{Name: "Until", Type: "string", Description: "The time that is left."},
+		{Name: "How", Type: "string", Description: "How the authority came to who delegates."},
+		{Name: "Age", Type: "string", Description: "The time since the object was created."},
+		{Name: "If lost", Type: "string", Priority: 1, Description: "What becomes of it when who delegates loses rights."},
+		{Name: "Conditions", Type: "integer", Priority: 1, Description: "How many conditions each write must meet."},
+		{Name: "Last used", Type: "string", Priority: 1, Description: "When it was last known to be used, if it ends without use."},
+	},
+	cells: func(obj runtime.Object) ([]any, error) {
+		d, ok := obj.(*authority.AuthorityDelegation)
+		if !ok {
+			return nil, fmt.Errorf("%T is no delegation", obj)
+		}
+		where := d.Spec.Scope.Namespace
+		if d.Spec.Scope.Cluster {
+			where = "<cluster>"
+		}
+		used := "<unknown>"
+		if d.Status.LastUsed != nil {
+			used = metatable.ConvertToHumanReadableDateType(*d.Status.LastUsed)
+		}
+		return []any{
+			d.Name, d.Status.Delegator.Username, whom(d.Spec.Delegates), what(d), where, untilOf(d), how(d.Status.History),
+			metatable.ConvertToHumanReadableDateType(d.CreationTimestamp),
+			string(d.Spec.IfLost), len(d.Spec.Conditions), used,
+		}, nil
+	},
+}
+
+// usernameOf returns the name of a user or service account as authentication gives it.
+func usernameOf(to v1alpha1.Delegate) string {
+	if to.Kind == v1alpha1.DelegateServiceAccount {
+		return serviceaccount.MakeUsername(to.Namespace, to.Name)
+	}
+	return to.Name
+}
+
+func whom(all []v1alpha1.Delegate) string {
+	var names []string
+	for _, to := range all {
+		switch to.Kind {
+		case v1alpha1.DelegateGroup:
+			names = append(names, "group "+to.Name)
+		case v1alpha1.DelegateServiceAccount:
+			names = append(names, to.Namespace+"/"+to.Name)
+		default:
+			names = append(names, to.Name)
+		}
+	}
+	return short(names)
+}
+
+func what(d *authority.AuthorityDelegation) string {
+	if ref := d.Spec.RoleRef; ref != nil {
+		return ref.Kind + "/" + ref.Name
+	}
+	if len(d.Spec.Rules) == 1 {
+		rule := d.Spec.Rules[0]
+		return short(rule.Verbs) + " " + short(append(rule.Resources[:len(rule.Resources):len(rule.Resources)], rule.NonResourceURLs...))
+	}
+	return fmt.Sprintf("%d rules", len(d.Spec.Rules))
+}
+
+func untilOf(d *authority.AuthorityDelegation) string {
+	if d.DeletionTimestamp != nil {
+		return "<deleted>"
+	}
+	until := d.Status.ExpirationTimestamp
+	switch {
+	case until == nil && d.Spec.IdleSeconds != nil:
+		return "<unused " + duration.HumanDuration(time.Duration(*d.Spec.IdleSeconds)*time.Second) + ">"
+	case until == nil:
+		return "<no end>"
+	case !until.After(time.Now()):
+		return "<expired>"
+	}
+	return duration.HumanDuration(time.Until(until.Time))
+}
+
+func how(history []v1alpha1.ChainEntry) string {
+	var parts []string
+	for _, e := range history {
+		switch e.Via {
+		case v1alpha1.ViaDelegation:
+			parts = append(parts, e.By+" by "+e.Name)
+		case v1alpha1.ViaImpersonation:
+			parts = append(parts, "impersonated by "+e.By)
+		case v1alpha1.ViaToken:
+			if e.Name != "" {
+				parts = append(parts, "token of "+e.Name)
+			}
+		}
+	}
+	if len(parts) == 0 {
+		return "own"
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,197 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authority
+
+import (
+	"context"
+	"time"
+
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/names"
+	"k8s.io/apiserver/pkg/util/dryrun"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/pkg/apis/authority"
+	"kube-granular.dev/pkg/audit"
+)
+
+// Delegations is what a server does with delegations besides storing them.
+type Delegations struct {
+	// Delegate writes the status of one that is about to be created, or fails.
+	Delegate func(ctx context.Context, d *v1alpha1.AuthorityDelegation) error
+	// Observe is called with every one that was stored or removed, before that is answered.
+	Observe func(d *v1alpha1.AuthorityDelegation, gone bool)
+	// Drain is called after that, and before it is answered.
+	Drain func()
+	// Opened is called once they can be read, before the server serves.
+	Opened func(Stored)
+	// Run is called once the server serves, and returns when all of them are known. Until
+	// then the server is not ready. Opened may set it.
+	Run func(ctx context.Context) error
+}
+
+// Stored is how the process of the server itself reads and writes delegations.
+type Stored struct {
+	// ListWatch lists and watches all, as Kind.ListWatch does.
+	ListWatch *cache.ListWatch
+	// Get reads one from storage.
+	Get func(ctx context.Context, name string) (*v1alpha1.AuthorityDelegation, error)
+	// Used writes down when one was last used.
+	Used func(ctx context.Context, name string, at time.Time) error
+}
+
+const delegationsPlural = "authoritydelegations"
+
+// delegationObjects is the endpoint of delegations. There is none of their status, which the
+// server alone writes.
+type delegationObjects struct {
+	objects
+	drain func()
+}
+
+var _ rest.StandardStorage = delegationObjects{}
+
+// Update implements rest.Updater. It is answered when nothing is stored any more that was
+// allowed before.
+func (o delegationObjects) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	defer o.drain()
+	return o.objects.Update(ctx, name, info, create, update, forceAllowCreate, options)
+}
+
+// Delete implements rest.GracefulDeleter, in the way of Update.
+func (o delegationObjects) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+	defer o.drain()
+	return o.objects.Delete(ctx, name, validate, options)
+}
+
+// DeleteCollection implements rest.CollectionDeleter, in the way of Update.
+func (o delegationObjects) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, list *metainternalversion.ListOptions) (runtime.Object, error) {
+	defer o.drain()
+	return o.objects.DeleteCollection(ctx, validate, options, list)
+}
+
+func newDelegations(options generic.RESTOptionsGetter, d *Delegations) (delegationObjects, error) {
+	s := delegationStrategy{strategy{legacyscheme.Scheme, names.SimpleNameGenerator, true}}
+	store := &genericregistry.Store{
+		NewFunc:                   func() runtime.Object { return &authority.AuthorityDelegation{} },
+		NewListFunc:               func() runtime.Object { return &authority.AuthorityDelegationList{} },
+		DefaultQualifiedResource:  v1alpha1.Resource(delegationsPlural),
+		SingularQualifiedResource: v1alpha1.Resource("authoritydelegation"),
+		CreateStrategy:            s,
+		UpdateStrategy:            s,
+		DeleteStrategy:            s,
+		ResetFieldsStrategy:       s,
+		TableConvertor:            delegationTable,
+		BeginCreate: func(ctx context.Context, obj runtime.Object, _ *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
+			err := d.Delegate(ctx, (*v1alpha1.AuthorityDelegation)(obj.(*authority.AuthorityDelegation)))
+			return func(context.Context, bool) {}, err
+		},
+	}
+	err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: jsonOptions{options}, AttrFunc: attributesOfDelegation})
+	if err != nil {
+		return delegationObjects{}, err
+	}
+	store.Storage.Storage = observed{store.Storage.Storage, d.Observe}
+	if d.Opened != nil {
+		d.Opened(inProcess(store))
+	}
+	return delegationObjects{objects{store, "adel"}, d.Drain}, nil
+}
+
+// Create implements rest.Creater.
+func (o delegationObjects) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	out, err := o.objects.Create(ctx, obj, validate, options)
+	if created, ok := out.(*authority.AuthorityDelegation); ok && err == nil && !dryrun.IsDryRun(options.DryRun) {
+		audit.Delegated(ctx, created.Name, string(created.UID))
+	}
+	return out, err
+}
+
+func inProcess(store *genericregistry.Store) Stored {
+	return Stored{
+		ListWatch: listWatch(store),
+		Get: func(ctx context.Context, name string) (*v1alpha1.AuthorityDelegation, error) {
+			obj, err := store.Get(ctx, name, &metav1.GetOptions{})
+			if err != nil {
+				return nil, err
+			}
+			return (*v1alpha1.AuthorityDelegation)(obj.(*authority.AuthorityDelegation)), nil
+		},
+		Used: func(ctx context.Context, name string, at time.Time) error {
+			key, err := store.KeyFunc(ctx, name)
+			if err != nil {
+				return err
+			}
+			used := metav1.NewTime(at)
+			return store.Storage.GuaranteedUpdate(ctx, key, &authority.AuthorityDelegation{}, false, nil, storage.SimpleUpdate(func(obj runtime.Object) (runtime.Object, error) {
+				d := obj.(*authority.AuthorityDelegation)
+				if last := d.Status.LastUsed; last == nil || last.Before(&used) {
+					d.Status.LastUsed = &used
+				}
+				return d, nil
+			}), false, nil)
+		},
+	}
+}
+
+// attributesOfDelegation returns what a delegation may be selected by.
+func attributesOfDelegation(obj runtime.Object) (labels.Set, fields.Set, error) {
+	d := obj.(*authority.AuthorityDelegation)
+	selectable := generic.ObjectMetaFieldsSet(&d.ObjectMeta, false)
+	selectable[authority.SelectDelegator] = d.Status.Delegator.Username
+	for _, to := range d.Spec.Delegates {
+		if to.Kind == v1alpha1.DelegateGroup {
+			selectable[authority.Among(authority.SelectDelegateGroup, to.Name)] = "true"
+		} else {
+			selectable[authority.Among(authority.SelectDelegate, usernameOf(to))] = "true"
+		}
+	}
+	return labels.Set(d.Labels), selectable, nil
+}
+
+// observed is storage of delegations that tells of each change, whichever way it was made.
+type observed struct {
+	storage.Interface
+	observe func(d *v1alpha1.AuthorityDelegation, gone bool)
+}
+
+func (o observed) tell(obj runtime.Object, gone bool) {
+	if d, ok := obj.(*authority.AuthorityDelegation); ok && d.UID != "" {
+		o.observe((*v1alpha1.AuthorityDelegation)(d), gone)
+	}
+}
+
+func (o observed) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
+	err := o.Interface.Create(ctx, key, obj, out, ttl)
+	if err == nil {
+		o.tell(out, false)
+	}
+	return err
+}
+
+func (o observed) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions, validate storage.ValidateObjectFunc, cached runtime.Object, options storage.DeleteOptions) error {
+	err := o.Interface.Delete(ctx, key, out, preconditions, validate, cached, options)
+	if err == nil {
+		o.tell(out, true)
+	}
+	return err
+}
+
+func (o observed) GuaranteedUpdate(ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool, preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc, cached runtime.Object) error {
+	err := o.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, tryUpdate, cached)
+	if err == nil {
+		o.tell(destination, false)
+	}
+	return err
+}
