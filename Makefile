@@ -63,6 +63,9 @@ up: upstream $(BIN)/kube-granular $(KUBECTL_MISSING) ## Build and run a local cl
 .PHONY: build
 build: upstream $(BIN)/kube-apiserver $(BIN)/kube-granular $(BIN)/kubectl $(BIN)/etcd ## Build bin/kube-apiserver, bin/kube-granular, bin/kubectl and bin/etcd
 
+.PHONY: kubectl-granular
+kubectl-granular: upstream $(BIN)/kubectl-granular ## Build bin/kubectl-granular, the kubectl plugin `kubectl granular`
+
 .PHONY: tenancy
 tenancy: ## Build bin/tenancy-controller and the kubectl plugins sudo and create-lns
 	$(call step,build tenancy,$(TENANCY) build -o $(CURDIR)/$(BIN)/ ./cmd/...)
@@ -84,7 +87,7 @@ upstream: ## Bring upstream/kubernetes up to date: materialise, patch, generate,
 	$(call step,upstream/kubernetes,GO=$(GO) hack/upstream/run apply $(addprefix --without ,$(SERIES_WITHOUT)))
 
 .PHONY: test
-test: build tenancy ## Run all tests: library, patches, tools, units, and integration against the real server
+test: build tenancy kubectl-granular ## Run all tests: library, patches, tools, units, and integration against the real server
 	$(GO) test -timeout 30m $(PACKAGES)
 	$(TENANCY) test -timeout 30m ./...
 
@@ -154,7 +157,7 @@ fmt: ## Format the Go code
 	gofmt -w $(SOURCES)
 
 # go build itself knows best what is up to date; it takes seconds to find out.
-.PHONY: $(BIN)/kube-apiserver $(BIN)/kube-apiserver-patient $(BIN)/kube-apiserver-unpatched $(BIN)/requests $(BIN)/kube-granular $(BIN)/kube-granular-race $(BIN)/kubectl $(BIN)/etcd
+.PHONY: $(BIN)/kube-apiserver $(BIN)/kube-apiserver-patient $(BIN)/kube-apiserver-unpatched $(BIN)/requests $(BIN)/kube-granular $(BIN)/kube-granular-race $(BIN)/kubectl $(BIN)/kubectl-granular $(BIN)/etcd
 $(BIN)/kube-apiserver: upstream
 	$(call build,$@,./upstream/kubernetes/cmd/kube-apiserver)
 $(BIN)/kube-granular: upstream
@@ -163,6 +166,9 @@ $(BIN)/kube-granular-race: upstream
 	$(call step,build $@,$(GO) build -race -ldflags '$(LDFLAGS)' -o $@ ./cmd/kube-granular)
 $(BIN)/kubectl: upstream
 	$(call build,$@,./upstream/kubernetes/cmd/kubectl)
+# Clients alone: no symbols, which are a third of it.
+$(BIN)/kubectl-granular: upstream
+	$(call step,build $@,$(GO) build -ldflags '-s -w $(LDFLAGS)' -o $@ ./cmd/kubectl-granular)
 # Answers writes that take longer than the 34 s which upstream gives them: bin/requests bodies
 # --patched bin/kube-apiserver-patient measures the largest bodies on a slow machine.
 $(BIN)/kube-apiserver-patient: upstream
