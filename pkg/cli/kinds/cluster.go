@@ -230,3 +230,19 @@ func find(list *metav1.APIResourceList, resource schema.GroupVersionResource) *K
 
 // connects are the subresources that are connections. They have the verbs of all methods.
 var connects = map[string]bool{"attach": true, "exec": true, "portforward": true, "proxy": true}
+
+// Definitions returns the published schemas among which that of the kind is. Nobody may change
+// them.
+func (k *Kind) Definitions() map[string]*spec.Schema { return k.definitions }
+
+// OfKind returns the resource of a kind.
+func (c *Cluster) OfKind(kind schema.GroupVersionKind) (*Kind, error) {
+	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("the server has no kind %s; kubectl api-resources lists those it has", kind)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.Of(mapping.Resource)
+}

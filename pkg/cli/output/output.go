@@ -77,3 +77,9 @@ func Table(out io.Writer, header []string, rows [][]string) error {
 	}
 	return w.Flush()
 }
+
+// Default changes the format that a command has if none is asked for.
+func (f *Flag) Default(cmd *cobra.Command, format string) {
+	f.format = format
+	cmd.Flags().Lookup("output").DefValue = format
+}

@@ -13,3 +13,14 @@ import (
 func TestPluginExplain(t *testing.T) {
 	harness.RunScripts(t, on, "explain*.txtar")
 }
+
+// TestPluginCanI holds what can-i says of changes in every form, and that it writes nothing.
+func TestPluginCanI(t *testing.T) {
+	harness.RunScripts(t, on, "can_i*.txtar")
+}
+
+// TestPluginRole holds the roles that are made for changes: they allow them, and nothing next
+// to them.
+func TestPluginRole(t *testing.T) {
+	harness.RunScripts(t, on, "role*.txtar")
+}
