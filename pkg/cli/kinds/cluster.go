@@ -136,11 +136,14 @@ func (c *Cluster) resource(name string) (schema.GroupVersionResource, error) {
 
 // Of returns the kind of a resource in a version.
 func (c *Cluster) Of(resource schema.GroupVersionResource) (*Kind, error) {
-	list, err := c.discovery.ServerResourcesForGroupVersion(resource.GroupVersion().String())
+	k, err := c.discovered(resource)
+	if k == nil && c.forget() {
+		// A definition may be newer than what was kept of discovery.
+		k, err = c.discovered(resource)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the server does not serve %s: %w", resource.GroupVersion(), err)
 	}
-	k := find(list, resource)
 	if k == nil {
 		return nil, fmt.Errorf("%s has no resource %s; kubectl api-resources lists the versions there are", resource.GroupVersion(), resource.Resource)
 	}
@@ -150,9 +153,28 @@ func (c *Cluster) Of(resource schema.GroupVersionResource) (*Kind, error) {
 	return k, nil
 }
 
+func (c *Cluster) discovered(resource schema.GroupVersionResource) (*Kind, error) {
+	list, err := c.discovery.ServerResourcesForGroupVersion(resource.GroupVersion().String())
+	if err != nil {
+		return nil, err
+	}
+	return find(list, resource), nil
+}
+
+// forget makes discovery ask the server again. It reports whether anything was kept of it.
+func (c *Cluster) forget() bool {
+	cached, ok := c.discovery.(discovery.CachedDiscoveryInterface)
+	if ok {
+		cached.Invalidate()
+		c.root = openapi3.NewRoot(c.discovery.OpenAPIV3())
+	}
+	return ok
+}
+
 // All returns every resource that can be written, in the version that the server prefers,
 // sorted by name. What can't be read is in the error, and what can be is returned beside it.
 func (c *Cluster) All() ([]*Kind, error) {
+	c.forget()
 	lists, err := discovery.ServerPreferredResources(c.discovery)
 	failed := []error{err}
 	var out []*Kind

@@ -24,3 +24,14 @@ func TestPluginCanI(t *testing.T) {
 func TestPluginRole(t *testing.T) {
 	harness.RunScripts(t, on, "role*.txtar")
 }
+
+// TestPluginWhoCan holds who is named as the holder of a verb, and who as nearly that.
+func TestPluginWhoCan(t *testing.T) {
+	harness.RunScripts(t, on, "who_can.txtar")
+}
+
+// TestPluginVerbs holds that all verbs of a cluster are listed, those that were made at run
+// time too.
+func TestPluginVerbs(t *testing.T) {
+	harness.RunScripts(t, on, "verbs.txtar")
+}
