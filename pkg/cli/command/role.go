@@ -131,31 +131,22 @@ func (s *shared) grants(cmd *cobra.Command, from *source, options roles.Options,
 
 func printGrants(out io.Writer, format *output.Flag, grants []roles.Grant, name string, subjects []rbacv1.Subject) error {
 	var objects []any
-	var text strings.Builder
 	for i := range grants {
-		g := &grants[i]
-		for _, n := range g.Notes {
-			fmt.Fprintf(&text, "# %s\n", n)
-		}
-		for j, o := range g.Objects(name, subjects) {
+		for _, o := range grants[i].Objects(name, subjects) {
 			object, err := plain(o)
 			if err != nil {
 				return err
 			}
 			objects = append(objects, object)
-			data, err := yaml.Marshal(object)
-			if err != nil {
-				return err
-			}
-			if i > 0 || j > 0 {
-				text.WriteString("---\n")
-			}
-			text.Write(data)
 		}
 	}
 	if format.Is("yaml") {
-		_, err := fmt.Fprint(out, text.String())
-		return err
+		for i := range grants {
+			for _, n := range grants[i].Notes {
+				fmt.Fprintln(out, "#", n)
+			}
+		}
+		return printYAML(out, objects)
 	}
 	list := map[string]any{"apiVersion": "v1", "kind": "List", "items": objects}
 	return format.Print(out, list, func(out io.Writer) error {
@@ -167,6 +158,23 @@ func printGrants(out io.Writer, format *output.Flag, grants []roles.Grant, name 
 		}
 		return output.Table(out, []string{"NAMESPACE", "RESOURCES", "NAMES", "VERBS"}, rows)
 	})
+}
+
+// printYAML writes objects one after another.
+func printYAML(out io.Writer, objects []any) error {
+	for i, o := range objects {
+		data, err := yaml.Marshal(o)
+		if err != nil {
+			return err
+		}
+		if i > 0 {
+			fmt.Fprintln(out, "---")
+		}
+		if _, err := out.Write(data); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func qualifiedAll(r rbacv1.PolicyRule) string {

@@ -154,9 +154,17 @@ func grants(verbs map[key][]string, notes map[string][]string) []Grant {
 
 // Name makes a name for a role from what it is about.
 func Name(r *changes.Rehearsed) string {
-	parts := []string{"granular", r.Kind.Resource.Resource}
-	if r.Name != "" && !r.Creates {
-		parts = append(parts, r.Name)
+	if r.Creates {
+		return NameOf(r.Kind.Resource.Resource, "")
+	}
+	return NameOf(r.Kind.Resource.Resource, r.Name)
+}
+
+// NameOf makes a name for a role about an object, or about all of a resource.
+func NameOf(resource, name string) string {
+	parts := []string{"granular", resource}
+	if name != "" {
+		parts = append(parts, name)
 	}
 	return strings.ReplaceAll(strings.Join(parts, "-"), ":", "-")
 }

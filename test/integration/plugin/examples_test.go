@@ -44,7 +44,7 @@ func TestExamplesOfHelp(t *testing.T) {
 				if line == "" || strings.HasPrefix(line, "#") {
 					continue
 				}
-				shell := exec.CommandContext(t.Context(), "bash", "-o", "pipefail", "-c", line)
+				shell := exec.CommandContext(t.Context(), "bash", "-c", line)
 				shell.Dir, shell.Env = dir, environment(on.Kubeconfig("admin"), t.TempDir())
 				out, err := shell.CombinedOutput()
 				ran++
