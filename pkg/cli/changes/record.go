@@ -152,7 +152,7 @@ func (rec *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case req.Header.Get("Upgrade") != "":
 		rec.refuse(w, fmt.Errorf("%s is a connection and no change of fields", req.URL.Path))
 	case req.Method == http.MethodGet || req.Method == http.MethodHead:
-		if resource && connections[at.Subresource] {
+		if first, _, _ := strings.Cut(at.Subresource, "/"); resource && connections[first] {
 			rec.refuse(w, fmt.Errorf("%s is a connection and no change of fields", req.URL.Path))
 			return
 		}
