@@ -61,7 +61,7 @@ up: upstream $(BIN)/kube-granular $(KUBECTL_MISSING) ## Build and run a local cl
 	@exec $(BIN)/kube-granular up $(UP_ARGS)
 
 .PHONY: build
-build: upstream $(BIN)/kube-apiserver $(BIN)/kube-granular $(BIN)/kubectl $(BIN)/etcd ## Build bin/kube-apiserver, bin/kube-granular, bin/kubectl and bin/etcd
+build: upstream $(BIN)/kube-apiserver $(BIN)/kube-granular $(BIN)/kubectl $(BIN)/kubectl-granular $(BIN)/etcd ## Build bin/kube-apiserver, bin/kube-granular, bin/kubectl, bin/kubectl-granular and bin/etcd
 
 .PHONY: kubectl-granular
 kubectl-granular: upstream $(BIN)/kubectl-granular ## Build bin/kubectl-granular, the kubectl plugin `kubectl granular`
@@ -87,7 +87,7 @@ upstream: ## Bring upstream/kubernetes up to date: materialise, patch, generate,
 	$(call step,upstream/kubernetes,GO=$(GO) hack/upstream/run apply $(addprefix --without ,$(SERIES_WITHOUT)))
 
 .PHONY: test
-test: build tenancy kubectl-granular ## Run all tests: library, patches, tools, units, and integration against the real server
+test: build tenancy ## Run all tests: library, patches, tools, units, and integration against the real server
 	$(GO) test -timeout 30m $(PACKAGES)
 	$(TENANCY) test -timeout 30m ./...
 
