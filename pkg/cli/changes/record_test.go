@@ -111,7 +111,7 @@ func TestParsePath(t *testing.T) {
 		"/api/v1/namespaces/a/status":                    {Resource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Name: "a", Subresource: "status"},
 		"/api/v1/namespaces/a/finalize":                  {Resource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Name: "a", Subresource: "finalize"},
 		"/api/v1/namespaces/a/pods/b/proxy/c/d":          {Resource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Namespace: "a", Name: "b", Subresource: "proxy/c/d"},
-		"/api/v1": {}, "/apis/apps/v1": {}, "/version": {}, "/": {},
+		"/api/v1":                                        {}, "/apis/apps/v1": {}, "/version": {}, "/": {},
 	} {
 		got, ok := parsePath(path)
 		if ok == (want == address{}) || ok && got != want {
