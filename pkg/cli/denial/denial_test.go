@@ -52,6 +52,7 @@ func TestParseDenial(t *testing.T) {
 func TestDenialFromAudit(t *testing.T) {
 	log := `{"auditID":"one","stage":"RequestReceived"}
 not json
+{"auditID":"one-more","stage":"ResponseComplete","verb":"patch","user":{"username":"eve"},"objectRef":{"resource":"pods","name":"p"},"responseStatus":{"code":403}}
 {"auditID":"one","stage":"ResponseComplete","verb":"patch","user":{"username":"admin"},"impersonatedUser":{"username":"jane"},"objectRef":{"resource":"deployments","namespace":"shop","name":"web","apiGroup":"apps","subresource":"scale"},"responseStatus":{"code":403},"annotations":{"granular.authorization.kube-granular.dev/missing":"granular:specification granular:replicas"}}
 {"auditID":"two","stage":"ResponseComplete","verb":"patch","user":{"username":"jane"},"objectRef":{"resource":"pods","namespace":"shop","name":"web"},"responseStatus":{"code":200}}`
 	got, err := FromAudit(strings.NewReader(log), "one")

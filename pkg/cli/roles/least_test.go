@@ -75,6 +75,7 @@ func TestLeast(t *testing.T) {
 		"wider":                         {[]string{with("", `,"replicas":3`)}, true, []string{"granular:specification"}},
 		"what covers another":           {[]string{with("", `,"replicas":3,"other":"a"`)}, false, []string{"granular:specification"}},
 		"in two requests":               {[]string{with("", `,"replicas":3`), with("", `,"other":"a"`)}, false, []string{"granular:specification"}},
+		"two requests apart":            {[]string{with(`,"a.example/b":"c"`, ""), with("", `,"replicas":3`)}, false, []string{"granular:label(a.example)", "granular:replicas"}},
 		"apart":                         {[]string{with(`,"a.example/b":"c"`, `,"replicas":3`)}, false, []string{"granular:label(a.example)", "granular:replicas"}},
 		"two of one domain":             {[]string{with(`,"a.example/b":"c","a.example/d":"c"`, "")}, false, []string{"granular:label(a.example)"}},
 		"too many":                      {[]string{with(many.String(), "")}, false, []string{"granular:labels"}},
