@@ -169,6 +169,7 @@ $(BIN)/kubectl: upstream
 # Clients alone: no symbols, which are a third of it.
 $(BIN)/kubectl-granular: upstream
 	$(call step,build $@,$(GO) build -ldflags '-s -w $(LDFLAGS)' -o $@ ./cmd/kubectl-granular)
+	@cp cmd/kubectl-granular/kubectl_complete-granular $(BIN)/
 # Answers writes that take longer than the 34 s which upstream gives them: bin/requests bodies
 # --patched bin/kube-apiserver-patient measures the largest bodies on a slow machine.
 $(BIN)/kube-apiserver-patient: upstream
