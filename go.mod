@@ -12,6 +12,8 @@ require (
 require (
 	github.com/google/cel-go v0.29.2
 	github.com/rogpeppe/go-internal v1.14.1
+	go.yaml.in/yaml/v3 v3.0.4
+	gopkg.in/evanphx/json-patch.v4 v4.13.0
 	k8s.io/kube-openapi v0.0.0-20260721132016-d427ff9ee9ad
 	sigs.k8s.io/randfill v1.0.0
 )

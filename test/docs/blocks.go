@@ -113,7 +113,8 @@ func output(text string) []string {
 // fails says whether the wanted output shows an error.
 func fails(want []string) bool {
 	for _, line := range want {
-		if strings.HasPrefix(line, "Error") || strings.HasPrefix(line, "error:") || strings.HasPrefix(line, "The ") && strings.Contains(line, " is invalid:") {
+		if strings.HasPrefix(line, "Error") || strings.HasPrefix(line, "error:") || strings.HasPrefix(line, "The ") && strings.Contains(line, " is invalid:") ||
+			strings.HasPrefix(line, "The server refuses it:") {
 			return true
 		}
 	}

@@ -185,7 +185,6 @@ var looping = map[string]string{
 	"crd/0001-extensions.patch":           "goes through the extensions of one node",
 	"crd/0002-protobuf.patch":             "generated",
 	"crd/0003-seam.patch":                 "drops what nothing enforces, wherever a schema may have it",
-	"crd/0005-explain.patch":              "a template, which goes through a schema",
 	"speed/0002-shared-definitions.patch": "makes the definitions that are shared",
 }
 

@@ -49,7 +49,7 @@ var templates = []string{"hack/permissions/book/permissions.md"}
 
 // others are what documents name that is not of this repository, or an example.
 var others = map[string]string{
-	"crd/0006-name":         "patches/README.md",
+	"crd/0005-name":         "patches/README.md",
 	"hack/update-vendor.sh": "patches/README.md",
 }
 

@@ -1,0 +1,36 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command kubectl-granular is the plugin kubectl granular: it shows, asks and grants
+// permissions of single fields.
+//
+// This folder holds start-up only; what the commands do is in pkg/cli.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // ways to log in that a kubeconfig may name
+
+	"kube-granular.dev/pkg/cli/command"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	cmd := command.New(genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})
+	err := cmd.ExecuteContext(ctx)
+	stop()
+	switch {
+	case errors.Is(err, command.ErrNo):
+		os.Exit(1)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# Copyright The kube-granular Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Fail if docs/generated/kubectl-granular.md is stale.
+set -o errexit -o nounset -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+exec go run ./hack/reference --verify

@@ -1,0 +1,250 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package access
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
+	"k8s.io/client-go/tools/pager"
+)
+
+// RBAC is the roles and bindings of a cluster.
+type RBAC struct {
+	roles    map[roleKey][]rbacv1.PolicyRule
+	bindings []binding
+}
+
+type roleKey struct{ kind, namespace, name string }
+
+// binding is a role or a cluster role that is bound, in one namespace or everywhere.
+type binding struct {
+	kind, namespace, name string
+	role                  roleKey
+	subjects              []rbacv1.Subject
+}
+
+// ReadRBAC reads all roles and bindings. A namespace limits those that are not of the cluster.
+func ReadRBAC(ctx context.Context, client rbacclient.RbacV1Interface, namespace string) (*RBAC, error) {
+	out := &RBAC{roles: map[roleKey][]rbacv1.PolicyRule{}}
+	for _, step := range []struct {
+		what string
+		list pager.ListPageFunc
+		add  func(runtime.Object)
+	}{
+		{"clusterroles", func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return client.ClusterRoles().List(ctx, o)
+		}, func(o runtime.Object) {
+			r := o.(*rbacv1.ClusterRole)
+			out.roles[roleKey{"ClusterRole", "", r.Name}] = r.Rules
+		}},
+		{"roles", func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return client.Roles(namespace).List(ctx, o)
+		}, func(o runtime.Object) {
+			r := o.(*rbacv1.Role)
+			out.roles[roleKey{"Role", r.Namespace, r.Name}] = r.Rules
+		}},
+		{"clusterrolebindings", func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return client.ClusterRoleBindings().List(ctx, o)
+		}, func(o runtime.Object) {
+			b := o.(*rbacv1.ClusterRoleBinding)
+			out.bindings = append(out.bindings, binding{"ClusterRoleBinding", "", b.Name, roleKey{"ClusterRole", "", b.RoleRef.Name}, b.Subjects})
+		}},
+		{"rolebindings", func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return client.RoleBindings(namespace).List(ctx, o)
+		}, func(o runtime.Object) {
+			b := o.(*rbacv1.RoleBinding)
+			of := roleKey{b.RoleRef.Kind, "", b.RoleRef.Name}
+			if of.kind == "Role" {
+				of.namespace = b.Namespace
+			}
+			out.bindings = append(out.bindings, binding{"RoleBinding", b.Namespace, b.Name, of, b.Subjects})
+		}},
+	} {
+		pages := pager.New(step.list)
+		pages.PageBufferSize = 0
+		err := pages.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
+			step.add(o)
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read %s, which say who holds what: %w", step.what, err)
+		}
+	}
+	return out, nil
+}
+
+// Holder is a subject that can do something, or nearly.
+type Holder struct {
+	Subject string `json:"subject"`
+	// Can says that the subject can do it.
+	Can bool `json:"can"`
+	// Verb is the one that is held.
+	Verb string `json:"verb"`
+	// Binding grants it, by Role.
+	Binding string `json:"binding"`
+	Role    string `json:"role"`
+	// But says what is missing, or what makes the verb superfluous.
+	But string `json:"but,omitempty"`
+}
+
+// Wanted is what is looked for.
+type Wanted struct {
+	Target
+	// Verbs are those of which each suffices, the one that was asked for last.
+	Verbs []string
+	// Granular says that the verb granular must be held as well.
+	Granular bool
+	// Included says that who holds update and patch needs none of the verbs.
+	Included bool
+}
+
+// WhoCan returns the subjects that hold one of the verbs, those that can do it first, and then
+// those that nearly can.
+func (r *RBAC) WhoCan(w Wanted) []Holder {
+	type held struct{ verbs, general, ordinary, elsewhere []Holder }
+	subjects := map[string]*held{}
+	for _, b := range r.bindings {
+		for _, rule := range r.roles[b.role] {
+			for _, s := range b.subjects {
+				name := nameOf(s, b.namespace)
+				if subjects[name] == nil {
+					subjects[name] = &held{}
+				}
+				h := subjects[name]
+				holder := Holder{Subject: name, Binding: b.String(), Role: b.role.String()}
+				where := b.namespace == "" || b.namespace == w.Namespace
+				if verb := firstOf(rule, w.Verbs, w.Target); verb != "" && where {
+					holder.Verb = verb
+					h.verbs = append(h.verbs, holder)
+				} else if but := nearly(rule, w, b.namespace, where); but != "" {
+					holder.Verb, holder.But = firstVerb(rule, w.Verbs), but
+					h.elsewhere = append(h.elsewhere, holder)
+				}
+				if !w.Granular || !where {
+					continue
+				}
+				if firstOf(rule, []string{"granular"}, w.Target) != "" {
+					h.general = append(h.general, holder)
+				}
+				if verb := firstOf(rule, []string{"update", "patch"}, w.Target); verb != "" && w.Included {
+					holder.Verb, holder.Can, holder.But = verb, true, "holds "+verb+", which needs no permission here"
+					h.ordinary = append(h.ordinary, holder)
+				}
+			}
+		}
+	}
+	var out []Holder
+	for _, h := range subjects {
+		for _, v := range h.verbs {
+			v.Can = !w.Granular || len(h.general) > 0 || len(h.ordinary) > 0
+			if !v.Can {
+				v.But = "lacks the verb granular on the same resource"
+			}
+			out = append(out, v)
+		}
+		out = append(out, h.ordinary...)
+		if len(h.verbs) == 0 {
+			out = append(out, h.elsewhere...)
+		}
+	}
+	slices.SortFunc(out, func(a, b Holder) int {
+		return cmp.Or(rank(a)-rank(b), cmp.Compare(a.Subject, b.Subject), cmp.Compare(a.Binding, b.Binding), cmp.Compare(a.Verb, b.Verb))
+	})
+	return slices.Compact(out)
+}
+
+// rank sorts who can before who can by an ordinary verb, and both before who nearly can.
+func rank(h Holder) int {
+	switch {
+	case h.Can && h.But == "":
+		return 0
+	case h.Can:
+		return 1
+	}
+	return 2
+}
+
+func nameOf(s rbacv1.Subject, namespace string) string {
+	if s.Kind == rbacv1.ServiceAccountKind {
+		if s.Namespace == "" {
+			s.Namespace = namespace
+		}
+		return "ServiceAccount " + s.Namespace + "/" + s.Name
+	}
+	return s.Kind + " " + s.Name
+}
+
+func (b *binding) String() string {
+	if b.namespace != "" {
+		return b.kind + " " + b.namespace + "/" + b.name
+	}
+	return b.kind + " " + b.name
+}
+
+func (k roleKey) String() string {
+	if k.namespace != "" {
+		return k.kind + " " + k.namespace + "/" + k.name
+	}
+	return k.kind + " " + k.name
+}
+
+// firstOf returns the first verb that a rule grants for a target.
+func firstOf(rule rbacv1.PolicyRule, verbs []string, of Target) string {
+	if !matchesResource(rule, of) || len(rule.ResourceNames) > 0 && !slices.Contains(rule.ResourceNames, of.Name) {
+		return ""
+	}
+	return firstVerb(rule, verbs)
+}
+
+func firstVerb(rule rbacv1.PolicyRule, verbs []string) string {
+	for _, v := range verbs {
+		if has(rule.Verbs, v) {
+			return v
+		}
+	}
+	return ""
+}
+
+func matchesResource(rule rbacv1.PolicyRule, of Target) bool {
+	resource := of.Resource
+	if of.Subresource != "" {
+		resource += "/" + of.Subresource
+	}
+	return has(rule.APIGroups, of.Group) &&
+		(has(rule.Resources, resource) || of.Subresource != "" && slices.Contains(rule.Resources, "*/"+of.Subresource))
+}
+
+// nearly says why a rule that has one of the verbs does not grant it, or nothing if it is
+// about something else.
+func nearly(rule rbacv1.PolicyRule, w Wanted, namespace string, where bool) string {
+	if firstVerb(rule, w.Verbs) == "" || slices.Contains(rule.Verbs, "*") {
+		return ""
+	}
+	same := matchesResource(rule, w.Target)
+	switch {
+	case same && !where:
+		return "only in namespace " + namespace
+	case same && w.Name == "":
+		return "only for " + strings.Join(rule.ResourceNames, ", ")
+	case same:
+		return "not for " + w.Name + ", only for " + strings.Join(rule.ResourceNames, ", ")
+	case !has(rule.APIGroups, w.Group):
+		return ""
+	}
+	for _, resource := range rule.Resources {
+		name, sub, _ := strings.Cut(resource, "/")
+		if name == w.Resource && sub != w.Subresource {
+			return "only on " + resource
+		}
+	}
+	return ""
+}

@@ -1,0 +1,174 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package access
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+
+	"kube-granular.dev/granular/decide"
+	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/pkg/cli/kinds"
+)
+
+// Listed is what a caller may change of one object.
+type Listed struct {
+	Items []Item `json:"items"`
+	// Incomplete says why not all parameters are known, if so.
+	Incomplete string `json:"incomplete,omitempty"`
+}
+
+// Item is one field that has a verb.
+type Item struct {
+	// Resource is what is written: deployments.apps, deployments.apps/status.
+	Resource string `json:"resource"`
+	Field    string `json:"field"`
+	Verb     string `json:"verb"`
+	// Allowed is yes, no, or some where a caller holds the verb with some parameters.
+	Allowed string `json:"allowed"`
+	// By is the verb that is held, or those with parameters.
+	By string `json:"by,omitempty"`
+	// Reason says by what it is held.
+	Reason string `json:"reason,omitempty"`
+}
+
+// List asks about every field of an object that has a verb, in the object and in each of its
+// subresources.
+func List(ctx context.Context, client authorizationclient.AuthorizationV1Interface, k *kinds.Kind, namespace, name string) (*Listed, error) {
+	reviews, out := NewReviews(client), &Listed{Items: []Item{}}
+	rules, err := client.SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("ask which rules hold: %w", err)
+	}
+	if rules.Status.Incomplete {
+		out.Incomplete = strings.TrimSpace("an authorizer does not list its rules. " + rules.Status.EvaluationError)
+	}
+	for _, resource := range k.Grantable() {
+		plain, sub, _ := strings.Cut(resource, "/")
+		target := Target{k.Resource.Group, k.Resource.Version, plain, sub, namespace, name}
+		l := lister{reviews: reviews, target: target, parameters: parameters(rules.Status.ResourceRules, target)}
+		if err := l.start(ctx); err != nil {
+			return nil, err
+		}
+		for place := range k.Tree.Places() {
+			if n := place.Node(); len(n.Own()) == 0 || !written(place, sub) {
+				continue
+			}
+			item, err := l.item(ctx, place)
+			if err != nil {
+				return nil, err
+			}
+			item.Resource = spelled(k, sub)
+			out.Items = append(out.Items, *item)
+		}
+	}
+	return out, nil
+}
+
+func spelled(k *kinds.Kind, sub string) string {
+	if sub == "" {
+		return k.String()
+	}
+	return k.String() + "/" + sub
+}
+
+// written reports whether a place can be written through a subresource. A status is written
+// through the subresource of that name where there is one; metadata through any.
+func written(place schema.Place, sub string) bool {
+	pattern := place.Pattern()
+	if sub == "status" {
+		return !strings.HasPrefix(pattern, ".spec")
+	}
+	return true
+}
+
+// lister asks for one resource or subresource.
+type lister struct {
+	reviews    *Reviews
+	target     Target
+	parameters []permission.Verb
+	// ordinary and general are the answers for update and patch, and for granular.
+	ordinary, general Answer
+	verb              string
+}
+
+func (l *lister) start(ctx context.Context) (err error) {
+	for _, l.verb = range []string{"update", "patch"} {
+		if l.ordinary, err = l.reviews.Ask(ctx, l.verb, l.target); err != nil || l.ordinary.Allowed {
+			return err
+		}
+	}
+	l.general, err = l.reviews.Ask(ctx, permission.General, l.target)
+	return err
+}
+
+func (l *lister) item(ctx context.Context, place schema.Place) (*Item, error) {
+	candidates, excluded := decide.Candidates(place.Node())
+	out := &Item{Field: strings.TrimPrefix(place.Pattern(), "."), Verb: kinds.Last(candidates), Allowed: "no"}
+	switch {
+	case l.ordinary.Allowed && !excluded:
+		out.Allowed, out.By, out.Reason = "yes", l.verb, l.ordinary.Reason
+		return out, nil
+	case !l.ordinary.Allowed && !l.general.Allowed:
+		return out, nil
+	}
+	for _, p := range candidates {
+		if p.Parameter != nil {
+			continue
+		}
+		verb := permission.Verb{Permission: p.Name}.String()
+		answer, err := l.reviews.Ask(ctx, verb, l.target)
+		if err != nil {
+			return nil, err
+		}
+		if answer.Allowed {
+			out.Allowed, out.By, out.Reason = "yes", verb, answer.Reason
+			return out, nil
+		}
+	}
+	var some []string
+	for _, p := range candidates {
+		for _, v := range l.parameters {
+			if p.Parameter != nil && v.Permission == p.Name && v.Parameterized && !slices.Contains(some, v.String()) {
+				some = append(some, v.String())
+			}
+		}
+	}
+	if len(some) > 0 {
+		out.Allowed, out.By = "some", strings.Join(some, " ")
+	}
+	return out, nil
+}
+
+// parameters returns the verbs with parameters that rules have for a target.
+func parameters(rules []authorizationv1.ResourceRule, target Target) []permission.Verb {
+	resource := target.Resource
+	if target.Subresource != "" {
+		resource += "/" + target.Subresource
+	}
+	var out []permission.Verb
+	for _, rule := range rules {
+		if !has(rule.APIGroups, target.Group) || !has(rule.Resources, resource) && !slices.Contains(rule.Resources, "*/"+target.Subresource) ||
+			len(rule.ResourceNames) > 0 && !slices.Contains(rule.ResourceNames, target.Name) {
+			continue
+		}
+		for _, text := range rule.Verbs {
+			if v, err := permission.Parse(text); err == nil && v.Parameterized {
+				out = append(out, v)
+			}
+		}
+	}
+	return out
+}
+
+func has(all []string, one string) bool {
+	return slices.Contains(all, "*") || slices.Contains(all, one)
+}

@@ -1,0 +1,42 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package changes
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// address is what the path of a request leads to.
+type address struct {
+	Resource                     schema.GroupVersionResource
+	Namespace, Name, Subresource string
+}
+
+// parsePath takes a path of the API apart. It reports false for what leads to no resource,
+// such as discovery.
+func parsePath(path string) (address, bool) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	var a address
+	switch {
+	case len(parts) >= 3 && parts[0] == "api":
+		a.Resource.Version, parts = parts[1], parts[2:]
+	case len(parts) >= 4 && parts[0] == "apis":
+		a.Resource.Group, a.Resource.Version, parts = parts[1], parts[2], parts[3:]
+	default:
+		return a, false
+	}
+	if parts[0] == "namespaces" && len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
+		a.Namespace, parts = parts[1], parts[2:]
+	}
+	a.Resource.Resource = parts[0]
+	if len(parts) > 1 {
+		a.Name = parts[1]
+	}
+	if len(parts) > 2 {
+		a.Subresource = strings.Join(parts[2:], "/")
+	}
+	return a, true
+}

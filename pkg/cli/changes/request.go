@@ -1,0 +1,87 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package changes
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"kube-granular.dev/pkg/cli/kinds"
+)
+
+// Request is a write of one object.
+type Request struct {
+	// Verb is create, update or patch: what an authorizer is asked first.
+	Verb string
+	Kind *kinds.Kind
+	// Subresource is empty for the object itself.
+	Subresource string
+	Namespace   string
+	// Name is empty where the server makes one.
+	Name string
+	// PatchType is set for patches.
+	PatchType types.PatchType
+	// Body is JSON, or YAML for server-side apply.
+	Body []byte
+	// Query has the options of the request.
+	Query url.Values
+}
+
+// String names the object as messages do: deployments.apps/web.
+func (r *Request) String() string {
+	out := r.Kind.String()
+	if r.Subresource != "" {
+		out += "/" + r.Subresource
+	}
+	if r.Name != "" {
+		out += " " + fmt.Sprintf("%q", r.Name)
+	}
+	if r.Namespace != "" {
+		out += fmt.Sprintf(" in namespace %q", r.Namespace)
+	}
+	return out
+}
+
+// path is where the object lies, or, without a name, those of its kind.
+func (r *Request) path(named bool) string {
+	of := r.Kind.Resource
+	parts := []string{"", "apis", of.Group, of.Version}
+	if of.Group == "" {
+		parts = []string{"", "api", of.Version}
+	}
+	if r.Namespace != "" {
+		parts = append(parts, "namespaces", r.Namespace)
+	}
+	parts = append(parts, of.Resource)
+	if named {
+		parts = append(parts, r.Name)
+		if r.Subresource != "" {
+			parts = append(parts, r.Subresource)
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// dry returns the options of the request with those of a dry run.
+func (r *Request) dry() url.Values {
+	out := maps.Clone(r.Query)
+	if out == nil {
+		out = url.Values{}
+	}
+	out.Set("dryRun", "All")
+	return out
+}
+
+// Apply returns the request of server-side apply. Conflicts with other managers are forced:
+// they are no question of permissions.
+func Apply(k *kinds.Kind, namespace, name, manager string, body []byte) Request {
+	return Request{
+		Verb: "patch", Kind: k, Namespace: namespace, Name: name, PatchType: types.ApplyPatchType, Body: body,
+		Query: url.Values{"fieldManager": {manager}, "force": {"true"}},
+	}
+}

@@ -1,0 +1,34 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package changes
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kube-granular.dev/pkg/cli/kinds"
+)
+
+// Manager is the field manager of what --apply writes.
+const Manager = "kubectl-granular"
+
+// Write applies an object that --apply was given for. It takes over nothing that somebody else
+// manages.
+func Write(ctx context.Context, client Sender, k *kinds.Kind, namespace, name string, object runtime.Object) error {
+	body, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	at := Request{Kind: k, Namespace: namespace, Name: name}
+	err = client.Patch(types.ApplyPatchType).AbsPath(at.path(true)).Param("fieldManager", Manager).Body(body).Do(ctx).Error()
+	if apierrors.IsConflict(err) {
+		return fmt.Errorf("somebody else made it; choose another --name: %w", err)
+	}
+	return err
+}

@@ -1,0 +1,276 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+
+	"kube-granular.dev/pkg/cli/access"
+	"kube-granular.dev/pkg/cli/changes"
+	"kube-granular.dev/pkg/cli/output"
+)
+
+func newCanI(s *shared) *cobra.Command {
+	var format output.Flag
+	var from source
+	var list, quiet bool
+	cmd := &cobra.Command{
+		Use:   "can-i (-f FILE | RESOURCE/NAME --patch PATCH | -- kubectl ARGS... | RESOURCE/NAME --list)",
+		Short: "Say whether a change is allowed, field by field",
+		Long: `Say whether a change is allowed, field by field.
+
+The change is tried as a dry run, so nothing is written. Each field that it changes is
+listed with the verbs that cover it, whether one of them is held, and by which binding.
+The last line is what the server itself says.
+
+With --as the question is about somebody else: what the change does is found out with
+your own rights, what is allowed is asked as the other.
+
+The exit code is 0 only if all of it is allowed.`,
+		Example: lines(`
+			# May I apply this file?
+			kubectl granular can-i -f web.yaml
+
+			# May supersafe change a label, and the number of replicas? (no)
+			kubectl granular can-i deployments/web --as system:serviceaccount:default:supersafe -p '{"metadata":{"labels":{"super.safe.com/level":"low"}},"spec":{"replicas":7}}'
+
+			# May supersafe run this command?
+			kubectl granular can-i --as system:serviceaccount:default:supersafe -- kubectl label deployment web super.safe.com/level=low
+
+			# What may supersafe change of this deployment at all?
+			kubectl granular can-i deployments/web --list --as system:serviceaccount:default:supersafe`),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return s.objects(cmd, begun), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := format.Validate(); err != nil {
+				return err
+			}
+			if list {
+				return s.canIList(cmd.Context(), args, &format, quiet)
+			}
+			judgements, err := s.judge(cmd, &from, args)
+			if err != nil {
+				return err
+			}
+			if !quiet {
+				if err := format.Print(s.streams.Out, judgements, func(out io.Writer) error { return judgementsTable(out, judgements, format.Wide()) }); err != nil {
+					return err
+				}
+			}
+			for _, j := range judgements {
+				if !j.Allowed || j.Server != nil && !j.Server.Allowed {
+					return ErrNo
+				}
+			}
+			return nil
+		},
+	}
+	from.addTo(cmd)
+	format.AddTo(cmd)
+	cmd.Flags().BoolVar(&list, "list", false, "list every permission of RESOURCE/NAME, and whether it is held")
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing, answer by the exit code alone")
+	return cmd
+}
+
+// judge judges the change that the flags and arguments stand for.
+func (s *shared) judge(cmd *cobra.Command, from *source, args []string) ([]*access.Judgement, error) {
+	changed, err := from.of(cmd, s, args)
+	if err != nil {
+		return nil, err
+	}
+	config, err := s.flags.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	asking, err := authorizationclient.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	client, err := changes.NewClient(config)
+	if err != nil {
+		return nil, err
+	}
+	reviews := access.NewReviews(asking)
+	var out []*access.Judgement
+	for _, request := range changed.requests {
+		rehearsed, err := changed.rehearser.Rehearse(cmd.Context(), request)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", request.String(), err)
+		}
+		judgement, err := reviews.Judge(cmd.Context(), rehearsed)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", request.String(), err)
+		}
+		if judgement.Server, err = verdict(cmd.Context(), client, request); err != nil {
+			return nil, fmt.Errorf("%s: %w", request.String(), err)
+		}
+		settle(judgement)
+		out = append(out, judgement)
+	}
+	return out, nil
+}
+
+// verdict asks the server itself.
+func verdict(ctx context.Context, client changes.Sender, request changes.Request) (*access.Verdict, error) {
+	_, err := changes.Send(ctx, client, request)
+	switch {
+	case err == nil:
+		return &access.Verdict{Allowed: true}, nil
+	case apierrors.IsForbidden(err):
+		return &access.Verdict{Message: err.Error()}, nil
+	}
+	return nil, err
+}
+
+// settle makes the server's the last word. What webhooks add to a change is not told apart
+// here everywhere, and parameters that the server computes are not known.
+func settle(j *access.Judgement) {
+	if j.Server.Allowed == j.Allowed {
+		return
+	}
+	for i := range j.Fields {
+		if f := &j.Fields[i]; j.Server.Allowed && !f.Allowed {
+			f.Allowed, f.Why = true, "the server allows it: it is not the caller's change, or a verb covers it whose parameter the server computes"
+		}
+	}
+	j.Allowed = j.Server.Allowed
+}
+
+func judgementsTable(out io.Writer, all []*access.Judgement, wide bool) error {
+	for i, j := range all {
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		fmt.Fprintf(out, "%s %s", j.Verb, j.Object)
+		switch {
+		case j.Ordinary:
+			fmt.Fprintf(out, ": %s is held%s\n", j.Verb, by(j.By))
+		case j.Missing != "":
+			fmt.Fprintf(out, ": neither %s nor granular is held; without granular no field is looked at\n", j.Verb)
+		default:
+			fmt.Fprintf(out, ": field by field; granular is held%s\n", by(j.By))
+		}
+		header := []string{"FIELD", "ALLOWED", "BY", "NEEDS ONE OF"}
+		var rows [][]string
+		for _, f := range j.Fields {
+			row := []string{f.Path, yesNo(f.Allowed), orNone(f.Verb), strings.Join(f.Verbs, " ")}
+			if f.Why != "" {
+				row[3] = strings.TrimSpace(row[3] + " (" + f.Why + ")")
+			}
+			if wide {
+				row = append(row, strings.TrimPrefix(f.By, "RBAC: "))
+			}
+			rows = append(rows, row)
+		}
+		if wide {
+			header = append(header, "BINDING")
+		}
+		if len(rows) == 0 {
+			fmt.Fprintln(out, "It changes nothing.")
+		} else if err := output.Table(out, header, rows); err != nil {
+			return err
+		}
+		if !j.Sure {
+			fmt.Fprintln(out, "Nobody could try it out: you lack the rights for a dry run. These are the fields that the request itself names.")
+		}
+		switch {
+		case j.Server == nil:
+		case j.Server.Allowed:
+			fmt.Fprintln(out, "The server allows it.")
+		default:
+			fmt.Fprintln(out, "The server refuses it:", j.Server.Message)
+		}
+	}
+	return nil
+}
+
+func by(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ", " + strings.TrimPrefix(reason, "RBAC: ")
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "<none>"
+	}
+	return s
+}
+
+// canIList lists what the caller may change of an object.
+func (s *shared) canIList(ctx context.Context, args []string, format *output.Flag, quiet bool) error {
+	c, err := s.cluster()
+	if err != nil {
+		return err
+	}
+	k, name, err := object(c, args)
+	if err != nil {
+		return err
+	}
+	namespace, _, err := s.flags.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return err
+	}
+	if !k.Namespaced {
+		namespace = ""
+	}
+	config, err := s.flags.ToRESTConfig()
+	if err != nil {
+		return err
+	}
+	client, err := authorizationclient.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	listed, err := access.List(ctx, client, k, namespace, name)
+	if err != nil {
+		return err
+	}
+	if quiet {
+		return errors.New("--quiet has no answer for --list")
+	}
+	return format.Print(s.streams.Out, listed, func(out io.Writer) error { return listTable(out, listed, format.Wide()) })
+}
+
+func listTable(out io.Writer, listed *access.Listed, wide bool) error {
+	header := []string{"RESOURCE", "FIELD", "VERB", "ALLOWED", "BY"}
+	if wide {
+		header = append(header, "BINDING")
+	}
+	var rows [][]string
+	for _, i := range listed.Items {
+		row := []string{i.Resource, i.Field, i.Verb, i.Allowed, orNone(i.By)}
+		if wide {
+			row = append(row, strings.TrimPrefix(i.Reason, "RBAC: "))
+		}
+		rows = append(rows, row)
+	}
+	if err := output.Table(out, header, rows); err != nil {
+		return err
+	}
+	if listed.Incomplete != "" {
+		fmt.Fprintln(out, "\nParameters are not all known:", listed.Incomplete)
+	}
+	return nil
+}

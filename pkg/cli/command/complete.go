@@ -1,0 +1,157 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+
+	"kube-granular.dev/pkg/cli/kinds"
+)
+
+// completeFlags completes the values of the flags of kubeconfig.
+func (s *shared) completeFlags(cmd *cobra.Command) {
+	for flag, names := range map[string]func(*cobra.Command) []string{
+		"namespace": s.namespaces,
+		"context":   s.contexts,
+	} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+			return beginning(names(cmd), begun), cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+}
+
+func (s *shared) contexts(*cobra.Command) []string {
+	config, err := s.flags.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(config.Contexts))
+}
+
+func (s *shared) namespaces(cmd *cobra.Command) []string {
+	config, err := s.flags.ToRESTConfig()
+	if err != nil {
+		return nil
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil
+	}
+	list, err := client.CoreV1().Namespaces().List(cmd.Context(), metav1.ListOptions{})
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, n := range list.Items {
+		out = append(out, n.Name)
+	}
+	return out
+}
+
+// resources completes the names of resources.
+func (s *shared) resources(begun string) []string {
+	c, err := s.cluster()
+	if err != nil {
+		return nil
+	}
+	return beginning(c.Names(), begun)
+}
+
+// fields completes the path of a field of a resource.
+func (s *shared) fields(resource, begun string) []string {
+	c, err := s.cluster()
+	if err != nil {
+		return nil
+	}
+	k, err := c.Lookup(resource, "")
+	if err != nil {
+		return nil
+	}
+	above := ""
+	if i := strings.LastIndexByte(begun, '.'); i >= 0 {
+		above = begun[:i]
+	}
+	at, err := k.Find(above)
+	if err != nil {
+		return nil
+	}
+	for below := at.Fields(); len(below) == 1 && below[0].Name == "[*]"; below = at.Fields() {
+		at = below[0]
+	}
+	var out []string
+	for _, f := range at.Fields() {
+		path := f.Name
+		if above != "" {
+			path = above + "." + f.Name
+		}
+		out = append(out, path)
+	}
+	return beginning(out, begun)
+}
+
+// objects completes RESOURCE/NAME.
+func (s *shared) objects(cmd *cobra.Command, begun string) []string {
+	resource, name, found := strings.Cut(begun, "/")
+	if !found {
+		var out []string
+		for _, r := range s.resources(begun) {
+			out = append(out, r+"/")
+		}
+		return out
+	}
+	c, err := s.cluster()
+	if err != nil {
+		return nil
+	}
+	k, err := c.Lookup(resource, "")
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, n := range s.names(cmd, k) {
+		if strings.HasPrefix(n, name) {
+			out = append(out, resource+"/"+n)
+		}
+	}
+	return out
+}
+
+func (s *shared) names(cmd *cobra.Command, k *kinds.Kind) []string {
+	config, err := s.flags.ToRESTConfig()
+	if err != nil {
+		return nil
+	}
+	client, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil
+	}
+	var of metadata.ResourceInterface = client.Resource(k.Resource)
+	if k.Namespaced {
+		namespace, _, err := s.flags.ToRawKubeConfigLoader().Namespace()
+		if err != nil {
+			return nil
+		}
+		of = client.Resource(k.Resource).Namespace(namespace)
+	}
+	list, err := of.List(cmd.Context(), metav1.ListOptions{Limit: 500})
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, o := range list.Items {
+		out = append(out, o.Name)
+	}
+	return out
+}
+
+func beginning(all []string, begun string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return !strings.HasPrefix(s, begun) })
+}

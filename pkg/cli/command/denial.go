@@ -1,0 +1,229 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/pkg/cli/denial"
+	"kube-granular.dev/pkg/cli/kinds"
+	"kube-granular.dev/pkg/cli/output"
+	"kube-granular.dev/pkg/cli/roles"
+)
+
+// remedy says what to do about a refusal.
+type remedy struct {
+	Denial *denial.Denial `json:"denial"`
+	// Verb is the narrowest that helps.
+	Verb string `json:"verb,omitempty"`
+	// Objects grant it.
+	Objects []any `json:"objects,omitempty"`
+	// Commands do the same.
+	Commands []string `json:"commands,omitempty"`
+	// Fields are all that the verb covers.
+	Fields []string `json:"fields,omitempty"`
+	// Advice is what to do where no single verb helps.
+	Advice string `json:"advice,omitempty"`
+}
+
+// manifest is the length from which on standard input is no refusal.
+const manifest = 1 << 20
+
+func newExplainDenial(s *shared) *cobra.Command {
+	var format output.Flag
+	var id, subresource string
+	cmd := &cobra.Command{
+		Use:   "explain-denial [FILE]",
+		Short: "Find the smallest rule that lifts a refusal",
+		Long: `Find the smallest rule that lifts a refusal.
+
+The refusal is what kubectl or a client printed, from standard input or a file. With
+--audit-id the file is an audit log, and the refusal that of the request of that ID.
+
+The rule has the one verb that was missing, as a role and as a command. Below it stands
+what else it allows.`,
+		Example: lines(`
+			# Why was that refused?
+			kubectl --as=system:serviceaccount:default:supersafe scale deployment web --replicas=9 2>&1 | kubectl granular explain-denial
+
+			# A refusal that somebody sent
+			kubectl granular explain-denial refusal.txt
+
+			# From the audit log
+			kubectl granular explain-denial audit.log --audit-id 3f7c1f4b-7a3f-4a39-9a5c-0d7f5f6a1a11`),
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := format.Validate(); err != nil {
+				return err
+			}
+			refused, err := s.denial(args, id)
+			if err != nil {
+				return err
+			}
+			if subresource != "" {
+				refused.Subresource = subresource
+			}
+			found, err := s.remedy(refused)
+			if err != nil {
+				return err
+			}
+			return format.Print(s.streams.Out, found, func(out io.Writer) error { return found.print(out) })
+		},
+	}
+	format.AddTo(cmd)
+	cmd.Flags().StringVar(&id, "audit-id", "", "the ID of the refused request; FILE is an audit log then")
+	cmd.Flags().StringVar(&subresource, "subresource", "", "the subresource that was written, such as status or scale, where the text does not say so")
+	return cmd
+}
+
+func (s *shared) denial(args []string, id string) (*denial.Denial, error) {
+	in := s.streams.In
+	if len(args) == 1 && args[0] != "-" {
+		file, err := os.Open(args[0])
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		in = file
+	}
+	if id != "" {
+		return denial.FromAudit(in, id)
+	}
+	text, err := io.ReadAll(io.LimitReader(in, manifest))
+	if err != nil {
+		return nil, err
+	}
+	return denial.Parse(string(text))
+}
+
+// remedy finds what helps.
+func (s *shared) remedy(refused *denial.Denial) (*remedy, error) {
+	out := &remedy{Denial: refused}
+	if len(refused.Verbs) == 0 {
+		out.Advice = advice(refused)
+		return out, nil
+	}
+	c, err := s.cluster()
+	if err != nil {
+		return nil, err
+	}
+	k, err := c.Lookup(refused.Resource, "")
+	if err != nil {
+		return nil, err
+	}
+	out.Verb = refused.Verbs[len(refused.Verbs)-1]
+	verb, err := permission.Parse(out.Verb)
+	if err != nil {
+		return nil, fmt.Errorf("%q is no verb: %w", out.Verb, err)
+	}
+	if _, status := k.Subresource("status"); refused.Subresource == "" && status && strings.HasPrefix(refused.Field, ".status") {
+		refused.Subresource = "status"
+	}
+	resource := k.Resource.Resource
+	if refused.Subresource != "" {
+		resource += "/" + refused.Subresource
+	}
+	tree, err := c.TreeOf(k, refused.Subresource)
+	if err != nil {
+		return nil, err
+	}
+	for _, info := range tree.Permissions() {
+		if info.Name == verb.Permission {
+			out.Fields = append(out.Fields, info.Pattern)
+		}
+	}
+	subject, err := roles.ParseSubject("user:" + refused.User)
+	if err != nil {
+		return nil, err
+	}
+	grant := roles.Grant{Namespace: refused.Namespace, Rules: []rbacv1.PolicyRule{{APIGroups: []string{k.Resource.Group}, Resources: []string{resource}, Verbs: []string{out.Verb}}}}
+	if refused.Name != "" {
+		grant.Rules[0].ResourceNames = []string{refused.Name}
+	}
+	name := roles.NameOf(k.Resource.Resource, refused.Name)
+	for _, o := range grant.Objects(name, []rbacv1.Subject{subject}) {
+		object, err := plain(o)
+		if err != nil {
+			return nil, err
+		}
+		out.Objects = append(out.Objects, object)
+	}
+	out.Commands = commandsOf(&grant, name, k, refused, subject)
+	return out, nil
+}
+
+// advice says what to do about a refusal that names no verb.
+func advice(d *denial.Denial) string {
+	if d.Ordinary != "" {
+		return fmt.Sprintf("%s holds neither %s nor granular here, so no field was looked at. What it takes depends on the change:\nkubectl granular role --subject %s -- kubectl ...", d.User, d.Ordinary, shellQuoted("user:"+d.User))
+	}
+	return d.Why + ". No verb changes that; it takes update or patch."
+}
+
+// commandsOf are the commands that make the same role.
+func commandsOf(g *roles.Grant, name string, k *kinds.Kind, d *denial.Denial, subject rbacv1.Subject) []string {
+	rule := g.Rules[0]
+	resource := k.String()
+	if d.Subresource != "" {
+		resource += "/" + d.Subresource
+	}
+	kind, where := "clusterrole", ""
+	if g.Namespace != "" {
+		kind, where = "role", " -n "+shellQuoted(g.Namespace)
+	}
+	role := fmt.Sprintf("kubectl create %s %s%s --verb=%s --resource=%s", kind, shellQuoted(name), where, shellQuoted(rule.Verbs[0]), shellQuoted(resource))
+	if d.Name != "" {
+		role += " --resource-name=" + shellQuoted(d.Name)
+	}
+	who := "--user=" + shellQuoted(subject.Name)
+	if subject.Kind == rbacv1.ServiceAccountKind {
+		who = "--serviceaccount=" + shellQuoted(subject.Namespace+":"+subject.Name)
+	}
+	return []string{role, fmt.Sprintf("kubectl create %sbinding %s%s --%s=%s %s", kind, shellQuoted(name), where, kind, shellQuoted(name), who)}
+}
+
+// shellQuoted writes an argument for a shell.
+func shellQuoted(text string) string {
+	if text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@=+,") == "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+func (r *remedy) print(out io.Writer) error {
+	d := r.Denial
+	if r.Advice != "" {
+		_, err := fmt.Fprintln(out, r.Advice)
+		return err
+	}
+	if len(r.Objects) == 0 {
+		return errors.New("nothing was found that helps")
+	}
+	field := d.Field
+	if field == "" {
+		field = "a field"
+	}
+	fmt.Fprintf(out, "%s may not change %s of %s %q. What is missing is the verb %s.\n", d.User, field, d.Resource, d.Name, r.Verb)
+	if len(d.Verbs) > 1 {
+		fmt.Fprintf(out, "More than needed: %s would do too, and covers more.\n", d.Verbs[0])
+	}
+	fmt.Fprintln(out, "\nAs a command:")
+	for _, c := range r.Commands {
+		fmt.Fprintln(out, "    "+c)
+	}
+	fmt.Fprintln(out, "\nThe verb covers these fields of the object, and what lies below them:")
+	for _, f := range r.Fields {
+		fmt.Fprintln(out, "    "+f)
+	}
+	fmt.Fprintln(out, "\nAs YAML:")
+	return printYAML(out, r.Objects)
+}

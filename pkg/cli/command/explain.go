@@ -1,0 +1,139 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kube-granular.dev/pkg/cli/explain"
+	"kube-granular.dev/pkg/cli/kinds"
+	"kube-granular.dev/pkg/cli/output"
+)
+
+func newExplain(s *shared) *cobra.Command {
+	var format output.Flag
+	var version string
+	var recursive bool
+	cmd := &cobra.Command{
+		Use:   "explain RESOURCE [FIELD]",
+		Short: "Show which verbs cover the fields of a kind",
+		Long: `Show which verbs cover the fields of a kind, as a tree.
+
+A verb is shown at the field where it begins, as a role has it; it covers all that lies
+below too. What stands in angle brackets is the parameter: granular:label(<label-key
+prefix>) is granular:label(example.com) for the label example.com/team.
+
+A field is part of update if who holds create, update or patch needs no further verb for
+it. Where it is not, everybody needs one.`,
+		Example: lines(`
+			# What can be granted of deployments
+			kubectl granular explain deployments
+
+			# The verbs of one field, those of the fields above it included
+			kubectl granular explain deployments spec.template.spec.containers.image
+
+			# Every field below another, of another version than the server prefers
+			kubectl granular explain horizontalpodautoscalers spec --recursive --api-version autoscaling/v1
+
+			# One page for a browser, with all kinds of the cluster
+			kubectl granular explain -o html > permissions.html`),
+		Args: cobra.MaximumNArgs(2),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			switch len(args) {
+			case 0:
+				return s.resources(begun), cobra.ShellCompDirectiveNoFileComp
+			case 1:
+				return s.fields(args[0], begun), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+			}
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := format.Validate(); err != nil {
+				return err
+			}
+			c, err := s.cluster()
+			if err != nil {
+				return err
+			}
+			if format.Is("html") {
+				return s.page(cmd, c, args, version)
+			}
+			if len(args) == 0 {
+				return errors.New("name a resource, such as deployments; -o html shows all of them")
+			}
+			k, path, err := named(c, args, version)
+			if err != nil {
+				return err
+			}
+			explained, err := explain.Of(k, path, recursive)
+			if err != nil {
+				return err
+			}
+			return format.Print(s.streams.Out, explained, explained.TableOf(format.Wide()))
+		},
+	}
+	format.AddTo(cmd, "html")
+	cmd.Flags().StringVar(&version, "api-version", "", "the group and version of the kind, if not what the server prefers: autoscaling/v1")
+	cmd.Flags().BoolVar(&recursive, "recursive", false, "show every field, those too that have no verb of their own")
+	return cmd
+}
+
+// page writes the page of all kinds, or of one.
+func (s *shared) page(cmd *cobra.Command, c *kinds.Cluster, args []string, version string) error {
+	config, err := s.flags.ToRESTConfig()
+	if err != nil {
+		return err
+	}
+	if len(args) > 0 {
+		k, _, err := named(c, args, version)
+		if err != nil {
+			return err
+		}
+		return explain.Page(s.streams.Out, config.Host, []*kinds.Kind{k})
+	}
+	all, err := c.All()
+	if len(all) == 0 && err != nil {
+		return err
+	}
+	warn(cmd, err)
+	return explain.Page(s.streams.Out, config.Host, all)
+}
+
+// warn says what could not be read, while the rest goes on.
+func warn(cmd *cobra.Command, err error) {
+	if err == nil {
+		return
+	}
+	for _, line := range strings.Split(err.Error(), "\n") {
+		fmt.Fprintln(cmd.ErrOrStderr(), "warning:", line)
+	}
+}
+
+// named finds the resource and the path of a field. Both may be in one argument, as kubectl
+// explain takes them: deployments.spec.replicas.
+func named(c *kinds.Cluster, args []string, version string) (*kinds.Kind, string, error) {
+	if len(args) == 2 {
+		k, err := c.Lookup(args[0], version)
+		return k, args[1], err
+	}
+	resource, path := args[0], ""
+	k, first := c.Lookup(resource, version)
+	for err := first; err != nil; {
+		dot := strings.LastIndexByte(resource, '.')
+		if dot < 0 || errors.Is(err, kinds.ErrNoPermissions) {
+			return nil, "", first
+		}
+		path = strings.TrimSuffix(resource[dot+1:]+"."+path, ".")
+		resource = resource[:dot]
+		k, err = c.Lookup(resource, version)
+		if errors.Is(err, kinds.ErrNoPermissions) {
+			first = err
+		}
+	}
+	return k, path, nil
+}

@@ -1,0 +1,81 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"kube-granular.dev/pkg/cli/lint"
+	"kube-granular.dev/pkg/cli/output"
+)
+
+func newLint(s *shared) *cobra.Command {
+	var format output.Flag
+	cmd := &cobra.Command{
+		Use:   "lint FILE...",
+		Short: "Look for mistakes in roles and in custom resource definitions",
+		Long: `Look for mistakes in roles and in custom resource definitions, without a server.
+
+Of roles: verbs that no field of the resources has, permissions without the verb granular
+or get, statuses and scales that are written elsewhere. Verbs of custom resources are not
+known here. Of definitions: whatever the server would refuse of their permissions, and
+names without a domain. Parameter expressions are compiled by the server alone.
+
+Each finding is printed as file:line:column. The exit code is 1 if one of them is an error.`,
+		Example: lines(`
+			# Is this role right? (no)
+			kubectl granular lint role.yaml
+
+			# A definition, from another command
+			cat definition.yaml | kubectl granular lint -`),
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := format.Validate(); err != nil {
+				return err
+			}
+			all, objects := []lint.Finding{}, 0
+			for _, name := range args {
+				data, err := s.read(name)
+				if err != nil {
+					return err
+				}
+				found, looked, err := lint.File(name, data)
+				if err != nil {
+					return err
+				}
+				all, objects = append(all, found...), objects+looked
+			}
+			err := format.Print(s.streams.Out, all, func(out io.Writer) error {
+				for _, f := range all {
+					fmt.Fprintln(out, f)
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(s.streams.ErrOut, "%d objects, %d findings\n", objects, len(all))
+			for _, f := range all {
+				if f.Level == lint.Error {
+					return ErrNo
+				}
+			}
+			return nil
+		},
+	}
+	format.AddTo(cmd)
+	return cmd
+}
+
+// read returns a file, or standard input for a dash.
+func (s *shared) read(name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(s.streams.In)
+	}
+	return os.ReadFile(name)
+}

@@ -1,0 +1,219 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"kube-granular.dev/pkg/cli/changes"
+	"kube-granular.dev/pkg/cli/kinds"
+)
+
+// patchTypes are those of kubectl patch --type.
+var patchTypes = map[string]types.PatchType{
+	"strategic": types.StrategicMergePatchType, "merge": types.MergePatchType, "json": types.JSONPatchType,
+}
+
+// source is the flags that say which change is meant.
+type source struct {
+	files            resource.FilenameOptions
+	replace          bool
+	patch, patchType string
+	subresource      string
+	manager          string
+}
+
+func (o *source) addTo(cmd *cobra.Command) {
+	cmd.Flags().StringSliceVarP(&o.files.Filenames, "filename", "f", nil, "files with objects, as kubectl apply --server-side takes them; - is standard input")
+	cmd.Flags().BoolVarP(&o.files.Recursive, "recursive", "R", false, "look for files below the folders that --filename names")
+	cmd.Flags().BoolVar(&o.replace, "replace", false, "with --filename: replace or create the objects, as kubectl replace does, and not apply them")
+	cmd.Flags().StringVar(&o.manager, "field-manager", "kubectl", "with --filename: who applies; what the same manager applied before and leaves out now is taken away")
+	cmd.Flags().StringVarP(&o.patch, "patch", "p", "", "a patch of RESOURCE/NAME, in JSON or YAML")
+	cmd.Flags().StringVar(&o.patchType, "type", "strategic", "the type of the patch: strategic, merge or json")
+	cmd.Flags().StringVar(&o.subresource, "subresource", "", "the subresource that is patched, such as status or scale")
+	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions([]string{"strategic", "merge", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("subresource", cobra.FixedCompletions([]string{"status", "scale"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// errNoChange says what a change can be given as.
+var errNoChange = errors.New("say which change is meant: -f FILE, or RESOURCE/NAME --patch PATCH, or -- kubectl ARGS")
+
+// change is what was found of the flags and arguments.
+type changed struct {
+	rehearser *changes.Rehearser
+	requests  []changes.Request
+	reads     []changes.Read
+}
+
+// of returns the requests that the flags and arguments stand for.
+func (o *source) of(cmd *cobra.Command, s *shared, args []string) (*changed, error) {
+	var before, command []string
+	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+		before, command = args[:dash], args[dash:]
+	} else {
+		before = args
+	}
+	forms := 0
+	for _, given := range []bool{len(o.files.Filenames) > 0, o.patch != "", len(command) > 0} {
+		if given {
+			forms++
+		}
+	}
+	if forms != 1 {
+		return nil, errNoChange
+	}
+	c, err := s.cluster()
+	if err != nil {
+		return nil, err
+	}
+	own, err := s.own()
+	if err != nil {
+		return nil, err
+	}
+	client, err := changes.NewClient(own)
+	if err != nil {
+		return nil, err
+	}
+	out := &changed{rehearser: &changes.Rehearser{Kinds: c, Client: client}}
+	namespace, _, err := s.flags.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(command) > 0:
+		if len(before) > 0 {
+			return nil, errNoChange
+		}
+		recording, err := out.rehearser.Record(cmd.Context(), own, changes.Command{Args: command, Stdin: s.streams.In, Namespace: namespace})
+		if err != nil {
+			return nil, err
+		}
+		out.requests, out.reads = recording.Requests, recording.Reads
+	case o.patch != "":
+		request, err := o.patched(c, before, namespace)
+		if err != nil {
+			return nil, err
+		}
+		out.requests = []changes.Request{*request}
+	default:
+		if len(before) > 0 {
+			return nil, errNoChange
+		}
+		out.requests, err = o.written(cmd.Context(), s, c, out.rehearser, namespace)
+	}
+	return out, err
+}
+
+// own returns the configuration of whoever runs the plugin, without --as.
+func (s *shared) own() (*rest.Config, error) {
+	config, err := s.flags.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	if s.impersonates() {
+		config = rest.CopyConfig(config)
+		config.Impersonate = rest.ImpersonationConfig{}
+	}
+	return config, nil
+}
+
+// impersonates reports whether the plugin was told to ask about somebody else.
+func (s *shared) impersonates() bool {
+	return *s.flags.Impersonate != "" || len(*s.flags.ImpersonateGroup) > 0
+}
+
+func (o *source) patched(c *kinds.Cluster, args []string, namespace string) (*changes.Request, error) {
+	k, name, err := object(c, args)
+	if err != nil {
+		return nil, err
+	}
+	of, known := patchTypes[o.patchType]
+	if !known {
+		return nil, fmt.Errorf("--type %q is none of strategic, merge, json", o.patchType)
+	}
+	body, err := yaml.YAMLToJSON([]byte(o.patch))
+	if err != nil {
+		return nil, fmt.Errorf("--patch is neither JSON nor YAML: %w", err)
+	}
+	out := &changes.Request{Verb: "patch", Kind: k, Name: name, Subresource: o.subresource, PatchType: of, Body: body}
+	if k.Namespaced {
+		out.Namespace = namespace
+	}
+	return out, nil
+}
+
+// object finds RESOURCE/NAME, or RESOURCE NAME.
+func object(c *kinds.Cluster, args []string) (*kinds.Kind, string, error) {
+	var resource, name string
+	switch {
+	case len(args) == 1 && strings.Count(args[0], "/") == 1:
+		resource, name, _ = strings.Cut(args[0], "/")
+	case len(args) == 2 && !strings.Contains(args[0], "/"):
+		resource, name = args[0], args[1]
+	}
+	if resource == "" || name == "" {
+		return nil, "", errors.New("name one object, as RESOURCE/NAME: deployments/web")
+	}
+	k, err := c.Lookup(resource, "")
+	return k, name, err
+}
+
+// written returns the requests that files stand for.
+func (o *source) written(ctx context.Context, s *shared, c *kinds.Cluster, r *changes.Rehearser, namespace string) ([]changes.Request, error) {
+	result := resource.NewBuilder(s.flags).Unstructured().Local().ContinueOnError().
+		NamespaceParam(namespace).DefaultNamespace().FilenameParam(false, &o.files).Flatten().Do()
+	infos, err := result.Infos()
+	if err != nil {
+		return nil, err
+	}
+	var out []changes.Request
+	for _, info := range infos {
+		u, ok := info.Object.(*unstructured.Unstructured)
+		if !ok {
+			return nil, fmt.Errorf("%s: this is no object", info.Source)
+		}
+		gvk := u.GroupVersionKind()
+		k, err := c.OfKind(gvk)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", info.Source, err)
+		}
+		if k.Namespaced {
+			if u.GetNamespace() == "" {
+				u.SetNamespace(namespace)
+			}
+		} else {
+			u.SetNamespace("")
+		}
+		body, err := json.Marshal(u.Object)
+		if err != nil {
+			return nil, err
+		}
+		request := changes.Apply(k, u.GetNamespace(), u.GetName(), o.manager, body)
+		if o.replace || u.GetName() == "" {
+			request = changes.Request{Verb: "update", Kind: k, Namespace: u.GetNamespace(), Name: u.GetName(), Body: body}
+			if missing, err := r.Missing(ctx, request); err != nil {
+				return nil, err
+			} else if missing {
+				request.Verb = "create"
+			}
+		}
+		out = append(out, request)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s: no object", strings.Join(slices.Clone(o.files.Filenames), ", "))
+	}
+	return out, nil
+}

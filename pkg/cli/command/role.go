@@ -1,0 +1,238 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"kube-granular.dev/pkg/cli/changes"
+	"kube-granular.dev/pkg/cli/kinds"
+	"kube-granular.dev/pkg/cli/output"
+	"kube-granular.dev/pkg/cli/roles"
+)
+
+func newRole(s *shared) *cobra.Command {
+	var format output.Flag
+	var from source
+	var options roles.Options
+	var name string
+	var subjects []string
+	var apply bool
+	cmd := &cobra.Command{
+		Use:   "role (-f FILE | RESOURCE/NAME --patch PATCH | -- kubectl ARGS...)",
+		Short: "Make the least role that allows a change",
+		Long: `Make the least role that allows a change, and its binding.
+
+The change is tried as a dry run, with your own rights. The role has a verb for each field
+that it changes, the narrowest there is, and no verb without which it would be allowed as
+well. It names the object. What a kubectl command reads on its way is granted too.
+
+The role is printed, and written only with --apply. What changes by itself, such as what
+webhooks add, is nobody's change and needs no verb.`,
+		Example: lines(`
+			# What does it take to scale this deployment?
+			kubectl granular role -- kubectl scale deployment web --replicas=3
+
+			# A role to change images, for everybody who builds, of all deployments
+			kubectl granular role --any-name --subject group:builders -- kubectl set image deployment/web web=registry.example/web:2.0
+
+			# The most general verbs, to see what else there is
+			kubectl granular role deployments/web --wider -p '{"metadata":{"labels":{"example.com/tier":"front"}}}'
+
+			# Grant it
+			kubectl granular role --apply --name web-tier --subject user:jane deployments/web -p '{"metadata":{"labels":{"example.com/tier":"front"}}}'`),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return s.objects(cmd, begun), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := format.Validate(); err != nil {
+				return err
+			}
+			if len(subjects) == 0 && *s.flags.Impersonate != "" {
+				subjects = []string{*s.flags.Impersonate}
+			}
+			var bound []rbacv1.Subject
+			for _, text := range subjects {
+				subject, err := roles.ParseSubject(text)
+				if err != nil {
+					return fmt.Errorf("--subject: %w", err)
+				}
+				bound = append(bound, subject)
+			}
+			if apply && len(bound) == 0 {
+				return errors.New("--apply needs --subject: a role without a binding grants nothing")
+			}
+			grants, suggested, err := s.grants(cmd, &from, options, args)
+			if err != nil {
+				return err
+			}
+			if name == "" {
+				name = suggested
+			}
+			if err := printGrants(s.streams.Out, &format, grants, name, bound); err != nil {
+				return err
+			}
+			if len(bound) == 0 {
+				fmt.Fprintln(s.streams.ErrOut, "No --subject: this role is bound to nobody yet.")
+			}
+			if apply {
+				return s.apply(cmd.Context(), grants, name, bound)
+			}
+			return nil
+		},
+	}
+	from.addTo(cmd)
+	format.AddTo(cmd)
+	format.Default(cmd, "yaml")
+	cmd.Flags().StringSliceVar(&subjects, "subject", nil, "who gets the role: user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME; the default is whom --as names")
+	cmd.Flags().StringVar(&name, "name", "", "the name of the role and its binding; the default is made from the object")
+	cmd.Flags().BoolVar(&options.Wider, "wider", false, "grant the most general verbs, not the narrowest")
+	cmd.Flags().BoolVar(&options.AnyName, "any-name", false, "grant it for all objects of the resource, not for the one that the change is about")
+	cmd.Flags().BoolVar(&apply, "apply", false, "write the role and its binding to the cluster")
+	return cmd
+}
+
+// grants returns what the change takes, and a name for the role.
+func (s *shared) grants(cmd *cobra.Command, from *source, options roles.Options, args []string) ([]roles.Grant, string, error) {
+	changed, err := from.of(cmd, s, args)
+	if err != nil {
+		return nil, "", err
+	}
+	var rehearsed []*changes.Rehearsed
+	for _, request := range changed.requests {
+		r, err := changed.rehearser.Rehearse(cmd.Context(), request)
+		if err != nil {
+			return nil, "", fmt.Errorf("%s: %w", request.String(), err)
+		}
+		if !r.Sure {
+			fmt.Fprintf(s.streams.ErrOut, "warning: %s: you lack the rights for a dry run, so the role is for the fields that the request itself names\n", request.String())
+		}
+		rehearsed = append(rehearsed, r)
+	}
+	grants, err := roles.For(cmd.Context(), rehearsed, changed.reads, options)
+	return grants, roles.Name(rehearsed[0]), err
+}
+
+func printGrants(out io.Writer, format *output.Flag, grants []roles.Grant, name string, subjects []rbacv1.Subject) error {
+	var objects []any
+	for i := range grants {
+		for _, o := range grants[i].Objects(name, subjects) {
+			object, err := plain(o)
+			if err != nil {
+				return err
+			}
+			objects = append(objects, object)
+		}
+	}
+	if format.Is("yaml") {
+		for i := range grants {
+			for _, n := range grants[i].Notes {
+				fmt.Fprintln(out, "#", n)
+			}
+		}
+		return printYAML(out, objects)
+	}
+	list := map[string]any{"apiVersion": "v1", "kind": "List", "items": objects}
+	return format.Print(out, list, func(out io.Writer) error {
+		var rows [][]string
+		for _, g := range grants {
+			for _, r := range g.Rules {
+				rows = append(rows, []string{orNone(g.Namespace), qualifiedAll(r), orNone(strings.Join(r.ResourceNames, ",")), strings.Join(r.Verbs, " ")})
+			}
+		}
+		return output.Table(out, []string{"NAMESPACE", "RESOURCES", "NAMES", "VERBS"}, rows)
+	})
+}
+
+// printYAML writes objects one after another.
+func printYAML(out io.Writer, objects []any) error {
+	for i, o := range objects {
+		data, err := yaml.Marshal(o)
+		if err != nil {
+			return err
+		}
+		if i > 0 {
+			fmt.Fprintln(out, "---")
+		}
+		if _, err := out.Write(data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func qualifiedAll(r rbacv1.PolicyRule) string {
+	var out []string
+	for _, resource := range r.Resources {
+		name, sub, found := strings.Cut(resource, "/")
+		if g := r.APIGroups[0]; g != "" {
+			name += "." + g
+		}
+		if found {
+			name += "/" + sub
+		}
+		out = append(out, name)
+	}
+	return strings.Join(out, ",")
+}
+
+// plain returns an object without the fields that are empty.
+func plain(o runtime.Object) (map[string]any, error) {
+	data, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]any{}
+	if err := json.Unmarshal(data, &out); err != nil {
+		return nil, err
+	}
+	unstructured.RemoveNestedField(out, "metadata", "creationTimestamp")
+	return out, nil
+}
+
+// apply writes roles and bindings. It is the one thing here that writes.
+func (s *shared) apply(ctx context.Context, grants []roles.Grant, name string, subjects []rbacv1.Subject) error {
+	own, err := s.own()
+	if err != nil {
+		return err
+	}
+	client, err := changes.NewClient(own)
+	if err != nil {
+		return err
+	}
+	c, err := s.cluster()
+	if err != nil {
+		return err
+	}
+	for i := range grants {
+		for _, o := range grants[i].Objects(name, subjects) {
+			k, err := c.OfKind(schema.FromAPIVersionAndKind(rbacv1.SchemeGroupVersion.String(), o.GetObjectKind().GroupVersionKind().Kind))
+			if err != nil {
+				return err
+			}
+			if err := changes.Write(ctx, client, k, grants[i].Namespace, name, o); err != nil {
+				return fmt.Errorf("%s/%s: %w", k, name, err)
+			}
+			fmt.Fprintf(s.streams.ErrOut, "%s applied\n", written(k, name))
+		}
+	}
+	return nil
+}
+
+func written(k *kinds.Kind, name string) string { return k.String() + "/" + name }

@@ -1,0 +1,282 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	authorityclient "kube-granular.dev/api/client/clientset/versioned/typed/authority/v1alpha1"
+	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/granular/registry"
+	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/pkg/cli/kinds"
+	"kube-granular.dev/pkg/cli/output"
+)
+
+// verbEntry is one permission of a cluster.
+type verbEntry struct {
+	Verb     string `json:"verb"`
+	Excluded bool   `json:"excluded"`
+	// Meaning is known of built-in permissions.
+	Meaning string `json:"meaning,omitempty"`
+	// Resources are those that have it.
+	Resources []string `json:"resources"`
+	// Fields are where it lies in them, each once.
+	Fields []string `json:"fields,omitempty"`
+	// Protects says which protected attribute asks for it.
+	Protects string `json:"protects,omitempty"`
+}
+
+func newVerbs(s *shared) *cobra.Command {
+	var format output.Flag
+	var resources []string
+	var excluded bool
+	cmd := &cobra.Command{
+		Use:   "verbs",
+		Short: "List the permission verbs of the cluster",
+		Long: `List the permission verbs of the cluster, those of custom resources and of protected
+labels and annotations included, with the resources that have them.
+
+Excluded verbs are no part of create, update and patch: who holds those needs these as
+well.`,
+		Example: lines(`
+			# All of them
+			kubectl granular verbs
+
+			# Those of pods and nodes, with the fields
+			kubectl granular verbs --resource pods,nodes -o wide
+
+			# Those that update does not include
+			kubectl granular verbs --excluded`),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := format.Validate(); err != nil {
+				return err
+			}
+			c, err := s.cluster()
+			if err != nil {
+				return err
+			}
+			var all []*kinds.Kind
+			if len(resources) == 0 {
+				all, err = c.All()
+				if len(all) == 0 && err != nil {
+					return err
+				}
+				warn(cmd, err)
+			}
+			for _, name := range resources {
+				k, err := c.Lookup(name, "")
+				if err != nil {
+					return err
+				}
+				all = append(all, k)
+			}
+			entries, err := verbsOf(c, all)
+			if err != nil {
+				return err
+			}
+			protected, err := s.protectedVerbs(cmd.Context())
+			if err != nil {
+				warn(cmd, err)
+			}
+			if len(resources) == 0 {
+				entries = append(entries, protected...)
+			}
+			if excluded {
+				entries = slices.DeleteFunc(entries, func(e verbEntry) bool { return !e.Excluded })
+			}
+			return format.Print(s.streams.Out, entries, func(out io.Writer) error { return verbsTable(out, entries, format.Wide()) })
+		},
+	}
+	format.AddTo(cmd)
+	cmd.Flags().StringSliceVar(&resources, "resource", nil, "only those of these resources")
+	cmd.Flags().BoolVar(&excluded, "excluded", false, "only those that are no part of update")
+	_ = cmd.RegisterFlagCompletionFunc("resource", func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		return s.resources(begun), cobra.ShellCompDirectiveNoFileComp
+	})
+	return cmd
+}
+
+// verbsOf collects the verbs of kinds and of what is written to their subresources.
+func verbsOf(c *kinds.Cluster, all []*kinds.Kind) ([]verbEntry, error) {
+	entries := map[string]*verbEntry{}
+	for _, k := range all {
+		trees := map[string]*schema.Tree{}
+		for _, r := range k.Grantable() {
+			trees[r] = k.Tree
+		}
+		for _, sub := range k.Subresources {
+			if sub.Kind != k.Kind {
+				tree, err := c.TreeOf(k, sub.Name)
+				if err != nil {
+					return nil, err
+				}
+				trees[k.Resource.Resource+"/"+sub.Name] = tree
+			}
+		}
+		for _, r := range slices.Sorted(maps.Keys(trees)) {
+			name, sub, found := strings.Cut(r, "/")
+			if k.Resource.Group != "" {
+				name += "." + k.Resource.Group
+			}
+			if found {
+				name += "/" + sub
+			}
+			if err := addVerbs(entries, name, trees[r]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var out []verbEntry
+	for _, verb := range slices.Sorted(maps.Keys(entries)) {
+		out = append(out, *entries[verb])
+	}
+	return out, nil
+}
+
+func addVerbs(entries map[string]*verbEntry, resource string, tree *schema.Tree) error {
+	for _, info := range tree.Permissions() {
+		verb := kinds.VerbOf(info.Permission)
+		e := entries[verb]
+		if e == nil {
+			e = &verbEntry{Verb: verb}
+			known, err := registry.Lookup(info.Name)
+			if err != nil {
+				return err
+			}
+			if known != nil {
+				e.Meaning = known.Meaning
+			}
+			entries[verb] = e
+		}
+		e.Excluded = e.Excluded || info.Excluded
+		if !slices.Contains(e.Resources, resource) {
+			e.Resources = append(e.Resources, resource)
+		}
+		if !slices.Contains(e.Fields, info.Pattern) {
+			e.Fields = append(e.Fields, info.Pattern)
+		}
+	}
+	return nil
+}
+
+// shownResources is how many resources a line of a table names.
+const shownResources = 3
+
+func verbsTable(out io.Writer, entries []verbEntry, wide bool) error {
+	header := []string{"VERB", "PART OF UPDATE", "RESOURCES", "MEANING"}
+	if wide {
+		header = []string{"VERB", "PART OF UPDATE", "RESOURCES", "FIELDS", "MEANING"}
+	}
+	var rows [][]string
+	for _, e := range entries {
+		resources := strings.Join(e.Resources, " ")
+		if !wide && len(e.Resources) > shownResources {
+			resources = fmt.Sprintf("%s and %d more", strings.Join(e.Resources[:shownResources], " "), len(e.Resources)-shownResources)
+		}
+		meaning := e.Meaning
+		if e.Protects != "" {
+			meaning = e.Protects
+		}
+		row := []string{e.Verb, yesNo(!e.Excluded), resources, meaning}
+		if wide {
+			row = []string{e.Verb, yesNo(!e.Excluded), resources, strings.Join(e.Fields, " "), meaning}
+		}
+		rows = append(rows, row)
+	}
+	return output.Table(out, header, rows)
+}
+
+// protectedVerbs returns the verbs that protected labels and annotations ask for. A server
+// that serves none has none.
+func (s *shared) protectedVerbs(ctx context.Context) ([]verbEntry, error) {
+	config, err := s.flags.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	client, err := authorityclient.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	var out []verbEntry
+	cluster, err := client.ClusterProtectedAttributes().List(ctx, metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("protected attributes of the cluster are not listed: %w", err)
+	}
+	for i := range cluster.Items {
+		out = append(out, protectedVerb("clusterprotectedattribute/"+cluster.Items[i].Name, &cluster.Items[i].Spec)...)
+	}
+	namespaced, err := client.ProtectedAttributes("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return out, fmt.Errorf("protected attributes of namespaces are not listed: %w", err)
+	}
+	for i := range namespaced.Items {
+		item := &namespaced.Items[i]
+		out = append(out, protectedVerb("protectedattribute/"+item.Name+" in namespace "+item.Namespace, &item.Spec)...)
+	}
+	return out, nil
+}
+
+// protectedVerb returns the verb that an attribute asks for, none where it asks for a role.
+func protectedVerb(name string, spec *v1alpha1.ProtectedAttributeSpec) []verbEntry {
+	if spec.RoleRef != nil {
+		return nil
+	}
+	of := permission.ProtectedLabel
+	if spec.AttributeKind == v1alpha1.AttributeAnnotation {
+		of = permission.ProtectedAnnotation
+	}
+	verb := permission.Verb{Permission: of, Parameter: spec.AttributeName, Parameterized: true}.String()
+	if domain, ok := strings.CutSuffix(spec.AttributeName, "/*"); ok {
+		verb = permission.Verb{Permission: of}.String() + "(<key of " + domain + ">)"
+	}
+	e := verbEntry{Verb: verb, Excluded: true, Protects: name}
+	for _, r := range spec.Resources {
+		resource := r.Resource
+		if r.Group != "" {
+			resource += "." + r.Group
+		}
+		e.Resources = append(e.Resources, resource)
+	}
+	if len(e.Resources) == 0 {
+		e.Resources = []string{"*"}
+	}
+	return []verbEntry{e}
+}
+
+// verbs completes verbs.
+func (s *shared) verbs(begun string) []string {
+	c, err := s.cluster()
+	if err != nil {
+		return nil
+	}
+	all, _ := c.All()
+	entries, err := verbsOf(c, all)
+	if err != nil {
+		return nil
+	}
+	out := []string{"create", "update", "patch", permission.General}
+	for _, e := range entries {
+		verb, _, parameterized := strings.Cut(e.Verb, "<")
+		if parameterized {
+			verb = strings.TrimSuffix(verb, "(") + "("
+		}
+		out = append(out, verb)
+	}
+	return beginning(out, begun)
+}

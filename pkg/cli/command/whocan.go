@@ -1,0 +1,192 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
+
+	"kube-granular.dev/granular/decide"
+	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/pkg/cli/access"
+	"kube-granular.dev/pkg/cli/kinds"
+	"kube-granular.dev/pkg/cli/output"
+)
+
+func newWhoCan(s *shared) *cobra.Command {
+	var format output.Flag
+	var subresource string
+	cmd := &cobra.Command{
+		Use:   "who-can VERB RESOURCE[/NAME]",
+		Short: "List who holds a verb, and who nearly does",
+		Long: `List who holds a verb, and who nearly does, by RBAC's roles and bindings.
+
+A permission verb takes the verb granular on the same resource beside it; whoever holds a
+more general permission can as well. Those who hold update or patch come after them where
+the fields are part of update, and at last those who miss something: the verb granular, the
+right namespace, name or subresource.
+
+Other authorizers than RBAC can't be asked whom they allow.`,
+		Example: lines(`
+			# Who may scale deployments?
+			kubectl granular who-can granular:replicas deployments
+
+			# Who may set labels of one domain on this one?
+			kubectl granular who-can 'granular:label(super.safe.com)' deployments/web
+
+			# Who may set a condition?
+			kubectl granular who-can 'granular:condition(SuperSafe)' deployments --subresource status`),
+		Args: cobra.ExactArgs(2),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			switch len(args) {
+			case 0:
+				return s.verbs(begun), cobra.ShellCompDirectiveNoFileComp
+			case 1:
+				return s.resources(begun), cobra.ShellCompDirectiveNoFileComp
+			}
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := format.Validate(); err != nil {
+				return err
+			}
+			c, err := s.cluster()
+			if err != nil {
+				return err
+			}
+			resource, name, _ := strings.Cut(args[1], "/")
+			if name == "status" || name == "scale" {
+				return fmt.Errorf("%s: a name stands after the slash; name a subresource by --subresource %s", args[1], name)
+			}
+			k, err := c.Lookup(resource, "")
+			if err != nil {
+				return err
+			}
+			tree, err := c.TreeOf(k, subresource)
+			if err != nil {
+				return err
+			}
+			wanted, err := wants(args[0], k, tree)
+			if err != nil {
+				return err
+			}
+			namespace, _, err := s.flags.ToRawKubeConfigLoader().Namespace()
+			if err != nil {
+				return err
+			}
+			wanted.Target = access.Target{Group: k.Resource.Group, Version: k.Resource.Version, Resource: k.Resource.Resource, Subresource: subresource, Name: name}
+			if k.Namespaced {
+				wanted.Namespace = namespace
+			}
+			config, err := s.flags.ToRESTConfig()
+			if err != nil {
+				return err
+			}
+			client, err := rbacclient.NewForConfig(config)
+			if err != nil {
+				return err
+			}
+			rbac, err := access.ReadRBAC(cmd.Context(), client, "")
+			if err != nil {
+				return err
+			}
+			found := rbac.WhoCan(*wanted)
+			if err := format.Print(s.streams.Out, found, func(out io.Writer) error { return holdersTable(out, found, format.Wide()) }); err != nil {
+				return err
+			}
+			if !slices.ContainsFunc(found, func(h access.Holder) bool { return h.Can }) {
+				fmt.Fprintf(s.streams.ErrOut, "Nobody can %s on %s.\n", args[0], args[1])
+			}
+			return nil
+		},
+	}
+	format.AddTo(cmd)
+	cmd.Flags().StringVar(&subresource, "subresource", "", "the subresource, such as status or scale")
+	return cmd
+}
+
+// wants returns what to look for to find who holds a verb.
+func wants(text string, k *kinds.Kind, tree *schema.Tree) (*access.Wanted, error) {
+	if text != permission.General && !strings.HasPrefix(text, permission.General+":") {
+		return &access.Wanted{Verbs: []string{text}}, nil
+	}
+	verb, err := permission.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%q is no verb: %w", text, err)
+	}
+	if verb.Permission == "" {
+		return &access.Wanted{Verbs: []string{text}}, nil
+	}
+	out := &access.Wanted{Granular: true, Included: true}
+	var common []string
+	found := false
+	for place := range tree.Places() {
+		candidates, _ := decide.Candidates(place.Node())
+		at := slices.IndexFunc(place.Node().Own(), func(p *schema.Permission) bool { return p.Name == verb.Permission })
+		if at < 0 {
+			continue
+		}
+		own := place.Node().Own()[at]
+		if own.Parameter != nil && !verb.Parameterized {
+			return nil, fmt.Errorf("%s takes a parameter: %s", text, kinds.VerbOf(own))
+		}
+		if own.Parameter == nil && verb.Parameterized {
+			return nil, fmt.Errorf("%s takes no parameter", kinds.VerbOf(own))
+		}
+		out.Included = out.Included && !own.Excluded
+		var above []string
+		for _, p := range candidates {
+			if p == own {
+				break
+			}
+			if p.Parameter == nil {
+				above = append(above, permission.Verb{Permission: p.Name}.String())
+			}
+		}
+		if !found {
+			common = above
+		} else {
+			common = slices.DeleteFunc(common, func(v string) bool { return !slices.Contains(above, v) })
+		}
+		found = true
+	}
+	if !found {
+		return nil, errors.New(unknown(text, k, tree))
+	}
+	out.Verbs = append(common, text)
+	slices.Reverse(out.Verbs)
+	return out, nil
+}
+
+// unknown says that no field of a kind has a verb, and which ones there are.
+func unknown(text string, k *kinds.Kind, tree *schema.Tree) string {
+	near := nearest(text, tree)
+	if near != "" {
+		near = fmt.Sprintf(" did you mean %s?", near)
+	}
+	return fmt.Sprintf("no field of %s has the verb %s;%s kubectl granular explain %s shows those there are", k, text, near, k)
+}
+
+func holdersTable(out io.Writer, found []access.Holder, wide bool) error {
+	header := []string{"SUBJECT", "CAN", "VERB", "BINDING", "BUT"}
+	if wide {
+		header = []string{"SUBJECT", "CAN", "VERB", "BINDING", "ROLE", "BUT"}
+	}
+	var rows [][]string
+	for _, h := range found {
+		row := []string{h.Subject, yesNo(h.Can), h.Verb, h.Binding, h.But}
+		if wide {
+			row = []string{h.Subject, yesNo(h.Can), h.Verb, h.Binding, h.Role, h.But}
+		}
+		rows = append(rows, row)
+	}
+	return output.Table(out, header, rows)
+}

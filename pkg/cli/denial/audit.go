@@ -1,0 +1,89 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package denial
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// event is what of an audit event is read.
+type event struct {
+	AuditID string `json:"auditID"`
+	Stage   string `json:"stage"`
+	Verb    string `json:"verb"`
+	User    struct {
+		Username string `json:"username"`
+	} `json:"user"`
+	ImpersonatedUser *struct {
+		Username string `json:"username"`
+	} `json:"impersonatedUser"`
+	ObjectRef *struct {
+		Resource, Namespace, Name, APIGroup, Subresource string
+	} `json:"objectRef"`
+	ResponseStatus struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+	} `json:"responseStatus"`
+	Annotations map[string]string `json:"annotations"`
+}
+
+// missing is the annotation with the verbs that a request lacked.
+const missing = "granular.authorization.kube-granular.dev/missing"
+
+// FromAudit finds the event of a request in an audit log, one event a line, and reads why it
+// was refused.
+func FromAudit(log io.Reader, id string) (*Denial, error) {
+	lines := bufio.NewReaderSize(log, 1<<16)
+	for {
+		line, err := lines.ReadBytes('\n')
+		// Most lines are of other requests, and need not be decoded.
+		if bytes.Contains(line, []byte(id)) {
+			var e event
+			if json.Unmarshal(line, &e) == nil && e.AuditID == id && e.Stage == "ResponseComplete" {
+				return e.denial()
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("the log has no event with the audit ID %s that is complete", id)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (e *event) denial() (*Denial, error) {
+	if e.ResponseStatus.Code != 403 {
+		return nil, fmt.Errorf("the request %s was answered with %d, and not refused", e.AuditID, e.ResponseStatus.Code)
+	}
+	if e.ObjectRef == nil {
+		return nil, fmt.Errorf("the request %s was for no resource", e.AuditID)
+	}
+	out, err := Parse(e.ResponseStatus.Message)
+	if err != nil {
+		out = &Denial{Ordinary: e.Verb}
+	}
+	out.User = e.User.Username
+	if e.ImpersonatedUser != nil {
+		out.User = e.ImpersonatedUser.Username
+	}
+	of := e.ObjectRef
+	out.Resource, out.Subresource, out.Namespace = of.Resource, of.Subresource, of.Namespace
+	if of.APIGroup != "" {
+		out.Resource += "." + of.APIGroup
+	}
+	if of.Name != "" {
+		out.Name = of.Name
+	}
+	if lacked := strings.Fields(e.Annotations[missing]); len(lacked) > 0 {
+		out.Verbs, out.Ordinary, out.Why = lacked, "", ""
+	}
+	return out, nil
+}

@@ -1,0 +1,85 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"strings"
+
+	"kube-granular.dev/pkg/cli/kinds"
+)
+
+//go:embed page.html
+var page string
+
+// placeholders of the page.
+const (
+	dataHere  = "/*DATA*/null"
+	titleHere = "{{title}}"
+)
+
+// Page writes one page of HTML with all fields of all kinds that have verbs. It needs no
+// network, and nothing beside it. The title says of what cluster it is.
+func Page(out io.Writer, title string, all []*kinds.Kind) error {
+	entries := make([]pageKind, 0, len(all))
+	for _, k := range all {
+		entry := pageKind{Group: k.Kind.Group, Version: k.Kind.Version, Kind: k.Kind.Kind, Fields: pageFields(k.Root())}
+		for _, r := range k.Grantable() {
+			entry.Resources = append(entry.Resources, qualified(r, k.Kind.Group))
+		}
+		entries = append(entries, entry)
+	}
+	// What json escapes, < among it, can end no script.
+	data, err := json.Marshal(entries)
+	if err != nil {
+		return err
+	}
+	if strings.Count(page, dataHere) != 1 {
+		return errors.New("the page has no place for its data")
+	}
+	text := strings.ReplaceAll(page, titleHere, html.EscapeString(title))
+	before, after, _ := strings.Cut(text, dataHere)
+	_, err = fmt.Fprint(out, before, string(data), after)
+	return err
+}
+
+// pageKind and pageField have short names: there are tens of thousands of them.
+type pageKind struct {
+	Group     string      `json:"g"`
+	Version   string      `json:"v"`
+	Kind      string      `json:"k"`
+	Resources []string    `json:"r"`
+	Fields    []pageField `json:"f"`
+}
+
+type pageField struct {
+	Name        string      `json:"n"`
+	Type        string      `json:"t,omitempty"`
+	Description string      `json:"d,omitempty"`
+	Verbs       []string    `json:"v,omitempty"`
+	Cover       []string    `json:"c,omitempty"`
+	Excluded    bool        `json:"x,omitempty"`
+	Fields      []pageField `json:"f,omitempty"`
+}
+
+func pageFields(f *kinds.Field) []pageField {
+	var out []pageField
+	for _, below := range f.Fields() {
+		if !below.Leads() && f.Path != "" {
+			continue
+		}
+		e := describe(below)
+		entry := pageField{Name: e.name, Type: e.Type, Description: e.Description, Cover: e.CoveredBy, Excluded: e.Excluded, Fields: pageFields(below)}
+		for _, v := range e.Verbs {
+			entry.Verbs = append(entry.Verbs, v.Verb)
+		}
+		out = append(out, entry)
+	}
+	return out
+}

@@ -1,0 +1,151 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"kube-granular.dev/pkg/cli/output"
+)
+
+// What a table says instead of a verb.
+const (
+	none   = "<none: no granular request can change it>"
+	system = "<none: the server alone writes it>"
+)
+
+// TableOf returns what writes the table.
+func (e *Explained) TableOf(wide bool) func(io.Writer) error {
+	return func(out io.Writer) error { return e.Table(out, wide) }
+}
+
+// Table writes the field, and what is below it as a tree. Wide adds the columns of types,
+// scopes and all verbs that cover a field.
+func (e *Explained) Table(out io.Writer, wide bool) error {
+	if e.Group != "" {
+		fmt.Fprintf(out, "GROUP:      %s\n", e.Group)
+	}
+	fmt.Fprintf(out, "KIND:       %s\nVERSION:    %s\nRESOURCES:  %s\n", e.Kind, e.Version, strings.Join(e.Resources, " "))
+	if e.Field.Path != "" {
+		e.field(out)
+	}
+	if len(e.Field.Fields) == 0 {
+		return nil
+	}
+	header := []string{"FIELD", "VERB", "PART OF UPDATE"}
+	if wide {
+		header = append(header, "TYPE", "SCOPE", "COVERED BY")
+	}
+	fmt.Fprintln(out)
+	t := table{wide: wide, resource: e.Resources[0]}
+	t.rows(e.Field.Fields, "", "")
+	if err := output.Table(out, header, t.out); err != nil {
+		return err
+	}
+	if t.inherited {
+		fmt.Fprintln(out, "\nA verb in parentheses is that of a field above.")
+	}
+	return nil
+}
+
+// field writes about the field itself.
+func (e *Explained) field(out io.Writer) {
+	f := &e.Field
+	fmt.Fprintf(out, "\nFIELD: %s <%s>\n\n", strings.TrimPrefix(f.Path, "."), f.Type)
+	switch {
+	case f.System:
+		fmt.Fprintln(out, "The server alone writes this field; nobody needs a permission for it.")
+	case len(f.CoveredBy) == 0:
+		fmt.Fprintln(out, "No permission covers this field: no granular request can change it.")
+	default:
+		fmt.Fprintln(out, "VERBS, most general first; one of them suffices, beside the verb granular:")
+		for _, v := range f.CoveredBy {
+			fmt.Fprintf(out, "    %s\n", v)
+		}
+		if f.Excluded {
+			fmt.Fprintln(out, "PART OF UPDATE: no. Who holds create, update or patch needs one of these verbs as well.")
+		} else {
+			fmt.Fprintln(out, "PART OF UPDATE: yes. Who holds create, update or patch needs none of these verbs.")
+		}
+	}
+	if f.Description != "" {
+		fmt.Fprintf(out, "\nDESCRIPTION:\n%s", wrapped(f.Description, "    ", 80))
+	}
+}
+
+type table struct {
+	wide      bool
+	resource  string
+	out       [][]string
+	inherited bool
+}
+
+// rows adds a row for each field, and for what is below it.
+func (t *table) rows(fields []Entry, first, indent string) {
+	for i := range fields {
+		f := &fields[i]
+		branch, below := first+"├─ ", indent+"│  "
+		if i == len(fields)-1 {
+			branch, below = first+"└─ ", indent+"   "
+		}
+		if isRoot := strings.Count(f.Path, ".") == 1 && !strings.Contains(f.Path, "["); isRoot {
+			branch, below = "", ""
+		}
+		row := []string{branch + f.name, t.verb(f), update(f)}
+		if t.wide {
+			row = append(row, f.Type, f.Scope, strings.Join(f.CoveredBy, " "))
+		}
+		t.out = append(t.out, row)
+		t.rows(f.Fields, below, below)
+		if f.Folded > 0 {
+			t.out = append(t.out, []string{below + fmt.Sprintf("└─ … %d more: explain %s %s", f.Folded, t.resource, strings.TrimPrefix(f.Path, "."))})
+		}
+	}
+}
+
+func (t *table) verb(f *Entry) string {
+	var verbs []string
+	for _, v := range f.Verbs {
+		verbs = append(verbs, v.Verb)
+	}
+	switch {
+	case f.System:
+		return system
+	case len(verbs) > 0:
+		return strings.Join(verbs, " ")
+	case len(f.CoveredBy) == 0:
+		return none
+	}
+	t.inherited = true
+	return "(" + f.CoveredBy[len(f.CoveredBy)-1] + ")"
+}
+
+func update(f *Entry) string {
+	switch {
+	case f.System || len(f.CoveredBy) == 0:
+		return ""
+	case f.Excluded:
+		return "no"
+	}
+	return "yes"
+}
+
+// wrapped breaks a text into lines.
+func wrapped(text, indent string, width int) string {
+	var b strings.Builder
+	for _, paragraph := range strings.Split(text, "\n") {
+		line := indent
+		for _, word := range strings.Fields(paragraph) {
+			if len(line)+len(word)+1 > width && line != indent {
+				b.WriteString(strings.TrimRight(line, " ") + "\n")
+				line = indent
+			}
+			line += word + " "
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,270 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/openapi3"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	granular "kube-granular.dev/granular/schema"
+)
+
+// ErrNoPermissions means that a server publishes no permissions at all.
+var ErrNoPermissions = errors.New("the server publishes no permissions (x-kubernetes-permission-verb) in its OpenAPI, so it authorizes no single fields; use the context of a kube-granular server (--context)")
+
+// Cluster is the kinds of one server. It is not safe for concurrent use.
+type Cluster struct {
+	discovery discovery.DiscoveryInterface
+	mapper    meta.RESTMapper
+	root      openapi3.Root
+	documents map[schema.GroupVersion]*document
+	kinds     map[schema.GroupVersionKind]*compiled
+}
+
+// document is what a server publishes of one group and version.
+type document struct {
+	definitions map[string]*spec.Schema
+	models      *granular.Models
+}
+
+type compiled struct {
+	tree *granular.Tree
+	err  error
+}
+
+// New returns the kinds of a server.
+func New(client discovery.DiscoveryInterface, mapper meta.RESTMapper) *Cluster {
+	return &Cluster{
+		discovery: client, mapper: mapper, root: openapi3.NewRoot(client.OpenAPIV3()),
+		documents: map[schema.GroupVersion]*document{}, kinds: map[schema.GroupVersionKind]*compiled{},
+	}
+}
+
+// Kind is a resource in one version, with the kind of its objects.
+type Kind struct {
+	Resource   schema.GroupVersionResource
+	Kind       schema.GroupVersionKind
+	Namespaced bool
+	// ShortNames are those that people type.
+	ShortNames []string
+	// Subresources are those that take updates and patches, sorted.
+	Subresources []Subresource
+	// Tree has the permissions of the kind.
+	Tree *granular.Tree
+
+	definitions map[string]*spec.Schema
+}
+
+// Subresource is a part of a resource that is written by itself.
+type Subresource struct {
+	// Name is status or scale, for example.
+	Name string
+	// Kind is that of what is written there.
+	Kind schema.GroupVersionKind
+}
+
+// String names the resource as a role does, in the form deployments.apps.
+func (k *Kind) String() string { return k.Resource.GroupResource().String() }
+
+// Grantable names the resources that a role may have verbs of the kind for: deployments,
+// deployments/status. The scale of a resource is a kind of its own.
+func (k *Kind) Grantable() []string {
+	out := []string{k.Resource.Resource}
+	for _, s := range k.Subresources {
+		if s.Kind == k.Kind {
+			out = append(out, k.Resource.Resource+"/"+s.Name)
+		}
+	}
+	return out
+}
+
+// Subresource returns the subresource of a name.
+func (k *Kind) Subresource(name string) (Subresource, bool) {
+	for _, s := range k.Subresources {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return Subresource{}, false
+}
+
+// Lookup finds a resource by what people type: deployments, deployments.apps, deploy,
+// Deployment, deployments.v1.apps. A version, such as apps/v1, is used instead of the one that
+// the server prefers.
+func (c *Cluster) Lookup(name, version string) (*Kind, error) {
+	resource, err := c.resource(name)
+	if err != nil {
+		return nil, err
+	}
+	if version != "" {
+		parsed, err := schema.ParseGroupVersion(version)
+		if err != nil {
+			return nil, fmt.Errorf("--api-version %q: write it as GROUP/VERSION, such as apps/v1: %w", version, err)
+		}
+		if parsed.Group != resource.Group {
+			return nil, fmt.Errorf("--api-version %s: %s is of group %q", version, resource.GroupResource(), resource.Group)
+		}
+		resource.Version = parsed.Version
+	}
+	return c.Of(resource)
+}
+
+func (c *Cluster) resource(name string) (schema.GroupVersionResource, error) {
+	full, short := schema.ParseResourceArg(strings.ToLower(name))
+	if full != nil {
+		if found, err := c.mapper.ResourceFor(*full); err == nil {
+			return found, nil
+		}
+	}
+	found, err := c.mapper.ResourceFor(short.WithVersion(""))
+	if meta.IsNoMatchError(err) {
+		return found, fmt.Errorf("the server has no resource %q; kubectl api-resources lists those it has", name)
+	}
+	return found, err
+}
+
+// Of returns the kind of a resource in a version.
+func (c *Cluster) Of(resource schema.GroupVersionResource) (*Kind, error) {
+	k, err := c.discovered(resource)
+	if k == nil && c.forget() {
+		// A definition may be newer than what was kept of discovery.
+		k, err = c.discovered(resource)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the server does not serve %s: %w", resource.GroupVersion(), err)
+	}
+	if k == nil {
+		return nil, fmt.Errorf("%s has no resource %s; kubectl api-resources lists the versions there are", resource.GroupVersion(), resource.Resource)
+	}
+	if err := c.compile(k); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+func (c *Cluster) discovered(resource schema.GroupVersionResource) (*Kind, error) {
+	list, err := c.discovery.ServerResourcesForGroupVersion(resource.GroupVersion().String())
+	if err != nil {
+		return nil, err
+	}
+	return find(list, resource), nil
+}
+
+// forget makes discovery ask the server again. It reports whether anything was kept of it.
+func (c *Cluster) forget() bool {
+	cached, ok := c.discovery.(discovery.CachedDiscoveryInterface)
+	if ok {
+		cached.Invalidate()
+		c.root = openapi3.NewRoot(c.discovery.OpenAPIV3())
+	}
+	return ok
+}
+
+// All returns every resource that can be written, in the version that the server prefers,
+// sorted by name. What can't be read is in the error, and what can be is returned beside it.
+func (c *Cluster) All() ([]*Kind, error) {
+	c.forget()
+	lists, err := discovery.ServerPreferredResources(c.discovery)
+	failed := []error{err}
+	var out []*Kind
+	for _, preferred := range lists {
+		version, err := schema.ParseGroupVersion(preferred.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		// Preferred resources come without their subresources.
+		list, err := c.discovery.ServerResourcesForGroupVersion(preferred.GroupVersion)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		for _, r := range preferred.APIResources {
+			k := find(list, version.WithResource(r.Name))
+			if k == nil || strings.Contains(r.Name, "/") || !writable(r) {
+				continue
+			}
+			if err := c.compile(k); err != nil {
+				failed = append(failed, err)
+				continue
+			}
+			out = append(out, k)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Kind) int { return strings.Compare(a.String(), b.String()) })
+	return out, errors.Join(failed...)
+}
+
+// Names returns what people may type for a resource, sorted, for completion.
+func (c *Cluster) Names() []string {
+	lists, _ := discovery.ServerPreferredResources(c.discovery)
+	names := map[string]bool{}
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			continue
+		}
+		for _, r := range list.APIResources {
+			if !strings.Contains(r.Name, "/") && writable(r) {
+				names[version.WithResource(r.Name).GroupResource().String()] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+func writable(r metav1.APIResource) bool {
+	return slices.Contains(r.Verbs, "update") || slices.Contains(r.Verbs, "patch")
+}
+
+// find returns a resource of a group and version, with its subresources.
+func find(list *metav1.APIResourceList, resource schema.GroupVersionResource) *Kind {
+	var out *Kind
+	var subresources []Subresource
+	for _, r := range list.APIResources {
+		kind := schema.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}
+		if kind.Version == "" {
+			kind.Group, kind.Version = resource.Group, resource.Version
+		}
+		if r.Name == resource.Resource {
+			out = &Kind{Resource: resource, Kind: kind, Namespaced: r.Namespaced, ShortNames: r.ShortNames}
+		} else if name, ok := strings.CutPrefix(r.Name, resource.Resource+"/"); ok && writable(r) && !connects[name] {
+			subresources = append(subresources, Subresource{name, kind})
+		}
+	}
+	if out == nil {
+		return nil
+	}
+	slices.SortFunc(subresources, func(a, b Subresource) int { return strings.Compare(a.Name, b.Name) })
+	out.Subresources = subresources
+	return out
+}
+
+// connects are the subresources that are connections. They have the verbs of all methods.
+var connects = map[string]bool{"attach": true, "exec": true, "portforward": true, "proxy": true}
+
+// Definitions returns the published schemas among which that of the kind is. Nobody may change
+// them.
+func (k *Kind) Definitions() map[string]*spec.Schema { return k.definitions }
+
+// OfKind returns the resource of a kind.
+func (c *Cluster) OfKind(kind schema.GroupVersionKind) (*Kind, error) {
+	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("the server has no kind %s; kubectl api-resources lists those it has", kind)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.Of(mapping.Resource)
+}

@@ -1,0 +1,105 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	granular "kube-granular.dev/granular/schema"
+)
+
+// compile gives a kind its tree.
+func (c *Cluster) compile(k *Kind) error {
+	tree, doc, err := c.tree(k.Resource.GroupVersion(), k.Kind)
+	if err != nil {
+		return fmt.Errorf("%s: %w", k, err)
+	}
+	k.Tree, k.definitions = tree, doc.definitions
+	return nil
+}
+
+// TreeOf returns the permissions of what is written to a subresource.
+func (c *Cluster) TreeOf(k *Kind, subresource string) (*granular.Tree, error) {
+	if subresource == "" {
+		return k.Tree, nil
+	}
+	s, ok := k.Subresource(subresource)
+	if !ok {
+		return nil, fmt.Errorf("%s has no subresource %q that can be updated or patched", k, subresource)
+	}
+	tree, _, err := c.tree(k.Resource.GroupVersion(), s.Kind)
+	if err != nil {
+		return nil, fmt.Errorf("%s/%s: %w", k, subresource, err)
+	}
+	return tree, nil
+}
+
+// tree compiles a kind from the document of a group and version. The same kind may be in the
+// documents of several, as Scale is.
+func (c *Cluster) tree(of schema.GroupVersion, kind schema.GroupVersionKind) (*granular.Tree, *document, error) {
+	doc, err := c.document(of)
+	if err != nil {
+		return nil, nil, err
+	}
+	known := c.kinds[kind]
+	if known == nil {
+		known = &compiled{}
+		known.tree, known.err = doc.models.ByKind(kind)
+		c.kinds[kind] = known
+	}
+	return known.tree, doc, known.err
+}
+
+func (c *Cluster) document(of schema.GroupVersion) (*document, error) {
+	if doc := c.documents[of]; doc != nil {
+		return doc, nil
+	}
+	published, err := c.root.GVSpec(of)
+	if err != nil {
+		return nil, fmt.Errorf("read the schemas of %s at /openapi/v3, where those of a new definition are a moment later: %w", of, err)
+	}
+	if published.Components == nil {
+		return nil, fmt.Errorf("the server publishes no schemas for %s", of)
+	}
+	definitions := published.Components.Schemas
+	if !speaks(definitions) {
+		return nil, ErrNoPermissions
+	}
+	doc := &document{definitions, granular.NewModels(definitions, granular.WithExpressions(computed{}))}
+	c.documents[of] = doc
+	return doc, nil
+}
+
+// speaks reports whether definitions have permissions. Every kind of a server that knows
+// permissions has those of its metadata.
+func speaks(definitions map[string]*spec.Schema) bool {
+	for name, s := range definitions {
+		if !strings.HasSuffix(name, ".ObjectMeta") {
+			continue
+		}
+		if labels, ok := s.Properties["labels"]; ok && labels.Extensions[granular.ExtVerb] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// computed are parameter expressions. The server evaluates them, with a library of functions
+// that no client has.
+type computed struct{}
+
+// ErrComputed means that the server alone knows the parameter of a verb.
+var ErrComputed = errors.New("the parameter is computed by the server")
+
+// Compile implements granular.Expressions.
+func (computed) Compile(string) (granular.Expression, error) { return computed{}, nil }
+
+// Parameter implements granular.Expression.
+func (computed) Parameter(context.Context, string) (string, int64, error) { return "", 1, ErrComputed }

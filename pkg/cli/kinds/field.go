@@ -1,0 +1,231 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"kube-granular.dev/granular/decide"
+	granular "kube-granular.dev/granular/schema"
+)
+
+// Field is a field of a kind, or what a map or a list holds.
+type Field struct {
+	// Path leads to the field in any object: .metadata.labels[*].
+	Path string
+	// Name is that of the field, and [*] for what a map or a list holds.
+	Name string
+	// Type is as kubectl explain has it: string, []Container.
+	Type        string
+	Description string
+	// Own are the permissions that the field itself brings in, general to specific.
+	Own []*granular.Permission
+	// Cover are those that cover a change of the field, general to specific. Where one of
+	// them is excluded, those that are not excluded and lie above it do not.
+	Cover []*granular.Permission
+	// Excluded says that update alone does not suffice for the field.
+	Excluded bool
+	// Scope is the name of the scope that begins at the field, if any.
+	Scope string
+	// System says that the server writes the field and nobody else.
+	System bool
+
+	// node is the nearest one at or above the field, and at says that it lies at it.
+	node *granular.Node
+	at   bool
+	// layers are what the schema says of the field: references resolved, the nearest first.
+	layers []*spec.Schema
+	kind   *Kind
+	// above are the definitions that the field lies in.
+	above []string
+}
+
+// Root returns the field that all others of the kind lie below.
+func (k *Kind) Root() *Field {
+	f := &Field{kind: k, node: k.Tree.Root, at: true}
+	f.describe(k.definitions[k.Tree.Name])
+	f.above = append(f.above, k.Tree.Name)
+	return f
+}
+
+// Fields returns what lies right below a field, sorted by name; of a map or a list, what it
+// holds. Where a definition holds itself, that ends at its second occurrence.
+func (f *Field) Fields() []*Field {
+	properties := map[string]*spec.Schema{}
+	var elem *spec.Schema
+	for _, layer := range f.layers {
+		for name := range layer.Properties {
+			if properties[name] == nil {
+				p := layer.Properties[name]
+				properties[name] = &p
+			}
+		}
+		if elem == nil && layer.Items != nil && layer.Items.Schema != nil {
+			elem = layer.Items.Schema
+		}
+		if elem == nil && layer.AdditionalProperties != nil && layer.AdditionalProperties.Schema != nil {
+			elem = layer.AdditionalProperties.Schema
+		}
+	}
+	var out []*Field
+	for name, s := range properties {
+		if f.Path == "" && (name == "apiVersion" || name == "kind") {
+			continue // what it is, and nobody's change
+		}
+		if below := f.below(name, f.Path+"."+name, s); below != nil {
+			out = append(out, below)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Field) int { return strings.Compare(a.Name, b.Name) })
+	if elem != nil {
+		if below := f.below("[*]", f.Path+"[*]", elem); below != nil {
+			out = append(out, below)
+		}
+	}
+	return out
+}
+
+// below returns a field right below, nil where its definition is among those above.
+func (f *Field) below(name, path string, s *spec.Schema) *Field {
+	out := &Field{Name: name, Path: path, System: f.System, kind: f.kind, above: slices.Clone(f.above), node: f.node}
+	if f.at {
+		var next *granular.Node
+		if name == "[*]" {
+			next = f.node.Elem()
+		} else {
+			next = f.node.Child(name)
+			out.System = out.System || f.node.Ignores(name)
+		}
+		if next != nil {
+			out.node, out.at = next, true
+		}
+	}
+	if !out.describe(s) {
+		return nil
+	}
+	return out
+}
+
+// describe reads what a schema says. It reports false for a definition among those above.
+func (f *Field) describe(s *spec.Schema) bool {
+	for queue := []*spec.Schema{s}; len(queue) > 0; queue = queue[1:] {
+		layer := queue[0]
+		if layer == nil {
+			continue
+		}
+		f.layers = append(f.layers, layer)
+		if f.Description == "" {
+			f.Description = layer.Description
+		}
+		if name := reference(layer); name != "" {
+			if slices.Contains(f.above, name) {
+				return false
+			}
+			f.above = append(f.above, name)
+			queue = append(queue, f.kind.definitions[name])
+		}
+		for i := range layer.AllOf {
+			queue = append(queue, &layer.AllOf[i])
+		}
+	}
+	f.Type = f.kind.typeOf(f.layers)
+	f.Cover, f.Excluded = decide.Candidates(f.node)
+	if f.at {
+		f.Own, f.Scope = f.node.Own(), f.node.Scope()
+	}
+	return true
+}
+
+func reference(s *spec.Schema) string {
+	ref := s.Ref.String()
+	return ref[strings.LastIndexByte(ref, '/')+1:]
+}
+
+// typeOf names a type as kubectl explain does.
+func (k *Kind) typeOf(layers []*spec.Schema) string {
+	for _, s := range layers {
+		switch {
+		case len(s.Type) > 0 && s.Type[0] == "array" && s.Items != nil && s.Items.Schema != nil:
+			return "[]" + k.typeOf(k.resolve(s.Items.Schema))
+		case s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil:
+			return "map[string]" + k.typeOf(k.resolve(s.AdditionalProperties.Schema))
+		case reference(s) != "":
+			name := reference(s)
+			if d := k.definitions[name]; d != nil && len(d.Properties) == 0 && len(d.Type) > 0 {
+				return d.Type[0]
+			}
+			return name[strings.LastIndexByte(name, '.')+1:]
+		case len(s.Type) > 0 && len(s.AllOf) == 0:
+			if s.Type[0] == "object" {
+				return "Object"
+			}
+			return s.Type[0]
+		}
+	}
+	return "Object"
+}
+
+func (k *Kind) resolve(s *spec.Schema) []*spec.Schema {
+	out := []*spec.Schema{s}
+	for i := range s.AllOf {
+		out = append(out, k.resolve(&s.AllOf[i])...)
+	}
+	return out
+}
+
+// Find returns the field at a path such as spec.template.spec.containers.image. Elements of
+// lists and maps are passed through, as kubectl explain does, and may be written as [*].
+func (k *Kind) Find(path string) (*Field, error) {
+	at := k.Root()
+	path = strings.TrimPrefix(path, ".")
+	if path == "" {
+		return at, nil
+	}
+	for _, name := range strings.Split(strings.ReplaceAll(path, "[*]", ""), ".") {
+		next := at.field(name)
+		if next == nil {
+			var have []string
+			for _, f := range at.passed().Fields() {
+				have = append(have, f.Name)
+			}
+			where := strings.TrimPrefix(at.Path, ".")
+			if where == "" {
+				where = k.String()
+			}
+			return nil, fmt.Errorf("field %q does not exist: %s has %s", name, where, strings.Join(have, ", "))
+		}
+		at = next
+	}
+	if strings.HasSuffix(path, "[*]") {
+		at = at.passed()
+	}
+	return at, nil
+}
+
+func (f *Field) field(name string) *Field {
+	for _, below := range f.passed().Fields() {
+		if below.Name == name {
+			return below
+		}
+	}
+	return nil
+}
+
+// passed returns what a list or a map holds, and other fields as they are.
+func (f *Field) passed() *Field {
+	for at := f; ; {
+		below := at.Fields()
+		if len(below) != 1 || below[0].Name != "[*]" {
+			return at
+		}
+		at = below[0]
+	}
+}
+
+// Leads reports whether the field, or something below it, has a permission of its own.
+func (f *Field) Leads() bool { return f.at }

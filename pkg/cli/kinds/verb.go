@@ -1,0 +1,38 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"kube-granular.dev/granular/permission"
+	granular "kube-granular.dev/granular/schema"
+)
+
+// VerbOf spells the verb of a permission. In place of a parameter stands what it is made of,
+// in angle brackets, which no verb has: granular:label(<label-key prefix>).
+func VerbOf(p *granular.Permission) string {
+	verb := permission.Verb{Permission: p.Name}.String()
+	if p.Parameter == nil {
+		return verb
+	}
+	return verb + "(<" + parameterOf(p) + ">)"
+}
+
+// parameterOf says what a parameter is made of.
+func parameterOf(p *granular.Permission) string {
+	switch {
+	case p.Parameter.Expression != nil:
+		return "computed from " + p.Parameter.Source
+	case p.Parameter.Treatment == permission.SlashDelimitedPrefix:
+		return p.Parameter.Source + " prefix"
+	}
+	return p.Parameter.Source
+}
+
+// Last returns the verb of the narrowest permission, "" if there is none.
+func Last(permissions []*granular.Permission) string {
+	if len(permissions) == 0 {
+		return ""
+	}
+	return VerbOf(permissions[len(permissions)-1])
+}

@@ -1,0 +1,148 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/granular/registry"
+	"kube-granular.dev/granular/schema"
+)
+
+// maxOnPath is the longest chain of permissions that the server takes of a definition.
+const maxOnPath = 8
+
+// definition looks at the schemas of a custom resource.
+func (in *inside) definition(node *yaml.Node) error {
+	group := text(at(node, "spec", "group"))
+	excluded := map[string]bool{}
+	versions := 0
+	for _, version := range items(at(node, "spec", "versions")) {
+		written := at(version, "schema", "openAPIV3Schema")
+		if written == nil {
+			continue
+		}
+		versions++
+		tree, err := in.compile(written)
+		if err != nil {
+			return err
+		}
+		in.style(written, group)
+		if tree == nil {
+			continue
+		}
+		own := map[string]bool{}
+		for _, info := range tree.Permissions() {
+			if info.Excluded {
+				own[info.Name] = true
+			}
+		}
+		if versions == 1 {
+			excluded = own
+			continue
+		}
+		for name := range excluded {
+			if !own[name] {
+				in.found(written, Error, "version %s excludes no permission %s, as the first version does", text(at(version, "name")), name)
+			}
+		}
+		for name := range own {
+			if !excluded[name] {
+				in.found(written, Error, "version %s excludes the permission %s, and the first version does not", text(at(version, "name")), name)
+			}
+		}
+	}
+	return nil
+}
+
+// compile compiles a schema as the server does, and finds what can't be enforced.
+func (in *inside) compile(written *yaml.Node) (*schema.Tree, error) {
+	var decoded any
+	if err := written.Decode(&decoded); err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(decoded)
+	if err != nil {
+		return nil, fmt.Errorf("a schema is no JSON: %w", err)
+	}
+	root := &spec.Schema{}
+	if err := json.Unmarshal(data, root); err != nil {
+		in.found(written, Error, "this is no schema: %v", err)
+		return nil, nil
+	}
+	const name = "root"
+	tree, err := schema.NewModels(map[string]*spec.Schema{name: root}, schema.WithExpressions(unread{}), schema.WithMaxPermissionsOnPath(maxOnPath)).Compile(name)
+	if err == nil {
+		return tree, nil
+	}
+	for _, p := range schema.ProblemsOf(err) {
+		place := placed(written, p.Place)
+		if ext := value(place, p.Extension); ext != nil {
+			place = ext
+		}
+		what := p.Reason
+		if p.Extension != "" {
+			what = p.Extension + ": " + what
+		}
+		if p.Extension == schema.ExtVerb && strings.HasPrefix(place.Value, permission.General+":") {
+			what = fmt.Sprintf("%s: leave out %q: the name of the permission stands here, and the verb is made of it", p.Extension, permission.General+":")
+		}
+		in.found(place, Error, "%s", what)
+	}
+	return nil, nil
+}
+
+// placed returns the node of a place in a schema, or the nearest above it.
+func placed(node *yaml.Node, place []schema.Step) *yaml.Node {
+	for _, step := range place {
+		next := at(node, "properties", step.Field)
+		if step.Elem {
+			if next = value(node, "items"); next == nil {
+				next = value(node, "additionalProperties")
+			}
+		}
+		if next == nil {
+			return node
+		}
+		node = next
+	}
+	return node
+}
+
+// style looks for names that are nobody's.
+func (in *inside) style(node *yaml.Node, group string) {
+	if node == nil {
+		return
+	}
+	if node.Kind == yaml.MappingNode {
+		for _, ext := range []string{schema.ExtVerb, schema.ExtScope} {
+			name := value(node, ext)
+			if name == nil || permission.Validate(name.Value) != nil || strings.Contains(name.Value, "/") {
+				continue
+			}
+			if known, err := registry.Lookup(name.Value); err == nil && known == nil {
+				in.found(name, Warning, "permission %q is not well-known, somebody else's may be called the same; use %q", name.Value, group+"/"+name.Value)
+			}
+		}
+	}
+	for _, below := range node.Content {
+		in.style(below, group)
+	}
+}
+
+// unread are expressions: the server compiles them when the definition is written.
+type unread struct{}
+
+// Compile implements schema.Expressions.
+func (unread) Compile(string) (schema.Expression, error) { return unread{}, nil }
+
+// Parameter implements schema.Expression.
+func (unread) Parameter(context.Context, string) (string, int64, error) { return "", 1, nil }

@@ -1,0 +1,147 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// The levels of findings.
+const (
+	Error   = "error"
+	Warning = "warning"
+)
+
+// Finding is one mistake.
+type Finding struct {
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
+	Level  string `json:"level"`
+	// Object is the kind and the name of what it is in.
+	Object  string `json:"object"`
+	Message string `json:"message"`
+}
+
+// String is written as compilers do.
+func (f Finding) String() string {
+	return fmt.Sprintf("%s:%d:%d: %s: %s: %s", f.File, f.Line, f.Column, f.Level, f.Object, f.Message)
+}
+
+// File looks at all documents of a file. Objects of other kinds are passed over. Looked is how
+// many it looked at.
+func File(name string, data []byte) (findings []Finding, looked int, err error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	for {
+		var document yaml.Node
+		err := decoder.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, 0, fmt.Errorf("%s: %w", name, err)
+		}
+		if len(document.Content) == 0 {
+			continue
+		}
+		f, n, err := object(name, document.Content[0])
+		if err != nil {
+			return nil, 0, fmt.Errorf("%s: %w", name, err)
+		}
+		findings, looked = append(findings, f...), looked+n
+	}
+	slices.SortStableFunc(findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return findings, looked, nil
+}
+
+// object looks at one object, or at those of a list.
+func object(file string, node *yaml.Node) ([]Finding, int, error) {
+	kind, name := text(at(node, "kind")), text(at(node, "metadata", "name"))
+	in := &inside{file: file, object: kind + " " + name}
+	switch kind {
+	case "Role", "ClusterRole":
+		return in.role(node), 1, nil
+	case "CustomResourceDefinition":
+		err := in.definition(node)
+		return in.findings, 1, err
+	case "List":
+		var all []Finding
+		looked := 0
+		for _, item := range items(at(node, "items")) {
+			f, n, err := object(file, item)
+			if err != nil {
+				return nil, 0, err
+			}
+			all, looked = append(all, f...), looked+n
+		}
+		return all, looked, nil
+	}
+	return nil, 0, nil
+}
+
+// inside collects what is found in one object.
+type inside struct {
+	file, object string
+	findings     []Finding
+}
+
+func (in *inside) found(node *yaml.Node, level, format string, args ...any) {
+	in.findings = append(in.findings, Finding{in.file, node.Line, node.Column, level, in.object, fmt.Sprintf(format, args...)})
+}
+
+// at returns the value at a path of mappings, nil if there is none.
+func at(node *yaml.Node, path ...string) *yaml.Node {
+	for _, key := range path {
+		if node = value(node, key); node == nil {
+			return nil
+		}
+	}
+	return node
+}
+
+func value(node *yaml.Node, key string) *yaml.Node {
+	if node != nil && node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	if node == nil || node.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == key {
+			return node.Content[i+1]
+		}
+	}
+	return nil
+}
+
+func items(node *yaml.Node) []*yaml.Node {
+	if node == nil || node.Kind != yaml.SequenceNode {
+		return nil
+	}
+	return node.Content
+}
+
+func text(node *yaml.Node) string {
+	if node == nil {
+		return ""
+	}
+	return node.Value
+}
+
+func texts(node *yaml.Node) []string {
+	var out []string
+	for _, item := range items(node) {
+		out = append(out, item.Value)
+	}
+	return out
+}

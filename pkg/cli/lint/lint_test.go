@@ -1,0 +1,58 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestLintFiles holds what is found in each file of testdata: the comments "# want: TEXT" stand
+// in the line that a finding is about.
+func TestLintFiles(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files: %v", len(files), err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for i, line := range strings.Split(string(data), "\n") {
+			_, wanted, ok := strings.Cut(line, "# want: ")
+			if !ok {
+				continue
+			}
+			for _, w := range strings.Split(wanted, " # ") {
+				want = append(want, atLine(i+1, w))
+			}
+		}
+		found, looked, err := File(file, data)
+		if err != nil || looked == 0 {
+			t.Errorf("%s: %d objects: %v", file, looked, err)
+		}
+		var got []string
+		for _, f := range found {
+			got = append(got, atLine(f.Line, f.Level+": "+f.Message))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s:\n%s", file, diff)
+		}
+	}
+}
+
+func atLine(line int, text string) string { return fmt.Sprint(line, ": ", text) }
+
+func TestLintNoYAML(t *testing.T) {
+	if _, _, err := File("x", []byte("a: [")); err == nil {
+		t.Error("no error for what is no YAML")
+	}
+}

@@ -1,0 +1,85 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package output
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/printers"
+	"sigs.k8s.io/yaml"
+)
+
+// Formats are those that every command has.
+var Formats = []string{"table", "wide", "json", "yaml"}
+
+// Flag is the flag --output of a command.
+type Flag struct {
+	format  string
+	formats []string
+}
+
+// AddTo gives a command the flag, with further formats of its own.
+func (f *Flag) AddTo(cmd *cobra.Command, more ...string) {
+	f.formats = append(slices.Clone(Formats), more...)
+	cmd.Flags().StringVarP(&f.format, "output", "o", "table", "how to print it: "+strings.Join(f.formats, ", "))
+	// The flag is there, so this can't fail.
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(f.formats, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// Validate returns an error that names the formats there are.
+func (f *Flag) Validate() error {
+	if !slices.Contains(f.formats, f.format) {
+		return fmt.Errorf("--output %q is none of %s", f.format, strings.Join(f.formats, ", "))
+	}
+	return nil
+}
+
+// Is reports whether a format was asked for.
+func (f *Flag) Is(format string) bool { return f.format == format }
+
+// Wide reports whether the table is to have all columns.
+func (f *Flag) Wide() bool { return f.format == "wide" }
+
+// Print writes a value as JSON or YAML, or else lets it be written as a table.
+func (f *Flag) Print(out io.Writer, value any, table func(io.Writer) error) error {
+	switch f.format {
+	case "json":
+		data, err := json.MarshalIndent(value, "", "  ")
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(out, "%s\n", data)
+		return err
+	case "yaml":
+		data, err := yaml.Marshal(value)
+		if err != nil {
+			return err
+		}
+		_, err = out.Write(data)
+		return err
+	}
+	return table(out)
+}
+
+// Table writes rows below a header, in columns.
+func Table(out io.Writer, header []string, rows [][]string) error {
+	w := printers.GetNewTabWriter(out)
+	for _, row := range append([][]string{header}, rows...) {
+		if _, err := fmt.Fprintln(w, strings.TrimRight(strings.Join(row, "\t"), "\t")); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+// Default changes the format that a command has if none is asked for.
+func (f *Flag) Default(cmd *cobra.Command, format string) {
+	f.format = format
+	cmd.Flags().Lookup("output").DefValue = format
+}

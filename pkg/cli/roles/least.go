@@ -1,0 +1,63 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package roles
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/decide"
+)
+
+// held are the verbs of somebody. It implements decide.Authorizer.
+type held []string
+
+// FirstAllowed implements decide.Authorizer.
+func (h held) FirstAllowed(_ context.Context, verbs []string) (int, error) {
+	return slices.IndexFunc(verbs, func(v string) bool { return slices.Contains(h, v) }), nil
+}
+
+// Least returns the verbs that somebody needs, beside granular, who makes these changes, each
+// set in a request of its own. They are the narrowest that there are, or with wider the most
+// general ones. Changes that no verb covers are an error.
+func Least(ctx context.Context, sets []change.Set, wider bool) ([]string, error) {
+	var verbs held
+	for _, set := range sets {
+		for {
+			refusal, err := decide.New(verbs, 0).Decide(ctx, set, true)
+			if err != nil {
+				return nil, err
+			}
+			if refusal == nil {
+				break
+			}
+			next := refusal.Specific
+			if wider || refusal.Reason != decide.NotCovered {
+				next = refusal.General
+			}
+			if next == "" || slices.Contains(verbs, next) {
+				return nil, fmt.Errorf("no role can grant this: it %s", refusal.Message(""))
+			}
+			verbs = append(verbs, next)
+		}
+	}
+	for i := len(verbs) - 1; i >= 0; i-- {
+		without := slices.Delete(slices.Clone(verbs), i, i+1)
+		needed := false
+		for _, set := range sets {
+			refusal, err := decide.New(without, 0).Decide(ctx, set, true)
+			if err != nil {
+				return nil, err
+			}
+			needed = needed || refusal != nil
+		}
+		if !needed {
+			verbs = without
+		}
+	}
+	slices.Sort(verbs)
+	return verbs, nil
+}

@@ -1,0 +1,72 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package roles
+
+import (
+	"fmt"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// ParseSubject reads a subject: user:jane, group:developers, serviceaccount:shop/deployer, or
+// the user name of any of them.
+func ParseSubject(text string) (rbacv1.Subject, error) {
+	kind, name, found := strings.Cut(text, ":")
+	switch strings.ToLower(kind) {
+	case "user":
+		return user(name)
+	case "group":
+		if name == "" {
+			break
+		}
+		return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: name}, nil
+	case "serviceaccount", "sa":
+		namespace, account, ok := strings.Cut(name, "/")
+		if !ok || namespace == "" || account == "" {
+			break
+		}
+		return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account}, nil
+	default:
+		if !found || kind == "system" {
+			return user(text)
+		}
+	}
+	return rbacv1.Subject{}, fmt.Errorf("subject %q: write user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME", text)
+}
+
+// user returns a user, who may be a service account.
+func user(name string) (rbacv1.Subject, error) {
+	if rest, ok := strings.CutPrefix(name, "system:serviceaccount:"); ok {
+		if namespace, account, ok := strings.Cut(rest, ":"); ok && namespace != "" && account != "" {
+			return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account}, nil
+		}
+	}
+	if name == "" {
+		return rbacv1.Subject{}, fmt.Errorf("a user without a name")
+	}
+	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}, nil
+}
+
+// Objects returns the role of a grant and, if there are subjects, its binding.
+func (g *Grant) Objects(name string, subjects []rbacv1.Subject) []runtime.Object {
+	meta := metav1.ObjectMeta{Name: name, Namespace: g.Namespace}
+	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name}
+	version := rbacv1.SchemeGroupVersion.String()
+	if g.Namespace == "" {
+		ref.Kind = "ClusterRole"
+		out := []runtime.Object{&rbacv1.ClusterRole{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: ref.Kind}, ObjectMeta: meta, Rules: g.Rules}}
+		if len(subjects) > 0 {
+			out = append(out, &rbacv1.ClusterRoleBinding{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "ClusterRoleBinding"}, ObjectMeta: meta, RoleRef: ref, Subjects: subjects})
+		}
+		return out
+	}
+	out := []runtime.Object{&rbacv1.Role{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: ref.Kind}, ObjectMeta: meta, Rules: g.Rules}}
+	if len(subjects) > 0 {
+		out = append(out, &rbacv1.RoleBinding{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "RoleBinding"}, ObjectMeta: meta, RoleRef: ref, Subjects: subjects})
+	}
+	return out
+}

@@ -1,0 +1,170 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package roles
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/pkg/cli/changes"
+)
+
+// Options say how wide roles are.
+type Options struct {
+	// Wider grants the most general verbs.
+	Wider bool
+	// AnyName leaves out the names of objects.
+	AnyName bool
+}
+
+// Grant is the rules for one namespace, "" for the whole cluster.
+type Grant struct {
+	Namespace string
+	Rules     []rbacv1.PolicyRule
+	// Notes say for each verb which fields need it.
+	Notes []string
+}
+
+// key is what one rule is for.
+type key struct {
+	namespace, group, resource, name string
+}
+
+func (k key) compare(l key) int {
+	return slices.Compare([]string{k.namespace, k.group, k.resource, k.name}, []string{l.namespace, l.group, l.resource, l.name})
+}
+
+// For returns the grants for rehearsed requests, and for what is read on the way.
+func For(ctx context.Context, rehearsed []*changes.Rehearsed, reads []changes.Read, options Options) ([]Grant, error) {
+	of := map[key][]*changes.Rehearsed{}
+	for _, r := range rehearsed {
+		if len(r.Changes) == 0 {
+			continue
+		}
+		k := key{r.Namespace, r.Kind.Resource.Group, r.Kind.Resource.Resource, r.Name}
+		if r.Subresource != "" {
+			k.resource += "/" + r.Subresource
+		}
+		if options.AnyName || r.Creates {
+			k.name = "" // what is created has no name yet that an authorizer would know
+		}
+		of[k] = append(of[k], r)
+	}
+	if len(of) == 0 {
+		return nil, fmt.Errorf("the change changes nothing, so it needs no role")
+	}
+	verbs, notes := map[key][]string{}, map[string][]string{}
+	for k, all := range of {
+		var sets []change.Set
+		for _, r := range all {
+			sets = append(sets, r.Changes)
+		}
+		least, err := Least(ctx, sets, options.Wider)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", all[0].String(), err)
+		}
+		verbs[k] = append([]string{permission.General}, least...)
+		notes[k.namespace] = append(notes[k.namespace], note(ctx, all, least)...)
+	}
+	for _, r := range reads {
+		k := key{r.Namespace, r.Group, r.Resource, r.Name}
+		if r.Below != "" {
+			k.resource += "/" + r.Below
+		}
+		if options.AnyName {
+			k.name = ""
+		}
+		if r.Group == "apiextensions.k8s.io" || r.Resource == "" {
+			continue // what everybody may discover
+		}
+		if !slices.Contains(verbs[k], r.Verb) {
+			verbs[k] = append([]string{r.Verb}, verbs[k]...)
+		}
+	}
+	return grants(verbs, notes), nil
+}
+
+// handsOn are the resources whose writers need a further verb of RBAC.
+var handsOn = map[schema.GroupResource]string{
+	{Group: rbacv1.GroupName, Resource: "roles"}:               "escalate",
+	{Group: rbacv1.GroupName, Resource: "clusterroles"}:        "escalate",
+	{Group: rbacv1.GroupName, Resource: "rolebindings"}:        "bind",
+	{Group: rbacv1.GroupName, Resource: "clusterrolebindings"}: "bind",
+}
+
+// note says which fields each verb is for.
+func note(ctx context.Context, all []*changes.Rehearsed, verbs []string) []string {
+	var out []string
+	for _, r := range all {
+		if verb := handsOn[r.Kind.Resource.GroupResource()]; verb != "" {
+			line := fmt.Sprintf("RBAC asks further for the verb %s, or that all is held that %s grant.", verb, r.Kind)
+			if !slices.Contains(out, line) {
+				out = append(out, line)
+			}
+		}
+		for _, c := range r.Changes {
+			for _, p := range slices.Backward(c.Node.Chain()) {
+				verb, err := c.Verb(ctx, nil, p)
+				if err != nil || !slices.Contains(verbs, verb.String()) {
+					continue
+				}
+				line := fmt.Sprintf("%s: %s of %s", verb, r.Field(c), r.Kind)
+				if !slices.Contains(out, line) {
+					out = append(out, line)
+				}
+				break
+			}
+		}
+	}
+	return out
+}
+
+// grants puts rules together, those of a namespace in one grant.
+func grants(verbs map[key][]string, notes map[string][]string) []Grant {
+	var out []Grant
+	for _, k := range slices.SortedFunc(maps.Keys(verbs), key.compare) {
+		if len(out) == 0 || out[len(out)-1].Namespace != k.namespace {
+			out = append(out, Grant{Namespace: k.namespace, Notes: slices.Sorted(slices.Values(notes[k.namespace]))})
+		}
+		rule := rbacv1.PolicyRule{APIGroups: []string{k.group}, Resources: []string{k.resource}, Verbs: verbs[k]}
+		if k.name != "" {
+			rule.ResourceNames = []string{k.name}
+		}
+		g := &out[len(out)-1]
+		same := slices.IndexFunc(g.Rules, func(r rbacv1.PolicyRule) bool {
+			return slices.Equal(r.Verbs, rule.Verbs) && slices.Equal(r.APIGroups, rule.APIGroups) && slices.Equal(r.ResourceNames, rule.ResourceNames)
+		})
+		if same >= 0 {
+			g.Rules[same].Resources = append(g.Rules[same].Resources, rule.Resources...)
+			continue
+		}
+		g.Rules = append(g.Rules, rule)
+	}
+	return out
+}
+
+// Name makes a name for a role from what it is about.
+func Name(r *changes.Rehearsed) string {
+	if r.Creates {
+		return NameOf(r.Kind.Resource.Resource, "")
+	}
+	return NameOf(r.Kind.Resource.Resource, r.Name)
+}
+
+// NameOf makes a name for a role about an object, or about all of a resource.
+func NameOf(resource, name string) string {
+	parts := []string{"granular", resource}
+	if name != "" {
+		parts = append(parts, name)
+	}
+	return strings.ReplaceAll(strings.Join(parts, "-"), ":", "-")
+}

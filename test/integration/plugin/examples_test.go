@@ -1,0 +1,84 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"kube-granular.dev/pkg/cli/command"
+)
+
+// answersNo marks the comment above an example that ends with 1, because its answer is no.
+const answersNo = "(no)"
+
+// broken is what the plugin says of its own mistakes.
+var broken = regexp.MustCompile(`(?m)^error:`)
+
+// TestExamplesOfHelp runs every command line that --help shows, through kubectl.
+func TestExamplesOfHelp(t *testing.T) {
+	must(t, "", "apply", "--server-side", "-n", "default", "-f", filepath.Join("testdata", "fixtures"))
+	ran := 0
+	for _, cmd := range commands(command.New(genericiooptions.NewTestIOStreamsDiscard())) {
+		if cmd.HasSubCommands() {
+			continue
+		}
+		t.Run(cmd.Name(), func(t *testing.T) {
+			if cmd.Example == "" {
+				t.Fatal("--help shows no example")
+			}
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "examples"))); err != nil {
+				t.Fatal(err)
+			}
+			comment := ""
+			for _, line := range strings.Split(cmd.Example, "\n") {
+				line = strings.TrimSpace(line)
+				if strings.HasPrefix(line, "#") {
+					comment = line
+				}
+				if line == "" || strings.HasPrefix(line, "#") {
+					continue
+				}
+				shell := exec.CommandContext(t.Context(), "bash", "-c", line)
+				shell.Dir, shell.Env = dir, environment(on.Kubeconfig("admin"), t.TempDir())
+				out, err := shell.CombinedOutput()
+				ran++
+				if failed := err != nil; failed != strings.Contains(comment, answersNo) || broken.Match(out) {
+					t.Errorf("%s\n$ %s\n%s%v", comment, line, out, err)
+				}
+			}
+		})
+	}
+	if ran == 0 {
+		t.Fatal("no example was run")
+	}
+}
+
+// commands returns a command and all below it, but those that cobra adds.
+func commands(cmd *cobra.Command) []*cobra.Command {
+	out := []*cobra.Command{cmd}
+	for _, below := range cmd.Commands() {
+		if below.Name() != "help" && below.Name() != "completion" {
+			out = append(out, commands(below)...)
+		}
+	}
+	return out
+}
+
+// TestCommandsSayWhatTheyDo holds that each command has a line and a text about itself.
+func TestCommandsSayWhatTheyDo(t *testing.T) {
+	for _, cmd := range commands(command.New(genericiooptions.NewTestIOStreamsDiscard())) {
+		if cmd.Short == "" || cmd.Long == "" || strings.HasSuffix(cmd.Short, ".") {
+			t.Errorf("%s: Short %q, Long %q", cmd.CommandPath(), cmd.Short, cmd.Long)
+		}
+	}
+}

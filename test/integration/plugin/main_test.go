@@ -1,0 +1,96 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
+)
+
+// on is the cluster of all tests.
+var on *cluster.Cluster
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	if _, err := binary(); err != nil {
+		return fail(err)
+	}
+	var err error
+	if on, err = cluster.Start("--feature-gates", "ProtectedAttributes=true"); err != nil {
+		return fail(err)
+	}
+	code := m.Run()
+	if err := on.Stop(); err != nil {
+		return fail(err)
+	}
+	return code
+}
+
+func fail(err error) int {
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}
+
+// binary is the plugin. Tests must not pass without it.
+func binary() (string, error) {
+	bin, err := cluster.Bin()
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(bin, "kubectl-granular")
+	if _, err := os.Stat(file); err != nil {
+		return "", fmt.Errorf("bin/kubectl-granular is missing, run `make kubectl-granular` first: %w", err)
+	}
+	return file, nil
+}
+
+// granular runs the plugin and returns what it prints on both streams.
+func granular(t *testing.T, stdin string, args ...string) (out, errs string, err error) {
+	t.Helper()
+	return granularAt(t, on.Kubeconfig("admin"), stdin, args...)
+}
+
+func granularAt(t *testing.T, kubeconfig, stdin string, args ...string) (out, errs string, err error) {
+	t.Helper()
+	file, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), file, args...)
+	cmd.Env = environment(kubeconfig, t.TempDir())
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
+	err = cmd.Run()
+	return stdout.String(), stderr.String(), err
+}
+
+// environment is that of a user who has bin on the path.
+func environment(kubeconfig, home string) []string {
+	bin, err := cluster.Bin()
+	if err != nil {
+		panic(err) // run has asked before
+	}
+	return append(os.Environ(), "KUBECONFIG="+kubeconfig, "HOME="+home, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
+
+// must runs kubectl as the administrator.
+func must(t *testing.T, stdin string, args ...string) string {
+	t.Helper()
+	out, err := harness.Kubectl(t, on, stdin, args...)
+	if err != nil {
+		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}

@@ -1,0 +1,85 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"bytes"
+	"encoding/pem"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"kube-granular.dev/test/integration/harness"
+)
+
+// TestServerWithoutPermissions holds that the plugin says so of a server that publishes no
+// permissions, and what to do.
+func TestServerWithoutPermissions(t *testing.T) {
+	kubeconfig := without(t, "x-kubernetes-permission-")
+	_, errs, err := granularAt(t, kubeconfig, "", "explain", "deployments")
+	if err == nil || !strings.Contains(errs, "error: deployments.apps: the server publishes no permissions (x-kubernetes-permission-verb) in its OpenAPI") || !strings.Contains(errs, "--context") {
+		t.Errorf("explain against a server without permissions: %v\n%s", err, errs)
+	}
+	// Its twin: the same way in between, with everything.
+	if _, errs, err := granularAt(t, without(t, "nothing at all"), "", "explain", "deployments"); err != nil {
+		t.Errorf("explain through the same proxy: %v\n%s", err, errs)
+	}
+}
+
+// without runs a server that is ours without what begins with a text in its OpenAPI. It
+// returns a kubeconfig.
+func without(t *testing.T, text string) string {
+	t.Helper()
+	config := harness.Config(t, on, "admin")
+	config.NextProtos = []string{"http/1.1"}
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy.Transport = transport
+	proxy.ModifyResponse = func(r *http.Response) error {
+		if !strings.HasPrefix(r.Request.URL.Path, "/openapi/v3") {
+			return nil
+		}
+		data, err := io.ReadAll(r.Body)
+		if err != nil {
+			return err
+		}
+		data = bytes.ReplaceAll(data, []byte(text), []byte("x-nothing-"))
+		r.Body = io.NopCloser(bytes.NewReader(data))
+		r.Header.Set("Content-Length", strconv.Itoa(len(data)))
+		r.ContentLength = int64(len(data))
+		return nil
+	}
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		req.Header.Del("Accept-Encoding")
+		proxy.ServeHTTP(w, req)
+	}))
+	t.Cleanup(server.Close)
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	c := clientcmdapi.NewConfig()
+	c.Clusters["it"] = &clientcmdapi.Cluster{Server: server.URL, CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})}
+	c.AuthInfos["me"] = &clientcmdapi.AuthInfo{}
+	c.Contexts["it"] = &clientcmdapi.Context{Cluster: "it", AuthInfo: "me"}
+	c.CurrentContext = "it"
+	if err := clientcmd.WriteToFile(*c, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
