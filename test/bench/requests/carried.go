@@ -65,16 +65,40 @@ func newCarried(o *options) *cobra.Command {
 	return cmd
 }
 
-// carried makes the objects, each with one protected label, and reports them.
+const carriedNamespace = "carried"
+
+// carried makes the objects, each with one protected label, and has them reported by a server
+// that started after that: what making them left of garbage would hide a growth.
 func (s *session) carried(ctx context.Context, program string, objects, attributes, passes int, run *Run) (err error) {
+	if err := s.makeCarried(ctx, objects, attributes); err != nil {
+		return err
+	}
+	config := s.config(protecting)
+	config.Name, config.Prefix = "reporting", protecting
+	server, err := s.stage.Start(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer func() { err = joined(err, server.Stop) }()
+	if err := s.settle(ctx, []*process.Server{server}); err != nil {
+		return err
+	}
+	for range passes {
+		if err := s.reportOnce(ctx, server, program, fmt.Sprintf("%d pods, %d attributes", objects, attributes), carriedNamespace, objects, run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *session) makeCarried(ctx context.Context, objects, attributes int) (err error) {
 	servers, stop, err := s.start(ctx, protecting)
 	if err != nil {
 		return err
 	}
 	defer func() { err = joined(err, stop) }()
-	server := servers[0]
-	a := administrator{server.Client(process.Administrator)}
-	const ns = "carried"
+	a := administrator{servers[0].Client(process.Administrator)}
+	const ns = carriedNamespace
 	if err := a.namespace(ctx, ns, nil); err != nil {
 		return err
 	}
@@ -103,14 +127,6 @@ func (s *session) carried(ctx context.Context, program string, objects, attribut
 		if _, err := a.Ensure(ctx, authorityPath+"namespaces/"+ns+"/protectedattributes", name, map[string]any{
 			"apiVersion": "authority.kube-granular.dev/v1alpha1", "kind": "ProtectedAttribute", "metadata": map[string]any{"name": name},
 			"spec": map[string]any{"attributeKind": "Label", "attributeName": key(i)}}); err != nil {
-			return err
-		}
-	}
-	if err := s.settle(ctx, servers); err != nil {
-		return err
-	}
-	for range passes {
-		if err := s.reportOnce(ctx, server, program, fmt.Sprintf("%d pods, %d attributes", objects, attributes), ns, objects, run); err != nil {
 			return err
 		}
 	}

@@ -40,7 +40,7 @@ type request struct {
 
 func (r request) send(t *testing.T, user, ns string) answer {
 	t.Helper()
-	path := strings.Replace(r.path, "NS", ns, 1)
+	path := strings.ReplaceAll(strings.Replace(r.path, "NS", ns, 1), "USER", user)
 	body := strings.ReplaceAll(r.body, "USER", user)
 	if r.edit != nil {
 		body = edited(t, strings.TrimSuffix(strings.TrimSuffix(path, "?dryRun=All"), "/finalize"), r.edit)

@@ -33,7 +33,12 @@ type Case struct {
 func Resources() []string { return slices.Sorted(maps.Keys(slots)) }
 
 // Random returns a case of one of some resources.
-func Random(r Source, resources ...string) *Case {
+func Random(r Source, resources ...string) *Case { return random(r, true, resources) }
+
+// RandomWithoutAdmission returns a case of which admission changes nothing.
+func RandomWithoutAdmission(r Source, resources ...string) *Case { return random(r, false, resources) }
+
+func random(r Source, admission bool, resources []string) *Case {
 	c := &Case{Resource: pick(r, resources...), Entries: randomEntries(r)}
 	var old thing
 	if r.IntN(4) > 0 {
@@ -41,7 +46,7 @@ func Random(r Source, resources ...string) *Case {
 	}
 	sent := edited(r, old, c.Resource)
 	final := sent
-	if r.IntN(3) == 0 {
+	if admission && r.IntN(3) == 0 {
 		final = edited(r, sent, c.Resource)
 	}
 	c.Holds = randomHolds(r)
