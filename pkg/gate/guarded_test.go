@@ -46,6 +46,9 @@ func podWrite(t *testing.T, g *questioned, p *inForce, old, sent, final string, 
 }
 
 // TestWhoseChange holds whose change it is where admission changes labels too.
+//
+// Attack: a value that a mutating webhook makes the protected one of, or that it makes of the protected one
+// Answer: 403, the caller answers for both
 func TestWhoseChange(t *testing.T) {
 	const elsewhere = `{"labels": {"a": "c"}}`
 	const devElsewhere = `{"labels": {"a": "c", "env": "dev"}}`
@@ -153,6 +156,9 @@ func TestExempt(t *testing.T) {
 
 // TestNoAnswer holds that a write is refused where nobody can say what its caller holds,
 // unless that is of no matter.
+//
+// Attack: a write while nobody can say who holds the role
+// Answer: 500, it is not stored
 func TestNoAnswer(t *testing.T) {
 	set := protect.New(env)
 	for name, tc := range map[string]struct {
@@ -185,6 +191,9 @@ func inAudit(e protect.Entry) protect.Entry {
 
 // TestNotKnownYet holds that before the attributes are known no label and no annotation
 // changes, that all else does, and that it is waited for them.
+//
+// Attack: write a label before the server has read which are protected
+// Answer: waits for a bounded time, then 503; all else goes on
 func TestNotKnownYet(t *testing.T) {
 	g := &questioned{}
 	for name, tc := range map[string]struct {
@@ -221,6 +230,9 @@ func TestNotKnownYet(t *testing.T) {
 
 // TestRetries holds that a request is judged by the attributes of one moment, that nothing
 // is asked twice, and that the last attempt counts.
+//
+// Attack: change an attribute while a write of its key is retried
+// Answer: one moment for the whole request; the last attempt counts
 func TestRetries(t *testing.T) {
 	target := endpoint(t, kindNamed("/v1/Pod"), "pods")
 	ctx := contextOf("update", target, "n", "x")
@@ -307,6 +319,9 @@ func TestKeysOfOthers(t *testing.T) {
 
 // TestRollback holds that nobody has a controller put a template back that nobody was asked
 // about, and that all else of the annotation is free.
+//
+// Attack: a rollback annotation of a Deployment that is created with it, or through its status
+// Answer: 403
 func TestRollback(t *testing.T) {
 	const to1, to2 = `{"labels": {"a": "b"}, "annotations": {"deprecated.deployment.rollback.to": "1"}}`, `{"labels": {"a": "b"}, "annotations": {"deprecated.deployment.rollback.to": "2"}}`
 	for name, tc := range map[string]struct {
@@ -521,6 +536,9 @@ func TestWithoutFields(t *testing.T) {
 
 // TestWithoutSchema holds that labels and annotations of a kind of which no tree is to be had
 // are found by their names.
+//
+// Attack: a protected label in a kind whose schema does not compile
+// Answer: 403, it is found by its name
 func TestWithoutSchema(t *testing.T) {
 	malformed := strings.Replace(strings.Replace(things, "EXCLUDED", "false", 1), `"size"}`, `"Not A Permission"}`, 1)
 	for name, model := range map[string]string{"malformed": malformed, "unknown": ""} {

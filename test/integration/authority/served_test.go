@@ -79,6 +79,9 @@ func TestShortNames(t *testing.T) {
 
 // TestFormats holds that bodies may be JSON, YAML and CBOR, and that protobuf is refused
 // where it is the only choice.
+//
+// Attack: attributes as protobuf
+// Answer: 415 and 406; JSON, YAML and CBOR are served
 func TestFormats(t *testing.T) {
 	namespace(t, on, "formats")
 	path := group + "/v1alpha1/namespaces/formats/protectedattributes"

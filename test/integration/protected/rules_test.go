@@ -56,6 +56,9 @@ func TestBystanders(t *testing.T) {
 
 // TestWithoutLabels holds that operations other than bindings bring no label into anything
 // that is stored, and are free.
+//
+// Attack: a protected label in an eviction, a token request, a scale
+// Answer: 2xx, it is not stored
 func TestWithoutLabels(t *testing.T) {
 	withPeople(t)
 	const ns = "operations"
@@ -90,6 +93,9 @@ func TestWithoutLabels(t *testing.T) {
 
 // TestVerbs holds that without a role the verb of the key is asked of RBAC, on the resource
 // that is written, and that update and the permissions of fields do not include it.
+//
+// Attack: a protected key with `update`, with the permissions of labels and of metadata, with its verb on another resource, with the verb of another key
+// Answer: 403; 201 with its verb
 func TestVerbs(t *testing.T) {
 	withPeople(t)
 	const ns = "verbs"
@@ -113,6 +119,9 @@ func TestVerbs(t *testing.T) {
 
 // TestBypass holds that who may bypass in the whole cluster is exempt, and who may in a
 // namespace is not, whatever that one may there.
+//
+// Attack: `bypass`, or all of `cluster-admin`, bound in a namespace
+// Answer: 403, it is asked of the whole cluster
 func TestBypass(t *testing.T) {
 	withPeople(t)
 	const ns = "bypass"
@@ -138,6 +147,9 @@ func TestBypass(t *testing.T) {
 
 // TestNamespaced holds that an attribute of a namespace acts in it alone, that any binding
 // there counts, and that it neither acts on the namespace nor opens what the cluster closed.
+//
+// Attack: a key that a namespace protects, on another namespace's objects and on the Namespace itself
+// Answer: 201, 200: it acts in its namespace alone
 func TestNamespaced(t *testing.T) {
 	withPeople(t)
 	const ns = "namespaced"
@@ -179,6 +191,11 @@ func TestAuditMode(t *testing.T) {
 }
 
 // TestGranular holds that a granular caller needs the permission and the admission.
+//
+// Attack: a protected label with the permission of labels alone; with the role alone
+// Answer: 403; 200 with both
+// Attack: the protected keys of an object that one may not get, from a refusal
+// Answer: 403, which names keys of the request alone
 func TestGranular(t *testing.T) {
 	withPeople(t)
 	const ns = "granular"
@@ -208,6 +225,9 @@ func TestGranular(t *testing.T) {
 
 // TestOneServer holds that a write that begins after an attribute was acknowledged is judged by
 // it, and one after its removal is not.
+//
+// Attack: write a protected label right after the attribute was acknowledged by this server
+// Answer: 403; 201 right after its removal
 func TestOneServer(t *testing.T) {
 	withPeople(t)
 	const ns = "fresh"
