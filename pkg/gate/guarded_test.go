@@ -365,7 +365,7 @@ type warned []string
 func (w *warned) AddWarning(_, text string) { *w = append(*w, text) }
 
 // TestAudit holds that an attribute with mode Audit refuses nothing, and tells the caller
-// once, unless that one may.
+// once, unless that one may; and that what a dry run would have been refused is not counted.
 func TestAudit(t *testing.T) {
 	target := endpoint(t, kindNamed("/v1/Pod"), "pods")
 	for name, tc := range map[string]struct {
@@ -373,9 +373,11 @@ func TestAudit(t *testing.T) {
 		holds  []string
 		allow  []string
 		failed bool
+		dryRun bool
 		says   int
 	}{
 		"audited":           {entry: inAudit(env), says: 1},
+		"audited, dry run":  {entry: inAudit(env), dryRun: true, says: 1},
 		"audited, held":     {entry: inAudit(env), holds: []string{"ClusterRole/releaser"}},
 		"audited, bypassed": {entry: inAudit(env), allow: []string{BypassVerb}},
 		"audited, failed":   {entry: inAudit(env), failed: true},
@@ -389,12 +391,17 @@ func TestAudit(t *testing.T) {
 			for range 2 {
 				judged(t, goThrough(t, w, ctx, sentObject(t, podAt(envProd)), stored(t, podAt(bare))), nil, "")
 			}
-			if tc.failed {
+			counts := tc.says
+			switch {
+			case tc.failed:
 				_ = w.RespondError(ctx, errors.New("something else"))
-			} else {
+			case tc.dryRun:
+				w.Respond(granular.WithDryRun(ctx), nil)
+				counts = 0
+			default:
 				w.Respond(ctx, nil)
 			}
-			if len(*heard) != tc.says || len(p.counted) != tc.says || tc.says > 0 && p.counted[0] != "/env" {
+			if len(*heard) != tc.says || len(p.counted) != counts || counts > 0 && p.counted[0] != "/env" {
 				t.Fatalf("warned of %q, counted %q", *heard, p.counted)
 			}
 			if tc.says > 0 && (!strings.Contains((*heard)[0], ".metadata.labels[env]") || !strings.Contains((*heard)[0], "env were enforced") || strings.Contains((*heard)[0], "prod")) {

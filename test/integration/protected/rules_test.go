@@ -4,9 +4,13 @@
 package protected
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+
+	"kube-granular.dev/test/integration/harness"
 )
 
 func podBody(name, metadata string) string {
@@ -186,6 +190,92 @@ func TestAuditMode(t *testing.T) {
 	for user, body := range map[string]string{"holder": podBody("q", `,"labels":{"env":"prod"}`), "other": podBody("r", `,"labels":{"env":"dev"}`), admin: podBody("s", `,"labels":{"env":"prod"}`)} {
 		if got := send(t, user, "POST", pods, "", body); got.status >= 300 || len(got.warnings) > 0 {
 			t.Errorf("%s: %d, warned %q", user, got.status, got.warnings)
+		}
+	}
+}
+
+// TestAuditViolations holds that the status counts the writes that would have been refused,
+// and no dry run of one.
+func TestAuditViolations(t *testing.T) {
+	withPeople(t)
+	const ns = "violations"
+	namespace(t, ns)
+	path := protect(t, "violations", `{"mode":"Audit","attributeKind":"Label","attributeName":"violations.example.com/x"}`)
+	must(t, "POST", where("NS/pods", ns), "", podBody("there", ""))
+	pods, body := where("NS/pods", ns), podBody("p", `,"labels":{"violations.example.com/x":"y"}`)
+	patch := `{"metadata":{"labels":{"violations.example.com/x":"y"}}}`
+	for _, r := range []request{
+		{"POST", pods + "?dryRun=All", "", body, nil},
+		{"PATCH", pods + "/there?dryRun=All", "merge", patch, nil},
+		{"PATCH", pods + "/there?dryRun=All&fieldManager=m", "apply", `{"apiVersion":"v1","kind":"Pod",` + patch[1:], nil},
+		{"PUT", pods + "/there?dryRun=All", "", "", func(o map[string]any) { put(o, "y", "metadata", "labels", "violations.example.com/x") }},
+		{"POST", pods + "/there/binding?dryRun=All", "", `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"there","labels":{"violations.example.com/x":"y"}},"target":{"kind":"Node","name":"n"}}`, nil},
+		{"POST", pods, "", body, nil},
+		{"PATCH", pods + "/there", "merge", patch, nil},
+	} {
+		got := r.send(t, "other", ns)
+		granted(t, got)
+		if len(got.warnings) != 1 {
+			t.Errorf("%s %s: warned of %q", r.method, r.path, got.warnings)
+		}
+	}
+	counted := func() (n int64) {
+		var a struct {
+			Status struct {
+				AuditViolations int64 `json:"auditViolations"`
+			} `json:"status"`
+		}
+		if err := json.Unmarshal([]byte(must(t, "GET", path, "", "")), &a); err != nil {
+			t.Fatal(err)
+		}
+		return a.Status.AuditViolations
+	}
+	// What is counted gets into the status together, or in the order in which it was counted.
+	until(t, "both are counted", func() bool { return counted() >= 2 })
+	if n := counted(); n != 2 {
+		t.Errorf("%d are counted, of 2 and some dry runs", n)
+	}
+}
+
+// TestMetricOfAttributes holds the name of the metric, and what each result adds to it.
+func TestMetricOfAttributes(t *testing.T) {
+	withPeople(t)
+	const ns = "metric"
+	namespace(t, ns)
+	protect(t, "metric-env", envLabel)
+	protect(t, "metric-audit", `{"mode":"Audit","attributeKind":"Label","attributeName":"metric.example.com/x"}`)
+	grant(t, "metric-bypass", `[{"apiGroups":["authority.kube-granular.dev"],"resources":["protectedattributes"],"verbs":["bypass"]}]`, "metric-bypass")
+	bind(t, "writer", "metric-bypass")
+	allowed(t, "metric-bypass", "bypass", "authority.kube-granular.dev", "protectedattributes")
+	allowed(t, "metric-bypass", "create", "", "pods")
+	pods := where("NS/pods", ns)
+	all := []string{"admitted", "refused", "audited", "bypassed", "error"}
+	const prod = `,"labels":{"env":"prod"}`
+	for i, tc := range []struct {
+		user, metadata, adds string
+		code                 int
+	}{
+		{"holder", prod, "admitted", http.StatusCreated},
+		{"other", `,"labels":{"env":"dev"}`, "admitted", http.StatusCreated},
+		{"other", prod, "refused", http.StatusForbidden},
+		{"other", `,"labels":{"metric.example.com/x":"y"}`, "audited", http.StatusCreated},
+		{"metric-bypass", prod, "bypassed", http.StatusCreated},
+		{"other", `,"labels":{"a":"b"}`, "", http.StatusCreated},
+		{admin, prod, "", http.StatusCreated},
+	} {
+		before := harness.Metrics(t, server)
+		if got := send(t, tc.user, "POST", pods, "", podBody(fmt.Sprintf("p%d", i), tc.metadata)); got.status != tc.code {
+			t.Errorf("%+v: %d %s", tc, got.status, got.body)
+		}
+		after := harness.Metrics(t, server)
+		for _, result := range all {
+			name, want := `protected_attribute_decisions_total{result="`+result+`"}`, 0.0
+			if result == tc.adds {
+				want = 1
+			}
+			if grown := after[name] - before[name]; grown != want {
+				t.Errorf("%+v: %s%s grew by %v", tc, harness.MetricsPrefix, name, grown)
+			}
 		}
 	}
 }
