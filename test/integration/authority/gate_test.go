@@ -31,6 +31,9 @@ func absent(t *testing.T, c *cluster.Cluster) {
 			t.Errorf("/apis as %s: status %d, or the group is there", accept, status)
 		}
 	}
+	if _, _, body := do(t, c, http.MethodGet, "/readyz?verbose", "", "*/*", nil); !strings.Contains(string(body), "readyz check passed") || strings.Contains(string(body), "kube-granular") {
+		t.Errorf("/readyz: %s", body)
+	}
 	for _, path := range []string{"/openapi/v2", "/openapi/v3"} {
 		if _, _, body := do(t, c, http.MethodGet, path, "", "application/json", nil); strings.Contains(strings.ToLower(string(body)), "protectedattribute") {
 			t.Errorf("%s shows the kinds", path)

@@ -18,7 +18,7 @@ import (
 )
 
 // TestServed holds that the group is in discovery, in both versions of OpenAPI, and has an
-// APIService that is available.
+// APIService that is available, and that a server is ready once it knows the attributes.
 func TestServed(t *testing.T) {
 	_, theirs := clients(t, on)
 	list, err := theirs.Discovery().ServerResourcesForGroupVersion("authority.kube-granular.dev/v1alpha1")
@@ -52,6 +52,10 @@ func TestServed(t *testing.T) {
 	out := must(t, on, "", "get", "apiservice", "v1alpha1.authority.kube-granular.dev", "-o", "jsonpath={.spec.groupPriorityMinimum} {.status.conditions[?(@.type=='Available')].status}")
 	if out != "15000 True" {
 		t.Errorf("the APIService: %s", out)
+	}
+	status, _, body := do(t, on, http.MethodGet, "/readyz?verbose", "", "*/*", nil)
+	if status != http.StatusOK || !strings.Contains(string(body), "[+]poststarthook/kube-granular/authority ok") {
+		t.Errorf("/readyz: status %d: %s", status, body)
 	}
 	for _, path := range []string{"/openapi/v2", "/openapi/v3/apis/authority.kube-granular.dev/v1alpha1"} {
 		status, _, body := do(t, on, http.MethodGet, path, "", "application/json", nil)
