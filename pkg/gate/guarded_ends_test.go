@@ -199,6 +199,19 @@ func TestMissingRoleIsAudited(t *testing.T) {
 	}
 }
 
+// TestCauseOfARefusal holds that a refusal has the place as field of its cause, and what would
+// admit in its message.
+func TestCauseOfARefusal(t *testing.T) {
+	var status apierrors.APIStatus
+	if err := podWrite(t, &questioned{}, &inForce{set: protect.New(env)}, bare, envProd, envProd); !errors.As(err, &status) {
+		t.Fatal(err)
+	}
+	causes := status.Status().Details.Causes
+	if len(causes) != 1 || causes[0].Type != metav1.CauseTypeForbidden || causes[0].Field != ".metadata.labels[env]" || !strings.HasPrefix(causes[0].Message, `needs ClusterRole "releaser"`) {
+		t.Errorf("%+v", causes)
+	}
+}
+
 // TestBypassIsAskedOnce holds that the retries of a request ask once whether its caller may
 // bypass, and that an answer that failed is asked again.
 func TestBypassIsAskedOnce(t *testing.T) {
