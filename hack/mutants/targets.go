@@ -26,7 +26,6 @@ var targets = []target{
 	{"pkg/crd", nil},
 	{library + "decide", []string{library + "corpus", "test/corpus", "pkg/gate"}},
 	{library + "protect", nil},
-	{"pkg/protected", nil},
 	{library + "change", []string{library + "corpus", "test/corpus", library + "decide", "pkg/gate"}},
 	{library + "equal", []string{library + "change", "speed/equality", "pkg/gate"}},
 	{library + "internal/fast", []string{library + "equal", library + "change", "speed/equality"}},
