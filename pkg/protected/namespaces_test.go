@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
@@ -51,5 +52,18 @@ func TestAttachedNamespaces(t *testing.T) {
 		return !wanted(set, "m", "c"), nil
 	}); err != nil {
 		t.Errorf("the successor of a namespace is not heard of: %v", err)
+	}
+	// A binding is a change that a status tells about.
+	select {
+	case <-p.Changes():
+	default:
+	}
+	if _, err := client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "b"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-p.Changes():
+	case <-time.After(time.Minute):
+		t.Error("a binding is not heard of")
 	}
 }
