@@ -119,7 +119,9 @@ func (p *protected) finish(ctx context.Context) {
 		warning.AddWarning(ctx, "", fmt.Sprintf("%d other protected labels and annotations would be refused too", left))
 	}
 	audit.WouldRefuse(ctx, found)
-	p.count(last.findings)
+	if !granular.IsDryRun(ctx) { // of which nothing was stored
+		p.count(last.findings)
+	}
 }
 
 // counter is implemented by a Protection that counts, for each attribute, the requests that

@@ -46,6 +46,9 @@ func podWrite(t *testing.T, g *questioned, p *inForce, old, sent, final string, 
 }
 
 // TestWhoseChange holds whose change it is where admission changes labels too.
+//
+// Attack: a value that a mutating webhook makes the protected one of, or that it makes of the protected one
+// Answer: 403, the caller answers for both
 func TestWhoseChange(t *testing.T) {
 	const elsewhere = `{"labels": {"a": "c"}}`
 	const devElsewhere = `{"labels": {"a": "c", "env": "dev"}}`
@@ -153,6 +156,9 @@ func TestExempt(t *testing.T) {
 
 // TestNoAnswer holds that a write is refused where nobody can say what its caller holds,
 // unless that is of no matter.
+//
+// Attack: a write while nobody can say who holds the role
+// Answer: 500, it is not stored
 func TestNoAnswer(t *testing.T) {
 	set := protect.New(env)
 	for name, tc := range map[string]struct {
@@ -185,6 +191,9 @@ func inAudit(e protect.Entry) protect.Entry {
 
 // TestNotKnownYet holds that before the attributes are known no label and no annotation
 // changes, that all else does, and that it is waited for them.
+//
+// Attack: write a label before the server has read which are protected
+// Answer: waits for a bounded time, then 503; all else goes on
 func TestNotKnownYet(t *testing.T) {
 	g := &questioned{}
 	for name, tc := range map[string]struct {
@@ -221,6 +230,9 @@ func TestNotKnownYet(t *testing.T) {
 
 // TestRetries holds that a request is judged by the attributes of one moment, that nothing
 // is asked twice, and that the last attempt counts.
+//
+// Attack: change an attribute while a write of its key is retried
+// Answer: one moment for the whole request; the last attempt counts
 func TestRetries(t *testing.T) {
 	target := endpoint(t, kindNamed("/v1/Pod"), "pods")
 	ctx := contextOf("update", target, "n", "x")
@@ -307,6 +319,9 @@ func TestKeysOfOthers(t *testing.T) {
 
 // TestRollback holds that nobody has a controller put a template back that nobody was asked
 // about, and that all else of the annotation is free.
+//
+// Attack: a rollback annotation of a Deployment that is created with it, or through its status
+// Answer: 403
 func TestRollback(t *testing.T) {
 	const to1, to2 = `{"labels": {"a": "b"}, "annotations": {"deprecated.deployment.rollback.to": "1"}}`, `{"labels": {"a": "b"}, "annotations": {"deprecated.deployment.rollback.to": "2"}}`
 	for name, tc := range map[string]struct {
@@ -350,7 +365,7 @@ type warned []string
 func (w *warned) AddWarning(_, text string) { *w = append(*w, text) }
 
 // TestAudit holds that an attribute with mode Audit refuses nothing, and tells the caller
-// once, unless that one may.
+// once, unless that one may; and that what a dry run would have been refused is not counted.
 func TestAudit(t *testing.T) {
 	target := endpoint(t, kindNamed("/v1/Pod"), "pods")
 	for name, tc := range map[string]struct {
@@ -358,9 +373,11 @@ func TestAudit(t *testing.T) {
 		holds  []string
 		allow  []string
 		failed bool
+		dryRun bool
 		says   int
 	}{
 		"audited":           {entry: inAudit(env), says: 1},
+		"audited, dry run":  {entry: inAudit(env), dryRun: true, says: 1},
 		"audited, held":     {entry: inAudit(env), holds: []string{"ClusterRole/releaser"}},
 		"audited, bypassed": {entry: inAudit(env), allow: []string{BypassVerb}},
 		"audited, failed":   {entry: inAudit(env), failed: true},
@@ -374,12 +391,17 @@ func TestAudit(t *testing.T) {
 			for range 2 {
 				judged(t, goThrough(t, w, ctx, sentObject(t, podAt(envProd)), stored(t, podAt(bare))), nil, "")
 			}
-			if tc.failed {
+			counts := tc.says
+			switch {
+			case tc.failed:
 				_ = w.RespondError(ctx, errors.New("something else"))
-			} else {
+			case tc.dryRun:
+				w.Respond(granular.WithDryRun(ctx), nil)
+				counts = 0
+			default:
 				w.Respond(ctx, nil)
 			}
-			if len(*heard) != tc.says || len(p.counted) != tc.says || tc.says > 0 && p.counted[0] != "/env" {
+			if len(*heard) != tc.says || len(p.counted) != counts || counts > 0 && p.counted[0] != "/env" {
 				t.Fatalf("warned of %q, counted %q", *heard, p.counted)
 			}
 			if tc.says > 0 && (!strings.Contains((*heard)[0], ".metadata.labels[env]") || !strings.Contains((*heard)[0], "env were enforced") || strings.Contains((*heard)[0], "prod")) {
@@ -522,6 +544,9 @@ func TestWithoutFields(t *testing.T) {
 
 // TestWithoutSchema holds that labels and annotations of a kind of which no tree is to be had
 // are found by their names.
+//
+// Attack: a protected label in a kind whose schema does not compile
+// Answer: 403, it is found by its name
 func TestWithoutSchema(t *testing.T) {
 	malformed := strings.Replace(strings.Replace(things, "EXCLUDED", "false", 1), `"size"}`, `"Not A Permission"}`, 1)
 	for name, model := range map[string]string{"malformed": malformed, "unknown": ""} {

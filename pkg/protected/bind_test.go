@@ -45,7 +45,8 @@ func TestConfirmBind(t *testing.T) {
 		if tc.takes != apierrors.IsForbidden(err) || !tc.takes && err != nil {
 			t.Errorf("a binding of %s %q in %q: %v", tc.kind, tc.name, tc.namespace, err)
 		}
-		if tc.takes && (!strings.Contains(err.Error(), `"b"`) || !strings.Contains(err.Error(), `"bind" on `+tc.kind+` "`+tc.name+`"`)) {
+		where := map[bool]string{true: "in the cluster", false: `in namespace "` + tc.namespace + `"`}[tc.namespace == ""]
+		if tc.takes && (!strings.Contains(err.Error(), `"b"`) || !strings.Contains(err.Error(), `"bind" on `+tc.kind+` "`+tc.name+`" `+where)) {
 			t.Errorf("the message is %v", err)
 		}
 	}

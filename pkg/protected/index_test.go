@@ -199,6 +199,9 @@ func TestSameSet(t *testing.T) {
 // watch tells in order and late, hooks in any order, some of them never, and lists in
 // between: of every attribute the state is that of the later of what the watch has passed
 // and what a hook told last.
+//
+// Attack: a hook that is late, a watch that is behind, a list of an earlier state
+// Answer: the newest change of each attribute counts, in any order
 func TestAnyOrder(t *testing.T) {
 	type event struct {
 		name, key string

@@ -160,6 +160,11 @@ func (a administrator) ruled(ctx context.Context, server *process.Server, resour
 	if err := a.grant(ctx, namespace, bindings, rules...); err != nil {
 		return nil, err
 	}
+	if by == byRole {
+		if err := a.protectByRole(ctx, namespace, holder); err != nil {
+			return nil, err
+		}
+	}
 	collection := of.collection(namespace)
 	live, err := a.Ensure(ctx, collection, "object", of.object("object"))
 	if err != nil {

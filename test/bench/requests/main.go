@@ -55,6 +55,6 @@ func newCommand() *cobra.Command {
 	flags.IntVar(&o.rounds.lead, "lead", 3, "requests in a turn before those that count")
 	flags.StringVar(&o.samples, "samples", "", "a file to add all measurements to; what it held before is in the report")
 	flags.StringVarP(&o.output, "output", "o", "table", "table or json")
-	root.AddCommand(newWhole(o), newAgainst(o), newGrowth(o), newBodies(o), newDefinitions(o), newChanged(o), newProfile(o), newShares(o), newWebhook())
+	root.AddCommand(newWhole(o), newAgainst(o), newGrowth(o), newBodies(o), newDefinitions(o), newChanged(o), newProfile(o), newShares(o), newAttributes(o), newCarried(o), newPeers(o), newWebhook())
 	return root
 }

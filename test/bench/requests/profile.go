@@ -36,7 +36,7 @@ func newProfile(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&side, "side", side, "how to run the server, as in whole")
-	cmd.Flags().StringVar(&name, "operation", name, "what to send, as in whole; or, as in against, how the rule is in force when its holder changes an object: plain, policy, grant, excluded")
+	cmd.Flags().StringVar(&name, "operation", name, "what to send, as in whole; or, as in against, how the rule is in force when its holder changes an object: plain, policy, webhook, grant, excluded, attribute, role, thousand")
 	cmd.Flags().StringVar(&resource, "resource", resource, "pods or notes, where a rule is in force: a built-in kind or a custom resource")
 	cmd.Flags().IntVar(&bindings, "bindings", bindings, "role bindings in the namespace, where a rule is in force")
 	cmd.Flags().StringVar(&out, "out", "", "file to write the profile to")
@@ -76,7 +76,12 @@ func (s *session) profile(ctx context.Context, side, name, resource string, bind
 		return 0, err
 	}
 	var l *lane
-	if slices.Contains([]string{byNothing, byPolicy, byGrant, byExcluded}, name) {
+	if slices.Contains([]string{byAttribute, byRole, byThousand, byWebhook}, name) {
+		var end func() error
+		if l, end, err = s.attributed(ctx, server, name, bindings); end != nil {
+			defer func() { err = joined(err, end) }()
+		}
+	} else if slices.Contains([]string{byNothing, byPolicy, byGrant, byExcluded}, name) {
 		a := administrator{server.Client(process.Administrator)}
 		of, ok := subjects[resource]
 		if !ok {

@@ -163,7 +163,11 @@ func (s subject) rules(by string, holder bool) rbacv1.PolicyRule {
 			verbs = append(verbs, s.free)
 		}
 	}
-	if holder {
+	switch {
+	case !holder:
+	case by == byAttribute:
+		verbs = append(verbs, protectedVerb)
+	case by != byRole:
 		verbs = append(verbs, s.verb)
 	}
 	return rule(s.group, verbs, s.resource)

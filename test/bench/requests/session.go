@@ -88,6 +88,8 @@ func (s *session) config(side string) process.Config {
 		c.Binary = s.unpatched
 	case gateOn:
 		c.Gates = "GranularAuthorization=true"
+	case protecting:
+		c.Gates = "GranularAuthorization=true,ProtectedAttributes=true"
 	case pruned:
 		c.Gates = "PrunedFieldManagement=true"
 	case compiled:

@@ -20,6 +20,9 @@ import (
 // TestFresh holds that what begins after a change of an attribute was acknowledged is judged
 // by it: a binding is refused right after the attribute that refers to its role was created,
 // and allowed right after it was deleted. FRESH_TRIES says how often it is tried.
+//
+// Attack: bind oneself to an attribute's role right after the attribute was acknowledged
+// Answer: 403; allowed right after its removal
 func TestFresh(t *testing.T) {
 	tries := 100
 	if n, err := strconv.Atoi(os.Getenv("FRESH_TRIES")); err == nil {

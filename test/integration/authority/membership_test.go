@@ -55,6 +55,13 @@ func as(t *testing.T, c *cluster.Cluster, name string) kubernetes.Interface {
 // TestSelfGrant holds that whoever may create bindings, and covers all that a role allows,
 // does not thereby admit himself to what the role protects. The roles here allow nothing, so
 // that RBAC has nothing against any binding.
+//
+// Attack: bind oneself, as administrator of a namespace, to a role without rules that an attribute refers to; join a binding of it; by a dry run
+// Answer: 403, the verb `bind` is needed; 201 with it
+// Attack: bind oneself to the role of a cluster attribute, in the cluster, covering its rules
+// Answer: 403, the verb `bind` is needed
+// Attack: an attribute in one's namespace that names `edit`, so that nobody binds `edit`
+// Answer: 201 elsewhere: it asks for bindings in its namespace alone
 func TestSelfGrant(t *testing.T) {
 	ours, theirs := clients(t, on)
 	must := func(err error) {
@@ -225,6 +232,9 @@ func TestStatusOfAttributes(t *testing.T) {
 // TestControllersBinding holds that upstream's controllers are bound to the role that lets
 // them copy, that one whom an administrator removes stays removed across a restart if he says
 // so, and comes back if he does not.
+//
+// Attack: remove a controller from the bootstrap binding, and restart a server
+// Answer: it comes back, or stays removed with `autoupdate: "false"`
 func TestControllersBinding(t *testing.T) {
 	endpoint, _ := storage(t)
 	const removed = "deployment-controller"
@@ -273,6 +283,9 @@ func TestControllersBinding(t *testing.T) {
 
 // TestQuota holds that upstream's quotas limit how many attributes a namespace has: there is
 // no limit of ours.
+//
+// Attack: so many attributes that one is left out
+// Answer: none is; a quota limits who makes them
 func TestQuota(t *testing.T) {
 	ours, theirs := clients(t, on)
 	namespace(t, on, "quota")

@@ -123,6 +123,9 @@ func TestApply(t *testing.T) {
 }
 
 // TestBadInput holds that the server says at which field what is wrong.
+//
+// Attack: protect what the server and its controllers set, such as `kubernetes.io/metadata.name` and `pod-template-hash`, so that nobody creates anything
+// Answer: 422, which says so
 func TestBadInput(t *testing.T) {
 	namespace(t, on, "bad")
 	ours, _ := clients(t, on)

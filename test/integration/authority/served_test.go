@@ -4,6 +4,7 @@
 package authority
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ import (
 )
 
 // TestServed holds that the group is in discovery, in both versions of OpenAPI, and has an
-// APIService that is available.
+// APIService that is available, and that a server is ready once it knows the attributes.
 func TestServed(t *testing.T) {
 	_, theirs := clients(t, on)
 	list, err := theirs.Discovery().ServerResourcesForGroupVersion("authority.kube-granular.dev/v1alpha1")
@@ -52,6 +53,10 @@ func TestServed(t *testing.T) {
 	if out != "15000 True" {
 		t.Errorf("the APIService: %s", out)
 	}
+	status, _, body := do(t, on, http.MethodGet, "/readyz?verbose", "", "*/*", nil)
+	if status != http.StatusOK || !strings.Contains(string(body), "[+]poststarthook/kube-granular/authority ok") {
+		t.Errorf("/readyz: status %d: %s", status, body)
+	}
 	for _, path := range []string{"/openapi/v2", "/openapi/v3/apis/authority.kube-granular.dev/v1alpha1"} {
 		status, _, body := do(t, on, http.MethodGet, path, "", "application/json", nil)
 		text := string(body)
@@ -79,6 +84,9 @@ func TestShortNames(t *testing.T) {
 
 // TestFormats holds that bodies may be JSON, YAML and CBOR, and that protobuf is refused
 // where it is the only choice.
+//
+// Attack: attributes as protobuf
+// Answer: 415 and 406; JSON, YAML and CBOR are served
 func TestFormats(t *testing.T) {
 	namespace(t, on, "formats")
 	path := group + "/v1alpha1/namespaces/formats/protectedattributes"
@@ -171,4 +179,51 @@ func TestControllersRead(t *testing.T) {
 		list, err := objects.List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(list.Items) == 0
 	})
+}
+
+// TestCBOR holds that with upstream's gate of CBOR the kinds are read, written, applied and
+// watched in it, and stored as ever.
+func TestCBOR(t *testing.T) {
+	endpoint, client := storage(t)
+	c, _ := start(t, "--etcd-servers", endpoint, "--feature-gates", gateOn+",CBORServingAndStorage=true")
+	object := func(values ...string) []byte {
+		t.Helper()
+		out, err := cbor.Marshal(map[string]any{
+			"apiVersion": "authority.kube-granular.dev/v1alpha1", "kind": "ClusterProtectedAttribute", "metadata": map[string]any{"name": "cbor"},
+			"spec": map[string]any{"attributeKind": "Label", "attributeName": "example.com/tier", "allowedValues": values},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	const path, as = group + "/v1alpha1/clusterprotectedattributes", "application/cbor"
+	for _, r := range []struct {
+		method, path, contentType string
+		body                      []byte
+		want                      int
+	}{
+		{http.MethodPost, path, as, object("gold"), http.StatusCreated},
+		{http.MethodGet, path + "/cbor", "", nil, http.StatusOK},
+		{http.MethodPatch, path + "/cbor?fieldManager=m&force=true", "application/apply-patch+cbor", object("gold", "silver"), http.StatusOK},
+	} {
+		status, header, body := do(t, c, r.method, r.path, r.contentType, as, r.body)
+		if status != r.want || !strings.HasPrefix(header.Get("Content-Type"), as) {
+			t.Fatalf("%s: %d, %s: %q", r.method, status, header.Get("Content-Type"), body)
+		}
+		got := map[string]any{}
+		if err := cbor.Unmarshal(body, &got); err != nil || !strings.Contains(fmt.Sprint(got), "example.com/tier") {
+			t.Errorf("%s: %v, error %v", r.method, got, err)
+		}
+	}
+	if _, _, body := do(t, c, http.MethodGet, path+"/cbor", "", "application/json", nil); !strings.Contains(string(body), `"allowedValues":["gold","silver"]`) {
+		t.Errorf("applied: %s", body)
+	}
+	if status, header, _ := do(t, c, http.MethodGet, path, "", as, nil); status != http.StatusOK || !strings.HasPrefix(header.Get("Content-Type"), as) {
+		t.Errorf("a list: %d, %s", status, header.Get("Content-Type"))
+	}
+	stored, err := client.Get(t.Context(), "/registry/kube-granular/authority/clusterprotectedattributes/cbor")
+	if err != nil || len(stored.Kvs) != 1 || !strings.HasPrefix(string(stored.Kvs[0].Value), "{") {
+		t.Errorf("stored: %v, error %v", stored, err)
+	}
 }

@@ -141,6 +141,9 @@ var cascade = []string{
 // TestControllersGoOn holds that upstream's controllers copy a protected label out of the
 // templates of whoever may set it, and that nobody else has a template with it: he is
 // refused at the workload.
+//
+// Attack: a protected label in the template of a workload, for its controller to write
+// Answer: 403 at the workload; who may has pods with the label
 func TestControllersGoOn(t *testing.T) {
 	c := run(t)
 	for _, w := range workloads {
@@ -177,6 +180,9 @@ const binding = "system:kube-granular:protected-attributes-controllers"
 
 // TestControllersByTheBinding is the twin: without its place in the binding a controller is
 // refused as everybody is, the deployment says so, and with it the deployment goes on.
+//
+// Attack: be taken for a controller
+// Answer: 403: it is the bootstrap binding that exempts, which an administrator sees and edits
 func TestControllersByTheBinding(t *testing.T) {
 	c := run(t)
 	subjects := must(t, c, "", "get", "clusterrolebinding", binding, "-o", "jsonpath={.subjects}")

@@ -4,9 +4,13 @@
 package protected
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+
+	"kube-granular.dev/test/integration/harness"
 )
 
 func podBody(name, metadata string) string {
@@ -56,6 +60,9 @@ func TestBystanders(t *testing.T) {
 
 // TestWithoutLabels holds that operations other than bindings bring no label into anything
 // that is stored, and are free.
+//
+// Attack: a protected label in an eviction, a token request, a scale
+// Answer: 2xx, it is not stored
 func TestWithoutLabels(t *testing.T) {
 	withPeople(t)
 	const ns = "operations"
@@ -90,6 +97,9 @@ func TestWithoutLabels(t *testing.T) {
 
 // TestVerbs holds that without a role the verb of the key is asked of RBAC, on the resource
 // that is written, and that update and the permissions of fields do not include it.
+//
+// Attack: a protected key with `update`, with the permissions of labels and of metadata, with its verb on another resource, with the verb of another key
+// Answer: 403; 201 with its verb
 func TestVerbs(t *testing.T) {
 	withPeople(t)
 	const ns = "verbs"
@@ -113,6 +123,9 @@ func TestVerbs(t *testing.T) {
 
 // TestBypass holds that who may bypass in the whole cluster is exempt, and who may in a
 // namespace is not, whatever that one may there.
+//
+// Attack: `bypass`, or all of `cluster-admin`, bound in a namespace
+// Answer: 403, it is asked of the whole cluster
 func TestBypass(t *testing.T) {
 	withPeople(t)
 	const ns = "bypass"
@@ -138,6 +151,9 @@ func TestBypass(t *testing.T) {
 
 // TestNamespaced holds that an attribute of a namespace acts in it alone, that any binding
 // there counts, and that it neither acts on the namespace nor opens what the cluster closed.
+//
+// Attack: a key that a namespace protects, on another namespace's objects and on the Namespace itself
+// Answer: 201, 200: it acts in its namespace alone
 func TestNamespaced(t *testing.T) {
 	withPeople(t)
 	const ns = "namespaced"
@@ -178,7 +194,98 @@ func TestAuditMode(t *testing.T) {
 	}
 }
 
+// TestAuditViolations holds that the status counts the writes that would have been refused,
+// and no dry run of one.
+func TestAuditViolations(t *testing.T) {
+	withPeople(t)
+	const ns = "violations"
+	namespace(t, ns)
+	path := protect(t, "violations", `{"mode":"Audit","attributeKind":"Label","attributeName":"violations.example.com/x"}`)
+	must(t, "POST", where("NS/pods", ns), "", podBody("there", ""))
+	pods, body := where("NS/pods", ns), podBody("p", `,"labels":{"violations.example.com/x":"y"}`)
+	patch := `{"metadata":{"labels":{"violations.example.com/x":"y"}}}`
+	for _, r := range []request{
+		{"POST", pods + "?dryRun=All", "", body, nil},
+		{"PATCH", pods + "/there?dryRun=All", "merge", patch, nil},
+		{"PATCH", pods + "/there?dryRun=All&fieldManager=m", "apply", `{"apiVersion":"v1","kind":"Pod",` + patch[1:], nil},
+		{"PUT", pods + "/there?dryRun=All", "", "", func(o map[string]any) { put(o, "y", "metadata", "labels", "violations.example.com/x") }},
+		{"POST", pods + "/there/binding?dryRun=All", "", `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"there","labels":{"violations.example.com/x":"y"}},"target":{"kind":"Node","name":"n"}}`, nil},
+		{"POST", pods, "", body, nil},
+		{"PATCH", pods + "/there", "merge", patch, nil},
+	} {
+		got := r.send(t, "other", ns)
+		granted(t, got)
+		if len(got.warnings) != 1 {
+			t.Errorf("%s %s: warned of %q", r.method, r.path, got.warnings)
+		}
+	}
+	counted := func() (n int64) {
+		var a struct {
+			Status struct {
+				AuditViolations int64 `json:"auditViolations"`
+			} `json:"status"`
+		}
+		if err := json.Unmarshal([]byte(must(t, "GET", path, "", "")), &a); err != nil {
+			t.Fatal(err)
+		}
+		return a.Status.AuditViolations
+	}
+	// What is counted gets into the status together, or in the order in which it was counted.
+	until(t, "both are counted", func() bool { return counted() >= 2 })
+	if n := counted(); n != 2 {
+		t.Errorf("%d are counted, of 2 and some dry runs", n)
+	}
+}
+
+// TestMetricOfAttributes holds the name of the metric, and what each result adds to it.
+func TestMetricOfAttributes(t *testing.T) {
+	withPeople(t)
+	const ns = "metric"
+	namespace(t, ns)
+	protect(t, "metric-env", envLabel)
+	protect(t, "metric-audit", `{"mode":"Audit","attributeKind":"Label","attributeName":"metric.example.com/x"}`)
+	grant(t, "metric-bypass", `[{"apiGroups":["authority.kube-granular.dev"],"resources":["protectedattributes"],"verbs":["bypass"]}]`, "metric-bypass")
+	bind(t, "writer", "metric-bypass")
+	allowed(t, "metric-bypass", "bypass", "authority.kube-granular.dev", "protectedattributes")
+	allowed(t, "metric-bypass", "create", "", "pods")
+	pods := where("NS/pods", ns)
+	all := []string{"admitted", "refused", "audited", "bypassed", "error"}
+	const prod = `,"labels":{"env":"prod"}`
+	for i, tc := range []struct {
+		user, metadata, adds string
+		code                 int
+	}{
+		{"holder", prod, "admitted", http.StatusCreated},
+		{"other", `,"labels":{"env":"dev"}`, "admitted", http.StatusCreated},
+		{"other", prod, "refused", http.StatusForbidden},
+		{"other", `,"labels":{"metric.example.com/x":"y"}`, "audited", http.StatusCreated},
+		{"metric-bypass", prod, "bypassed", http.StatusCreated},
+		{"other", `,"labels":{"a":"b"}`, "", http.StatusCreated},
+		{admin, prod, "", http.StatusCreated},
+	} {
+		before := harness.Metrics(t, server)
+		if got := send(t, tc.user, "POST", pods, "", podBody(fmt.Sprintf("p%d", i), tc.metadata)); got.status != tc.code {
+			t.Errorf("%+v: %d %s", tc, got.status, got.body)
+		}
+		after := harness.Metrics(t, server)
+		for _, result := range all {
+			name, want := `protected_attribute_decisions_total{result="`+result+`"}`, 0.0
+			if result == tc.adds {
+				want = 1
+			}
+			if grown := after[name] - before[name]; grown != want {
+				t.Errorf("%+v: %s%s grew by %v", tc, harness.MetricsPrefix, name, grown)
+			}
+		}
+	}
+}
+
 // TestGranular holds that a granular caller needs the permission and the admission.
+//
+// Attack: a protected label with the permission of labels alone; with the role alone
+// Answer: 403; 200 with both
+// Attack: the protected keys of an object that one may not get, from a refusal
+// Answer: 403, which names keys of the request alone
 func TestGranular(t *testing.T) {
 	withPeople(t)
 	const ns = "granular"
@@ -208,6 +315,9 @@ func TestGranular(t *testing.T) {
 
 // TestOneServer holds that a write that begins after an attribute was acknowledged is judged by
 // it, and one after its removal is not.
+//
+// Attack: write a protected label right after the attribute was acknowledged by this server
+// Answer: 403; 201 right after its removal
 func TestOneServer(t *testing.T) {
 	withPeople(t)
 	const ns = "fresh"

@@ -1,0 +1,54 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protected
+
+import (
+	"reflect"
+	"testing"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/granular/protect"
+	"kube-granular.dev/granular/schema"
+)
+
+// TestEntryOf holds that an entry says all that its attribute does.
+func TestEntryOf(t *testing.T) {
+	a := refers(attribute("n", "a", "env", 1), "Role", "setter")
+	_, spec, _ := a.Parts()
+	spec.AttributeKind, spec.Mode = v1alpha1.AttributeAnnotation, v1alpha1.ModeAudit
+	spec.ProtectedValues, spec.AllowedValues = []string{"p"}, []string{"q"}
+	spec.Resources = []v1alpha1.GroupResource{{Group: "apps", Resource: "deployments"}}
+	spec.ExcludeResources = []v1alpha1.GroupResource{{Resource: "pods"}, {Resource: "nodes"}}
+	want := protect.Entry{
+		Name: "a", Namespace: "n", Kind: schema.Annotation, Key: "env", Mode: protect.Audit,
+		ProtectedValues: []string{"p"}, AllowedValues: []string{"q"},
+		Role:             protect.RoleRef{Kind: "Role", Name: "setter"},
+		Resources:        []protect.Resource{{Group: "apps", Resource: "deployments"}},
+		ExcludeResources: []protect.Resource{{Resource: "pods"}, {Resource: "nodes"}},
+	}
+	if got := entryOf(a); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, wanted %+v", got, want)
+	}
+	plain := entryOf(attribute("", "c", "env", 1))
+	if plain.Role != (protect.RoleRef{}) || plain.Resources != nil || plain.ExcludeResources != nil || plain.Mode == protect.Audit || plain.Kind != schema.Label {
+		t.Errorf("got %+v", plain)
+	}
+}
+
+// TestAttributesThere holds that all attributes that are there are told of, whether or not they
+// are in force, and none that is gone.
+func TestAttributesThere(t *testing.T) {
+	p := New()
+	p.Observe(change(attribute("n", "a", "env", 1), false))
+	p.Observe(change(attribute("", "c", "env", 2), false))
+	p.Observe(change(attribute("n", "gone", "env", 3), false))
+	p.Observe(change(attribute("n", "gone", "env", 4), true))
+	got := map[string]bool{}
+	for _, a := range p.Attributes() {
+		got[a.GetNamespace()+"/"+a.GetName()] = a.InForce
+	}
+	if want := map[string]bool{"n/a": true, "/c": true}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, wanted %v", got, want)
+	}
+}

@@ -1,0 +1,150 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protecttest
+
+import (
+	"slices"
+	"strings"
+
+	"kube-granular.dev/granular/protect"
+	"kube-granular.dev/granular/schema"
+)
+
+// difference is one key that differs.
+type difference struct {
+	slot
+	Key      string
+	Old, New *string
+}
+
+func differences(old, new thing, resource string) (out []difference) {
+	for _, s := range slots[resource] {
+		keys := map[string]bool{}
+		for k := range old[s] {
+			keys[k] = true
+		}
+		for k := range new[s] {
+			keys[k] = true
+		}
+		for k := range keys {
+			d := difference{slot: s, Key: k}
+			if v, ok := old[s][k]; ok {
+				d.Old = &v
+			}
+			if v, ok := new[s][k]; ok {
+				d.New = &v
+			}
+			if (d.Old == nil) != (d.New == nil) || d.Old != nil && *d.Old != *d.New {
+				out = append(out, d)
+			}
+		}
+	}
+	return out
+}
+
+// answering is what the caller has to answer for.
+func answering(observed, final []difference) (out []difference) {
+	same := func(a, b difference) bool { return a.Place == b.Place && a.Kind == b.Kind && a.Key == b.Key }
+	for _, f := range final {
+		if slices.ContainsFunc(observed, func(o difference) bool { return same(o, f) }) {
+			out = append(out, f)
+		}
+	}
+	for _, o := range observed {
+		if slices.ContainsFunc(final, func(f difference) bool { return same(o, f) }) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+func has(e *protect.Entry, d difference) bool {
+	if e.Kind.String() != d.Kind {
+		return false
+	}
+	if name, ok := strings.CutSuffix(e.Key, "*"); ok {
+		if !strings.HasPrefix(d.Key, name) {
+			return false
+		}
+	} else if e.Key != d.Key {
+		return false
+	}
+	if d.Out == "*" || len(e.Resources)+len(e.ExcludeResources) == 0 {
+		return true
+	}
+	for _, out := range strings.Fields(d.Out) {
+		in, not := len(e.Resources) == 0, false
+		for _, r := range e.Resources {
+			in = in || resourceOf(out) == r
+		}
+		for _, r := range e.ExcludeResources {
+			not = not || resourceOf(out) == r
+		}
+		if in && !not {
+			return true
+		}
+	}
+	return false
+}
+
+func held(e *protect.Entry, holds map[string]bool, key string) bool {
+	switch {
+	case e.Role.Kind == "" && e.Kind == schema.Label:
+		return holds["granular:protectedLabel("+key+")"]
+	case e.Role.Kind == "":
+		return holds["granular:protectedAnnotation("+key+")"]
+	case e.Namespace != "":
+		return holds[e.Role.Kind+" "+e.Role.Name+" in "+e.Namespace]
+	}
+	return holds[e.Role.Kind+" "+e.Role.Name]
+}
+
+// side answers for one scope and one side: whether any entry is concerned, whether
+// one that audits is, and whether one admits.
+func side(entries []protect.Entry, namespace string, d difference, value string, audits bool, holds map[string]bool) (concerned, auditing []string, admitted bool) {
+	for _, e := range entries {
+		if e.Namespace != namespace || !has(&e, d) || e.Mode == protect.Audit && !audits {
+			continue
+		}
+		listed := false
+		for _, v := range append(slices.Clone(e.ProtectedValues), e.AllowedValues...) {
+			listed = listed || v == value
+		}
+		all := len(e.ProtectedValues)+len(e.AllowedValues) == 0
+		if len(e.ProtectedValues) > 0 && !listed {
+			continue
+		}
+		concerned = append(concerned, e.Name)
+		if e.Mode == protect.Audit {
+			auditing = append(auditing, e.Name)
+		}
+		admitted = admitted || (all || listed) && held(&e, holds, d.Key)
+	}
+	return concerned, auditing, admitted
+}
+
+func judge(entries []protect.Entry, resource, namespace string, changes []difference, holds map[string]bool) (refused bool, found map[string]bool) {
+	scopes := []string{"", namespace}
+	if resource == "namespaces" || namespace == "" {
+		scopes = scopes[:1]
+	}
+	found = map[string]bool{}
+	for _, d := range changes {
+		for _, scope := range scopes {
+			for _, value := range []*string{d.Old, d.New} {
+				if value == nil {
+					continue
+				}
+				if concerned, _, admitted := side(entries, scope, d, *value, false, holds); len(concerned) > 0 && !admitted {
+					refused = true
+				}
+				_, auditing, admitted := side(entries, scope, d, *value, true, holds)
+				for _, name := range auditing {
+					found[name] = found[name] || !admitted
+				}
+			}
+		}
+	}
+	return refused, found
+}

@@ -1,0 +1,212 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kube-granular.dev/test/bench/requests/internal/process"
+	"kube-granular.dev/test/bench/requests/internal/stats"
+)
+
+// protecting is the side of a server that enforces protected labels and annotations.
+const protecting = "protecting"
+
+// More ways to put the rule in force. byThousand is none: as many attributes are in force
+// as can be of other keys.
+const (
+	byAttribute = "attribute"
+	byRole      = "role"
+	byThousand  = "thousand"
+)
+
+// protectedVerb is what admits to the key that a holder changes.
+const protectedVerb = "granular:protectedLabel(" + guardedPrefix + "x)"
+
+const (
+	authorityPath = "/apis/authority.kube-granular.dev/v1alpha1/"
+	attributeKind = "ClusterProtectedAttribute"
+)
+
+func newAttributes(o *options) *cobra.Command {
+	bindings, duration, hertz := 1, 30*time.Second, 1999
+	cmd := &cobra.Command{
+		Use:   "attributes",
+		Short: "Compare what a protected label adds with what a policy and a webhook add, and what 1,000 attributes of other keys add, by where perf sees the server's time go",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
+				for _, by := range []string{byNothing, byPolicy, byWebhook, byAttribute, byRole, byThousand} {
+					t := turn{protecting, by}
+					spent, err := s.turn(ctx, t, "pods", bindings, duration, hertz)
+					if err != nil {
+						return fmt.Errorf("%s: %w", t, err)
+					}
+					for _, of := range parts {
+						run.count(fmt.Sprintf("PUT pods, holder, %d role bindings", bindings), t.String(), string(of), spent[of])
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			return o.report(cmd.OutOrStdout(), "attributes", runs, reportAttributes(runs))
+		},
+	}
+	cmd.Flags().IntVar(&bindings, "bindings", bindings, "role bindings in the namespace")
+	cmd.Flags().DurationVar(&duration, "duration", duration, "how long a turn is recorded")
+	cmd.Flags().IntVar(&hertz, "hertz", hertz, "samples a second")
+	return cmd
+}
+
+// attributed puts the rule in force by an attribute or a webhook, or a thousand attributes of
+// other keys, and sees them refuse somebody. end stops what it started.
+func (s *session) attributed(ctx context.Context, server *process.Server, by string, bindings int) (l *lane, end func() error, err error) {
+	a := administrator{server.Client(process.Administrator)}
+	key := guardedPrefix + "x"
+	switch by {
+	case byAttribute:
+		err = a.protect(ctx, "guard", map[string]any{"attributeKind": "Label", "attributeName": guardedPrefix + "*"})
+	case byThousand:
+		key = "k0.example.org/x"
+		for i := 0; i < 1000 && err == nil; i++ {
+			spec := map[string]any{"attributeKind": "Label", "attributeName": fmt.Sprintf("k%d.example.org/x", i)}
+			if i%2 == 1 {
+				spec["roleRef"] = map[string]any{"kind": "ClusterRole", "name": fmt.Sprintf("role-%d", i)}
+			}
+			err = a.protect(ctx, fmt.Sprintf("other-%d", i), spec)
+		}
+	case byWebhook:
+		ca, caErr := s.stage.CA()
+		webhook, url, startErr := s.startWebhook(server)
+		if err = errors.Join(caErr, startErr); err != nil {
+			return nil, nil, err
+		}
+		end = webhook.Stop
+		if err = errors.Join(a.sheets(ctx, true), a.delegate(ctx), a.enforceWebhook(ctx, url, ca)); err != nil {
+			return nil, end, err
+		}
+	}
+	if err != nil {
+		return nil, end, err
+	}
+	bystander, err := a.ruled(ctx, server, "pods", by, by == byThousand, bindings)
+	if err == nil && by == byThousand {
+		no := false
+		if no, err = attempt(ctx, bystander.client, bystander.stream.path, []string{"metadata", "labels", key}, "x"); err == nil && !no {
+			err = errors.New("a thousand attributes refuse nothing")
+		}
+		if err == nil {
+			bystander.stream.live, err = bystander.client.Object(ctx, bystander.stream.path)
+		}
+		return bystander, end, err
+	}
+	if err != nil {
+		return nil, end, err
+	}
+	l, err = a.ruled(ctx, server, "pods", by, true, bindings)
+	return l, end, err
+}
+
+// protect makes an attribute of the cluster.
+func (a administrator) protect(ctx context.Context, name string, spec any) error {
+	return a.apply(ctx, authorityPath+"clusterprotectedattributes/"+name, map[string]any{
+		"apiVersion": "authority.kube-granular.dev/v1alpha1", "kind": attributeKind, "metadata": map[string]any{"name": name}, "spec": spec})
+}
+
+// protectByRole makes an attribute of a namespace that admits the subjects of a role: of the
+// caller's, if it is a holder.
+func (a administrator) protectByRole(ctx context.Context, namespace string, holder bool) error {
+	role := "nobody"
+	if holder {
+		role = caller
+	}
+	return a.apply(ctx, authorityPath+"namespaces/"+namespace+"/protectedattributes/guard", map[string]any{
+		"apiVersion": "authority.kube-granular.dev/v1alpha1", "kind": "ProtectedAttribute", "metadata": map[string]any{"name": "guard"},
+		"spec": map[string]any{"attributeKind": "Label", "attributeName": guardedPrefix + "*", "roleRef": map[string]any{"kind": "Role", "name": role}}})
+}
+
+// attributesRow is what one run has to say of one way, in microseconds: our code, and what
+// the authorizer in the filter took more than with nothing in force, by the clock that all
+// turns but the webhook's have in common; what a policy and a webhook added; and all that a
+// request took with nothing in force. A webhook's turn has work of its own everywhere, so
+// the whole of it is compared.
+func attributesRow(r Run, c, by string) (row []float64, ok bool) {
+	spent := map[string]map[part]float64{}
+	total := map[string]float64{}
+	for _, n := range r.Counts {
+		if n.Case != c {
+			continue
+		}
+		if spent[n.Side] == nil {
+			spent[n.Side] = map[part]float64{}
+		}
+		spent[n.Side][part(n.What)] = n.Value
+		total[n.Side] += n.Value
+	}
+	of := func(by string) map[part]float64 { return spent[turn{protecting, by}.String()] }
+	for _, needed := range []string{by, byNothing, byPolicy, byWebhook} {
+		if of(needed)[partRest] == 0 {
+			return nil, false
+		}
+	}
+	base := (of(by)[partRest] + of(byNothing)[partRest] + of(byPolicy)[partRest]) / 3
+	at := func(by string, p part) float64 { return of(by)[p] * base / of(by)[partRest] }
+	ours := at(by, partOurs) - at(byNothing, partOurs)
+	return []float64{
+		ours,
+		ours + at(by, partFilter) - (at(byPolicy, partFilter)+at(byNothing, partFilter))/2,
+		at(byPolicy, partPlugin) - at(byNothing, partPlugin),
+		total[turn{protecting, byWebhook}.String()] - total[turn{protecting, byNothing}.String()],
+		base + at(byNothing, partOurs) + at(byNothing, partPlugin) + at(byNothing, partFilter),
+	}, true
+}
+
+// reportAttributes says what each way adds, and what that is of a policy's, of a webhook's and
+// of the whole request.
+func reportAttributes(runs []Run) []Line {
+	var lines []Line
+	for _, c := range countedCases(runs) {
+		for _, by := range []string{byAttribute, byRole, byThousand} {
+			var rows [][]float64
+			for _, r := range runs {
+				if row, ok := attributesRow(r, c, by); ok {
+					rows = append(rows, row)
+				}
+			}
+			if len(rows) == 0 {
+				continue
+			}
+			line := Line{Case: c, Side: by}
+			for _, f := range []struct {
+				name, format string
+				of           stats.Figure
+			}{
+				{"our code µs", "%.1f", func(row []float64) float64 { return row[0] }},
+				{"adds CPU µs", "%.1f", func(row []float64) float64 { return row[1] }},
+				{"a policy µs", "%.1f", func(row []float64) float64 { return row[2] }},
+				{"a webhook µs", "%.0f", func(row []float64) float64 { return row[3] }},
+				{"the request µs", "%.0f", func(row []float64) float64 { return row[4] }},
+				{"of the policy's", "%.3f", func(row []float64) float64 { return row[1] / row[2] }},
+				{"of the webhook's", "%.3f", func(row []float64) float64 { return row[1] / row[3] }},
+				{"CPU ratio", "%.4f", func(row []float64) float64 { return 1 + row[1]/row[4] }},
+			} {
+				e := stats.Jackknife(rows, f.of)
+				if len(rows) == 1 {
+					line.Figures = append(line.Figures, exact(f.name, f.format, e.Value))
+				} else {
+					line.Figures = append(line.Figures, sampled(f.name, f.format, e))
+				}
+			}
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
