@@ -7,7 +7,12 @@ import (
 	"encoding/json"
 	"math"
 	"reflect"
+	"strings"
 	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // Decoded JSON is the same only if it is known to be.
@@ -58,6 +63,63 @@ func TestOpaque(t *testing.T) {
 	} {
 		if got := Opaque(of); got != want {
 			t.Errorf("%s: %t", of, got)
+		}
+	}
+}
+
+type ownText string
+
+func (ownText) MarshalJSON() ([]byte, error) { return json.Marshal("own") }
+
+type ownList []string
+
+func (ownList) MarshalJSON() ([]byte, error) { return json.Marshal("own") }
+
+type ownMap map[string]string
+
+func (ownMap) MarshalJSON() ([]byte, error) { return json.Marshal("own") }
+
+// What writes its own JSON is equal to nothing where nil is told from empty, not even to
+// itself, unless it lies in what is the same in memory.
+func TestOpaqueIsLikeNothing(t *testing.T) {
+	for _, test := range []struct {
+		value any
+		want  bool
+	}{
+		{&struct{ A ownText }{"a"}, false},
+		{&struct{ A ownList }{ownList{"a"}}, false},
+		{&struct{ A ownMap }{ownMap{"a": "b"}}, false},
+		{&struct{ A json.RawMessage }{json.RawMessage("{}")}, false},
+		{&struct{ A ownJSON }{}, false},
+		{&struct{ A []ownText }{[]ownText{"a"}}, true},
+		{&struct{ A map[string]ownText }{map[string]ownText{"a": "a"}}, true},
+		{&struct{ A *ownText }{new(ownText)}, true},
+	} {
+		a := reflect.ValueOf(test.value).Elem()
+		b := reflect.New(a.Type()).Elem()
+		b.Set(a)
+		for name, of := range map[string]func(reflect.Type) func(a, b reflect.Value) bool{"Exact": Exact, "Bitwise": Bitwise} {
+			if got := of(a.Type())(a, b); got != test.want {
+				t.Errorf("%s of %s: %v", name, a.Type(), got)
+			}
+		}
+		if !Values(a, b) || !strict.Of(a.Type())(a.Addr().UnsafePointer(), b.Addr().UnsafePointer()) {
+			t.Errorf("Values of %s", a.Type())
+		}
+	}
+}
+
+// What lies in fields that are not exported can't be read as what it is, so it is equal to
+// nothing.
+func TestHiddenValues(t *testing.T) {
+	for _, value := range []any{
+		&struct{ a resource.Quantity }{}, &struct{ a time.Time }{}, &struct{ a intstr.IntOrString }{},
+	} {
+		a, b := reflect.ValueOf(value).Elem(), reflect.New(reflect.TypeOf(value).Elem()).Elem()
+		for name, equal := range map[string]func(a, b reflect.Value) bool{"Values": Values, "exactly": exactlyEqual, "bitwise": bitwiseEqual} {
+			if equal(a, b) {
+				t.Errorf("%s of %s", name, a.Type())
+			}
 		}
 	}
 }
@@ -142,6 +204,9 @@ func TestEqualityOfSizes(t *testing.T) {
 		}
 		made := func(m string, n int64, o string) *lists {
 			return &lists{map[string][]element{"a": {{Name: m}, {Name: m}}}, map[string][]int64{"a": {n, n}}, map[string][]string{"a": {o, o}}}
+		}
+		if !equal(made("xx", 1, "xx"), made(strings.Clone("xx"), 1, strings.Clone("xx"))) {
+			t.Errorf("%s of equal lists in a map", name)
 		}
 		if !equal(made("x", 1, "x"), made("x", 1, "x")) || equal(made("x", 1, "x"), made("z", 1, "x")) ||
 			equal(made("x", 1, "x"), made("x", 2, "x")) || equal(made("x", 1, "x"), made("x", 1, "z")) {
