@@ -142,8 +142,10 @@ func TestStrictEquality(t *testing.T) {
 	}
 }
 
-// TestEqualityOfLists compares lists that are in no struct.
-func TestEqualityOfLists(t *testing.T) {
+// TestEqualityOutsideOfStructs compares lists and maps that are in no struct.
+func TestEqualityOutsideOfStructs(t *testing.T) {
+	texts, bytes := map[string]string{"a": "b"}, map[string][]byte{"a": {1}}
+	sameTexts, sameBytes := texts, bytes
 	for _, test := range []struct {
 		a, b          any
 		strict, exact bool
@@ -153,6 +155,12 @@ func TestEqualityOfLists(t *testing.T) {
 		{&[]zoo{{S: "a"}}, &[]zoo{{S: "b"}}, false, false},
 		{&[]zoo{{}}, &[]zoo{}, false, false},
 		{&[]string{}, new([]string), true, false},
+		{&texts, &sameTexts, true, true},
+		{&texts, &map[string]string{"a": "b"}, true, true},
+		{&texts, &map[string]string{"b": "b"}, false, false},
+		{&bytes, &sameBytes, true, true},
+		{&bytes, &map[string][]byte{"a": {1}}, true, true},
+		{&bytes, &map[string][]byte{"b": {1}}, false, false},
 		{&[]byte{}, new([]byte), true, false},
 		{&[]struct{}{{}}, &[]struct{}{{}}, true, true},
 		{&[]struct{}{{}}, &[]struct{}{}, false, false},
