@@ -17,6 +17,7 @@ import (
 
 // Decoded JSON is the same only if it is known to be.
 func TestSameJSON(t *testing.T) {
+	object, list := map[string]any{"a": 1.5}, []any{1.5}
 	for _, test := range []struct {
 		a, b any
 		want bool
@@ -33,6 +34,8 @@ func TestSameJSON(t *testing.T) {
 		{int64(math.MinInt64), -math.Pow(2, 63), true}, {int64(math.MinInt64), -math.Pow(2, 64), false}, {-math.Pow(2, 64), -math.Pow(2, 64), true},
 		{math.NaN(), math.NaN(), true}, {math.Inf(1), math.Inf(1), true}, {math.Inf(1), math.Inf(-1), false},
 		{[]any{1.5}, []any{1.5}, true}, {[]any{1.5}, []any{2.5}, false}, {[]any{}, []any(nil), false}, {[]any{}, []any{}, true}, {[]any{}, map[string]any{}, false},
+		{object, object, true}, {list, list, true},
+		{map[string]any{"a": "x"}, map[string]any{"a": "x"}, true}, {map[string]any{"a": "x"}, map[string]any{"a": "z"}, false},
 		{map[string]any{"a": 1.5}, map[string]any{"a": 1.5}, true}, {map[string]any{"a": nil}, map[string]any{"b": nil}, false}, {map[string]any{}, map[string]any(nil), false},
 		{map[string]any{"a": "x"}, map[string]any{"b": "x"}, false}, {map[string]any{"a": ""}, map[string]any{"b": ""}, false},
 		{uint8(1), uint8(1), false}, {uint8(1), int64(1), false}, {float32(1.5), float32(1.5), false}, {[]string{"a"}, []string{"a"}, false}, {struct{}{}, struct{}{}, false},

@@ -61,6 +61,27 @@ func TestGrowth(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
+// TestRoomOfTheForgotten holds that a full table grows only if most of it is in use.
+func TestRoomOfTheForgotten(t *testing.T) {
+	for inUse, want := range map[int]int{0: 16, 8: 16, 9: 32, 12: 32} {
+		var table Table[value]
+		var kept []*value
+		for i := range 12 {
+			if v := intern(&table, i, i); i < inUse {
+				kept = append(kept, v)
+			}
+		}
+		for range 3 {
+			runtime.GC()
+		}
+		kept = append(kept, intern(&table, -1, -1))
+		if table.Size() != want || table.Used() != inUse+1 {
+			t.Errorf("%d of %d slots are used, with %d values in use before; not of %d", table.Used(), table.Size(), inUse, want)
+		}
+		runtime.KeepAlive(kept)
+	}
+}
+
 // TestForgets holds that the table keeps nothing alive, and does not grow with what is gone.
 func TestForgets(t *testing.T) {
 	var table Table[value]
