@@ -6,6 +6,7 @@ package equal
 import (
 	"math"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -142,10 +143,18 @@ func TestStrictEquality(t *testing.T) {
 	}
 }
 
-// TestEqualityOutsideOfStructs compares lists and maps that are in no struct.
+// TestEqualityOutsideOfStructs compares values that are in no struct, and structs of nothing but
+// words.
 func TestEqualityOutsideOfStructs(t *testing.T) {
 	texts, bytes := map[string]string{"a": "b"}, map[string][]byte{"a": {1}}
 	sameTexts, sameBytes := texts, bytes
+	type words struct { // nothing but these
+		Number int64
+		Text   string
+	}
+	list := []words{{1, "a"}}
+	sameList, instant := list, time.Unix(1, 0).UTC()
+	elsewhere := instant.In(time.FixedZone("x", 60))
 	for _, test := range []struct {
 		a, b          any
 		strict, exact bool
@@ -154,6 +163,13 @@ func TestEqualityOutsideOfStructs(t *testing.T) {
 		{&[]zoo{{S: "a"}}, &[]zoo{{S: "a"}}, true, true},
 		{&[]zoo{{S: "a"}}, &[]zoo{{S: "b"}}, false, false},
 		{&[]zoo{{}}, &[]zoo{}, false, false},
+		{&[]words{{1, "a"}, {2, "b"}}, &[]words{{1, "a"}, {2, strings.Clone("b")}}, true, true},
+		{&[]words{{1, "a"}, {2, "b"}}, &[]words{{1, "a"}, {2, "c"}}, false, false},
+		{&[]words{{1, "a"}, {2, "b"}}, &[]words{{0, "a"}, {2, "b"}}, false, false},
+		{&words{1, "a"}, &words{1, strings.Clone("a")}, true, true},
+		{&list, &sameList, true, true},
+		{&instant, &elsewhere, true, true},
+		{&words{1, "a"}, &words{1, "b"}, false, false},
 		{&[]string{}, new([]string), true, false},
 		{&texts, &sameTexts, true, true},
 		{&texts, &map[string]string{"a": "b"}, true, true},
