@@ -37,6 +37,7 @@ func TestOutline(t *testing.T) {
 		{deployment, "spec: {template: {spec: {containers: [{name: c, image: a}]}}}", "spec: {template: {spec: {containers: [{name: c, image: b}]}}}", nil, `.spec.template.spec.containers[name="c"].image`, true},
 		{deployment, "spec: {template: {spec: {containers: [{name: c, image: a}]}}}", "spec: {template: {spec: {containers: [{name: c, image: b}]}}}", []string{"image", "0"}, ".spec.template.spec.containers", false},
 		{deployment, "spec: {template: {spec: {containers: [{name: c, tty: true}]}}}", "spec: {template: {spec: {containers: [{name: c}]}}}", none, ".spec.template.spec", true},
+		{deployment, "spec: {selector: {matchLabels: {a: x}}}", "spec: {selector: {matchLabels: {a: z}}}", none, ".spec.selector.matchLabels", true},
 		{"/v1/ConfigMap", "data: {a: secret1}", "data: {a: secret2}", none, ".data", true},
 		{"/v1/ConfigMap", "immutable: true", "{}", nil, ".immutable", true},
 		{widget, "spec: {steps: [{run: a}, {run: b}]}", "spec: {steps: [{run: a}, {run: c}]}", none, ".spec", true},
@@ -79,6 +80,21 @@ func TestUnobserved(t *testing.T) {
 		set := compareOrFail(t, w, Full, labels("k: v"), labels(observed))
 		if known, verbs := w.Sender(nil, set).Knows(&stored[0]); known != 2 || verbs {
 			t.Errorf("with %s observed, %d steps are known", observed, known)
+		}
+	}
+}
+
+// A list that has no permission is named, and nothing in it.
+func TestOutlineOfLists(t *testing.T) {
+	w := walkerFor(t, `{basket: {properties: {lock: {x-kubernetes-permission-verb: lock}, zone: {type: string},
+		tags: {type: array, x-kubernetes-list-type: set, items: {type: string}}}}}`)
+	for _, test := range []struct{ old, new, want string }{
+		{`{basket: {tags: [a, b]}}`, `{basket: {tags: [a, c]}}`, ".basket.tags"},
+		{`{basket: {tags: [a, b], zone: a}}`, `{basket: {tags: [a, b], zone: b}}`, ".basket.zone"},
+	} {
+		old, new := plainOf(t, test.old), plainOf(t, test.new)
+		if got := w.Outline(compareOrFail(t, w, Full, old, new)[0], old, new, 1); got != test.want {
+			t.Errorf("%s to %s: %s, not %s", test.old, test.new, got, test.want)
 		}
 	}
 }
