@@ -221,6 +221,7 @@ func TestShorten(t *testing.T) {
 		{`.a["\"\"\"\"\""]`, 10, `.a["\"...`},
 		{`.a["\\`, 3, `...`},
 		{`.a["\`, 5, `.a["\`},
+		{`\`, 0, `...`},
 	} {
 		if got := Shorten(test.path, test.limit); got != test.want {
 			t.Errorf("%s to %d bytes is %s, want %s", test.path, test.limit, got, test.want)

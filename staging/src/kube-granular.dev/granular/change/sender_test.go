@@ -98,3 +98,21 @@ func TestOutlineOfLists(t *testing.T) {
 		}
 	}
 }
+
+// TestKnownBelowAPath holds that of what could not be told apart the fields that lead to it are
+// known, where what was observed is.
+func TestKnownBelowAPath(t *testing.T) {
+	w := walkerFor(t, `{pools: {additionalProperties: {x-kubernetes-permission-verb: pool, properties: {
+		inner: {properties: {doors: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {properties: {name: {type: string}, open: {x-kubernetes-permission-verb: open}}}}}}}}}}`)
+	old, new := plainOf(t, `{pools: {a: {inner: {doors: [{name: x}, {name: x}]}}}}`), plainOf(t, `{pools: {a: {inner: {doors: [{name: x}, {name: x, other: true}]}}}}`)
+	for _, c := range compareOrFail(t, w, Full, old, new) {
+		if !c.Whole {
+			continue
+		}
+		if known, verbs := w.Sender(nil, Set{c}).Knows(&c); known != 4 || !verbs {
+			t.Errorf("%d steps of %s are known, its verbs: %v", known, c.Extent(), verbs)
+		}
+		return
+	}
+	t.Error("nothing is whole")
+}

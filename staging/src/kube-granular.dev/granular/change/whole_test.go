@@ -97,6 +97,7 @@ func TestLocateWhole(t *testing.T) {
 		{"a field called as the server's own", `{basket: {kind: a}}`, `{basket: {kind: b}}`, []string{".basket.kind"}},
 		{"what is the server's own is not named", `{spec: {a: 1}}`, `{spec: {a: 1}, metadata: {resourceVersion: "1"}}`, []string{".metadata"}},
 		{"a field of the root that is in no tree", `{mystery: {kind: a}}`, `{mystery: {kind: b}}`, []string{".mystery.kind"}},
+		{"one of two fields of the root", `{mystery: 1, riddle: 1}`, `{mystery: 1, riddle: 2}`, []string{".riddle"}},
 		{"two fields of the root that are in no tree", `{mystery: {kind: a}, riddle: 1}`, `{mystery: {kind: b}, riddle: 2}`, []string{".mystery.kind", ".riddle"}},
 		{"the order of a set that has no permission", `{basket: {tags: [a, b]}}`, `{basket: {tags: [b, a]}}`, []string{".basket.tags"}},
 		{"an element of such a set", `{basket: {tags: [a, b]}}`, `{basket: {tags: [a, c]}}`, []string{`.basket.tags["b"]`}},
@@ -131,7 +132,9 @@ func TestShownKeys(t *testing.T) {
 	for key, want := range map[string]string{
 		"azAZ09": ".tags[azAZ09]", "-_./": ".tags[-_./]", "a{": `.tags["a{"]`, "a@": `.tags["a@"]`, "a`": ".tags[\"a`\"]", "a[": `.tags["a["]`, "a:": `.tags["a:"]`,
 		full: ".tags[" + full + "]", more: `.tags["` + full + `"...]`,
-		" " + full[1:]: `.tags[" ` + full[1:] + `"]`, " " + full: `.tags[" ` + full[1:] + `"...]`,
+		// Bytes that are no characters are cut anywhere.
+		full[:100] + strings.Repeat("\x80", 40): `.tags["` + full[:100] + strings.Repeat(`\x80`, 24) + `"...]`,
+		" " + full[1:]:                          `.tags[" ` + full[1:] + `"]`, " " + full: `.tags[" ` + full[1:] + `"...]`,
 	} {
 		c := w.Charge("tags", key)
 		if got := c.Path().String(); got != want {
