@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
+
+	"kube-granular.dev/granular/schema"
 )
 
 // strange is a kind with labels in Go types that labels have nowhere.
@@ -90,5 +92,38 @@ func TestAttributesOfGoTypes(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestUnknown holds that what can't be read stands for each kind that is asked for.
+func TestUnknown(t *testing.T) {
+	at := Path{{Field: "spec"}, {Field: "raw"}}
+	for kinds, want := range map[schema.Attribute][]string{
+		0: {}, schema.Label: {"Label .spec.raw unreadable embedded"}, schema.Annotation: {"Annotation .spec.raw unreadable embedded"},
+		both: {"Label .spec.raw unreadable embedded", "Annotation .spec.raw unreadable embedded"},
+	} {
+		if diff := cmp.Diff(want, shownAttributes(Unknown(kinds, at))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", kinds, diff)
+		}
+	}
+}
+
+// TestAttributesOfDoubledKeys holds that where some elements have one key, the others are
+// matched by theirs.
+func TestAttributesOfDoubledKeys(t *testing.T) {
+	w := walkerFor(t, `{list: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [id], items: {properties: {
+		id: {type: string}, labels: {type: object, x-kubernetes-permission-parameter-source: label-key}}}}}`)
+	got, err := w.Attributes(both, nil, plainOf(t, `{list: [{id: a, labels: {a: x}}, {id: b, labels: {b: x}}, {id: b, labels: {b: z}}]}`),
+		plainOf(t, `{list: [{id: b, labels: {b: x}}, {id: b, labels: {b: z}}, {id: a, labels: {a: x}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range got {
+		if got[i].Key == "a" {
+			t.Errorf("%s is of an element that only moved", got[i].String())
+		}
+	}
+	if len(got) == 0 {
+		t.Error("which of two elements of one key is which can't be told")
 	}
 }

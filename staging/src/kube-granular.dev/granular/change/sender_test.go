@@ -116,3 +116,17 @@ func TestKnownBelowAPath(t *testing.T) {
 	}
 	t.Error("nothing is whole")
 }
+
+// TestGoneIsOfOneElement holds that an element is known that came beside one that went.
+func TestGoneIsOfOneElement(t *testing.T) {
+	w := walkerOf(t, deployment)
+	set := compareOrFail(t, w, Full, plainOf(t, "status: {conditions: [{type: A}]}"), plainOf(t, "status: {conditions: [{type: B}]}"))
+	var known []int
+	for i := range set {
+		steps, _ := w.Sender(nil, set).Knows(&set[i])
+		known = append(known, steps)
+	}
+	if want := []int{2, 3}; !slices.Equal(known, want) {
+		t.Errorf("of %v %v steps are known, not %v", verbs(set), known, want)
+	}
+}

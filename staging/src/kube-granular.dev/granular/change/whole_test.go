@@ -93,6 +93,7 @@ func TestLocateWhole(t *testing.T) {
 	}{
 		{"a whole beside another difference", `{spec: {colour: red, guard: {level: 1}}}`, `{spec: {colour: blue, guard: [1]}}`, []string{".spec.colour", ".spec.guard", ".spec.guard.level"}},
 		{"the object as a whole", ``, `{}`, []string{""}},
+		{"a new object with a field in no tree", ``, `{mystery: 1}`, []string{".mystery"}},
 		{"a new object of nothing but the server's own", ``, `{apiVersion: v1, kind: a}`, []string{""}},
 		{"a field called as the server's own", `{basket: {kind: a}}`, `{basket: {kind: b}}`, []string{".basket.kind"}},
 		{"what is the server's own is not named", `{spec: {a: 1}}`, `{spec: {a: 1}, metadata: {resourceVersion: "1"}}`, []string{".metadata"}},

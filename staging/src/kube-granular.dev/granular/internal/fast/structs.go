@@ -214,19 +214,25 @@ func (c *Compiler) likeItself(t reflect.Type) bool {
 
 func (c *Compiler) op(t reflect.Type, at uintptr) op {
 	o := op{offset: at, end: int((at + t.Size()) / wordSize), run: c.Of(t)}
+	o.how, o.elem, o.size = c.how(t)
+	return o
+}
+
+// how says what a type is to an op, and what a pointer or list of it leads to.
+func (c *Compiler) how(t reflect.Type) (how, *entry, uintptr) {
 	switch {
 	case c.exact && Opaque(t):
 	case t.Kind() == reflect.String:
-		o.how = text
+		return text, nil, 0
 	case t.Kind() == reflect.Pointer:
-		o.how, o.elem = pointer, c.entry(t.Elem())
+		return pointer, c.entry(t.Elem()), 0
 	case !c.exact && t.Kind() == reflect.Map && t.Key().Kind() == reflect.String && t.Elem().Kind() == reflect.String:
-		o.how = textMap
+		return textMap, nil, 0
 	case t.Kind() != reflect.Slice || c.exact || plain(t.Elem()):
 	case t.Elem().Kind() == reflect.String:
-		o.how = texts
+		return texts, nil, 0
 	default:
-		o.how, o.elem, o.size = list, c.entry(t.Elem()), t.Elem().Size()
+		return list, c.entry(t.Elem()), t.Elem().Size()
 	}
-	return o
+	return call, nil, 0
 }
