@@ -100,6 +100,8 @@ func TestLocateWhole(t *testing.T) {
 		{"a field of the root that is in no tree", `{mystery: {kind: a}}`, `{mystery: {kind: b}}`, []string{".mystery.kind"}},
 		{"one of two fields of the root", `{mystery: 1, riddle: 1}`, `{mystery: 1, riddle: 2}`, []string{".riddle"}},
 		{"two fields of the root that are in no tree", `{mystery: {kind: a}, riddle: 1}`, `{mystery: {kind: b}, riddle: 2}`, []string{".mystery.kind", ".riddle"}},
+		{"beside a set that is the same", `{basket: {tags: [a, b], zone: a}}`, `{basket: {tags: [a, b], zone: b}}`, []string{".basket.zone"}},
+		{"beside a list that is the same", `{spec: {list: [{name: x}, {name: z}], other: 1}}`, `{spec: {list: [{name: x}, {name: z}], other: 2}}`, []string{".spec.other"}},
 		{"the order of a set that has no permission", `{basket: {tags: [a, b]}}`, `{basket: {tags: [b, a]}}`, []string{".basket.tags"}},
 		{"an element of such a set", `{basket: {tags: [a, b]}}`, `{basket: {tags: [a, c]}}`, []string{`.basket.tags["b"]`}},
 		{"beside what is charged by itself", `{spec: {pools: {a: {level: 1, other: x}}}}`, `{spec: {pools: {a: {level: 2, other: y}}}}`, []string{".spec.pools[a].other", ".spec.pools[a].level"}},
