@@ -5,7 +5,10 @@ package change
 
 import (
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestBrings holds which changes make or take away what holds them. The container might be
@@ -59,5 +62,37 @@ func TestBringsIsOfOneChange(t *testing.T) {
 	// The label, the guard's level, the size.
 	if want := []bool{false, true, false}; !slices.Equal(brings, want) {
 		t.Errorf("%v: %v, wanted %v", verbs(set), brings, want)
+	}
+}
+
+// TestBringsOfLists holds that elements of a list bring what holds it, in the place of its
+// mere presence, however they are told apart.
+func TestBringsOfLists(t *testing.T) {
+	const guard = `items: {properties: {name: {type: string}, level: {x-kubernetes-permission-verb: level, x-kubernetes-permission-excluded: true}}}`
+	w := walkerFor(t, `{spec: {properties: {atomic: {type: array, `+guard+`},
+		named: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], `+guard+`}}}}`)
+	for _, test := range []struct {
+		mode Mode
+		new  string
+		want []string
+	}{
+		{Sparse, `{spec: {atomic: [{level: 1}]}}`, []string{"level .spec.atomic[*].level brings"}},
+		{Sparse, `{spec: {atomic: [{}]}}`, nil},
+		{Full, `{spec: {atomic: [{level: 1}]}}`, []string{"- .spec", "level .spec.atomic[*].level brings"}},
+		{Full, `{spec: {atomic: [{}]}}`, []string{"- .spec", "- .spec *.atomic[*]"}},
+		{Full, `{spec: {named: [{name: a}, {name: a}]}}`, []string{"- .spec", "- .spec *.named"}},
+		{Sparse, `{spec: {named: [{name: a, level: 1}, {name: a}]}}`, []string{"- .spec *.named", `level .spec.named[name="a"].level brings`}},
+	} {
+		var got []string
+		set := compareOrFail(t, w, test.mode, plainOf(t, `{a: 1}`), plainOf(t, strings.Replace(test.new, "{", "{a: 1, ", 1)))
+		for i, shown := range verbs(set) {
+			if set[i].Brings {
+				shown += " brings"
+			}
+			got = append(got, shown)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("mode %d, %s (-want +got):\n%s", test.mode, test.new, diff)
+		}
 	}
 }

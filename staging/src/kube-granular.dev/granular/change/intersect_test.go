@@ -4,6 +4,7 @@
 package change
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -136,5 +137,42 @@ func TestIntersect(t *testing.T) {
 				t.Errorf("observed %q, final %q (-want +got):\n%s", verbs(observed), verbs(final), diff)
 			}
 		})
+	}
+}
+
+// Sets that have as many changes are told apart wherever they differ.
+func TestIntersectOfLikeSets(t *testing.T) {
+	const pool = `{additionalProperties: {properties: {x: {x-kubernetes-permission-verb: x}, z: {x-kubernetes-permission-verb: z}}}}`
+	w := walkerFor(t, `{pools: `+pool+`, tubs: `+pool+`, outer: {properties: {pools: `+pool+`}}}`)
+	const was = `{x: 1, z: 1}`
+	all := `{pools: {a: ` + was + `, b: ` + was + `}, tubs: {a: ` + was + `}, outer: {pools: {a: ` + was + `}}}`
+	for _, test := range []struct {
+		observed, final []string
+		want            []string
+	}{
+		{[]string{"pools.a.x", "pools.a.z"}, []string{"pools.a.x", "pools.a.z"}, []string{"x .pools[a].x", "z .pools[a].z"}},
+		{[]string{"pools.a.x", "pools.a.z"}, []string{"pools.a.x", "pools.b.z"}, []string{"x .pools[a].x"}},
+		{[]string{"pools.a.x", "pools.b.z"}, []string{"pools.a.x", "pools.a.z"}, []string{"x .pools[a].x"}},
+		{[]string{"pools.a.x"}, []string{"pools.a.z"}, nil},
+		{[]string{"pools.a.x"}, []string{"tubs.a.x"}, nil},
+		{[]string{"pools.b.x"}, []string{"tubs.a.z"}, nil},
+		{[]string{"pools.a.x"}, []string{"outer.pools.a.x"}, nil},
+		{[]string{"outer.pools.a.x"}, []string{"pools.a.x"}, nil},
+	} {
+		with := func(paths []string) Set {
+			old, new := plainOf(t, all), plainOf(t, all)
+			for _, path := range paths {
+				steps := strings.Split(path, ".")
+				at := new
+				for _, step := range steps[:len(steps)-1] {
+					at = at[step].(map[string]any)
+				}
+				at[steps[len(steps)-1]] = int64(2)
+			}
+			return compareOrFail(t, w, Full, old, new)
+		}
+		if diff := cmp.Diff(test.want, verbs(Intersect(with(test.observed), with(test.final)))); diff != "" {
+			t.Errorf("%v and %v (-want +got):\n%s", test.observed, test.final, diff)
+		}
 	}
 }

@@ -32,12 +32,9 @@ func (w *Walker) Outline(c Change, old, new any, known int) string {
 }
 
 func (w *Walker) locate(c Change, old, new any, known int, outline bool) string {
-	start, n := c.narrowest().path(), c.Node
-	if c.Whole {
-		n = nil
-		if len(start) > 0 {
-			n = start[len(start)-1].Node
-		}
+	start, n := c.narrowest().path(), w.tree.Root
+	if len(start) > 0 {
+		n = start[len(start)-1].Node // nil in no tree
 	}
 	if known < len(start) {
 		return start[:known].String()
@@ -46,12 +43,9 @@ func (w *Walker) locate(c Change, old, new any, known int, outline bool) string 
 	var out strings.Builder
 	at := w.spot(start, old, new)
 	var above *schema.Node
-	for i, s := range start {
+	for _, s := range start {
 		s.show(&out, above)
 		above = s.Node
-		if i == len(start)-1 && s.Node == nil {
-			n = nil
-		}
 	}
 	if at.node = n; at.composite() {
 		// The definitions may have to be made again: not for a scalar. Where they can't
@@ -120,14 +114,11 @@ func (w *Walker) within(object any, path Path) (any, bool) {
 	}
 	n := w.tree.Root
 	for _, s := range path {
-		if s.Node == nil || !v.shaped(n) {
-			return nil, false // in no tree
-		}
 		switch at := slices.Index(n.Fields(), s.Node); {
 		case at >= 0:
 			v = v.field(n, at)
 		case s.Field != "":
-			return nil, false
+			return nil, false // in no tree
 		case n.Kind == schema.Map && len(s.Keys) == 1:
 			v = v.at(s.Keys[0])
 		default:
@@ -230,36 +221,35 @@ type locator struct {
 	outline bool
 }
 
-// descend goes on to what differs and reports whether there is something to name, and
-// whether anything differs at all. What a deeper permission covers is charged by itself and
-// passed over; then the latter is not known, and does not matter.
-func (l *locator) descend(s spot) (found, differs bool) {
+// descend goes on to what differs and reports whether there is something to name. What a
+// deeper permission covers is charged by itself and passed over. Scalars that are the same
+// are not asked for.
+func (l *locator) descend(s spot) bool {
 	switch {
 	case s.objects():
-		found, differs = l.fields(s)
+		return l.fields(s)
 	case s.lists() && l.outline:
-		differs = !equal.JSON(s.a, s.b)
+		return l.all(s) && !equal.JSON(s.a, s.b)
 	case s.lists():
-		found, differs = l.elements(s)
-	default:
-		differs = !equal.JSON(s.a, s.b)
-		return differs, differs
+		return l.elements(s)
 	}
-	return found || differs && (s.node == nil || l.whole), differs
+	return true
 }
+
+// all reports whether the change is of all that is in a place: where something in it
+// differs that can't be named, the place is.
+func (l *locator) all(s spot) bool { return s.node == nil || l.whole }
 
 // into tries one place below, shown by show.
-func (l *locator) into(s spot, show func() string) (found, differs bool) {
-	if s.node != nil && s.node.Carries() && !l.whole {
-		return false, true
+func (l *locator) into(s spot, show func() string) bool {
+	if !l.all(s) && s.node.Carries() || !l.descend(s) {
+		return false
 	}
-	if found, differs = l.descend(s); found {
-		l.steps = append(l.steps, show())
-	}
-	return found, differs
+	l.steps = append(l.steps, show())
+	return true
 }
 
-func (l *locator) fields(s spot) (found, differs bool) {
+func (l *locator) fields(s spot) bool {
 	a, _ := s.a.(map[string]any)
 	b, _ := s.b.(map[string]any)
 	names := slices.Collect(maps.Keys(a))
@@ -269,7 +259,7 @@ func (l *locator) fields(s spot) (found, differs bool) {
 		}
 	}
 	slices.Sort(names)
-	differs = len(names) != len(a) || len(names) != len(b) || (a == nil) != (b == nil)
+	differs := len(names) != len(a) || len(names) != len(b) || (a == nil) != (b == nil)
 	for _, name := range names {
 		if sameScalar(a[name], b[name]) {
 			continue
@@ -278,7 +268,7 @@ func (l *locator) fields(s spot) (found, differs bool) {
 			differs = differs || !equal.JSON(a[name], b[name])
 			continue
 		}
-		found, below := l.into(s.child(name), func() string {
+		if l.into(s.child(name), func() string {
 			var out strings.Builder
 			if s.cursor.IsKey(name) {
 				showElement(&out, schema.Map, nil, []string{name})
@@ -286,13 +276,11 @@ func (l *locator) fields(s spot) (found, differs bool) {
 				showField(&out, name)
 			}
 			return out.String()
-		})
-		if found {
-			return true, true
+		}) {
+			return true
 		}
-		differs = differs || below
 	}
-	return false, differs
+	return differs && l.all(s)
 }
 
 // sameScalar spares a look into what most values are.
@@ -304,28 +292,23 @@ func sameScalar(a, b any) bool {
 	return equal.JSON(a, b)
 }
 
-func (l *locator) elements(s spot) (found, differs bool) {
+func (l *locator) elements(s spot) bool {
 	kind, names := s.cursor.List()
 	n, of := schema.NewList(kind, names), s.cursor.Elem()
 	old, new := plainView{value: s.a, there: true}, plainView{value: s.b, there: true}
-	differs = old.len() != new.len() || (old.list() == nil) != (new.list() == nil)
+	differs := old.len() != new.len() || (old.list() == nil) != (new.list() == nil)
 	one := func(a, b any, show func() string) bool {
-		if sameScalar(a, b) {
-			return false
-		}
-		found, below := l.into(s.element(of, a, b), show)
-		differs = differs || below
-		return found
+		return !sameScalar(a, b) && l.into(s.element(of, a, b), show)
 	}
 	before, beforeByID, ok := elements(n, old)
 	after, afterByID, ok2 := elements(n, new)
 	if kind == schema.List || !ok || !ok2 {
 		for i := range min(old.len(), new.len()) {
 			if one(old.list()[i], new.list()[i], func() string { return "[" + strconv.Itoa(i) + "]" }) {
-				return true, true
+				return true
 			}
 		}
-		return false, differs
+		return differs && l.all(s)
 	}
 	shown := func(e element[plainView]) func() string {
 		return func() string {
@@ -343,14 +326,14 @@ func (l *locator) elements(s spot) (found, differs bool) {
 			reordered, last = reordered || i < last, i
 		}
 		if one(e.value.value, b, shown(e)) {
-			return true, true
+			return true
 		}
 	}
 	for _, e := range after {
 		if _, kept := beforeByID[e.id]; !kept && one(nil, e.value.value, shown(e)) {
-			return true, true
+			return true
 		}
 	}
 	// Of a list whose elements are told apart the order is what changed.
-	return reordered && kind == schema.ListMap, differs || reordered
+	return reordered && kind == schema.ListMap || (differs || reordered) && l.all(s)
 }

@@ -4,9 +4,13 @@
 package change
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 )
 
 func containers(text string) string { return "spec: {template: {spec: {containers: [" + text + "]}}}" }
@@ -33,6 +37,21 @@ func TestLocate(t *testing.T) {
 		{widget, "spec: {settings: {s: {a: 1}}}", "spec: {settings: {s: {b: 1}}}", ".spec.settings[s].a"},
 		{widget, "spec: {settings: {s: {a: 1, c: 1}}}", "spec: {settings: {s: {a: 1}}}", ".spec.settings[s].c"},
 		{widget, "spec: {settings: {s: {}}}", "spec: {settings: {s: null}}", ".spec.settings[s]"},
+		{widget, "spec: {settings: {s: {p: {a: {x: 1}}, q: 1}}}", "spec: {settings: {s: {p: {a: {x: 1}}, q: 2}}}", ".spec.settings[s].q"},
+		{widget, "spec: {settings: {s: {p: [1], q: 1}}}", "spec: {settings: {s: {p: [1], q: 2}}}", ".spec.settings[s].q"},
+		{widget, "spec: {settings: {s: {a: 1, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1, h: 1}}}", "spec: {settings: {s: {a: 2, b: 2, c: 2, d: 2, e: 2, f: 2, g: 2, h: 2}}}", ".spec.settings[s].a"},
+		{widget, "spec: {settings: {s: {p: {}}}}", "spec: {settings: {s: {p: {x: null}}}}", ".spec.settings[s].p"},
+		{widget, "spec: {settings: {s: {p: {x: null}}}}", "spec: {settings: {s: {p: {}}}}", ".spec.settings[s].p"},
+		{widget, "spec: {settings: {s: {p: {x: 1}}}}", "spec: {settings: {s: {p: 5}}}", ".spec.settings[s].p"},
+		{widget, "spec: {settings: {s: {p: 5}}}", "spec: {settings: {s: {p: {x: 1}}}}", ".spec.settings[s].p"},
+		{widget, "spec: {settings: {s: {o: 1, p: {x: 1}}}}", "spec: {settings: {s: {o: 1}}}", ".spec.settings[s].p.x"},
+		{widget, "spec: {settings: {s: {o: 1}}}", "spec: {settings: {s: {o: 1, p: {x: 1}}}}", ".spec.settings[s].p.x"},
+		{widget, "spec: {settings: {s: {o: 1}}}", "spec: {settings: {s: {o: 1, p: {}}}}", ".spec.settings[s].p"},
+		{widget, "spec: {settings: {s: {o: 1, p: {}}}}", "spec: {settings: {s: {o: 1}}}", ".spec.settings[s].p"},
+		{widget, "spec: {settings: {s: {o: 1}}}", "spec: {settings: {s: {o: 1, p: 5}}}", ".spec.settings[s].p"},
+		{widget, "spec: {settings: {s: {o: 1, p: 5}}}", "spec: {settings: {s: {o: 1}}}", ".spec.settings[s].p"},
+		{deployment, "spec: {template: {spec: {nodeName: a}}}", "spec: {template: {spec: {nodeName: a, containers: [{name: a}]}}}", ".spec.template.spec.containers"},
+		{deployment, "spec: {template: {spec: {nodeName: a, containers: [{name: a}]}}}", "spec: {template: {spec: {nodeName: b, containers: [{name: a}]}}}", ".spec.template.spec.nodeName"},
 		{widget, "spec: {steps: [{run: [a]}]}", "spec: {steps: [{run: [b]}]}", ".spec.steps[0].run[0]"},
 		{deployment, "metadata: {labels: {a: x, b: x}}", "metadata: {labels: {a: x}}", ".metadata.labels[b]"},
 		{deployment, "metadata: {labels: {a: x, b: x}}", "metadata: {labels: {a: x, b: z}}", ".metadata.labels[b]"},
@@ -90,6 +109,100 @@ func TestLocateIsBounded(t *testing.T) {
 			t.Fatalf("byte %d is %x", i, got[i])
 		}
 	}
+	// One that is as long as it may be, and goes on.
+	shown, rest := ".spec.settings[s]", any(map[string]any{"z": int64(1)})
+	for len(shown) < MaxPathLength {
+		name := strings.Repeat("k", min(100, MaxPathLength-len(shown)-1))
+		shown += "." + name
+	}
+	for _, name := range slices.Backward(strings.Split(shown, ".")[3:]) {
+		rest = map[string]any{name: rest}
+	}
+	new = map[string]any{"spec": map[string]any{"settings": map[string]any{"s": rest}}}
+	set = compareOrFail(t, w, Full, old, new)
+	if got := w.Locate(set[0], old, new); got != shown[:MaxPathLength-len(ellipsis)]+ellipsis {
+		t.Errorf("%d bytes: %s", len(got), got)
+	}
+}
+
+// TestLocateTellsNilFromEmpty holds that what counts as a difference can be named.
+func TestLocateTellsNilFromEmpty(t *testing.T) {
+	w := walkerOf(t, "example.com/v1/Widget")
+	object := func(value any) map[string]any {
+		return map[string]any{"spec": map[string]any{"settings": map[string]any{"s": map[string]any{"p": value, "q": "same"}}}}
+	}
+	for _, pair := range [][2]any{{map[string]any(nil), map[string]any{}}, {[]any(nil), []any{}}} {
+		for _, pair := range [][2]any{pair, {pair[1], pair[0]}} {
+			old, new := object(pair[0]), object(pair[1])
+			if got := w.Locate(compareOrFail(t, w, Full, old, new)[0], old, new); got != ".spec.settings[s].p" {
+				t.Errorf("%#v to %#v: %s", pair[0], pair[1], got)
+			}
+		}
+	}
+}
+
+// located is a kind with objects that have a permission of their own.
+type located struct {
+	Box    *locatedBox      `json:"box,omitempty"`
+	Atomic []locatedElement `json:"atomic,omitempty"`
+	Named  []locatedElement `json:"named,omitempty"`
+}
+
+type locatedElement struct {
+	Name string      `json:"name"`
+	Side string      `json:"side"`
+	Box  *locatedBox `json:"box,omitempty"`
+}
+
+type locatedBox struct {
+	X int32 `json:"x,omitempty"`
+}
+
+// TestLocateFindsThePlace holds that what is named below a change lies at the change's own
+// place, in Go types as in JSON, though it may be there in one of the objects alone.
+func TestLocateFindsThePlace(t *testing.T) {
+	const box = `box: {x-kubernetes-permission-verb: box, properties: {x: {type: integer}}}`
+	const element = `{properties: {name: {type: string}, side: {type: string}, ` + box + `}}`
+	w := walkerFor(t, `{`+box+`, atomic: {type: array, items: `+element+`},
+		named: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name, side], items: `+element+`}}`)
+	for _, test := range []struct {
+		old, new string
+		want     []string
+	}{
+		{``, `{}`, []string{""}},
+		{``, `{box: {x: 1}}`, []string{".box.x"}},
+		{`{}`, `{box: {x: 1}}`, []string{".box.x"}},
+		{`{box: {x: 1}}`, `{}`, []string{".box.x"}},
+		{`{box: {x: 1}}`, `{box: {x: 2}}`, []string{".box.x"}},
+		{`{atomic: [{name: a, side: l, box: {x: 1}}]}`, `{atomic: [{name: a, side: l, box: {x: 2}}]}`, []string{".atomic[*].box"}},
+		{`{named: [{name: a, side: l}]}`, `{named: [{name: a, side: l}, {name: a, side: r, box: {x: 1}}]}`, []string{`.named[name="a",side="r"]`, `.named[name="a",side="r"].box.x`}},
+		{`{named: [{name: a, side: r, box: {x: 1}}, {name: a, side: l}]}`, `{named: [{name: a, side: l}]}`, []string{`.named[name="a",side="r"]`, `.named[name="a",side="r"].box.x`}},
+		{`{named: [{name: a, side: l, box: {x: 1}}, {name: b, side: l, box: {x: 1}}]}`, `{named: [{name: a, side: l, box: {x: 1}}, {name: b, side: l, box: {x: 2}}]}`, []string{`.named[name="b",side="l"].box.x`}},
+	} {
+		typed := func(text string) any {
+			if text == "" {
+				return (*located)(nil)
+			}
+			out := &located{}
+			if err := yaml.UnmarshalStrict([]byte(text), out); err != nil {
+				t.Fatal(err)
+			}
+			return out
+		}
+		var old any
+		if o := plainOf(t, test.old); o != nil {
+			old = o
+		}
+		for name, pair := range map[string][2]any{"JSON": {old, plainOf(t, test.new)}, "Go type": {typed(test.old), typed(test.new)}} {
+			var got []string
+			for _, c := range compareOrFail(t, w, Full, pair[0], pair[1]) {
+				got = append(got, w.Locate(c, pair[0], pair[1]))
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("%s: %s to %s (-want +got):\n%s", name, test.old, test.new, diff)
+			}
+		}
+	}
 }
 
 // TestShorten holds that a path is cut where one can.
@@ -108,6 +221,7 @@ func TestShorten(t *testing.T) {
 		{`.a["\"\"\"\"\""]`, 10, `.a["\"...`},
 		{`.a["\\`, 3, `...`},
 		{`.a["\`, 5, `.a["\`},
+		{`\`, 0, `...`},
 	} {
 		if got := Shorten(test.path, test.limit); got != test.want {
 			t.Errorf("%s to %d bytes is %s, want %s", test.path, test.limit, got, test.want)

@@ -119,7 +119,7 @@ func Shorten(path string, limit int) string {
 		return path
 	}
 	end := 0
-	for end < len(path) {
+	for { // never as far as the end of the path, which is longer
 		size := 1
 		if path[end] == '\\' && end+1 < len(path) {
 			switch path[end+1] {

@@ -37,6 +37,7 @@ func TestOutline(t *testing.T) {
 		{deployment, "spec: {template: {spec: {containers: [{name: c, image: a}]}}}", "spec: {template: {spec: {containers: [{name: c, image: b}]}}}", nil, `.spec.template.spec.containers[name="c"].image`, true},
 		{deployment, "spec: {template: {spec: {containers: [{name: c, image: a}]}}}", "spec: {template: {spec: {containers: [{name: c, image: b}]}}}", []string{"image", "0"}, ".spec.template.spec.containers", false},
 		{deployment, "spec: {template: {spec: {containers: [{name: c, tty: true}]}}}", "spec: {template: {spec: {containers: [{name: c}]}}}", none, ".spec.template.spec", true},
+		{deployment, "spec: {selector: {matchLabels: {a: x}}}", "spec: {selector: {matchLabels: {a: z}}}", none, ".spec.selector.matchLabels", true},
 		{"/v1/ConfigMap", "data: {a: secret1}", "data: {a: secret2}", none, ".data", true},
 		{"/v1/ConfigMap", "immutable: true", "{}", nil, ".immutable", true},
 		{widget, "spec: {steps: [{run: a}, {run: b}]}", "spec: {steps: [{run: a}, {run: c}]}", none, ".spec", true},
@@ -80,5 +81,52 @@ func TestUnobserved(t *testing.T) {
 		if known, verbs := w.Sender(nil, set).Knows(&stored[0]); known != 2 || verbs {
 			t.Errorf("with %s observed, %d steps are known", observed, known)
 		}
+	}
+}
+
+// A list that has no permission is named, and nothing in it.
+func TestOutlineOfLists(t *testing.T) {
+	w := walkerFor(t, `{basket: {properties: {lock: {x-kubernetes-permission-verb: lock}, zone: {type: string},
+		tags: {type: array, x-kubernetes-list-type: set, items: {type: string}}}}}`)
+	for _, test := range []struct{ old, new, want string }{
+		{`{basket: {tags: [a, b]}}`, `{basket: {tags: [a, c]}}`, ".basket.tags"},
+		{`{basket: {tags: [a, b], zone: a}}`, `{basket: {tags: [a, b], zone: b}}`, ".basket.zone"},
+	} {
+		old, new := plainOf(t, test.old), plainOf(t, test.new)
+		if got := w.Outline(compareOrFail(t, w, Full, old, new)[0], old, new, 1); got != test.want {
+			t.Errorf("%s to %s: %s, not %s", test.old, test.new, got, test.want)
+		}
+	}
+}
+
+// TestKnownBelowAPath holds that of what could not be told apart the fields that lead to it are
+// known, where what was observed is.
+func TestKnownBelowAPath(t *testing.T) {
+	w := walkerFor(t, `{pools: {additionalProperties: {x-kubernetes-permission-verb: pool, properties: {
+		inner: {properties: {doors: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {properties: {name: {type: string}, open: {x-kubernetes-permission-verb: open}}}}}}}}}}`)
+	old, new := plainOf(t, `{pools: {a: {inner: {doors: [{name: x}, {name: x}]}}}}`), plainOf(t, `{pools: {a: {inner: {doors: [{name: x}, {name: x, other: true}]}}}}`)
+	for _, c := range compareOrFail(t, w, Full, old, new) {
+		if !c.Whole {
+			continue
+		}
+		if known, verbs := w.Sender(nil, Set{c}).Knows(&c); known != 4 || !verbs {
+			t.Errorf("%d steps of %s are known, its verbs: %v", known, c.Extent(), verbs)
+		}
+		return
+	}
+	t.Error("nothing is whole")
+}
+
+// TestGoneIsOfOneElement holds that an element is known that came beside one that went.
+func TestGoneIsOfOneElement(t *testing.T) {
+	w := walkerOf(t, deployment)
+	set := compareOrFail(t, w, Full, plainOf(t, "status: {conditions: [{type: A}]}"), plainOf(t, "status: {conditions: [{type: B}]}"))
+	var known []int
+	for i := range set {
+		steps, _ := w.Sender(nil, set).Knows(&set[i])
+		known = append(known, steps)
+	}
+	if want := []int{2, 3}; !slices.Equal(known, want) {
+		t.Errorf("of %v %v steps are known, not %v", verbs(set), known, want)
 	}
 }

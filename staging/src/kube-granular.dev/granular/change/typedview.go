@@ -131,7 +131,7 @@ func (v typedView) differing(_ *schema.Node, o typedView) []string {
 
 func (v typedView) differingKeys(o typedView) []string {
 	a, b := v.inner(), o.inner()
-	if a.IsValid() && b.IsValid() && a.CanAddr() && b.CanAddr() && a.Type().Elem().Kind() == reflect.String {
+	if a.CanAddr() && b.CanAddr() && a.Type().Elem().Kind() == reflect.String {
 		return fast.DifferingKeys(fast.Address(a), fast.Address(b))
 	}
 	var out []string
@@ -247,7 +247,7 @@ func (v typedView) keyed() bool {
 }
 
 func (v typedView) text() (string, bool) {
-	if !v.v.IsValid() || v.v.Kind() != reflect.String {
+	if v.v.Kind() != reflect.String {
 		return "", false
 	}
 	return v.v.String(), true

@@ -78,7 +78,9 @@ func TestObservedOfARootWithPermission(t *testing.T) {
 
 // A message names what the change is, not what happens to differ beside it.
 func TestLocateWhole(t *testing.T) {
-	const parts = `{metadata: {x-kubernetes-permission-verb: metadata}, spec: {x-kubernetes-permission-verb: specification, properties: {
+	const parts = `{metadata: {x-kubernetes-permission-verb: metadata},
+		basket: {properties: {tags: {type: array, x-kubernetes-list-type: set, items: {type: string}}, lock: {x-kubernetes-permission-verb: lock}}},
+		spec: {x-kubernetes-permission-verb: specification, properties: {
 		guard: {properties: {level: {x-kubernetes-permission-verb: level}}},
 		list: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {properties: {name: {type: string}, level: {x-kubernetes-permission-verb: level}}}},
 		pools: {additionalProperties: {properties: {level: {x-kubernetes-permission-verb: level}, other: {type: string},
@@ -91,9 +93,17 @@ func TestLocateWhole(t *testing.T) {
 	}{
 		{"a whole beside another difference", `{spec: {colour: red, guard: {level: 1}}}`, `{spec: {colour: blue, guard: [1]}}`, []string{".spec.colour", ".spec.guard", ".spec.guard.level"}},
 		{"the object as a whole", ``, `{}`, []string{""}},
+		{"a new object with a field in no tree", ``, `{mystery: 1}`, []string{".mystery"}},
+		{"a new object of nothing but the server's own", ``, `{apiVersion: v1, kind: a}`, []string{""}},
+		{"a field called as the server's own", `{basket: {kind: a}}`, `{basket: {kind: b}}`, []string{".basket.kind"}},
 		{"what is the server's own is not named", `{spec: {a: 1}}`, `{spec: {a: 1}, metadata: {resourceVersion: "1"}}`, []string{".metadata"}},
 		{"a field of the root that is in no tree", `{mystery: {kind: a}}`, `{mystery: {kind: b}}`, []string{".mystery.kind"}},
+		{"one of two fields of the root", `{mystery: 1, riddle: 1}`, `{mystery: 1, riddle: 2}`, []string{".riddle"}},
 		{"two fields of the root that are in no tree", `{mystery: {kind: a}, riddle: 1}`, `{mystery: {kind: b}, riddle: 2}`, []string{".mystery.kind", ".riddle"}},
+		{"beside a set that is the same", `{basket: {tags: [a, b], zone: a}}`, `{basket: {tags: [a, b], zone: b}}`, []string{".basket.zone"}},
+		{"beside a list that is the same", `{spec: {list: [{name: x}, {name: z}], other: 1}}`, `{spec: {list: [{name: x}, {name: z}], other: 2}}`, []string{".spec.other"}},
+		{"the order of a set that has no permission", `{basket: {tags: [a, b]}}`, `{basket: {tags: [b, a]}}`, []string{".basket.tags"}},
+		{"an element of such a set", `{basket: {tags: [a, b]}}`, `{basket: {tags: [a, c]}}`, []string{`.basket.tags["b"]`}},
 		{"beside what is charged by itself", `{spec: {pools: {a: {level: 1, other: x}}}}`, `{spec: {pools: {a: {level: 2, other: y}}}}`, []string{".spec.pools[a].other", ".spec.pools[a].level"}},
 		{"an element by its key, in the value of a map", `{spec: {pools: {a: {doors: [{name: x, open: true}, {name: z, open: true}]}}}}`, `{spec: {pools: {a: {doors: [{name: x, open: true}, {name: z, open: false}]}}}}`, []string{`.spec.pools[a].doors[name="z"].open`}},
 		{"an element by its key, in the value of a map with a permission", `{spec: {owned: {a: {doors: [{name: x, open: true}, {name: z, open: true}]}}}}`, `{spec: {owned: {a: {doors: [{name: x, open: true}, {name: z, open: false}]}}}}`, []string{`.spec.owned[a].doors[name="z"].open`}},
@@ -125,7 +135,9 @@ func TestShownKeys(t *testing.T) {
 	for key, want := range map[string]string{
 		"azAZ09": ".tags[azAZ09]", "-_./": ".tags[-_./]", "a{": `.tags["a{"]`, "a@": `.tags["a@"]`, "a`": ".tags[\"a`\"]", "a[": `.tags["a["]`, "a:": `.tags["a:"]`,
 		full: ".tags[" + full + "]", more: `.tags["` + full + `"...]`,
-		" " + full[1:]: `.tags[" ` + full[1:] + `"]`, " " + full: `.tags[" ` + full[1:] + `"...]`,
+		// Bytes that are no characters are cut anywhere.
+		full[:100] + strings.Repeat("\x80", 40): `.tags["` + full[:100] + strings.Repeat(`\x80`, 24) + `"...]`,
+		" " + full[1:]:                          `.tags[" ` + full[1:] + `"]`, " " + full: `.tags[" ` + full[1:] + `"...]`,
 	} {
 		c := w.Charge("tags", key)
 		if got := c.Path().String(); got != want {

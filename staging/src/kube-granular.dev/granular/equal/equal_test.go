@@ -6,6 +6,7 @@ package equal
 import (
 	"math"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -98,6 +99,7 @@ func TestStrictEquality(t *testing.T) {
 	other := int32(1)
 	zero := int32(0)
 	now := time.Unix(1, 0)
+	texts, bytes, fun := map[string]string{"a": "b"}, map[string][]byte{"a": {1}}, func() {}
 	for _, test := range []struct {
 		name string
 		a, b zoo
@@ -113,16 +115,84 @@ func TestStrictEquality(t *testing.T) {
 		{"the unused half of an int-or-string", zoo{IS: intstr.IntOrString{IntVal: 1, StrVal: "x"}}, zoo{IS: intstr.FromInt32(1)}, true},
 		{"1 is not \"1\"", zoo{IS: intstr.FromInt32(1)}, zoo{IS: intstr.FromString("1")}, false},
 		{"raw bytes", zoo{Raw: &runtime.RawExtension{Raw: []byte("{}")}}, zoo{Raw: &runtime.RawExtension{Raw: []byte("{ }")}}, false},
+		{"two instants", zoo{T: metav1.NewTime(now)}, zoo{T: metav1.NewTime(now.Add(1))}, false},
+		{"two numbers", zoo{IS: intstr.FromInt32(1)}, zoo{IS: intstr.FromInt32(2)}, false},
+		{"one text of an int-or-string", zoo{IS: intstr.FromString("a")}, zoo{IS: intstr.FromString("a")}, true},
+		{"two texts of an int-or-string", zoo{IS: intstr.FromString("a")}, zoo{IS: intstr.FromString("b")}, false},
+		{"neither an int nor a string", zoo{IS: intstr.IntOrString{Type: 7}}, zoo{IS: intstr.IntOrString{Type: 7}}, true},
+		{"two that are neither", zoo{IS: intstr.IntOrString{Type: 7}}, zoo{IS: intstr.IntOrString{Type: 7, IntVal: 1}}, false},
+		{"one map", zoo{M: texts, MB: bytes}, zoo{M: texts, MB: bytes}, true},
+		{"one value of any type", zoo{Any: "a"}, zoo{Any: "a"}, true},
+		{"two values of any type", zoo{Any: "a"}, zoo{Any: "b"}, false},
+		{"any value and none", zoo{Any: "a"}, zoo{}, false},
+		{"values of two types", zoo{Any: int64(1)}, zoo{Any: int32(1)}, false},
 		{"0 is not -0", zoo{F: 0}, zoo{F: math.Copysign(0, -1)}, false},
 		{"a key with an empty value", zoo{MB: map[string][]byte{"a": nil}}, zoo{}, false},
 		{"a function is like no other", zoo{Fun: func() {}}, zoo{Fun: func() {}}, false},
+		{"nor like itself", zoo{Fun: fun}, zoo{Fun: fun}, false},
 	} {
-		a, b := reflect.ValueOf(&test.a), reflect.ValueOf(&test.b)
-		if got := Values(a.Elem(), b.Elem()); got != test.want {
-			t.Errorf("%s: equal %v", test.name, got)
+		for _, pair := range [][2]*zoo{{&test.a, &test.b}, {&test.b, &test.a}} {
+			a, b := reflect.ValueOf(pair[0]), reflect.ValueOf(pair[1])
+			if got := Values(a.Elem(), b.Elem()); got != test.want {
+				t.Errorf("%s: equal %v", test.name, got)
+			}
+			if got := strict.Of(a.Type().Elem())(a.UnsafePointer(), b.UnsafePointer()); got != test.want {
+				t.Errorf("%s: fast, equal %v", test.name, got)
+			}
 		}
-		if got := strict.Of(a.Type().Elem())(a.UnsafePointer(), b.UnsafePointer()); got != test.want {
-			t.Errorf("%s: fast, equal %v", test.name, got)
+	}
+}
+
+// TestEqualityOutsideOfStructs compares values that are in no struct, and structs of nothing but
+// words.
+func TestEqualityOutsideOfStructs(t *testing.T) {
+	texts, bytes := map[string]string{"a": "b"}, map[string][]byte{"a": {1}}
+	sameTexts, sameBytes := texts, bytes
+	type words struct { // nothing but these
+		Number int64
+		Text   string
+	}
+	list := []words{{1, "a"}}
+	sameList, instant := list, time.Unix(1, 0).UTC()
+	elsewhere := instant.In(time.FixedZone("x", 60))
+	for _, test := range []struct {
+		a, b          any
+		strict, exact bool
+	}{
+		{&[]zoo{}, new([]zoo), true, false},
+		{&[]zoo{{S: "a"}}, &[]zoo{{S: "a"}}, true, true},
+		{&[]zoo{{S: "a"}}, &[]zoo{{S: "b"}}, false, false},
+		{&[]zoo{{}}, &[]zoo{}, false, false},
+		{&[]words{{1, "a"}, {2, "b"}}, &[]words{{1, "a"}, {2, strings.Clone("b")}}, true, true},
+		{&[]words{{1, "a"}, {2, "b"}}, &[]words{{1, "a"}, {2, "c"}}, false, false},
+		{&[]words{{1, "a"}, {2, "b"}}, &[]words{{0, "a"}, {2, "b"}}, false, false},
+		{&words{1, "a"}, &words{1, strings.Clone("a")}, true, true},
+		{&list, &sameList, true, true},
+		{&instant, &elsewhere, true, true},
+		{&words{1, "a"}, &words{1, "b"}, false, false},
+		{&[]string{}, new([]string), true, false},
+		{&texts, &sameTexts, true, true},
+		{&texts, &map[string]string{"a": "b"}, true, true},
+		{&texts, &map[string]string{"b": "b"}, false, false},
+		{&bytes, &sameBytes, true, true},
+		{&bytes, &map[string][]byte{"a": {1}}, true, true},
+		{&bytes, &map[string][]byte{"b": {1}}, false, false},
+		{&[]byte{}, new([]byte), true, false},
+		{&[]struct{}{{}}, &[]struct{}{{}}, true, true},
+		{&[]struct{}{{}}, &[]struct{}{}, false, false},
+		{&struct{ L []struct{} }{make([]struct{}, 1)}, &struct{ L []struct{} }{make([]struct{}, 2)}, false, false},
+		{&struct{ L []struct{} }{make([]struct{}, 2)}, &struct{ L []struct{} }{make([]struct{}, 2)}, true, true},
+	} {
+		a, b := reflect.ValueOf(test.a), reflect.ValueOf(test.b)
+		for name, got := range map[string][2]bool{
+			"Values":       {Values(a.Elem(), b.Elem()), test.strict},
+			"Values, fast": {strict.Of(a.Type().Elem())(a.UnsafePointer(), b.UnsafePointer()), test.strict},
+			"exactly":      {exactlyEqual(a.Elem(), b.Elem()), test.exact},
+			"Exact":        {Exact(a.Type().Elem())(a.Elem(), b.Elem()), test.exact},
+		} {
+			if got[0] != got[1] {
+				t.Errorf("%s of %T: %v and %v are equal: %v", name, test.a, test.a, test.b, got[0])
+			}
 		}
 	}
 }

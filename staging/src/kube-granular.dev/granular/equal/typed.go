@@ -159,7 +159,7 @@ func equalTime(a, b time.Time, how strictness) bool {
 	case byBits:
 		return a == b
 	}
-	return a == b || a.Equal(b)
+	return a.Equal(b)
 }
 
 func equalIntOrString(a, b intstr.IntOrString, how strictness) bool {

@@ -7,11 +7,17 @@ import (
 	"encoding/json"
 	"math"
 	"reflect"
+	"strings"
 	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // Decoded JSON is the same only if it is known to be.
 func TestSameJSON(t *testing.T) {
+	object, list := map[string]any{"a": 1.5}, []any{1.5}
 	for _, test := range []struct {
 		a, b any
 		want bool
@@ -28,6 +34,8 @@ func TestSameJSON(t *testing.T) {
 		{int64(math.MinInt64), -math.Pow(2, 63), true}, {int64(math.MinInt64), -math.Pow(2, 64), false}, {-math.Pow(2, 64), -math.Pow(2, 64), true},
 		{math.NaN(), math.NaN(), true}, {math.Inf(1), math.Inf(1), true}, {math.Inf(1), math.Inf(-1), false},
 		{[]any{1.5}, []any{1.5}, true}, {[]any{1.5}, []any{2.5}, false}, {[]any{}, []any(nil), false}, {[]any{}, []any{}, true}, {[]any{}, map[string]any{}, false},
+		{object, object, true}, {list, list, true},
+		{map[string]any{"a": "x"}, map[string]any{"a": "x"}, true}, {map[string]any{"a": "x"}, map[string]any{"a": "z"}, false},
 		{map[string]any{"a": 1.5}, map[string]any{"a": 1.5}, true}, {map[string]any{"a": nil}, map[string]any{"b": nil}, false}, {map[string]any{}, map[string]any(nil), false},
 		{map[string]any{"a": "x"}, map[string]any{"b": "x"}, false}, {map[string]any{"a": ""}, map[string]any{"b": ""}, false},
 		{uint8(1), uint8(1), false}, {uint8(1), int64(1), false}, {float32(1.5), float32(1.5), false}, {[]string{"a"}, []string{"a"}, false}, {struct{}{}, struct{}{}, false},
@@ -58,6 +66,63 @@ func TestOpaque(t *testing.T) {
 	} {
 		if got := Opaque(of); got != want {
 			t.Errorf("%s: %t", of, got)
+		}
+	}
+}
+
+type ownText string
+
+func (ownText) MarshalJSON() ([]byte, error) { return json.Marshal("own") }
+
+type ownList []string
+
+func (ownList) MarshalJSON() ([]byte, error) { return json.Marshal("own") }
+
+type ownMap map[string]string
+
+func (ownMap) MarshalJSON() ([]byte, error) { return json.Marshal("own") }
+
+// What writes its own JSON is equal to nothing where nil is told from empty, not even to
+// itself, unless it lies in what is the same in memory.
+func TestOpaqueIsLikeNothing(t *testing.T) {
+	for _, test := range []struct {
+		value any
+		want  bool
+	}{
+		{&struct{ A ownText }{"a"}, false},
+		{&struct{ A ownList }{ownList{"a"}}, false},
+		{&struct{ A ownMap }{ownMap{"a": "b"}}, false},
+		{&struct{ A json.RawMessage }{json.RawMessage("{}")}, false},
+		{&struct{ A ownJSON }{}, false},
+		{&struct{ A []ownText }{[]ownText{"a"}}, true},
+		{&struct{ A map[string]ownText }{map[string]ownText{"a": "a"}}, true},
+		{&struct{ A *ownText }{new(ownText)}, true},
+	} {
+		a := reflect.ValueOf(test.value).Elem()
+		b := reflect.New(a.Type()).Elem()
+		b.Set(a)
+		for name, of := range map[string]func(reflect.Type) func(a, b reflect.Value) bool{"Exact": Exact, "Bitwise": Bitwise} {
+			if got := of(a.Type())(a, b); got != test.want {
+				t.Errorf("%s of %s: %v", name, a.Type(), got)
+			}
+		}
+		if !Values(a, b) || !strict.Of(a.Type())(a.Addr().UnsafePointer(), b.Addr().UnsafePointer()) {
+			t.Errorf("Values of %s", a.Type())
+		}
+	}
+}
+
+// What lies in fields that are not exported can't be read as what it is, so it is equal to
+// nothing.
+func TestHiddenValues(t *testing.T) {
+	for _, value := range []any{
+		&struct{ a resource.Quantity }{}, &struct{ a time.Time }{}, &struct{ a intstr.IntOrString }{},
+	} {
+		a, b := reflect.ValueOf(value).Elem(), reflect.New(reflect.TypeOf(value).Elem()).Elem()
+		for name, equal := range map[string]func(a, b reflect.Value) bool{"Values": Values, "exactly": exactlyEqual, "bitwise": bitwiseEqual} {
+			if equal(a, b) {
+				t.Errorf("%s of %s", name, a.Type())
+			}
 		}
 	}
 }
@@ -142,6 +207,9 @@ func TestEqualityOfSizes(t *testing.T) {
 		}
 		made := func(m string, n int64, o string) *lists {
 			return &lists{map[string][]element{"a": {{Name: m}, {Name: m}}}, map[string][]int64{"a": {n, n}}, map[string][]string{"a": {o, o}}}
+		}
+		if !equal(made("xx", 1, "xx"), made(strings.Clone("xx"), 1, strings.Clone("xx"))) {
+			t.Errorf("%s of equal lists in a map", name)
 		}
 		if !equal(made("x", 1, "x"), made("x", 1, "x")) || equal(made("x", 1, "x"), made("z", 1, "x")) ||
 			equal(made("x", 1, "x"), made("x", 2, "x")) || equal(made("x", 1, "x"), made("x", 1, "z")) {

@@ -89,6 +89,7 @@ root: {properties: {metadata: {type: object, properties: {name: {type: string}}}
 T: {properties: {metadata: {$ref: "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}}}
 io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta: {+verb: metadata}
 `, "root (object)\n  metadata (object) metadata\n"},
+		{"metadata of which nobody says more", "root: {properties: {metadata: {type: object}, a: {+verb: a}}}", "root (object)\n  a (leaf) a\n  metadata (object)\n"},
 		{"recursion is cut", `
 root: {properties: {tree: {$ref: "#/definitions/Tree"}}}
 Tree: {+verb: tree, properties: {leaf: {+verb: leaf}, left: {$ref: "#/definitions/Tree"}, right: {items: {$ref: "#/definitions/Tree"}}}}
@@ -103,6 +104,16 @@ root: {properties: {m: {+parameter-source: k, additionalProperties: {+parameter-
 		{"maps of lists, and lists of what all of several schemas say", `
 root: {properties: {m: {additionalProperties: {items: {type: string, +verb: v}}}, l: {items: {allOf: [{type: object}, {items: {properties: {a: {+verb: a}}}}]}}}}
 `, "root (object)\n  l (list)\n    * (list)\n      * (object)\n        a (leaf) a\n  m (map)\n    * (list)\n      * (leaf) v\n  metadata (object)\n"},
+		{"maps of maps, and of what may be anything", `
+root: {properties: {m: {additionalProperties: {additionalProperties: {+verb: v}}}, a: {+verb: a, additionalProperties: {additionalProperties: true}}}}
+`, "root (object)\n  a (leaf) a\n  m (map)\n    * (map)\n      * (leaf) v\n  metadata (object)\n"},
+		{"a scope that is excluded, and one beside what is", `
+root: {properties: {a: {+scope: s, +excluded: true}, b: {+verb: t, +scope: u, +excluded: true}}}
+`, "root (object)\n  a (leaf) s excluded\n  b (leaf) t excluded u\n  metadata (object)\n"},
+		{"no permission where none can work", `
+root: {properties: {a: {+verb: a, not: {$ref: "#/definitions/none"}, anyOf: [{$ref: "#/definitions/A"}], oneOf: [{type: string}]}}}
+A: {type: string}
+`, "root (object)\n  a (leaf) a\n  metadata (object)\n"},
 		{"a field that two schemas speak of", `
 root: {properties: {a: {properties: {x: {+verb: x}}, allOf: [{properties: {b: {+verb: b}, x: {properties: {z: {+verb: z}}}}}]}}}
 `, "root (object)\n  a (object)\n    b (leaf) b\n    x (object) x\n      z (leaf) z\n  metadata (object)\n"},
@@ -148,7 +159,7 @@ func TestCompileRefuses(t *testing.T) {
 		{"a source on a list with two keys", "root: {properties: {l: {+parameter-source: k, +list: map, +keys: [a, b], items: {+verb: x}}}}", "no single key"},
 		{"a list-map without keys", "root: {properties: {l: {+list: map, items: {+verb: x}}}}", ".l: a list of type map needs x-kubernetes-list-map-keys"},
 		{"a list type that is no string", "root: {properties: {l: {+list: 5, items: {+verb: x}}}}", ".l: x-kubernetes-list-type: must be a string"},
-		{"a source on a key that is no string", "root: {properties: {l: {+list: map, +keys: [k], items: {properties: {k: {+parameter-source: 5}, v: {+verb: x}}}}}}", ".l: x-kubernetes-permission-parameter-source: must be a string"},
+		{"a source on a key that is no string", "root: {properties: {l: {+list: map, +keys: [k], items: {properties: {k: {+parameter-source: 5}, v: {+verb: x}}}}}}", ".l: x-kubernetes-permission-parameter-source: key \"k\": must be a string"},
 		{"a source on a set's elements that is no string", "root: {properties: {l: {+list: set, items: {type: string, +verb: x, +parameter-source: 5}}}}", ".l: x-kubernetes-permission-parameter-source: must be a string"},
 		{"a list-map of what is missing", `root: {properties: {l: {+list: map, +keys: [k], items: {$ref: "#/definitions/A"}}}}`, ".l: definition A is missing"},
 		{"a list-map of what refers to what is missing", `
@@ -156,8 +167,16 @@ root: {properties: {l: {+list: map, +keys: [k], items: {allOf: [{$ref: "#/defini
 A: {+verb: x, allOf: [{$ref: "#/definitions/B"}]}`, ".l: definition B is missing"},
 		{"a list-map whose keys are no strings", "root: {properties: {l: {+list: map, +keys: [1], items: {+verb: x}}}}", ".l: x-kubernetes-list-map-keys: must be strings"},
 		{"a set of what is missing", `root: {properties: {l: {+list: set, items: {$ref: "#/definitions/A"}}}}`, ".l: definition A is missing"},
+		{"a set of what refers to what is missing", `
+root: {properties: {l: {+list: set, items: {+verb: x, $ref: "#/definitions/A"}}}}
+A: {$ref: "#/definitions/B"}`, ".l: definition B is missing"},
+		{"a map of what refers to what is missing", `
+root: {properties: {m: {$ref: "#/definitions/A", additionalProperties: {+verb: x}}}}
+A: {$ref: "#/definitions/B"}`, ".m: definition B is missing"},
 		{"a key that is missing", `root: {properties: {l: {+list: map, +keys: [k], items: {properties: {k: {$ref: "#/definitions/A"}, v: {+verb: x}}}}}}`, ".l: definition A is missing"},
 		{"unknown treatment", "root: {properties: {m: {+parameter-source: k, additionalProperties: {+verb: x, +parameterized-by: k, +parameter-treatment: upper}}}}", ".m[*]: x-kubernetes-permission-parameter-treatment: unknown parameter treatment"},
+		{"a source without a permission", "root: {properties: {m: {+parameter-source: k, additionalProperties: {+parameterized-by: k}}}}", ".m[*]: x-kubernetes-permission-parameterized-by: has no effect without x-kubernetes-permission-verb"},
+		{"too long below its scope", "root: {properties: {a: {+scope: " + strings.Repeat("s", 40) + ", properties: {b: {+verb: " + strings.Repeat("v", 40) + "}}}}}", ".a.b: x-kubernetes-permission-verb: below its scope: permission: the name is longer than 63 bytes"},
 		{"treatment of nothing", "root: {properties: {a: {+verb: x, +parameter-treatment: slash-delimited-prefix}}}", "x-kubernetes-permission-parameter-treatment: has no effect without"},
 		{"expression of nothing", "root: {properties: {a: {+verb: x, +parameter-expression: self}}}", ".a: x-kubernetes-permission-parameter-expression: has no effect without"},
 		{"expression that nobody compiles", "root: {properties: {m: {+parameter-source: k, additionalProperties: {+verb: x, +parameterized-by: k, +parameter-expression: self}}}}", ".m[*]: x-kubernetes-permission-parameter-expression: is not supported here"},
@@ -180,6 +199,10 @@ A: {+verb: a, anyOf: [{+verb: x}]}`, ".a: definition A: x-kubernetes-permission-
 		{"excluded in a circle", `
 root: {properties: {a: {$ref: "#/definitions/A"}}}
 A: {properties: {x: {+verb: x, +excluded: true}, a: {$ref: "#/definitions/A"}}}`, ".a.a: definition A holds itself and an excluded permission"},
+		{"excluded in a wider circle", `
+root: {properties: {a: {$ref: "#/definitions/A"}}}
+A: {properties: {b: {$ref: "#/definitions/B"}, c: {+verb: c}}}
+B: {properties: {x: {+verb: x, +excluded: true}, a: {$ref: "#/definitions/A"}}}`, ".a.b.a: definition A holds itself and an excluded permission"},
 		{"two shapes", "root: {properties: {a: {properties: {x: {+verb: x}}, additionalProperties: {+verb: z}}}}", "more than one of properties, additionalProperties and items"},
 		{"too deep", "root: " + chain(schema.MaxPermissionsOnPath+1), "more than 12 permissions on one path"},
 		{"too broad", `

@@ -65,25 +65,21 @@ func (c Cursor) IsKey(name string) bool {
 
 // List says how the elements of a list are told apart. List means by position.
 func (c Cursor) List() (Kind, []Key) {
-	listType, err := c.layers.text(extListType)
-	if err != nil || c.definitions == nil {
-		return List, nil
-	}
-	item := c.Elem()
+	listType, _ := c.layers.text(extListType)
 	switch listType {
 	case "map":
 		names, err := c.layers.listMapKeys()
 		if err != nil {
 			return List, nil
 		}
-		keys := make([]Key, len(names))
+		item, keys := c.Elem(), make([]Key, len(names))
 		for i, name := range names {
 			keys[i].Name = name
 			keys[i].Default, _ = item.Field(name).layers.fallback()
 		}
 		return ListMap, keys
 	case "set":
-		if item.layers.scalar() {
+		if c.Elem().layers.scalar() {
 			return Set, nil
 		}
 	}

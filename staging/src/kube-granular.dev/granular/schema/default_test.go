@@ -274,6 +274,28 @@ Default: {default: 4}
 	}
 }
 
+// TestDefaultsOfWhatNeedsNone holds that only of fields that have an excluded permission, and
+// of objects that hold one, a node knows the default.
+func TestDefaultsOfWhatNeedsNone(t *testing.T) {
+	tree, err := schema.Compile(definitionsOf(t, `
+root:
+  properties:
+    field: {default: {}, +verb: x, +excluded: true}
+    holds: {default: {}, properties: {a: {+verb: x, +excluded: true}}}
+    other: {default: {}, +verb: o}
+    object: {default: {}, properties: {a: {+verb: a}}}
+    map: {default: {}, additionalProperties: {+verb: x, +excluded: true}}
+`), "root")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for field, want := range map[string]bool{"field": true, "holds": true, "other": false, "object": false, "map": false} {
+		if got := tree.Root.Child(field).OnlyDefault(map[string]any{}, false); got != want {
+			t.Errorf("%s: %v", field, got)
+		}
+	}
+}
+
 // TestDefaultsOfOneDefinition holds that a definition may stand in several fields.
 func TestDefaultsOfOneDefinition(t *testing.T) {
 	tree, err := schema.Compile(definitionsOf(t, `

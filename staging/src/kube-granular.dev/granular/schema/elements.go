@@ -15,9 +15,10 @@ func (c *compiler) elements(n *Node, l layers, p place) error {
 		return nil
 	}
 	kind, in := Map, additional
+	var item layers
 	if len(items) > 0 {
 		var err error
-		if kind, err = c.listKind(n, l, items, p); err != nil {
+		if kind, item, err = c.listKind(n, l, items); err != nil {
 			return c.report(p.at, err)
 		}
 		in = items
@@ -33,7 +34,7 @@ func (c *compiler) elements(n *Node, l layers, p place) error {
 		below.vague = p.vague || whole.named()
 	}
 	var err error
-	if below.emitters, err = c.emitters(n, kind, l, in, p); err != nil {
+	if below.emitters, err = c.emitters(n, kind, l, item, p); err != nil {
 		return c.report(p.at, err)
 	}
 	elem, err := c.node(in, below)
@@ -52,39 +53,38 @@ func (c *compiler) elements(n *Node, l layers, p place) error {
 	return nil
 }
 
-// listKind reads how the elements of a list are told apart. Sets of anything but
-// scalars have no key a permission could speak of and count as atomic.
-func (c *compiler) listKind(n *Node, l, items layers, p place) (Kind, error) {
+// listKind reads how the elements of a list are told apart, and, if they are, all that is
+// said of them. Sets of anything but scalars have no key a permission could speak of and
+// count as atomic.
+func (c *compiler) listKind(n *Node, l, items layers) (kind Kind, item layers, err error) {
 	listType, err := l.text(extListType)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	switch listType {
 	case "map":
 		names, err := l.listMapKeys()
 		if err != nil {
-			return 0, err
+			return 0, nil, err
 		}
-		item, err := c.expandKeys(items)
-		if err != nil {
-			return 0, err
+		if item, err = c.expandKeys(items); err != nil {
+			return 0, nil, err
 		}
 		for _, name := range names {
 			key := Key{Name: name}
 			key.Default, _ = c.survey.property(item, name).fallback()
 			n.few().keys = append(n.few().keys, key)
 		}
-		return ListMap, nil
+		return ListMap, item, nil
 	case "set":
-		item, err := c.expandKeys(items)
-		if err != nil {
-			return 0, err
+		if item, err = c.expandKeys(items); err != nil {
+			return 0, nil, err
 		}
 		if item.scalar() {
-			return Set, nil
+			return Set, item, nil
 		}
 	}
-	return List, nil
+	return List, nil, nil
 }
 
 // expandKeys follows every reference: keys and types are wanted here, whether or
@@ -100,7 +100,7 @@ func (c *compiler) expandKeys(in layers) (layers, error) {
 
 // emitters adds the parameter sources of a container: its own extension, the one
 // on the scalar a set holds, and those on the key properties of a list-map.
-func (c *compiler) emitters(n *Node, kind Kind, l, in layers, p place) ([]emitter, error) {
+func (c *compiler) emitters(n *Node, kind Kind, l, item layers, p place) ([]emitter, error) {
 	out, depth := slices.Clip(p.emitters), p.at.depth()
 	source, err := l.text(ExtSource)
 	if err != nil {
@@ -112,18 +112,13 @@ func (c *compiler) emitters(n *Node, kind Kind, l, in layers, p place) ([]emitte
 		}
 		out = append(out, emitter{source: source, depth: depth})
 	}
-	if kind == Map || kind == List {
-		return out, nil
-	}
-	item, err := c.expandKeys(in)
-	if err != nil {
-		return nil, err
-	}
 	if kind == Set {
-		if source, err = item.text(ExtSource); err == nil && source != "" {
+		if source, err = item.text(ExtSource); err != nil {
+			return nil, err
+		}
+		if source != "" {
 			out = append(out, emitter{source: source, depth: depth})
 		}
-		return out, err
 	}
 	for i, key := range n.Keys() {
 		property, err := c.expandKeys(c.survey.property(item, key.Name))
@@ -132,7 +127,7 @@ func (c *compiler) emitters(n *Node, kind Kind, l, in layers, p place) ([]emitte
 		}
 		source, err := property.text(ExtSource)
 		if err != nil {
-			return nil, fmt.Errorf("key %s: %w", key.Name, err)
+			return nil, fmt.Errorf("key %q: %w", key.Name, err)
 		}
 		if source != "" {
 			out = append(out, emitter{source: source, depth: depth, key: i})

@@ -73,6 +73,10 @@ root:
 	if v, err := p.Verb(t.Context(), schema.NewSpending(10), "key"); err != nil || v.String() != "granular:a(KEY)" {
 		t.Errorf("got %s, %v", v, err)
 	}
+	const drawn = "root (object)\n  m (map)\n    * (object) a(k .m expression)\n      b (leaf) b(k .m expression)\n  metadata (object)\n"
+	if diff := cmp.Diff(drawn, tree.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 	if v, err := p.Verb(t.Context(), schema.NewSpending(10), ""); err == nil {
 		t.Errorf("the expression fails, yet there is a verb %s", v)
 	}
@@ -123,13 +127,14 @@ func TestExpressionFailsEverywhere(t *testing.T) {
 // A careless author's schema is refused with few words, not with one for each place.
 func TestProblemsAreBounded(t *testing.T) {
 	for name, field := range map[string]string{
-		"a permission":            "{x-kubernetes-permission-verb: A}",
-		"a reference":             "{$ref: '#/definitions/none'}",
-		"a permission of values":  "{additionalProperties: {x-kubernetes-permission-verb: A}}",
-		"a permission of items":   "{items: {x-kubernetes-permission-verb: A}}",
-		"a list without keys":     "{x-kubernetes-list-type: map, items: {x-kubernetes-permission-verb: a}}",
-		"a source without a key":  "{x-kubernetes-permission-parameter-source: k, items: {x-kubernetes-permission-verb: a}}",
-		"fields beside of values": "{properties: {a: {x-kubernetes-permission-verb: a}}, additionalProperties: {x-kubernetes-permission-verb: b}}",
+		"a permission":                 "{x-kubernetes-permission-verb: A}",
+		"a reference":                  "{$ref: '#/definitions/none'}",
+		"a permission of values":       "{additionalProperties: {x-kubernetes-permission-verb: A}}",
+		"a permission of items":        "{items: {x-kubernetes-permission-verb: A}}",
+		"a list without keys":          "{x-kubernetes-list-type: map, items: {x-kubernetes-permission-verb: a}}",
+		"a source without a key":       "{x-kubernetes-permission-parameter-source: k, items: {x-kubernetes-permission-verb: a}}",
+		"values that refer to nothing": "{$ref: '#/definitions/A', additionalProperties: {x-kubernetes-permission-verb: a}}",
+		"fields beside of values":      "{properties: {a: {x-kubernetes-permission-verb: a}}, additionalProperties: {x-kubernetes-permission-verb: b}}",
 	} {
 		var b strings.Builder
 		b.WriteString("root: {properties: {")
@@ -138,11 +143,20 @@ func TestProblemsAreBounded(t *testing.T) {
 		}
 		b.WriteString("}}")
 		for _, text := range []string{b.String(), strings.Replace(b.String(), "root: {", "root: {properties: {metadata: {$ref: '#/definitions/b'}, spec: {$ref: '#/definitions/b'}}}\nb: {x-kubernetes-permission-verb: b, ", 1)} {
-			_, err := schema.Compile(definitions(t, text), "root")
+			_, err := schema.Compile(definitions(t, text+"\nA: {$ref: '#/definitions/none'}"), "root")
 			if got := len(schema.ProblemsOf(err)); got != schema.MaxProblems {
 				t.Errorf("%s: %d problems, wanted %d", name, got, schema.MaxProblems)
 			}
 		}
+	}
+	// Neither what follows an object's metadata, nor what is wrong with the whole, is one more.
+	var b strings.Builder
+	for i := range 2 * schema.MaxProblems {
+		fmt.Fprintf(&b, "f%d: {x-kubernetes-permission-verb: A}, ", i)
+	}
+	_, err := schema.Compile(definitions(t, "root: {not: {x-kubernetes-permission-verb: a}, properties: {metadata: {properties: {"+b.String()+"}}}}"), "root")
+	if got := len(schema.ProblemsOf(err)); got != schema.MaxProblems {
+		t.Errorf("%d problems of metadata, wanted %d", got, schema.MaxProblems)
 	}
 }
 
@@ -166,6 +180,11 @@ func TestTooDeep(t *testing.T) {
 	}
 	if _, err := schema.Compile(definitions(t, nested(schema.MaxDepth+1)), "root"); err == nil || !strings.Contains(err.Error(), "more than 128 levels deep") || len(schema.ProblemsOf(err)) != 1 {
 		t.Errorf("got %v", err)
+	}
+	// Where there is no permission it may be as deep as it likes, and refer to others.
+	without := strings.Repeat("{properties: {a: ", schema.MaxDepth+1) + "{$ref: '#/definitions/A'}" + strings.Repeat("}}", schema.MaxDepth+1)
+	if _, err := schema.Compile(definitions(t, "root: "+without+"\nA: {type: string}"), "root"); err != nil {
+		t.Errorf("deeper, without a permission: %v", err)
 	}
 }
 

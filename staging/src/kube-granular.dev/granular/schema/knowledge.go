@@ -102,7 +102,8 @@ func (c *compiler) circumstances(in layers, p place) (circumstances, bool) {
 		return circumstances{}, false
 	}
 	name := onlyRefers(in[0])
-	if name == "" || c.survey.reaches(name, p.trail) {
+	found := c.survey.scans[name]
+	if name == "" || found == nil || c.survey.reaches(found, p.trail) {
 		return circumstances{}, false
 	}
 	return circumstances{name, p.field, p.last, p.scope, c.metadata, p.at.depth(), p.metadata}, true

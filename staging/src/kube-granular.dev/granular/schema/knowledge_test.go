@@ -108,30 +108,41 @@ func TestKnowledgeIsOfTheBareReference(t *testing.T) {
 bare: {properties: {a: {$ref: '#/definitions/A'}}}
 verb: {properties: {a: {$ref: '#/definitions/A', +verb: own}}}
 field: {properties: {a: {$ref: '#/definitions/A', properties: {z: {+verb: z}}}}}
+fields: {properties: {a: {$ref: '#/definitions/A', properties: {zz: {+verb: zz}}}}}
+verbs: {properties: {a: {$ref: '#/definitions/A', +verb: another}}}
 values: {properties: {a: {$ref: '#/definitions/C', additionalProperties: {+verb: z}}}}
+value: {properties: {a: {$ref: '#/definitions/C', additionalProperties: {+verb: zz}}}}
 items: {properties: {a: {$ref: '#/definitions/C', items: {+verb: z}}}}
+item: {properties: {a: {$ref: '#/definitions/C', items: {+verb: zz}}}}
 bareC: {properties: {a: {$ref: '#/definitions/C'}}}
 all: {properties: {a: {allOf: [{$ref: '#/definitions/A'}]}}}
 both: {properties: {a: {allOf: [{$ref: '#/definitions/A'}, {$ref: '#/definitions/B'}]}}}
 beside: {properties: {a: {$ref: '#/definitions/A', allOf: [{$ref: '#/definitions/B'}]}}}
+besides: {properties: {a: {$ref: '#/definitions/A', allOf: [{$ref: '#/definitions/C'}]}}}
+another: {properties: {a: {$ref: '#/definitions/C', allOf: [{$ref: '#/definitions/B'}]}}}
 contradiction: {properties: {a: {$ref: '#/definitions/A'}, b: {+verb: x, +excluded: true}}}
 agreement: {properties: {a: {$ref: '#/definitions/A'}, b: {+verb: x}}}
 before: {properties: {A: {+verb: x, +excluded: true}, a: {$ref: '#/definitions/A'}}}
+again: {properties: {a: {$ref: '#/definitions/A'}, b: {$ref: '#/definitions/A'}}}
 default: {properties: {a: {$ref: '#/definitions/D', default: 1}}}
 other: {properties: {a: {$ref: '#/definitions/D', default: 2}}}
 circle: {properties: {a: {$ref: '#/definitions/R'}}}
 from: {properties: {a: {$ref: '#/definitions/S'}, b: {$ref: '#/definitions/R'}}}
+round: {+verb: r, properties: {a: {$ref: '#/definitions/S'}}}
 within: {properties: {a: {$ref: '#/definitions/W'}}}
 W: {properties: {a: {$ref: '#/definitions/R'}, b: {$ref: '#/definitions/S'}, c: {$ref: '#/definitions/A'}}}
 R: {+verb: r, properties: {a: {$ref: '#/definitions/S'}, b: {$ref: '#/definitions/A'}}}
 S: {properties: {b: {$ref: '#/definitions/R'}, t: {+verb: t}}}
-A: {properties: {x: {+verb: x}, xx: {+verb: x}, y: {+verb: y}}}
+A: {properties: {w: {+verb: w}, x: {+verb: x}, xx: {+verb: x}}}
 B: {properties: {z: {+verb: z}}}
 C: {+verb: c}
 D: {+verb: d, +excluded: true}
 `)
 	names := slices.Sorted(maps.Keys(definitions))
-	compareWithPlain(t, definitions, names)
+	// All but two compile, in each of three rounds.
+	if compiled := compareWithPlain(t, definitions, names); compiled != 3*(len(names)-2) {
+		t.Errorf("%d compiled", compiled)
+	}
 	slices.Reverse(names)
 	compareWithPlain(t, definitions, names)
 	for _, first := range names {
@@ -165,6 +176,49 @@ E: {properties: {m: {+parameter-source: k, additionalProperties: {+verb: e, +par
 			_, err := schema.NewModels(definitions, append(step.options, schema.WithSharing(sharing))...).Compile(step.root)
 			if (err == nil) != (step.fails == "") || err != nil && !strings.Contains(err.Error(), step.fails) {
 				t.Errorf("%s: %v, wanted %q", step.root, err, step.fails)
+			}
+		}
+	}
+}
+
+// TestKnowledgeOfManyDefinitions holds that what is known of the few that one definition leads
+// to serves kinds that came after many more.
+func TestKnowledgeOfManyDefinitions(t *testing.T) {
+	definitions := definitionsOf(t, `
+first: {properties: {a: {$ref: '#/definitions/A'}}}
+last: {properties: {a: {$ref: '#/definitions/A'}, b: {+verb: b}}}
+A: {properties: {x: {+verb: x}}}
+`)
+	names := []string{"first"}
+	for i := range 130 {
+		name := fmt.Sprint("f", i)
+		definitions[name] = (&spec.Schema{}).SetProperty("a", *spec.RefSchema("#/definitions/A"))
+		names = append(names, name)
+	}
+	names = append(names, "last")
+	if compiled := compareWithPlain(t, definitions, names); compiled != 3*len(names) {
+		t.Errorf("%d compiled", compiled)
+	}
+}
+
+// TestNothingIsKnownOfSources holds that what one source made is not taken for what another
+// makes of the same names, whether or not both had their definitions from somebody.
+func TestNothingIsKnownOfSources(t *testing.T) {
+	sharing := schema.NewSharing()
+	for i := range 20 {
+		verb := []string{"one", "two", "three"}[i%3]
+		definitions := definitionsOf(t, `
+root: {properties: {a: {$ref: '#/definitions/A'}}}
+A: {properties: {x: {+verb: `+verb+`}}}
+`)
+		source := func() map[string]*spec.Schema { return definitions }
+		for _, options := range [][]schema.Option{nil, {schema.WithSource(source)}} {
+			tree, err := schema.NewModels(definitions, append(options, schema.WithSharing(sharing))...).Compile("root")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := tree.Root.Child("a").Child("x").Last().Name; got != verb {
+				t.Errorf("%s, not %s, with %d options", got, verb, len(options))
 			}
 		}
 	}
@@ -396,6 +450,18 @@ A: {properties: {x: {+verb: x, +excluded: true}}}`, `.a.x: x-kubernetes-permissi
 first: {properties: {a: {$ref: "#/definitions/A"}}}
 second: {properties: {b: {+verb: x}, a: {$ref: "#/definitions/A"}}}
 A: {properties: {x: {+verb: x, +excluded: true}}}`, `.b: x-kubernetes-permission-verb: permission "x" is excluded in one place and not in another`},
+		{"not excluded, as it was, after it is", `
+first: {properties: {a: {$ref: "#/definitions/A"}}}
+second: {properties: {_: {+verb: x, +excluded: true}, a: {$ref: "#/definitions/A"}}}
+A: {properties: {w: {+verb: w}, x: {+verb: x}}}`, `.a.x: x-kubernetes-permission-verb: permission "x" is excluded in one place and not in another`},
+		{"not excluded, as it was, before it is", `
+first: {properties: {a: {$ref: "#/definitions/A"}}}
+second: {properties: {b: {+verb: x, +excluded: true}, a: {$ref: "#/definitions/A"}}}
+A: {properties: {w: {+verb: w}, x: {+verb: x}}}`, `.b: x-kubernetes-permission-verb: permission "x" is excluded in one place and not in another`},
+		{"excluded below a map, as it was, after it is not", `
+first: {properties: {a: {$ref: "#/definitions/A"}}}
+second: {properties: {_: {+verb: x}, a: {$ref: "#/definitions/A"}}}
+A: {additionalProperties: {+verb: x, +excluded: true}}`, `.a[*]: x-kubernetes-permission-verb: permission "x" is excluded in one place and not in another`},
 		{"too broad", `
 first: {properties: {f0: {$ref: "#/definitions/C"}}}
 second: {properties: {f0: {$ref: "#/definitions/B"}, f1: {$ref: "#/definitions/B"}}}

@@ -80,6 +80,9 @@ func says(s *spec.Schema, kind gvkschema.GroupVersionKind) bool {
 	return false
 }
 
+// unescaped are bytes that a reference never escapes.
+const unescaped = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
+
 // refName is the last segment of a reference. Where that has nothing to escape, which
 // is nearly always, the reference need not be put together for it.
 func refName(s *spec.Schema) string {
@@ -87,19 +90,9 @@ func refName(s *spec.Schema) string {
 	if url == nil {
 		return ""
 	}
-	if i := strings.LastIndexByte(url.Fragment, '/'); i >= 0 && url.RawFragment == "" && unescaped(url.Fragment[i+1:]) {
+	if i := strings.LastIndexByte(url.Fragment, '/'); i >= 0 && url.RawFragment == "" && strings.Trim(url.Fragment[i+1:], unescaped) == "" {
 		return url.Fragment[i+1:]
 	}
 	ref := s.Ref.String()
 	return ref[strings.LastIndexByte(ref, '/')+1:]
-}
-
-func unescaped(name string) bool {
-	for i := 0; i < len(name); i++ {
-		c := name[i]
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '-' || c == '_') {
-			return false
-		}
-	}
-	return true
 }

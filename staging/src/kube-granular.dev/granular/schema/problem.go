@@ -77,12 +77,7 @@ type fault struct {
 	extension, reason string
 }
 
-func (f *fault) Error() string {
-	if f.extension == "" {
-		return f.reason
-	}
-	return f.extension + ": " + f.reason
-}
+func (f *fault) Error() string { return f.reason }
 
 func faultf(extension, format string, args ...any) error {
 	return &fault{extension: extension, reason: fmt.Sprintf(format, args...)}
@@ -94,13 +89,13 @@ var errTooMany = errors.New("too many problems")
 // report notes a problem at a place. The compilation goes on, so that an author
 // sees more than the first, unless that is what must not happen.
 func (c *compiler) report(at *where, err error) error {
-	if err == nil || errors.Is(err, errTooMany) {
-		return err
+	if err == nil {
+		return nil
 	}
 	problem := &Problem{Place: at.steps(), Reason: err.Error()}
 	var f *fault
 	if errors.As(err, &f) {
-		problem.Extension, problem.Reason = f.extension, f.reason
+		problem.Extension = f.extension
 	}
 	if c.problems = append(c.problems, problem); len(c.problems) >= MaxProblems {
 		return errTooMany

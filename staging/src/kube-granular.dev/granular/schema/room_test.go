@@ -63,3 +63,47 @@ func TestRoomIsLeftEmpty(t *testing.T) {
 		})
 	}
 }
+
+// TestHashesTellApart holds that what differs is looked for in different places.
+func TestHashesTellApart(t *testing.T) {
+	s := NewSharing()
+	above, leaf := &Permission{Name: "above"}, &Node{Field: "leaf"}
+	permissions := map[uint64]bool{}
+	for _, p := range []*Permission{
+		{}, {Name: "a"}, {Name: "a", above: above}, {Name: "a", Parameter: &Parameter{Source: "k"}},
+		{Name: "a", Parameter: &Parameter{Source: "k", SourceDepth: 1}}, {Name: "b"},
+	} {
+		if hash := s.hashOfPermission(p); permissions[hash] {
+			t.Errorf("%+v has the hash of another", p)
+		} else {
+			permissions[hash] = true
+		}
+	}
+	holds := &Node{Field: "a"}
+	holds.setBelow([]*Node{leaf})
+	nodes := map[uint64]bool{}
+	for _, n := range []*Node{
+		{}, {Field: "a"}, {Field: "b"}, {Field: "a", last: above}, {Field: "a", Kind: Map}, holds,
+		{Field: "a", rare: &rare{keys: []Key{{Name: "k"}}}}, {Field: "a", rare: &rare{keys: []Key{{Name: "l"}}}},
+	} {
+		if hash := s.hashOfNode(n); nodes[hash] {
+			t.Errorf("%+v has the hash of another", n)
+		} else {
+			nodes[hash] = true
+		}
+	}
+}
+
+// TestLeavesTakeNoEntry holds that a permission of one leaf leads to it, in any tree.
+func TestLeavesTakeNoEntry(t *testing.T) {
+	s, definitions := NewSharing(), definitionsWith(20)
+	for range 2 {
+		if _, err := NewModels(definitions, WithSharing(s)).Compile("root"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The root is looked up when nothing below it is new; its metadata always is.
+	if n := s.nodes.Used(); n != 2 {
+		t.Errorf("%d entries of nodes", n)
+	}
+}

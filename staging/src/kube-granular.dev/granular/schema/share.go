@@ -108,12 +108,10 @@ func (n *Node) same(o *Node) bool {
 		slices.Equal(n.below(), o.below()) && n.rare.same(o.rare)
 }
 
-// same compares all but children.
+// same compares all but children. Who has any of it has a rare.
 func (r *rare) same(o *rare) bool {
 	if r == nil || o == nil {
-		return r.none() && o.none()
+		return r == o
 	}
 	return reflect.DeepEqual(r.keys, o.keys) && reflect.DeepEqual(r.fallback, o.fallback)
 }
-
-func (r *rare) none() bool { return r == nil || r.keys == nil && r.fallback == nil }

@@ -58,7 +58,9 @@ func TestSpendingLimit(t *testing.T) {
 			for _, key := range tc.keys {
 				v, err := p.Verb(t.Context(), s, key)
 				if err == nil {
-					covered += v.Parameter
+					if covered += v.Parameter; v.Parameter != key {
+						t.Errorf("%s covers %q", v, key)
+					}
 				} else if !errors.Is(err, ErrOverspent) {
 					t.Error(err)
 				}

@@ -118,18 +118,14 @@ func (s *survey) check(name string) error {
 	return nil
 }
 
-// reaches says whether a definition, or any that it refers to, is on a trail. If none
-// is, then what is made of it does not depend on the way to it.
-func (s *survey) reaches(name string, t *trail) bool {
-	found := s.scans[name]
-	if found == nil {
-		return t.has(name)
-	}
-	if found.reach == nil {
-		found.reach = s.reach(found)
+// reaches says whether a definition, or any that it refers to, is on a trail, of which
+// each was found. If none is, then what is made of it does not depend on the way to it.
+func (s *survey) reaches(from *scan, t *trail) bool {
+	if from.reach == nil {
+		from.reach = s.reach(from)
 	}
 	for ; t != nil; t = t.above {
-		if on := s.scans[t.name]; on == nil || found.reach.has(on.number) {
+		if from.reach.has(s.scans[t.name].number) {
 			return true
 		}
 	}

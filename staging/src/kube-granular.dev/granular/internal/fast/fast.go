@@ -137,7 +137,7 @@ func (c *Compiler) special(t reflect.Type) bool {
 
 func (c *Compiler) compile(t reflect.Type) *made {
 	if t.Kind() == reflect.Struct && !c.special(t) {
-		s := c.structure(t, all(t))
+		s := c.structure(t, [][]int{nil})
 		if len(s.apart) == 0 {
 			return &made{words: s}
 		}

@@ -5,8 +5,13 @@ package fast
 
 import (
 	"reflect"
+	"slices"
 	"testing"
+	"time"
 	"unsafe"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 type sample struct {
@@ -81,6 +86,59 @@ func TestWhatIsNoValueDoesNotCount(t *testing.T) {
 		found, same := o.Same(unsafe.Pointer(a), unsafe.Pointer(b))
 		if first, _ := o.Next(unsafe.Pointer(a), unsafe.Pointer(b), 0, &found); same || first != want || compare(unsafe.Pointer(a), unsafe.Pointer(b)) {
 			t.Errorf("edit %d: the first field is %d, not %d", i, first, want)
+		}
+	}
+}
+
+// everyday has what most fields of objects are.
+type everyday struct {
+	Number   int64
+	Text     string
+	Pointer  *int32
+	Texts    map[string]string
+	List     []string
+	Quantity resource.Quantity
+	Time     time.Time
+	Either   intstr.IntOrString
+}
+
+// TestLookedAtTogether holds that words are looked at before what they belong to, wherever
+// what is the same in memory is equal.
+func TestLookedAtTogether(t *testing.T) {
+	of := reflect.TypeFor[everyday]()
+	for name, test := range map[string]struct {
+		c     *Compiler
+		apart int
+	}{
+		"New": {New(reference), 0}, "NewSemantic": {NewSemantic(reference), 0},
+		// An int-or-string that is neither is equal to nothing.
+		"NewExact": {NewExact(reference, NewBitwise(reference)), 1}, "NewBitwise": {NewBitwise(reference), 1},
+	} {
+		s, o := test.c.structure(of, [][]int{nil}), test.c.Object(of, nil, [][]int{nil})
+		if len(s.apart) != test.apart || len(o.apart) != test.apart {
+			t.Errorf("%s looks at %d and %d by themselves", name, len(s.apart), len(o.apart))
+		}
+		if want := int(of.Size() / wordSize); len(s.words) != want || len(o.words) != want {
+			t.Errorf("%s looks at %d and %d words", name, len(s.words), len(o.words))
+		}
+	}
+}
+
+func TestDifferingKeys(t *testing.T) {
+	for _, test := range []struct {
+		a, b map[string]string
+		want []string
+	}{
+		{nil, nil, nil},
+		{map[string]string{"a": "x", "b": "x"}, map[string]string{"a": "x", "b": "x"}, nil},
+		{map[string]string{"a": "x", "b": "x"}, map[string]string{"a": "x", "b": "z"}, []string{"b"}},
+		{map[string]string{"a": "x"}, map[string]string{"b": "x"}, []string{"a", "b"}},
+		{map[string]string{"a": ""}, nil, []string{"a"}},
+		{nil, map[string]string{"a": ""}, []string{"a"}},
+	} {
+		got := DifferingKeys(unsafe.Pointer(&test.a), unsafe.Pointer(&test.b))
+		if slices.Sort(got); !slices.Equal(got, test.want) {
+			t.Errorf("%v and %v differ in %v", test.a, test.b, got)
 		}
 	}
 }

@@ -168,15 +168,6 @@ func locate(t reflect.Type, path []int) (offset uintptr, of reflect.Type) {
 	return offset, t
 }
 
-// all are the paths of all fields.
-func all(t reflect.Type) [][]int {
-	paths := make([][]int, t.NumField())
-	for i := range paths {
-		paths[i] = []int{i}
-	}
-	return paths
-}
-
 // add lets a structure look at a field. words says that it has them.
 func (c *Compiler) add(s *structure, t reflect.Type, at uintptr, words bool) {
 	switch {
@@ -189,7 +180,7 @@ func (c *Compiler) add(s *structure, t reflect.Type, at uintptr, words bool) {
 		for i := range t.Size() {
 			mask[at%wordSize+i] = 0xff
 		}
-	case words && wholeWords(t) && c.likeItself(t):
+	case words && c.likeItself(t):
 		o := c.op(t, at)
 		for i := at / wordSize; i < at/wordSize+t.Size()/wordSize; i++ {
 			s.words[i] = word{mask: 1<<64 - 1, op: uint32(len(s.ops))}
@@ -203,8 +194,8 @@ func (c *Compiler) add(s *structure, t reflect.Type, at uintptr, words bool) {
 	}
 }
 
-// likeItself says that a value of a type is equal to any of the same words. A function
-// is like no other, nor is what is opaque.
+// likeItself says that a value of a type is equal to any of the same words, of which it has
+// no part alone. A function is like no other, nor is what is opaque.
 func (c *Compiler) likeItself(t reflect.Type) bool {
 	switch {
 	case c.exact && Opaque(t):
@@ -223,19 +214,25 @@ func (c *Compiler) likeItself(t reflect.Type) bool {
 
 func (c *Compiler) op(t reflect.Type, at uintptr) op {
 	o := op{offset: at, end: int((at + t.Size()) / wordSize), run: c.Of(t)}
+	o.how, o.elem, o.size = c.how(t)
+	return o
+}
+
+// how says what a type is to an op, and what a pointer or list of it leads to.
+func (c *Compiler) how(t reflect.Type) (how, *entry, uintptr) {
 	switch {
 	case c.exact && Opaque(t):
 	case t.Kind() == reflect.String:
-		o.how = text
+		return text, nil, 0
 	case t.Kind() == reflect.Pointer:
-		o.how, o.elem = pointer, c.entry(t.Elem())
+		return pointer, c.entry(t.Elem()), 0
 	case !c.exact && t.Kind() == reflect.Map && t.Key().Kind() == reflect.String && t.Elem().Kind() == reflect.String:
-		o.how = textMap
+		return textMap, nil, 0
 	case t.Kind() != reflect.Slice || c.exact || plain(t.Elem()):
 	case t.Elem().Kind() == reflect.String:
-		o.how = texts
-	case t.Elem().Size() > 0:
-		o.how, o.elem, o.size = list, c.entry(t.Elem()), t.Elem().Size()
+		return texts, nil, 0
+	default:
+		return list, c.entry(t.Elem()), t.Elem().Size()
 	}
-	return o
+	return call, nil, 0
 }

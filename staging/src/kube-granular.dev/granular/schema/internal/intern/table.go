@@ -58,7 +58,7 @@ func (t *Table[T]) resize(hashOf func(*T) uint64) {
 		}
 	}
 	size := 16
-	for 3*size < 5*(len(live)+1) {
+	for 3*size/5 <= len(live) {
 		size *= 2
 	}
 	t.slots, t.used = make([]weak.Pointer[T], size), len(live)

@@ -45,6 +45,43 @@ func TestOne(t *testing.T) {
 	runtime.KeepAlive(first)
 }
 
+// TestGrowth holds that a table is full up to three quarters, and no fuller.
+func TestGrowth(t *testing.T) {
+	var table Table[value]
+	var kept []*value
+	for values, want := range map[int]int{0: 0, 1: 16, 12: 16, 13: 32, 24: 32, 25: 64, 48: 64, 49: 128} {
+		table, kept = Table[value]{}, nil
+		for i := range values {
+			kept = append(kept, intern(&table, i, i))
+		}
+		if table.Size() != want {
+			t.Errorf("%d slots for %d values, not %d", table.Size(), values, want)
+		}
+	}
+	runtime.KeepAlive(kept)
+}
+
+// TestRoomOfTheForgotten holds that a full table grows only if most of it is in use.
+func TestRoomOfTheForgotten(t *testing.T) {
+	for inUse, want := range map[int]int{0: 16, 8: 16, 9: 32, 12: 32} {
+		var table Table[value]
+		var kept []*value
+		for i := range 12 {
+			if v := intern(&table, i, i); i < inUse {
+				kept = append(kept, v)
+			}
+		}
+		for range 3 {
+			runtime.GC()
+		}
+		kept = append(kept, intern(&table, -1, -1))
+		if table.Size() != want || table.Used() != inUse+1 {
+			t.Errorf("%d of %d slots are used, with %d values in use before; not of %d", table.Used(), table.Size(), inUse, want)
+		}
+		runtime.KeepAlive(kept)
+	}
+}
+
 // TestForgets holds that the table keeps nothing alive, and does not grow with what is gone.
 func TestForgets(t *testing.T) {
 	var table Table[value]
