@@ -10,6 +10,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -43,7 +44,8 @@ func (sel Selection) begin(ctx context.Context, u *User) context.Context {
 		return ctx
 	}
 	audit.Chain(ctx, append(chain.Entries(), handed(ctx, u.ambient)...))
-	if info, ok := request.RequestInfoFrom(ctx); ok && info.IsResourceRequest && chain.Conditional() {
+	info, ok := request.RequestInfoFrom(ctx)
+	if ok && info.IsResourceRequest && !self[schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}] && chain.Conditional() {
 		ctx = granular.WithRefusal(ctx, errUnlooked)
 	}
 	return ctx

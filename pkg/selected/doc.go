@@ -1,8 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package selected restricts a request to the one role that its caller selected with the
-// header Authority-Selector.
+// Package selected restricts a request to the one role, or the one delegation, that its caller
+// selected with the header Authority-Selector.
 //
 //	authentication ─► impersonation ─► Handler ─► authorization ─► admission, storage
 //	 takes a selection   refuses one     reads it        │                │
@@ -23,9 +23,10 @@
 // selected role alone, where a binding gives them to the caller, or where the rules of the
 // caller cover all of them.
 //
-// The invariant: whatever is allowed to a caller who selects is allowed to the same caller
-// without a selection.
+// Invariants: whatever is allowed to a caller who selects a role is allowed to the same caller
+// without a selection; whatever is allowed to one who selects a delegation is allowed by all
+// delegations of its chain, and to its first delegator now, unless that one keeps it.
 //
-// The package grants nothing and stores nothing. A role is the only authority it knows;
-// whatever else a selection refers to is refused.
+// The package grants nothing and stores nothing. Delegating decides what a delegation is
+// made of when it is created; package delegation knows those that there are.
 package selected

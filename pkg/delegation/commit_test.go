@@ -1,0 +1,93 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package delegation
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+)
+
+func toBot() *v1alpha1.AuthorityDelegation {
+	return &v1alpha1.AuthorityDelegation{
+		ObjectMeta: metav1.ObjectMeta{Name: "d", UID: "u", ResourceVersion: "1"},
+		Spec: v1alpha1.AuthorityDelegationSpec{
+			Delegates: []v1alpha1.Delegate{{Kind: v1alpha1.DelegateUser, Name: "bot"}},
+			Scope:     v1alpha1.DelegationScope{Cluster: true},
+		},
+	}
+}
+
+// TestNothingAfterDrain holds that after Drain no write is under way that began before the
+// delegation was removed, and none begins.
+func TestNothingAfterDrain(t *testing.T) {
+	bot := &user.DefaultInfo{Name: "bot"}
+	for range 200 {
+		x := NewIndex()
+		d := toBot()
+		x.Observe(d, false)
+		chain, refusal := x.Chain(t.Context(), "d", "", bot)
+		if refusal != nil {
+			t.Fatal(refusal)
+		}
+		var writing, written atomic.Int64
+		var drained atomic.Bool
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				for {
+					commit := chain.Commit(t.Context(), bot)
+					if commit.Begin(nil, nil) != nil {
+						return
+					}
+					writing.Add(1)
+					if drained.Load() {
+						t.Error("a write began after all had ended")
+					}
+					written.Add(1)
+					writing.Add(-1)
+					commit.End()
+				}
+			})
+		}
+		for written.Load() < 10 {
+		}
+		x.Observe(d, true)
+		x.Drain()
+		if n := writing.Load(); n != 0 {
+			t.Errorf("%d writes are under way", n)
+		}
+		drained.Store(true)
+		all.Wait()
+	}
+}
+
+// TestNotAgain holds that what was removed does not come back, whatever is heard late.
+func TestNotAgain(t *testing.T) {
+	bot := &user.DefaultInfo{Name: "bot"}
+	x := NewIndex()
+	d := toBot()
+	x.Observe(d, false)
+	x.Observe(d, true)
+	x.Observe(d, false)
+	if _, refusal := x.Chain(t.Context(), "d", "", bot); refusal == nil || refusal.Reason != NotFound {
+		t.Errorf("after its removal: %v", refusal)
+	}
+	// The watch has seen it too, and somebody who read it before is late.
+	gone := d.DeepCopy()
+	gone.ResourceVersion = "2"
+	x.mu.Lock()
+	x.seen = 2
+	delete(x.gone, d.UID)
+	x.mu.Unlock()
+	x.Observe(d, false)
+	if _, refusal := x.Chain(t.Context(), "d", "", bot); refusal == nil {
+		t.Error("it came back")
+	}
+}
