@@ -175,30 +175,6 @@ func TestManyFindings(t *testing.T) {
 	}
 }
 
-// TestMissingRoleIsAudited holds that the audit event of a refusal has what would have admitted,
-// and that of another error after it has not.
-func TestMissingRoleIsAudited(t *testing.T) {
-	pods := endpoint(t, kindNamed("/v1/Pod"), "pods")
-	for _, another := range []bool{false, true} {
-		ctx := upstreamaudit.WithAuditContext(contextOf("update", pods, "n", "x"))
-		if err := upstreamaudit.AuditContextFrom(ctx).Init(upstreamaudit.RequestAuditConfig{Level: audit.LevelMetadata}, nil); err != nil {
-			t.Fatal(err)
-		}
-		w := New(&questioned{}, WithProtection(&inForce{set: protect.New(env)})).Begin(ctx, pods)
-		err := goThrough(t, w, ctx, sentObject(t, podAt(envProd)), stored(t, podAt(bare)))
-		want := "ClusterRole/releaser"
-		if another {
-			err, want = errors.New("a conflict"), ""
-		}
-		if got := w.RespondError(ctx, err); !errors.Is(got, err) {
-			t.Errorf("answered %v", got)
-		}
-		if got, _ := upstreamaudit.AuditContextFrom(ctx).GetEventAnnotation(ours.MissingAnnotation); got != want {
-			t.Errorf("another error %t: %q is missing", another, got)
-		}
-	}
-}
-
 // TestCauseOfARefusal holds that a refusal has the place as field of its cause, and what would
 // admit in its message.
 func TestCauseOfARefusal(t *testing.T) {
@@ -209,33 +185,6 @@ func TestCauseOfARefusal(t *testing.T) {
 	causes := status.Status().Details.Causes
 	if len(causes) != 1 || causes[0].Type != metav1.CauseTypeForbidden || causes[0].Field != ".metadata.labels[env]" || !strings.HasPrefix(causes[0].Message, `needs ClusterRole "releaser"`) {
 		t.Errorf("%+v", causes)
-	}
-}
-
-// TestBypassIsAskedOnce holds that the retries of a request ask once whether its caller may
-// bypass, and that an answer that failed is asked again.
-func TestBypassIsAskedOnce(t *testing.T) {
-	pods := endpoint(t, kindNamed("/v1/Pod"), "pods")
-	for name, tc := range map[string]struct {
-		grants
-		asked int
-		ok    bool
-	}{
-		"may":       {grants{allow: []string{BypassVerb}}, 1, true},
-		"may not":   {grants{}, 1, false},
-		"no answer": {grants{fail: []string{BypassVerb}}, 3, false},
-	} {
-		g := &questioned{grants: tc.grants}
-		ctx := contextOf("update", pods, "n", "x")
-		w := New(g, WithProtection(&inForce{set: protect.New(env)})).Begin(ctx, pods)
-		for range 3 {
-			if err := goThrough(t, w, ctx, sentObject(t, podAt(envProd)), stored(t, podAt(bare))); (err == nil) != tc.ok {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
-		if len(g.all) != tc.asked {
-			t.Errorf("%s: asked %d times", name, len(g.all))
-		}
 	}
 }
 

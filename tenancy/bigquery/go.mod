@@ -1,4 +1,5 @@
-// Apart from go.work, and from kube-granular.dev/tenancy: the client of BigQuery brings thirty modules.
+// Apart from go.work.
+// Apart from kube-granular.dev/tenancy as well: the client of BigQuery brings thirty modules.
 module kube-granular.dev/tenancy/bigquery
 
 go 1.26.0

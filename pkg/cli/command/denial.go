@@ -120,7 +120,7 @@ func (s *shared) remedy(refused *denial.Denial) (*remedy, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.Verb = refused.Verbs[len(refused.Verbs)-1]
+	out.Verb = refused.Verbs[0]
 	verb, err := permission.Parse(out.Verb)
 	if err != nil {
 		return nil, fmt.Errorf("%q is no verb: %w", out.Verb, err)
@@ -214,7 +214,7 @@ func (r *remedy) print(out io.Writer) error {
 	}
 	fmt.Fprintf(out, "%s may not change %s of %s %q. What is missing is the verb %s.\n", d.User, field, d.Resource, d.Name, r.Verb)
 	if len(d.Verbs) > 1 {
-		fmt.Fprintf(out, "More than needed: %s would do too, and covers more.\n", d.Verbs[0])
+		fmt.Fprintf(out, "More than needed: %s would do too, and covers more.\n", d.Verbs[len(d.Verbs)-1])
 	}
 	fmt.Fprintln(out, "\nAs a command:")
 	for _, c := range r.Commands {

@@ -22,7 +22,7 @@ type Denial struct {
 	// Field is the one that could not be changed, empty where the request was refused before
 	// any field was looked at.
 	Field string `json:"field,omitempty"`
-	// Verbs are the most general and the narrowest verb that would have done.
+	// Verbs are the narrowest and the most general verb that would have done.
 	Verbs []string `json:"verbs,omitempty"`
 	// Ordinary is the verb that an ordinary 403 is about.
 	Ordinary string `json:"ordinary,omitempty"`

@@ -13,13 +13,13 @@ import (
 
 func TestParseDenial(t *testing.T) {
 	for text, want := range map[string]*Denial{
-		`Error from server (Forbidden): deployments.apps "web" is forbidden: User "system:serviceaccount:default:supersafe" cannot change .spec.replicas in namespace "default": needs one of the verbs "granular:specification", "granular:replicas"`: {
+		`Error from server (Forbidden): deployments.apps "web" is forbidden: User "system:serviceaccount:default:supersafe" cannot change .spec.replicas in namespace "default": needs one of the verbs "granular:replicas", "granular:specification"`: {
 			Resource: "deployments.apps", Name: "web", User: "system:serviceaccount:default:supersafe", Namespace: "default", Field: ".spec.replicas",
-			Verbs: []string{"granular:specification", "granular:replicas"},
+			Verbs: []string{"granular:replicas", "granular:specification"},
 		},
-		`nodes "n" is forbidden: User "jane" cannot change .metadata.labels[a.example/x]: needs one of the verbs "granular:metadata", "granular:label(a.example)"`: {
+		`nodes "n" is forbidden: User "jane" cannot change .metadata.labels[a.example/x]: needs one of the verbs "granular:label(a.example)", "granular:metadata"`: {
 			Resource: "nodes", Name: "n", User: "jane", Field: ".metadata.labels[a.example/x]",
-			Verbs: []string{"granular:metadata", "granular:label(a.example)"},
+			Verbs: []string{"granular:label(a.example)", "granular:metadata"},
 		},
 		`robots.factory.example.com "robby" is forbidden: User "erin" cannot change .spec.trigger in namespace "default": needs the verb "granular:factory.example.com/selfDestruct"`: {
 			Resource: "robots.factory.example.com", Name: "robby", User: "erin", Namespace: "default", Field: ".spec.trigger",
@@ -53,10 +53,10 @@ func TestDenialFromAudit(t *testing.T) {
 	log := `{"auditID":"one","stage":"RequestReceived"}
 not json
 {"auditID":"one-more","stage":"ResponseComplete","verb":"patch","user":{"username":"eve"},"objectRef":{"resource":"pods","name":"p"},"responseStatus":{"code":403}}
-{"auditID":"one","stage":"ResponseComplete","verb":"patch","user":{"username":"admin"},"impersonatedUser":{"username":"jane"},"objectRef":{"resource":"deployments","namespace":"shop","name":"web","apiGroup":"apps","subresource":"scale"},"responseStatus":{"code":403},"annotations":{"granular.authorization.kube-granular.dev/missing":"granular:specification granular:replicas"}}
+{"auditID":"one","stage":"ResponseComplete","verb":"patch","user":{"username":"admin"},"impersonatedUser":{"username":"jane"},"objectRef":{"resource":"deployments","namespace":"shop","name":"web","apiGroup":"apps","subresource":"scale"},"responseStatus":{"code":403},"annotations":{"granular.authorization.kube-granular.dev/missing":"granular:replicas granular:specification"}}
 {"auditID":"two","stage":"ResponseComplete","verb":"patch","user":{"username":"jane"},"objectRef":{"resource":"pods","namespace":"shop","name":"web"},"responseStatus":{"code":200}}`
 	got, err := FromAudit(strings.NewReader(log), "one")
-	want := &Denial{Resource: "deployments.apps", Subresource: "scale", Name: "web", Namespace: "shop", User: "jane", Verbs: []string{"granular:specification", "granular:replicas"}}
+	want := &Denial{Resource: "deployments.apps", Subresource: "scale", Name: "web", Namespace: "shop", User: "jane", Verbs: []string{"granular:replicas", "granular:specification"}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
