@@ -42,7 +42,7 @@ func TestArguments(t *testing.T) {
 		{[]string{"up", "--port=-1", "now"}, `"now" is not a flag`},
 		{[]string{"up", "--port=-1", "now", "--", "--v=4"}, `"now" is not a flag`},
 		{[]string{"up", "--port=-1", "--v=4"}, "unknown flag"},
-		{[]string{"down"}, "unknown command"},
+		{[]string{"downn"}, "unknown command"},
 	} {
 		t.Run(strings.Join(tc.args, " "), func(t *testing.T) {
 			cmd := newCommand()
