@@ -43,7 +43,7 @@ func TestChain(t *testing.T) {
 
 	first := delegation{rules: configMaps + "," + delegates}
 	request{as: "alice", method: "POST", path: delegations, body: first.body("f-" + n)}.want(t, 403)
-	grant(t, "", "alice", configMaps)
+	everywhere(t, "alice", configMaps)
 	request{as: "alice", method: "POST", path: delegations + "?dryRun=All", body: first.body("f-" + n)}.eventually(t, 201)
 	a := first.by(t, "alice", "")
 	beyond := delegation{scope: n, rules: `{"apiGroups":[""],"resources":["secrets"],"verbs":["list"]}`, to: to}
@@ -83,7 +83,7 @@ func TestChain(t *testing.T) {
 // Answer: 403
 func TestDepth(t *testing.T) {
 	n, _ := stage(t, configMaps)
-	grant(t, "", "alice", `{"apiGroups":[""],"resources":["configmaps"],"verbs":["list"]}`)
+	everywhere(t, "alice", `{"apiGroups":[""],"resources":["configmaps"],"verbs":["list"]}`)
 	rules := `{"apiGroups":[""],"resources":["configmaps"],"verbs":["list"]},` + delegates
 	users := []string{"bot", "other"}
 	link := func(i int) delegation {

@@ -93,7 +93,7 @@ func TestConditions(t *testing.T) {
 // Answer: 403 at its use
 func TestConditionsInherited(t *testing.T) {
 	n, _ := stage(t, deployments)
-	grant(t, "", "alice", deployments)
+	everywhere(t, "alice", deployments)
 	path := "/apis/apps/v1/namespaces/" + n + "/deployments"
 	apply(t, path, deployment)
 	first := delegation{rules: deployments + "," + delegates, more: `,"conditions":[{"expression":"object.kind == 'AuthorityDelegation' || object.spec.replicas < 5","message":"at most 4"}]`}

@@ -224,16 +224,40 @@ func stage(t *testing.T, rules string) (namespace, binding string) {
 	return namespace, binding
 }
 
+// everywhere gives a user rules in all namespaces, until the test ends: other tests hold what
+// the user has not got.
+func everywhere(t *testing.T, user, rules string) {
+	t.Helper()
+	binding := grant(t, "", user, rules)
+	verb, resource := firstOf(t, rules)
+	review := request{as: "root", method: "POST", path: "/apis/authorization.k8s.io/v1/subjectaccessreviews"}
+	review.reviewed(t, user, "kube-public", verb, resource)
+	t.Cleanup(func() {
+		// The context of the test has ended.
+		if got, err := (request{as: "root", method: "DELETE", path: binding}).do(context.Background()); err != nil || got.status != http.StatusOK {
+			t.Errorf("%s, %v", got, err)
+		}
+		if err := review.until(context.Background(), false, user, "kube-public", verb, resource); err != nil {
+			t.Errorf("%s keeps %s of %v: %v", user, verb, resource, err)
+		}
+	})
+}
+
 // reviewed waits until a user is allowed something.
 func (r request) reviewed(t *testing.T, user, namespace, verb string, resource [2]string) {
 	t.Helper()
-	r.body = fmt.Sprintf(`{"spec":{"user":%q,"resourceAttributes":{"namespace":%q,"verb":%q,"group":%q,"resource":%q}}}`, user, namespace, verb, resource[0], resource[1])
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		return strings.Contains(r.to(t).body, `"allowed":true`), nil
-	})
-	if err != nil {
-		t.Fatalf("%s of %v never reached %s", verb, resource, user)
+	if err := r.until(t.Context(), true, user, namespace, verb, resource); err != nil {
+		t.Fatalf("%s of %v never reached %s: %v", verb, resource, user, err)
 	}
+}
+
+// until waits until a user is allowed something, or is not.
+func (r request) until(ctx context.Context, allowed bool, user, namespace, verb string, resource [2]string) error {
+	r.body = fmt.Sprintf(`{"spec":{"user":%q,"resourceAttributes":{"namespace":%q,"verb":%q,"group":%q,"resource":%q}}}`, user, namespace, verb, resource[0], resource[1])
+	return wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		got, err := r.do(ctx)
+		return strings.Contains(got.body, `"allowed":true`) == allowed, err
+	})
 }
 
 func firstOf(t *testing.T, rules string) (verb string, resource [2]string) {

@@ -75,6 +75,9 @@ func TestEveryPath(t *testing.T) {
 	for _, resource := range []string{"protectedattributes", "clusterprotectedattributes"} {
 		data[v1alpha1.SchemeGroupVersion.WithResource(resource)] = attribute
 	}
+	data[v1alpha1.SchemeGroupVersion.WithResource("authoritydelegations")] = etcd.StorageData{
+		Stub: `{"metadata":{"name":"d"},"spec":{"delegates":[{"kind":"User","name":"paths"}],"scope":{"cluster":true},"rules":[{"apiGroups":[""],"resources":["configmaps"],"verbs":["get"]}]}}`,
+	}
 	verdicts := map[path]string{}
 	for _, p := range all {
 		t.Run(strings.ReplaceAll(p.String(), "/", "|"), func(t *testing.T) {
