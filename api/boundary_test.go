@@ -17,6 +17,7 @@ import (
 // allowed are what files of the module may import besides the standard library.
 var allowed = []string{
 	"kube-granular.dev/api/",
+	"k8s.io/api/",
 	"k8s.io/apimachinery/",
 	"k8s.io/client-go/",
 	"k8s.io/kube-openapi/pkg/common",
