@@ -70,7 +70,7 @@ func TestHashesTellApart(t *testing.T) {
 	above, leaf := &Permission{Name: "above"}, &Node{Field: "leaf"}
 	permissions := map[uint64]bool{}
 	for _, p := range []*Permission{
-		{}, {Name: "a"}, {Name: "a", above: above}, {Name: "a", Parameter: &Parameter{Source: "k"}},
+		{}, {Name: "a"}, {Name: "a", above: above}, {Name: "a", Parameter: &Parameter{Source: "k"}}, {Name: "a", Parameter: &Parameter{Source: "l"}},
 		{Name: "a", Parameter: &Parameter{Source: "k", SourceDepth: 1}}, {Name: "b"},
 	} {
 		if hash := s.hashOfPermission(p); permissions[hash] {
