@@ -72,7 +72,7 @@ func (c *copier) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	return ctrl.Result{}, err
 }
 
-// message tells why there is no copy, as long as an event may be.
+// message returns why there is no copy, as long as an event may be.
 func message(to string, err error) string {
 	text := fmt.Sprintf("not copied to %s: %v", to, err)
 	const longest = 1000

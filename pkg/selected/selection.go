@@ -48,7 +48,7 @@ func (s Selection) Commit(ctx context.Context) seam.Commit {
 	return &commit{ctx, selecting, chain.Commit(ctx, selecting.ambient)}
 }
 
-// commit says why to whom, in the way of the API.
+// commit returns the error that a caller is shown, in the way of the API.
 type commit struct {
 	ctx  context.Context
 	user *User

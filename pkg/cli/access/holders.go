@@ -223,7 +223,7 @@ func matchesResource(rule rbacv1.PolicyRule, of Target) bool {
 		(has(rule.Resources, resource) || of.Subresource != "" && slices.Contains(rule.Resources, "*/"+of.Subresource))
 }
 
-// nearly says why a rule that has one of the verbs does not grant it, or nothing if it is
+// nearly returns why a rule that has one of the verbs does not grant it, or nothing if it is
 // about something else.
 func nearly(rule rbacv1.PolicyRule, w Wanted, namespace string, where bool) string {
 	if firstVerb(rule, w.Verbs) == "" || slices.Contains(rule.Verbs, "*") {

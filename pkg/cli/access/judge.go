@@ -12,7 +12,7 @@ import (
 	"kube-granular.dev/pkg/cli/changes"
 )
 
-// Judgement says of one request what is allowed of it.
+// Judgement is what is allowed of one request.
 type Judgement struct {
 	Object string `json:"object"`
 	// Verb is the ordinary verb of the request.

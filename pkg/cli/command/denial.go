@@ -20,7 +20,7 @@ import (
 	"kube-granular.dev/pkg/cli/roles"
 )
 
-// remedy says what to do about a refusal.
+// remedy returns what to do about a refusal.
 type remedy struct {
 	Denial *denial.Denial `json:"denial"`
 	// Verb is the narrowest that helps.
@@ -161,7 +161,7 @@ func (s *shared) remedy(refused *denial.Denial) (*remedy, error) {
 	return out, nil
 }
 
-// advice says what to do about a refusal that names no verb.
+// advice returns what to do about a refusal that names no verb.
 func advice(d *denial.Denial) string {
 	if d.Ordinary != "" {
 		return fmt.Sprintf("%s holds neither %s nor granular here, so no field was looked at. What it takes depends on the change:\nkubectl granular role --subject %s -- kubectl ...", d.User, d.Ordinary, shellQuoted("user:"+d.User))

@@ -104,7 +104,7 @@ func (s *shared) page(cmd *cobra.Command, c *kinds.Cluster, args []string, versi
 	return explain.Page(s.streams.Out, config.Host, all)
 }
 
-// warn says what could not be read, while the rest goes on.
+// warn prints what could not be read, while the rest goes on.
 func warn(cmd *cobra.Command, err error) {
 	if err == nil {
 		return

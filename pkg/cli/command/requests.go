@@ -48,7 +48,7 @@ func (o *source) addTo(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("subresource", cobra.FixedCompletions([]string{"status", "scale"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// errNoChange says what a change can be given as.
+// errNoChange names what a change can be given as.
 var errNoChange = errors.New("say which change is meant: -f FILE, or RESOURCE/NAME --patch PATCH, or -- kubectl ARGS")
 
 // change is what was found of the flags and arguments.

@@ -166,7 +166,7 @@ func wants(text string, k *kinds.Kind, tree *schema.Tree) (*access.Wanted, error
 	return out, nil
 }
 
-// unknown says that no field of a kind has a verb, and which ones there are.
+// unknown returns an error that no field of a kind has a verb, and which ones there are.
 func unknown(text string, k *kinds.Kind, tree *schema.Tree) string {
 	near := nearest(text, tree)
 	if near != "" {

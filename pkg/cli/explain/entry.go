@@ -53,7 +53,7 @@ type Verb struct {
 	Parameter *Parameter `json:"parameter,omitempty"`
 }
 
-// Parameter says what stands between the parentheses of a verb.
+// Parameter is what stands between the parentheses of a verb.
 type Parameter struct {
 	Source    string `json:"source"`
 	Treatment string `json:"treatment,omitempty"`

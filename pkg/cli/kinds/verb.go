@@ -18,7 +18,7 @@ func VerbOf(p *granular.Permission) string {
 	return verb + "(<" + parameterOf(p) + ">)"
 }
 
-// parameterOf says what a parameter is made of.
+// parameterOf returns what a parameter is made of.
 func parameterOf(p *granular.Permission) string {
 	switch {
 	case p.Parameter.Expression != nil:

@@ -165,7 +165,7 @@ func (in *inside) elsewhere(node *yaml.Node, v *permission.Verb, r *rule, all []
 	}
 }
 
-// meant says which verb may have been meant.
+// meant returns which verb may have been meant.
 func meant(text string, known map[string]*registry.Permission) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(text), permission.General+":"), "(")
 	var names []string

@@ -101,7 +101,7 @@ var handsOn = map[schema.GroupResource]string{
 	{Group: rbacv1.GroupName, Resource: "clusterrolebindings"}: "bind",
 }
 
-// note says which fields each verb is for.
+// note returns which fields each verb is for.
 func note(ctx context.Context, all []*changes.Rehearsed, verbs []string) []string {
 	var out []string
 	for _, r := range all {

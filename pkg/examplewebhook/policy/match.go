@@ -11,7 +11,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 )
 
-// Match says which questions are meant. An empty list means any, and a value that ends in
+// Match is which questions are meant. An empty list means any, and a value that ends in
 // "*" means all that begin with what stands before it.
 type Match struct {
 	// Users and Groups say who is meant: a caller who is one of the users or a member of one

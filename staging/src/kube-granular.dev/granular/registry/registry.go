@@ -35,7 +35,7 @@ type Permission struct {
 	Places    []Place    `json:"places"`
 }
 
-// Parameter says what stands between the parentheses of the verb.
+// Parameter is what stands between the parentheses of the verb.
 type Parameter struct {
 	// Source names what the parameter is made from, such as label-key.
 	Source string `json:"source"`

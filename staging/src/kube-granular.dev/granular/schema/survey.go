@@ -118,7 +118,7 @@ func (s *survey) check(name string) error {
 	return nil
 }
 
-// reaches says whether a definition, or any that it refers to, is on a trail, of which
+// reaches reports whether a definition, or any that it refers to, is on a trail, of which
 // each was found. If none is, then what is made of it does not depend on the way to it.
 func (s *survey) reaches(from *scan, t *trail) bool {
 	if from.reach == nil {

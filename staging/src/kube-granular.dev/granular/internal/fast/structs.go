@@ -194,7 +194,7 @@ func (c *Compiler) add(s *structure, t reflect.Type, at uintptr, words bool) {
 	}
 }
 
-// likeItself says that a value of a type is equal to any of the same words, of which it has
+// likeItself reports whether a value of a type is equal to any of the same words, of which it has
 // no part alone. A function is like no other, nor is what is opaque.
 func (c *Compiler) likeItself(t reflect.Type) bool {
 	switch {

@@ -56,7 +56,7 @@ func random(r Source, admission bool, resources []string) *Case {
 	return c
 }
 
-// Verdict says whether the write is refused of who holds something and, if it is not, which
+// Verdict reports whether the write is refused of who holds something and, if it is not, which
 // entries with mode Audit would refuse it.
 func (c *Case) Verdict(holds []string) (refused bool, found map[string]bool) {
 	has := map[string]bool{}
