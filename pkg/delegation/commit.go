@@ -41,7 +41,7 @@ func (c *Commit) Begin(newObj, oldObj runtime.Object) *Refusal {
 	return nil
 }
 
-// End says that the write is stored, or will not be. It may be called at any time.
+// End ends the commit: the write is stored, or will not be. It may be called at any time.
 func (c *Commit) End() {
 	if c.held {
 		c.held = false

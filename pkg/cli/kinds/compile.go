@@ -15,7 +15,7 @@ import (
 	granular "kube-granular.dev/granular/schema"
 )
 
-// compile gives a kind its tree.
+// compile sets the tree of a kind.
 func (c *Cluster) compile(k *Kind) error {
 	tree, doc, err := c.tree(k.Resource.GroupVersion(), k.Kind)
 	if err != nil {

@@ -24,7 +24,7 @@ type Flag struct {
 	formats []string
 }
 
-// AddTo gives a command the flag, with further formats of its own.
+// AddTo adds the flag to a command, with further formats of its own.
 func (f *Flag) AddTo(cmd *cobra.Command, more ...string) {
 	f.formats = append(slices.Clone(Formats), more...)
 	cmd.Flags().StringVarP(&f.format, "output", "o", "table", "how to print it: "+strings.Join(f.formats, ", "))

@@ -49,7 +49,7 @@ func TestNamesOnly(t *testing.T) {
 	}
 }
 
-// forbidden gives a 403 the words of another error.
+// forbidden returns a 403 with the words of another error.
 func forbidden(like *apierrors.StatusError) *apierrors.StatusError {
 	err := apierrors.NewForbidden(gvk.GroupResource{}, like.ErrStatus.Details.Name, nil)
 	err.ErrStatus.Message = like.ErrStatus.Message

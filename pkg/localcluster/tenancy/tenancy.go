@@ -41,7 +41,7 @@ var ErrMissing = errors.New("tenancy-controller is neither next to this program 
 // endTimeout is how long the controller may take to end.
 const endTimeout = 15 * time.Second
 
-// Config says for which cluster.
+// Config names the cluster.
 type Config struct {
 	// Admin and Kubeconfig are the kubeconfigs of an administrator and of the controller.
 	Admin, Kubeconfig string
