@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kube-granular.dev/pkg/cli/auditlog"
 	"kube-granular.dev/pkg/cli/chain"
 )
 
@@ -64,7 +65,7 @@ a message says which, and the command fails in the end.`,
 				into       *time.Time
 			}{{"since", since, &f.Since}, {"until", until, &f.Until}} {
 				var err error
-				if *bound.into, err = moment(bound.text, time.Now()); err != nil {
+				if *bound.into, err = auditlog.Moment(bound.text, time.Now()); err != nil {
 					return fmt.Errorf("--%s: %w", bound.flag, err)
 				}
 			}
@@ -87,21 +88,6 @@ a message says which, and the command fails in the end.`,
 	fs.BoolVar(&f.All, "all", false, "all requests, also those on nobody's behalf")
 	fs.BoolVar(&f.Running, "running", false, "also requests at the moment their response began, such as watches that may still go on")
 	return cmd
-}
-
-// moment reads a time, or how long before now it is.
-func moment(text string, now time.Time) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
-		return now.Add(-ago), nil
-	}
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return t, fmt.Errorf("%q is neither a time such as 2026-11-23T08:00:00Z nor a duration such as 2h", text)
-	}
-	return t, nil
 }
 
 // readLogs prints what logs hold, one after the other, as one table or document.

@@ -19,6 +19,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
+
+	"kube-granular.dev/pkg/cli/auditlog"
 )
 
 var update = flag.Bool("update", false, "write the golden files, and fail")
@@ -235,10 +237,10 @@ func TestChainUnreadable(t *testing.T) {
 		"a list":              {`{"kind":"EventList","apiVersion":"audit.k8s.io/v1"}`, "line 2: it is no event"},
 		"a version unknown":   {`{"kind":"Event","apiVersion":"audit.k8s.io/v2"}`, "line 2: it is no event"},
 		"a field of its own":  {`{"kind":"Event","apiVersion":"audit.k8s.io/v1","user":{"username":{"secret":1}}}`, `field "user.username"`},
-		"a selection unknown": {fmt.Sprintf(event, `"authority.kube-granular.dev/selected":"{}"`), "line 2: annotation authority.kube-granular.dev/selected"},
-		"a chain unknown":     {fmt.Sprintf(event, `"authority.kube-granular.dev/chain":"secret"`), "line 2: annotation authority.kube-granular.dev/chain"},
-		"a delegation":        {fmt.Sprintf(event, `"authority.kube-granular.dev/delegation":"secret"`), "line 2: annotation authority.kube-granular.dev/delegation"},
-		"a line too long":     {`{"kind":"Event","x":"` + strings.Repeat("x", maxLine) + `"}`, "line 2: it is longer than 16 MiB"},
+		"a selection unknown": {fmt.Sprintf(event, `"authority.kube-granular.dev/selected":"{}"`), ": annotation authority.kube-granular.dev/selected"},
+		"a chain unknown":     {fmt.Sprintf(event, `"authority.kube-granular.dev/chain":"secret"`), ": annotation authority.kube-granular.dev/chain"},
+		"a delegation":        {fmt.Sprintf(event, `"authority.kube-granular.dev/delegation":"secret"`), ": annotation authority.kube-granular.dev/delegation"},
+		"a line too long":     {`{"kind":"Event","x":"` + strings.Repeat("x", auditlog.MaxLine) + `"}`, "line 2: it is longer than 16 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, n, warnings := print(t, strings.NewReader(good+"\n"+tc.line+"\n\n"+good+"\n"), Filter{}, "table")

@@ -13,6 +13,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"kube-granular.dev/api/selection"
+	"kube-granular.dev/pkg/cli/auditlog"
 )
 
 // The annotations of an audit event that are read.
@@ -118,8 +119,6 @@ type eventUser struct {
 	Extra    map[string][]string `json:"extra"`
 }
 
-var errNoEvent = errors.New("it is no event of audit.k8s.io/v1")
-
 // decode reads one event. It returns nil for stages that say nothing of what came of a request.
 func decode(line []byte) (*Record, error) {
 	var e event
@@ -127,12 +126,12 @@ func decode(line []byte) (*Record, error) {
 		// The message of the decoder may quote what is logged.
 		var typed *json.UnmarshalTypeError
 		if errors.As(err, &typed) {
-			return nil, fmt.Errorf("%w: field %q", errNoEvent, typed.Field)
+			return nil, fmt.Errorf("%w: field %q", auditlog.ErrNoEvent, typed.Field)
 		}
-		return nil, errNoEvent
+		return nil, auditlog.ErrNoEvent
 	}
 	if e.Kind != "Event" || e.APIVersion != "audit.k8s.io/v1" {
-		return nil, errNoEvent
+		return nil, auditlog.ErrNoEvent
 	}
 	if e.Stage == auditv1.StageRequestReceived {
 		return nil, nil
@@ -166,14 +165,14 @@ func (r *Record) annotated(annotations map[string]string) error {
 	if text, ok := annotations[selectedAnnotation]; ok {
 		s, err := selection.Parse(text)
 		if err != nil {
-			return fmt.Errorf("annotation %s: %w", selectedAnnotation, err)
+			return fmt.Errorf("%w: annotation %s: %w", auditlog.ErrNoEvent, selectedAnnotation, err)
 		}
 		r.Selected = &s.AuthorityReference
 	}
 	for key, into := range map[string]any{chainAnnotation: &r.Chain, delegationAnnotation: &r.Delegation} {
 		if text, ok := annotations[key]; ok {
 			if err := json.Unmarshal([]byte(text), into); err != nil {
-				return fmt.Errorf("annotation %s is no JSON of the expected form", key)
+				return fmt.Errorf("%w: annotation %s is no JSON of the expected form", auditlog.ErrNoEvent, key)
 			}
 		}
 	}

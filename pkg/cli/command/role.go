@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -31,9 +32,10 @@ func newRole(s *shared) *cobra.Command {
 	var name string
 	var subjects []string
 	var apply bool
+	var audited logs
 	cmd := &cobra.Command{
-		Use:   "role (-f FILE | RESOURCE/NAME --patch PATCH | -- kubectl ARGS...)",
-		Short: "Make the least role that allows a change",
+		Use:   "role (-f FILE | RESOURCE/NAME --patch PATCH | -- kubectl ARGS... | --from-audit FILE...)",
+		Short: "Make the least role that allows a change, or what audit logs show",
 		Long: `Make the least role that allows a change, and its binding.
 
 The change is tried as a dry run, with your own rights. The role has a verb for each field
@@ -41,7 +43,15 @@ that it changes, the narrowest there is, and no verb without which it would be a
 well. It names the object. What a kubectl command reads on its way is granted too.
 
 The role is printed, and written only with --apply. What changes by itself, such as what
-webhooks add, is nobody's change and needs no verb.`,
+webhooks add, is nobody's change and needs no verb.
+
+With --from-audit the roles are made from audit logs: for each user, or for those that
+--subject names, the least rules that allow what the log shows. A log of the level
+RequestResponse, of any server, tells which fields a request changed. One of the level Metadata
+tells it where a kube-granular server let a caller through by permissions of fields. Of other
+requests the ordinary verb is granted. A comment names the requests behind each verb. Objects of
+more than 10 names are granted by any name, and what is used in more than 20 namespaces in all of
+them. Requests for no resource, such as /metrics, are left out.`,
 		Example: lines(`
 			# What does it take to scale this deployment?
 			kubectl granular role -- kubectl scale deployment web --replicas=3
@@ -53,7 +63,10 @@ webhooks add, is nobody's change and needs no verb.`,
 			kubectl granular role deployments/web --wider -p '{"metadata":{"labels":{"example.com/tier":"front"}}}'
 
 			# Grant it
-			kubectl granular role --apply --name web-tier --subject user:jane deployments/web -p '{"metadata":{"labels":{"example.com/tier":"front"}}}'`),
+			kubectl granular role --apply --name web-tier --subject user:jane deployments/web -p '{"metadata":{"labels":{"example.com/tier":"front"}}}'
+
+			# What does this service account need, by what it really did?
+			kubectl granular role --subject serviceaccount:ci/deployer --from-audit audit.log`),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
@@ -74,6 +87,19 @@ webhooks add, is nobody's change and needs no verb.`,
 					return fmt.Errorf("--subject: %w", err)
 				}
 				bound = append(bound, subject)
+			}
+			if len(audited.files) > 0 {
+				if given := cmd.Flags().Changed; given("filename") || given("patch") || cmd.ArgsLenAtDash() >= 0 {
+					return errors.New("--from-audit stands alone: a change is not given as well")
+				}
+				if apply && len(bound) == 0 {
+					return errors.New("--apply needs --subject: roles for everybody in a log are not written at once")
+				}
+				audited.files, audited.subjects = append(audited.files, args...), subjects
+				return s.fromAudit(cmd, &audited, &format, options, name, apply)
+			}
+			if audited.since != "" {
+				return errors.New("--since is for --from-audit")
 			}
 			if apply && len(bound) == 0 {
 				return errors.New("--apply needs --subject: a role without a binding grants nothing")
@@ -104,6 +130,8 @@ webhooks add, is nobody's change and needs no verb.`,
 	cmd.Flags().StringVar(&name, "name", "", "the name of the role and its binding; the default is made from the object")
 	cmd.Flags().BoolVar(&options.Wider, "wider", false, "grant the most general verbs, not the narrowest")
 	cmd.Flags().BoolVar(&options.AnyName, "any-name", false, "grant it for all objects of the resource, not for the one that the change is about")
+	cmd.Flags().StringSliceVar(&audited.files, "from-audit", nil, "learn from these audit logs, plain or compressed by gzip; further ones may follow as arguments, - is standard input")
+	audited.addSince(cmd, "with --from-audit: ")
 	cmd.Flags().BoolVar(&apply, "apply", false, "write the role and its binding to the cluster")
 	return cmd
 }
@@ -206,8 +234,18 @@ func plain(o runtime.Object) (map[string]any, error) {
 	return out, nil
 }
 
-// apply writes roles and bindings. It is the one thing here that writes.
+// apply writes roles and bindings.
 func (s *shared) apply(ctx context.Context, grants []roles.Grant, name string, subjects []rbacv1.Subject) error {
+	for i := range grants {
+		if err := s.write(ctx, grants[i].Objects(name, subjects)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes roles and bindings. It is the one thing here that writes.
+func (s *shared) write(ctx context.Context, objects []runtime.Object) error {
 	own, err := s.own()
 	if err != nil {
 		return err
@@ -220,17 +258,19 @@ func (s *shared) apply(ctx context.Context, grants []roles.Grant, name string, s
 	if err != nil {
 		return err
 	}
-	for i := range grants {
-		for _, o := range grants[i].Objects(name, subjects) {
-			k, err := c.OfKind(schema.FromAPIVersionAndKind(rbacv1.SchemeGroupVersion.String(), o.GetObjectKind().GroupVersionKind().Kind))
-			if err != nil {
-				return err
-			}
-			if err := changes.Write(ctx, client, k, grants[i].Namespace, name, o); err != nil {
-				return fmt.Errorf("%s/%s: %w", k, name, err)
-			}
-			fmt.Fprintf(s.streams.ErrOut, "%s applied\n", written(k, name))
+	for _, o := range objects {
+		k, err := c.OfKind(schema.FromAPIVersionAndKind(rbacv1.SchemeGroupVersion.String(), o.GetObjectKind().GroupVersionKind().Kind))
+		if err != nil {
+			return err
 		}
+		of, err := meta.Accessor(o)
+		if err != nil {
+			return err
+		}
+		if err := changes.Write(ctx, client, k, of.GetNamespace(), of.GetName(), o); err != nil {
+			return fmt.Errorf("%s/%s: %w", k, of.GetName(), err)
+		}
+		fmt.Fprintf(s.streams.ErrOut, "%s applied\n", written(k, of.GetName()))
 	}
 	return nil
 }

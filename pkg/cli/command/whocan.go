@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 
 	"kube-granular.dev/granular/decide"
 	"kube-granular.dev/granular/permission"
@@ -86,15 +85,7 @@ Other authorizers than RBAC can't be asked whom they allow.`,
 			if k.Namespaced {
 				wanted.Namespace = namespace
 			}
-			config, err := s.flags.ToRESTConfig()
-			if err != nil {
-				return err
-			}
-			client, err := rbacclient.NewForConfig(config)
-			if err != nil {
-				return err
-			}
-			rbac, err := access.ReadRBAC(cmd.Context(), client, "")
+			rbac, err := s.rbac(cmd.Context())
 			if err != nil {
 				return err
 			}

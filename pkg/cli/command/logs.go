@@ -1,0 +1,173 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
+	"k8s.io/kubectl/pkg/util/term"
+
+	granular "kube-granular.dev/granular/schema"
+	"kube-granular.dev/pkg/cli/access"
+	"kube-granular.dev/pkg/cli/auditlog"
+	"kube-granular.dev/pkg/cli/kinds"
+	"kube-granular.dev/pkg/cli/learn"
+	"kube-granular.dev/pkg/cli/output"
+	"kube-granular.dev/pkg/cli/roles"
+)
+
+// logs is which audit logs are learned from, and about whom.
+type logs struct {
+	files    []string
+	subjects []string
+	since    string
+}
+
+func (l *logs) addSince(cmd *cobra.Command, what string) {
+	cmd.Flags().StringVar(&l.since, "since", "", what+"only requests received at or after this time, such as 2026-11-23T08:00:00Z, or this long ago, such as 24h")
+}
+
+// learn reads the logs.
+func (l *logs) learn(cmd *cobra.Command, s *shared) (*learn.Learner, error) {
+	var options learn.Options
+	var err error
+	if options.Since, err = auditlog.Moment(l.since, time.Now()); err != nil {
+		return nil, fmt.Errorf("--since: %w", err)
+	}
+	if len(l.subjects) > 0 {
+		if options.As, err = among(l.subjects); err != nil {
+			return nil, err
+		}
+	}
+	c, err := s.cluster()
+	if err != nil {
+		return nil, err
+	}
+	var terminal io.Writer
+	if (term.TTY{Out: s.streams.ErrOut}).IsTerminalOut() {
+		terminal = s.streams.ErrOut
+	}
+	learner := learn.New(trees{c}, options)
+	progress := output.NewProgress(terminal, "reading logs", l.size())
+	defer progress.Clear()
+	unread, err := l.read(cmd.Context(), s, learner, progress)
+	if err != nil {
+		return nil, err
+	}
+	progress.Clear()
+	if unread > 0 {
+		fmt.Fprintf(s.streams.ErrOut, "warning: %d lines could not be read; what they hold is not learned\n", unread)
+	}
+	if learner.Events == 0 {
+		return nil, fmt.Errorf("%s: no audit event of a request that ended; the server writes them with --audit-log-path and --audit-policy-file", strings.Join(l.files, ", "))
+	}
+	return learner, nil
+}
+
+// maxWarnings is how many lines of logs are named that can't be read.
+const maxWarnings = 10
+
+func (l *logs) read(ctx context.Context, s *shared, learner *learn.Learner, progress *output.Progress) (int, error) {
+	warned, total := 0, 0
+	reader := auditlog.Reader{
+		Use: func(line []byte) error { return learner.Use(ctx, line) },
+		Warn: func(err error) {
+			if warned++; warned <= maxWarnings {
+				progress.Clear()
+				fmt.Fprintln(s.streams.ErrOut, "warning:", err)
+			}
+		},
+	}
+	for _, name := range l.files {
+		in, label := s.streams.In, "standard input"
+		if name != "-" {
+			file, err := os.Open(name)
+			if err != nil {
+				return total, err
+			}
+			defer file.Close()
+			in, label = file, name
+		}
+		unread, err := reader.Read(label, progress.Reader(in))
+		total += unread
+		if err != nil {
+			return total, err
+		}
+	}
+	return total, nil
+}
+
+// size returns the bytes of all logs, 0 if one has no size.
+func (l *logs) size() int64 {
+	var total int64
+	for _, name := range l.files {
+		info, err := os.Stat(name)
+		if err != nil || !info.Mode().IsRegular() {
+			return 0
+		}
+		total += info.Size()
+	}
+	return total
+}
+
+// among returns which of some subjects a user is, or is in.
+func among(texts []string) (func(string, []string) (rbacv1.Subject, bool), error) {
+	var subjects []rbacv1.Subject
+	for _, text := range texts {
+		subject, err := roles.ParseSubject(text)
+		if err != nil {
+			return nil, fmt.Errorf("--subject: %w", err)
+		}
+		subjects = append(subjects, subject)
+	}
+	return func(name string, groups []string) (rbacv1.Subject, bool) {
+		at := slices.IndexFunc(subjects, func(s rbacv1.Subject) bool { return access.IsSubject(s, s.Namespace, name, groups) })
+		if at < 0 {
+			return rbacv1.Subject{}, false
+		}
+		return subjects[at], true
+	}, nil
+}
+
+// trees has the permissions of a server's kinds.
+type trees struct{ *kinds.Cluster }
+
+// Tree implements learn.Trees.
+func (t trees) Tree(of schema.GroupVersionResource, subresource string) (*granular.Tree, error) {
+	k, err := t.Of(of)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := k.Subresource(subresource); !ok && subresource != "" {
+		return nil, nil
+	}
+	return t.TreeOf(k, subresource)
+}
+
+// rbac reads roles and bindings.
+func (s *shared) rbac(ctx context.Context) (*access.RBAC, error) {
+	config, err := s.flags.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	client, err := rbacclient.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return access.ReadRBAC(ctx, client, "")
+}
+
+// errNoLog is what a command returns that was given no log.
+var errNoLog = errors.New("name the audit logs to read, or - for standard input")

@@ -1,0 +1,108 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learn
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"kube-granular.dev/pkg/cli/auditlog"
+)
+
+// The annotations of an audit event that are read.
+const (
+	permissionsAnnotation = "granular.authorization.kube-granular.dev/permissions"
+	markedAnnotation      = "granular.authorization.kube-granular.dev/marked"
+)
+
+// event is what is read of an audit event.
+type event struct {
+	APIVersion       string             `json:"apiVersion"`
+	Kind             string             `json:"kind"`
+	AuditID          string             `json:"auditID"`
+	Stage            string             `json:"stage"`
+	RequestURI       string             `json:"requestURI"`
+	Verb             string             `json:"verb"`
+	User             user               `json:"user"`
+	ImpersonatedUser *user              `json:"impersonatedUser"`
+	ObjectRef        *objectRef         `json:"objectRef"`
+	ResponseStatus   struct{ Code int } `json:"responseStatus"`
+	// The objects are kept as they are: most are never looked at.
+	RequestObject  json.RawMessage   `json:"requestObject"`
+	ResponseObject json.RawMessage   `json:"responseObject"`
+	Received       time.Time         `json:"requestReceivedTimestamp"`
+	Annotations    map[string]string `json:"annotations"`
+}
+
+type user struct {
+	Username string   `json:"username"`
+	Groups   []string `json:"groups"`
+}
+
+type objectRef struct {
+	Resource        string `json:"resource"`
+	Namespace       string `json:"namespace"`
+	Name            string `json:"name"`
+	APIGroup        string `json:"apiGroup"`
+	APIVersion      string `json:"apiVersion"`
+	Subresource     string `json:"subresource"`
+	ResourceVersion string `json:"resourceVersion"`
+}
+
+// decode reads one event.
+func decode(line []byte) (*event, error) {
+	e := &event{}
+	if err := json.Unmarshal(line, e); err != nil {
+		// The message of the decoder may quote what is logged.
+		var typed *json.UnmarshalTypeError
+		if errors.As(err, &typed) {
+			return nil, fmt.Errorf("%w: field %q", auditlog.ErrNoEvent, typed.Field)
+		}
+		return nil, auditlog.ErrNoEvent
+	}
+	if e.Kind != "Event" || e.APIVersion != "audit.k8s.io/v1" {
+		return nil, auditlog.ErrNoEvent
+	}
+	return e, nil
+}
+
+// caller returns who was authorized.
+func (e *event) caller() user {
+	if e.ImpersonatedUser != nil {
+		return *e.ImpersonatedUser
+	}
+	return e.User
+}
+
+// succeeded reports whether the request did what it was for.
+func (e *event) succeeded() bool { return e.ResponseStatus.Code >= 200 && e.ResponseStatus.Code < 300 }
+
+// authorized reports whether the request got past authentication and authorization.
+func (e *event) authorized() bool {
+	return e.ResponseStatus.Code != 401 && e.ResponseStatus.Code != 403
+}
+
+// query returns the options of the request.
+func (e *event) query() url.Values {
+	_, text, _ := strings.Cut(e.RequestURI, "?")
+	values, err := url.ParseQuery(text)
+	if err != nil {
+		return nil
+	}
+	return values
+}
+
+// verbs returns the permission verbs that the server wrote down as those that covered the
+// change. Of a list that was cut it returns false: the rest is not known.
+func (e *event) verbs() ([]string, bool) {
+	out := strings.Fields(e.Annotations[permissionsAnnotation])
+	return out, len(out) == 0 || !strings.HasPrefix(out[len(out)-1], "...")
+}
+
+// granular reports whether the request was let through because its caller holds granular.
+func (e *event) granular() bool { return e.Annotations[markedAnnotation] == "true" }

@@ -1,0 +1,134 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learn
+
+import (
+	"bytes"
+	"errors"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"kube-granular.dev/granular/change"
+	granular "kube-granular.dev/granular/schema"
+)
+
+// Trees has the permissions of kinds.
+type Trees interface {
+	// Tree returns the permissions of what is written to a resource or subresource. It
+	// returns nil where fields are not authorized, such as those of pods/eviction, and an error
+	// where that can't be found out.
+	Tree(of schema.GroupVersionResource, subresource string) (*granular.Tree, error)
+}
+
+// errUnknown means that a log does not tell which fields a request changed.
+var errUnknown = errors.New("the log does not hold what the request changed")
+
+// created returns the excluded fields of an object that a caller with the verb create made.
+func created(w *change.Walker, e *event) (change.Set, error) {
+	return written(w, e, change.Sparse, nil)
+}
+
+// changed returns the fields that an update or a patch changed, for which the caller has to
+// answer. Old is the version before, nil if it is not known.
+func changed(w *change.Walker, e *event, old []byte) (change.Set, error) {
+	if e.ResponseStatus.Code == 201 {
+		return written(w, e, change.Full, nil)
+	}
+	if e.Verb == "update" {
+		if old == nil || !continues(old, e.RequestObject) {
+			return nil, errUnknown
+		}
+		was, err := asMap(old)
+		if err != nil {
+			return nil, errUnknown
+		}
+		return written(w, e, change.Full, was)
+	}
+	if len(e.RequestObject) == 0 || len(e.ResponseObject) == 0 {
+		return nil, errUnknown
+	}
+	after, err := asMap(e.ResponseObject)
+	if err != nil {
+		return nil, errUnknown
+	}
+	var was map[string]any
+	var final change.Set
+	if old != nil {
+		if was, err = asMap(old); err != nil {
+			return nil, errUnknown
+		}
+		if final, err = w.Compare(change.Full, was, after); err != nil {
+			return nil, errUnknown
+		}
+		if applies(e) {
+			return final, nil // what is given up is not in the patch
+		}
+	}
+	from, err := before(e.RequestObject, was, after, w.Tree().Root)
+	if err != nil {
+		return nil, errUnknown
+	}
+	named, err := w.Compare(change.Full, from, after)
+	if err != nil {
+		return nil, errUnknown
+	}
+	if old == nil {
+		return named, nil
+	}
+	return change.Answerable(named, final), nil
+}
+
+// written returns what a caller who sent a whole object changed, and the server left so.
+func written(w *change.Walker, e *event, mode change.Mode, was map[string]any) (change.Set, error) {
+	var old any
+	if was != nil {
+		old = was
+	}
+	var sets []change.Set
+	for _, data := range [][]byte{e.RequestObject, e.ResponseObject} {
+		if len(data) == 0 {
+			continue
+		}
+		object, err := asMap(data)
+		if err != nil {
+			return nil, errUnknown
+		}
+		set, err := w.Compare(mode, old, object)
+		if err != nil {
+			return nil, errUnknown
+		}
+		sets = append(sets, set)
+	}
+	switch len(sets) {
+	case 0:
+		return nil, errUnknown
+	case 1:
+		return sets[0], nil
+	}
+	return change.Answerable(sets[0], sets[1]), nil
+}
+
+// continues reports whether an object was made from a version: it names it, or none.
+func continues(old, object []byte) bool {
+	var was, is identity
+	if utiljson.Unmarshal(old, &was) != nil || utiljson.Unmarshal(object, &is) != nil {
+		return false
+	}
+	return is.Metadata.ResourceVersion == "" || is.Metadata.ResourceVersion == was.Metadata.ResourceVersion
+}
+
+// applies reports whether a patch is one of server-side apply: it is a whole object, and such a
+// request has to name its field manager.
+func applies(e *event) bool {
+	var id identity
+	return len(e.query()["fieldManager"]) > 0 && !bytes.HasPrefix(bytes.TrimSpace(e.RequestObject), []byte("[")) &&
+		utiljson.Unmarshal(e.RequestObject, &id) == nil && id.APIVersion != "" && id.Kind != ""
+}
+
+// asMap reads an object, with numbers as the library has them.
+func asMap(data []byte) (map[string]any, error) {
+	out := map[string]any{}
+	return out, utiljson.Unmarshal(data, &out)
+}

@@ -1,0 +1,54 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learn
+
+import (
+	"cmp"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"kube-granular.dev/pkg/cli/roles"
+)
+
+// RoleName returns a name for the roles of a subject.
+func (s *Subject) RoleName() string {
+	parts := []string{"learned"}
+	if s.Subject.Namespace != "" {
+		parts = append(parts, s.Subject.Namespace)
+	}
+	parts = append(parts, s.Subject.Name)
+	return strings.NewReplacer(":", "-", "/", "-", "%", "-").Replace(strings.Join(parts, "-"))
+}
+
+// Objects returns a role with the rules and its bindings. What is the same in several
+// namespaces is one cluster role, bound in each of them.
+func (g *Grant) Objects(name string, subject rbacv1.Subject) []runtime.Object {
+	of := roles.Grant{}
+	for _, r := range g.Rules {
+		of.Rules = append(of.Rules, r.PolicyRule)
+	}
+	subjects := []rbacv1.Subject{subject}
+	if len(g.Namespaces) < 2 {
+		if len(g.Namespaces) == 1 {
+			of.Namespace = g.Namespaces[0]
+		}
+		return of.Objects(name, subjects)
+	}
+	name += "-in-" + g.Namespaces[0]
+	out := of.Objects(name, nil)
+	for _, namespace := range g.Namespaces {
+		in := roles.Grant{Namespace: namespace}
+		binding := in.Objects(name, subjects)[1].(*rbacv1.RoleBinding)
+		binding.RoleRef.Kind = "ClusterRole"
+		out = append(out, binding)
+	}
+	return out
+}
+
+// Where tells where a grant holds.
+func (g *Grant) Where() string {
+	return cmp.Or(strings.Join(g.Namespaces, ","), "all namespaces")
+}

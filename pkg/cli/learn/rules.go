@@ -1,0 +1,233 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learn
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/pkg/cli/roles"
+)
+
+// Rule is a rule of a role, and why it is there.
+type Rule struct {
+	rbacv1.PolicyRule `json:",inline"`
+	// Notes name the requests behind each verb.
+	Notes []string `json:"notes"`
+}
+
+// Grant is what a subject used in some namespaces, and there alike. Without namespaces it is
+// used in none, or in too many to tell apart.
+type Grant struct {
+	Namespaces []string `json:"namespaces,omitempty"`
+	Rules      []Rule   `json:"rules"`
+}
+
+// Grants returns the least rules that allow what the subject did. The least verbs are the
+// narrowest there are, or with options.Wider the most general.
+func (s *Subject) Grants(ctx context.Context, options roles.Options) ([]Grant, error) {
+	of := map[string][]Rule{}
+	for _, p := range slices.SortedFunc(maps.Keys(s.places), Place.compare) {
+		rules, err := s.places[p].rules(ctx, p, options)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s, err)
+		}
+		of[p.Namespace] = append(of[p.Namespace], rules...)
+	}
+	var out []Grant
+	for _, namespace := range slices.Sorted(maps.Keys(of)) {
+		same := slices.IndexFunc(out, func(g Grant) bool {
+			return len(g.Namespaces) > 0 && slices.EqualFunc(g.Rules, of[namespace], equal)
+		})
+		switch {
+		case namespace == "":
+			out = append(out, Grant{Rules: of[namespace]})
+		case same < 0:
+			out = append(out, Grant{[]string{namespace}, of[namespace]})
+		default:
+			g := &out[same]
+			g.Namespaces = append(g.Namespaces, namespace)
+			for i := range g.Rules {
+				g.Rules[i].Notes = append(g.Rules[i].Notes, of[namespace][i].Notes...)
+			}
+		}
+	}
+	return out, nil
+}
+
+func equal(a, b Rule) bool {
+	return slices.Equal(a.APIGroups, b.APIGroups) && slices.Equal(a.Resources, b.Resources) &&
+		slices.Equal(a.ResourceNames, b.ResourceNames) && slices.Equal(a.Verbs, b.Verbs)
+}
+
+// rules returns those of a place: of names with the same verbs one rule.
+func (u *usage) rules(ctx context.Context, p Place, options roles.Options) ([]Rule, error) {
+	if options.AnyName && !u.many {
+		u.all(ctx)
+	}
+	var out []Rule
+	add := func(name string, n *needs) error {
+		verbs, notes, err := n.least(ctx, p.describe(name), options.Wider)
+		if err != nil || len(verbs) == 0 {
+			return err
+		}
+		// What all names may have needs no rule for one.
+		for i, r := range out {
+			if r.ResourceNames == nil && !slices.ContainsFunc(verbs, func(v string) bool { return !slices.Contains(r.Verbs, v) }) {
+				out[i].Notes = append(out[i].Notes, notes...)
+				return nil
+			}
+			if r.ResourceNames != nil && slices.Equal(r.Verbs, verbs) {
+				out[i].ResourceNames = append(out[i].ResourceNames, name)
+				out[i].Notes = append(out[i].Notes, notes...)
+				return nil
+			}
+		}
+		r := Rule{rbacv1.PolicyRule{APIGroups: []string{p.Group}, Resources: []string{p.Resource}, Verbs: verbs}, notes}
+		if name != "" {
+			r.ResourceNames = []string{name}
+		}
+		out = append(out, r)
+		return nil
+	}
+	if err := add("", u.any); err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(u.names)) {
+		if err := add(name, u.names[name]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// describe names an object, or all of a resource, for people.
+func (p Place) describe(name string) string {
+	resource, sub, found := strings.Cut(p.Resource, "/")
+	if p.Group != "" {
+		resource += "." + p.Group
+	}
+	if found {
+		resource += "/" + sub
+	}
+	if name != "" {
+		resource += " " + name
+	}
+	if p.Namespace != "" {
+		resource += " in " + p.Namespace
+	}
+	return resource
+}
+
+// least returns the least verbs that allow what was needed, and a note for each.
+func (n *needs) least(ctx context.Context, what string, wider bool) (verbs, notes []string, err error) {
+	uses := map[string]*Use{}
+	fields := map[string][]string{}
+	use := func(verb string, u *Use) {
+		if uses[verb] == nil {
+			uses[verb] = &Use{}
+		}
+		uses[verb].join(u)
+	}
+	var sets []change.Set
+	for _, key := range slices.Sorted(maps.Keys(n.sets)) {
+		sets = append(sets, n.sets[key].set)
+	}
+	permissions, err := roles.Least(ctx, sets, wider)
+	if err != nil {
+		// The ordinary verb allows what no permission covers.
+		permissions = nil
+		for _, verb := range []string{"update", "patch"} {
+			if n.asked[verb] {
+				verbs = append(verbs, verb)
+				notes = append(notes, fmt.Sprintf("%s on %s: a change needs it, since %v", verb, what, err))
+			}
+		}
+		if len(verbs) == 0 {
+			return nil, nil, err
+		}
+	} else {
+		for _, c := range n.sets {
+			c.attribute(ctx, permissions, use, fields)
+		}
+	}
+	for verb, u := range n.named {
+		use(verb, u)
+		permissions = append(permissions, verb)
+	}
+	if len(verbs) == 0 && n.fields {
+		verbs = append(verbs, permission.General)
+	}
+	for _, verb := range slices.Sorted(maps.Keys(n.ordinary)) {
+		use(verb, n.ordinary[verb])
+		verbs = append(verbs, verb)
+	}
+	for _, verb := range slices.Sorted(maps.Keys(n.unknown)) {
+		u := n.unknown[verb]
+		if n.fields {
+			notes = append(notes, fmt.Sprintf("%s on %s: of %s the log does not tell the fields; they are taken to be as those of the others", verb, what, u))
+			continue
+		}
+		verbs = append(verbs, verb)
+		notes = append(notes, fmt.Sprintf("%s on %s: %s; the log does not tell the fields", verb, what, u))
+	}
+	if n.unchanged > 0 {
+		notes = append(notes, fmt.Sprintf("%s on %s: %d of the requests changed nothing", permission.General, what, n.unchanged))
+	}
+	for _, verb := range slices.Sorted(maps.Keys(uses)) {
+		note := fmt.Sprintf("%s on %s: %s", verb, what, uses[verb])
+		if at := fields[verb]; len(at) > 0 {
+			slices.Sort(at)
+			note += "; " + strings.Join(at, ", ")
+		}
+		notes = append(notes, note)
+	}
+	slices.Sort(verbs)
+	slices.Sort(permissions)
+	return append(slices.Compact(verbs), slices.Compact(permissions)...), notes, nil
+}
+
+// attribute counts a set of changes for the verbs that cover them.
+func (c *changes) attribute(ctx context.Context, permissions []string, use func(string, *Use), fields map[string][]string) {
+	counted := map[string]bool{}
+	for i := range c.set {
+		of := &c.set[i]
+		for _, p := range slices.Backward(of.Node.Chain()) {
+			v, err := of.Verb(ctx, nil, p)
+			verb := v.String()
+			if err != nil || !slices.Contains(permissions, verb) {
+				continue
+			}
+			if !counted[verb] {
+				counted[verb] = true
+				use(verb, &c.Use)
+			}
+			if at := of.Path().String(); len(fields[verb]) < shown && !slices.Contains(fields[verb], at) {
+				fields[verb] = append(fields[verb], cmp.Or(at, "the whole object"))
+			}
+			break
+		}
+	}
+}
+
+// String tells how often something was used, and by which requests.
+func (u *Use) String() string {
+	text := fmt.Sprintf("%d requests, %s to %s", u.Requests, u.First.UTC().Format(time.RFC3339), u.Last.UTC().Format(time.RFC3339))
+	if u.Requests == 1 {
+		text = "1 request, " + u.First.UTC().Format(time.RFC3339)
+	}
+	if u.Requests > len(u.AuditIDs) {
+		return text + ", the first " + strings.Join(u.AuditIDs, " ")
+	}
+	return text + ", " + strings.Join(u.AuditIDs, " ")
+}

@@ -1,0 +1,124 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learn
+
+import (
+	"bytes"
+	"container/list"
+	"encoding/json"
+)
+
+// version is an object as a log last showed it.
+type version struct {
+	of   object
+	data []byte
+}
+
+// object names one object in one version of the API. Part is the subresource whose objects
+// are of a kind of their own, such as scale.
+type object struct {
+	group, version, resource, part, namespace, name string
+}
+
+// store keeps the last versions of objects, those that were used least recently left out.
+type store struct {
+	limit, size int
+	order       *list.List // of *version, the latest first
+	known       map[object]*list.Element
+}
+
+func newStore(limit int) *store {
+	return &store{limit: limit, order: list.New(), known: map[object]*list.Element{}}
+}
+
+// put keeps a version. The data is copied.
+func (s *store) put(of object, data []byte) {
+	s.drop(of)
+	if len(data) > s.limit/16 {
+		return // one object must not push out all others
+	}
+	s.known[of] = s.order.PushFront(&version{of, bytes.Clone(data)})
+	for s.size += len(data); s.size > s.limit; {
+		s.drop(s.order.Back().Value.(*version).of)
+	}
+}
+
+// get returns the last version, nil if it is not known.
+func (s *store) get(of object) []byte {
+	e := s.known[of]
+	if e == nil {
+		return nil
+	}
+	s.order.MoveToFront(e)
+	return e.Value.(*version).data
+}
+
+// drop forgets an object.
+func (s *store) drop(of object) {
+	if e := s.known[of]; e != nil {
+		s.size -= len(s.order.Remove(e).(*version).data)
+		delete(s.known, of)
+	}
+}
+
+// identity is what of an object tells which one it is.
+type identity struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name            string `json:"name"`
+		Namespace       string `json:"namespace"`
+		ResourceVersion string `json:"resourceVersion"`
+	} `json:"metadata"`
+}
+
+// see keeps the objects that an answer shows.
+func (s *store) see(e *event) {
+	if len(e.ResponseObject) == 0 || e.ObjectRef == nil || !e.succeeded() || len(e.query()["dryRun"]) > 0 {
+		return
+	}
+	of := e.object()
+	switch e.Verb {
+	case "get", "create", "update", "patch":
+		var id identity
+		if json.Unmarshal(e.ResponseObject, &id) != nil || id.Metadata.Name == "" {
+			s.drop(of)
+			return
+		}
+		of.name = id.Metadata.Name
+		s.put(of, e.ResponseObject)
+		if of.part != "" && e.Verb != "get" {
+			// The object itself is another one now, and not shown.
+			of.part = ""
+			s.drop(of)
+		}
+	case "list":
+		var all struct {
+			Items []json.RawMessage `json:"items"`
+		}
+		if json.Unmarshal(e.ResponseObject, &all) != nil {
+			return
+		}
+		for _, item := range all.Items {
+			var id identity
+			if json.Unmarshal(item, &id) == nil && id.Metadata.Name != "" {
+				of.namespace, of.name = id.Metadata.Namespace, id.Metadata.Name
+				s.put(of, item)
+			}
+		}
+	case "delete":
+		s.drop(of)
+	}
+}
+
+// object returns what the request was about. All subresources but scale show the object
+// itself.
+func (e *event) object() object {
+	of := e.ObjectRef
+	out := object{of.APIGroup, of.APIVersion, of.Resource, "", of.Namespace, of.Name}
+	if of.Subresource != "" && of.Subresource != "status" && of.Subresource != "ephemeralcontainers" && of.Subresource != "resize" && of.Subresource != "finalize" && of.Subresource != "approval" {
+		out.part = of.Subresource
+	}
+	return out
+}

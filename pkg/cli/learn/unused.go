@@ -1,0 +1,91 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learn
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"kube-granular.dev/granular/permission"
+)
+
+// Used reports whether a verb that a rule grants in a namespace, or without one everywhere, was
+// ever used for one of its resources, or for the one that is named.
+func (s *Subject) Used(ctx context.Context, rule rbacv1.PolicyRule, namespace, verb, resource string) bool {
+	for p, u := range s.places {
+		if namespace != "" && p.Namespace != namespace && !s.Everywhere ||
+			!has(rule.APIGroups, p.Group) || !matches(rule, resource, p.Resource) {
+			continue
+		}
+		if u.any.used(ctx, verb) {
+			return true
+		}
+		for name, n := range u.names {
+			if (len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, name)) && n.used(ctx, verb) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func matches(rule rbacv1.PolicyRule, resource, used string) bool {
+	if resource != "" {
+		return covers(resource, used)
+	}
+	return slices.ContainsFunc(rule.Resources, func(r string) bool { return covers(r, used) })
+}
+
+func covers(granted, used string) bool {
+	_, sub, _ := strings.Cut(used, "/")
+	return granted == "*" || granted == used || sub != "" && granted == "*/"+sub
+}
+
+func has(values []string, value string) bool {
+	return slices.Contains(values, value) || slices.Contains(values, "*")
+}
+
+// used reports whether a verb was of use for what was needed.
+func (n *needs) used(ctx context.Context, verb string) bool {
+	switch {
+	case verb == "*":
+		return len(n.asked) > 0
+	case n.asked[verb] || n.named[verb] != nil:
+		return true
+	case verb == permission.General:
+		return n.asked["update"] || n.asked["patch"]
+	}
+	for _, c := range n.sets {
+		for i := range c.set {
+			of := &c.set[i]
+			for _, p := range of.Node.Chain() {
+				if v, err := of.Verb(ctx, nil, p); err == nil && v.String() == verb {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// Unused returns which verbs of a rule, and which of its resources, were never used.
+func (s *Subject) Unused(ctx context.Context, rule rbacv1.PolicyRule, namespace string) (verbs, resources []string) {
+	for _, v := range rule.Verbs {
+		if !s.Used(ctx, rule, namespace, v, "") {
+			verbs = append(verbs, v)
+		}
+	}
+	if len(verbs) == len(rule.Verbs) {
+		return verbs, slices.Clone(rule.Resources)
+	}
+	for _, r := range rule.Resources {
+		if !slices.ContainsFunc(rule.Verbs, func(v string) bool { return s.Used(ctx, rule, namespace, v, r) }) {
+			resources = append(resources, r)
+		}
+	}
+	return verbs, resources
+}

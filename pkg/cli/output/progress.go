@@ -1,0 +1,80 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package output
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Progress draws how much of something was read, as a bar on one line of a terminal. The nil
+// Progress draws nothing.
+type Progress struct {
+	out   io.Writer
+	what  string
+	total int64
+	done  int64
+	drawn int64
+}
+
+// NewProgress returns a bar for total bytes, nil if nothing can be said: total is 0, or out is
+// nil as where there is no terminal.
+func NewProgress(out io.Writer, what string, total int64) *Progress {
+	if out == nil || total <= 0 {
+		return nil
+	}
+	return &Progress{out: out, what: what, total: total, drawn: -1}
+}
+
+// Reader returns a reader that moves the bar on.
+func (p *Progress) Reader(in io.Reader) io.Reader {
+	if p == nil {
+		return in
+	}
+	return &progressReader{in, p}
+}
+
+// Clear empties the line, before something else is written.
+func (p *Progress) Clear() {
+	if p != nil && p.drawn >= 0 {
+		fmt.Fprint(p.out, "\r\x1b[K")
+		p.drawn = -1
+	}
+}
+
+const barWidth = 30
+
+func (p *Progress) add(n int) {
+	p.done = min(p.done+int64(n), p.total)
+	// A thousandth more is a new drawing.
+	if at := p.done * 1000 / p.total; at != p.drawn {
+		p.drawn = at
+		full := int(at) * barWidth / 1000
+		fmt.Fprintf(p.out, "\r\x1b[K%s [%s%s] %d.%d%% of %s", p.what,
+			strings.Repeat("=", full), strings.Repeat(" ", barWidth-full), at/10, at%10, size(p.total))
+	}
+}
+
+type progressReader struct {
+	in io.Reader
+	p  *Progress
+}
+
+func (r *progressReader) Read(b []byte) (int, error) {
+	n, err := r.in.Read(b)
+	r.p.add(n)
+	return n, err
+}
+
+// size tells a number of bytes.
+func size(n int64) string {
+	for _, unit := range []string{"bytes", "KiB", "MiB"} {
+		if n < 10*1024 {
+			return fmt.Sprintf("%d %s", n, unit)
+		}
+		n /= 1024
+	}
+	return fmt.Sprintf("%d GiB", n)
+}
