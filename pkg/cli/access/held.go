@@ -36,6 +36,32 @@ func (r *RBAC) Of(name string, groups []string) []Held {
 	return out
 }
 
+// Granted is a rule that a binding grants.
+type Granted struct {
+	Binding, Role string
+	// Namespace is where it holds, "" for everywhere.
+	Namespace string
+	Rule      rbacv1.PolicyRule
+	// Subjects are those of the binding.
+	Subjects []rbacv1.Subject
+}
+
+// All returns every rule that is granted, in the order of bindings.
+func (r *RBAC) All() []Granted {
+	var out []Granted
+	for _, b := range r.bindings {
+		for _, rule := range r.roles[b.role] {
+			out = append(out, Granted{b.String(), b.role.String(), b.namespace, rule, b.subjects})
+		}
+	}
+	return out
+}
+
+// Grants reports whether a rule grants a verb for a target.
+func Grants(rule rbacv1.PolicyRule, verb string, of Target) bool {
+	return firstOf(rule, []string{verb}, of) != ""
+}
+
 // IsSubject reports whether a user in some groups is a subject of a binding. Namespace is that of
 // the binding, which service accounts need not name.
 func IsSubject(s rbacv1.Subject, namespace, name string, groups []string) bool {

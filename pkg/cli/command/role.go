@@ -205,11 +205,14 @@ func printYAML(out io.Writer, objects []any) error {
 	return nil
 }
 
-func qualifiedAll(r rbacv1.PolicyRule) string {
+func qualifiedAll(r rbacv1.PolicyRule) string { return qualified(r.Resources, r.APIGroups) }
+
+// qualified names resources with their group: deployments.apps/status.
+func qualified(resources, groups []string) string {
 	var out []string
-	for _, resource := range r.Resources {
+	for _, resource := range resources {
 		name, sub, found := strings.Cut(resource, "/")
-		if g := r.APIGroups[0]; g != "" {
+		if g := strings.Join(groups, "|"); g != "" {
 			name += "." + g
 		}
 		if found {

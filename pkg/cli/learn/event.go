@@ -106,3 +106,18 @@ func (e *event) verbs() ([]string, bool) {
 
 // granular reports whether the request was let through because its caller holds granular.
 func (e *event) granular() bool { return e.Annotations[markedAnnotation] == "true" }
+
+// shown reports whether the answer holds the object. A caller who was let through by permissions
+// of fields and may not read the object is shown no more than which one it is: without the time
+// of its creation, which each stored object has.
+func (e *event) shown() bool {
+	if len(e.ResponseObject) == 0 {
+		return false
+	}
+	var of struct {
+		Metadata struct {
+			CreationTimestamp *string `json:"creationTimestamp"`
+		} `json:"metadata"`
+	}
+	return !e.granular() || json.Unmarshal(e.ResponseObject, &of) == nil && of.Metadata.CreationTimestamp != nil
+}

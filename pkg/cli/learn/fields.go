@@ -33,6 +33,9 @@ func created(w *change.Walker, e *event) (change.Set, error) {
 // changed returns the fields that an update or a patch changed, for which the caller has to
 // answer. Old is the version before, nil if it is not known.
 func changed(w *change.Walker, e *event, old []byte) (change.Set, error) {
+	if len(e.ResponseObject) > 0 && !e.shown() {
+		return nil, errUnknown
+	}
 	if e.ResponseStatus.Code == 201 {
 		return written(w, e, change.Full, nil)
 	}

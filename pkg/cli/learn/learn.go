@@ -186,6 +186,7 @@ func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
 		return
 	}
 	w := l.walker(of)
+	s.usage(p).version = of.APIVersion
 	if w == nil || e.Verb == "create" {
 		count(n.ordinary, e.Verb, e)
 	}

@@ -39,7 +39,7 @@ func (s things) Tree(of schema.GroupVersionResource, subresource string) (*granu
 	if of.Resource != "things" {
 		return nil, errors.New("not served")
 	}
-	if subresource != "" && subresource != "status" {
+	if subresource != "" && subresource != "status" && subresource != "scale" {
 		return nil, nil
 	}
 	return s.tree, nil
@@ -161,14 +161,18 @@ func TestLearn(t *testing.T) {
 			"shop things a: granular granular:replicas"},
 		"applied, and something given up": {[]request{get, {verb: "patch", name: "a", uri: "/x?fieldManager=m&force=true", request: `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"a"},"spec":{"replicas":3}}`,
 			response: thing(2, ``, `"replicas":3,"other":"o","parts":[{"name":"p","image":"i"},{"name":"q","image":"i"}]`)}}, seen + "granular:label(x) granular:replicas"},
-		"excluded":                                        {[]request{get, {verb: "patch", name: "a", request: `{"spec":{"guard":{"mode":"m"}}}`, response: thing(2, ``, `"guard":{"mode":"m"}`)}}, seen + "granular:guard"},
-		"created":                                         {[]request{{verb: "create", name: "a", request: base(0, "1", "i"), response: base(1, "1", "i"), code: 201}}, "shop things : create"},
-		"created, excluded":                               {[]request{{verb: "create", name: "a", request: thing(0, ``, `"guard":{"mode":"m"}`), response: thing(1, ``, `"guard":{"mode":"m"}`), code: 201}}, "shop things : create granular:guard"},
-		"created by an update":                            {[]request{{verb: "update", name: "a", request: thing(0, ``, `"replicas":1`), response: thing(1, ``, `"replicas":1`), code: 201}}, "shop things : granular granular:metadata granular:replicas"},
-		"what no permission covers":                       {[]request{{verb: "patch", name: "a", request: `{"loose":"x"}`, response: `{"loose":"x","metadata":{"name":"a"}}`}}, "shop things a: patch"},
-		"Metadata of ours":                                {[]request{{verb: "patch", name: "a", more: annotated(`granular:label(team.example) granular:replicas`)}}, "shop things a: granular granular:label(team.example) granular:replicas"},
-		"Metadata of ours, a list that was cut":           {[]request{{verb: "patch", name: "a", more: annotated(`granular:replicas ...+3`)}}, "shop things a: patch"},
-		"Metadata of ours, nothing changed":               {[]request{{verb: "patch", name: "a", more: annotated(``)}}, "shop things a: granular"},
+		"excluded":                              {[]request{get, {verb: "patch", name: "a", request: `{"spec":{"guard":{"mode":"m"}}}`, response: thing(2, ``, `"guard":{"mode":"m"}`)}}, seen + "granular:guard"},
+		"created":                               {[]request{{verb: "create", name: "a", request: base(0, "1", "i"), response: base(1, "1", "i"), code: 201}}, "shop things : create"},
+		"created, excluded":                     {[]request{{verb: "create", name: "a", request: thing(0, ``, `"guard":{"mode":"m"}`), response: thing(1, ``, `"guard":{"mode":"m"}`), code: 201}}, "shop things : create granular:guard"},
+		"created by an update":                  {[]request{{verb: "update", name: "a", request: thing(0, ``, `"replicas":1`), response: thing(1, ``, `"replicas":1`), code: 201}}, "shop things : granular granular:metadata granular:replicas"},
+		"what no permission covers":             {[]request{{verb: "patch", name: "a", request: `{"loose":"x"}`, response: `{"loose":"x","metadata":{"name":"a"}}`}}, "shop things a: patch"},
+		"Metadata of ours":                      {[]request{{verb: "patch", name: "a", more: annotated(`granular:label(team.example) granular:replicas`)}}, "shop things a: granular granular:label(team.example) granular:replicas"},
+		"Metadata of ours, a list that was cut": {[]request{{verb: "patch", name: "a", more: annotated(`granular:replicas ...+3`)}}, "shop things a: patch"},
+		"Metadata of ours, nothing changed":     {[]request{{verb: "patch", name: "a", more: annotated(``)}}, "shop things a: granular"},
+		"an answer that hides the object": {[]request{get, {verb: "patch", name: "a", request: `{"spec":{"replicas":3}}`, response: thing(2, ``, `"replicas":0`), more: annotated(`granular:replicas`)},
+			{verb: "update", name: "a", request: base(1, "4", "i"), response: base(3, "4", "i")}}, seen + "granular:replicas"},
+		"a scale that the object outlived": {[]request{scale(1), {verb: "update", name: "a", request: base(0, "2", "i"), response: base(2, "2", "i")}, scale(1)},
+			"shop things a: update\nshop things/scale a: granular granular:replicas"},
 		"Metadata of another server":                      {[]request{{verb: "patch", name: "a"}}, "shop things a: patch"},
 		"Metadata, an excluded field by an ordinary verb": {[]request{{verb: "update", name: "a", more: `,"annotations":{"granular.authorization.kube-granular.dev/permissions":"granular:guard"}`}}, "shop things a: update granular:guard"},
 		"reads":                            {[]request{get, {verb: "list"}, {verb: "watch"}, {verb: "get", name: "b"}}, "shop things : list watch\nshop things a,b: get"},
@@ -190,6 +194,12 @@ func TestLearn(t *testing.T) {
 			t.Errorf("%s:\n%s\nwanted\n%s", name, got, tc.want)
 		}
 	}
+}
+
+// scale is a patch of a subresource that is a kind of its own.
+func scale(replicas int) request {
+	return request{verb: "patch", name: "a", resource: "things/scale", request: fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas),
+		response: fmt.Sprintf(`{"kind":"Scale","metadata":{"name":"a"},"spec":{"replicas":%d}}`, replicas)}
 }
 
 func annotated(verbs string) string {

@@ -113,11 +113,11 @@ func (u *usage) rules(ctx context.Context, p Place, options roles.Options) ([]Ru
 
 // describe names an object, or all of a resource, for people.
 func (p Place) describe(name string) string {
-	resource, sub, found := strings.Cut(p.Resource, "/")
+	resource, sub := p.split()
 	if p.Group != "" {
 		resource += "." + p.Group
 	}
-	if found {
+	if sub != "" {
 		resource += "/" + sub
 	}
 	if name != "" {

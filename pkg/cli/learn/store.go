@@ -75,24 +75,24 @@ type identity struct {
 
 // see keeps the objects that an answer shows.
 func (s *store) see(e *event) {
-	if len(e.ResponseObject) == 0 || e.ObjectRef == nil || !e.succeeded() || len(e.query()["dryRun"]) > 0 {
+	if !e.succeeded() || len(e.query()["dryRun"]) > 0 {
 		return
 	}
 	of := e.object()
+	if e.Verb != "get" && e.Verb != "list" {
+		s.dropAll(of) // it is another one now
+	}
+	if len(e.ResponseObject) == 0 {
+		return
+	}
 	switch e.Verb {
 	case "get", "create", "update", "patch":
 		var id identity
-		if json.Unmarshal(e.ResponseObject, &id) != nil || id.Metadata.Name == "" {
-			s.drop(of)
+		if !e.shown() || json.Unmarshal(e.ResponseObject, &id) != nil || id.Metadata.Name == "" {
 			return
 		}
 		of.name = id.Metadata.Name
 		s.put(of, e.ResponseObject)
-		if of.part != "" && e.Verb != "get" {
-			// The object itself is another one now, and not shown.
-			of.part = ""
-			s.drop(of)
-		}
 	case "list":
 		var all struct {
 			Items []json.RawMessage `json:"items"`
@@ -107,7 +107,13 @@ func (s *store) see(e *event) {
 				s.put(of, item)
 			}
 		}
-	case "delete":
+	}
+}
+
+// dropAll forgets an object and its parts.
+func (s *store) dropAll(of object) {
+	for _, part := range []string{"", "scale", of.part} {
+		of.part = part
 		s.drop(of)
 	}
 }

@@ -20,6 +20,12 @@ type Place struct {
 	Resource string `json:"resource"`
 }
 
+// split returns the resource, and the subresource or "".
+func (p Place) split() (resource, subresource string) {
+	resource, subresource, _ = strings.Cut(p.Resource, "/")
+	return resource, subresource
+}
+
 func (p Place) compare(q Place) int {
 	return slices.Compare([]string{p.Namespace, p.Group, p.Resource}, []string{q.Namespace, q.Group, q.Resource})
 }
@@ -57,6 +63,8 @@ type usage struct {
 	any   *needs
 	// many is set past MaxNames.
 	many bool
+	// version is that of the API in which objects were last written.
+	version string
 }
 
 func newSubject(who rbacv1.Subject) *Subject {
@@ -101,6 +109,14 @@ func (s *Subject) at(ctx context.Context, p Place, name string) *needs {
 	return s.places[p].at(ctx, name)
 }
 
+// usage returns that of a place which is there.
+func (s *Subject) usage(p Place) *usage {
+	if s.Everywhere {
+		p.Namespace = ""
+	}
+	return s.places[p]
+}
+
 func (u *usage) at(ctx context.Context, name string) *needs {
 	if name == "" || u.many {
 		return u.any
@@ -142,5 +158,6 @@ func (s *Subject) everywhere(ctx context.Context) {
 		into.all(ctx)
 		u.all(ctx)
 		into.any.merge(ctx, u.any)
+		into.version = u.version
 	}
 }

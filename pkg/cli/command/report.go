@@ -1,0 +1,119 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kube-granular.dev/pkg/cli/output"
+	"kube-granular.dev/pkg/cli/report"
+)
+
+func newReport(s *shared) *cobra.Command {
+	var format output.Flag
+	var l logs
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "report FILE...",
+		Short: "Find rights that are wider than their use, and rights that nobody used",
+		Long: `Find rights that are wider than their use, and rights that nobody used.
+
+The logs tell what each subject did, the roles and bindings of the cluster what it may do.
+The first table has the subjects that hold update or patch on a resource and changed only some
+of its fields. Those come first of whom an attacker would lose the most, counted in permissions
+of the resource. The second has what bindings grant and none of their subjects used.
+
+The logs tell nothing of what happens once a year: read them over as long a time as you can.
+Logs of the level RequestResponse tell which fields were changed.`,
+		Example: lines(`
+			# What would granular roles take away from an attacker?
+			kubectl granular report audit.log
+
+			# Of the last week, for a program
+			kubectl granular report --since 168h -o json audit.log
+
+			# The role that would do instead
+			kubectl granular role --subject serviceaccount:ci/deployer --from-audit audit.log`),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := format.Validate(); err != nil {
+				return err
+			}
+			if l.files = args; len(args) == 0 {
+				return errNoLog
+			}
+			rbac, err := s.rbac(cmd.Context())
+			if err != nil {
+				return err
+			}
+			learner, err := l.learn(cmd, s)
+			if err != nil {
+				return err
+			}
+			c, err := s.cluster()
+			if err != nil {
+				return err
+			}
+			found, err := report.Make(cmd.Context(), learner, rbac, trees{c}, all)
+			if err != nil {
+				return err
+			}
+			return format.Print(s.streams.Out, found, func(out io.Writer) error { return reportTables(out, found, format.Wide()) })
+		},
+	}
+	format.AddTo(cmd)
+	l.addSince(cmd, "")
+	cmd.Flags().BoolVar(&all, "all", false, "also the bindings that come with a cluster, whose names begin with system:")
+	return cmd
+}
+
+func reportTables(out io.Writer, r *report.Report, wide bool) error {
+	fmt.Fprintf(out, "Of %d requests. TAKES is how many permissions a role of NEEDS would take away.\n\n", r.Requests)
+	header := []string{"SUBJECT", "WHERE", "RESOURCE", "HOLDS", "NEEDS", "TAKES"}
+	if wide {
+		header = append(header, "BINDING", "ROLE")
+	}
+	var rows [][]string
+	for _, c := range r.Coarse {
+		needs := "granular " + strings.Join(c.Needs, " ")
+		if !c.Sure {
+			needs += " (not all requests are known)"
+		}
+		row := []string{c.Subject, orNone(c.Namespace), c.Resource, strings.Join(c.Holds, " "), needs, fmt.Sprintf("%d of %d", c.Takes(), c.Permissions)}
+		if wide {
+			row = append(row, c.Binding, c.Role)
+		}
+		rows = append(rows, row)
+	}
+	if len(rows) == 0 {
+		fmt.Fprintln(out, "Nobody who holds update or patch changed only some fields.")
+	} else if err := output.Table(out, header, rows); err != nil {
+		return err
+	}
+	fmt.Fprintln(out)
+	header = []string{"NEVER USED", "ON", "BINDING", "SUBJECTS"}
+	if wide {
+		header = append(header, "ROLE")
+	}
+	rows = nil
+	for _, u := range r.Unused {
+		verbs := strings.Join(u.Verbs, " ")
+		if u.Whole {
+			verbs += " (all of the rule)"
+		}
+		row := []string{verbs, qualified(u.Resources, u.Groups), u.Binding, orNone(strings.Join(u.Subjects, ","))}
+		if wide {
+			row = append(row, u.Role)
+		}
+		rows = append(rows, row)
+	}
+	if len(rows) == 0 {
+		fmt.Fprintln(out, "All that is granted was used.")
+		return nil
+	}
+	return output.Table(out, header, rows)
+}

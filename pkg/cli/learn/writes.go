@@ -1,0 +1,68 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learn
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kube-granular.dev/granular/permission"
+)
+
+// Write is what a subject changed of a resource, by update and patch.
+type Write struct {
+	Place Place
+	// Version is that of the API in which it was last written.
+	Version string
+	// Verbs are the least that allow it, without granular.
+	Verbs []string
+	// Asked are the ordinary verbs of the requests: update, patch or both.
+	Asked []string
+	// Known is false if of some requests the log does not tell the fields.
+	Known bool
+}
+
+// Resource returns the resource that was written, and which part of it.
+func (w *Write) Resource() (of schema.GroupVersionResource, subresource string) {
+	name, subresource := w.Place.split()
+	return schema.GroupVersionResource{Group: w.Place.Group, Version: w.Version, Resource: name}, subresource
+}
+
+// Writes returns what the subject updated and patched, place by place.
+func (s *Subject) Writes(ctx context.Context) ([]Write, error) {
+	var out []Write
+	for _, p := range slices.SortedFunc(maps.Keys(s.places), Place.compare) {
+		u := s.places[p]
+		all := newNeeds()
+		all.merge(ctx, u.any)
+		for _, n := range u.names {
+			all.merge(ctx, n)
+		}
+		w := Write{Place: p, Version: u.version, Known: len(all.unknown) == 0}
+		for _, verb := range []string{"update", "patch"} {
+			if all.asked[verb] {
+				w.Asked = append(w.Asked, verb)
+			}
+		}
+		if len(w.Asked) == 0 || !all.fields {
+			continue
+		}
+		verbs, _, err := all.least(ctx, p.describe(""), false)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range verbs {
+			if parsed, err := permission.Parse(v); err == nil && parsed.Permission != "" {
+				w.Verbs = append(w.Verbs, v)
+			} else if v == "update" || v == "patch" {
+				w.Known = false // no permission covers all of it
+			}
+		}
+		out = append(out, w)
+	}
+	return out, nil
+}

@@ -1,0 +1,198 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"kube-granular.dev/granular/permission"
+	granular "kube-granular.dev/granular/schema"
+	"kube-granular.dev/pkg/cli/access"
+	"kube-granular.dev/pkg/cli/learn"
+)
+
+// Coarse is the right to update or patch of a subject to whom verbs of fields would do.
+type Coarse struct {
+	Subject   string `json:"subject"`
+	Namespace string `json:"namespace,omitempty"`
+	// Resource is named as in deployments.apps/status.
+	Resource string `json:"resource"`
+	// Holds are the ordinary verbs that are held, by Binding and Role.
+	Holds   []string `json:"holds"`
+	Binding string   `json:"binding"`
+	Role    string   `json:"role"`
+	// Needs are the verbs that would do, beside granular.
+	Needs []string `json:"needs"`
+	// Used is how many of the permissions of the resource these cover, Permissions how many
+	// there are.
+	Used        int `json:"used"`
+	Permissions int `json:"permissions"`
+	// Sure is false if of some requests the log does not tell the fields.
+	Sure bool `json:"sure"`
+}
+
+// Takes returns how many permissions a role of the needed verbs would take away.
+func (c *Coarse) Takes() int { return c.Permissions - c.Used }
+
+// Unused is what a binding grants and nobody used.
+type Unused struct {
+	Binding  string   `json:"binding"`
+	Role     string   `json:"role"`
+	Subjects []string `json:"subjects"`
+	Groups   []string `json:"apiGroups,omitempty"`
+	// Resources are those that the verbs are unused on.
+	Resources []string `json:"resources"`
+	Verbs     []string `json:"verbs"`
+	// Whole is set if nothing of the rule was used.
+	Whole bool `json:"whole"`
+}
+
+// Report is what was found.
+type Report struct {
+	// Requests is how many there were in the logs.
+	Requests int      `json:"requests"`
+	Coarse   []Coarse `json:"coarse"`
+	Unused   []Unused `json:"unused"`
+}
+
+// Make compares what subjects did with what they hold. Rights that come with the cluster, those
+// of bindings whose name begins with system:, are left out unless all is set.
+func Make(ctx context.Context, l *learn.Learner, rbac *access.RBAC, trees learn.Trees, all bool) (*Report, error) {
+	out := &Report{Requests: l.Learned, Coarse: []Coarse{}, Unused: []Unused{}}
+	for _, s := range l.Subjects() {
+		held := rbac.Of(s.Users[0], s.Groups)
+		writes, err := s.Writes(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range writes {
+			if c := coarse(s, w, held, trees); c != nil {
+				out.Coarse = append(out.Coarse, *c)
+			}
+		}
+	}
+	slices.SortStableFunc(out.Coarse, func(a, b Coarse) int { return cmp.Compare(b.Takes(), a.Takes()) })
+	for _, g := range rbac.All() {
+		_, name, _ := strings.Cut(g.Binding, " ")
+		if len(g.Rule.Resources) == 0 || !all && strings.HasPrefix(name[strings.LastIndex(name, "/")+1:], "system:") {
+			continue
+		}
+		out.Unused = append(out.Unused, unused(ctx, g, l.Subjects())...)
+	}
+	// Whole rules first, then those with the most verbs.
+	slices.SortStableFunc(out.Unused, func(a, b Unused) int {
+		return cmp.Or(-compareBool(a.Whole, b.Whole), cmp.Compare(len(b.Verbs)*len(b.Resources), len(a.Verbs)*len(a.Resources)))
+	})
+	return out, nil
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// coarse returns a right to update or patch that is wider than its use, nil if there is none.
+func coarse(s *learn.Subject, w learn.Write, held []access.Held, trees learn.Trees) *Coarse {
+	of, sub := w.Resource()
+	tree, err := trees.Tree(of, sub)
+	if err != nil || tree == nil || len(w.Verbs) == 0 && !w.Known {
+		return nil
+	}
+	c := &Coarse{Subject: s.String(), Namespace: w.Place.Namespace, Resource: of.GroupResource().String(), Needs: w.Verbs, Sure: w.Known}
+	if sub != "" {
+		c.Resource += "/" + sub
+	}
+	at := access.Target{Group: of.Group, Version: of.Version, Resource: of.Resource, Subresource: sub, Namespace: w.Place.Namespace}
+	for _, h := range held {
+		if h.Namespace != "" && h.Namespace != at.Namespace || len(h.Rule.ResourceNames) > 0 {
+			continue
+		}
+		for _, verb := range []string{"update", "patch"} {
+			if access.Grants(h.Rule, verb, at) && !slices.Contains(c.Holds, verb) {
+				c.Holds = append(c.Holds, verb)
+				c.Binding, c.Role = h.Binding, h.Role
+			}
+		}
+	}
+	if len(c.Holds) == 0 {
+		return nil
+	}
+	if c.Used, c.Permissions = reach(tree, w.Verbs); c.Takes() == 0 {
+		return nil
+	}
+	return c
+}
+
+// reach returns how many permissions of a tree verbs cover, in part or whole, and how many
+// there are. Those that are excluded are not counted: update does not reach them.
+func reach(tree *granular.Tree, verbs []string) (covered, all int) {
+	named := map[string]bool{}
+	for _, v := range verbs {
+		if parsed, err := permission.Parse(v); err == nil {
+			named[parsed.Permission] = true
+		}
+	}
+	for _, info := range tree.Permissions() {
+		if info.Excluded {
+			continue
+		}
+		all++
+		if named[info.Name] || slices.ContainsFunc(info.Above, func(above string) bool { return named[above] }) {
+			covered++
+		}
+	}
+	return covered, all
+}
+
+// unused returns what of a rule none of the subjects of its binding used.
+func unused(ctx context.Context, g access.Granted, subjects []*learn.Subject) []Unused {
+	var users []*learn.Subject
+	out := Unused{Binding: g.Binding, Role: g.Role, Groups: g.Rule.APIGroups, Subjects: []string{}}
+	for _, bound := range g.Subjects {
+		name := strings.ToLower(bound.Kind) + ":" + bound.Name
+		if bound.Kind == rbacv1.ServiceAccountKind {
+			name = "serviceaccount:" + cmp.Or(bound.Namespace, g.Namespace) + "/" + bound.Name
+		}
+		out.Subjects = append(out.Subjects, name)
+		for _, s := range subjects {
+			if access.IsSubject(bound, g.Namespace, s.Users[0], s.Groups) && !slices.Contains(users, s) {
+				users = append(users, s)
+			}
+		}
+	}
+	used := func(verb, resource string) bool {
+		return slices.ContainsFunc(users, func(s *learn.Subject) bool { return s.Used(ctx, g.Rule, g.Namespace, verb, resource) })
+	}
+	var idle []string
+	for _, r := range g.Rule.Resources {
+		if !slices.ContainsFunc(g.Rule.Verbs, func(v string) bool { return used(v, r) }) {
+			idle = append(idle, r)
+		}
+	}
+	if out.Resources, out.Verbs = idle, g.Rule.Verbs; len(idle) == len(g.Rule.Resources) {
+		out.Whole = true
+		return []Unused{out}
+	}
+	var found []Unused
+	if len(idle) > 0 {
+		found = append(found, out)
+	}
+	active := slices.DeleteFunc(slices.Clone(g.Rule.Resources), func(r string) bool { return slices.Contains(idle, r) })
+	verbs := slices.DeleteFunc(slices.Clone(g.Rule.Verbs), func(v string) bool { return used(v, "") })
+	if len(verbs) > 0 {
+		out.Resources, out.Verbs = active, verbs
+		found = append(found, out)
+	}
+	return found
+}

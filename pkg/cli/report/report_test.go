@@ -1,0 +1,128 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	granular "kube-granular.dev/granular/schema"
+	"kube-granular.dev/pkg/cli/access"
+	"kube-granular.dev/pkg/cli/learn"
+)
+
+const example = `{"type":"object","properties":{
+	"metadata":{"type":"object","x-kubernetes-permission-verb":"metadata","properties":{"labels":{"type":"object","x-kubernetes-permission-verb":"labels","additionalProperties":{"type":"string"}}}},
+	"spec":{"type":"object","x-kubernetes-permission-verb":"specification","properties":{
+		"replicas":{"type":"integer","x-kubernetes-permission-verb":"replicas"},
+		"guard":{"type":"string","x-kubernetes-permission-verb":"guard","x-kubernetes-permission-excluded":true}}}}}`
+
+type things struct{ tree *granular.Tree }
+
+func (s things) Tree(of schema.GroupVersionResource, _ string) (*granular.Tree, error) {
+	if of.Resource != "things" {
+		return nil, errors.New("not served")
+	}
+	return s.tree, nil
+}
+
+func newThings(t *testing.T) things {
+	t.Helper()
+	root := &spec.Schema{}
+	if err := json.Unmarshal([]byte(example), root); err != nil {
+		t.Fatal(err)
+	}
+	tree, err := granular.NewModels(map[string]*spec.Schema{"root": root}).Compile("root")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return things{tree}
+}
+
+// scales is an event of a user who changed the replicas of something.
+func scales(user, group, resource string) string {
+	return fmt.Sprintf(`{"kind":"Event","apiVersion":"audit.k8s.io/v1","auditID":"a","stage":"ResponseComplete","requestURI":"/x","verb":"patch","user":{"username":%q,"groups":[%q]},`+
+		`"objectRef":{"resource":%q,"namespace":"shop","name":"a","apiGroup":"example.com","apiVersion":"v1"},"responseStatus":{"code":200},"requestReceivedTimestamp":"2026-11-23T08:00:00Z",`+
+		`"requestObject":{"spec":{"replicas":2}},"responseObject":{"spec":{"replicas":2}}}`, user, group, resource)
+}
+
+func rbacOf(t *testing.T, objects ...runtime.Object) *access.RBAC {
+	t.Helper()
+	out, err := access.ReadRBAC(t.Context(), fake.NewClientset(objects...).RbacV1(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// bound is a cluster role and its binding.
+func bound(name string, subject rbacv1.Subject, verbs, resources string) []runtime.Object {
+	return []runtime.Object{
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"example.com"}, Resources: strings.Fields(resources), Verbs: strings.Fields(verbs)},
+			{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}},
+		}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: name}, Subjects: []rbacv1.Subject{subject}},
+	}
+}
+
+// TestReport holds what is called coarse and what unused, and in which order.
+func TestReport(t *testing.T) {
+	user := func(name string) rbacv1.Subject { return rbacv1.Subject{Kind: rbacv1.UserKind, Name: name} }
+	var objects []runtime.Object
+	for _, more := range [][]runtime.Object{
+		bound("all", user("jane"), "get update patch", "things"),
+		bound("team", rbacv1.Subject{Kind: rbacv1.GroupKind, Name: "team"}, "patch", "things others"),
+		bound("exact", user("ann"), "granular granular:replicas", "things"),
+		bound("idle", rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "ci", Name: "bot"}, "*", "*"),
+		bound("system:idle", user("nobody"), "get", "things"),
+	} {
+		objects = append(objects, more...)
+	}
+	trees := newThings(t)
+	learner := learn.New(trees, learn.Options{})
+	for _, line := range []string{scales("jane", "x", "things"), scales("tom", "team", "things"), scales("ann", "x", "things")} {
+		if err := learner.Use(t.Context(), []byte(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, all := range []bool{false, true} {
+		got, err := Make(t.Context(), learner, rbacOf(t, objects...), trees, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var coarse, unused []string
+		for _, c := range got.Coarse {
+			coarse = append(coarse, fmt.Sprintf("%s %s %s: %v would do, by %s, takes %d of %d, %t", c.Subject, c.Namespace, c.Resource, c.Needs, c.Binding, c.Takes(), c.Permissions, c.Sure))
+		}
+		for _, u := range got.Unused {
+			unused = append(unused, fmt.Sprintf("%s %v: %v on %v %t", u.Binding, u.Subjects, u.Verbs, u.Resources, u.Whole))
+		}
+		wantCoarse := []string{
+			"user:jane shop things.example.com: [granular:replicas] would do, by ClusterRoleBinding all, takes 3 of 4, true",
+			"user:tom shop things.example.com: [granular:replicas] would do, by ClusterRoleBinding team, takes 3 of 4, true",
+		}
+		wantUnused := []string{
+			"ClusterRoleBinding idle [serviceaccount:ci/bot]: [*] on [*] true",
+			"ClusterRoleBinding all [user:jane]: [get update] on [things] false",
+			"ClusterRoleBinding team [group:team]: [patch] on [others] false",
+		}
+		if all {
+			wantUnused = append(wantUnused[:1:1], append([]string{"ClusterRoleBinding system:idle [user:nobody]: [get] on [things] true"}, wantUnused[1:]...)...)
+		}
+		if strings.Join(coarse, "\n") != strings.Join(wantCoarse, "\n") || strings.Join(unused, "\n") != strings.Join(wantUnused, "\n") || got.Requests != 3 {
+			t.Errorf("coarse\n%s\nunused\n%s", strings.Join(coarse, "\n"), strings.Join(unused, "\n"))
+		}
+	}
+}
