@@ -19,6 +19,15 @@ type strange struct {
 	List    []string         `json:"list,omitempty"`
 	Parts   []strangePart    `json:"parts,omitempty"`
 	Pools   map[string]parts `json:"pools,omitempty"`
+	Known   []knownPart      `json:"known,omitempty"`
+}
+
+// knownPart has a name that is in the tree, beside another text that is.
+type knownPart struct {
+	Alias    string            `json:"alias,omitempty"`
+	Name     string            `json:"name,omitempty"`
+	Metadata *partNamed        `json:"metadata,omitempty"`
+	Labels   map[string]string `json:"labels,omitempty"`
 }
 
 type parts struct {
@@ -33,8 +42,8 @@ type strangePart struct {
 }
 
 type partNamed struct {
-	Name   string            `json:"name,omitempty"`
 	Alias  string            `json:"alias,omitempty"`
+	Name   string            `json:"name,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
@@ -46,7 +55,9 @@ func TestAttributesOfGoTypes(t *testing.T) {
 	const named = `{properties: {name: {type: string}, alias: {type: string}, labels: ` + labels + `}}`
 	w := walkerFor(t, `{numbers: `+labels+`, keys: `+labels+`, list: `+labels+`,
 		pools: {additionalProperties: {properties: {labels: `+labels+`}}},
-		parts: {type: array, items: {properties: {name: {type: string}, other: `+named+`, metadata: `+named+`}}}}`)
+		parts: {type: array, items: {properties: {name: {type: string}, other: `+named+`, metadata: `+named+`}}},
+		known: {type: array, items: {properties: {alias: {type: string, x-kubernetes-permission-verb: alias}, labels: `+labels+`,
+			name: {type: string, x-kubernetes-permission-verb: named}, metadata: `+named+`}}}}`)
 	for _, test := range []struct {
 		name, old, new string
 		want           []string
@@ -71,6 +82,13 @@ func TestAttributesOfGoTypes(t *testing.T) {
 			`{parts: [{other: {name: a}, metadata: {labels: {l: x}}}, {other: {name: b}, metadata: {labels: {l: z}}}]}`,
 			`{parts: [{other: {name: b}, metadata: {labels: {l: z}}}, {other: {name: a}, metadata: {labels: {l: x}}}]}`,
 			[]string{`Label .parts[*].metadata.labels[l] "x" > "z"`, `Label .parts[*].metadata.labels[l] "z" > "x"`}},
+		{"a name that the tree knows, and no metadata",
+			`{known: [{alias: x, name: a, labels: {l: x}}, {alias: x, name: b, labels: {l: z}}]}`,
+			`{known: [{alias: x, name: b, labels: {l: z}}, {alias: x, name: a, labels: {l: x}}]}`, []string{}},
+		{"a name that two have now",
+			`{parts: [{name: a, other: {alias: x}, metadata: {labels: {l: x}}}]}`,
+			`{parts: [{name: a, other: {alias: y}, metadata: {labels: {l: x}}}, {name: a, other: {alias: z}, metadata: {labels: {l: x}}}]}`,
+			[]string{`Label .parts[*].metadata.labels[l] - > "x"`, `Label .parts[*].metadata.labels[l] "x" > -`}},
 		{"another text is no name",
 			`{parts: [{metadata: {alias: a, labels: {l: x}}}, {metadata: {alias: b, labels: {l: z}}}]}`,
 			`{parts: [{metadata: {alias: b, labels: {l: z}}}, {metadata: {alias: a, labels: {l: x}}}]}`,

@@ -222,9 +222,9 @@ func (v typedView) plain() (any, bool) {
 	return out, true
 }
 
-// scalarOf gives a scalar of any Go type as decoded JSON would have it.
 func (v typedView) omitempty() bool { return true }
 
+// scalarOf returns a scalar of any Go type as decoded JSON would have it.
 func scalarOf(v reflect.Value) any {
 	switch {
 	case v.Kind() == reflect.String:
