@@ -54,7 +54,7 @@ Nothing is written to the cluster but with --apply.`,
 	cmd.SetErr(streams.ErrOut)
 	s.flags.AddFlags(cmd.PersistentFlags())
 	s.completeFlags(cmd)
-	cmd.AddCommand(newExplain(s), newVerbs(s), newCanI(s), newWhoCan(s), newRole(s), newReport(s), newExplainDenial(s), newLint(s))
+	cmd.AddCommand(newExplain(s), newVerbs(s), newCanI(s), newWhoCan(s), newRole(s), newReport(s), newMatrix(s), newExplainDenial(s), newLint(s))
 	return cmd
 }
 

@@ -75,6 +75,13 @@ func TestPageInBrowser(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, errs)
 	}
+	drive(t, page, steps, "")
+}
+
+// drive holds that a page refers to no network, and that a script which is driven in it in a
+// browser finds nothing wrong. Pictures of the page have names with a prefix.
+func drive(t *testing.T, page, script, prefix string) {
+	t.Helper()
 	if found := regexp.MustCompile(`(?i)(src|href)\s*=\s*["']?(https?:)?//`).FindString(page); found != "" {
 		t.Errorf("the page refers to the network: %s", found)
 	}
@@ -92,11 +99,11 @@ func TestPageInBrowser(t *testing.T) {
 	if kept := os.Getenv("KUBE_GRANULAR_PICTURES"); kept != "" {
 		dir = kept
 	}
-	plain, driven := filepath.Join(dir, "page.html"), filepath.Join(dir, "driven.html")
+	plain, driven := filepath.Join(dir, prefix+"page.html"), filepath.Join(dir, prefix+"driven.html")
 	if err := os.WriteFile(plain, []byte(page), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(driven, []byte(strings.Replace(page, "</body>", steps+"</body>", 1)), 0o600); err != nil {
+	if err := os.WriteFile(driven, []byte(strings.Replace(page, "</body>", script+"</body>", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	show := func(args ...string) string {
@@ -114,7 +121,7 @@ func TestPageInBrowser(t *testing.T) {
 		t.Errorf("the page, driven: %q", title)
 	}
 	for name, flag := range map[string]string{"light.png": "--disable-features=Dummy", "dark.png": "--force-dark-mode"} {
-		picture := filepath.Join(dir, name)
+		picture := filepath.Join(dir, prefix+name)
 		show(flag, "--screenshot="+picture, "file://"+plain)
 		if info, err := os.Stat(picture); err != nil || info.Size() < 10_000 {
 			t.Errorf("%s: %v %v", name, info, err)

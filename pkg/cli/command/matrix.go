@@ -1,0 +1,175 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"kube-granular.dev/pkg/cli/access"
+	"kube-granular.dev/pkg/cli/kinds"
+	"kube-granular.dev/pkg/cli/matrix"
+	"kube-granular.dev/pkg/cli/output"
+	"kube-granular.dev/pkg/cli/roles"
+)
+
+func newMatrix(s *shared) *cobra.Command {
+	var format output.Flag
+	var subjects, resources []string
+	var all, everywhere bool
+	cmd := &cobra.Command{
+		Use:   "matrix",
+		Short: "Show who may change which fields",
+		Long: `Show who may change which fields, by the roles of the cluster.
+
+With --resource there is a row for each permission, else one for each resource, with how many of
+its permissions each subject has. A subject that may change a field only in objects of some names,
+or only some of its keys, has it in part. Webhooks and other authorizers are not asked, nor are
+protected labels; kubectl granular can-i asks the server.
+
+The subjects are those of all bindings but the ones that come with a cluster, whose names begin
+with system:. A user has the rights of system:authenticated besides, and a service account those
+of its groups.`,
+		Example: lines(`
+			# Everybody, on all that can be changed in the namespace of the context
+			kubectl granular matrix
+
+			# Field by field, for some
+			kubectl granular matrix --resource deployments --subject user:jane --subject group:builders
+
+			# For a spreadsheet, and as a heat map for a browser
+			kubectl granular matrix --resource deployments,services -o csv > rights.csv
+			kubectl granular matrix -A -o html > rights.html`),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := format.Validate(); err != nil {
+				return err
+			}
+			c, err := s.cluster()
+			if err != nil {
+				return err
+			}
+			rows, err := s.kindsOf(cmd, c, resources)
+			if err != nil {
+				return err
+			}
+			namespace, _, err := s.flags.ToRawKubeConfigLoader().Namespace()
+			if err != nil {
+				return err
+			}
+			if everywhere {
+				namespace = ""
+			}
+			rbac, err := s.rbac(cmd.Context())
+			if err != nil {
+				return err
+			}
+			columns, err := columnsOf(rbac, subjects, namespace, all)
+			if err != nil {
+				return err
+			}
+			if len(columns) == 0 {
+				return fmt.Errorf("no binding has a subject here; --all shows those that come with a cluster too")
+			}
+			m := matrix.Make(rows, columns, namespace)
+			config, err := s.flags.ToRESTConfig()
+			if err != nil {
+				return err
+			}
+			switch {
+			case format.Is("csv"):
+				return m.CSV(s.streams.Out)
+			case format.Is("html"):
+				return m.Page(s.streams.Out, config.Host)
+			}
+			return format.Print(s.streams.Out, m, func(out io.Writer) error { return m.Table(out, len(resources) == 0, format.Wide()) })
+		},
+	}
+	format.AddTo(cmd, "csv", "html")
+	cmd.Flags().StringSliceVar(&subjects, "subject", nil, "who: user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME; the default is everybody who is bound")
+	cmd.Flags().StringSliceVar(&resources, "resource", nil, "what, field by field: deployments, services")
+	cmd.Flags().BoolVar(&all, "all", false, "also the subjects of bindings that come with a cluster")
+	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "what they may change in every namespace; what they may in some is shown as in part")
+	_ = cmd.RegisterFlagCompletionFunc("resource", func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		return s.resources(begun), cobra.ShellCompDirectiveNoFileComp
+	})
+	return cmd
+}
+
+// kindsOf returns the kinds of resources, or all of them.
+func (s *shared) kindsOf(cmd *cobra.Command, c *kinds.Cluster, resources []string) ([]*kinds.Kind, error) {
+	if len(resources) == 0 {
+		all, err := c.All()
+		if len(all) == 0 && err != nil {
+			return nil, err
+		}
+		warn(cmd, err)
+		return all, nil
+	}
+	var out []*kinds.Kind
+	for _, name := range resources {
+		k, err := c.Lookup(name, "")
+		if err != nil {
+			return nil, fmt.Errorf("--resource: %w", err)
+		}
+		out = append(out, k)
+	}
+	return out, nil
+}
+
+// columnsOf returns the subjects that are asked for, or all that are bound where it is about.
+func columnsOf(rbac *access.RBAC, texts []string, namespace string, all bool) ([]matrix.Subject, error) {
+	var wanted []rbacv1.Subject
+	for _, text := range texts {
+		subject, err := roles.ParseSubject(text)
+		if err != nil {
+			return nil, fmt.Errorf("--subject: %w", err)
+		}
+		wanted = append(wanted, subject)
+	}
+	if len(texts) == 0 {
+		for _, g := range rbac.All() {
+			_, name, _ := strings.Cut(g.Binding, " ")
+			if g.Namespace != "" && namespace != "" && g.Namespace != namespace ||
+				!all && strings.HasPrefix(name[strings.LastIndex(name, "/")+1:], "system:") {
+				continue
+			}
+			for _, subject := range g.Subjects {
+				if subject.Kind == rbacv1.ServiceAccountKind && subject.Namespace == "" {
+					subject.Namespace = g.Namespace
+				}
+				subject.APIGroup = ""
+				if !slices.Contains(wanted, subject) {
+					wanted = append(wanted, subject)
+				}
+			}
+		}
+	}
+	var out []matrix.Subject
+	for _, subject := range wanted {
+		out = append(out, column(rbac, subject))
+	}
+	slices.SortFunc(out, func(a, b matrix.Subject) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// column returns what a subject holds, by the groups too that it is in for certain.
+func column(rbac *access.RBAC, subject rbacv1.Subject) matrix.Subject {
+	switch subject.Kind {
+	case rbacv1.GroupKind:
+		return matrix.Subject{Name: "group:" + subject.Name, Held: rbac.Of("", []string{subject.Name})}
+	case rbacv1.ServiceAccountKind:
+		groups := []string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:" + subject.Namespace}
+		return matrix.Subject{
+			Name: "serviceaccount:" + subject.Namespace + "/" + subject.Name,
+			Held: rbac.Of("system:serviceaccount:"+subject.Namespace+":"+subject.Name, groups),
+		}
+	}
+	return matrix.Subject{Name: "user:" + subject.Name, Held: rbac.Of(subject.Name, []string{"system:authenticated"})}
+}

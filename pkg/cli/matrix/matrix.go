@@ -1,0 +1,250 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package matrix
+
+import (
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"kube-granular.dev/granular/decide"
+	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/pkg/cli/access"
+	"kube-granular.dev/pkg/cli/kinds"
+)
+
+// Level is how much of a permission a subject has.
+type Level int
+
+// The levels, from nothing to everything.
+const (
+	No Level = iota
+	Some
+	Yes
+)
+
+var levels = [...]string{No: "no", Some: "some", Yes: "yes"}
+
+// String returns no, some or yes.
+func (l Level) String() string { return levels[l] }
+
+// MarshalText implements encoding.TextMarshaler.
+func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+// Cell is what one subject may do with one permission.
+type Cell struct {
+	Level Level `json:"level"`
+	// Verb is the one that allows it: update, patch, or one of the permission or of one above.
+	Verb string `json:"verb,omitempty"`
+	// Binding grants the verb.
+	Binding string `json:"binding,omitempty"`
+}
+
+// Row is one permission of a resource.
+type Row struct {
+	// Resource is named as in deployments.apps/status.
+	Resource string `json:"resource"`
+	// Verb is that of the permission: granular:label(<label-key prefix>).
+	Verb string `json:"verb"`
+	// Fields are the places that the permission has.
+	Fields []string `json:"fields"`
+	// Excluded is set if update and patch do not allow it.
+	Excluded bool `json:"excluded,omitempty"`
+	// Cells are those of the subjects of the Matrix, in their order.
+	Cells []Cell `json:"cells"`
+}
+
+// Matrix is who may change what.
+type Matrix struct {
+	// Namespace is where, "" in all of them.
+	Namespace string   `json:"namespace,omitempty"`
+	Subjects  []string `json:"subjects"`
+	Rows      []Row    `json:"rows"`
+}
+
+// Subject is a column.
+type Subject struct {
+	Name string
+	Held []access.Held
+}
+
+// Make fills the matrix of subjects and kinds in a namespace, or in all if that is "".
+func Make(all []*kinds.Kind, subjects []Subject, namespace string) *Matrix {
+	out := &Matrix{Namespace: namespace, Subjects: []string{}, Rows: []Row{}}
+	for _, s := range subjects {
+		out.Subjects = append(out.Subjects, s.Name)
+	}
+	for _, k := range all {
+		out.Rows = append(out.Rows, rowsOf(k, subjects, namespace)...)
+	}
+	return out
+}
+
+// rowsOf returns the permissions of a kind, in the order of their places.
+func rowsOf(k *kinds.Kind, subjects []Subject, namespace string) []Row {
+	_, status := k.Subresource("status")
+	at := map[string]int{}
+	var out []Row
+	for place := range k.Tree.Places() {
+		candidates, excluded := decide.Candidates(place.Node())
+		for _, own := range place.Node().Own() {
+			target := access.Target{Group: k.Resource.Group, Version: k.Resource.Version, Resource: k.Resource.Resource}
+			if k.Namespaced {
+				target.Namespace = namespace
+			}
+			// A status is written apart, where there is a subresource for it.
+			if len(place) > 1 && place[1].Field == "status" && status {
+				target.Subresource = "status"
+			}
+			row := Row{Resource: k.String(), Verb: kinds.VerbOf(own), Fields: []string{place.Pattern()}, Excluded: excluded && own.Excluded}
+			if target.Subresource != "" {
+				row.Resource += "/" + target.Subresource
+			}
+			for _, s := range subjects {
+				row.Cells = append(row.Cells, cell(s.Held, target, upTo(candidates, own), excluded, k.Namespaced && namespace == ""))
+			}
+			key := row.Resource + " " + row.Verb
+			if i, known := at[key]; known {
+				out[i].join(row)
+				continue
+			}
+			at[key] = len(out)
+			out = append(out, row)
+		}
+	}
+	return out
+}
+
+// upTo returns the permissions that cover one of a chain, itself the last.
+func upTo(candidates []*schema.Permission, own *schema.Permission) []*schema.Permission {
+	return candidates[:slices.Index(candidates, own)+1]
+}
+
+// join adds another place of the same permission: what is not the same at both is some.
+func (r *Row) join(s Row) {
+	if !slices.Contains(r.Fields, s.Fields[0]) {
+		r.Fields = append(r.Fields, s.Fields[0])
+	}
+	for i := range r.Cells {
+		if a, b := &r.Cells[i], s.Cells[i]; a.Level != b.Level {
+			if b.Level > a.Level {
+				a.Verb, a.Binding = b.Verb, b.Binding
+			}
+			a.Level = Some
+		}
+	}
+}
+
+// cell judges as the server does: who holds update or patch may change what is not excluded;
+// else the verb granular is needed and one of the permissions. What is excluded needs one of
+// them in any case.
+func cell(held []access.Held, of access.Target, candidates []*schema.Permission, excluded, everywhere bool) Cell {
+	ordinary := most(verb(held, "update", of, everywhere), verb(held, "patch", of, everywhere))
+	marked := verb(held, permission.General, of, everywhere)
+	var fields Cell
+	for _, p := range candidates {
+		name := permission.Verb{Permission: p.Name}.String()
+		if p.Parameter == nil {
+			fields = most(fields, verb(held, name, of, everywhere))
+		} else {
+			fields = most(fields, parameterized(held, name+"(", of, everywhere))
+		}
+	}
+	if excluded {
+		fields.Level = min(fields.Level, max(ordinary.Level, marked.Level))
+		return fields.clean()
+	}
+	fields.Level = min(fields.Level, marked.Level)
+	return most(ordinary, fields).clean()
+}
+
+func (c Cell) clean() Cell {
+	if c.Level == No {
+		return Cell{}
+	}
+	return c
+}
+
+func most(a, b Cell) Cell {
+	if b.Level > a.Level {
+		return b
+	}
+	return a
+}
+
+// verb returns how much of a verb is held for a target.
+func verb(held []access.Held, verb string, of access.Target, everywhere bool) Cell {
+	var out Cell
+	for _, h := range held {
+		out = most(out, Cell{level(h, verb, of, everywhere), verb, h.Binding})
+	}
+	return out
+}
+
+// parameterized returns whether a verb with some parameter is held, which is never all of the
+// permission, but for *.
+func parameterized(held []access.Held, prefix string, of access.Target, everywhere bool) Cell {
+	var out Cell
+	for _, h := range held {
+		for _, v := range h.Rule.Verbs {
+			switch {
+			case v == rbacv1.VerbAll:
+				out = most(out, Cell{level(h, v, of, everywhere), v, h.Binding})
+			case strings.HasPrefix(v, prefix):
+				out = most(out, Cell{min(Some, level(h, v, of, everywhere)), v, h.Binding})
+			}
+		}
+	}
+	return out
+}
+
+// level returns how much a rule grants of a verb.
+func level(h access.Held, verb string, of access.Target, everywhere bool) Level {
+	if h.Namespace != "" && h.Namespace != of.Namespace && !(everywhere && of.Namespace == "") {
+		return No
+	}
+	rule, names := h.Rule, h.Rule.ResourceNames
+	rule.ResourceNames = nil
+	switch {
+	case !access.Grants(rule, verb, of):
+		return No
+	case len(names) > 0, h.Namespace != "" && everywhere:
+		return Some
+	}
+	return Yes
+}
+
+// Counts returns for each subject how many permissions of a resource are Yes and Some, and how
+// many there are.
+func (m *Matrix) Counts(resource string) (yes, some []int, all int) {
+	yes, some = make([]int, len(m.Subjects)), make([]int, len(m.Subjects))
+	for _, r := range m.Rows {
+		if r.Resource != resource {
+			continue
+		}
+		all++
+		for i, c := range r.Cells {
+			switch c.Level {
+			case Yes:
+				yes[i]++
+			case Some:
+				some[i]++
+			}
+		}
+	}
+	return yes, some, all
+}
+
+// Resources returns the resources of the rows, in their order.
+func (m *Matrix) Resources() []string {
+	var out []string
+	for _, r := range m.Rows {
+		if !slices.Contains(out, r.Resource) {
+			out = append(out, r.Resource)
+		}
+	}
+	return out
+}

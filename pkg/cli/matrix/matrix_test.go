@@ -1,0 +1,133 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package matrix
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	granular "kube-granular.dev/granular/schema"
+	"kube-granular.dev/pkg/cli/access"
+	"kube-granular.dev/pkg/cli/kinds"
+)
+
+const example = `{"type":"object","properties":{
+	"metadata":{"type":"object","x-kubernetes-permission-verb":"metadata","properties":{
+		"labels":{"type":"object","x-kubernetes-permission-verb":"labels","x-kubernetes-permission-parameter-source":"label-key",
+			"additionalProperties":{"type":"string","x-kubernetes-permission-verb":"label","x-kubernetes-permission-parameterized-by":"label-key","x-kubernetes-permission-parameter-treatment":"slash-delimited-prefix"}}}},
+	"spec":{"type":"object","x-kubernetes-permission-verb":"specification","properties":{
+		"replicas":{"type":"integer","x-kubernetes-permission-verb":"replicas"},
+		"guard":{"type":"string","x-kubernetes-permission-verb":"guard","x-kubernetes-permission-excluded":true}}},
+	"status":{"type":"object","x-kubernetes-permission-verb":"status","properties":{}}}}`
+
+func thing(t *testing.T) *kinds.Kind {
+	t.Helper()
+	root := &spec.Schema{}
+	if err := json.Unmarshal([]byte(example), root); err != nil {
+		t.Fatal(err)
+	}
+	tree, err := granular.NewModels(map[string]*spec.Schema{"root": root}).Compile("root")
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := schema.GroupVersion{Group: "example.com", Version: "v1"}
+	return &kinds.Kind{
+		Resource: of.WithResource("things"), Kind: of.WithKind("Thing"), Namespaced: true, Tree: tree,
+		Subresources: []kinds.Subresource{{Name: "status", Kind: of.WithKind("Thing")}},
+	}
+}
+
+// holds writes rules shortly: verbs on resource [names] [@namespace].
+func holds(rules ...string) []access.Held {
+	var out []access.Held
+	for i, text := range rules {
+		rule, namespace, _ := strings.Cut(text, " @")
+		verbs, resource, _ := strings.Cut(rule, " on ")
+		resource, name, _ := strings.Cut(resource, " ")
+		h := access.Held{Binding: fmt.Sprint("b", i), Namespace: namespace, Rule: rbacv1.PolicyRule{APIGroups: []string{"example.com"}, Resources: []string{resource}, Verbs: strings.Fields(verbs)}}
+		if name != "" {
+			h.Rule.ResourceNames = []string{name}
+		}
+		out = append(out, h)
+	}
+	return out
+}
+
+// TestCells holds what each cell is for what a subject holds, as the server would judge.
+func TestCells(t *testing.T) {
+	// The letters are for metadata, labels, label, specification, guard, replicas and status.
+	for _, tc := range []struct {
+		name, namespace string
+		held            []access.Held
+		want            string
+	}{
+		{"nothing", "shop", nil, "-------"},
+		{"update", "shop", holds("update on things"), "yyyy-y-"},
+		{"patch of a name", "shop", holds("patch on things web"), "ssss-s-"},
+		{"update of the status", "shop", holds("update on things/status"), "------y"},
+		{"an excluded permission alone", "shop", holds("granular:guard on things"), "-------"},
+		{"and update", "shop", holds("granular:guard update on things"), "yyyyyy-"},
+		{"and granular", "shop", holds("granular granular:guard on things"), "----y--"},
+		{"granular alone", "shop", holds("granular on things"), "-------"},
+		{"a permission without granular", "shop", holds("granular:replicas on things"), "-------"},
+		{"a general permission", "shop", holds("granular granular:specification on things"), "---y-y-"},
+		{"in two rules", "shop", holds("granular on things", "granular:replicas on things web"), "-----s-"},
+		{"some labels", "shop", holds("granular granular:label(a.example) on things"), "--s----"},
+		{"all labels", "shop", holds("granular granular:labels on things"), "-yy----"},
+		{"everything", "shop", holds("* on *"), "yyyyyyy"},
+		{"everything in the namespace", "shop", holds("* on things @shop"), "yyyyyy-"},
+		{"everything in another", "shop", holds("* on things @other"), "-------"},
+		{"everywhere, of one namespace", "", holds("* on things @other"), "ssssss-"},
+		{"everywhere", "", holds("update on things"), "yyyy-y-"},
+		{"another resource", "shop", holds("update on others"), "-------"},
+	} {
+		m := Make([]*kinds.Kind{thing(t)}, []Subject{{Name: "user:jane", Held: tc.held}}, tc.namespace)
+		got, order := "", ""
+		for _, r := range m.Rows {
+			got += map[Level]string{No: "-", Some: "s", Yes: "y"}[r.Cells[0].Level]
+			order += r.Resource + " " + r.Verb + "\n"
+			if c := r.Cells[0]; (c.Level == No) != (c.Verb == "" && c.Binding == "") {
+				t.Errorf("%s, %s: %+v", tc.name, r.Verb, c)
+			}
+		}
+		if got != tc.want {
+			t.Errorf("%s: %s, wanted %s", tc.name, got, tc.want)
+		}
+		if want := "things.example.com granular:metadata\nthings.example.com granular:labels\nthings.example.com granular:label(<label-key prefix>)\nthings.example.com granular:specification\n" +
+			"things.example.com granular:guard\nthings.example.com granular:replicas\nthings.example.com/status granular:status\n"; order != want {
+			t.Fatalf("rows are\n%s", order)
+		}
+	}
+}
+
+// TestPrinted holds the forms in which a matrix is printed.
+func TestPrinted(t *testing.T) {
+	m := Make([]*kinds.Kind{thing(t)}, []Subject{{Name: "=cmd", Held: holds("update on things")}, {Name: "user:b", Held: holds("granular granular:label(a.example) on things")}}, "shop")
+	var table, short, sheet, page bytes.Buffer
+	for _, err := range []error{m.Table(&table, false, true), m.Table(&short, true, false), m.CSV(&sheet), m.Page(&page, "<here>")} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for text, want := range map[string]string{
+		table.String(): "yes by update, b0",
+		short.String(): "things.example.com          6             5      0 (1 in part)",
+		sheet.String(): "resource,verb,fields,excluded,'=cmd,user:b\nthings.example.com,granular:metadata,.metadata,false,yes,no\n",
+		page.String():  `"subjects":["=cmd","user:b"]`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	if strings.Contains(page.String(), "<here>") || strings.Count(sheet.String(), "\n") != 8 {
+		t.Errorf("%s", sheet.String())
+	}
+}
