@@ -43,8 +43,26 @@ func (r *rehearsal) run(t *testing.T) {
 		r.stamps.Set(r.user, corpus.Diff(r.s.New, r.s.Final))
 	}
 	r.prepare(t)
-	verb, got := r.request(t)
-	r.compare(t, verb, got)
+	way := r.request(t)
+	verbs := append([]string{"get"}, r.s.Grants...)
+	if r.s.Unmarked {
+		verbs = append(verbs, way.verb)
+	} else {
+		verbs = append(verbs, "granular")
+	}
+	r.caller = r.Callers.Call(r.user, verbs...)
+	r.compare(t, way.verb, r.send(t, way))
+}
+
+// sent is a request, with the ordinary verb of making it.
+type sent struct {
+	verb, method, path, contentType string
+	body                            any
+}
+
+func (r *rehearsal) send(t *testing.T, s sent) harness.Answer {
+	t.Helper()
+	return r.Send(t, r.user, s.method, s.path, s.contentType, s.body)
 }
 
 // own gives an object of the scenario a name of its own.
@@ -74,10 +92,9 @@ func (r *rehearsal) prepare(t *testing.T) {
 	r.live = r.Stage.Live(t, r.one)
 }
 
-// request sends the change and gives the ordinary verb of doing so.
-func (r *rehearsal) request(t *testing.T) (string, harness.Answer) {
+// request returns the request that makes the change.
+func (r *rehearsal) request(t *testing.T) sent {
 	t.Helper()
-	verbs := append([]string{"get"}, r.s.Grants...)
 	one := r.one
 	if r.s.Subresource != "" {
 		one += "/" + r.s.Subresource
@@ -102,13 +119,7 @@ func (r *rehearsal) request(t *testing.T) (string, harness.Answer) {
 			"managedFields": nil, "resourceVersion": nil, "uid": nil, "creationTimestamp": nil, "generation": nil,
 		}})
 	}
-	if r.s.Unmarked {
-		verbs = append(verbs, verb)
-	} else {
-		verbs = append(verbs, "granular")
-	}
-	r.caller = r.Callers.Call(r.user, verbs...)
-	return verb, r.Send(t, r.user, method, path, contentType, body)
+	return sent{verb, method, path, contentType, body}
 }
 
 func (r *rehearsal) strategic(t *testing.T, wanted corpus.Object) []byte {

@@ -15,14 +15,11 @@ import (
 
 	"github.com/spf13/cobra"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/kubectl/pkg/util/term"
 
-	granular "kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/cli/access"
 	"kube-granular.dev/pkg/cli/auditlog"
-	"kube-granular.dev/pkg/cli/kinds"
 	"kube-granular.dev/pkg/cli/learn"
 	"kube-granular.dev/pkg/cli/output"
 	"kube-granular.dev/pkg/cli/roles"
@@ -59,7 +56,7 @@ func (l *logs) learn(cmd *cobra.Command, s *shared) (*learn.Learner, error) {
 	if (term.TTY{Out: s.streams.ErrOut}).IsTerminalOut() {
 		terminal = s.streams.ErrOut
 	}
-	learner := learn.New(trees{c}, options)
+	learner := learn.New(c, options)
 	progress := output.NewProgress(terminal, "reading logs", l.size())
 	defer progress.Clear()
 	unread, err := l.read(cmd.Context(), s, learner, progress)
@@ -139,21 +136,6 @@ func among(texts []string) (func(string, []string) (rbacv1.Subject, bool), error
 		}
 		return subjects[at], true
 	}, nil
-}
-
-// trees has the permissions of a server's kinds.
-type trees struct{ *kinds.Cluster }
-
-// Tree implements learn.Trees.
-func (t trees) Tree(of schema.GroupVersionResource, subresource string) (*granular.Tree, error) {
-	k, err := t.Of(of)
-	if err != nil {
-		return nil, err
-	}
-	if _, ok := k.Subresource(subresource); !ok && subresource != "" {
-		return nil, nil
-	}
-	return t.TreeOf(k, subresource)
 }
 
 // rbac reads roles and bindings.

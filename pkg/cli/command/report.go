@@ -58,7 +58,7 @@ Logs of the level RequestResponse tell which fields were changed.`,
 			if err != nil {
 				return err
 			}
-			found, err := report.Make(cmd.Context(), learner, rbac, trees{c}, all)
+			found, err := report.Make(cmd.Context(), learner, rbac, c, all)
 			if err != nil {
 				return err
 			}

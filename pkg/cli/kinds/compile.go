@@ -41,6 +41,19 @@ func (c *Cluster) TreeOf(k *Kind, subresource string) (*granular.Tree, error) {
 	return tree, nil
 }
 
+// Tree returns the permissions of what is written to a resource, or with a name to a subresource
+// of it. It returns nil for what has no fields of its own to authorize, such as pods/eviction.
+func (c *Cluster) Tree(of schema.GroupVersionResource, subresource string) (*granular.Tree, error) {
+	k, err := c.Of(of)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := k.Subresource(subresource); !ok && subresource != "" {
+		return nil, nil
+	}
+	return c.TreeOf(k, subresource)
+}
+
 // tree compiles a kind from the document of a group and version. The same kind may be in the
 // documents of several, as Scale is.
 func (c *Cluster) tree(of schema.GroupVersion, kind schema.GroupVersionKind) (*granular.Tree, *document, error) {

@@ -18,10 +18,9 @@ import (
 )
 
 // before returns an object that differs from after in the fields that a patch names, and in
-// nothing else. With the version before the patch, old, it also differs in what the patch took
-// away; without it, old is nil. The patch may be a merge, strategic or JSON patch, or what is
-// applied: a log does not tell which.
-func before(patch []byte, old, after map[string]any, root *granular.Node) (map[string]any, error) {
+// nothing else: it stands for the version before, where that is not known. The patch may be a
+// merge, strategic or JSON patch, or what is applied: a log does not tell which.
+func before(patch []byte, after map[string]any, root *granular.Node) (map[string]any, error) {
 	var ops []operation
 	if utiljson.Unmarshal(patch, &ops) == nil {
 		out := runtime.DeepCopyJSON(after)
@@ -42,11 +41,11 @@ func before(patch []byte, old, after map[string]any, root *granular.Node) (map[s
 			delete(meta, identity)
 		}
 	}
-	return undoMap(fields, old, after, root), nil
+	return undoMap(fields, after, root), nil
 }
 
 // undoMap returns after without what a patch of a map names.
-func undoMap(patch, old, after map[string]any, n *granular.Node) map[string]any {
+func undoMap(patch, after map[string]any, n *granular.Node) map[string]any {
 	out := maps.Clone(after)
 	for key, value := range patch {
 		if directive, field, _ := strings.Cut(key, "/"); strings.HasPrefix(key, "$") {
@@ -58,30 +57,21 @@ func undoMap(patch, old, after map[string]any, n *granular.Node) map[string]any 
 					out[field] = append(slices.Clone(list), gone...)
 				}
 			default: // $patch and $retainKeys: anything that the map had may be gone
-				return taken(old, after)
+				return taken(after)
 			}
 			continue
 		}
 		now, there := after[key]
-		was, known := old[key]
 		switch v := value.(type) {
 		case nil:
-			if there {
-				out[key] = other(now)
-			} else if known {
-				out[key] = was
-			} else {
-				out[key] = other(nil)
-			}
+			out[key] = other(now)
 		case map[string]any:
 			if m, ok := now.(map[string]any); ok {
-				wasMap, _ := was.(map[string]any)
-				out[key] = undoMap(v, wasMap, m, child(n, key))
+				out[key] = undoMap(v, m, child(n, key))
 			}
 		case []any:
 			if l, ok := now.([]any); ok {
-				wasList, _ := was.([]any)
-				out[key] = undoList(v, wasList, l, child(n, key))
+				out[key] = undoList(v, l, child(n, key))
 			}
 		default:
 			if there {
@@ -92,12 +82,8 @@ func undoMap(patch, old, after map[string]any, n *granular.Node) map[string]any 
 	return out
 }
 
-// taken returns a map that differs from after in everything that old had, or that there may
-// have been.
-func taken(old, after map[string]any) map[string]any {
-	if old != nil {
-		return old
-	}
+// taken returns a map that differs from another one in everything.
+func taken(after map[string]any) map[string]any {
 	out := map[string]any{}
 	for key, value := range after {
 		out[key] = other(value)
@@ -105,17 +91,9 @@ func taken(old, after map[string]any) map[string]any {
 	return out
 }
 
-// undoList returns after without what a patch of a list names. Elements that old has and after
-// lacks were taken away.
-func undoList(patch, old, after []any, n *granular.Node) []any {
-	if n == nil || n.Kind != granular.ListMap {
-		if old != nil {
-			return old
-		}
-		return without(after, patch)
-	}
-	var elem *granular.Node
-	if elem = n.Elem(); elem == nil {
+// undoList returns after without what a patch of a list names.
+func undoList(patch, after []any, n *granular.Node) []any {
+	if n == nil || n.Kind != granular.ListMap || n.Elem() == nil {
 		return without(after, patch)
 	}
 	out := slices.Clone(after)
@@ -128,28 +106,16 @@ func undoList(patch, old, after []any, n *granular.Node) []any {
 			return without(after, after)
 		}
 		at := slices.IndexFunc(after, func(e any) bool { return sameKeys(n, named, e) })
-		was, _ := find(old, n, named).(map[string]any)
-		switch {
-		case at < 0 && was != nil: // added below, as all that are gone
-		case at < 0:
-			gone := maps.Clone(named)
-			delete(gone, "$patch")
-			out = append(out, gone)
-		case old != nil && was == nil: // it is new
-			out[at] = nil
-		default:
-			of := maps.Clone(named)
-			for _, k := range n.Keys() {
-				delete(of, k.Name)
-			}
-			out[at] = undoMap(of, was, after[at].(map[string]any), elem)
+		of := maps.Clone(named)
+		if at < 0 {
+			delete(of, "$patch")
+			out = append(out, of) // it is gone
+			continue
 		}
-	}
-	out = slices.DeleteFunc(out, func(e any) bool { return e == nil })
-	for _, e := range old {
-		if m, ok := e.(map[string]any); ok && find(after, n, m) == nil {
-			out = append(out, m)
+		for _, k := range n.Keys() {
+			delete(of, k.Name)
 		}
+		out[at] = undoMap(of, after[at].(map[string]any), n.Elem())
 	}
 	return out
 }
@@ -182,12 +148,16 @@ func sameKeys(n *granular.Node, a map[string]any, e any) bool {
 // without returns a list without what a patch names, never the same list.
 func without(after, named []any) []any {
 	out := slices.DeleteFunc(slices.Clone(after), func(e any) bool {
-		return slices.ContainsFunc(named, func(p any) bool { return reflect.DeepEqual(e, p) })
+		return contains(named, e)
 	})
 	if len(out) == len(after) {
 		out = append(out, other(nil))
 	}
 	return out
+}
+
+func contains(list []any, value any) bool {
+	return slices.ContainsFunc(list, func(e any) bool { return reflect.DeepEqual(e, value) })
 }
 
 func child(n *granular.Node, field string) *granular.Node {

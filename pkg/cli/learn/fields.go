@@ -56,31 +56,48 @@ func changed(w *change.Walker, e *event, old []byte) (change.Set, error) {
 	if err != nil {
 		return nil, errUnknown
 	}
-	var was map[string]any
-	var final change.Set
-	if old != nil {
-		if was, err = asMap(old); err != nil {
-			return nil, errUnknown
-		}
-		if final, err = w.Compare(change.Full, was, after); err != nil {
-			return nil, errUnknown
-		}
-		if applies(e) {
-			return final, nil // what is given up is not in the patch
-		}
-	}
-	from, err := before(e.RequestObject, was, after, w.Tree().Root)
-	if err != nil {
-		return nil, errUnknown
-	}
-	named, err := w.Compare(change.Full, from, after)
-	if err != nil {
-		return nil, errUnknown
-	}
 	if old == nil {
-		return named, nil
+		return named(w, e, after)
 	}
-	return change.Answerable(named, final), nil
+	was, err := asMap(old)
+	if err != nil {
+		return nil, errUnknown
+	}
+	own, ok := asked(w, e, old, after)
+	if !ok {
+		return named(w, e, after)
+	}
+	observed, err := w.Compare(change.Full, was, own)
+	if err != nil {
+		return nil, errUnknown
+	}
+	final, err := w.Compare(change.Full, was, after)
+	if err != nil {
+		return nil, errUnknown
+	}
+	set := change.Answerable(observed, final)
+	if !applies(e) {
+		return set, nil
+	}
+	// What the manager gave up is not in what it applies, and gone.
+	gone, err := w.Compare(change.Full, was, left(was, after, w.Tree().Root))
+	if err != nil {
+		return nil, errUnknown
+	}
+	return append(set, gone...), nil
+}
+
+// named returns the fields that a patch names. The object before it is not known.
+func named(w *change.Walker, e *event, after map[string]any) (change.Set, error) {
+	from, err := before(e.RequestObject, after, w.Tree().Root)
+	if err != nil {
+		return nil, errUnknown
+	}
+	set, err := w.Compare(change.Full, from, after)
+	if err != nil {
+		return nil, errUnknown
+	}
+	return set, nil
 }
 
 // written returns what a caller who sent a whole object changed, and the server left so.

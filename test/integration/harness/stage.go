@@ -31,8 +31,8 @@ type Stage struct {
 	mapper meta.RESTMapper
 }
 
-// NewStage starts a server, which Stop stops.
-func NewStage() (s *Stage, err error) {
+// NewStage starts a server, which Stop stops. Flags are further ones of kube-apiserver.
+func NewStage(flags ...string) (s *Stage, err error) {
 	s = &Stage{Callers: &Callers{}}
 	defer func() {
 		if err != nil {
@@ -50,7 +50,8 @@ func NewStage() (s *Stage, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Cluster, err = cluster.Start("--authorization-config", config, "--feature-gates", "CBORServingAndStorage=true", "--", "--runtime-config=api/all=true"); err != nil {
+	args := []string{"--authorization-config", config, "--feature-gates", "CBORServingAndStorage=true", "--", "--runtime-config=api/all=true"}
+	if s.Cluster, err = cluster.Start(append(args, flags...)...); err != nil {
 		return nil, err
 	}
 	s.close = append(s.close, s.Cluster.Stop)

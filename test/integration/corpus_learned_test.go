@@ -1,0 +1,148 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/restmapper"
+
+	"kube-granular.dev/granular/corpus"
+	"kube-granular.dev/pkg/cli/auditlog"
+	"kube-granular.dev/pkg/cli/kinds"
+	"kube-granular.dev/pkg/cli/learn"
+	"kube-granular.dev/pkg/cli/roles"
+	"kube-granular.dev/test/integration/harness"
+)
+
+// bodies is an audit policy that logs what is written, and what comes of it.
+const bodies = `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [
+	{"level": "None", "users": ["system:apiserver"]}, {"level": "RequestResponse"}]}`
+
+// TestCorpusUnderLearnedRoles has every change of the corpus made by callers who may do anything,
+// learns roles from the audit log of that, and holds that all of it can be made again under them.
+func TestCorpusUnderLearnedRoles(t *testing.T) {
+	scenarios, err := corpus.Load("../corpus")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	policy, log := filepath.Join(dir, "policy.json"), filepath.Join(dir, "audit.log")
+	if err := os.WriteFile(policy, []byte(bodies), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := harness.NewStage("--audit-policy-file="+policy, "--audit-log-path="+log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	stamps := harness.NewStamps(t, s, "stamped-")
+	harness.PrepareCorpus(t, s)
+
+	all := func(harness.Question) bool { return true }
+	made := map[string]bool{}
+	round := func(suffix string, may func(user string) func(harness.Question) bool, each func(id string, got harness.Answer)) {
+		for i := range scenarios {
+			if scenarios[i].LibraryOnly != "" {
+				continue
+			}
+			for _, way := range waysOf(&scenarios[i]) {
+				r := &rehearsal{Stage: s, stamps: stamps, s: &scenarios[i], way: way, id: fmt.Sprintf("%d-%s", i, way)}
+				r.user = "caller-" + r.id
+				if r.s.Final != nil && !r.s.Reset {
+					r.user = "stamped-" + r.id
+					stamps.Set(r.user, corpus.Diff(r.s.New, r.s.Final))
+				}
+				id := r.id
+				r.id += suffix // the object is another one
+				r.prepare(t)
+				s.Callers.CallIf(r.user, may(r.user))
+				each(id, r.send(t, r.request(t)))
+			}
+		}
+	}
+	round("-first", func(string) func(harness.Question) bool { return all }, func(id string, got harness.Answer) { made[id] = got.Code < 300 })
+
+	learned := rulesFrom(t, s, log)
+	again, refused := 0, 0
+	// RBAC asks for these itself; a comment says so, and no role can grant a field of them.
+	handed := []string{"bind", "escalate"}
+	round("-again", func(user string) func(harness.Question) bool {
+		return func(q harness.Question) bool {
+			return slices.Contains(handed, q.Verb) || slices.ContainsFunc(learned[user], func(r rbacv1.PolicyRule) bool {
+				return slices.Contains(r.APIGroups, q.Group) && slices.Contains(r.Resources, q.ResourceWithSubresource()) && slices.Contains(r.Verbs, q.Verb)
+			})
+		}
+	}, func(id string, got harness.Answer) {
+		if !made[id] {
+			return // what is refused for another reason than rights is no change
+		}
+		if again++; got.Code >= 300 {
+			t.Errorf("%s, under %v: %s", id, append(learned["caller-"+id], learned["stamped-"+id]...), got)
+		}
+	})
+	// The twin: without one of its rules' verbs each is refused.
+	round("-less", func(user string) func(harness.Question) bool {
+		return func(q harness.Question) bool {
+			return slices.Contains(handed, q.Verb) || slices.ContainsFunc(learned[user], func(r rbacv1.PolicyRule) bool {
+				return slices.Contains(r.APIGroups, q.Group) && slices.Contains(r.Resources, q.ResourceWithSubresource()) && slices.Contains(r.Verbs[:len(r.Verbs)-1], q.Verb)
+			})
+		}
+	}, func(id string, got harness.Answer) {
+		if !made[id] {
+			return
+		}
+		if refused++; got.Code != 403 {
+			t.Errorf("%s, without the last verb of %v: %s", id, append(learned["caller-"+id], learned["stamped-"+id]...), got)
+		}
+	})
+	t.Logf("%d changes made again under learned roles, %d refused with a verb less", again, refused)
+	if again < 300 {
+		t.Errorf("only %d changes were made", again)
+	}
+}
+
+// rulesFrom returns the rules that each user is learned to need.
+func rulesFrom(t *testing.T, s *harness.Stage, log string) map[string][]rbacv1.PolicyRule {
+	t.Helper()
+	found, err := discovery.NewDiscoveryClientForConfig(harness.Config(t, s.Cluster, "admin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cached := memory.NewMemCacheClient(found)
+	learner := learn.New(kinds.New(cached, restmapper.NewDeferredDiscoveryRESTMapper(cached)), learn.Options{})
+	file, err := os.Open(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	in := auditlog.Reader{Use: func(line []byte) error { return learner.Use(t.Context(), line) }, Warn: func(err error) { t.Log(err) }}
+	if unread, err := in.Read(log, file); unread > 0 || err != nil {
+		t.Fatal(unread, err)
+	}
+	out := map[string][]rbacv1.PolicyRule{}
+	for _, subject := range learner.Subjects() {
+		grants, err := subject.Grants(t.Context(), roles.Options{AnyName: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range grants {
+			for _, r := range g.Rules {
+				out[subject.Name] = append(out[subject.Name], r.PolicyRule)
+			}
+		}
+	}
+	return out
+}
