@@ -72,6 +72,13 @@ build: upstream $(BIN)/kube-apiserver $(BIN)/kube-granular $(BIN)/kubectl $(BIN)
 .PHONY: kubectl-granular
 kubectl-granular: upstream $(BIN)/kubectl-granular ## Build bin/kubectl-granular, the kubectl plugin `kubectl granular`
 
+PLUGIN_VERSION ?= v0.1.0
+PLUGIN_URL     ?= https://example.com/kube-granular/$(PLUGIN_VERSION)
+
+.PHONY: plugin-archives
+plugin-archives: upstream ## Make archives of kubectl-granular for all platforms, checksums and a krew manifest in bin/plugin; PLUGIN_VERSION=v0.1.0 PLUGIN_URL=https://…
+	$(GO) run ./hack/pack --version $(PLUGIN_VERSION) --url $(PLUGIN_URL) --ldflags '$(LDFLAGS)' --out $(BIN)/plugin
+
 .PHONY: tenancy
 tenancy: ## Build bin/tenancy-controller and the kubectl plugins sudo and create-lns
 	$(call step,build tenancy,$(TENANCY) build -o $(CURDIR)/$(BIN)/ ./cmd/...)

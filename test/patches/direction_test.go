@@ -81,6 +81,7 @@ var directions = []struct {
 	{"cmd/kubectl-granular", []string{"kube-granular.dev/pkg/cli/"}},
 	{"cmd", []string{"kube-granular.dev/granular/", "kube-granular.dev/pkg/"}},
 	{"hack/docs", []string{"kube-granular.dev/hack/docs/"}},
+	{"hack/pack", nil},
 	{"hack/reference", []string{"kube-granular.dev/pkg/cli/command"}},
 	{"hack/mutants", []string{"kube-granular.dev/hack/mutants/"}},
 	{"tenancy", []string{"kube-granular.dev/tenancy/"}},

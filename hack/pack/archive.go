@@ -1,0 +1,78 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"compress/gzip"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// file is one in an archive.
+type file struct {
+	name, from string
+	mode       fs.FileMode
+}
+
+// then is the time of all files. Zip has none before 1980.
+var then = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// write writes an archive, with the files sorted by name.
+func write(to string, files []file, pack func(io.Writer, []file) error) error {
+	files = slices.SortedFunc(slices.Values(files), func(a, b file) int { return strings.Compare(a.name, b.name) })
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	return errors.Join(pack(out, files), out.Close())
+}
+
+func tarred(out io.Writer, files []file) error {
+	packed, err := gzip.NewWriterLevel(out, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	w := tar.NewWriter(packed)
+	for _, f := range files {
+		data, err := os.ReadFile(f.from)
+		if err != nil {
+			return err
+		}
+		header := &tar.Header{Name: f.name, Mode: int64(f.mode), Size: int64(len(data)), ModTime: then, Format: tar.FormatUSTAR}
+		if err := w.WriteHeader(header); err != nil {
+			return err
+		}
+		if _, err := w.Write(data); err != nil {
+			return err
+		}
+	}
+	return errors.Join(w.Close(), packed.Close())
+}
+
+func zipped(out io.Writer, files []file) error {
+	w := zip.NewWriter(out)
+	for _, f := range files {
+		data, err := os.ReadFile(f.from)
+		if err != nil {
+			return err
+		}
+		header := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: then}
+		header.SetMode(f.mode)
+		entry, err := w.CreateHeader(header)
+		if err != nil {
+			return err
+		}
+		if _, err := entry.Write(data); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
