@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -94,7 +95,7 @@ func run(cmd *cobra.Command, o runOptions) error {
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		WebhookServer:           hooks.server,
 		Scheme:                  scheme,
-		Cache:                   controller.Cache(),
+		Cache:                   controller.Cache(o.Options),
 		Metrics:                 metricsserver.Options{BindAddress: o.metricsAddress},
 		HealthProbeBindAddress:  o.healthAddress,
 		LeaderElection:          o.leaderElect,
@@ -106,6 +107,9 @@ func run(cmd *cobra.Command, o runOptions) error {
 		RenewDeadline:                 &o.renew,
 		RetryPeriod:                   &o.retryWait,
 	})
+	if missing := (&meta.NoKindMatchError{}); errors.As(err, &missing) {
+		err = fmt.Errorf("--sudo %s needs a server with the feature gate AuthorityDelegation: %w", o.Sudo, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ package controller
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -43,19 +42,23 @@ type Options struct {
 }
 
 // Cache returns what the cache of the manager holds: of RBAC only what carries the
-// controller's label.
-func Cache() cache.Options {
+// controller's label. Where sudo is delegation it can't be made unless the server serves
+// AuthorityDelegations.
+func Cache(o Options) cache.Options {
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{names.ManagedBy: names.Manager})}
-	return cache.Options{
+	options := cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
 			&rbacv1.RoleBinding{}:        ours,
 			&rbacv1.ClusterRole{}:        ours,
 			&rbacv1.ClusterRoleBinding{}: ours,
-			// Who makes them counts, and not how they are labelled.
-			&authority.AuthorityDelegation{}: {Transform: stripped},
 		},
 	}
+	if o.Sudo == grants.Delegation {
+		// Who made them counts, and not how they are labelled.
+		options.ByObject[&authority.AuthorityDelegation{}] = cache.ByObject{Transform: stripped}
+	}
+	return options
 }
 
 // Add adds the controllers to a manager.
@@ -132,14 +135,10 @@ func Add(mgr ctrl.Manager, o Options) error {
 		Complete(&Sudo{writer: w, Discovery: asker, Every: o.DiscoveryEvery, delegations: delegated})
 }
 
-// newDelegations returns nil unless sudo is delegation. It fails where the server serves none.
+// newDelegations returns nil unless sudo is delegation.
 func newDelegations(mgr ctrl.Manager, w writer, o Options) (*delegations, error) {
 	if o.Sudo != grants.Delegation {
 		return nil, nil
-	}
-	kind := authority.SchemeGroupVersion.WithKind("AuthorityDelegation")
-	if _, err := mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
-		return nil, fmt.Errorf("sudo by delegation needs a server that serves %s, with the feature gate AuthorityDelegation: %w", kind.GroupKind(), err)
 	}
 	as, err := newDelegator(mgr)
 	if err != nil {
