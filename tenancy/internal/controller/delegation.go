@@ -37,6 +37,8 @@ type delegations struct {
 	rules atomic.Pointer[[]rbacv1.PolicyRule]
 	// changed receives an event when rules have changed.
 	changed chan event.GenericEvent
+	// unseen are those that were made, by tenant and name, and that the cache may have yet to see.
+	unseen unseen
 }
 
 // errNoRules tells that nothing can be delegated yet.
@@ -80,6 +82,7 @@ func (d *delegations) revoke(ctx context.Context, tenant string, keep []v1alpha1
 	if err != nil {
 		return nil, err
 	}
+	all = append(all, d.unseen.but(tenant, all)...)
 	var gone []authority.AuthorityDelegation
 	for i := range all {
 		if slices.Contains(keep, grants.Sudoer(&all[i])) || all[i].DeletionTimestamp != nil {
@@ -98,6 +101,7 @@ func (d *delegations) end(ctx context.Context, have *authority.AuthorityDelegati
 	if err := d.Delete(ctx, have, client.Preconditions{UID: &have.UID}); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete AuthorityDelegation %s: %w", have.Name, err)
 	}
+	d.unseen.forget(names.DelegatorOf(have.Status.Delegator.Username), have.Name)
 	return nil
 }
 
@@ -192,6 +196,7 @@ func (d *delegations) create(ctx context.Context, tenant string, want *authority
 		return fmt.Errorf("create AuthorityDelegation %s: %w", want.Name, err)
 	}
 	want.UID = made.UID
+	d.unseen.add(tenant, made)
 	return nil
 }
 

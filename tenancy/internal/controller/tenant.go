@@ -125,7 +125,7 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 func (r *Tenants) grant(ctx context.Context, t *v1alpha1.LNamespace) (*delegated, error) {
 	wanted, unwanted := grants.For(t, r.Options)
 	settled := t.Status.ObservedGeneration == t.Generation
-	gone, err := r.delegations.revoke(ctx, t.Name, once(t.Spec.Sudoers), !settled)
+	gone, err := r.delegations.revoke(ctx, t.Name, once(t.Spec.Sudoers), false)
 	if err != nil {
 		return nil, err
 	}
