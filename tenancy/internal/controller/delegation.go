@@ -45,18 +45,23 @@ type delegations struct {
 var errNoRules = errors.New("what sudo may do is not known yet")
 
 // set takes rules, and tells of them if they are others than before.
-func (d *delegations) set(rules []rbacv1.PolicyRule) {
+func (d *delegations) set(rules []rbacv1.PolicyRule) error {
 	if d == nil {
-		return
+		return nil
+	}
+	rules, err := grants.Delegable(rules)
+	if err != nil {
+		return fmt.Errorf("what sudo may do can't be delegated: %w", err)
 	}
 	if old := d.rules.Load(); old != nil && equality.Semantic.DeepEqual(*old, rules) {
-		return
+		return nil
 	}
 	d.rules.Store(&rules)
 	select {
 	case d.changed <- event.GenericEvent{Object: &rbacv1.ClusterRole{}}:
 	default: // one is waiting
 	}
+	return nil
 }
 
 // of returns the delegations of a tenant. Where sure is set the server is asked: the cache may

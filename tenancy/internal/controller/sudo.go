@@ -74,7 +74,9 @@ func (r *Sudo) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Re
 			return reconcile.Result{}, err
 		}
 	}
-	r.delegations.set(rules)
+	if err := r.delegations.set(rules); err != nil {
+		return reconcile.Result{}, err
+	}
 	if r.delegations == nil && serves(lists, authority.SchemeGroupVersion.String(), "authoritydelegations") {
 		if err := sweep(ctx, r.writer); err != nil {
 			return reconcile.Result{}, err

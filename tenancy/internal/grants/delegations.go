@@ -5,7 +5,6 @@ package grants
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -18,8 +17,16 @@ import (
 	"kube-granular.dev/tenancy/internal/sudorules"
 )
 
+// ownRules is how many rules of a delegation are not the same for all tenants.
+const ownRules = 4
+
+// Delegable returns the rules of sudo as delegations have them. They are an upper bound.
+func Delegable(rules []rbacv1.PolicyRule) ([]rbacv1.PolicyRule, error) {
+	return sudorules.Fit(rules, authority.MaxRules-ownRules, authority.MaxRuleLength)
+}
+
 // Delegations returns the delegations of a tenant, one for each sudoer, where rules are what sudo
-// may do in every namespace of a tenant.
+// may do in every namespace of a tenant, as Delegable returns them.
 //
 // What a delegation says is an upper bound. The group of the tenant creates it, and it allows
 // what that group may do now: in the namespace by RoleBindings, and to the LNamespace by a
@@ -36,10 +43,6 @@ func Delegations(t *v1alpha1.LNamespace, rules []rbacv1.PolicyRule, o Options) (
 	all = append(all, rbacv1.PolicyRule{
 		APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"lnamespaces"}, Verbs: []string{"get", "list", "watch"},
 	})
-	fitting, err := sudorules.Fit(all, authority.MaxRules-1, authority.MaxRuleLength)
-	if err != nil {
-		return nil, fmt.Errorf("delegate sudo of %s: %w", t.Name, err)
-	}
 	var delegations []*authority.AuthorityDelegation
 	seen := map[authority.Delegate]bool{}
 	for _, sudoer := range t.Spec.Sudoers {
@@ -54,7 +57,7 @@ func Delegations(t *v1alpha1.LNamespace, rules []rbacv1.PolicyRule, o Options) (
 				Delegates: []authority.Delegate{to},
 				// The group has rights in one namespace, and on one LNamespace, which is in none.
 				Scope:  authority.DelegationScope{Cluster: true},
-				Rules:  append(slices.Clone(fitting), delegatedRule(t, to, o)),
+				Rules:  append(slices.Clone(all), delegatedRule(t, to, o)),
 				IfLost: authority.LossWithdraw,
 			},
 		}

@@ -28,7 +28,7 @@ func Fit(rules []rbacv1.PolicyRule, maxRules, maxLength int) ([]rbacv1.PolicyRul
 		}
 	}
 	for len(fit) > maxRules {
-		a, b := closest(fit, maxLength)
+		a, b := smallest(fit, maxLength)
 		if b == 0 {
 			return nil, fmt.Errorf("%d rules don't become %d with %d words each", len(fit), maxRules, maxLength)
 		}
@@ -38,25 +38,43 @@ func Fit(rules []rbacv1.PolicyRule, maxRules, maxLength int) ([]rbacv1.PolicyRul
 	return fit, nil
 }
 
-// closest returns the two rules, the first one first, that are about the fewest when they are
-// one, or zeros if no two can be.
-func closest(rules []rbacv1.PolicyRule, maxLength int) (first, second int) {
-	least := 0
-	for a := range rules {
-		for b := a + 1; b < len(rules); b++ {
-			if len(rules[a].ResourceNames)+len(rules[b].ResourceNames) > 0 || !slices.Equal(rules[a].Verbs, rules[b].Verbs) {
+// smallest returns the two rules, the first one first, that are about the fewest among those with the
+// same verbs that can be one, or zeros if no two can be.
+func smallest(rules []rbacv1.PolicyRule, maxLength int) (first, second int) {
+	size := func(i int) int { return len(rules[i].APIGroups) * len(rules[i].Resources) }
+	// least has the smallest rule so far, by verbs.
+	least, sum := map[string]int{}, 0
+	for i := range rules {
+		if len(rules[i].ResourceNames) > 0 {
+			continue
+		}
+		verbs := strings.Join(rules[i].Verbs, " ")
+		other, found := least[verbs]
+		if found && (sum == 0 || size(other)+size(i) < sum) {
+			if one := joined(rules[other], rules[i]); len(one.APIGroups) <= maxLength && len(one.Resources) <= maxLength {
+				first, second, sum = other, i, size(other)+size(i)
+			}
+		}
+		if !found || size(i) < size(other) {
+			least[verbs] = i
+		}
+	}
+	if second > 0 {
+		return first, second
+	}
+	// The smallest is too long to grow; others may not be.
+	for first = range rules {
+		for second = first + 1; second < len(rules); second++ {
+			a, b := rules[first], rules[second]
+			if len(a.ResourceNames)+len(b.ResourceNames) > 0 || !slices.Equal(a.Verbs, b.Verbs) {
 				continue
 			}
-			groups, resources := len(union(rules[a].APIGroups, rules[b].APIGroups)), len(union(rules[a].Resources, rules[b].Resources))
-			if groups > maxLength || resources > maxLength {
-				continue
-			}
-			if size := groups * resources; least == 0 || size < least {
-				least, first, second = size, a, b
+			if one := joined(a, b); len(one.APIGroups) <= maxLength && len(one.Resources) <= maxLength {
+				return first, second
 			}
 		}
 	}
-	return first, second
+	return 0, 0
 }
 
 func joined(a, b rbacv1.PolicyRule) rbacv1.PolicyRule {
