@@ -347,6 +347,9 @@ func TestSudoDelegationAllowances(t *testing.T) {
 					return fmt.Errorf("%s: %v", what, err)
 				}
 			}
+			if left := c.delegated(t, lns.Name); len(left) != 1 {
+				return fmt.Errorf("%d delegations", len(left))
+			}
 			return nil
 		})
 	}
