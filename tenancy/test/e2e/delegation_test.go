@@ -224,9 +224,6 @@ func (c *cluster) eventually(t *testing.T, user, want string, args ...string) {
 //
 // Attack: a delegation of sudo is delegated further, to another or to oneself
 // Answer: 403
-//
-// Attack: the name of a delegation of sudo is taken before it is made
-// Answer: whoever took it is its delegator, so it gives nothing; the controller puts its own in the place
 func TestSudoDelegationEscalation(t *testing.T) {
 	c := byDelegation(t)
 	lns, other := c.make(t, tenant("dx")), c.make(t, tenant("dx-other"))
