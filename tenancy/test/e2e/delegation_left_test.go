@@ -4,6 +4,7 @@
 package e2e_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -60,7 +61,7 @@ func TestDelegatedLeftovers(t *testing.T) {
 					return err
 				}
 				if made.Labels[names.MadeWithSudo] != "true" || made.Annotations[names.Maker] != tc.maker {
-					return fmt.Errorf("%v %v, %w", made.Labels, made.Annotations, c.client.Delete(t.Context(), made))
+					return errors.Join(fmt.Errorf("%v %v", made.Labels, made.Annotations), c.client.Delete(t.Context(), made))
 				}
 				hidden := made.DeepCopy()
 				hidden.Labels = nil
