@@ -279,6 +279,12 @@ func TestSudoDelegationEscalation(t *testing.T) {
 			t.Errorf("a token for %s: %v", who, err)
 		}
 	}
+	for who, api := range map[string]client.Client{"sudo": sudo, "an administrator": c.client} {
+		err := api.Create(t.Context(), c.request(t, "dx-"+strings.Fields(who)[0], "kubernetes.io/kube-apiserver-client"))
+		if apierrors.IsForbidden(err) != (who == "sudo") || err != nil && who != "sudo" {
+			t.Errorf("a certificate for %s: %v", who, err)
+		}
+	}
 	// Further delegations. The group itself may create them; nobody but the controller is of it.
 	for i, to := range []string{"dx-friend", me.Name} {
 		child := &authority.AuthorityDelegation{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("dx-child-%d", i)}, Spec: authority.AuthorityDelegationSpec{
