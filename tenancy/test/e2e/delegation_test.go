@@ -297,6 +297,22 @@ func TestSudoDelegationEscalation(t *testing.T) {
 			}
 		}
 	}
+	// Who carries the name of the group in has its rights, as by impersonation, and delegates none. Only
+	// the controller is of both groups.
+	group := names.SudoGroup(lns.Name)
+	lent := &authority.AuthorityDelegation{ObjectMeta: metav1.ObjectMeta{Name: "dx-lent"}, Spec: authority.AuthorityDelegationSpec{
+		Delegates: []authority.Delegate{{Kind: authority.DelegateUser, Name: "dx-friend"}}, Scope: authority.DelegationScope{Namespace: lns.Name},
+		Rules: []rbacv1.PolicyRule{rule("", "secrets", "get")}, IfLost: authority.LossWithdraw,
+	}}
+	if err := c.as(t, "dx-x", group).Create(t.Context(), lent.DeepCopy()); !apierrors.IsForbidden(err) {
+		t.Errorf("who is of the group delegates: %v", err)
+	}
+	if err := c.as(t, names.SudoUser(lns.Name), group).Create(t.Context(), lent.DeepCopy()); !apierrors.IsForbidden(err) {
+		t.Errorf("who has the name of its user as well delegates: %v", err)
+	}
+	if err := c.as(t, names.SudoUser(lns.Name), group, names.Delegators).Create(t.Context(), lent.DeepCopy(), client.DryRunAll); err != nil {
+		t.Errorf("as the controller does: %v", err)
+	}
 	// The Namespace and the LNamespaces of the tenant and of another.
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: lns.Name}}
 	labelled := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"privileged"}}}`))
@@ -336,6 +352,7 @@ func TestSudoDelegationAllowances(t *testing.T) {
 			v1alpha1.AllowDelete:    sudo.Delete(t.Context(), lns.DeepCopy(), client.DryRunAll),
 		}
 	}
+	var before client.Client
 	for _, allowed := range []v1alpha1.SudoAllowance{v1alpha1.AllowQuotas, v1alpha1.AllowNamespace, v1alpha1.AllowLists, v1alpha1.AllowDelete, ""} {
 		c.change(t, lns, func(s *v1alpha1.LNamespaceSpec) {
 			s.Sudo.Allow = nil
@@ -353,7 +370,16 @@ func TestSudoDelegationAllowances(t *testing.T) {
 			if left := c.delegated(t, lns.Name); len(left) != 1 {
 				return fmt.Errorf("%d delegations", len(left))
 			}
+			if before == nil {
+				return nil
+			}
+			for what, err := range dry(before) {
+				if !apierrors.IsForbidden(err) {
+					return fmt.Errorf("%s by the delegation of the time before: %v", what, err)
+				}
+			}
 			return nil
 		})
+		before = sudo
 	}
 }
