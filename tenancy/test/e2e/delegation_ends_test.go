@@ -16,6 +16,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -154,6 +155,19 @@ func TestSudoDelegationEnds(t *testing.T) {
 		}
 		works(t, elsewhere, other.Name)
 	})
+	t.Run("its namespace goes", func(t *testing.T) {
+		lns := c.make(t, tenant("de-home"))
+		sudo, _ := both(lns, user("de-home-sudoer"))
+		works(t, sudo, lns.Name)
+		if err := c.client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: lns.Name}}); err != nil {
+			t.Fatal(err)
+		}
+		c.waitReason(t, lns, "NamespaceTerminating")
+		ended(t, sudo, lns.Name)
+		if left := c.delegated(t, lns.Name); len(left) > 0 || len(lns.Status.Delegations) > 0 {
+			t.Errorf("left: %v, %+v", left, lns.Status)
+		}
+	})
 	t.Run("by hand", func(t *testing.T) {
 		lns := c.make(t, tenant("de-hand"))
 		me := user("de-hand-sudoer")
@@ -224,6 +238,22 @@ func TestSudoDelegationEnds(t *testing.T) {
 			}
 			return fmt.Errorf("%d events, none of them", len(list.Items))
 		})
+	})
+	t.Run("a name that can't be a delegate's", func(t *testing.T) {
+		lns := tenant("de-odd")
+		odd := user("de\nodd")
+		lns.Spec.Sudoers = append([]v1alpha1.Subject{odd}, lns.Spec.Sudoers...)
+		c.make(t, lns)
+		c.waitReason(t, lns, "DelegationRefused")
+		sudo, _ := both(lns, user("de-odd-sudoer"))
+		works(t, sudo, lns.Name)
+		if len(lns.Status.Delegations) != 1 {
+			t.Errorf("delegated: %+v", lns.Status.Delegations)
+		}
+		c.change(t, lns, func(s *v1alpha1.LNamespaceSpec) { s.Sudoers = without(s.Sudoers, odd) })
+		if !meta.IsStatusConditionTrue(lns.Status.Conditions, v1alpha1.ConditionReady) {
+			t.Errorf("without that name: %+v", lns.Status.Conditions)
+		}
 	})
 	t.Run("while the controller is down", func(t *testing.T) {
 		lns, gone := c.make(t, tenant("de-down")), c.make(t, tenant("de-unfinalized"))
