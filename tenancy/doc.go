@@ -6,5 +6,5 @@
 // An LNamespace names the people of a namespace: users, managers and sudoers. The
 // controller makes the namespace and the RBAC objects that give these people their
 // rights. The module works on any Kubernetes cluster and imports nothing else of the
-// project; the API server never links it.
+// project but the types of module api; the API server never links it.
 package tenancy

@@ -93,6 +93,19 @@ func (s *SelectedAuthority) validate() error {
 	return nil
 }
 
+// CheckReason returns what is wrong with a reason.
+func CheckReason(text string) error {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return errors.New("a reason must not be empty")
+	case len(text) > MaxReasonLength:
+		return fmt.Errorf("a reason must not be longer than %d bytes", MaxReasonLength)
+	case !printable(text):
+		return errors.New("a reason must be printable, and in one line")
+	}
+	return nil
+}
+
 // printable reports whether a text can be sent in a header and read in a log.
 func printable(text string) bool {
 	return utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }) < 0

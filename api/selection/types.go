@@ -18,6 +18,11 @@ const (
 	ExtraKey = "authority.kube-granular.dev/selected"
 	// MaxLength is the length of the longest value of the header, in bytes.
 	MaxLength = 1024
+	// ReasonHeader is the request header that holds why an authority was selected. The audit
+	// log has it, and nothing else goes by it.
+	ReasonHeader = "Authority-Reason"
+	// MaxReasonLength is the length of the longest reason, in bytes.
+	MaxReasonLength = 256
 )
 
 // Kind is the kind of what an AuthorityReference refers to.

@@ -21,7 +21,7 @@ import (
 )
 
 func main() {
-	selected, args, err := with.Parse(os.Args[1:])
+	invocation, err := with.Parse(os.Args[1:])
 	switch {
 	case errors.Is(err, with.ErrHelp):
 		fmt.Print(with.Usage)
@@ -31,10 +31,10 @@ func main() {
 		os.Exit(1)
 	}
 	// kubectl reads its arguments where every program has them.
-	os.Args = append([]string{"kubectl"}, args...)
+	os.Args = append([]string{"kubectl"}, invocation.Command...)
 	logs.GlogSetter(cmd.GetLogVerbosity(os.Args)) //nolint:errcheck // a verbosity that is none is told by the flag itself
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
-	if err := cli.RunNoErrOutput(with.Kubectl(selected, streams)); err != nil {
+	if err := cli.RunNoErrOutput(with.Kubectl(invocation.Authority, invocation.Reason, streams)); err != nil {
 		util.CheckErr(err)
 	}
 }

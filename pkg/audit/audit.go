@@ -11,6 +11,7 @@
 //	granular.authorization.kube-granular.dev/would-refuse: .metadata.labels[env]:image-policy
 //
 //	authority.kube-granular.dev/selected:                 {"authorityReference":{...}}
+//	authority.kube-granular.dev/reason:                   TICKET-1
 //	authority.kube-granular.dev/chain:                    [{"via":"Delegation","by":"alice",...}]
 //	authority.kube-granular.dev/refused:                  NotHeld
 //	authority.kube-granular.dev/delegation:               {"name":"...","uid":"..."}
@@ -45,6 +46,9 @@ const (
 
 // SelectedAnnotation holds the authority that the request selected, as JSON.
 const SelectedAnnotation = "authority.kube-granular.dev/selected"
+
+// ReasonAnnotation holds why it was selected, as its caller says.
+const ReasonAnnotation = "authority.kube-granular.dev/reason"
 
 // Annotations of requests that act with the authority of others. docs/adr/0055-audit-of-a-chain.md
 // has their form.
@@ -86,6 +90,11 @@ func WouldRefuse(ctx context.Context, found []string) {
 // attribute has.
 func Selected(ctx context.Context, text string) {
 	audit.AddAuditAnnotation(ctx, SelectedAnnotation, text)
+}
+
+// Reason records why the request selected it, by a text of bounded length.
+func Reason(ctx context.Context, text string) {
+	audit.AddAuditAnnotation(ctx, ReasonAnnotation, text)
 }
 
 // Chain records on whose behalf the request was made, by entries that JSON can hold.

@@ -177,6 +177,15 @@ func unread(obj *v1alpha1.AuthorityDelegation, err error) error {
 
 // confirm fails where the caller has not got what is delegated.
 func (d *Delegating) confirm(ctx context.Context, obj *v1alpha1.AuthorityDelegation, parent *delegation.Chain) error {
+	var failed error
+	if parent == nil && obj.Spec.IfLost != v1alpha1.LossKeep {
+		// What the caller has is asked about at each use, of all authorizers. So nothing need be
+		// looked up here, where all roles and bindings are read from storage.
+		var may bool
+		if may, failed = d.mayDelegate(ctx, obj); may {
+			return nil
+		}
+	}
 	asking := request.WithNamespace(context.WithValue(ctx, delegatingKey{}, true), obj.Spec.Scope.Namespace)
 	all := live{d.Client}
 	resolver := validation.NewDefaultRuleResolver(all, all, all, all)
@@ -189,15 +198,17 @@ func (d *Delegating) confirm(ctx context.Context, obj *v1alpha1.AuthorityDelegat
 	if err == nil && obj.Spec.IfLost != v1alpha1.LossKeep {
 		return nil
 	}
-	if parent == nil && (err == nil || obj.Spec.IfLost != v1alpha1.LossKeep) {
+	if failed != nil {
+		return failed
+	}
+	if parent == nil && err == nil {
 		may, failed := d.mayDelegate(ctx, obj)
 		switch {
 		case failed != nil:
 			return failed
 		case may:
-			// What the caller has is asked about at each use, of all authorizers.
 			return nil
-		case err == nil:
+		default:
 			err = fmt.Errorf("to delegate what you may lose, with ifLost: Keep, takes the verb %q on authoritydelegations", v1alpha1.VerbDelegate)
 		}
 	}

@@ -35,6 +35,10 @@ func (sel Selection) Handler(next http.Handler, s runtime.NegotiatedSerializer) 
 		if err == nil {
 			err = sel.serves(selecting)
 		}
+		var reason string
+		if err == nil {
+			reason, err = reasonOf(req.Header[selection.ReasonHeader])
+		}
 		if err != nil {
 			responsewriters.RespondWithError(w, req, err, s)
 			return
@@ -46,12 +50,29 @@ func (sel Selection) Handler(next http.Handler, s runtime.NegotiatedSerializer) 
 		}
 		ctx := request.WithUser(req.Context(), selecting)
 		audit.Selected(ctx, selecting.text())
+		if reason != "" {
+			audit.Reason(ctx, reason)
+		}
 		if selecting.delegated() {
 			ctx = sel.begin(ctx, selecting)
 			defer end(ctx, selecting)
 		}
 		next.ServeHTTP(w, req.WithContext(ctx))
 	})
+}
+
+// reasonOf returns why something was selected, or nothing where nobody says.
+func reasonOf(values []string) (string, error) {
+	if len(values) == 0 {
+		return "", nil
+	}
+	if len(values) > 1 {
+		return "", apierrors.NewBadRequest(fmt.Sprintf("there are %d headers %s, one at most can be kept", len(values), selection.ReasonHeader))
+	}
+	if err := selection.CheckReason(values[0]); err != nil {
+		return "", apierrors.NewBadRequest(fmt.Sprintf("the header %s can't be kept: %v", selection.ReasonHeader, err))
+	}
+	return values[0], nil
 }
 
 // read returns the user of a request that has the header, or comes from a front proxy that

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	auditinternal "k8s.io/apiserver/pkg/apis/audit"
+	apiserveraudit "k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 	seam "k8s.io/apiserver/pkg/authorization/selected"
@@ -19,6 +21,7 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
 
 	"kube-granular.dev/api/selection"
+	"kube-granular.dev/pkg/audit"
 )
 
 const view = `{"authorityReference":{"kind":"ClusterRole","name":"view"}}`
@@ -99,6 +102,47 @@ func TestHandler(t *testing.T) {
 			}
 			if !reflect.DeepEqual(w.Header()[selection.Header], tc.headers) || len(next.Header[selection.Header]) > 0 {
 				t.Errorf("repeated %q, sent on %q", w.Header()[selection.Header], next.Header[selection.Header])
+			}
+		})
+	}
+}
+
+// TestReason holds which reasons are kept, and that one without a selection changes nothing.
+func TestReason(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reasons  []string
+		selected bool
+		kept     string
+		refused  string
+	}{
+		"one":                    {reasons: []string{"TICKET-1, née"}, selected: true, kept: "TICKET-1, née"},
+		"none":                   {selected: true},
+		"nothing selected":       {reasons: []string{"a", "b"}},
+		"two":                    {reasons: []string{"a", "b"}, selected: true, refused: "there are 2 headers"},
+		"an empty one":           {reasons: []string{""}, selected: true, refused: "must not be empty"},
+		"a long one":             {reasons: []string{strings.Repeat("x", 257)}, selected: true, refused: "longer than 256"},
+		"one that forges a line": {reasons: []string{"a\nb"}, selected: true, refused: "must be printable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := apiserveraudit.WithAuditContext(t.Context())
+			if err := apiserveraudit.AuditContextFrom(ctx).Init(apiserveraudit.RequestAuditConfig{Level: auditinternal.LevelMetadata}, nil); err != nil {
+				t.Fatal(err)
+			}
+			went := false
+			handler := Selection{}.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { went = true }), codecs)
+			req := httptest.NewRequest(http.MethodGet, "/api/v1/pods", nil)
+			req.Header[selection.ReasonHeader] = tc.reasons
+			if tc.selected {
+				req.Header.Set(selection.Header, view)
+			}
+			w := httptest.NewRecorder()
+			ctx = request.WithRequestInfo(request.WithUser(ctx, &user.DefaultInfo{Name: "u"}), &request.RequestInfo{})
+			handler.ServeHTTP(w, req.WithContext(ctx))
+			if went != (tc.refused == "") || tc.refused != "" && (w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), tc.refused)) {
+				t.Errorf("went on %t, status %d: %s", went, w.Code, w.Body)
+			}
+			if kept, _ := apiserveraudit.AuditContextFrom(ctx).GetEventAnnotation(audit.ReasonAnnotation); kept != tc.kept {
+				t.Errorf("kept %q", kept)
 			}
 		})
 	}

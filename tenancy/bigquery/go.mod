@@ -113,6 +113,7 @@ require (
 	k8s.io/klog/v2 v2.140.0 // indirect
 	k8s.io/kube-openapi v0.0.0-20260721132016-d427ff9ee9ad // indirect
 	k8s.io/utils v0.0.0-20260626114624-be93311217bd // indirect
+	kube-granular.dev/api v0.0.0 // indirect
 	modernc.org/libc v1.79.0 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
@@ -123,4 +124,7 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace kube-granular.dev/tenancy => ../
+replace (
+	kube-granular.dev/api => ../../api
+	kube-granular.dev/tenancy => ../
+)

@@ -18,13 +18,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-//go:embed default/namespace.yaml crd/tenancy.kube-granular.dev_lnamespaces.yaml rbac/controller.yaml rbac/everyone.yaml policy/lists.yaml policy/sudo.yaml webhook/webhooks.yaml
+//go:embed default/namespace.yaml delegation/delegation.yaml crd/tenancy.kube-granular.dev_lnamespaces.yaml rbac/controller.yaml rbac/everyone.yaml policy/lists.yaml policy/sudo.yaml webhook/webhooks.yaml
 var files embed.FS
 
 // Options say which manifests are wanted.
 type Options struct {
 	// FieldPermissions is for a server that authorizes single fields, as the folder granular is.
 	FieldPermissions bool
+	// SudoByDelegation is for a server that serves AuthorityDelegations, as the folder delegation is.
+	SudoByDelegation bool
 	// WebhookURL is where the API server calls the webhooks of a controller that runs outside
 	// the cluster. Empty means that there are none.
 	WebhookURL string
@@ -37,6 +39,9 @@ var fields = []string{"users", "managers", "sudoers", "sudo", "billing"}
 func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	paths := []string{
 		"default/namespace.yaml", "crd/tenancy.kube-granular.dev_lnamespaces.yaml", "rbac/controller.yaml", "rbac/everyone.yaml", "policy/lists.yaml", "policy/sudo.yaml",
+	}
+	if o.SudoByDelegation {
+		paths = append(paths, "delegation/delegation.yaml")
 	}
 	if o.WebhookURL != "" {
 		paths = append(paths, "webhook/webhooks.yaml")

@@ -84,7 +84,7 @@ var directions = []struct {
 	{"hack/pack", nil},
 	{"hack/reference", []string{"kube-granular.dev/pkg/cli/command"}},
 	{"hack/mutants", []string{"kube-granular.dev/hack/mutants/"}},
-	{"tenancy", []string{"kube-granular.dev/tenancy/"}},
+	{"tenancy", []string{"kube-granular.dev/api/", "kube-granular.dev/tenancy/"}},
 	{"hack/upstream", []string{"kube-granular.dev/hack/upstream/"}},
 	{"hack/permissions", []string{"kube-granular.dev/hack/permissions/", "kube-granular.dev/granular/", "kube-granular.dev/test/integration/cluster"}},
 }

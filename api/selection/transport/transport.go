@@ -64,6 +64,8 @@ type roundTripper struct {
 	next http.RoundTripper
 	// always is what requests select whose contexts select nothing, or nil.
 	always *selection.SelectedAuthority
+	// reason is sent along with what is selected, unless it is empty.
+	reason string
 	*servers
 }
 
@@ -83,9 +85,15 @@ func New(next http.RoundTripper) http.RoundTripper {
 //
 //	config.Wrap(transport.Always(selection.ClusterRole("view")))
 func Always(s *selection.SelectedAuthority) func(http.RoundTripper) http.RoundTripper {
+	return Because("", s)
+}
+
+// Because is Always with a reason, which the audit log of a server has beside the selection.
+// A reason that selection.CheckReason refuses fails every request.
+func Because(reason string, s *selection.SelectedAuthority) func(http.RoundTripper) http.RoundTripper {
 	known := &servers{apply: map[string]bool{}}
 	return func(next http.RoundTripper) http.RoundTripper {
-		return &roundTripper{next: next, always: s, servers: known}
+		return &roundTripper{next: next, always: s, reason: reason, servers: known}
 	}
 }
 
@@ -104,6 +112,9 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err == nil && len(req.Header[selection.Header]) > 0 {
 		err = fmt.Errorf("the request has a header %s besides what is selected for it", selection.Header)
 	}
+	if err == nil && t.reason != "" {
+		err = selection.CheckReason(t.reason)
+	}
 	var refusal *http.Response
 	if err == nil && !t.applies(req.URL) {
 		refusal, err = t.ask(req, text)
@@ -116,6 +127,9 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	sent := req.Clone(req.Context())
 	sent.Header.Set(selection.Header, text)
+	if t.reason != "" {
+		sent.Header.Set(selection.ReasonHeader, t.reason)
+	}
 	resp, err := t.next.RoundTrip(sent)
 	if err != nil {
 		return nil, err

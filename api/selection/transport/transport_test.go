@@ -25,11 +25,14 @@ type server struct {
 	// version is the status of what asks the server.
 	version int
 	asked   []string
+	// reasons are those of what it was asked.
+	reasons []string
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	selected := req.Header[selection.Header]
 	s.asked = append(s.asked, strings.Join([]string{req.Method, req.URL.Path, strings.Join(selected, "+"), req.Header.Get("Authorization")}, " "))
+	s.reasons = append(s.reasons, req.Header[selection.ReasonHeader]...)
 	if s.applies {
 		w.Header()[selection.Header] = selected
 	}
@@ -184,5 +187,40 @@ func TestAlways(t *testing.T) {
 	want := []string{"GET /version " + text + " ", "GET /x " + text + " ", "GET /x " + strings.Replace(text, "view", "edit", 1) + " "}
 	if !slices.Equal(s.asked, want) {
 		t.Errorf("the server was asked\n%q, wanted\n%q", s.asked, want)
+	}
+}
+
+// TestBecause holds that a reason goes along with what is selected, and that nothing is sent
+// with one that a server would refuse.
+func TestBecause(t *testing.T) {
+	s := &server{applies: true}
+	ts := httptest.NewServer(s)
+	defer ts.Close()
+	send := func(reason string, selected *selection.SelectedAuthority) error {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, ts.URL+"/x", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := Because(reason, selected)(ts.Client().Transport).RoundTrip(req)
+		if err == nil {
+			resp.Body.Close()
+		}
+		return err
+	}
+	for _, reason := range []string{" ", "two\nlines", "\xff", strings.Repeat("x", selection.MaxReasonLength+1)} {
+		if err := send(reason, selection.ClusterRole("view")); err == nil {
+			t.Errorf("%q was sent", reason)
+		}
+	}
+	if len(s.asked) > 0 {
+		t.Errorf("sent: %q", s.asked)
+	}
+	for _, selected := range []*selection.SelectedAuthority{nil, selection.ClusterRole("view")} {
+		if err := send("outage, née 4711", selected); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(s.reasons, []string{"outage, née 4711"}) {
+		t.Errorf("reasons: %q", s.reasons)
 	}
 }

@@ -23,13 +23,15 @@ import (
 const Usage = `Run a kubectl command with one role or delegation, and nothing else of what you have.
 
 Usage:
-  kubectl with AUTHORITY COMMAND [flags]
+  kubectl with [--reason TEXT] AUTHORITY COMMAND [flags]
 
 AUTHORITY is one of
   clusterrole/NAME        what this role gives you, everywhere or by namespace
   role/NAMESPACE/NAME     what this role gives you in its namespace
   delegation/NAME         what somebody delegated to you; also delegation/uid:UID
   '{"authorityReference":…}'  the value of the header Authority-Selector
+
+TEXT is why, for the audit log of the server.
 
 COMMAND is any command of kubectl itself, with its flags. Plugins are none: they would
 send requests of their own, which select nothing. The server must have the feature gate
@@ -53,19 +55,40 @@ Examples:
 // ErrHelp is returned where somebody asks how to use the plugin.
 var ErrHelp = errors.New("help was asked for")
 
+// Invocation is what follows kubectl with.
+type Invocation struct {
+	Authority *selection.SelectedAuthority
+	// Reason is why, or empty.
+	Reason string
+	// Command is what kubectl is to do.
+	Command []string
+}
+
 // Parse takes apart what follows kubectl with.
-func Parse(args []string) (*selection.SelectedAuthority, []string, error) {
+func Parse(args []string) (*Invocation, error) {
+	out := &Invocation{}
+	if len(args) > 0 && (args[0] == "--reason" || strings.HasPrefix(args[0], "--reason=")) {
+		_, reason, joined := strings.Cut(args[0], "=")
+		args = args[1:]
+		if !joined && len(args) > 0 {
+			reason, args = args[0], args[1:]
+		}
+		if err := selection.CheckReason(reason); err != nil {
+			return nil, fmt.Errorf("--reason: %w", err)
+		}
+		out.Reason = reason
+	}
 	switch {
 	case len(args) > 0 && (args[0] == "-h" || args[0] == "--help" || args[0] == "help"):
-		return nil, nil, ErrHelp
+		return nil, ErrHelp
 	case len(args) == 0:
-		return nil, nil, errors.New("the authority and a command are missing; see kubectl with --help")
+		return nil, errors.New("the authority and a command are missing; see kubectl with --help")
 	case strings.HasPrefix(args[0], "-"):
-		return nil, nil, fmt.Errorf("%s: the authority comes first, and flags of kubectl after it", args[0])
+		return nil, fmt.Errorf("%s: the authority comes first, and flags of kubectl after it", args[0])
 	}
 	s, err := Authority(args[0])
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	command := args[1:]
 	if len(command) > 0 && command[0] == "--" {
@@ -75,18 +98,19 @@ func Parse(args []string) (*selection.SelectedAuthority, []string, error) {
 		command = command[1:]
 	}
 	if len(command) == 0 {
-		return nil, nil, errors.New("a command of kubectl is missing; see kubectl with --help")
+		return nil, errors.New("a command of kubectl is missing; see kubectl with --help")
 	}
 	if command[0] == "with" {
-		return nil, nil, errors.New("only one authority can be selected")
+		return nil, errors.New("only one authority can be selected")
 	}
-	return s, command, nil
+	out.Authority, out.Command = s, command
+	return out, nil
 }
 
 // Kubectl returns kubectl's command, of which every request selects an authority. The
 // command line is that of the process: kubectl's own files of preferences change it.
-func Kubectl(s *selection.SelectedAuthority, streams genericiooptions.IOStreams) *cobra.Command {
-	wrap := transport.Always(s)
+func Kubectl(s *selection.SelectedAuthority, reason string, streams genericiooptions.IOStreams) *cobra.Command {
+	wrap := transport.Because(reason, s)
 	flags := genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag().
 		WithDiscoveryBurst(300).WithDiscoveryQPS(50).WithWarningPrinter(streams).
 		WithWrapConfigFn(func(c *rest.Config) *rest.Config {

@@ -59,26 +59,41 @@ func TestWithArguments(t *testing.T) {
 		"clusterrole/view kubectl get pods":         "get pods",
 		"clusterrole/view exec p -- kubectl get":    "exec p -- kubectl get",
 		"clusterrole/view --namespace shop get pod": "--namespace shop get pod",
+		"--reason t-1 clusterrole/view get pods":    "get pods because t-1",
+		"--reason=t-1 clusterrole/view get pods":    "get pods because t-1",
 	} {
-		s, command, err := Parse(strings.Fields(typed))
-		if err != nil || s.AuthorityReference.Name != "view" || strings.Join(command, " ") != want {
-			t.Errorf("%s: %q, error %v", typed, command, err)
+		got, err := Parse(strings.Fields(typed))
+		if err != nil {
+			t.Errorf("%s: %v", typed, err)
+			continue
+		}
+		said := strings.Join(got.Command, " ")
+		if got.Reason != "" {
+			said += " because " + got.Reason
+		}
+		if got.Authority.AuthorityReference.Name != "view" || said != want {
+			t.Errorf("%s: %+v", typed, got)
 		}
 	}
 	for typed, says := range map[string]string{
-		"":                                    "are missing",
-		"get pods":                            "no authority",
-		"--context=prod clusterrole/view get": "authority comes first",
-		"clusterrole/view":                    "command of kubectl is missing",
-		"clusterrole/view kubectl":            "command of kubectl is missing",
-		"clusterrole/view with role/a/b get":  "only one",
+		"":                                     "are missing",
+		"get pods":                             "no authority",
+		"--context=prod clusterrole/view get":  "authority comes first",
+		"clusterrole/view":                     "command of kubectl is missing",
+		"clusterrole/view kubectl":             "command of kubectl is missing",
+		"clusterrole/view with role/a/b get":   "only one",
+		"--reason":                             "must not be empty",
+		"--reason= clusterrole/view get":       "must not be empty",
+		"--reason t-1":                         "are missing",
+		"--reason a\x01b clusterrole/view get": "must be printable",
+		"--reason " + strings.Repeat("x", 257): "must not be longer",
 	} {
-		if _, command, err := Parse(strings.Fields(typed)); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%q: %q, error %v, wanted one with %q", typed, command, err, says)
+		if got, err := Parse(strings.Fields(typed)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %+v, error %v, wanted one with %q", typed, got, err, says)
 		}
 	}
 	for _, help := range []string{"-h", "--help", "help"} {
-		if _, _, err := Parse([]string{help}); !errors.Is(err, ErrHelp) {
+		if _, err := Parse([]string{help}); !errors.Is(err, ErrHelp) {
 			t.Error(help, err)
 		}
 	}
@@ -91,7 +106,7 @@ func TestNoPlugins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := Kubectl(s, genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard})
+	cmd := Kubectl(s, "", genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard})
 	for _, name := range []string{"sudo", "with", "create-lns"} {
 		if found, _, err := cmd.Find([]string{name}); err == nil && found != cmd {
 			t.Errorf("%s is a command", name)

@@ -20,12 +20,18 @@ type LNamespaceStatus struct {
 	// adopted tells that the namespace was there before; it is not deleted with the tenant.
 	// +optional
 	Adopted bool `json:"adopted,omitempty"`
-	// sudoGroup is the group that sudoers impersonate.
+	// sudoGroup is the group whose rights sudo is: sudoers impersonate it, or have its rights
+	// delegated.
 	// +optional
 	SudoGroup string `json:"sudoGroup,omitempty"`
 	// granted are the people who hold rights now.
 	// +optional
 	Granted Granted `json:"granted,omitempty"`
+	// delegations are those of sudo, one for each sudoer, where sudo is not impersonation.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Delegations []SudoDelegation `json:"delegations,omitempty"`
 	// leftovers are what was made with sudo, and the roles and bindings of others that were changed with
 	// it, by people who are sudoers no longer.
 	// +optional
@@ -56,6 +62,16 @@ type Granted struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	Sudoers []Subject `json:"sudoers,omitempty"`
+}
+
+// SudoDelegation is an AuthorityDelegation of sudo.
+type SudoDelegation struct {
+	// subject is the sudoer.
+	Subject Subject `json:"subject"`
+	// delegation is the name of the AuthorityDelegation.
+	Delegation string `json:"delegation"`
+	// uid is its UID.
+	UID types.UID `json:"uid"`
 }
 
 // Leftover is an object that was made with sudo and outlived the rights of its maker.

@@ -16,28 +16,35 @@ import (
 
 	"kube-granular.dev/tenancy/api/v1alpha1"
 	"kube-granular.dev/tenancy/config"
+	"kube-granular.dev/tenancy/internal/grants"
 )
 
 // newManifestsCommands returns the commands that print and apply what a cluster needs.
 func newManifestsCommands() []*cobra.Command {
 	o := config.Options{}
 	var kubeconfig string
+	sudo := string(grants.Impersonation)
 	show := &cobra.Command{
 		Use:   "manifests",
 		Short: "Print what a cluster needs before the controller can run",
 		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return config.Write(cmd.OutOrStdout(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.SudoByDelegation = sudo == string(grants.Delegation)
+			return config.Write(cmd.OutOrStdout(), o)
+		},
 	}
 	install := &cobra.Command{
 		Use:   "install",
 		Short: "Apply what a cluster needs before the controller can run, and wait until LNamespaces are served",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.SudoByDelegation = sudo == string(grants.Delegation)
 			return install(cmd.Context(), kubeconfig, o, cmd.OutOrStdout())
 		},
 	}
 	for _, c := range []*cobra.Command{show, install} {
 		c.Flags().BoolVar(&o.FieldPermissions, "field-permissions", false, "the API server authorizes single fields")
+		c.Flags().StringVar(&sudo, "sudo", sudo, "how people use sudo, as run has it: Impersonation or Delegation")
 		c.Flags().StringVar(&o.WebhookURL, "webhook-url", "", "where the API server calls the webhooks of a controller outside the cluster, such as https://127.0.0.1:9443; empty means none")
 	}
 	install.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig to use")

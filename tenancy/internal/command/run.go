@@ -5,12 +5,14 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -20,10 +22,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	authority "kube-granular.dev/api/authority/v1alpha1"
+
 	"kube-granular.dev/tenancy/api/v1alpha1"
 	"kube-granular.dev/tenancy/internal/billing"
 	"kube-granular.dev/tenancy/internal/billing/store"
 	"kube-granular.dev/tenancy/internal/controller"
+	"kube-granular.dev/tenancy/internal/grants"
 )
 
 // runOptions are the flags of run.
@@ -50,6 +55,7 @@ func newRunCommand() *cobra.Command {
 	fs.StringVar(&o.namespace, "namespace", "tenancy-system", "namespace of the controller, which can be no tenant's")
 	fs.StringVar(&o.UserRole, "user-role", "edit", "ClusterRole that the users of a tenant are bound to")
 	fs.BoolVar(&o.FieldPermissions, "field-permissions", false, "the API server authorizes single fields: managers and sudo hold neither update nor patch on an LNamespace")
+	fs.StringVar((*string)(&o.Sudo), "sudo", string(grants.Impersonation), "how people use sudo: Impersonation, on any cluster, or Delegation, on a server that serves AuthorityDelegations")
 	fs.StringSliceVar(&o.Reserved, "reserved", nil, "further names that no tenant may have, besides default and kube-*")
 	fs.DurationVar(&o.DiscoveryEvery, "discovery-every", time.Minute, "how often discovery is asked what sudo may do, besides when a definition changes")
 	fs.IntVar(&o.Workers, "workers", 8, "tenants that are worked on at a time")
@@ -67,6 +73,9 @@ func newRunCommand() *cobra.Command {
 
 func run(cmd *cobra.Command, o runOptions) error {
 	ctrl.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(os.Stderr))))
+	if o.Sudo != grants.Impersonation && o.Sudo != grants.Delegation {
+		return fmt.Errorf("--sudo %s: want %s or %s", o.Sudo, grants.Impersonation, grants.Delegation)
+	}
 	config, err := restConfig(o.kubeconfig)
 	if err != nil {
 		return err
@@ -75,7 +84,7 @@ func run(cmd *cobra.Command, o runOptions) error {
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return err
 	}
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(v1alpha1.AddToScheme(scheme), authority.AddToScheme(scheme)); err != nil {
 		return err
 	}
 	o.Reserved = append(o.Reserved, o.namespace)
@@ -86,7 +95,7 @@ func run(cmd *cobra.Command, o runOptions) error {
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		WebhookServer:           hooks.server,
 		Scheme:                  scheme,
-		Cache:                   controller.Cache(),
+		Cache:                   controller.Cache(o.Options),
 		Metrics:                 metricsserver.Options{BindAddress: o.metricsAddress},
 		HealthProbeBindAddress:  o.healthAddress,
 		LeaderElection:          o.leaderElect,
@@ -98,6 +107,9 @@ func run(cmd *cobra.Command, o runOptions) error {
 		RenewDeadline:                 &o.renew,
 		RetryPeriod:                   &o.retryWait,
 	})
+	if missing := (&meta.NoKindMatchError{}); errors.As(err, &missing) {
+		err = fmt.Errorf("--sudo %s needs a server with the feature gate AuthorityDelegation: %w", o.Sudo, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -94,13 +94,13 @@ func (r *Tenants) changed(ctx context.Context, t *v1alpha1.LNamespace, now []v1a
 	return found, nil
 }
 
-// sudoer reports whether the maker of something may use sudo still. Members of groups and
-// service accounts all act as one user.
+// sudoer reports whether the maker of something may use sudo still. Members of groups act
+// as one user, and so do service accounts that impersonate.
 func sudoer(tenant string, now []v1alpha1.Subject, maker string) bool {
 	return slices.ContainsFunc(now, func(s v1alpha1.Subject) bool {
 		if s.Kind == v1alpha1.UserKind {
 			return s.Name == maker
 		}
-		return maker == names.SudoUser(tenant)
+		return maker == names.SudoUser(tenant) || s.Kind == v1alpha1.ServiceAccountKind && maker == names.Username(s)
 	})
 }

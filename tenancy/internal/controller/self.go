@@ -32,6 +32,9 @@ type Selves struct {
 	Recorder events.EventRecorder
 }
 
+// noSelves is selfNames where nobody impersonates.
+func noSelves(client.Object) []string { return nil }
+
 // selfNames returns the names of the roles that an LNamespace needs.
 func selfNames(object client.Object) []string {
 	t, ok := object.(*v1alpha1.LNamespace)

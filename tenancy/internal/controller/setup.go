@@ -14,12 +14,16 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	authority "kube-granular.dev/api/authority/v1alpha1"
 
 	"kube-granular.dev/tenancy/api/v1alpha1"
 	"kube-granular.dev/tenancy/internal/grants"
@@ -38,10 +42,11 @@ type Options struct {
 }
 
 // Cache returns what the cache of the manager holds: of RBAC only what carries the
-// controller's label.
-func Cache() cache.Options {
+// controller's label. Where sudo is delegation it can't be made unless the server serves
+// AuthorityDelegations.
+func Cache(o Options) cache.Options {
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{names.ManagedBy: names.Manager})}
-	return cache.Options{
+	options := cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
 			&rbacv1.RoleBinding{}:        ours,
@@ -49,16 +54,29 @@ func Cache() cache.Options {
 			&rbacv1.ClusterRoleBinding{}: ours,
 		},
 	}
+	if o.Sudo == grants.Delegation {
+		// Who made them counts, and not how they are labelled.
+		options.ByObject[&authority.AuthorityDelegation{}] = cache.ByObject{Transform: stripped}
+	}
+	return options
 }
 
 // Add adds the controllers to a manager.
 func Add(mgr ctrl.Manager, o Options) error {
 	w := writer{Client: mgr.GetClient(), live: mgr.GetAPIReader()}
 	recorder := mgr.GetEventRecorder("tenancy-controller")
-	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.LNamespace{}, selfIndex, selfNames); err != nil {
+	selves := selfNames
+	if o.Sudo == grants.Delegation {
+		selves = noSelves
+	}
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.LNamespace{}, selfIndex, selves); err != nil {
 		return err
 	}
-	tenants := &Tenants{writer: w, Options: o.Options, Reserved: o.Reserved, Recorder: recorder}
+	delegated, err := newDelegations(mgr, w, o)
+	if err != nil {
+		return err
+	}
+	tenants := &Tenants{writer: w, Options: o.Options, Reserved: o.Reserved, Recorder: recorder, delegations: delegated}
 	toTenant := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 		return request(tenantOf(object))
 	})
@@ -67,14 +85,17 @@ func Add(mgr ctrl.Manager, o Options) error {
 	})
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
-	if err := ctrl.NewControllerManagedBy(mgr).Named("tenant").
+	of := ctrl.NewControllerManagedBy(mgr).Named("tenant").
 		For(&v1alpha1.LNamespace{}).
 		WatchesMetadata(namespace, toNamesake).
 		Watches(&rbacv1.RoleBinding{}, toTenant).
 		Watches(&rbacv1.ClusterRole{}, toTenant).
 		Watches(&rbacv1.ClusterRoleBinding{}, toTenant).
-		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers}).
-		Complete(tenants); err != nil {
+		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers})
+	if delegated != nil {
+		of = delegated.watch(of)
+	}
+	if err := of.Complete(tenants); err != nil {
 		return err
 	}
 	toSelf := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
@@ -84,7 +105,7 @@ func Add(mgr ctrl.Manager, o Options) error {
 		return request(object.GetName())
 	})
 	if err := ctrl.NewControllerManagedBy(mgr).Named("self-impersonator").
-		Watches(&v1alpha1.LNamespace{}, oldAndNew(selfNames)).
+		Watches(&v1alpha1.LNamespace{}, oldAndNew(selves)).
 		Watches(&rbacv1.ClusterRole{}, toSelf).
 		Watches(&rbacv1.ClusterRoleBinding{}, toSelf).
 		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers}).
@@ -111,7 +132,40 @@ func Add(mgr ctrl.Manager, o Options) error {
 		Watches(&rbacv1.ClusterRole{}, sudoRoles).
 		WatchesMetadata(definition, all).
 		WatchesMetadata(service, all).
-		Complete(&Sudo{writer: w, Discovery: asker, Every: o.DiscoveryEvery})
+		Complete(&Sudo{writer: w, Discovery: asker, Every: o.DiscoveryEvery, delegations: delegated})
+}
+
+// newDelegations returns nil unless sudo is delegation.
+func newDelegations(mgr ctrl.Manager, w writer, o Options) (*delegations, error) {
+	if o.Sudo != grants.Delegation {
+		return nil, nil
+	}
+	as, err := newDelegator(mgr)
+	if err != nil {
+		return nil, err
+	}
+	return &delegations{writer: w, as: as, changed: make(chan event.GenericEvent, 1)}, mgr.GetFieldIndexer().IndexField(context.Background(),
+		&authority.AuthorityDelegation{}, delegatorIndex, func(object client.Object) []string {
+			return []string{object.(*authority.AuthorityDelegation).Status.Delegator.Username}
+		})
+}
+
+// watch has tenants looked at when one of their delegations changes, and all of them when sudo may
+// do something else.
+func (d *delegations) watch(b *builder.Builder) *builder.Builder {
+	return b.Watches(&authority.AuthorityDelegation{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
+		return request(names.DelegatorOf(object.(*authority.AuthorityDelegation).Status.Delegator.Username))
+	})).WatchesRawSource(source.Channel(d.changed, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request {
+		list := &v1alpha1.LNamespaceList{}
+		if err := d.List(ctx, list); err != nil {
+			return nil // it reads from memory
+		}
+		var all []reconcile.Request
+		for _, t := range list.Items {
+			all = append(all, request(t.Name)...)
+		}
+		return all
+	})))
 }
 
 func request(name string) []reconcile.Request {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -14,6 +15,8 @@ import (
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	authority "kube-granular.dev/api/authority/v1alpha1"
 
 	"kube-granular.dev/tenancy/internal/names"
 	"kube-granular.dev/tenancy/internal/sudorules"
@@ -30,6 +33,8 @@ type Sudo struct {
 	// Every is how often it is asked, besides when a definition changes. A definition is
 	// served a moment after it changed.
 	Every time.Duration
+	// delegations are told what sudo may do. They are nil where sudo is impersonation.
+	delegations *delegations
 }
 
 // Reconcile regenerates the roles of sudo. There is one request for all of them.
@@ -69,5 +74,19 @@ func (r *Sudo) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Re
 			return reconcile.Result{}, err
 		}
 	}
+	if err := r.delegations.set(rules); err != nil {
+		return reconcile.Result{}, err
+	}
+	if r.delegations == nil && serves(lists, authority.SchemeGroupVersion.String(), "authoritydelegations") {
+		if err := sweep(ctx, r.writer); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
 	return reconcile.Result{RequeueAfter: r.Every}, nil
+}
+
+func serves(lists []*metav1.APIResourceList, version, resource string) bool {
+	return slices.ContainsFunc(lists, func(list *metav1.APIResourceList) bool {
+		return list.GroupVersion == version && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == resource })
+	})
 }

@@ -5,6 +5,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -35,6 +36,8 @@ type Tenants struct {
 	Reserved []string
 	// Recorder receives events.
 	Recorder events.EventRecorder
+	// delegations are those of sudo, nil where it is impersonation.
+	delegations *delegations
 }
 
 // Reconcile brings everything of one tenant to what its LNamespace says.
@@ -63,7 +66,7 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 			return reconcile.Result{}, err
 		}
 		return reconcile.Result{}, r.record(ctx, t, func(s *v1alpha1.LNamespaceStatus) {
-			s.Granted = v1alpha1.Granted{}
+			s.Granted, s.Delegations = v1alpha1.Granted{}, nil
 			for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionNamespaceReady} {
 				condition(t, s, kind, metav1.ConditionFalse, h.reason, h.message)
 			}
@@ -75,7 +78,11 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 			return reconcile.Result{}, err
 		}
 	}
-	if err := r.grant(ctx, t); err != nil {
+	delegated, err := r.grant(ctx, t)
+	if errors.Is(err, errNoRules) { // at the start, for a moment; all are looked at again then
+		return reconcile.Result{RequeueAfter: time.Second}, nil
+	}
+	if err != nil {
 		return reconcile.Result{}, err
 	}
 	left, err := r.leftovers(ctx, t)
@@ -86,29 +93,51 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	if len(left) > 0 {
 		result.RequeueAfter = leftoversAgain
 	}
-	return result, r.record(ctx, t, func(s *v1alpha1.LNamespaceStatus) {
+	if err := r.record(ctx, t, func(s *v1alpha1.LNamespaceStatus) {
 		s.ObservedGeneration = t.Generation
 		s.SudoGroup = names.SudoGroup(t.Name)
 		s.Granted = v1alpha1.Granted{Users: once(t.Spec.Users), Managers: once(t.Spec.Managers), Sudoers: once(t.Spec.Sudoers)}
+		s.Delegations = delegated.granted
 		s.Leftovers = left
 		condition(t, s, v1alpha1.ConditionNamespaceReady, metav1.ConditionTrue, reasonThere, "")
-		condition(t, s, v1alpha1.ConditionReady, metav1.ConditionTrue, reasonGranted, "")
+		if delegated.refused != nil {
+			condition(t, s, v1alpha1.ConditionReady, metav1.ConditionFalse, reasonRefused, delegated.refused.Error())
+		} else {
+			condition(t, s, v1alpha1.ConditionReady, metav1.ConditionTrue, reasonGranted, "")
+		}
 		if len(left) > 0 {
 			condition(t, s, v1alpha1.ConditionClean, metav1.ConditionFalse, reasonLeftovers, "status.leftovers lists what was made with sudo by people who are sudoers no longer")
 		} else {
 			condition(t, s, v1alpha1.ConditionClean, metav1.ConditionTrue, reasonClean, "")
 		}
-	})
+	}); err != nil {
+		return reconcile.Result{}, err
+	}
+	for i := range delegated.outdated {
+		if err := r.delegations.end(ctx, &delegated.outdated[i]); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	return result, nil
 }
 
 // grant takes what the lists no longer give, and then gives what they do.
-func (r *Tenants) grant(ctx context.Context, t *v1alpha1.LNamespace) error {
+func (r *Tenants) grant(ctx context.Context, t *v1alpha1.LNamespace) (*delegated, error) {
 	wanted, unwanted := grants.For(t, r.Options)
 	settled := t.Status.ObservedGeneration == t.Generation
+	gone, err := r.delegations.revoke(ctx, t.Name, once(t.Spec.Sudoers), false)
+	if err != nil {
+		return nil, err
+	}
+	for i := range gone {
+		if settled {
+			r.repaired(t, &gone[i], "removed %s, which the lists do not give", describe(&gone[i]))
+		}
+	}
 	for _, object := range unwanted {
 		gone, err := r.remove(ctx, object, !settled)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if gone && settled {
 			r.repaired(t, object, "removed %s, which the lists do not give", describe(object))
@@ -117,19 +146,31 @@ func (r *Tenants) grant(ctx context.Context, t *v1alpha1.LNamespace) error {
 	for _, object := range wanted {
 		done, err := r.ensure(ctx, object)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if done != unchanged && settled {
 			r.repaired(t, object, "put %s right, which differed from what the lists give", describe(object))
 		}
 	}
-	return nil
+	made, err := r.delegations.grant(ctx, t, r.Options)
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range made.restored {
+		if settled {
+			r.repaired(t, object, "put %s right, which differed from what the lists give", describe(object))
+		}
+	}
+	return made, nil
 }
 
 // revoke deletes everything that gives people of the tenant rights. Where sure is set, the
 // server is asked for what the cache does not hold; what has one of our names in a
 // namespace that is not ours may be somebody else's, so bindings there need sureInside.
 func (r *Tenants) revoke(ctx context.Context, tenant string, sure, sureInside bool) error {
+	if _, err := r.delegations.revoke(ctx, tenant, nil, sure); err != nil {
+		return err
+	}
 	for _, object := range grants.All(tenant) {
 		if _, err := r.remove(ctx, object, sure && (object.GetNamespace() == "" || sureInside)); err != nil {
 			return err

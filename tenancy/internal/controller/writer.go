@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	authority "kube-granular.dev/api/authority/v1alpha1"
+
 	"kube-granular.dev/tenancy/internal/names"
 )
 
@@ -171,6 +173,8 @@ func describe(object client.Object) string {
 		kind = "ClusterRole"
 	case *rbacv1.ClusterRoleBinding:
 		kind = "ClusterRoleBinding"
+	case *authority.AuthorityDelegation:
+		kind = "AuthorityDelegation"
 	}
 	if object.GetNamespace() != "" {
 		return fmt.Sprintf("%s %s", kind, types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()})

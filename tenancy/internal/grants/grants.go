@@ -21,7 +21,21 @@ type Options struct {
 	// FieldPermissions tells that the API server authorizes single fields, so that those who
 	// may change some fields of an LNamespace hold neither update nor patch.
 	FieldPermissions bool
+	// Sudo is how people use sudo.
+	Sudo SudoMode
 }
+
+// SudoMode is how people use sudo.
+type SudoMode string
+
+// The modes of sudo.
+const (
+	// Impersonation lets sudoers impersonate the group of their tenant. It is the default.
+	Impersonation SudoMode = "Impersonation"
+	// Delegation delegates to each sudoer what the group may do. It takes a server that serves
+	// AuthorityDelegations.
+	Delegation SudoMode = "Delegation"
+)
 
 // For returns the objects of a tenant: those it has, and those that it can have and does
 // not, of which name and namespace alone are set.
@@ -48,7 +62,7 @@ func For(t *v1alpha1.LNamespace, o Options) (wanted, unwanted []client.Object) {
 	add(allowed(v1alpha1.AllowNamespace), roleBinding(t, names.SudoNamespaceBinding, names.SudoNamespaceRole, group))
 	add(sudo, clusterRole(t, names.EditRole(t.Name), editRules(t, o)),
 		clusterRoleBinding(t, names.EditRole(t.Name), group))
-	add(sudo, clusterRole(t, names.ImpersonatorRole(t.Name), impersonatorRules(t)),
+	add(sudo && o.Sudo != Delegation, clusterRole(t, names.ImpersonatorRole(t.Name), impersonatorRules(t)),
 		clusterRoleBinding(t, names.ImpersonatorRole(t.Name), sudoers))
 	return wanted, unwanted
 }

@@ -28,6 +28,9 @@ func editRules(t *v1alpha1.LNamespace, o Options) []rbacv1.PolicyRule {
 	if slices.Contains(t.Spec.Sudo.Allow, v1alpha1.AllowDelete) {
 		verbs = append(verbs, "delete")
 	}
+	if o.Sudo == Delegation {
+		verbs = append(verbs, names.SudoVerb, names.SudoGroupVerb)
+	}
 	return own(t, o, verbs, permissions...)
 }
 

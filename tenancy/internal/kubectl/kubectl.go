@@ -50,19 +50,25 @@ func (k Kubectl) Run(ctx context.Context, in io.Reader, out, errOut io.Writer, a
 	return cmd.ProcessState.ExitCode(), nil
 }
 
-// WhoAmI returns the user name that the server knows the caller by.
-func (k Kubectl) WhoAmI(ctx context.Context) (string, error) {
+// User is a caller as the server knows it.
+type User struct {
+	Username string
+	Groups   []string
+}
+
+// WhoAmI returns whom the server knows the caller as.
+func (k Kubectl) WhoAmI(ctx context.Context) (User, error) {
 	out, err := k.Output(ctx, "auth", "whoami", "--output", "json")
 	if err != nil {
-		return "", err
+		return User{}, err
 	}
 	review := struct {
-		Status struct{ UserInfo struct{ Username string } }
+		Status struct{ UserInfo User }
 	}{}
 	if err := json.Unmarshal([]byte(out), &review); err != nil {
-		return "", fmt.Errorf("kubectl auth whoami: %w", err)
+		return User{}, fmt.Errorf("kubectl auth whoami: %w", err)
 	}
-	return review.Status.UserInfo.Username, nil
+	return review.Status.UserInfo, nil
 }
 
 // Rule is something that the caller may do, as an authorizer lists it.

@@ -67,6 +67,17 @@ const (
 	Billing  = domain + "billing"
 )
 
+// Verbs on the LNamespace that mean nothing but that somebody acts by a delegation of sudo: each
+// such delegation has exactly one of them. The admission policies ask.
+const (
+	SudoVerb = "sudo"
+	// SudoGroupVerb is the verb where the delegate is a group.
+	SudoGroupVerb = "sudo-group"
+)
+
+// Delegators is the group as which the controller may create delegations. Nobody else is of it.
+const Delegators = Prefix + "delegators"
+
 // FieldVerb returns the verb that a permission of a field is granted by.
 func FieldVerb(permission string) string { return "granular:" + permission }
 
@@ -76,6 +87,34 @@ func SudoGroup(tenant string) string { return Prefix + tenant + "-sudoers" }
 // SudoUser returns the user that sudoers impersonate who have no role to impersonate
 // themselves: members of groups and service accounts. It holds no rights of its own.
 func SudoUser(tenant string) string { return SudoGroup(tenant) }
+
+// DelegatorOf returns the tenant whose sudo a user delegates, or nothing.
+func DelegatorOf(user string) string {
+	tenant, ok := strings.CutPrefix(user, Prefix)
+	if !ok {
+		return ""
+	}
+	tenant, ok = strings.CutSuffix(tenant, "-sudoers")
+	if !ok {
+		return ""
+	}
+	return tenant
+}
+
+// Delegation returns the name of a delegation of sudo. It is made of all that the delegation
+// says, so another one has another name.
+func Delegation(tenant string, says []byte) string {
+	sum := sha256.Sum256(says)
+	return "lnamespace-sudo." + tenant + "." + hex.EncodeToString(sum[:16])
+}
+
+// Username returns the name by which the server knows a user or a service account.
+func Username(s v1alpha1.Subject) string {
+	if s.Kind == v1alpha1.ServiceAccountKind {
+		return "system:serviceaccount:" + s.Namespace + ":" + s.Name
+	}
+	return s.Name
+}
 
 // ImpersonatorRole returns the name of the ClusterRole, and of its binding, by which the
 // sudoers of a tenant impersonate its group.

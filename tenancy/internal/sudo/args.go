@@ -75,14 +75,14 @@ func Parse(args []string) (Arguments, error) {
 	if a.Shell == "" && !a.List && len(args) == 0 {
 		return a, ErrUsage
 	}
-	a.read(args)
-	return a, nil
+	return a, a.read(args)
 }
 
 // read finds in the command what decides who one becomes. After -- are the words of a
 // program in a container.
-func (a *Arguments) read(args []string) {
+func (a *Arguments) read(args []string) error {
 	var words []string
+	before := slices.Clone(a.Global)
 	for i := 0; i < len(args); i++ {
 		if args[i] == "--" {
 			break
@@ -108,8 +108,23 @@ func (a *Arguments) read(args []string) {
 			a.Global = append(a.Global, long(name)+"="+value)
 		}
 	}
+	if namesSubjects(words) {
+		isUser := func(flag string) bool { return strings.HasPrefix(flag, "--user=") }
+		if slices.ContainsFunc(before, isUser) {
+			return errors.New("--user before this command would be one of its subjects; choose who you are by --context")
+		}
+		a.Global = slices.DeleteFunc(a.Global, isUser)
+	}
 	a.Tenant = lnamespace(words)
 	a.Command = append(a.Command, args...)
+	return nil
+}
+
+// namesSubjects reports whether --user is a subject of a binding to a command, and not who
+// connects. To kubectl it is so wherever the flag stands.
+func namesSubjects(words []string) bool {
+	has := func(word string) bool { return slices.Contains(words, word) }
+	return has("create") && (has("rolebinding") || has("clusterrolebinding")) || has("set") && has("subject")
 }
 
 func takesValue(name string) bool {

@@ -29,6 +29,11 @@ func TestParse(t *testing.T) {
 		{typed: "get lns", command: "get lns"},
 		{typed: "exec -n team p -- sh -n other", command: "exec -n team p -- sh -n other", namespace: "team"},
 		{typed: "lns x", command: "lns x"},
+		{typed: "--user admin get pods --user bob", command: "get pods --user bob", global: "--user=admin --user=bob"},
+		{typed: "create rolebinding b --role r --user bob", command: "create rolebinding b --role r --user bob"},
+		{typed: "create --user=bob clusterrolebinding b", command: "create --user=bob clusterrolebinding b"},
+		{typed: "--context c set subject rolebinding b --user bob", command: "set subject rolebinding b --user bob", global: "--context=c"},
+		{typed: "create role r --user admin", command: "create role r --user admin", global: "--user=admin"},
 	} {
 		a, err := sudo.Parse(strings.Fields(tc.typed))
 		if err != nil {
@@ -44,7 +49,7 @@ func TestParse(t *testing.T) {
 			}
 		}
 	}
-	for _, typed := range []string{"", "--reason", "--as=x get pods", "kubectl", "sudo get pods", "kubectl sudo get pods"} {
+	for _, typed := range []string{"", "--reason", "--as=x get pods", "kubectl", "sudo get pods", "kubectl sudo get pods", "--user admin create rolebinding b --user bob", "--user=admin set subject rolebinding b"} {
 		if _, err := sudo.Parse(strings.Fields(typed)); err == nil {
 			t.Errorf("%q: no error", typed)
 		}

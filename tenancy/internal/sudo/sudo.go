@@ -49,7 +49,18 @@ func Run(ctx context.Context, path string, args []string, s Streams) (int, error
 			return 1, err
 		}
 	}
-	user, err := become(ctx, k, me, tenant)
+	by, err := delegation(ctx, k, me, tenant)
+	if err != nil {
+		return 1, err
+	}
+	if by != nil {
+		flags, err := withDelegation(by, a)
+		if err != nil {
+			return 1, err
+		}
+		return k.Run(ctx, s.In, s.Out, s.ErrOut, flags...)
+	}
+	user, err := become(ctx, k, me.Username, tenant)
 	if err != nil {
 		return 1, err
 	}
@@ -78,7 +89,7 @@ func become(ctx context.Context, k kubectl.Kubectl, me, tenant string) (string, 
 		return "", err
 	}
 	if !may {
-		return "", fmt.Errorf("%s is no sudoer of %q: it may not impersonate the group %s", me, tenant, group)
+		return "", fmt.Errorf("%s is no sudoer of %q: nothing is delegated to it, and it may not impersonate the group %s", me, tenant, group)
 	}
 	for _, user := range []string{me, names.SudoUser(tenant)} {
 		if strings.HasPrefix(user, "system:serviceaccount:") {
@@ -95,9 +106,9 @@ func become(ctx context.Context, k kubectl.Kubectl, me, tenant string) (string, 
 	return "", fmt.Errorf("%s may impersonate the group %s, and no user: has the tenancy controller seen it?", me, group)
 }
 
-// list prints the tenants whose group the caller may become. Of all tenants, only those are asked
+// list prints the tenants whose group the caller may become, or has a delegation of. Of all tenants, only those are asked
 // about one by one of which the rules of the caller speak.
-func list(ctx context.Context, k kubectl.Kubectl, me string, out io.Writer) error {
+func list(ctx context.Context, k kubectl.Kubectl, me kubectl.User, out io.Writer) error {
 	text, err := k.Output(ctx, "get", "lnamespaces.tenancy.kube-granular.dev", "--output", "json")
 	if err != nil {
 		return err
@@ -111,18 +122,24 @@ func list(ctx context.Context, k kubectl.Kubectl, me string, out io.Writer) erro
 		return err
 	}
 	found := false
-	for _, t := range all.Items {
+	for i := range all.Items {
+		t := &all.Items[i]
 		group := names.SudoGroup(t.Name)
-		covers := func(r kubectl.Rule) bool { return r.Covers("impersonate", "", "groups", group) }
-		if len(t.Status.Granted.Sudoers) == 0 || !slices.ContainsFunc(rules, covers) {
-			continue
-		}
-		may, err := k.CanI(ctx, "impersonate", "groups", group)
-		if err != nil {
-			return err
-		}
-		if !may {
-			continue
+		how := "as group " + group
+		if d := delegationTo(t, me); d != nil {
+			how = "by delegation " + d.Delegation
+		} else {
+			covers := func(r kubectl.Rule) bool { return r.Covers("impersonate", "", "groups", group) }
+			if len(t.Status.Granted.Sudoers) == 0 || !slices.ContainsFunc(rules, covers) {
+				continue
+			}
+			may, err := k.CanI(ctx, "impersonate", "groups", group)
+			if err != nil {
+				return err
+			}
+			if !may {
+				continue
+			}
 		}
 		found = true
 		allowed := ""
@@ -132,10 +149,10 @@ func list(ctx context.Context, k kubectl.Kubectl, me string, out io.Writer) erro
 		if allowed != "" {
 			allowed = " and" + allowed
 		}
-		fmt.Fprintf(out, "%s: everything in the namespace%s, as group %s\n", t.Name, allowed, group)
+		fmt.Fprintf(out, "%s: everything in the namespace%s, %s\n", t.Name, allowed, how)
 	}
 	if !found {
-		fmt.Fprintf(out, "%s is a sudoer of no tenant\n", me)
+		fmt.Fprintf(out, "%s is a sudoer of no tenant\n", me.Username)
 	}
 	return nil
 }

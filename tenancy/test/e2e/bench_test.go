@@ -5,7 +5,9 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"flag"
+	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -20,6 +22,9 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"kube-granular.dev/api/selection"
+	"kube-granular.dev/api/selection/transport"
+
 	"kube-granular.dev/tenancy/api/v1alpha1"
 	"kube-granular.dev/tenancy/internal/names"
 )
@@ -27,15 +32,27 @@ import (
 var (
 	tenants     = flag.Int("tenants", 5000, "tenants that BenchmarkTenants makes")
 	revocations = flag.Int("revocations", 200, "removals of a sudoer that it measures")
+	mode        = flag.String("sudo", "Impersonation", "how people use sudo where it measures; Delegation takes a server that serves delegations")
 )
+
+// measured starts the cluster that is measured. Its last result are flags of the controller.
+func measured(b *testing.B) (*cluster, []string) {
+	b.Helper()
+	folder, features, flags := "default", "GranularAuthorization=false", []string{"--sudo", *mode}
+	if *mode == "Delegation" {
+		folder, features, flags = "delegation", gates, append(flags, "--field-permissions")
+	}
+	c, err := startCluster(folder, "--feature-gates", features)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return c, flags
+}
 
 // BenchmarkTenants measures what docs/measurements/tenants.md has: how long many tenants take to
 // converge, what a change costs, and how long a sudoer can go on who was removed.
 func BenchmarkTenants(b *testing.B) {
-	c, err := startCluster("default", "--feature-gates", "GranularAuthorization=false")
-	if err != nil {
-		b.Fatal(err)
-	}
+	c, flags := measured(b)
 	defer func() {
 		if err := c.stop(); err != nil {
 			b.Error(err)
@@ -46,7 +63,7 @@ func BenchmarkTenants(b *testing.B) {
 		b.Fatal(err)
 	}
 	start := func() *controller {
-		k, err := c.startController("--metrics-address", address, "--leader-elect=false", "--discovery-every", "1h")
+		k, err := c.startController(append(flags, "--metrics-address", address, "--leader-elect=false", "--discovery-every", "1h")...)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -66,7 +83,8 @@ func BenchmarkTenants(b *testing.B) {
 			}
 			if done < count {
 				b.Logf("%s: %d of %d", time.Now().Format(time.TimeOnly), done, count)
-				time.Sleep(time.Second)
+				// Reading all of them is work for the server that is measured.
+				time.Sleep(min(15*time.Second, time.Duration(count+1)*10*time.Millisecond))
 			}
 		}
 	}
@@ -120,7 +138,21 @@ func BenchmarkTenants(b *testing.B) {
 }
 
 // BenchmarkRevocation measures the last of these with a handful of tenants.
-func BenchmarkRevocation(b *testing.B) { revoke(b, shared) }
+func BenchmarkRevocation(b *testing.B) {
+	if *mode != "Delegation" {
+		revoke(b, shared)
+		return
+	}
+	c, flags := measured(b)
+	k, err := c.startController(flags...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	revoke(b, c)
+	if err := errors.Join(k.stop(), c.stop()); err != nil {
+		b.Fatal(err)
+	}
+}
 
 // revoke measures the time from the answer to the removal of a sudoer until the first request
 // of his that is refused. The sudoer is a service account, with a token of its own.
@@ -142,12 +174,38 @@ func revoke(b *testing.B, c *cluster) {
 	if err := c.client.Create(b.Context(), lns); err != nil && !apierrors.IsAlreadyExists(err) {
 		b.Fatal(err)
 	}
+	me := v1alpha1.Subject{Kind: v1alpha1.ServiceAccountKind, Namespace: "default", Name: "revoked"}
 	config := rest.AnonymousClientConfig(c.admin)
 	config.QPS, config.BearerToken = -1, token.Status.Token
-	config.Impersonate = rest.ImpersonationConfig{UserName: names.SudoUser(lns.Name), Groups: []string{names.SudoGroup(lns.Name)}}
+	// selected is the newest delegation to the sudoer.
+	selected := &selection.SelectedAuthority{}
+	if *mode == "Delegation" {
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			next = transport.New(next)
+			return roundTripper(func(req *http.Request) (*http.Response, error) {
+				return next.RoundTrip(req.WithContext(transport.With(req.Context(), selected)))
+			})
+		})
+	} else {
+		config.Impersonate = rest.ImpersonationConfig{UserName: names.SudoUser(lns.Name), Groups: []string{names.SudoGroup(lns.Name)}}
+	}
 	sudo, err := client.New(config, client.Options{Scheme: c.client.Scheme(), Mapper: c.client.RESTMapper()})
 	if err != nil {
 		b.Fatal(err)
+	}
+	// granted waits until something is delegated to the sudoer.
+	granted := func() {
+		for *mode == "Delegation" {
+			if err := c.client.Get(b.Context(), client.ObjectKeyFromObject(lns), lns); err != nil {
+				b.Fatal(err)
+			}
+			for _, d := range lns.Status.Delegations {
+				if d.Subject == me && lns.Status.ObservedGeneration == lns.Generation {
+					selected = &selection.SelectedAuthority{AuthorityReference: byName(d)}
+					return
+				}
+			}
+		}
 	}
 	// until repeats a request until it is allowed, or refused.
 	until := func(allowed bool) {
@@ -178,7 +236,8 @@ func revoke(b *testing.B, c *cluster) {
 	}
 	var times []time.Duration
 	for range *revocations {
-		set(v1alpha1.Subject{Kind: v1alpha1.ServiceAccountKind, Namespace: "default", Name: "revoked"})
+		set(me)
+		granted()
 		until(true)
 		set()
 		start := time.Now()
@@ -191,3 +250,8 @@ func revoke(b *testing.B, c *cluster) {
 	}
 	b.Logf("%d removals, until the first refused request: 10%% %s, 50%% %s, 90%% %s, 99%% %s, at most %s", len(times), at(10), at(50), at(90), at(99), at(100))
 }
+
+// roundTripper is a function that sends requests.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

@@ -33,6 +33,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	authority "kube-granular.dev/api/authority/v1alpha1"
+
 	"kube-granular.dev/tenancy/api/v1alpha1"
 )
 
@@ -80,6 +82,12 @@ func run(m *testing.M) (code int) {
 	}
 	defer func() {
 		if err := theController.stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}()
+	defer func() {
+		if err := stopDelegating(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
@@ -147,7 +155,7 @@ func (c *cluster) prepare() error {
 		c.client, err = client.New(c.admin, client.Options{Scheme: scheme})
 		return err
 	}
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme), authority.AddToScheme(scheme)); err != nil {
 		return err
 	}
 	for _, arg := range [][]string{

@@ -4,6 +4,8 @@
 package e2e_test
 
 import (
+	"context"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -101,6 +103,42 @@ func TestTenantWithoutFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	shared.gone(t, lns)
+}
+
+// TestDefinition holds what the definition of LNamespaces gives by itself: defaults, and what kubectl
+// prints.
+func TestDefinition(t *testing.T) {
+	lns := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "LNamespace", "metadata": map[string]any{"name": "definition"},
+		"spec": map[string]any{"users": []any{map[string]any{"name": "u"}}, "sudo": map[string]any{}, "billing": map[string]any{"account": "4711"}},
+	}}
+	if err := shared.client.Create(t.Context(), lns); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := shared.client.Delete(context.Background(), lns); err != nil {
+			t.Error(err)
+		}
+	})
+	users, _, _ := unstructured.NestedSlice(lns.Object, "spec", "users")
+	if kind := users[0].(map[string]any)["kind"]; kind != "User" {
+		t.Errorf("the kind of a name is %v", kind)
+	}
+	if at, _, _ := unstructured.NestedString(lns.Object, "spec", "sudo", "atRevocation"); at != "Report" {
+		t.Errorf("at revocation: %q", at)
+	}
+	shared.settled(t, &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "definition"}})
+	out, err := shared.kubectl("admin", "get", "lns", "definition", "-o", "wide")
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	lines := strings.Split(out, "\n")
+	if got := strings.Join(strings.Fields(lines[0]), " "); got != "NAME READY REASON BILLING SUDO-GROUP AGE" {
+		t.Errorf("columns: %s", got)
+	}
+	if got := strings.Join(strings.Fields(lines[1])[:5], " "); got != "definition True Granted 4711 lnamespace:definition-sudoers" {
+		t.Errorf("printed: %s", got)
+	}
 }
 
 // TestAllowances holds that the tenant can give sudo what is withheld, each by itself.

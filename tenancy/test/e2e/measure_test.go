@@ -15,9 +15,12 @@ import (
 	"testing"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/names"
 )
 
 // full returns a tenant with twenty names, of people who are in other tenants, too.
@@ -62,8 +65,9 @@ func parallel(b testing.TB, count int, f func(i int) error) {
 type numbers struct {
 	// calls counts requests to the API server by method.
 	calls requests
-	// queued is how much waits, reconciled how many tenants were looked at.
-	queued, reconciled float64
+	// queued is how much waits, reconciled how many tenants were looked at, repairs how much was
+	// put right.
+	queued, reconciled, repairs float64
 }
 
 func read(b testing.TB, address string) numbers {
@@ -92,6 +96,8 @@ func read(b testing.TB, address string) numbers {
 			_, method, _ := strings.Cut(rest, `method="`)
 			method, _, _ = strings.Cut(method, `"`)
 			n.calls[method] += value
+		case "tenancy_repairs_total":
+			n.repairs += value
 		case "workqueue_depth":
 			n.queued += value
 		case "controller_runtime_reconcile_total":
@@ -219,6 +225,20 @@ func TestCallsPerChange(t *testing.T) {
 			t.Errorf("%s: %.0f requests: %s", what, total, n)
 		}
 	}
+	// What is put right is counted.
+	if n := read(t, address).repairs; n != 0 {
+		t.Errorf("%.0f repairs", n)
+	}
+	rb := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: one.Name, Name: names.UsersBinding}}
+	if err := c.client.Delete(t.Context(), rb); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "the repair is counted", func() error {
+		if n := read(t, address).repairs; n != 1 {
+			return fmt.Errorf("%.0f repairs", n)
+		}
+		return nil
+	})
 }
 
 // requests counts requests by their method.

@@ -10,9 +10,12 @@ import (
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	authority "kube-granular.dev/api/authority/v1alpha1"
 
 	"kube-granular.dev/tenancy/api/v1alpha1"
 	"kube-granular.dev/tenancy/internal/names"
@@ -49,35 +52,84 @@ func TestSamples(t *testing.T) {
 			kind = "ClusterRoleBinding"
 		}
 		object.GetObjectKind().SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind(kind))
-		object.SetManagedFields(nil)
-		object.SetResourceVersion("")
-		object.SetUID("")
-		object.SetCreationTimestamp(metav1.Time{})
-		owners := object.GetOwnerReferences()
-		for i := range owners {
-			owners[i].UID = "the UID of the LNamespace"
-		}
-		object.SetOwnerReferences(owners)
-		got, err := yaml.Marshal(object)
-		if err != nil {
-			t.Fatal(err)
-		}
-		path := filepath.Join(shared.root, "docs", "resource-samples", file+".yaml")
-		if *update {
-			if err := os.WriteFile(path, got, 0o644); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if string(got) != string(want) {
-			t.Errorf("%s is not what the controller makes (-update-samples writes it):\n%s", path, got)
-		}
+		sample(t, file, object)
 	}
+	sampleDelegation(t)
 	if *update {
 		t.Fatal("docs/resource-samples was written: look at the difference, and run the test again")
+	}
+}
+
+// sampleDelegation is TestSamples where sudo is delegation. Of the rules, which are those of the
+// server's version, only the last ones are shown, which are the tenant's.
+func sampleDelegation(t *testing.T) {
+	c := byDelegation(t)
+	lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "namespace-sample"}, Spec: v1alpha1.LNamespaceSpec{
+		Sudoers: []v1alpha1.Subject{user("richard")}, Billing: v1alpha1.Billing{Account: "4711"},
+	}}
+	c.make(t, lns)
+	d := &authority.AuthorityDelegation{}
+	if err := c.client.Get(t.Context(), client.ObjectKey{Name: delegationOf(t, lns, user("richard")).Delegation}, d); err != nil {
+		t.Fatal(err)
+	}
+	role := &rbacv1.ClusterRole{}
+	if err := c.client.Get(t.Context(), client.ObjectKey{Name: names.SudoRole}, role); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Spec.Rules) != len(role.Rules)+2 || len(d.Spec.Rules) > authority.MaxRules-2 {
+		t.Errorf("%d rules of %d of sudo", len(d.Spec.Rules), len(role.Rules))
+	}
+	for i, rule := range role.Rules {
+		if got := d.Spec.Rules[i]; !equality.Semantic.DeepEqual(got, rule) {
+			t.Errorf("rule %d of sudo is %v, delegated %v", i, rule, got)
+		}
+	}
+	d.Spec.Rules = d.Spec.Rules[len(role.Rules):]
+	d.Status.Rules = nil
+	for i := range d.Status.History {
+		d.Status.History[i].Credential, d.Status.History[i].ByUID = "", "the UID of the controller's account"
+	}
+	d.Name = "lnamespace-sudo.namespace-sample.and-a-hash"
+	d.SetGroupVersionKind(authority.SchemeGroupVersion.WithKind("AuthorityDelegation"))
+	sample(t, "sudoer-authority-delegation", d)
+	edit := &rbacv1.ClusterRole{}
+	if err := c.client.Get(t.Context(), client.ObjectKey{Name: names.EditRole(lns.Name)}, edit); err != nil {
+		t.Fatal(err)
+	}
+	edit.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind("ClusterRole"))
+	sample(t, "sudoer-delegation-lnamespace-edit-cluster-role", edit)
+}
+
+// sample compares an object with a file of docs/resource-samples, without what differs from one to the
+// next.
+func sample(t *testing.T, file string, object client.Object) {
+	t.Helper()
+	object.SetManagedFields(nil)
+	object.SetResourceVersion("")
+	object.SetUID("")
+	object.SetGeneration(0)
+	object.SetCreationTimestamp(metav1.Time{})
+	owners := object.GetOwnerReferences()
+	for i := range owners {
+		owners[i].UID = "the UID of the LNamespace"
+	}
+	object.SetOwnerReferences(owners)
+	got, err := yaml.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(shared.root, "docs", "resource-samples", file+".yaml")
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(want) {
+		t.Errorf("%s is not what the controller makes (-update-samples writes it):\n%s", path, got)
 	}
 }

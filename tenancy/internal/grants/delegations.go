@@ -1,0 +1,109 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package grants
+
+import (
+	"encoding/json"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	authority "kube-granular.dev/api/authority/v1alpha1"
+
+	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/names"
+	"kube-granular.dev/tenancy/internal/sudorules"
+)
+
+// ownRules is how many rules of a delegation are not the same for all tenants.
+const ownRules = 4
+
+// Delegable returns the rules of sudo as delegations have them. They are an upper bound.
+func Delegable(rules []rbacv1.PolicyRule) ([]rbacv1.PolicyRule, error) {
+	return sudorules.Fit(rules, authority.MaxRules-ownRules, authority.MaxRuleLength)
+}
+
+// Delegations returns the delegations of a tenant, one for each sudoer, where rules are what sudo
+// may do in every namespace of a tenant, as Delegable returns them.
+//
+// What a delegation says is an upper bound. The group of the tenant creates it, and it allows
+// what that group may do now: in the namespace by RoleBindings, and to the LNamespace by a
+// ClusterRole. So what the tenant allows sudo no longer is gone before the delegation is.
+func Delegations(t *v1alpha1.LNamespace, rules []rbacv1.PolicyRule, o Options) ([]*authority.AuthorityDelegation, error) {
+	all := slices.Clone(rules)
+	if slices.Contains(t.Spec.Sudo.Allow, v1alpha1.AllowQuotas) {
+		all = append(all, sudorules.Quotas()...)
+	}
+	if slices.Contains(t.Spec.Sudo.Allow, v1alpha1.AllowNamespace) {
+		all = append(all, sudorules.Namespace()...)
+	}
+	// Everybody lists LNamespaces.
+	all = append(all, rbacv1.PolicyRule{
+		APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"lnamespaces"}, Verbs: []string{"get", "list", "watch"},
+	})
+	var delegations []*authority.AuthorityDelegation
+	seen := map[authority.Delegate]bool{}
+	for _, sudoer := range t.Spec.Sudoers {
+		to := delegate(sudoer)
+		if seen[to] {
+			continue
+		}
+		seen[to] = true
+		d := &authority.AuthorityDelegation{
+			ObjectMeta: meta(t, "", ""),
+			Spec: authority.AuthorityDelegationSpec{
+				Delegates: []authority.Delegate{to},
+				// The group has rights in one namespace, and on one LNamespace, which is in none.
+				Scope:  authority.DelegationScope{Cluster: true},
+				Rules:  append(slices.Clone(all), delegatedRule(t, to, o)),
+				IfLost: authority.LossWithdraw,
+			},
+		}
+		says, err := json.Marshal(struct {
+			UID  types.UID
+			Spec authority.AuthorityDelegationSpec
+		}{t.UID, d.Spec})
+		if err != nil {
+			return nil, err
+		}
+		d.Name = names.Delegation(t.Name, says)
+		delegations = append(delegations, d)
+	}
+	return delegations, nil
+}
+
+// Sudoer returns the subject that a delegation was made for.
+func Sudoer(d *authority.AuthorityDelegation) v1alpha1.Subject {
+	if len(d.Spec.Delegates) != 1 {
+		return v1alpha1.Subject{}
+	}
+	to := d.Spec.Delegates[0]
+	return v1alpha1.Subject{Kind: v1alpha1.SubjectKind(to.Kind), Name: to.Name, Namespace: to.Namespace}
+}
+
+func delegate(s v1alpha1.Subject) authority.Delegate {
+	if s.Kind == "" {
+		s.Kind = v1alpha1.UserKind
+	}
+	return authority.Delegate{Kind: authority.DelegateKind(s.Kind), Namespace: s.Namespace, Name: s.Name}
+}
+
+// delegatedRule is what a delegate may do with the LNamespace. One verb tells what kind of
+// delegate it is.
+func delegatedRule(t *v1alpha1.LNamespace, to authority.Delegate, o Options) rbacv1.PolicyRule {
+	rule := editRules(t, o)[0]
+	other := names.SudoGroupVerb
+	if to.Kind == authority.DelegateGroup {
+		other = names.SudoVerb
+	}
+	rule.Verbs = slices.DeleteFunc(rule.Verbs, func(verb string) bool { return verb == other })
+	return rule
+}
+
+// Ours reports whether a delegation is one of those that the controller makes for a tenant.
+// Nobody else can act as the user who creates them.
+func Ours(d *authority.AuthorityDelegation, tenant string) bool {
+	return d.Status.Delegator.Username == names.SudoUser(tenant)
+}

@@ -1,0 +1,74 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sudo
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"slices"
+
+	"kube-granular.dev/api/selection"
+
+	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/kubectl"
+	"kube-granular.dev/tenancy/internal/names"
+)
+
+// plugin is the program that sends the header.
+const plugin = "kubectl-with"
+
+// delegationTo returns the delegation by which somebody uses sudo in a tenant, or nil. One that
+// names the person comes before those of groups.
+func delegationTo(t *v1alpha1.LNamespace, me kubectl.User) *v1alpha1.SudoDelegation {
+	var byGroup *v1alpha1.SudoDelegation
+	for i := range t.Status.Delegations {
+		d := &t.Status.Delegations[i]
+		switch {
+		case d.Subject.Kind != v1alpha1.GroupKind && names.Username(d.Subject) == me.Username:
+			return d
+		case d.Subject.Kind == v1alpha1.GroupKind && byGroup == nil && slices.Contains(me.Groups, d.Subject.Name):
+			byGroup = d
+		}
+	}
+	return byGroup
+}
+
+// delegation returns the delegation by which the caller uses sudo in a tenant, or nil: there is
+// none where sudo is impersonation. The server decides whether it holds.
+func delegation(ctx context.Context, k kubectl.Kubectl, me kubectl.User, tenant string) (*v1alpha1.SudoDelegation, error) {
+	text, err := k.Output(ctx, "get", "lnamespaces.tenancy.kube-granular.dev", tenant, "--ignore-not-found", "--output", "json")
+	if err != nil {
+		return nil, err
+	}
+	if text == "" {
+		return nil, nil
+	}
+	t := v1alpha1.LNamespace{}
+	if err := json.Unmarshal([]byte(text), &t); err != nil {
+		return nil, fmt.Errorf("LNamespace %s: %w", tenant, err)
+	}
+	return delegationTo(&t, me), nil
+}
+
+// withDelegation returns the arguments of kubectl that run a command by a delegation.
+func withDelegation(d *v1alpha1.SudoDelegation, a Arguments) ([]string, error) {
+	if _, err := exec.LookPath(plugin); err != nil {
+		return nil, fmt.Errorf("sudo by delegation runs the plugin %s, which is not on the path: %w", plugin, err)
+	}
+	s := selection.SelectedAuthority{AuthorityReference: selection.AuthorityReference{
+		Kind: selection.AuthorityDelegationKind, Name: d.Delegation, UID: d.UID,
+	}}
+	text, err := s.Text()
+	if err != nil {
+		return nil, fmt.Errorf("delegation %q: %w", d.Delegation, err)
+	}
+	args := []string{"with"}
+	if a.Reason != "" {
+		args = append(args, "--reason="+a.Reason)
+	}
+	args = append(args, text)
+	return append(append(args, a.Global...), a.Command...), nil
+}

@@ -1,0 +1,385 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	authority "kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/api/selection"
+	"kube-granular.dev/api/selection/transport"
+
+	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/names"
+)
+
+// gates are those that sudo by delegation needs.
+const gates = "GranularAuthorization=true,ProtectedAttributes=true,SelectedAuthority=true,AuthorityDelegation=true"
+
+// delegating is the cluster in which sudo is delegation, with its controller.
+var delegating struct {
+	once       sync.Once
+	cluster    *cluster
+	controller *controller
+	err        error
+}
+
+// byDelegation returns the cluster in which sudo is delegation. It starts with the first test.
+func byDelegation(t *testing.T) *cluster {
+	t.Helper()
+	d := &delegating
+	d.once.Do(func() {
+		if d.cluster, d.err = startCluster("delegation", "--feature-gates", gates, "--audit-log", filepath.Join(os.TempDir(), fmt.Sprintf("tenancy-audit-%d.log", os.Getpid()))); d.err == nil {
+			d.controller, d.err = d.cluster.startDelegating()
+		}
+	})
+	if d.err != nil {
+		t.Fatal(d.err)
+	}
+	return d.cluster
+}
+
+func (c *cluster) startDelegating() (*controller, error) {
+	return c.startController("--sudo", "Delegation", "--field-permissions")
+}
+
+// stopDelegating stops what byDelegation started.
+func stopDelegating() error {
+	d := &delegating
+	var err error
+	if d.controller != nil {
+		err = d.controller.stop()
+	}
+	if d.cluster != nil {
+		err = errors.Join(err, d.cluster.stop(), os.Remove(filepath.Join(os.TempDir(), fmt.Sprintf("tenancy-audit-%d.log", os.Getpid()))))
+	}
+	return err
+}
+
+// delegationOf returns the delegation that the status names for a sudoer.
+func delegationOf(t *testing.T, lns *v1alpha1.LNamespace, sudoer v1alpha1.Subject) v1alpha1.SudoDelegation {
+	t.Helper()
+	for _, d := range lns.Status.Delegations {
+		if d.Subject == sudoer {
+			return d
+		}
+	}
+	t.Fatalf("%s: nothing is delegated to %v: %+v", lns.Name, sudoer, lns.Status)
+	return v1alpha1.SudoDelegation{}
+}
+
+func byName(d v1alpha1.SudoDelegation) selection.AuthorityReference {
+	return selection.AuthorityReference{Kind: selection.AuthorityDelegationKind, Name: d.Delegation}
+}
+
+// under returns a client that is somebody else, in groups, and selects a delegation.
+func (c *cluster) under(t *testing.T, ref selection.AuthorityReference, name string, groups ...string) client.Client {
+	t.Helper()
+	config := rest.CopyConfig(c.admin)
+	config.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: append(groups, "system:authenticated")}
+	config.Wrap(transport.Always(&selection.SelectedAuthority{AuthorityReference: ref}))
+	other, err := client.New(config, client.Options{Scheme: c.client.Scheme(), Mapper: c.client.RESTMapper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return other
+}
+
+func secret(namespace, name string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+}
+
+// TestSudoByDelegation works in a tenant as a sudoer who impersonates nobody, with real
+// certificates and kubectl sudo.
+//
+// Attack: where sudo is delegation, a sudoer acts without it, by that of a colleague, or of another tenant
+// Answer: 403; by his own delegation he has the rights of the group, in its namespace and on its LNamespace
+func TestSudoByDelegation(t *testing.T) {
+	c := byDelegation(t)
+	for name, groups := range map[string][]string{"ada": nil, "bob": nil, "olga": {"ops"}} {
+		c.newUser(t, name, groups...)
+	}
+	c.allowed(t, "ada", nil, "create", "lnamespaces", "", "")
+	must, mustFail := c.commands(t)
+	must("ada", "created", "create", "lns", "team", "--user", "ada", "--sudoer", "ada", "--sudoer", "group:ops", "--billing", "4711")
+	must("ada", "condition met", "wait", "--for=condition=Ready", "--timeout=60s", "lns/team")
+	must("bob", "created", "create", "lns", "other", "--sudoer", "bob")
+	must("bob", "condition met", "wait", "--for=condition=Ready", "--timeout=60s", "lns/other")
+	team, other := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "other"}}
+	c.settled(t, team)
+	c.settled(t, other)
+	c.allowed(t, "ada", nil, "create", "deployments", "team", "")
+	ada := delegationOf(t, team, user("ada"))
+
+	mustFail("ada", "forbidden", "create", "role", "r", "--verb=get", "--resource=pods", "-n", "team")
+	c.eventually(t, "ada", "role.rbac.authorization.k8s.io/r created", "sudo", "--reason", "TICKET-1", "create", "role", "r", "--verb=get", "--resource=pods", "-n", "team")
+	must("ada", "r ", "sudo", "kubectl", "get", "roles", "-n", "team") // as after !!
+	must("olga", "r ", "sudo", "get", "roles", "-n", "team")
+	must("ada", "created", "sudo", "create", "rolebinding", "b", "--role=r", "--user=zoe", "-n", "team")
+	c.allowed(t, "zoe", nil, "get", "pods", "team", "")
+	must("ada", "patched", "sudo", "patch", "lns", "team", "--type=merge", "-p", `{"spec":{"billing":{"account":"4712"}}}`)
+	must("ada", "team: everything in the namespace, by delegation "+ada.Delegation, "sudo", "-l")
+	must("olga", "team: everything in the namespace, by delegation ", "sudo", "-l")
+	mustFail("ada", "forbidden", "sudo", "patch", "lns", "team", "--type=merge", "-p", `{"spec":{"sudoers":[]}}`)
+	mustFail("ada", "forbidden", "sudo", "-n", "team", "delete", "namespace", "team")
+	mustFail("ada", `ada is no sudoer of "other"`, "sudo", "get", "secrets", "-n", "other")
+	mustFail("ada", `ada is no sudoer of "kube-system"`, "sudo", "get", "secrets", "-n", "kube-system")
+	// By the delegations of others, and without any.
+	bob := delegationOf(t, other, user("bob"))
+	mustFail("ada", "forbidden", "with", "delegation/"+bob.Delegation, "get", "secrets", "-n", "other")
+	must("bob", "No resources found", "with", "delegation/"+bob.Delegation, "get", "secrets", "-n", "other")
+	mustFail("bob", "forbidden", "with", "delegation/uid:"+string(ada.UID), "get", "secrets", "-n", "team")
+	mustFail("bob", "forbidden", "with", "delegation/"+delegationOf(t, team, v1alpha1.Subject{Kind: v1alpha1.GroupKind, Name: "ops"}).Delegation, "get", "secrets", "-n", "team")
+	mustFail("bob", "forbidden", "with", "delegation/"+bob.Delegation, "get", "secrets", "-n", "team")
+	mustFail("bob", "forbidden", "with", "delegation/"+bob.Delegation, "get", "secrets", "-n", "kube-system")
+	// Nobody impersonates: not the group, and not oneself.
+	for _, who := range []string{"ada", "olga", "bob"} {
+		c.refused(t, who, []string{"ops"}, "impersonate", "groups", "", names.SudoGroup("team"))
+		c.refused(t, who, []string{"ops"}, "impersonate", "users", "", who)
+		c.refused(t, who, []string{"ops"}, "impersonate", "users", "", names.SudoUser("team"))
+		c.refused(t, who, []string{"ops"}, "impersonate", "groups", "", names.Delegators)
+	}
+	c.gone(t, selfRole("ada"))
+	c.gone(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: names.ImpersonatorRole("team")}})
+	// The audit log has the person, on whose behalf, and why.
+	text, err := os.ReadFile(filepath.Join(os.TempDir(), fmt.Sprintf("tenancy-audit-%d.log", os.Getpid())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range bytes.Split(text, []byte("\n")) {
+		event := struct {
+			User             struct{ Username string }
+			ImpersonatedUser any
+			ObjectRef        struct{ Resource string }
+			Verb             string
+			Annotations      map[string]string
+		}{}
+		if len(line) == 0 || json.Unmarshal(line, &event) != nil || event.ObjectRef.Resource != "roles" || event.Verb != "create" || event.User.Username != "ada" {
+			continue
+		}
+		if event.Annotations["authority.kube-granular.dev/reason"] == "TICKET-1" && event.ImpersonatedUser == nil &&
+			strings.Contains(event.Annotations["authority.kube-granular.dev/chain"], names.SudoUser("team")) {
+			return
+		}
+	}
+	t.Error("the audit log does not hold who used sudo, on whose behalf, and why")
+}
+
+// commands returns functions that run kubectl as somebody, and hold what comes of it.
+func (c *cluster) commands(t *testing.T) (must, mustFail func(user, want string, args ...string)) {
+	return func(user, want string, args ...string) {
+			t.Helper()
+			if out, err := c.kubectl(user, args...); err != nil || !strings.Contains(out, want) {
+				t.Errorf("%s: kubectl %q: %v: %s", user, args, err, out)
+			}
+		}, func(user, want string, args ...string) {
+			t.Helper()
+			if out, err := c.kubectl(user, args...); err == nil || !strings.Contains(out, want) {
+				t.Errorf("%s: kubectl %q: %v: %s", user, args, err, out)
+			}
+		}
+}
+
+// eventually runs kubectl until the server has seen what was granted a moment ago.
+func (c *cluster) eventually(t *testing.T, user, want string, args ...string) {
+	t.Helper()
+	wait(t, strings.Join(args, " "), func() error {
+		out, err := c.kubectl(user, args...)
+		if err == nil && !strings.Contains(out, want) {
+			err = errors.New("not as wanted")
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	})
+}
+
+// TestSudoDelegationEscalation holds that a sudoer can't give himself, or anybody, more than sudo
+// has where it is delegation; each attack has its twin that is allowed.
+//
+// Attack: by a delegation of sudo, somebody is bound to `cluster-admin`, to a star, to the verbs of fields or quotas, or elsewhere
+// Answer: 403; what the tenant has is bound and granted
+//
+// Attack: by a delegation of sudo, a token or a certificate is asked for
+// Answer: 403, whatever its lifetime
+//
+// Attack: a delegation of sudo is delegated further, to another or to oneself
+// Answer: 403
+func TestSudoDelegationEscalation(t *testing.T) {
+	c := byDelegation(t)
+	lns, other := c.make(t, tenant("dx")), c.make(t, tenant("dx-other"))
+	me := user("dx-sudoer")
+	sudo := c.under(t, byName(delegationOf(t, lns, me)), me.Name)
+	wait(t, "sudo works", func() error { return sudo.Create(t.Context(), secret(lns.Name, "first")) })
+	binding := func(namespace, name, role string) client.Object {
+		return &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "dx-friend"}}}
+	}
+	role := func(name string, rule rbacv1.PolicyRule) client.Object {
+		return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: lns.Name, Name: name}, Rules: []rbacv1.PolicyRule{rule}}
+	}
+	rule := func(group, resource string, verbs ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
+	}
+	quota := func(namespace string) client.Object {
+		return &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "q"}}
+	}
+	for name, tc := range map[string]struct{ may, mayNot client.Object }{
+		"an object elsewhere":     {secret(lns.Name, "s"), secret(other.Name, "s")},
+		"an object of the system": {secret(lns.Name, "t"), secret("kube-system", "t")},
+		"a quota":                 {&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: lns.Name, Name: "c"}}, quota(lns.Name)},
+		"binding a role":          {binding(lns.Name, "edit", "edit"), binding(lns.Name, "all", "cluster-admin")},
+		"binding elsewhere":       {binding(lns.Name, "admin", "admin"), binding(other.Name, "edit", "edit")},
+		"binding quotas":          {binding(lns.Name, "view", "view"), binding(lns.Name, "quotas", names.SudoQuotasRole)},
+		"a star":                  {role("pods", rule("", "pods", "create")), role("star", rule("*", "*", "*"))},
+		"a field":                 {role("deploy", rule("apps", "deployments", "patch")), role("field", rule("apps", "deployments", "granular:unheard-of"))},
+		"the Namespace":           {role("seen", rule("", "namespaces", "get")), role("ns", rule("", "namespaces", "update"))},
+		"protected attributes":    {role("configs", rule("", "configmaps", "delete")), role("attributes", rule("authority.kube-granular.dev", "protectedattributes", "delete"))},
+		"the marks of sudo":       {role("svc", rule("", "services", "delete")), role("marks", rule("tenancy.kube-granular.dev", "lnamespaces", "sudo"))},
+	} {
+		if err := sudo.Create(t.Context(), tc.may); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := sudo.Create(t.Context(), tc.mayNot); !apierrors.IsForbidden(err) {
+			t.Errorf("%s: not refused: %v", name, err)
+		}
+	}
+	// A cluster role, and a binding of the cluster.
+	if err := sudo.Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "dx"}}); !apierrors.IsForbidden(err) {
+		t.Errorf("a cluster role: %v", err)
+	}
+	// Tokens.
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: lns.Name, Name: "robot"}}
+	if err := sudo.Create(t.Context(), account); err != nil {
+		t.Fatal(err)
+	}
+	for who, api := range map[string]client.Client{"sudo": sudo, "an administrator": c.client} {
+		err := api.SubResource("token").Create(t.Context(), account.DeepCopy(), &authenticationv1.TokenRequest{})
+		if apierrors.IsForbidden(err) != (who == "sudo") {
+			t.Errorf("a token for %s: %v", who, err)
+		}
+	}
+	for who, api := range map[string]client.Client{"sudo": sudo, "an administrator": c.client} {
+		err := api.Create(t.Context(), c.request(t, "dx-"+strings.Fields(who)[0], "kubernetes.io/kube-apiserver-client"))
+		if apierrors.IsForbidden(err) != (who == "sudo") || err != nil && who != "sudo" {
+			t.Errorf("a certificate for %s: %v", who, err)
+		}
+	}
+	// Further delegations. The group itself may create them; nobody but the controller is of it.
+	for i, to := range []string{"dx-friend", me.Name} {
+		child := &authority.AuthorityDelegation{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("dx-child-%d", i)}, Spec: authority.AuthorityDelegationSpec{
+			Delegates: []authority.Delegate{{Kind: authority.DelegateUser, Name: to}}, Scope: authority.DelegationScope{Namespace: lns.Name},
+			Rules: []rbacv1.PolicyRule{rule("", "secrets", "get")}, IfLost: authority.LossWithdraw,
+		}}
+		for who, api := range map[string]client.Client{"by sudo": sudo, "without": c.as(t, me.Name)} {
+			if err := api.Create(t.Context(), child.DeepCopy()); !apierrors.IsForbidden(err) {
+				t.Errorf("%s: a further delegation: %v", who, err)
+			}
+		}
+	}
+	// Who carries the name of the group in has its rights, as by impersonation, and delegates none. Only
+	// the controller is of both groups.
+	group := names.SudoGroup(lns.Name)
+	lent := &authority.AuthorityDelegation{ObjectMeta: metav1.ObjectMeta{Name: "dx-lent"}, Spec: authority.AuthorityDelegationSpec{
+		Delegates: []authority.Delegate{{Kind: authority.DelegateUser, Name: "dx-friend"}}, Scope: authority.DelegationScope{Namespace: lns.Name},
+		Rules: []rbacv1.PolicyRule{rule("", "secrets", "get")}, IfLost: authority.LossWithdraw,
+	}}
+	if err := c.as(t, "dx-x", group).Create(t.Context(), lent.DeepCopy()); !apierrors.IsForbidden(err) {
+		t.Errorf("who is of the group delegates: %v", err)
+	}
+	if err := c.as(t, names.SudoUser(lns.Name), group).Create(t.Context(), lent.DeepCopy()); !apierrors.IsForbidden(err) {
+		t.Errorf("who has the name of its user as well delegates: %v", err)
+	}
+	if err := c.as(t, names.SudoUser(lns.Name), group, names.Delegators).Create(t.Context(), lent.DeepCopy(), client.DryRunAll); err != nil {
+		t.Errorf("as the controller does: %v", err)
+	}
+	// The Namespace and the LNamespaces of the tenant and of another.
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: lns.Name}}
+	labelled := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"privileged"}}}`))
+	if err := sudo.Patch(t.Context(), ns, labelled); !apierrors.IsForbidden(err) {
+		t.Errorf("the Namespace: %v", err)
+	}
+	bill := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"billing":{"account":"dx"}}}`))
+	if err := sudo.Patch(t.Context(), lns.DeepCopy(), bill); err != nil {
+		t.Errorf("its bill: %v", err)
+	}
+	if err := sudo.Patch(t.Context(), other.DeepCopy(), bill); !apierrors.IsForbidden(err) {
+		t.Errorf("the bill of another: %v", err)
+	}
+	for _, object := range []client.Object{lns.DeepCopy(), ns} {
+		if err := sudo.Delete(t.Context(), object); !apierrors.IsForbidden(err) {
+			t.Errorf("deleting %T: %v", object, err)
+		}
+	}
+}
+
+// TestSudoDelegationAllowances holds that what the tenant allows sudo is delegated, each by itself,
+// and goes when it is allowed no longer.
+//
+// Attack: by a delegation of sudo, quotas, the Namespace or the lists are changed, or the tenant deleted
+// Answer: 403, each unless the tenant allows that one; 403 again when it does no longer, also by a delegation of the time before
+func TestSudoDelegationAllowances(t *testing.T) {
+	c := byDelegation(t)
+	lns := c.make(t, tenant("da"))
+	me := user("da-sudoer")
+	dry := func(sudo client.Client) map[v1alpha1.SudoAllowance]error {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: lns.Name}}
+		patch := func(text string) client.Patch { return client.RawPatch(types.MergePatchType, []byte(text)) }
+		return map[v1alpha1.SudoAllowance]error{
+			v1alpha1.AllowQuotas:    sudo.Create(t.Context(), &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: lns.Name, Name: "q"}}, client.DryRunAll),
+			v1alpha1.AllowNamespace: sudo.Patch(t.Context(), ns, patch(`{"metadata":{"labels":{"a":"b"}}}`), client.DryRunAll),
+			v1alpha1.AllowLists:     sudo.Patch(t.Context(), lns.DeepCopy(), patch(`{"spec":{"users":[]}}`), client.DryRunAll),
+			v1alpha1.AllowDelete:    sudo.Delete(t.Context(), lns.DeepCopy(), client.DryRunAll),
+		}
+	}
+	var before client.Client
+	for _, allowed := range []v1alpha1.SudoAllowance{v1alpha1.AllowQuotas, v1alpha1.AllowNamespace, v1alpha1.AllowLists, v1alpha1.AllowDelete, ""} {
+		c.change(t, lns, func(s *v1alpha1.LNamespaceSpec) {
+			s.Sudo.Allow = nil
+			if allowed != "" {
+				s.Sudo.Allow = []v1alpha1.SudoAllowance{allowed}
+			}
+		})
+		sudo := c.under(t, byName(delegationOf(t, lns, me)), me.Name)
+		wait(t, fmt.Sprintf("%q is allowed, and nothing else", allowed), func() error {
+			for what, err := range dry(sudo) {
+				if what == allowed && err != nil || what != allowed && !apierrors.IsForbidden(err) {
+					return fmt.Errorf("%s: %v", what, err)
+				}
+			}
+			if left := c.delegated(t, lns.Name); len(left) != 1 {
+				return fmt.Errorf("%d delegations", len(left))
+			}
+			if before == nil {
+				return nil
+			}
+			for what, err := range dry(before) {
+				if !apierrors.IsForbidden(err) {
+					return fmt.Errorf("%s by the delegation of the time before: %v", what, err)
+				}
+			}
+			return nil
+		})
+		before = sudo
+	}
+}
