@@ -119,6 +119,10 @@ test-without-speed: upstream ## Build and test the project without patches/speed
 	$(call step,build and test without speed,GO=$(GO) test/patches/without-speed)
 	test/patches/series-digest > test/patches/without-speed.passed
 
+.PHONY: test-denials
+test-denials: build ## Hold that each test of a denied path goes red on a server that takes a Deny for no opinion
+	GO=$(GO) test/integration/chain/without-denials
+
 .PHONY: test-unpatched
 test-unpatched: $(BIN)/kube-granular $(BIN)/kubectl $(BIN)/kube-apiserver-unpatched ## Run a server without patches beside ours, on the same etcd
 	KUBE_GRANULAR_REQUIRE_UNPATCHED=1 $(GO) test -count=1 ./test/integration/unpatched

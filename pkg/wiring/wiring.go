@@ -6,8 +6,9 @@
 // Importing it is all that has to be done, and the patched kube-apiserver does
 // just that. The feature gates become known. Where GranularAuthorization is on, the Gate is
 // put around the configured authorizer, its metrics are served, permission extensions of
-// custom resource definitions are judged, and a granular question that a webhook is being asked
-// already waits for that answer. Where RBACIndex is on as well, RBAC answers from the bindings of the caller.
+// custom resource definitions are judged, a granular question that a webhook is being asked
+// already waits for that answer, and authorization configurations are tried before they are
+// used. Where RBACIndex is on as well, RBAC answers from the bindings of the caller.
 // Where ProtectedAttributes is on, the API group
 // authority.kube-granular.dev is served; its types are known in any case, since nobody knows
 // the gates yet when they are registered. Where AuthorityDelegation is on it is served as well,
@@ -41,6 +42,7 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/api/openapi"
 	"kube-granular.dev/pkg/apis/authority"
+	"kube-granular.dev/pkg/authorizationconfig"
 	"kube-granular.dev/pkg/crd"
 	"kube-granular.dev/pkg/delegation"
 	"kube-granular.dev/pkg/expression"
@@ -60,6 +62,7 @@ func init() {
 	granular.Install(around)
 	granular.InstallBindings(bindingsBySubject)
 	granular.InstallQuestions(questionsOfWebhooks)
+	granular.InstallConfigurations(configurations)
 	authorityselected.Install(selection)
 	crdgranular.Install(crd.New(enabled, expression.Accepted()))
 	utilruntime.Must(authority.AddToScheme(legacyscheme.Scheme))
@@ -147,6 +150,13 @@ func questionsOfWebhooks() granular.Questions {
 		return nil
 	}
 	return &asked
+}
+
+func configurations() granular.Configurations {
+	if !enabled() {
+		return nil
+	}
+	return authorizationconfig.Checks{}
 }
 
 func selection() authorityselected.Selection {

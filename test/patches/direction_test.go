@@ -54,6 +54,7 @@ var directions = []struct {
 	{"pkg/audit", nil},
 	{"pkg/metrics", nil},
 	{"pkg/rbacindex", nil},
+	{"pkg/authorizationconfig", nil},
 	{"pkg/delegation", []string{"kube-granular.dev/api/authority/v1alpha1", "kube-granular.dev/granular/permission", "kube-granular.dev/granular/registry", "kube-granular.dev/pkg/apis/authority"}},
 	{"pkg/selected", []string{"kube-granular.dev/api/", "kube-granular.dev/pkg/audit", "kube-granular.dev/pkg/delegation", "kube-granular.dev/pkg/rbacindex"}},
 	{"pkg/expression", []string{"kube-granular.dev/granular/schema"}},

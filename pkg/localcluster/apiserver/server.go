@@ -97,7 +97,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		exit(code)
 	}
 
-	if err := checkAuthorization(ctx, s.Authorization); err != nil {
+	if err := checkAuthorization(s.Authorization); err != nil {
 		return nil, err
 	}
 	completed, err := s.Complete(ctx)

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -39,7 +38,7 @@ const (
 
 // everyField is the policy of a webhook at the end of the chain, which allows whatever is
 // granular.
-const everyField = `allow: [{users: [denied, free, denied-updater, free-updater], verbs: ["granular*", get]}, {users: [denied-updater, free-updater], verbs: [update, patch]}]`
+const everyField = `allow: [{users: [denied, free, denied-updater, free-updater], verbs: ["granular*", get, approve, sign]}, {users: [denied-updater, free-updater], verbs: [update, patch]}]`
 
 // TestDenyIsFinalEverywhere holds that who is denied the verb of a request is refused down each
 // path that the server has, whatever it holds of single fields, and that nothing else is
@@ -48,6 +47,7 @@ const everyField = `allow: [{users: [denied, free, denied-updater, free-updater]
 // Attack: single fields, where a webhook denies create, update and patch
 // Answer: 403, the webhook's reason; no permission is asked
 func TestDenyIsFinalEverywhere(t *testing.T) {
+	custom(t)
 	paths := discovered(t)
 	for i, f := range filters {
 		t.Run(f.name, func(t *testing.T) {
@@ -56,83 +56,24 @@ func TestDenyIsFinalEverywhere(t *testing.T) {
 			all := newHook(t, asked, "all", everyField)
 			use(t, no.in(settings{match: f.match}), node, rbac, all.in(settings{match: []string{aboutObjects}}))
 			for _, p := range paths {
-				asked.forget()
-				a := send(t, denied, methods[p.verb], p.url, contentOf(p.verb), `{}`)
-				if a.Code != 403 || !strings.Contains(a.Message(), "no write at all") {
-					t.Errorf("%s %s: %s", p.verb, p.url, a)
-				}
-				equal(t, p.url, asked.verbs(denied), []string{"no " + p.verb})
-			}
-			if i > 0 {
-				return // the twins are the same
-			}
-			for _, p := range paths {
-				if strings.Contains(p.url, "/self") {
-					continue // RBAC allows everybody to ask about oneself
-				}
-				asked.forget()
-				a := send(t, free, methods[p.verb], p.url, contentOf(p.verb), `{}`)
-				if strings.Contains(a.Message(), "no write at all") || !slices.Contains(asked.verbs(free), "all granular") {
-					t.Errorf("%s %s: %s after %q", p.verb, p.url, a, asked.verbs(free))
+				for _, contentType := range contentsOf(p.verb, i == 0) {
+					t.Run(p.verb+" "+p.url+" "+contentType, func(t *testing.T) {
+						asked.forget()
+						a := send(t, denied, methods[p.verb], p.url, contentType, `{}`)
+						expect(t, a, 403, "no write at all")
+						equal(t, p.url, asked.verbs(denied), []string{"no " + p.verb})
+						if i > 0 || contentType != contentsOf(p.verb, false)[0] || strings.Contains(p.url, "/self") {
+							return // the twins are the same, and RBAC allows everybody to ask about oneself
+						}
+						a = send(t, free, methods[p.verb], p.url, contentType, `{}`)
+						if strings.Contains(a.Message(), "no write at all") || !slices.Contains(asked.verbs(free), "all granular") {
+							t.Errorf("the twin: %s after %q", a, asked.verbs(free))
+						}
+					})
 				}
 			}
 		})
 	}
-}
-
-// TestDenyIsFinalForObjects holds the same where there is an object, and that it is left as it
-// was: the twin's request changes it.
-func TestDenyIsFinalForObjects(t *testing.T) {
-	config := made(t, "default")
-	const apps, core = "/apis/apps/v1/namespaces/default/", "/api/v1/namespaces/default/"
-	must(t, http.MethodPost, core+"serviceaccounts", "json", `{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}`)
-	must(t, http.MethodPost, core+"pods", "json", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"denied"},"spec":{"automountServiceAccountToken":false,"containers":[{"name":"a","image":"a","resources":{"requests":{"cpu":"1"}}}]}}`)
-	cases := []struct{ verb, url, contentType, body string }{
-		{"create", core + "configmaps", "json", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"made-VALUE"}}`},
-		{"update", config, "json", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"` + config[strings.LastIndex(config, "/")+1:] + `"},"data":{"a":"VALUE"}}`},
-		{"patch", config, "merge", `{"data":{"merge":"VALUE"}}`},
-		{"patch", config, "strategic", `{"data":{"strategic":"VALUE"}}`},
-		{"patch", config, "jsonpatch", `[{"op":"add","path":"/metadata/labels","value":{"json":"VALUE"}}]`},
-		{"patch", config + "?fieldManager=m&force=true", "apply", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"` + config[strings.LastIndex(config, "/")+1:] + `"},"data":{"apply":"VALUE"}}`},
-		{"patch", apps + "deployments/web/scale", "merge", `{"spec":{"replicas":NUMBER}}`},
-		{"patch", apps + "deployments/web/status", "merge", `{"status":{"conditions":[{"type":"VALUE","status":"True"}]}}`},
-		{"patch", core + "pods/denied/status", "merge", `{"status":{"message":"VALUE"}}`},
-		{"patch", core + "pods/denied/ephemeralcontainers", "strategic", `{"spec":{"ephemeralContainers":[{"name":"e-NUMBER","image":"i"}]}}`},
-		{"patch", core + "pods/denied/resize", "strategic", `{"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"NUMBERm"}}}]}}`},
-	}
-	for _, f := range filters {
-		t.Run(f.name, func(t *testing.T) {
-			asked := &asking{}
-			no := newHook(t, asked, "no", `deny: [`+f.policy+`users: [denied], reason: no write at all}]`)
-			all := newHook(t, asked, "all", everyField)
-			use(t, no.in(settings{match: f.match}), node, rbac, all.in(settings{match: []string{aboutObjects}}))
-			for _, tc := range cases {
-				n := harness.Unique()
-				body := strings.NewReplacer("VALUE", fmt.Sprintf("v%d", n), "NUMBER", fmt.Sprint(10+n%1000)).Replace(tc.body)
-				path, _, _ := strings.Cut(tc.url, "?")
-				before := must(t, http.MethodGet, path, "", "").Object(t)
-				asked.forget()
-				expect(t, send(t, denied, methods[tc.verb], tc.url, tc.contentType, body), 403, "no write at all")
-				equal(t, tc.verb+" "+path, asked.verbs(denied), []string{"no " + tc.verb})
-				if after := must(t, http.MethodGet, path, "", "").Object(t); !sameVersion(before, after, tc.verb) {
-					t.Errorf("%s %s: it was refused and stored: %v", tc.verb, path, after)
-				}
-				if a := send(t, free, methods[tc.verb], tc.url, tc.contentType, body); a.Code >= 300 {
-					t.Errorf("%s %s: the twin: %s", tc.verb, path, a)
-				}
-			}
-		})
-	}
-}
-
-// sameVersion reports whether nothing was stored between two looks at an object, or added to a
-// collection.
-func sameVersion(before, after map[string]any, verb string) bool {
-	if verb == "create" {
-		count := func(list map[string]any) int { items, _ := list["items"].([]any); return len(items) }
-		return count(before) == count(after)
-	}
-	return reflect.DeepEqual(harness.At(before, "metadata", "resourceVersion"), harness.At(after, "metadata", "resourceVersion"))
 }
 
 // TestDenyOfCreate holds that a Deny of create alone is final for a PUT and an apply that
@@ -142,6 +83,7 @@ func sameVersion(before, after map[string]any, verb string) bool {
 // Attack: a PUT or apply of a missing object, where a webhook denies create
 // Answer: 403, the webhook's reason; nothing is created
 func TestDenyOfCreate(t *testing.T) {
+	custom(t)
 	for _, f := range []struct {
 		name   string
 		match  []string
@@ -155,42 +97,65 @@ func TestDenyOfCreate(t *testing.T) {
 			no := newHook(t, asked, "no", `deny: [`+f.policy+`users: [denied, denied-updater], reason: nothing new}]`)
 			all := newHook(t, asked, "all", everyField)
 			use(t, no.in(settings{match: f.match}), node, rbac, all.in(settings{match: []string{aboutObjects}}))
-			for _, tc := range []struct {
-				who, contentType, query string
-				method, verb            string
-			}{
-				{"", "json", "", http.MethodPut, "update"},
-				{"", "apply", "?fieldManager=m", http.MethodPatch, "patch"},
-				{"-updater", "json", "", http.MethodPut, "update"},
-				{"-updater", "apply", "?fieldManager=m", http.MethodPatch, "patch"},
+			for _, tc := range []struct{ kind, who, method string }{
+				{"Lease", "", http.MethodPut},
+				{"Lease", "", http.MethodPatch},
+				{"Lease", "-updater", http.MethodPut},
+				{"Lease", "-updater", http.MethodPatch},
+				{"ConfigMap", "", http.MethodPatch},
+				{"ConfigMap", "-updater", http.MethodPatch},
+				{"Deniable", "", http.MethodPatch},
+				{"Deniable", "-updater", http.MethodPatch},
 			} {
-				name := fmt.Sprintf("missing-%d", harness.Unique())
-				path := "/apis/coordination.k8s.io/v1/namespaces/default/leases/" + name
-				body := `{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"` + name + `"},"spec":{"holderIdentity":"a"}}`
-				asked.forget()
-				expect(t, send(t, denied+tc.who, tc.method, path+tc.query, tc.contentType, body), 403, "nothing new")
-				got := asked.verbs(denied + tc.who)
-				at := slices.Index(got, "no create")
-				if at < 0 || slices.Contains(got, "all create") || slices.ContainsFunc(got[max(at, 0):], func(verb string) bool { return strings.Contains(verb, "granular") }) {
-					t.Errorf("%s by %s: asked %q, wanted nothing granular after no create", tc.verb, denied+tc.who, got)
+				contentType, query := "json", ""
+				if tc.method == http.MethodPatch {
+					contentType, query = "apply", "?fieldManager=m"
 				}
-				expect(t, send(t, harness.Admin, http.MethodGet, path, "", ""), 404, "")
-				asked.forget()
-				expect(t, send(t, free+tc.who, tc.method, path+tc.query, tc.contentType, body), 201, "")
-				if got := asked.verbs(free + tc.who); !slices.Contains(got, "all create") || !slices.Contains(got, "all granular") {
-					t.Errorf("%s by %s: asked %q", tc.verb, free+tc.who, got)
-				}
+				t.Run(contentType+" "+tc.kind+" by denied"+tc.who, func(t *testing.T) {
+					name := fmt.Sprintf("missing-%d", harness.Unique())
+					made := creatable[tc.kind]
+					path := made.path + "/" + name
+					body := strings.Replace(made.body, "NAME", name, 1)
+					asked.forget()
+					expect(t, send(t, denied+tc.who, tc.method, path+query, contentType, body), 403, "nothing new")
+					got := asked.verbs(denied + tc.who)
+					at := slices.Index(got, "no create")
+					granular := func(verb string) bool { return strings.Contains(verb, "granular") }
+					if at < 0 || slices.Contains(got, "all create") || slices.ContainsFunc(got[max(at, 0):], granular) {
+						t.Errorf("asked %q, wanted nothing granular after no create", got)
+					}
+					expect(t, send(t, harness.Admin, http.MethodGet, path, "", ""), 404, "")
+					asked.forget()
+					expect(t, send(t, free+tc.who, tc.method, path+query, contentType, body), 201, "")
+					if got := asked.verbs(free + tc.who); !slices.Contains(got, "all create") || !slices.Contains(got, "all granular") {
+						t.Errorf("the twin: asked %q", got)
+					}
+				})
 			}
 		})
 	}
 }
 
-// contentOf is a content type for a verb.
-func contentOf(verb string) string {
-	if verb == "patch" {
-		return "merge"
+// creatable are kinds that a PUT or an apply makes. All but leases are made by an apply alone.
+var creatable = map[string]struct{ path, body string }{
+	"Lease": {"/apis/coordination.k8s.io/v1/namespaces/default/leases",
+		`{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"NAME"},"spec":{"holderIdentity":"a"}}`},
+	"ConfigMap": {"/api/v1/namespaces/default/configmaps",
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"NAME"},"data":{"a":"b"}}`},
+	"Deniable": {deniables,
+		`{"apiVersion":"deny.example.com/v1","kind":"Deniable","metadata":{"name":"NAME"},"spec":{"replicas":1}}`},
+}
+
+// contentsOf are content types of a verb: one, or all there are of patches.
+func contentsOf(verb string, all bool) []string {
+	switch {
+	case verb != "patch":
+		return []string{"json"}
+	case all:
+		return []string{"merge", "strategic", "jsonpatch", "apply"}
+	default:
+		return []string{"merge"}
 	}
-	return "json"
 }
 
 // way is one way to write.

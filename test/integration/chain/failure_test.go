@@ -23,16 +23,22 @@ func down(t *testing.T, name string) *hook {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := nobody.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return hookAt(t, name, "https://"+nobody.Addr().String())
+}
+
+// hookAt is a webhook that somebody else runs, or nobody.
+func hookAt(t *testing.T, name, url string) *hook {
+	t.Helper()
 	config := clientcmdapi.NewConfig()
-	config.Clusters["webhook"] = &clientcmdapi.Cluster{Server: "https://" + nobody.Addr().String(), InsecureSkipTLSVerify: true}
+	config.Clusters["webhook"] = &clientcmdapi.Cluster{Server: url, InsecureSkipTLSVerify: true}
 	config.AuthInfos["server"] = &clientcmdapi.AuthInfo{}
 	config.Contexts["webhook"] = &clientcmdapi.Context{Cluster: "webhook", AuthInfo: "server"}
 	config.CurrentContext = "webhook"
 	h := &hook{name: name, kubeconfig: filepath.Join(t.TempDir(), "webhook.kubeconfig")}
 	if err := clientcmd.WriteToFile(*config, h.kubeconfig); err != nil {
-		t.Fatal(err)
-	}
-	if err := nobody.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return h

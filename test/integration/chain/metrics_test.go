@@ -4,6 +4,8 @@
 package chain
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"os"
 	"os/exec"
@@ -13,7 +15,9 @@ import (
 	"strings"
 	"testing"
 
+	"kube-granular.dev/pkg/examplewebhook"
 	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness"
 )
 
 // TestMetricsOfTheChain holds that each metric of KEP-3221 counts the questions of granular
@@ -67,10 +71,64 @@ deny: [{verbs: ["granular:metadata"]}]`)
 	}
 }
 
+// TestMetricsOfCancelled holds that a question is counted as cancelled whose request was given
+// up while a webhook was thinking about a permission, and not as a failure that left the
+// decision to others.
+func TestMetricsOfCancelled(t *testing.T) {
+	path := made(t, "default")
+	allow(t, "cancelled", "", []string{"configmaps"}, "granular", "get")
+	h := newHook(t, &asking{}, "metrics-cancelled", `faults: [{verbs: ["granular:metadata"], delay: 20s}]`)
+	there := make(chan struct{})
+	h.pause = func(answered examplewebhook.Answered) {
+		if r := answered.Asked.ResourceAttributes; r != nil && r.Verb == "granular:metadata" {
+			close(there)
+		}
+	}
+	use(t, h.in(settings{failure: "NoOpinion", timeout: "30s", match: []string{aboutObjects, "request.user == 'cancelled'"}}), node, rbac)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := harness.Connect(t, on, "admin").Do(ctx, harness.Call{
+			As: harness.Impersonating("cancelled"), Method: http.MethodPatch, Path: path, ContentType: harness.ContentTypes["merge"], Body: label(1),
+		})
+		ended <- err
+	}()
+	<-there
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the request ended with %v", err)
+	}
+	harness.Until(t, "a cancelled question", func() bool {
+		now := scrape(t, on)
+		return now[`apiserver_authorization_webhook_evaluations_total{name="metrics-cancelled",result="canceled"}`] == 1 &&
+			now[`apiserver_authorization_webhook_duration_seconds_count{name="metrics-cancelled",result="canceled"}`] == 1
+	})
+	for name, value := range scrape(t, on) {
+		if strings.HasPrefix(name, `apiserver_authorization_webhook_evaluations_fail_open_total{name="metrics-cancelled"`) && value != 0 {
+			t.Errorf("%s is %v", name, value)
+		}
+	}
+}
+
 // metricName is a metric of the server in the text of a dashboard or a rule.
 var metricName = regexp.MustCompile(`apiserver_[a-z_]+`)
 
-// TestMonitoring holds that the dashboard and the alerts name metrics that the server has.
+// ofTheKEP are the metrics that KEP-3221 names.
+var ofTheKEP = []string{
+	"apiserver_authorization_decisions_total",
+	"apiserver_authorization_webhook_evaluations_total",
+	"apiserver_authorization_webhook_duration_seconds",
+	"apiserver_authorization_webhook_evaluations_fail_open_total",
+	"apiserver_authorization_config_controller_automatic_reload_last_timestamp_seconds",
+	"apiserver_authorization_config_controller_automatic_reloads_total",
+	"apiserver_authorization_match_condition_evaluation_errors_total",
+	"apiserver_authorization_match_condition_exclusions_total",
+	"apiserver_authorization_match_condition_evaluation_seconds",
+}
+
+// TestMonitoring holds that the dashboard and the alerts name metrics that the server has, and
+// that the dashboard and the documentation name all of KEP-3221.
 func TestMonitoring(t *testing.T) {
 	root, err := cluster.Root()
 	if err != nil {
@@ -81,6 +139,17 @@ func TestMonitoring(t *testing.T) {
 	for name := range scrape(t, on) {
 		name, _, _ = strings.Cut(name, "{")
 		known = append(known, name)
+	}
+	for _, file := range []string{filepath.Join("monitoring", "dashboard.json"), "authorizers.md"} {
+		text, err := os.ReadFile(filepath.Join(root, "docs", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range ofTheKEP {
+			if !strings.Contains(string(text), name) {
+				t.Errorf("%s does not name %s", file, name)
+			}
+		}
 	}
 	for _, file := range []string{"dashboard.json", "rules.yaml"} {
 		text, err := os.ReadFile(filepath.Join(root, "docs", "monitoring", file))

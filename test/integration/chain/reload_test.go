@@ -101,18 +101,32 @@ func TestReloadBad(t *testing.T) {
 	use(t, good, node, rbac)
 	path := made(t, "default")
 	for _, tc := range []struct{ name, config, logs string }{
-		{"no YAML", "authorizers: [", "yaml"},
-		{"an unknown type", chained(good, node, rbac, "- {type: Magic, name: magic}\n"), `authorizers[3].type: Unsupported value: \"Magic\"`},
-		{"without RBAC", chained(good, node), "missing required types: [RBAC]"},
-		{"CEL that does not compile", chained(h.in(settings{match: []string{"request.verb == 'x'"}}), node, rbac), "compilation failed"},
-		{"a kubeconfig that is no longer there", chained(strings.Replace(good, h.kubeconfig, "/no/such/kubeconfig", 1), node, rbac), "kubeConfigFile"},
+		{"no YAML", "authorizers: [", "FILE: failed to load AuthorizationConfiguration from file: "},
+		{"an unknown type",
+			chained(good, node, rbac, "- {type: Magic, name: magic}\n"),
+			`FILE: authorizers[3].type: Unsupported value: \"Magic\"`},
+		{"without RBAC", chained(good, node), "FILE: missing required types: [RBAC]"},
+		{"with ABAC, which the server was not started with",
+			chained(good, node, rbac, "- {type: ABAC, name: abac}\n"),
+			"authorizer type ABAC is not allowed if it was not enabled at initial server startup"},
+		{"CEL that does not compile",
+			chained(h.in(settings{match: []string{"request.verb == 'x'"}}), node, rbac),
+			`FILE: authorizers[0].matchConditions[0].expression: Invalid value: `},
+		{"a connection inside the cluster",
+			chained(inCluster(good), node, rbac),
+			"FILE: authorizers[0].connectionInfo.type: Unsupported value: "},
+		{"CEL that costs too much",
+			chained(node, rbac, h.in(settings{match: []string{aboutObjects, expensive}})),
+			`FILE: authorizers[2].matchConditions[1].expression: Invalid value: `},
+		{"a kubeconfig that is no longer there",
+			chained(strings.Replace(good, h.kubeconfig, "/no/such/kubeconfig", 1), node, rbac),
+			`FILE: authorizers[0].connectionInfo.kubeConfigFile: Invalid value: \"/no/such/kubeconfig\"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			load(t, tc.config, "failure")
-			for _, what := range []string{`"reloading authorization config"`, tc.logs} {
-				if !logged(t, on.Dir, what) {
-					t.Errorf("the log does not say %s", what)
-				}
+			what := strings.Replace(tc.logs, "FILE", "--authorization-config "+configuration, 1)
+			if !logged(t, on.Dir, what) {
+				t.Errorf("the log does not say %s", what)
 			}
 			now := scrape(t, on)
 			const last = "apiserver_authorization_config_controller_automatic_reload_last_timestamp_seconds"

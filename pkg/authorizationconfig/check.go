@@ -1,0 +1,101 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authorizationconfig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	apiserverapi "k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/apis/apiserver/validation"
+	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
+	"k8s.io/apiserver/pkg/authorization/granular"
+	"k8s.io/apiserver/pkg/util/webhook"
+)
+
+// Checks judges what was loaded of a file. The zero value is ready to use.
+type Checks struct{}
+
+var _ granular.Configurations = Checks{}
+
+// Check implements granular.Configurations: it names the file in upstream's error, and where
+// there is none returns what else is wrong, with the names of the file and the field.
+func (Checks) Check(file string, config *apiserverapi.AuthorizationConfiguration, err error) error {
+	if err == nil {
+		err = webhooks(config.Authorizers)
+	}
+	if err != nil {
+		return fmt.Errorf("--authorization-config %s: %w", file, err)
+	}
+	return nil
+}
+
+func webhooks(authorizers []apiserverapi.AuthorizerConfiguration) error {
+	compiler := authorizationcel.NewDefaultCompiler()
+	var all []error
+	for i, a := range authorizers {
+		if a.Webhook == nil {
+			continue
+		}
+		at := field.NewPath("authorizers").Index(i)
+		// kube-apiserver can't ask itself. Its validation, which others share, lets it pass, and it
+		// would panic, at its start and when the file is loaded again.
+		if kind := a.Webhook.ConnectionInfo.Type; kind != apiserverapi.AuthorizationWebhookConnectionInfoTypeKubeConfigFile {
+			all = append(all, field.NotSupported(at.Child("connectionInfo", "type"), kind, []string{apiserverapi.AuthorizationWebhookConnectionInfoTypeKubeConfigFile}))
+		}
+		if file := a.Webhook.ConnectionInfo.KubeConfigFile; file != nil {
+			if _, err := webhook.LoadKubeconfig(*file, nil); err != nil {
+				all = append(all, field.Invalid(at.Child("connectionInfo", "kubeConfigFile"), *file, err.Error()))
+			}
+		}
+		for j, condition := range a.Webhook.MatchConditions {
+			if err := affordable(compiler, condition); err != nil {
+				all = append(all, field.Invalid(at.Child("matchConditions").Index(j).Child("expression"), condition.Expression, err.Error()))
+			}
+		}
+	}
+	return utilerrors.NewAggregate(all)
+}
+
+// costExceeded is how cel-go says that an expression cost more than it may.
+const costExceeded = "actual cost limit exceeded"
+
+// affordable evaluates a condition for a large request, and returns an error if that costs
+// more than the server allows. Other errors depend on the request. The limit of the cost ends
+// the evaluation.
+func affordable(compiler authorizationcel.Compiler, condition apiserverapi.WebhookMatchCondition) error {
+	matcher, errs := validation.ValidateAndCompileMatchConditions(compiler, []apiserverapi.WebhookMatchCondition{condition})
+	if len(errs) > 0 || matcher == nil {
+		return errs.ToAggregate()
+	}
+	_, err := matcher.Eval(context.Background(), largeReview())
+	if err != nil && strings.Contains(err.Error(), costExceeded) {
+		return errors.New("costs more than a match condition may: for a caller in 100 groups it would fail, and the failure policy decide")
+	}
+	return nil
+}
+
+// largeReview is about as large as a question gets: a caller in many groups, about one key
+// of one field.
+func largeReview() *authorizationv1.SubjectAccessReview {
+	long := strings.Repeat("x", 253)
+	spec := authorizationv1.SubjectAccessReviewSpec{
+		User:  "system:serviceaccount:" + long[:63] + ":" + long,
+		UID:   long[:36],
+		Extra: map[string]authorizationv1.ExtraValue{"authentication.kubernetes.io/credential-id": {long}},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: long[:63], Verb: "granular:label(" + long + ")", Group: "apps", Version: "v1",
+			Resource: "deployments", Subresource: "status", Name: long,
+		},
+	}
+	for i := range 100 {
+		spec.Groups = append(spec.Groups, fmt.Sprintf("group-%d-%s", i, long[:50]))
+	}
+	return &authorizationv1.SubjectAccessReview{Spec: spec}
+}
