@@ -18,18 +18,23 @@ func newLint(s *shared) *cobra.Command {
 	var format output.Flag
 	cmd := &cobra.Command{
 		Use:   "lint FILE...",
-		Short: "Look for mistakes in roles and in custom resource definitions",
-		Long: `Look for mistakes in roles and in custom resource definitions, without a server.
+		Short: "Look for mistakes in roles, definitions, protected attributes and delegations",
+		Long: `Look for mistakes in roles, definitions, protected attributes and delegations, without a server.
 
 Of roles: verbs that no field of the resources has, permissions without the verb granular
 or get, statuses and scales that are written elsewhere. Verbs of custom resources are not
 known here. Of definitions: whatever the server would refuse of their permissions, and
-names without a domain. Parameter expressions are compiled by the server alone.
+names without a domain. Parameter expressions are compiled by the server alone. Of protected
+attributes and delegations: all that the server would refuse, but the types in conditions, which
+it knows alone; of a delegation's rules what is wrong in roles.
 
 Each finding is printed as file:line:column. The exit code is 1 if one of them is an error.`,
 		Example: lines(`
 			# Is this role right? (no)
 			kubectl granular lint role.yaml
+
+			# Is this delegation right? (no)
+			kubectl granular lint delegation.yaml
 
 			# A definition, from another command
 			cat definition.yaml | kubectl granular lint -`),

@@ -10,8 +10,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/api/authority/validation"
 )
 
 // The levels of findings.
@@ -74,6 +78,12 @@ func object(file string, node *yaml.Node) ([]Finding, int, error) {
 	case "CustomResourceDefinition":
 		err := in.definition(node)
 		return in.findings, 1, err
+	case "ProtectedAttribute", "ClusterProtectedAttribute", "AuthorityDelegation":
+		if !strings.HasPrefix(text(at(node, "apiVersion")), v1alpha1.GroupName+"/") {
+			return nil, 0, nil
+		}
+		err := in.ofAuthority(kind, node)
+		return in.findings, 1, err
 	case "List":
 		var all []Finding
 		looked := 0
@@ -87,6 +97,17 @@ func object(file string, node *yaml.Node) ([]Finding, int, error) {
 		return all, looked, nil
 	}
 	return nil, 0, nil
+}
+
+// ofAuthority looks at an object of the group authority.kube-granular.dev.
+func (in *inside) ofAuthority(kind string, node *yaml.Node) error {
+	switch kind {
+	case "ProtectedAttribute":
+		return in.attribute(node, validation.Namespaced)
+	case "ClusterProtectedAttribute":
+		return in.attribute(node, validation.Cluster)
+	}
+	return in.delegation(node)
 }
 
 // inside collects what is found in one object.
