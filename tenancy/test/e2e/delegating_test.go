@@ -35,7 +35,9 @@ var delegating struct {
 }
 
 // delegatingLog is the audit log of that cluster.
-func delegatingLog() string { return filepath.Join(os.TempDir(), fmt.Sprintf("tenancy-audit-%d.log", os.Getpid())) }
+func delegatingLog() string {
+	return filepath.Join(os.TempDir(), fmt.Sprintf("tenancy-audit-%d.log", os.Getpid()))
+}
 
 // byDelegation returns the cluster in which sudo is delegation. It starts with the first test.
 func byDelegation(t *testing.T) *cluster {
@@ -131,4 +133,3 @@ func (c *cluster) eventually(t *testing.T, user, want string, args ...string) {
 		return nil
 	})
 }
-
