@@ -82,7 +82,8 @@ func TestSudoDelegationEnds(t *testing.T) {
 	}
 	t.Run("a name leaves the list", func(t *testing.T) {
 		lns := tenant("de-leave")
-		group, robot := v1alpha1.Subject{Kind: v1alpha1.GroupKind, Name: "de-ops"}, v1alpha1.Subject{Kind: v1alpha1.ServiceAccountKind, Name: "robot", Namespace: "kube-system"}
+		group := v1alpha1.Subject{Kind: v1alpha1.GroupKind, Name: "de-ops"}
+		robot := v1alpha1.Subject{Kind: v1alpha1.ServiceAccountKind, Name: "robot", Namespace: "kube-system"}
 		// Twice in the list is once.
 		lns.Spec.Sudoers = []v1alpha1.Subject{user("de-a"), group, robot, user("de-b"), user("de-a")}
 		c.make(t, lns)

@@ -31,10 +31,12 @@ import (
 func TestDelegatedLeftovers(t *testing.T) {
 	c := byDelegation(t)
 	lns := tenant("dl")
-	ops, robot := v1alpha1.Subject{Kind: v1alpha1.GroupKind, Name: "dl-ops"}, v1alpha1.Subject{Kind: v1alpha1.ServiceAccountKind, Name: "robot", Namespace: "kube-system"}
+	ops := v1alpha1.Subject{Kind: v1alpha1.GroupKind, Name: "dl-ops"}
+	robot := v1alpha1.Subject{Kind: v1alpha1.ServiceAccountKind, Name: "robot", Namespace: "kube-system"}
 	lns.Spec.Sudoers = []v1alpha1.Subject{user("dl-sudoer"), ops, robot}
 	c.make(t, lns)
-	theirs := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: lns.Name, Name: "theirs"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"}}
+	theirs := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: lns.Name, Name: "theirs"},
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"}}
 	if err := c.client.Create(t.Context(), theirs); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +96,8 @@ func TestDelegatedLeftovers(t *testing.T) {
 		}
 	})
 	own := secret(lns.Name, "own")
-	if err := c.under(t, selection.AuthorityReference{Kind: selection.AuthorityDelegationKind, Name: admin.Name}, "dl-deputy").Create(t.Context(), own); err != nil || own.Labels[names.MadeWithSudo] != "" {
+	deputy := c.under(t, selection.AuthorityReference{Kind: selection.AuthorityDelegationKind, Name: admin.Name}, "dl-deputy")
+	if err := deputy.Create(t.Context(), own); err != nil || own.Labels[names.MadeWithSudo] != "" {
 		t.Errorf("by another delegation: %v, %v", own.Labels, err)
 	}
 	reported := func(want string) {

@@ -6,12 +6,9 @@ package e2e_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -20,92 +17,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	authority "kube-granular.dev/api/authority/v1alpha1"
-	"kube-granular.dev/api/selection"
-	"kube-granular.dev/api/selection/transport"
 
 	"kube-granular.dev/tenancy/api/v1alpha1"
 	"kube-granular.dev/tenancy/internal/names"
 )
-
-// gates are those that sudo by delegation needs.
-const gates = "GranularAuthorization=true,ProtectedAttributes=true,SelectedAuthority=true,AuthorityDelegation=true"
-
-// delegating is the cluster in which sudo is delegation, with its controller.
-var delegating struct {
-	once       sync.Once
-	cluster    *cluster
-	controller *controller
-	err        error
-}
-
-// byDelegation returns the cluster in which sudo is delegation. It starts with the first test.
-func byDelegation(t *testing.T) *cluster {
-	t.Helper()
-	d := &delegating
-	d.once.Do(func() {
-		if d.cluster, d.err = startCluster("delegation", "--feature-gates", gates, "--audit-log", filepath.Join(os.TempDir(), fmt.Sprintf("tenancy-audit-%d.log", os.Getpid()))); d.err == nil {
-			d.controller, d.err = d.cluster.startDelegating()
-		}
-	})
-	if d.err != nil {
-		t.Fatal(d.err)
-	}
-	return d.cluster
-}
-
-func (c *cluster) startDelegating() (*controller, error) {
-	return c.startController("--sudo", "Delegation", "--field-permissions")
-}
-
-// stopDelegating stops what byDelegation started.
-func stopDelegating() error {
-	d := &delegating
-	var err error
-	if d.controller != nil {
-		err = d.controller.stop()
-	}
-	if d.cluster != nil {
-		err = errors.Join(err, d.cluster.stop(), os.Remove(filepath.Join(os.TempDir(), fmt.Sprintf("tenancy-audit-%d.log", os.Getpid()))))
-	}
-	return err
-}
-
-// delegationOf returns the delegation that the status names for a sudoer.
-func delegationOf(t *testing.T, lns *v1alpha1.LNamespace, sudoer v1alpha1.Subject) v1alpha1.SudoDelegation {
-	t.Helper()
-	for _, d := range lns.Status.Delegations {
-		if d.Subject == sudoer {
-			return d
-		}
-	}
-	t.Fatalf("%s: nothing is delegated to %v: %+v", lns.Name, sudoer, lns.Status)
-	return v1alpha1.SudoDelegation{}
-}
-
-func byName(d v1alpha1.SudoDelegation) selection.AuthorityReference {
-	return selection.AuthorityReference{Kind: selection.AuthorityDelegationKind, Name: d.Delegation}
-}
-
-// under returns a client that is somebody else, in groups, and selects a delegation.
-func (c *cluster) under(t *testing.T, ref selection.AuthorityReference, name string, groups ...string) client.Client {
-	t.Helper()
-	config := rest.CopyConfig(c.admin)
-	config.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: append(groups, "system:authenticated")}
-	config.Wrap(transport.Always(&selection.SelectedAuthority{AuthorityReference: ref}))
-	other, err := client.New(config, client.Options{Scheme: c.client.Scheme(), Mapper: c.client.RESTMapper()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return other
-}
-
-func secret(namespace, name string) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-}
 
 // TestSudoByDelegation works in a tenant as a sudoer who impersonates nobody, with real
 // certificates and kubectl sudo.
@@ -123,7 +41,8 @@ func TestSudoByDelegation(t *testing.T) {
 	must("ada", "condition met", "wait", "--for=condition=Ready", "--timeout=60s", "lns/team")
 	must("bob", "created", "create", "lns", "other", "--sudoer", "bob")
 	must("bob", "condition met", "wait", "--for=condition=Ready", "--timeout=60s", "lns/other")
-	team, other := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "other"}}
+	team := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}
+	other := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "other"}}
 	c.settled(t, team)
 	c.settled(t, other)
 	c.allowed(t, "ada", nil, "create", "deployments", "team", "")
@@ -147,7 +66,8 @@ func TestSudoByDelegation(t *testing.T) {
 	mustFail("ada", "forbidden", "with", "delegation/"+bob.Delegation, "get", "secrets", "-n", "other")
 	must("bob", "No resources found", "with", "delegation/"+bob.Delegation, "get", "secrets", "-n", "other")
 	mustFail("bob", "forbidden", "with", "delegation/uid:"+string(ada.UID), "get", "secrets", "-n", "team")
-	mustFail("bob", "forbidden", "with", "delegation/"+delegationOf(t, team, v1alpha1.Subject{Kind: v1alpha1.GroupKind, Name: "ops"}).Delegation, "get", "secrets", "-n", "team")
+	ops := delegationOf(t, team, v1alpha1.Subject{Kind: v1alpha1.GroupKind, Name: "ops"})
+	mustFail("bob", "forbidden", "with", "delegation/"+ops.Delegation, "get", "secrets", "-n", "team")
 	mustFail("bob", "forbidden", "with", "delegation/"+bob.Delegation, "get", "secrets", "-n", "team")
 	mustFail("bob", "forbidden", "with", "delegation/"+bob.Delegation, "get", "secrets", "-n", "kube-system")
 	// Nobody impersonates: not the group, and not oneself.
@@ -160,7 +80,7 @@ func TestSudoByDelegation(t *testing.T) {
 	c.gone(t, selfRole("ada"))
 	c.gone(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: names.ImpersonatorRole("team")}})
 	// The audit log has the person, on whose behalf, and why.
-	text, err := os.ReadFile(filepath.Join(os.TempDir(), fmt.Sprintf("tenancy-audit-%d.log", os.Getpid())))
+	text, err := os.ReadFile(delegatingLog())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,36 +101,6 @@ func TestSudoByDelegation(t *testing.T) {
 		}
 	}
 	t.Error("the audit log does not hold who used sudo, on whose behalf, and why")
-}
-
-// commands returns functions that run kubectl as somebody, and hold what comes of it.
-func (c *cluster) commands(t *testing.T) (must, mustFail func(user, want string, args ...string)) {
-	return func(user, want string, args ...string) {
-			t.Helper()
-			if out, err := c.kubectl(user, args...); err != nil || !strings.Contains(out, want) {
-				t.Errorf("%s: kubectl %q: %v: %s", user, args, err, out)
-			}
-		}, func(user, want string, args ...string) {
-			t.Helper()
-			if out, err := c.kubectl(user, args...); err == nil || !strings.Contains(out, want) {
-				t.Errorf("%s: kubectl %q: %v: %s", user, args, err, out)
-			}
-		}
-}
-
-// eventually runs kubectl until the server has seen what was granted a moment ago.
-func (c *cluster) eventually(t *testing.T, user, want string, args ...string) {
-	t.Helper()
-	wait(t, strings.Join(args, " "), func() error {
-		out, err := c.kubectl(user, args...)
-		if err == nil && !strings.Contains(out, want) {
-			err = errors.New("not as wanted")
-		}
-		if err != nil {
-			return fmt.Errorf("%w: %s", err, out)
-		}
-		return nil
-	})
 }
 
 // TestSudoDelegationEscalation holds that a sudoer can't give himself, or anybody, more than sudo
