@@ -6,6 +6,7 @@ package chain
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -20,11 +21,13 @@ import (
 	"kube-granular.dev/test/integration/harness"
 )
 
-// TestMetricsOfTheChain holds that each metric of KEP-3221 counts the questions of granular
-// requests, one by one.
-func TestMetricsOfTheChain(t *testing.T) {
+// counted makes a granular request that all metrics of KEP-3221 count, and returns them before
+// and after. The questions are patch, granular, metadata, labels, the label, and get.
+func counted(t *testing.T) (before, after map[string]float64) {
+	t.Helper()
 	path := made(t, "default")
-	allow(t, "metrics", "", []string{"configmaps"}, "granular", "get")
+	user := fmt.Sprintf("metrics-%d", harness.Unique())
+	allow(t, user, "", []string{"configmaps"}, "granular", "get")
 	asked := &asking{}
 	good := newHook(t, asked, "metrics-good", `allow: [{verbs: ["granular:label(own.example.com)"]}]
 deny: [{verbs: ["granular:metadata"]}]`)
@@ -34,10 +37,15 @@ deny: [{verbs: ["granular:metadata"]}]`)
 		plain.in(settings{match: []string{aboutObjects, notGranular}}),
 		bad.in(settings{failure: "NoOpinion", timeout: "500ms", match: []string{aboutObjects, isGranular, "request.resourceAttributes.verb != 'granular' || [1][2] == 1"}}),
 		good.in(settings{match: []string{aboutObjects}}), node, rbac)
-	before := scrape(t, on)
-	// The questions are patch, granular, metadata, labels, the label, and get.
-	expect(t, send(t, "metrics", http.MethodPatch, path, "merge", label(1)), 200, "")
-	after := scrape(t, on)
+	before = scrape(t, on)
+	expect(t, send(t, user, http.MethodPatch, path, "merge", label(user)), 200, "")
+	return before, scrape(t, on)
+}
+
+// TestMetricsOfTheChain holds that each metric of KEP-3221 counts the questions of granular
+// requests, one by one.
+func TestMetricsOfTheChain(t *testing.T) {
+	before, after := counted(t)
 	for name, want := range map[string]float64{
 		`decisions_total{decision="allowed",name="metrics-good",type="Webhook"}`:        1,
 		`decisions_total{decision="denied",name="metrics-good",type="Webhook"}`:         1,
@@ -136,7 +144,8 @@ func TestMonitoring(t *testing.T) {
 	}
 	// Without any value, these are not served.
 	known := []string{"apiserver_granular_authorization_protected_attribute_decisions_total"}
-	for name := range scrape(t, on) {
+	_, after := counted(t)
+	for name := range after {
 		name, _, _ = strings.Cut(name, "{")
 		known = append(known, name)
 	}
