@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package controller_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"kube-granular.dev/tenancy/internal/controller"
 	"kube-granular.dev/tenancy/internal/names"
 )
 
@@ -28,18 +29,18 @@ func TestDelegator(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		resp, err := delegator{r}.RoundTrip(req)
+		resp, err := controller.Delegator(r).RoundTrip(req)
 		if err == nil {
 			err = resp.Body.Close()
 		}
 		return err
 	}
-	for name, ctx := range map[string]context.Context{"nobody": t.Context(), "a tenant without a name": asDelegator(t.Context(), "")} {
+	for name, ctx := range map[string]context.Context{"nobody": t.Context(), "a tenant without a name": controller.AsDelegator(t.Context(), "")} {
 		if err := send(ctx); err == nil || r.header != nil {
 			t.Errorf("%s: sent with %v, %v", name, r.header, err)
 		}
 	}
-	if err := send(asDelegator(t.Context(), "team")); err != nil {
+	if err := send(controller.AsDelegator(t.Context(), "team")); err != nil {
 		t.Fatal(err)
 	}
 	if u, g := r.header["Impersonate-User"], r.header["Impersonate-Group"]; !slices.Equal(u, []string{"lnamespace:team-sudoers"}) || !slices.Equal(g, []string{"lnamespace:team-sudoers", "lnamespace:delegators"}) {

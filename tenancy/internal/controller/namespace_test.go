@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package controller_test
 
 import (
 	"testing"
@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/controller"
 	"kube-granular.dev/tenancy/internal/names"
 )
 
@@ -26,16 +27,16 @@ func TestBelongs(t *testing.T) {
 		reason     string
 		adopted    bool
 	}{
-		"nobody's":                             {reason: reasonNotOurs},
+		"nobody's":                             {reason: controller.ReasonNotOurs},
 		"recorded":                             {recorded: "ns"},
-		"another was recorded":                 {recorded: "old", reason: reasonNotOurs},
+		"another was recorded":                 {recorded: "old", reason: controller.ReasonNotOurs},
 		"made and not recorded":                {annotation: map[string]string{names.CreatedFor: "lns"}},
-		"made, they say, but it is older":      {annotation: map[string]string{names.CreatedFor: "lns"}, age: time.Second, reason: reasonNotOurs},
-		"made for another":                     {annotation: map[string]string{names.CreatedFor: "other"}, reason: reasonNotOurs},
+		"made, they say, but it is older":      {annotation: map[string]string{names.CreatedFor: "lns"}, age: time.Second, reason: controller.ReasonNotOurs},
+		"made for another":                     {annotation: map[string]string{names.CreatedFor: "other"}, reason: controller.ReasonNotOurs},
 		"adopted":                              {annotation: map[string]string{names.AdoptedBy: "lns"}, age: time.Hour, adopted: true},
-		"adopted for another of the name":      {annotation: map[string]string{names.AdoptedBy: "other"}, age: time.Hour, reason: reasonNotOurs},
-		"recorded and going":                   {recorded: "ns", going: true, reason: reasonTerminating},
-		"adopted and going":                    {annotation: map[string]string{names.AdoptedBy: "lns"}, going: true, reason: reasonTerminating},
+		"adopted for another of the name":      {annotation: map[string]string{names.AdoptedBy: "other"}, age: time.Hour, reason: controller.ReasonNotOurs},
+		"recorded and going":                   {recorded: "ns", going: true, reason: controller.ReasonTerminating},
+		"adopted and going":                    {annotation: map[string]string{names.AdoptedBy: "lns"}, going: true, reason: controller.ReasonTerminating},
 		"another was recorded, and it is made": {recorded: "old", annotation: map[string]string{names.CreatedFor: "lns"}},
 	} {
 		lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "team", UID: "lns", CreationTimestamp: metav1.NewTime(now)}}
@@ -44,8 +45,8 @@ func TestBelongs(t *testing.T) {
 		if tc.going {
 			ns.DeletionTimestamp = &metav1.Time{Time: now}
 		}
-		if h := belongs(lns, ns); h.reason != tc.reason || h.adopted != tc.adopted || h.uid != "ns" {
-			t.Errorf("%s: %+v", name, h)
+		if reason, adopted, uid := controller.Belongs(lns, ns); reason != tc.reason || adopted != tc.adopted || uid != "ns" {
+			t.Errorf("%s: %s, %t, %s", name, reason, adopted, uid)
 		}
 	}
 }

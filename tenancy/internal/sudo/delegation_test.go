@@ -1,13 +1,14 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package sudo
+package sudo_test
 
 import (
 	"testing"
 
 	"kube-granular.dev/tenancy/api/v1alpha1"
 	"kube-granular.dev/tenancy/internal/kubectl"
+	"kube-granular.dev/tenancy/internal/sudo"
 )
 
 // TestDelegationTo holds which delegation somebody uses: that of the name before that of a group,
@@ -35,7 +36,7 @@ func TestDelegationTo(t *testing.T) {
 		"nobody in particular":      {kubectl.User{}, ""},
 	} {
 		got := ""
-		if d := delegationTo(lns, tc.me); d != nil {
+		if d := sudo.DelegationTo(lns, tc.me); d != nil {
 			got = d.Delegation
 		}
 		if got != tc.want {

@@ -195,10 +195,11 @@ func TestPlugins(t *testing.T) {
 		must("ada", "ksudo", "sudo", "--shell", shell)
 	}
 	// The last command again, with sudo. It is refused first. Fish keeps no history without a
-	// terminal, so its function is not run here.
-	for _, shell := range []string{"bash", "zsh"} {
-		path, err := exec.LookPath(shell)
-		if err != nil {
+	// terminal, which script(1) is.
+	for shell, run := range map[string][]string{"bash": {"bash", "-i"}, "zsh": {"zsh", "-i"}, "fish": {"script", "-qec", "fish -i", "/dev/null"}} {
+		_, missing := exec.LookPath(shell)
+		path, err := exec.LookPath(run[0])
+		if missing != nil || err != nil {
 			t.Logf("%s is not installed: its function was not run", shell)
 			continue
 		}
@@ -207,7 +208,7 @@ func TestPlugins(t *testing.T) {
 			t.Fatal(err)
 		}
 		history := map[string]string{"bash": "set -o history\n"}[shell]
-		cmd := exec.Command(path, "-i")
+		cmd := exec.Command(path, run[1:]...)
 		cmd.Dir = t.TempDir()
 		cmd.Stdin = strings.NewReader(history + function + "kubectl create role " + shell + " --verb=get --resource=pods -n team\nksudo\nexit\n")
 		cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "TERM=dumb", "KUBECONFIG="+filepath.Join(c.dir, "ada.kubeconfig"), "PATH="+filepath.Join(c.root, "bin")+":"+os.Getenv("PATH"))
