@@ -109,9 +109,7 @@ upstream: ## Bring upstream/kubernetes up to date: materialise, patch, generate,
 
 .PHONY: test
 test: build tenancy examples ## Run all tests: library, patches, tools, units, and integration against the real server
-	$(GO) test -timeout 30m $(PACKAGES)
-	$(TENANCY) test -timeout 30m ./...
-	GOWORK=off $(GO) -C tenancy/bigquery test ./...
+	@GO=$(GO) hack/test.sh $(PACKAGES)
 
 # It compiles most of Kubernetes once more, so it is not part of `make test`.
 .PHONY: test-without-speed

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Copyright The kube-granular Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Run the tests of all modules, as `make test` does, and say at the end what ran and how long it
+# took. A module whose tests fail does not keep the next one from being tested.
+#
+#   hack/test.sh PACKAGE...   the packages of the workspace
+set -o errexit -o nounset -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+: "${GO:=go}"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+rows=() failed=0 tested=0 total=0
+
+# run NAME COMMAND... runs the tests of one module, and keeps what came of it.
+run() {
+	local name=$1 started=$SECONDS result=passed ok bad none
+	shift
+	"$@" 2>&1 | tee "$log" || { result=FAILED failed=1; }
+	# go test says a line for each package: ok, FAIL, or that there are no tests.
+	ok=$(grep -c '^ok  	' "$log" || true)
+	bad=$(grep -c '^FAIL	' "$log" || true)
+	none=$(grep -c 'no test files' "$log" || true)
+	tested=$((tested + ok + bad)) total=$((total + SECONDS - started))
+	rows+=("$(printf '%-20s %8s %8s %8s %8s  %s' "$name" "$ok" "$bad" "$none" "$((SECONDS - started))" "$result")")
+}
+
+run workspace "$GO" test -timeout 30m "$@"
+run tenancy env GOWORK=off "$GO" -C tenancy test -timeout 30m ./...
+run tenancy/bigquery env GOWORK=off "$GO" -C tenancy/bigquery test ./...
+
+printf '\n%-20s %8s %8s %8s %8s  %s\n' MODULE PASSED FAILED 'NO TESTS' SECONDS RESULT
+printf '%s\n' "${rows[@]}"
+printf '%d packages tested in %d s\n' "$tested" "$total"
+exit "$failed"
