@@ -151,8 +151,12 @@ func (of *learned) printYAML(out io.Writer, first bool) error {
 		fmt.Fprintln(out, "---")
 	}
 	fmt.Fprintf(out, "# %s", of.subject)
-	if of.subject.Refused > 0 {
-		fmt.Fprintf(out, ": %d requests were forbidden, and are not learned from", of.subject.Refused)
+	switch n := of.subject.Refused; n {
+	case 0:
+	case 1:
+		fmt.Fprint(out, ": 1 request was forbidden, and is not learned from")
+	default:
+		fmt.Fprintf(out, ": %d requests were forbidden, and are not learned from", n)
 	}
 	fmt.Fprintln(out)
 	for _, line := range of.unused {

@@ -40,3 +40,19 @@ func TestPluginVerbs(t *testing.T) {
 func TestPluginExplainDenial(t *testing.T) {
 	harness.RunScripts(t, on, "explain_denial.txtar")
 }
+
+// TestPluginLearned holds what is learned and reported of an audit log, and the messages about
+// logs.
+func TestPluginLearned(t *testing.T) {
+	harness.RunScripts(t, on, "learned.txtar")
+}
+
+// TestPluginMatrixScript holds the forms of the matrix, and that the server agrees with it.
+func TestPluginMatrixScript(t *testing.T) {
+	harness.RunScripts(t, on, "matrix.txtar")
+}
+
+// TestPluginLint holds that the server refuses what lint finds, and takes what it lets pass.
+func TestPluginLint(t *testing.T) {
+	harness.RunScripts(t, on, "lint.txtar")
+}
