@@ -38,7 +38,7 @@ func NewPrinter(format string, out io.Writer) (Printer, error) {
 	case "json":
 		return &list{out: out, begin: "{\"items\":[\n", between: ",\n", end: "\n]}\n", none: "{\"items\":[]}\n", marshal: func(r *Record) ([]byte, error) { return json.Marshal(r) }}, nil
 	case "yaml":
-		return &list{out: out, begin: "items:\n", none: "items: []\n", marshal: func(r *Record) ([]byte, error) { return yaml.Marshal([]*Record{r}) }}, nil
+		return &list{out: out, begin: "items:\n", none: "items: []\n", marshal: asYAML}, nil
 	}
 	return nil, fmt.Errorf("--output %q is none of %s", format, strings.Join(Formats, ", "))
 }
@@ -232,4 +232,22 @@ func plain(text string) string {
 		return quoted
 	}
 	return text
+}
+
+// asYAML writes a record as an element of a list. A log may hold any name; YAML takes control
+// characters in their escaped form alone, which JSON does not ask for.
+func asYAML(r *Record) ([]byte, error) {
+	data, err := json.Marshal([]*Record{r})
+	if err != nil {
+		return nil, err
+	}
+	var escaped strings.Builder
+	for _, c := range string(data) {
+		if c >= 0x7f && c <= 0x9f || c == 0xfffe || c == 0xffff {
+			fmt.Fprintf(&escaped, "\\u%04x", c)
+		} else {
+			escaped.WriteRune(c)
+		}
+	}
+	return yaml.JSONToYAML([]byte(escaped.String()))
 }

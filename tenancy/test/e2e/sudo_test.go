@@ -208,10 +208,15 @@ func TestPlugins(t *testing.T) {
 			t.Fatal(err)
 		}
 		history := map[string]string{"bash": "set -o history\n"}[shell]
+		home := t.TempDir()
+		// Where this is, fish does not begin to write completions, at which it would still be later.
+		if err := os.MkdirAll(filepath.Join(home, ".local", "share", "fish", "generated_completions"), 0o700); err != nil {
+			t.Fatal(err)
+		}
 		cmd := exec.Command(path, run[1:]...)
 		cmd.Dir = t.TempDir()
 		cmd.Stdin = strings.NewReader(history + function + "kubectl create role " + shell + " --verb=get --resource=pods -n team\nksudo\nexit\n")
-		cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "TERM=dumb", "KUBECONFIG="+filepath.Join(c.dir, "ada.kubeconfig"), "PATH="+filepath.Join(c.root, "bin")+":"+os.Getenv("PATH"))
+		cmd.Env = append(os.Environ(), "HOME="+home, "TERM=dumb", "KUBECONFIG="+filepath.Join(c.dir, "ada.kubeconfig"), "PATH="+filepath.Join(c.root, "bin")+":"+os.Getenv("PATH"))
 		if out, err := cmd.CombinedOutput(); !strings.Contains(string(out), "forbidden") || !strings.Contains(string(out), "io/"+shell+" created") {
 			t.Errorf("ksudo in %s: %v: %s", shell, err, out)
 		}
