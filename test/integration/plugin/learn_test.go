@@ -214,7 +214,7 @@ func TestLearnedRoles(t *testing.T) {
 	}
 }
 
-// as gives a user rules, and waits until they are known: the last one grants a mark.
+// as grants a user rules, and waits until they are known: the last one grants a mark.
 func as(t *testing.T, client *kubernetes.Clientset, user string, rules []rbacv1.PolicyRule) {
 	t.Helper()
 	harness.Allow(t, client, user, append(slices.Clone(rules),
