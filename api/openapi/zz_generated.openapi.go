@@ -16,29 +16,34 @@ import (
 
 func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	return map[string]common.OpenAPIDefinition{
-		v1alpha1.AuthorityDelegation{}.OpenAPIModelName():           schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegation(ref),
-		v1alpha1.AuthorityDelegationList{}.OpenAPIModelName():       schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationList(ref),
-		v1alpha1.AuthorityDelegationSpec{}.OpenAPIModelName():       schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationSpec(ref),
-		v1alpha1.AuthorityDelegationStatus{}.OpenAPIModelName():     schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationStatus(ref),
-		v1alpha1.BindingReference{}.OpenAPIModelName():              schema_kube_granulardev_api_authority_v1alpha1_BindingReference(ref),
-		v1alpha1.ChainEntry{}.OpenAPIModelName():                    schema_kube_granulardev_api_authority_v1alpha1_ChainEntry(ref),
-		v1alpha1.ClusterProtectedAttribute{}.OpenAPIModelName():     schema_kube_granulardev_api_authority_v1alpha1_ClusterProtectedAttribute(ref),
-		v1alpha1.ClusterProtectedAttributeList{}.OpenAPIModelName(): schema_kube_granulardev_api_authority_v1alpha1_ClusterProtectedAttributeList(ref),
-		v1alpha1.Delegate{}.OpenAPIModelName():                      schema_kube_granulardev_api_authority_v1alpha1_Delegate(ref),
-		v1alpha1.DelegatedRole{}.OpenAPIModelName():                 schema_kube_granulardev_api_authority_v1alpha1_DelegatedRole(ref),
-		v1alpha1.DelegationCondition{}.OpenAPIModelName():           schema_kube_granulardev_api_authority_v1alpha1_DelegationCondition(ref),
-		v1alpha1.DelegationScope{}.OpenAPIModelName():               schema_kube_granulardev_api_authority_v1alpha1_DelegationScope(ref),
-		v1alpha1.DelegatorIdentity{}.OpenAPIModelName():             schema_kube_granulardev_api_authority_v1alpha1_DelegatorIdentity(ref),
-		v1alpha1.GroupResource{}.OpenAPIModelName():                 schema_kube_granulardev_api_authority_v1alpha1_GroupResource(ref),
-		v1alpha1.LastChange{}.OpenAPIModelName():                    schema_kube_granulardev_api_authority_v1alpha1_LastChange(ref),
-		v1alpha1.ProtectedAttribute{}.OpenAPIModelName():            schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttribute(ref),
-		v1alpha1.ProtectedAttributeList{}.OpenAPIModelName():        schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttributeList(ref),
-		v1alpha1.ProtectedAttributeSpec{}.OpenAPIModelName():        schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttributeSpec(ref),
-		v1alpha1.ProtectedAttributeStatus{}.OpenAPIModelName():      schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttributeStatus(ref),
-		v1alpha1.ResolvedRole{}.OpenAPIModelName():                  schema_kube_granulardev_api_authority_v1alpha1_ResolvedRole(ref),
-		v1alpha1.RoleReference{}.OpenAPIModelName():                 schema_kube_granulardev_api_authority_v1alpha1_RoleReference(ref),
-		v1alpha1.SnapshotRole{}.OpenAPIModelName():                  schema_kube_granulardev_api_authority_v1alpha1_SnapshotRole(ref),
-		v1alpha1.Subject{}.OpenAPIModelName():                       schema_kube_granulardev_api_authority_v1alpha1_Subject(ref),
+		v1alpha1.AuthorityDelegation{}.OpenAPIModelName():             schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegation(ref),
+		v1alpha1.AuthorityDelegationList{}.OpenAPIModelName():         schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationList(ref),
+		v1alpha1.AuthorityDelegationPolicy{}.OpenAPIModelName():       schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationPolicy(ref),
+		v1alpha1.AuthorityDelegationPolicyList{}.OpenAPIModelName():   schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationPolicyList(ref),
+		v1alpha1.AuthorityDelegationPolicySpec{}.OpenAPIModelName():   schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationPolicySpec(ref),
+		v1alpha1.AuthorityDelegationPolicyStatus{}.OpenAPIModelName(): schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationPolicyStatus(ref),
+		v1alpha1.AuthorityDelegationSpec{}.OpenAPIModelName():         schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationSpec(ref),
+		v1alpha1.AuthorityDelegationStatus{}.OpenAPIModelName():       schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationStatus(ref),
+		v1alpha1.BindingReference{}.OpenAPIModelName():                schema_kube_granulardev_api_authority_v1alpha1_BindingReference(ref),
+		v1alpha1.ChainEntry{}.OpenAPIModelName():                      schema_kube_granulardev_api_authority_v1alpha1_ChainEntry(ref),
+		v1alpha1.ClusterProtectedAttribute{}.OpenAPIModelName():       schema_kube_granulardev_api_authority_v1alpha1_ClusterProtectedAttribute(ref),
+		v1alpha1.ClusterProtectedAttributeList{}.OpenAPIModelName():   schema_kube_granulardev_api_authority_v1alpha1_ClusterProtectedAttributeList(ref),
+		v1alpha1.Delegate{}.OpenAPIModelName():                        schema_kube_granulardev_api_authority_v1alpha1_Delegate(ref),
+		v1alpha1.DelegatedRole{}.OpenAPIModelName():                   schema_kube_granulardev_api_authority_v1alpha1_DelegatedRole(ref),
+		v1alpha1.DelegationCause{}.OpenAPIModelName():                 schema_kube_granulardev_api_authority_v1alpha1_DelegationCause(ref),
+		v1alpha1.DelegationCondition{}.OpenAPIModelName():             schema_kube_granulardev_api_authority_v1alpha1_DelegationCondition(ref),
+		v1alpha1.DelegationScope{}.OpenAPIModelName():                 schema_kube_granulardev_api_authority_v1alpha1_DelegationScope(ref),
+		v1alpha1.DelegatorIdentity{}.OpenAPIModelName():               schema_kube_granulardev_api_authority_v1alpha1_DelegatorIdentity(ref),
+		v1alpha1.GroupResource{}.OpenAPIModelName():                   schema_kube_granulardev_api_authority_v1alpha1_GroupResource(ref),
+		v1alpha1.LastChange{}.OpenAPIModelName():                      schema_kube_granulardev_api_authority_v1alpha1_LastChange(ref),
+		v1alpha1.ProtectedAttribute{}.OpenAPIModelName():              schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttribute(ref),
+		v1alpha1.ProtectedAttributeList{}.OpenAPIModelName():          schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttributeList(ref),
+		v1alpha1.ProtectedAttributeSpec{}.OpenAPIModelName():          schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttributeSpec(ref),
+		v1alpha1.ProtectedAttributeStatus{}.OpenAPIModelName():        schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttributeStatus(ref),
+		v1alpha1.ResolvedRole{}.OpenAPIModelName():                    schema_kube_granulardev_api_authority_v1alpha1_ResolvedRole(ref),
+		v1alpha1.RoleReference{}.OpenAPIModelName():                   schema_kube_granulardev_api_authority_v1alpha1_RoleReference(ref),
+		v1alpha1.SnapshotRole{}.OpenAPIModelName():                    schema_kube_granulardev_api_authority_v1alpha1_SnapshotRole(ref),
+		v1alpha1.Subject{}.OpenAPIModelName():                         schema_kube_granulardev_api_authority_v1alpha1_Subject(ref),
 	}
 }
 
@@ -150,6 +155,304 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationList(ref 
 		},
 		Dependencies: []string{
 			"io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta", v1alpha1.AuthorityDelegation{}.OpenAPIModelName()},
+	}
+}
+
+func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationPolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AuthorityDelegationPolicy makes the server delegate authority of whoever writes an object to those who work on it. The delegation is there before the object is stored, and an annotation of the object, which the server alone writes, names it.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard object's metadata. The name is a DNS label: it is part of the name of an annotation.",
+							Default:     map[string]interface{}{},
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+						},
+					},
+					"spec": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-permission-verb": "specification",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "spec says which objects cause a delegation, and what is delegated to whom.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.AuthorityDelegationPolicySpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-permission-verb": "status",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "status is what the server wrote down when the specification was written. Nobody else writes it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.AuthorityDelegationPolicyStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			"io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", v1alpha1.AuthorityDelegationPolicySpec{}.OpenAPIModelName(), v1alpha1.AuthorityDelegationPolicyStatus{}.OpenAPIModelName()},
+	}
+}
+
+func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationPolicyList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AuthorityDelegationPolicyList is a list of AuthorityDelegationPolicies.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard list's metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the policies.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.AuthorityDelegationPolicy{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			"io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta", v1alpha1.AuthorityDelegationPolicy{}.OpenAPIModelName()},
+	}
+}
+
+func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationPolicySpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AuthorityDelegationPolicySpec is which objects cause a delegation, and what is delegated.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"resource": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resource is what is written. Its objects must be in namespaces: a delegation holds in the namespace of the object that caused it. All ways of writing count, subresources included.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.GroupResource{}.OpenAPIModelName()),
+						},
+					},
+					"namespaceSelector": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespaceSelector limits the policy to namespaces by their labels. Without one all count.",
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"),
+						},
+					},
+					"neutral": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "neutral are the included permissions whose fields may be changed without causing another delegation. Whatever else is changed does, but for metadata and status. It is replicas if it is not set, so that whoever scales does not have to hold what is delegated; replicas means nothing where a resource has none. Custom resources have no others.",
+							Default:     []interface{}{"replicas"},
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"delegates": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "delegates are those who may act with the authority. Each may for itself.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.Delegate{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"roleRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "roleRef names the ClusterRole whose rules are delegated, as they are when the policy is written: later changes of the role are not part of it. Exactly one of roleRef and rules must be set.",
+							Ref:         ref(v1alpha1.DelegatedRole{}.OpenAPIModelName()),
+						},
+					},
+					"rules": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "rules are what is delegated, written as in a role.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref("io.k8s.api.rbac.v1.PolicyRule"),
+									},
+								},
+							},
+						},
+					},
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "conditions must hold for each write with the authority.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.DelegationCondition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"ifLost": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ifLost is what becomes of the delegations of an author who loses rights: Withdraw, the default, or Keep. What is made under another delegation ends with that, in any case.\n\nPossible enum values:\n - `\"Keep\"` leaves it what was delegated. It takes the verb \"delegate\" to create such a delegation.\n - `\"Withdraw\"` takes the right from the delegation at once.",
+							Default:     "Withdraw",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Keep", "Withdraw"},
+						},
+					},
+					"ifNotHeld": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ifNotHeld is what becomes of a write whose author has not got all that is to be delegated: Refuse, the default, or Skip.\n\nPossible enum values:\n - `\"Refuse\"` refuses the write.\n - `\"Skip\"` stores the object without a delegation, takes away the one that it had, and warns.",
+							Default:     "Refuse",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Refuse", "Skip"},
+						},
+					},
+					"idleSeconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "idleSeconds is for how long nobody may use a delegation until it ends. Without it, it does not end by itself.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"orphanSeconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "orphanSeconds is for how long a delegation stays at least that no object names any more, 3600 if it is not set.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+				},
+				Required: []string{"resource", "delegates"},
+			},
+		},
+		Dependencies: []string{
+			"io.k8s.api.rbac.v1.PolicyRule", "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector", v1alpha1.Delegate{}.OpenAPIModelName(), v1alpha1.DelegatedRole{}.OpenAPIModelName(), v1alpha1.DelegationCondition{}.OpenAPIModelName(), v1alpha1.GroupResource{}.OpenAPIModelName()},
+	}
+}
+
+func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationPolicyStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AuthorityDelegationPolicyStatus is what the server wrote down with the specification.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"author": {
+						SchemaProps: spec.SchemaProps{
+							Description: "author is who wrote the specification.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"rules": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "rules are what is delegated.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref("io.k8s.api.rbac.v1.PolicyRule"),
+									},
+								},
+							},
+						},
+					},
+					"role": {
+						SchemaProps: spec.SchemaProps{
+							Description: "role is the role that rules are from.",
+							Ref:         ref(v1alpha1.SnapshotRole{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			"io.k8s.api.rbac.v1.PolicyRule", v1alpha1.SnapshotRole{}.OpenAPIModelName()},
 	}
 }
 
@@ -352,11 +655,17 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationStatus(re
 							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
 						},
 					},
+					"cause": {
+						SchemaProps: spec.SchemaProps{
+							Description: "cause is what caused a delegation that nobody asked for.",
+							Ref:         ref(v1alpha1.DelegationCause{}.OpenAPIModelName()),
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			"io.k8s.api.rbac.v1.PolicyRule", "io.k8s.apimachinery.pkg.apis.meta.v1.Time", v1alpha1.ChainEntry{}.OpenAPIModelName(), v1alpha1.DelegatorIdentity{}.OpenAPIModelName(), v1alpha1.SnapshotRole{}.OpenAPIModelName()},
+			"io.k8s.api.rbac.v1.PolicyRule", "io.k8s.apimachinery.pkg.apis.meta.v1.Time", v1alpha1.ChainEntry{}.OpenAPIModelName(), v1alpha1.DelegationCause{}.OpenAPIModelName(), v1alpha1.DelegatorIdentity{}.OpenAPIModelName(), v1alpha1.SnapshotRole{}.OpenAPIModelName()},
 	}
 }
 
@@ -646,6 +955,58 @@ func schema_kube_granulardev_api_authority_v1alpha1_DelegatedRole(ref common.Ref
 				Required: []string{"kind", "name"},
 			},
 		},
+	}
+}
+
+func schema_kube_granulardev_api_authority_v1alpha1_DelegationCause(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DelegationCause is what caused a delegation that nobody asked for.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"policy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "policy is the name of the AuthorityDelegationPolicy.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"uid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uid is the UID of that policy.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"resource": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resource is that of the objects that name the delegation.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.GroupResource{}.OpenAPIModelName()),
+						},
+					},
+					"orphanSeconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "orphanSeconds is for how long the delegation stays when no object names it.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"renewed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "renewed is when the delegation was last given to an object, if that is long after it was created.",
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
+						},
+					},
+				},
+				Required: []string{"policy", "uid", "resource"},
+			},
+		},
+		Dependencies: []string{
+			"io.k8s.apimachinery.pkg.apis.meta.v1.Time", v1alpha1.GroupResource{}.OpenAPIModelName()},
 	}
 }
 

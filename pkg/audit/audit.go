@@ -15,6 +15,7 @@
 //	authority.kube-granular.dev/chain:                    [{"via":"Delegation","by":"alice",...}]
 //	authority.kube-granular.dev/refused:                  NotHeld
 //	authority.kube-granular.dev/delegation:               {"name":"...","uid":"..."}
+//	authority.kube-granular.dev/not-delegated:            workloads
 //
 // The invariant: each annotation is written at most once per request, because the
 // audit backend keeps the first, and has a bounded length, whatever the request holds. No
@@ -56,6 +57,8 @@ const (
 	ChainAnnotation      = "authority.kube-granular.dev/chain"
 	RefusedAnnotation    = "authority.kube-granular.dev/refused"
 	DelegationAnnotation = "authority.kube-granular.dev/delegation"
+	// NotDelegatedAnnotation names the first policy that delegated nothing.
+	NotDelegatedAnnotation = "authority.kube-granular.dev/not-delegated"
 )
 
 // MaxLength is the length of the longest value of an annotation, in bytes. A request has
@@ -105,6 +108,12 @@ func Chain(ctx context.Context, entries any) {
 // Delegated records which delegation the request created.
 func Delegated(ctx context.Context, name, uid string) {
 	annotate(ctx, DelegationAnnotation, map[string]string{"name": name, "uid": uid})
+}
+
+// NotDelegated records which policy delegated nothing, because the caller had not got what it
+// delegates.
+func NotDelegated(ctx context.Context, policy string) {
+	audit.AddAuditAnnotation(ctx, NotDelegatedAnnotation, policy)
 }
 
 // Refused records why the delegation that was selected did not allow the request.

@@ -54,7 +54,7 @@ func (c *Chain) verify(ctx context.Context, newObj, oldObj runtime.Object) *Refu
 	if !c.Conditional() {
 		return nil
 	}
-	if oldObj != nil && !exists(oldObj) {
+	if oldObj != nil && !Exists(oldObj) {
 		oldObj = nil
 	}
 	shown := &shown{ctx: ctx, newObj: newObj, oldObj: oldObj, budget: budget}
@@ -74,9 +74,9 @@ func (c *Chain) verify(ctx context.Context, newObj, oldObj runtime.Object) *Refu
 	return nil
 }
 
-// exists reports whether an object is one that is stored: one that an update is to create is
+// Exists reports whether an object is one that is stored: one that an update is to create is
 // shown as an empty one before.
-func exists(obj runtime.Object) bool {
+func Exists(obj runtime.Object) bool {
 	accessor, err := meta.Accessor(obj)
 	return err != nil || accessor.GetUID() != "" || accessor.GetResourceVersion() != ""
 }

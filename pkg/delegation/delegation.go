@@ -34,6 +34,8 @@ type Delegation struct {
 	Until time.Time
 	// History is how the authority came to the delegator.
 	History []v1alpha1.ChainEntry
+	// Source is what is stored of a delegation that a policy caused, nil for others.
+	Source *v1alpha1.AuthorityDelegation
 
 	delegates    []v1alpha1.Delegate
 	scope        v1alpha1.DelegationScope
@@ -100,6 +102,9 @@ func compile(d *v1alpha1.AuthorityDelegation, version uint64) *Delegation {
 		out.objects = sets.New(d.Spec.ObjectUIDs...)
 	}
 	out.conditions, out.broken = compileAll(d.Spec.Conditions)
+	if d.Status.Cause != nil {
+		out.Source = d
+	}
 	return out
 }
 

@@ -99,3 +99,15 @@ func (v *versioned) templateHash() string {
 	sum := sha256.Sum256(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
+
+// Content returns an object as conditions see it. It is the caller's own.
+func Content(obj runtime.Object) (map[string]any, error) {
+	v, err := inVersion(obj)
+	if err != nil || v.object == nil {
+		return nil, err
+	}
+	if v.custom {
+		return runtime.DeepCopyJSON(v.object), nil
+	}
+	return v.object, nil
+}

@@ -15,7 +15,7 @@ import (
 
 // jane is bound to view everywhere, and in the namespace n to edit, which is more, and to
 // the role own.
-func jane(t testing.TB) (*policy, user.Info) {
+func jane(t testing.TB) (*objects, user.Info) {
 	p := newPolicy()
 	put(t, p.clusterRoles, clusterRole("view", on("get", "pods")), clusterRole("edit", on("*", "pods", "secrets")), clusterRole("part", on("get", "secrets")),
 		clusterRole("admin", on("*", "*")), clusterRole("logs", on("get", "pods/log")), clusterRole("tokens", on("*", "*", "serviceaccounts/token")))

@@ -35,6 +35,8 @@ type Delegating struct {
 	Authorizer  authorizer.UnconditionalAuthorizer
 	// Client reads roles, bindings and namespaces from storage.
 	Client kubernetes.Interface
+	// Cached is what RBAC reads, as this server has it in memory.
+	Cached seam.Policy
 	// Now is time.Now, but in tests.
 	Now func() time.Time
 }
@@ -187,7 +189,7 @@ func (d *Delegating) confirm(ctx context.Context, obj *v1alpha1.AuthorityDelegat
 		}
 	}
 	asking := request.WithNamespace(context.WithValue(ctx, delegatingKey{}, true), obj.Spec.Scope.Namespace)
-	all := live{d.Client}
+	all := live{d.Client}.policy()
 	resolver := validation.NewDefaultRuleResolver(all, all, all, all)
 	err := validation.ConfirmNoEscalation(asking, resolver, obj.Status.Rules)
 	if err != nil {
@@ -265,7 +267,10 @@ func invalid(obj *v1alpha1.AuthorityDelegation, errs ...*field.Error) error {
 // live is what RBAC reads, from storage: no cache still has what somebody just lost.
 type live struct{ client kubernetes.Interface }
 
-var _ seam.Policy = seam.Policy{RoleGetter: live{}, RoleBindingLister: live{}, ClusterRoleGetter: live{}, ClusterRoleBindingLister: live{}}
+// policy returns all that RBAC reads.
+func (l live) policy() seam.Policy {
+	return seam.Policy{RoleGetter: l, RoleBindingLister: l, ClusterRoleGetter: l, ClusterRoleBindingLister: l}
+}
 
 func (l live) GetRole(ctx context.Context, namespace, name string) (*rbacv1.Role, error) {
 	return l.client.RbacV1().Roles(namespace).Get(ctx, name, metav1.GetOptions{})

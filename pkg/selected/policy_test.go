@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// policy is what RBAC reads, with the listers and getters of a server.
-type policy struct {
+// objects are what RBAC reads, with the listers and getters of a server.
+type objects struct {
 	roles, clusterRoles, roleBindings, clusterRoleBindings cache.SharedIndexInformer
 	rbac                                                   *rbac.RBACAuthorizer
 	resolver                                               *validation.DefaultRuleResolver
@@ -43,8 +43,8 @@ func informer(of runtime.Object) cache.SharedIndexInformer {
 	return cache.NewSharedIndexInformer(&cache.ListWatch{}, of, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 }
 
-func newPolicy() *policy {
-	p := &policy{
+func newPolicy() *objects {
+	p := &objects{
 		roles: informer(&rbacv1.Role{}), clusterRoles: informer(&rbacv1.ClusterRole{}),
 		roleBindings: informer(&rbacv1.RoleBinding{}), clusterRoleBindings: informer(&rbacv1.ClusterRoleBinding{}),
 	}

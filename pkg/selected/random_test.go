@@ -73,7 +73,7 @@ func anyWorld(r *rand.Rand) *world {
 	return w
 }
 
-func (w *world) policy(t *testing.T) *policy {
+func (w *world) policy(t *testing.T) *objects {
 	p := newPolicy()
 	for _, o := range w.roles {
 		put(t, p.roles, o)
@@ -192,7 +192,7 @@ func TestNarrows(t *testing.T) {
 
 // sameRules holds that escalation checks and rules reviews go by the selected rules, and
 // never find more than without a selection.
-func sameRules(t *testing.T, seed uint64, p *policy, as, ambient user.Info, namespace string, want []rbacv1.PolicyRule) {
+func sameRules(t *testing.T, seed uint64, p *objects, as, ambient user.Info, namespace string, want []rbacv1.PolicyRule) {
 	t.Helper()
 	got, _ := p.resolver.RulesFor(t.Context(), as, namespace)
 	if one, missing := covering.Covers(got, want); !one {

@@ -8,7 +8,6 @@ import (
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -22,6 +21,8 @@ import (
 type Selection struct {
 	// Delegations are those that can be selected, nil where none can.
 	Delegations *delegation.Index
+	// Causing makes delegations of writes, nil where policies are not served.
+	Causing *Causing
 }
 
 var _ seam.Selection = Selection{}
@@ -30,43 +31,6 @@ var _ seam.Selection = Selection{}
 func (Selection) Rules(resolver authorizer.RuleResolver) authorizer.RuleResolver {
 	return rules{resolver, rbacOf(resolver)}
 }
-
-// Commit returns the last look at the delegation that a request selects.
-func (s Selection) Commit(ctx context.Context) seam.Commit {
-	u, _ := request.UserFrom(ctx)
-	selecting, ok := u.(*User)
-	if !ok || !selecting.delegated() {
-		return nil
-	}
-	if s.Delegations == nil {
-		return refusing{errNotServed}
-	}
-	chain, refusal := selecting.chain(ctx, s.Delegations)
-	if refusal != nil {
-		return refusing{forbidden(ctx, selecting, refusal)}
-	}
-	return &commit{ctx, selecting, chain.Commit(ctx, selecting.ambient)}
-}
-
-// commit returns the error that a caller is shown, in the way of the API.
-type commit struct {
-	ctx  context.Context
-	user *User
-	*delegation.Commit
-}
-
-func (c *commit) Begin(newObj, oldObj runtime.Object) error {
-	if refusal := c.Commit.Begin(newObj, oldObj); refusal != nil {
-		return forbidden(c.ctx, c.user, refusal)
-	}
-	return nil
-}
-
-// refusing is a Commit of nothing.
-type refusing struct{ err error }
-
-func (r refusing) Begin(runtime.Object, runtime.Object) error { return r.err }
-func (refusing) End()                                         {}
 
 // forbidden returns the error of a request that a delegation does not allow, and notes why.
 func forbidden(ctx context.Context, u *User, refusal *delegation.Refusal) error {

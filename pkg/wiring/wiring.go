@@ -33,6 +33,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 	controlplane "k8s.io/kubernetes/pkg/controlplane/granular"
@@ -163,7 +164,7 @@ func selection() authorityselected.Selection {
 	if !utilfeature.DefaultFeatureGate.Enabled(features.SelectedAuthority) {
 		return nil
 	}
-	return selected.Selection{Delegations: delegationsOrNil()}
+	return selected.Selection{Delegations: delegationsOrNil(), Causing: causingOrNil()}
 }
 
 func protects() bool {
@@ -195,12 +196,27 @@ func authorityProvider(config controlplaneapiserver.CompletedConfig, client kube
 	if delegates() {
 		index := delegations()
 		attach(index, config.VersionedInformers)
-		deciding := selected.Delegating{Delegations: index, Authorizer: config.Generic.Authorization.Authorizer, Client: client, Now: time.Now}
+		deciding := &selected.Delegating{
+			Delegations: index, Authorizer: config.Generic.Authorization.Authorizer, Client: client,
+			Cached: inMemory(config.VersionedInformers), Now: time.Now,
+		}
+		provider.Policies = servePolicies(deciding, client, config.VersionedInformers)
+		var policies *cache.ListWatch
+		provider.Policies.Opened = func(all *cache.ListWatch) { policies = all }
 		provider.Delegations = &authorityregistry.Delegations{
 			Delegate: deciding.Delegate, Observe: index.Observe, Drain: index.Drain,
 			Opened: func(stored authorityregistry.Stored) {
 				index.Get = stored.Get
-				provider.Delegations.Run = func(ctx context.Context) error { return follow(ctx, index, stored) }
+				causing().Make, causing().Renew = stored.Make, stored.Renew
+				provider.Delegations.Run = func(ctx context.Context, self *rest.Config) error {
+					if err := follow(ctx, index, stored); err != nil {
+						return err
+					}
+					if err := followPolicies(ctx, causing().Policies, policies); err != nil {
+						return err
+					}
+					return sweepOrphans(ctx, index, stored, self)
+				}
 			},
 		}
 	}

@@ -245,6 +245,10 @@ type AuthorityDelegationStatus struct {
 	// lastUsed is when a delegation with idleSeconds was last known to be used.
 	// +optional
 	LastUsed *metav1.Time `json:"lastUsed,omitempty"`
+
+	// cause is what caused a delegation that nobody asked for.
+	// +optional
+	Cause *DelegationCause `json:"cause,omitempty"`
 }
 
 // DelegatorIdentity is a user as authentication gave it.

@@ -35,6 +35,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&ClusterProtectedAttributeList{},
 		&AuthorityDelegation{},
 		&AuthorityDelegationList{},
+		&AuthorityDelegationPolicy{},
+		&AuthorityDelegationPolicyList{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil

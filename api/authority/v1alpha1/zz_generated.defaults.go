@@ -9,6 +9,8 @@
 package v1alpha1
 
 import (
+	json "encoding/json"
+
 	runtime "k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -18,6 +20,10 @@ import (
 func RegisterDefaults(scheme *runtime.Scheme) error {
 	scheme.AddTypeDefaultingFunc(&AuthorityDelegation{}, func(obj interface{}) { SetObjectDefaults_AuthorityDelegation(obj.(*AuthorityDelegation)) })
 	scheme.AddTypeDefaultingFunc(&AuthorityDelegationList{}, func(obj interface{}) { SetObjectDefaults_AuthorityDelegationList(obj.(*AuthorityDelegationList)) })
+	scheme.AddTypeDefaultingFunc(&AuthorityDelegationPolicy{}, func(obj interface{}) { SetObjectDefaults_AuthorityDelegationPolicy(obj.(*AuthorityDelegationPolicy)) })
+	scheme.AddTypeDefaultingFunc(&AuthorityDelegationPolicyList{}, func(obj interface{}) {
+		SetObjectDefaults_AuthorityDelegationPolicyList(obj.(*AuthorityDelegationPolicyList))
+	})
 	scheme.AddTypeDefaultingFunc(&ClusterProtectedAttribute{}, func(obj interface{}) { SetObjectDefaults_ClusterProtectedAttribute(obj.(*ClusterProtectedAttribute)) })
 	scheme.AddTypeDefaultingFunc(&ClusterProtectedAttributeList{}, func(obj interface{}) {
 		SetObjectDefaults_ClusterProtectedAttributeList(obj.(*ClusterProtectedAttributeList))
@@ -37,6 +43,27 @@ func SetObjectDefaults_AuthorityDelegationList(in *AuthorityDelegationList) {
 	for i := range in.Items {
 		a := &in.Items[i]
 		SetObjectDefaults_AuthorityDelegation(a)
+	}
+}
+
+func SetObjectDefaults_AuthorityDelegationPolicy(in *AuthorityDelegationPolicy) {
+	if in.Spec.Neutral == nil {
+		if err := json.Unmarshal([]byte(`["replicas"]`), &in.Spec.Neutral); err != nil {
+			panic(err)
+		}
+	}
+	if in.Spec.IfLost == "" {
+		in.Spec.IfLost = "Withdraw"
+	}
+	if in.Spec.IfNotHeld == "" {
+		in.Spec.IfNotHeld = "Refuse"
+	}
+}
+
+func SetObjectDefaults_AuthorityDelegationPolicyList(in *AuthorityDelegationPolicyList) {
+	for i := range in.Items {
+		a := &in.Items[i]
+		SetObjectDefaults_AuthorityDelegationPolicy(a)
 	}
 }
 

@@ -19,6 +19,26 @@ func (in AuthorityDelegationList) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in AuthorityDelegationPolicy) OpenAPIModelName() string {
+	return "dev.kube-granular.api.authority.v1alpha1.AuthorityDelegationPolicy"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in AuthorityDelegationPolicyList) OpenAPIModelName() string {
+	return "dev.kube-granular.api.authority.v1alpha1.AuthorityDelegationPolicyList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in AuthorityDelegationPolicySpec) OpenAPIModelName() string {
+	return "dev.kube-granular.api.authority.v1alpha1.AuthorityDelegationPolicySpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in AuthorityDelegationPolicyStatus) OpenAPIModelName() string {
+	return "dev.kube-granular.api.authority.v1alpha1.AuthorityDelegationPolicyStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in AuthorityDelegationSpec) OpenAPIModelName() string {
 	return "dev.kube-granular.api.authority.v1alpha1.AuthorityDelegationSpec"
 }
@@ -56,6 +76,11 @@ func (in Delegate) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in DelegatedRole) OpenAPIModelName() string {
 	return "dev.kube-granular.api.authority.v1alpha1.DelegatedRole"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in DelegationCause) OpenAPIModelName() string {
+	return "dev.kube-granular.api.authority.v1alpha1.DelegationCause"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

@@ -21,6 +21,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 	// Group=authority.kube-granular.dev, Version=v1alpha1
 	case v1alpha1.SchemeGroupVersion.WithKind("AuthorityDelegation"):
 		return &authorityv1alpha1.AuthorityDelegationApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AuthorityDelegationPolicy"):
+		return &authorityv1alpha1.AuthorityDelegationPolicyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AuthorityDelegationPolicySpec"):
+		return &authorityv1alpha1.AuthorityDelegationPolicySpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AuthorityDelegationPolicyStatus"):
+		return &authorityv1alpha1.AuthorityDelegationPolicyStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AuthorityDelegationSpec"):
 		return &authorityv1alpha1.AuthorityDelegationSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AuthorityDelegationStatus"):
@@ -35,6 +41,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &authorityv1alpha1.DelegateApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DelegatedRole"):
 		return &authorityv1alpha1.DelegatedRoleApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DelegationCause"):
+		return &authorityv1alpha1.DelegationCauseApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DelegationCondition"):
 		return &authorityv1alpha1.DelegationConditionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DelegationScope"):

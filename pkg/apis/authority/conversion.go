@@ -85,6 +85,28 @@ func addConversions(scheme *runtime.Scheme) error {
 				out.Items[i].TypeMeta = metav1.TypeMeta{}
 			}
 		})},
+		{(*v1alpha1.AuthorityDelegationPolicy)(nil), (*AuthorityDelegationPolicy)(nil), with(func(in *v1alpha1.AuthorityDelegationPolicy, out *AuthorityDelegationPolicy) {
+			*out = AuthorityDelegationPolicy(*in)
+			out.TypeMeta = metav1.TypeMeta{}
+		})},
+		{(*AuthorityDelegationPolicy)(nil), (*v1alpha1.AuthorityDelegationPolicy)(nil), with(func(in *AuthorityDelegationPolicy, out *v1alpha1.AuthorityDelegationPolicy) {
+			*out = v1alpha1.AuthorityDelegationPolicy(*in)
+			out.TypeMeta = metav1.TypeMeta{}
+		})},
+		{(*v1alpha1.AuthorityDelegationPolicyList)(nil), (*AuthorityDelegationPolicyList)(nil), with(func(in *v1alpha1.AuthorityDelegationPolicyList, out *AuthorityDelegationPolicyList) {
+			*out = AuthorityDelegationPolicyList{ListMeta: in.ListMeta, Items: make([]AuthorityDelegationPolicy, len(in.Items))}
+			for i := range in.Items {
+				out.Items[i] = AuthorityDelegationPolicy(in.Items[i])
+				out.Items[i].TypeMeta = metav1.TypeMeta{}
+			}
+		})},
+		{(*AuthorityDelegationPolicyList)(nil), (*v1alpha1.AuthorityDelegationPolicyList)(nil), with(func(in *AuthorityDelegationPolicyList, out *v1alpha1.AuthorityDelegationPolicyList) {
+			*out = v1alpha1.AuthorityDelegationPolicyList{ListMeta: in.ListMeta, Items: make([]v1alpha1.AuthorityDelegationPolicy, len(in.Items))}
+			for i := range in.Items {
+				out.Items[i] = v1alpha1.AuthorityDelegationPolicy(in.Items[i])
+				out.Items[i].TypeMeta = metav1.TypeMeta{}
+			}
+		})},
 	} {
 		if err := scheme.AddGeneratedConversionFunc(pair.from, pair.to, pair.convert); err != nil {
 			return err

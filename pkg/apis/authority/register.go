@@ -29,6 +29,8 @@ const (
 	// SelectDelegate selects by a user among the delegates, SelectDelegateGroup by a group.
 	SelectDelegate      = "spec.delegates.user"
 	SelectDelegateGroup = "spec.delegates.group"
+	// SelectPolicy selects by the policy that caused it.
+	SelectPolicy = "status.cause.policy"
 )
 
 // AddToScheme registers all versions of the types, how they are converted, and what they
@@ -38,6 +40,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 		&ProtectedAttribute{}, &ProtectedAttributeList{},
 		&ClusterProtectedAttribute{}, &ClusterProtectedAttributeList{},
 		&AuthorityDelegation{}, &AuthorityDelegationList{},
+		&AuthorityDelegationPolicy{}, &AuthorityDelegationPolicyList{},
 	)
 	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, addConversions} {
 		if err := add(scheme); err != nil {
@@ -67,12 +70,12 @@ func selectable(label, value string) (string, string, error) {
 // each element: a selector knows only fields with one value.
 func selectableDelegation(label, value string) (string, string, error) {
 	switch label {
-	case "metadata.name", SelectDelegator:
+	case "metadata.name", SelectDelegator, SelectPolicy:
 		return label, value, nil
 	case SelectDelegate, SelectDelegateGroup:
 		return Among(label, value), "true", nil
 	}
-	return "", "", fmt.Errorf("%q is no field to select by: only metadata.name, %s, %s, %s are", label, SelectDelegator, SelectDelegate, SelectDelegateGroup)
+	return "", "", fmt.Errorf("%q is no field to select by: only metadata.name, %s, %s, %s, %s are", label, SelectDelegator, SelectDelegate, SelectDelegateGroup, SelectPolicy)
 }
 
 // Among is the field that is "true" where a value is among those of a list.

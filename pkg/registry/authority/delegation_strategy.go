@@ -6,6 +6,7 @@ package authority
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -54,8 +55,15 @@ func (delegationStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.O
 func (delegationStrategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
 	d := (*v1alpha1.AuthorityDelegation)(obj.(*authority.AuthorityDelegation))
 	errs := validation.Delegation(d)
-	at := field.NewPath("spec", "conditions")
-	for i, c := range d.Spec.Conditions {
+	if strings.HasPrefix(d.Name, v1alpha1.PolicyPrefix) {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), d.Name, fmt.Sprintf("begins with %q, as only those do that policies cause", v1alpha1.PolicyPrefix)))
+	}
+	return append(errs, compiled(d.Spec.Conditions, field.NewPath("spec", "conditions"))...)
+}
+
+// compiled returns what is wrong with the expressions of conditions.
+func compiled(conditions []v1alpha1.DelegationCondition, at *field.Path) (errs field.ErrorList) {
+	for i, c := range conditions {
 		if len(c.Expression) > v1alpha1.MaxExpressionLength {
 			continue
 		}

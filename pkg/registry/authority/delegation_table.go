@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	metatable "k8s.io/apimachinery/pkg/api/meta/table"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -48,7 +49,7 @@ var delegationTable = table{
 			used = metatable.ConvertToHumanReadableDateType(*d.Status.LastUsed)
 		}
 		return []any{
-			d.Name, d.Status.Delegator.Username, whom(d.Spec.Delegates), what(d), where, untilOf(d), how(d.Status.History),
+			d.Name, d.Status.Delegator.Username, whom(d.Spec.Delegates), what(d.Spec.RoleRef, d.Spec.Rules), where, untilOf(d), how(&d.Status),
 			metatable.ConvertToHumanReadableDateType(d.CreationTimestamp),
 			string(d.Spec.IfLost), len(d.Spec.Conditions), used,
 		}, nil
@@ -78,15 +79,15 @@ func whom(all []v1alpha1.Delegate) string {
 	return short(names)
 }
 
-func what(d *authority.AuthorityDelegation) string {
-	if ref := d.Spec.RoleRef; ref != nil {
+func what(ref *v1alpha1.DelegatedRole, rules []rbacv1.PolicyRule) string {
+	if ref != nil {
 		return ref.Kind + "/" + ref.Name
 	}
-	if len(d.Spec.Rules) == 1 {
-		rule := d.Spec.Rules[0]
+	if len(rules) == 1 {
+		rule := rules[0]
 		return short(rule.Verbs) + " " + short(append(rule.Resources[:len(rule.Resources):len(rule.Resources)], rule.NonResourceURLs...))
 	}
-	return fmt.Sprintf("%d rules", len(d.Spec.Rules))
+	return fmt.Sprintf("%d rules", len(rules))
 }
 
 func untilOf(d *authority.AuthorityDelegation) string {
@@ -105,9 +106,12 @@ func untilOf(d *authority.AuthorityDelegation) string {
 	return duration.HumanDuration(time.Until(until.Time))
 }
 
-func how(history []v1alpha1.ChainEntry) string {
+func how(status *v1alpha1.AuthorityDelegationStatus) string {
 	var parts []string
-	for _, e := range history {
+	if status.Cause != nil {
+		parts = append(parts, "policy "+status.Cause.Policy)
+	}
+	for _, e := range status.History {
 		switch e.Via {
 		case v1alpha1.ViaDelegation:
 			parts = append(parts, e.By+" by "+e.Name)

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/names"
 	"k8s.io/apiserver/pkg/util/dryrun"
+	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 
@@ -37,8 +38,8 @@ type Delegations struct {
 	// Opened is called once they can be read, before the server serves.
 	Opened func(Stored)
 	// Run is called once the server serves, and returns when all of them are known. Until
-	// then the server is not ready. Opened may set it.
-	Run func(ctx context.Context) error
+	// then the server is not ready. It is given how the server reaches itself. Opened may set it.
+	Run func(ctx context.Context, self *restclient.Config) error
 }
 
 // Stored is how the process of the server itself reads and writes delegations.
@@ -49,6 +50,13 @@ type Stored struct {
 	Get func(ctx context.Context, name string) (*v1alpha1.AuthorityDelegation, error)
 	// Used writes down when one was last used.
 	Used func(ctx context.Context, name string, at time.Time) error
+	// Make stores one that a policy causes, status included.
+	Make func(ctx context.Context, d *v1alpha1.AuthorityDelegation) (*v1alpha1.AuthorityDelegation, error)
+	// Renew writes down when one that a policy caused was given to an object. It fails where it
+	// is gone, or another has its name.
+	Renew func(ctx context.Context, d *v1alpha1.AuthorityDelegation, at time.Time) error
+	// Sweep removes one as it was read, and fails where it has changed.
+	Sweep func(ctx context.Context, d *v1alpha1.AuthorityDelegation) error
 }
 
 const delegationsPlural = "authoritydelegations"
@@ -102,7 +110,11 @@ func newDelegations(options generic.RESTOptionsGetter, d *Delegations) (delegati
 	if err != nil {
 		return delegationObjects{}, err
 	}
-	store.Storage.Storage = observed{store.Storage.Storage, d.Observe}
+	store.Storage.Storage = observed{store.Storage.Storage, func(obj runtime.Object, gone bool) {
+		if one, ok := obj.(*authority.AuthorityDelegation); ok && one.UID != "" {
+			d.Observe((*v1alpha1.AuthorityDelegation)(one), gone)
+		}
+	}}
 	if d.Opened != nil {
 		d.Opened(inProcess(store))
 	}
@@ -118,38 +130,14 @@ func (o delegationObjects) Create(ctx context.Context, obj runtime.Object, valid
 	return out, err
 }
 
-func inProcess(store *genericregistry.Store) Stored {
-	return Stored{
-		ListWatch: listWatch(store),
-		Get: func(ctx context.Context, name string) (*v1alpha1.AuthorityDelegation, error) {
-			obj, err := store.Get(ctx, name, &metav1.GetOptions{})
-			if err != nil {
-				return nil, err
-			}
-			return (*v1alpha1.AuthorityDelegation)(obj.(*authority.AuthorityDelegation)), nil
-		},
-		Used: func(ctx context.Context, name string, at time.Time) error {
-			key, err := store.KeyFunc(ctx, name)
-			if err != nil {
-				return err
-			}
-			used := metav1.NewTime(at)
-			return store.Storage.GuaranteedUpdate(ctx, key, &authority.AuthorityDelegation{}, false, nil, storage.SimpleUpdate(func(obj runtime.Object) (runtime.Object, error) {
-				d := obj.(*authority.AuthorityDelegation)
-				if last := d.Status.LastUsed; last == nil || last.Before(&used) {
-					d.Status.LastUsed = &used
-				}
-				return d, nil
-			}), false, nil)
-		},
-	}
-}
-
 // attributesOfDelegation returns what a delegation may be selected by.
 func attributesOfDelegation(obj runtime.Object) (labels.Set, fields.Set, error) {
 	d := obj.(*authority.AuthorityDelegation)
 	selectable := generic.ObjectMetaFieldsSet(&d.ObjectMeta, false)
 	selectable[authority.SelectDelegator] = d.Status.Delegator.Username
+	if d.Status.Cause != nil {
+		selectable[authority.SelectPolicy] = d.Status.Cause.Policy
+	}
 	for _, to := range d.Spec.Delegates {
 		if to.Kind == v1alpha1.DelegateGroup {
 			selectable[authority.Among(authority.SelectDelegateGroup, to.Name)] = "true"
@@ -160,16 +148,10 @@ func attributesOfDelegation(obj runtime.Object) (labels.Set, fields.Set, error) 
 	return labels.Set(d.Labels), selectable, nil
 }
 
-// observed is storage of delegations that tells of each change, whichever way it was made.
+// observed is storage that tells of each change, whichever way it was made.
 type observed struct {
 	storage.Interface
-	observe func(d *v1alpha1.AuthorityDelegation, gone bool)
-}
-
-func (o observed) tell(obj runtime.Object, gone bool) {
-	if d, ok := obj.(*authority.AuthorityDelegation); ok && d.UID != "" {
-		o.observe((*v1alpha1.AuthorityDelegation)(d), gone)
-	}
+	tell func(obj runtime.Object, gone bool)
 }
 
 func (o observed) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {

@@ -32,6 +32,8 @@ type Provider struct {
 	Attributes bool
 	// Delegations is nil where delegations are not served.
 	Delegations *Delegations
+	// Policies is nil where policies are not served.
+	Policies *Policies
 
 	// Opened is called once both kinds can be read, before the server serves. It may be nil.
 	Opened func(Kinds)
@@ -76,6 +78,13 @@ func (p Provider) NewRESTStorage(resources serverstorage.APIResourceConfigSource
 		}
 		storage[delegationsPlural] = store
 	}
+	if p.Policies != nil && resources.ResourceEnabled(v1alpha1.SchemeGroupVersion.WithResource(policiesPlural)) {
+		store, err := newPolicies(options, p.Policies)
+		if err != nil {
+			return info, fmt.Errorf("open %s: %w", policiesPlural, err)
+		}
+		storage[policiesPlural] = store
+	}
 	if len(storage) > 0 {
 		info.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = storage
 	}
@@ -104,7 +113,7 @@ func (p Provider) PostStartHook() (string, genericapiserver.PostStartHookFunc, e
 			}
 		}
 		if p.Delegations != nil && p.Delegations.Run != nil {
-			if err := p.Delegations.Run(hook); err != nil && hook.Err() == nil {
+			if err := p.Delegations.Run(hook, hook.LoopbackClientConfig); err != nil && hook.Err() == nil {
 				return err
 			}
 		}

@@ -56,7 +56,7 @@ const DelegatorRole = "system:kube-granular:authority-delegator"
 func (p Provider) policy() *rbacrest.PolicyData {
 	out := &rbacrest.PolicyData{}
 	if p.Attributes {
-		out = policy()
+		out = attributeRoles()
 	}
 	if p.Delegations != nil {
 		out.ClusterRoles = append(out.ClusterRoles, rbacv1.ClusterRole{
@@ -70,7 +70,7 @@ func (p Provider) policy() *rbacrest.PolicyData {
 	return out
 }
 
-func policy() *rbacrest.PolicyData {
+func attributeRoles() *rbacrest.PolicyData {
 	meta := func(name string, labels map[string]string) metav1.ObjectMeta {
 		labels["kubernetes.io/bootstrapping"] = "rbac-defaults"
 		return metav1.ObjectMeta{Name: name, Labels: labels, Annotations: map[string]string{rbacv1.AutoUpdateAnnotationKey: "true"}}

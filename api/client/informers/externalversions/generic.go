@@ -42,6 +42,8 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 	// Group=authority.kube-granular.dev, Version=v1alpha1
 	case v1alpha1.SchemeGroupVersion.WithResource("authoritydelegations"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Authority().V1alpha1().AuthorityDelegations().Informer()}, nil
+	case v1alpha1.SchemeGroupVersion.WithResource("authoritydelegationpolicies"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Authority().V1alpha1().AuthorityDelegationPolicies().Informer()}, nil
 	case v1alpha1.SchemeGroupVersion.WithResource("clusterprotectedattributes"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Authority().V1alpha1().ClusterProtectedAttributes().Informer()}, nil
 	case v1alpha1.SchemeGroupVersion.WithResource("protectedattributes"):

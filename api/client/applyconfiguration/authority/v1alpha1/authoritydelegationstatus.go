@@ -33,6 +33,8 @@ type AuthorityDelegationStatusApplyConfiguration struct {
 	ExpirationTimestamp *metav1.Time `json:"expirationTimestamp,omitempty"`
 	// lastUsed is when a delegation with idleSeconds was last known to be used.
 	LastUsed *metav1.Time `json:"lastUsed,omitempty"`
+	// cause is what caused a delegation that nobody asked for.
+	Cause *DelegationCauseApplyConfiguration `json:"cause,omitempty"`
 }
 
 // AuthorityDelegationStatusApplyConfiguration constructs a declarative configuration of the AuthorityDelegationStatus type for use with
@@ -101,5 +103,13 @@ func (b *AuthorityDelegationStatusApplyConfiguration) WithExpirationTimestamp(va
 // If called multiple times, the LastUsed field is set to the value of the last call.
 func (b *AuthorityDelegationStatusApplyConfiguration) WithLastUsed(value metav1.Time) *AuthorityDelegationStatusApplyConfiguration {
 	b.LastUsed = &value
+	return b
+}
+
+// WithCause sets the Cause field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Cause field is set to the value of the last call.
+func (b *AuthorityDelegationStatusApplyConfiguration) WithCause(value *DelegationCauseApplyConfiguration) *AuthorityDelegationStatusApplyConfiguration {
+	b.Cause = value
 	return b
 }

@@ -9,6 +9,10 @@ package v1alpha1
 // AuthorityDelegationLister.
 type AuthorityDelegationListerExpansion interface{}
 
+// AuthorityDelegationPolicyListerExpansion allows custom methods to be added to
+// AuthorityDelegationPolicyLister.
+type AuthorityDelegationPolicyListerExpansion interface{}
+
 // ClusterProtectedAttributeListerExpansion allows custom methods to be added to
 // ClusterProtectedAttributeLister.
 type ClusterProtectedAttributeListerExpansion interface{}

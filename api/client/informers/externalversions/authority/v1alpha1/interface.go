@@ -13,6 +13,8 @@ import (
 type Interface interface {
 	// AuthorityDelegations returns a AuthorityDelegationInformer.
 	AuthorityDelegations() TypedAuthorityDelegationInformer
+	// AuthorityDelegationPolicies returns a AuthorityDelegationPolicyInformer.
+	AuthorityDelegationPolicies() TypedAuthorityDelegationPolicyInformer
 	// ClusterProtectedAttributes returns a ClusterProtectedAttributeInformer.
 	ClusterProtectedAttributes() TypedClusterProtectedAttributeInformer
 	// ProtectedAttributes returns a ProtectedAttributeInformer.
@@ -33,6 +35,11 @@ func New(f internalinterfaces.SharedInformerFactory, namespace string, tweakList
 // AuthorityDelegations returns a TypedAuthorityDelegationInformer.
 func (v *version) AuthorityDelegations() TypedAuthorityDelegationInformer {
 	return &authorityDelegationInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
+}
+
+// AuthorityDelegationPolicies returns a TypedAuthorityDelegationPolicyInformer.
+func (v *version) AuthorityDelegationPolicies() TypedAuthorityDelegationPolicyInformer {
+	return &authorityDelegationPolicyInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
 }
 
 // ClusterProtectedAttributes returns a TypedClusterProtectedAttributeInformer.

@@ -16,6 +16,7 @@ import (
 type AuthorityV1alpha1Interface interface {
 	RESTClient() rest.Interface
 	AuthorityDelegationsGetter
+	AuthorityDelegationPoliciesGetter
 	ClusterProtectedAttributesGetter
 	ProtectedAttributesGetter
 }
@@ -27,6 +28,10 @@ type AuthorityV1alpha1Client struct {
 
 func (c *AuthorityV1alpha1Client) AuthorityDelegations() AuthorityDelegationInterface {
 	return newAuthorityDelegations(c)
+}
+
+func (c *AuthorityV1alpha1Client) AuthorityDelegationPolicies() AuthorityDelegationPolicyInterface {
+	return newAuthorityDelegationPolicies(c)
 }
 
 func (c *AuthorityV1alpha1Client) ClusterProtectedAttributes() ClusterProtectedAttributeInterface {

@@ -7,6 +7,8 @@ package v1alpha1
 
 type AuthorityDelegationExpansion interface{}
 
+type AuthorityDelegationPolicyExpansion interface{}
+
 type ClusterProtectedAttributeExpansion interface{}
 
 type ProtectedAttributeExpansion interface{}

@@ -19,6 +19,10 @@ func (c *FakeAuthorityV1alpha1) AuthorityDelegations() v1alpha1.AuthorityDelegat
 	return newFakeAuthorityDelegations(c)
 }
 
+func (c *FakeAuthorityV1alpha1) AuthorityDelegationPolicies() v1alpha1.AuthorityDelegationPolicyInterface {
+	return newFakeAuthorityDelegationPolicies(c)
+}
+
 func (c *FakeAuthorityV1alpha1) ClusterProtectedAttributes() v1alpha1.ClusterProtectedAttributeInterface {
 	return newFakeClusterProtectedAttributes(c)
 }

@@ -1,0 +1,86 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"fmt"
+
+	apimachineryvalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	authority "kube-granular.dev/api/authority/v1alpha1"
+)
+
+// maxOrphanSeconds is ten years: what is longer is a mistake.
+const maxOrphanSeconds = 10 * 366 * 24 * 3600
+
+// DelegationPolicy returns what is wrong with a policy. Whether its neutral permissions exist,
+// and expressions compile, the server looks at itself.
+func DelegationPolicy(p *authority.AuthorityDelegationPolicy) field.ErrorList {
+	errs := apimachineryvalidation.ValidateObjectMeta(&p.ObjectMeta, false, apimachineryvalidation.NameIsDNSLabel, field.NewPath("metadata"))
+	spec, at := &p.Spec, field.NewPath("spec")
+	errs = append(errs, stamped(spec.Resource, at.Child("resource"))...)
+	if spec.NamespaceSelector != nil {
+		errs = append(errs, metav1validation.ValidateLabelSelector(spec.NamespaceSelector, metav1validation.LabelSelectorValidationOptions{}, at.Child("namespaceSelector"))...)
+	}
+	if len(spec.Neutral) > authority.MaxNeutral {
+		errs = append(errs, field.TooMany(at.Child("neutral"), len(spec.Neutral), authority.MaxNeutral))
+	}
+	errs = append(errs, DelegationSpec(SpecByPolicy(spec, "any"), at)...)
+	if ref := spec.RoleRef; ref != nil && ref.Kind != authority.ClusterRoleKind {
+		errs = append(errs, field.NotSupported(at.Child("roleRef", "kind"), ref.Kind, []string{authority.ClusterRoleKind}))
+	}
+	if spec.IfNotHeld != authority.NotHeldRefuse && spec.IfNotHeld != authority.NotHeldSkip {
+		errs = append(errs, field.NotSupported(at.Child("ifNotHeld"), spec.IfNotHeld, []authority.NotHeldPolicy{authority.NotHeldRefuse, authority.NotHeldSkip}))
+	}
+	if s := spec.OrphanSeconds; s != nil && (*s < authority.MinOrphanSeconds || *s > maxOrphanSeconds) {
+		errs = append(errs, field.Invalid(at.Child("orphanSeconds"), *s, fmt.Sprintf("must be %d at least, and %d at most", authority.MinOrphanSeconds, maxOrphanSeconds)))
+	}
+	return errs
+}
+
+// DelegationPolicyUpdate returns what is wrong with a change of a policy. The resource can't be
+// changed: objects of the old one would go on to name its delegations.
+func DelegationPolicyUpdate(p, old *authority.AuthorityDelegationPolicy) field.ErrorList {
+	errs := apimachineryvalidation.ValidateObjectMetaUpdate(&p.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	errs = append(errs, apimachineryvalidation.ValidateImmutableField(p.Spec.Resource, old.Spec.Resource, field.NewPath("spec", "resource"))...)
+	return append(errs, DelegationPolicy(p)...)
+}
+
+// SpecByPolicy returns the specification of what a policy delegates in a namespace. Rules of a
+// role are those that the policy wrote down, and are for the caller to set.
+func SpecByPolicy(p *authority.AuthorityDelegationPolicySpec, namespace string) *authority.AuthorityDelegationSpec {
+	return &authority.AuthorityDelegationSpec{
+		Delegates: p.Delegates, RoleRef: p.RoleRef, Rules: p.Rules, Scope: authority.DelegationScope{Namespace: namespace},
+		Conditions: p.Conditions, IfLost: p.IfLost, IdleSeconds: p.IdleSeconds,
+	}
+}
+
+func stamped(r authority.GroupResource, at *field.Path) (errs field.ErrorList) {
+	for _, wrong := range utilvalidation.IsDNS1123Label(r.Resource) {
+		errs = append(errs, field.Invalid(at.Child("resource"), r.Resource, wrong))
+	}
+	if r.Group != "" {
+		for _, wrong := range utilvalidation.IsDNS1123Subdomain(r.Group) {
+			errs = append(errs, field.Invalid(at.Child("group"), r.Group, wrong))
+		}
+	}
+	switch {
+	case len(errs) > 0:
+	case ClusterScoped(r):
+		errs = append(errs, field.Invalid(at, plural(r), "is in no namespace: a delegation that a policy causes holds in the namespace of the object"))
+	case len(plural(r)+authority.StampSuffix) > utilvalidation.DNS1123SubdomainMaxLength:
+		errs = append(errs, field.Invalid(at, plural(r), "is too long for the prefix of an annotation"))
+	}
+	return errs
+}
+
+func plural(r authority.GroupResource) string {
+	if r.Group == "" {
+		return r.Resource
+	}
+	return r.Resource + "." + r.Group
+}

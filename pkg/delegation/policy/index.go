@@ -1,0 +1,153 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/pkg/apis/authority"
+)
+
+// Index is what a server knows of policies.
+type Index struct {
+	// byResource is what writes look at.
+	byResource atomic.Pointer[map[schema.GroupResource][]*Policy]
+
+	mu    sync.Mutex
+	byUID map[types.UID]*entry
+	// gone has policies that this server saw removed, until its watch has seen it too.
+	gone map[types.UID]uint64
+	read chan struct{}
+	once sync.Once
+}
+
+type entry struct {
+	policy  *Policy
+	version uint64
+}
+
+// NewIndex returns an index that knows nothing yet.
+func NewIndex() *Index {
+	x := &Index{byUID: map[types.UID]*entry{}, gone: map[types.UID]uint64{}, read: make(chan struct{})}
+	x.byResource.Store(&map[schema.GroupResource][]*Policy{})
+	return x
+}
+
+// Read is closed once all is known that was stored when the server started.
+func (x *Index) Read() <-chan struct{} { return x.read }
+
+// Empty reports whether there is no policy.
+func (x *Index) Empty() bool { return len(*x.byResource.Load()) == 0 }
+
+// For returns the policies for a resource, sorted by name.
+func (x *Index) For(r schema.GroupResource) []*Policy { return (*x.byResource.Load())[r] }
+
+// Resources returns the resources that there are policies for.
+func (x *Index) Resources() []schema.GroupResource {
+	return slices.Collect(maps.Keys(*x.byResource.Load()))
+}
+
+// Observe takes what a request to this server has stored, or removed. Versions that are older
+// than what is known are left out.
+func (x *Index) Observe(p *v1alpha1.AuthorityDelegationPolicy, gone bool) {
+	version := versionOf(p.ResourceVersion)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if gone {
+		x.gone[p.UID] = version
+		delete(x.byUID, p.UID)
+		x.publish()
+		return
+	}
+	if _, gone := x.gone[p.UID]; !gone && x.put(p, version) {
+		x.publish()
+	}
+}
+
+func versionOf(text string) uint64 {
+	version, _ := strconv.ParseUint(text, 10, 64)
+	return version
+}
+
+func (x *Index) put(p *v1alpha1.AuthorityDelegationPolicy, version uint64) bool {
+	if old := x.byUID[p.UID]; old != nil && old.version >= version {
+		return false
+	}
+	x.byUID[p.UID] = &entry{Compile(p.DeepCopy()), version}
+	return true
+}
+
+func (x *Index) publish() {
+	out := map[schema.GroupResource][]*Policy{}
+	for _, k := range x.byUID {
+		out[k.policy.Resource] = append(out[k.policy.Resource], k.policy)
+	}
+	for _, all := range out {
+		slices.SortFunc(all, func(a, b *Policy) int { return cmp.Compare(a.Name, b.Name) })
+	}
+	x.byResource.Store(&out)
+}
+
+// Reflected returns the index as a reflector writes it.
+func (x *Index) Reflected() cache.ReflectorStore { return reflected{x} }
+
+type reflected struct{ x *Index }
+
+func (r reflected) Add(obj any) error {
+	if p, ok := obj.(*authority.AuthorityDelegationPolicy); ok {
+		r.x.Observe((*v1alpha1.AuthorityDelegationPolicy)(p), false)
+	}
+	return nil
+}
+
+func (r reflected) Update(obj any) error { return r.Add(obj) }
+
+func (r reflected) Delete(obj any) error {
+	p, ok := obj.(*authority.AuthorityDelegationPolicy)
+	if !ok {
+		return nil
+	}
+	r.x.mu.Lock()
+	defer r.x.mu.Unlock()
+	delete(r.x.byUID, p.UID)
+	delete(r.x.gone, p.UID)
+	r.x.publish()
+	return nil
+}
+
+// Replace takes a list of all that is stored, at a version. What this server stored later is
+// kept.
+func (r reflected) Replace(list []any, listed string) error {
+	x, version := r.x, versionOf(listed)
+	there := map[types.UID]bool{}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, obj := range list {
+		p, ok := obj.(*authority.AuthorityDelegationPolicy)
+		if !ok {
+			continue
+		}
+		there[p.UID] = true
+		if _, gone := x.gone[p.UID]; !gone {
+			x.put((*v1alpha1.AuthorityDelegationPolicy)(p), versionOf(p.ResourceVersion))
+		}
+	}
+	maps.DeleteFunc(x.byUID, func(uid types.UID, k *entry) bool { return !there[uid] && k.version <= version })
+	maps.DeleteFunc(x.gone, func(_ types.UID, removed uint64) bool { return removed <= version })
+	x.publish()
+	x.once.Do(func() { close(x.read) })
+	return nil
+}
+
+func (reflected) Resync() error { return nil }

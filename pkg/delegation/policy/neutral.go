@@ -1,0 +1,113 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+
+	"kube-granular.dev/granular/registry"
+)
+
+// replicas may be named for any resource, and means nothing where there are none.
+const replicas = "replicas"
+
+// neutral returns the fields of a permission in the objects of a resource.
+func neutral(permission string, r schema.GroupResource) ([]steps, error) {
+	kinds := builtIn().kinds[r]
+	known, err := registry.Lookup(permission)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(kinds) == 0 && permission == replicas:
+		return nil, nil
+	case len(kinds) == 0:
+		return nil, fmt.Errorf("permission %q of %s is not known: only replicas can be named for what is not part of Kubernetes", permission, r)
+	case known == nil:
+		return nil, fmt.Errorf("there is no permission %q", permission)
+	case known.Excluded:
+		return nil, fmt.Errorf("permission %q is excluded, and can't be neutral", permission)
+	}
+	var out []steps
+	for _, place := range known.Places {
+		for _, kind := range place.Kinds {
+			if slices.Contains(kinds, kind) && strings.HasPrefix(place.Path, ".") {
+				out = append(out, parse(place.Path))
+			}
+		}
+	}
+	if len(out) == 0 && permission != replicas {
+		return nil, fmt.Errorf("%s have no permission %q", r, permission)
+	}
+	return out, nil
+}
+
+// Check returns what is wrong with the neutral permissions of a new policy, by their place in
+// the list.
+func Check(permissions []string, r schema.GroupResource) map[int]error {
+	out := map[int]error{}
+	for i, permission := range permissions {
+		if _, err := neutral(permission, r); err != nil {
+			out[i] = err
+		}
+	}
+	return out
+}
+
+type known struct {
+	// kinds are those of a resource, as the registry writes them.
+	kinds map[schema.GroupResource][]string
+	// resources are those of the kinds.
+	resources map[schema.GroupKind]schema.GroupResource
+}
+
+var builtIn = sync.OnceValue(func() known {
+	out := known{map[schema.GroupResource][]string{}, map[schema.GroupKind]schema.GroupResource{}}
+	all, err := registry.Load()
+	if err != nil {
+		return out
+	}
+	for _, kind := range all.Kinds {
+		version, name, _ := strings.Cut(kind.Kind, " ")
+		gv, err := schema.ParseGroupVersion(version)
+		if err != nil {
+			continue
+		}
+		for _, resource := range kind.Resources {
+			if strings.Contains(resource, "/") {
+				continue
+			}
+			r := schema.ParseGroupResource(resource)
+			out.kinds[r] = append(out.kinds[r], kind.Kind)
+			if gk := (schema.GroupKind{Group: gv.Group, Kind: name}); name != "Binding" {
+				out.resources[gk] = r
+			}
+		}
+	}
+	return out
+})
+
+// ResourceOf returns the resource of an object that is about to be stored: by its type, and of
+// types that the server does not know by the request.
+func ResourceOf(obj runtime.Object, requested schema.GroupResource) schema.GroupResource {
+	if _, custom := obj.(runtime.Unstructured); custom {
+		return requested
+	}
+	kinds, _, err := legacyscheme.Scheme.ObjectKinds(obj)
+	if err != nil {
+		return requested
+	}
+	for _, kind := range kinds {
+		if r, ok := builtIn().resources[kind.GroupKind()]; ok {
+			return r
+		}
+	}
+	return requested
+}

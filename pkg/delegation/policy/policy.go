@@ -1,0 +1,171 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/pkg/delegation"
+)
+
+// Policy is an AuthorityDelegationPolicy as writes are held against it. Nobody changes one.
+type Policy struct {
+	*v1alpha1.AuthorityDelegationPolicy
+	Resource schema.GroupResource
+
+	// namespaces is nil where all count.
+	namespaces labels.Selector
+	neutral    []steps
+	// broken is set where the policy can't be read: no object can be written then.
+	broken error
+}
+
+// Compile makes a Policy of what is stored.
+func Compile(p *v1alpha1.AuthorityDelegationPolicy) *Policy {
+	out := &Policy{AuthorityDelegationPolicy: p, Resource: schema.GroupResource{Group: p.Spec.Resource.Group, Resource: p.Spec.Resource.Resource}}
+	if p.Spec.NamespaceSelector != nil {
+		out.namespaces, out.broken = metav1.LabelSelectorAsSelector(p.Spec.NamespaceSelector)
+	}
+	for _, name := range p.Spec.Neutral {
+		fields, err := neutral(name, out.Resource)
+		if err != nil && out.broken == nil {
+			out.broken = fmt.Errorf("neutral: %w", err)
+		}
+		out.neutral = append(out.neutral, fields...)
+	}
+	return out
+}
+
+// Broken reports why nothing can be held against the policy, nil if it can.
+func (p *Policy) Broken() error { return p.broken }
+
+// Selects reports whether the policy is for a namespace with these labels.
+func (p *Policy) Selects(namespace labels.Set) bool {
+	return p.namespaces == nil || p.namespaces.Matches(namespace)
+}
+
+// ByLabels reports whether it depends on the labels of a namespace at all.
+func (p *Policy) ByLabels() bool { return p.namespaces != nil }
+
+// Caused reports whether a write causes a delegation: newObj is created, with oldObj nil, or
+// more of it is changed than metadata, status and what is neutral.
+func (p *Policy) Caused(newObj, oldObj runtime.Object) bool {
+	if oldObj == nil {
+		return true
+	}
+	if sameFields(newObj, oldObj) {
+		return false
+	}
+	if len(p.neutral) == 0 {
+		return true
+	}
+	was, err := delegation.Content(oldObj)
+	if err != nil {
+		return true
+	}
+	is, err := delegation.Content(newObj)
+	if err != nil {
+		return true
+	}
+	return !equality.Semantic.DeepEqual(p.relevant(is), p.relevant(was))
+}
+
+// relevant takes from an object, which is the caller's own, all that causes nothing.
+func (p *Policy) relevant(object map[string]any) map[string]any {
+	for _, name := range ignored {
+		delete(object, name)
+	}
+	for _, fields := range p.neutral {
+		fields.remove(object)
+	}
+	return object
+}
+
+// ignored are the fields of the root that cause nothing.
+var ignored = []string{"apiVersion", "kind", "metadata", "status"}
+
+// sameFields reports whether two objects differ at most in metadata and status. It is a fast
+// way to know of most writes of controllers that they cause nothing.
+func sameFields(newObj, oldObj runtime.Object) bool {
+	if custom, ok := newObj.(runtime.Unstructured); ok {
+		was, ok := oldObj.(runtime.Unstructured)
+		return ok && sameKeys(custom.UnstructuredContent(), was.UnstructuredContent())
+	}
+	is, was := reflect.Indirect(reflect.ValueOf(newObj)), reflect.Indirect(reflect.ValueOf(oldObj))
+	if is.Kind() != reflect.Struct || is.Type() != was.Type() {
+		return false
+	}
+	for i := range is.NumField() {
+		switch is.Type().Field(i).Name {
+		case "TypeMeta", "ObjectMeta", "Status":
+			continue
+		}
+		if !equality.Semantic.DeepEqual(is.Field(i).Interface(), was.Field(i).Interface()) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameKeys(is, was map[string]any) bool {
+	for _, one := range []map[string]any{is, was} {
+		for name := range one {
+			if !slices.Contains(ignored, name) && !equality.Semantic.DeepEqual(is[name], was[name]) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// steps is a path of a permission, such as .spec.containers[*].image.
+type steps []string
+
+const each = "*"
+
+func parse(path string) steps {
+	path = strings.ReplaceAll(path, "[*]", "."+each)
+	return strings.Split(strings.TrimPrefix(path, "."), ".")
+}
+
+// remove removes what a path leads to from a value.
+func (s steps) remove(value any) {
+	if len(s) == 0 {
+		return
+	}
+	last := len(s) == 1
+	switch v := value.(type) {
+	case map[string]any:
+		for name := range v {
+			switch {
+			case s[0] != each && s[0] != name:
+			case last:
+				delete(v, name)
+			default:
+				s[1:].remove(v[name])
+			}
+		}
+	case []any:
+		if s[0] != each {
+			return
+		}
+		for i := range v {
+			if last {
+				v[i] = nil
+			} else {
+				s[1:].remove(v[i])
+			}
+		}
+	}
+}

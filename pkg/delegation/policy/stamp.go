@@ -1,0 +1,94 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/api/selection"
+)
+
+// Prefix returns what the stamps of objects of a resource begin with.
+func Prefix(r schema.GroupResource) string {
+	return r.String() + v1alpha1.StampSuffix + "/"
+}
+
+// Stamp returns the value that names a delegation. The UID is empty in a dry run, which makes
+// none.
+func Stamp(name string, uid types.UID) string {
+	s := selection.SelectedAuthority{AuthorityReference: selection.AuthorityReference{Kind: selection.AuthorityDelegationKind, Name: name, UID: uid}}
+	text, err := s.Text()
+	if err != nil {
+		return "" // not for a name that the server chose
+	}
+	return text
+}
+
+// Stamps are the stamps of one object, by the names of policies.
+type Stamps map[string]string
+
+// Of returns the stamps of an object of a resource, nil if it has none.
+func Of(obj runtime.Object, r schema.GroupResource) Stamps {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return nil
+	}
+	return of(accessor, Prefix(r))
+}
+
+func of(obj metav1.Object, prefix string) (out Stamps) {
+	for key, value := range obj.GetAnnotations() {
+		if name, ok := strings.CutPrefix(key, prefix); ok {
+			if out == nil {
+				out = Stamps{}
+			}
+			out[name] = value
+		}
+	}
+	return out
+}
+
+// Put makes stamps the only ones of an object of a resource.
+func (s Stamps) Put(obj runtime.Object, r schema.GroupResource) error {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return err
+	}
+	prefix := Prefix(r)
+	if maps.Equal(of(accessor, prefix), s) {
+		return nil
+	}
+	// What others share is left alone.
+	all := maps.Clone(accessor.GetAnnotations())
+	maps.DeleteFunc(all, func(key, _ string) bool { return strings.HasPrefix(key, prefix) })
+	if all == nil {
+		all = map[string]string{}
+	}
+	for name, value := range s {
+		all[prefix+name] = value
+	}
+	if len(all) == 0 {
+		all = nil
+	}
+	accessor.SetAnnotations(all)
+	return nil
+}
+
+// UIDs returns the delegations that stamps name.
+func (s Stamps) UIDs() (out []types.UID) {
+	for _, value := range s {
+		if selected, err := selection.Parse(value); err == nil {
+			out = append(out, selected.AuthorityReference.UID)
+		}
+	}
+	return out
+}

@@ -1,0 +1,107 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/pkg/delegation"
+	"kube-granular.dev/pkg/delegation/policy"
+)
+
+// Sweeper removes what nobody needs any more.
+type Sweeper struct {
+	Delegations *delegation.Index
+	// List lists the metadata of all objects of a resource, a page at a time, as they are in
+	// storage.
+	List func(ctx context.Context, r schema.GroupResource, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error)
+	// Remove removes a delegation as it was read, and fails where it has changed.
+	Remove func(ctx context.Context, d *v1alpha1.AuthorityDelegation) error
+	// Now is time.Now, but in tests.
+	Now func() time.Time
+}
+
+// page is how many objects are read at once.
+const page = 500
+
+// Sweep removes what it may, and returns how many that were. It goes on after errors.
+func (s *Sweeper) Sweep(ctx context.Context) (removed int, failed error) {
+	over, parents := s.Delegations.Expired(s.Now())
+	if len(over) == 0 {
+		return 0, nil
+	}
+	resources := map[schema.GroupResource][]*delegation.Delegation{}
+	for _, d := range over {
+		r := schema.GroupResource(d.Source.Status.Cause.Resource)
+		resources[r] = append(resources[r], d)
+	}
+	orphans := map[types.UID]*delegation.Delegation{}
+	for r, all := range resources {
+		// Only now: what is over was given to nobody for long.
+		named, err := s.named(ctx, r)
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("list %s: %w", r, err))
+			continue
+		}
+		for _, d := range all {
+			if !named.Has(d.UID) {
+				orphans[d.UID] = d
+			}
+		}
+	}
+	keep(orphans, parents)
+	for _, d := range orphans {
+		err := s.Remove(ctx, d.Source)
+		switch {
+		case err == nil:
+			removed++
+		case !apierrors.IsConflict(err):
+			failed = errors.Join(failed, fmt.Errorf("remove AuthorityDelegation %q: %w", d.Name, err))
+		}
+	}
+	return removed, failed
+}
+
+// keep takes from orphans those that what is not among them was made under. The history of each
+// has all that it was made under, so once is enough.
+func keep(orphans map[types.UID]*delegation.Delegation, parents map[types.UID][]types.UID) {
+	staying := sets.New[types.UID]()
+	for child, of := range parents {
+		if orphans[child] == nil {
+			staying.Insert(of...)
+		}
+	}
+	for uid := range staying {
+		delete(orphans, uid)
+	}
+}
+
+// named returns the delegations that objects of a resource name.
+func (s *Sweeper) named(ctx context.Context, r schema.GroupResource) (sets.Set[types.UID], error) {
+	out := sets.New[types.UID]()
+	options := metav1.ListOptions{Limit: page}
+	for {
+		list, err := s.List(ctx, r, options)
+		if err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			out.Insert(policy.Of(&list.Items[i], r).UIDs()...)
+		}
+		if list.Continue == "" {
+			return out, nil
+		}
+		options.Continue = list.Continue
+	}
+}

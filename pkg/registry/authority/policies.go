@@ -1,0 +1,168 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authority
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metatable "k8s.io/apimachinery/pkg/api/meta/table"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage/names"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/api/authority/validation"
+	"kube-granular.dev/pkg/apis/authority"
+	"kube-granular.dev/pkg/delegation/policy"
+)
+
+// Policies is what a server does with policies besides storing them.
+type Policies struct {
+	// Approve writes the status of one whose specification is about to be stored, or fails.
+	Approve func(ctx context.Context, p *v1alpha1.AuthorityDelegationPolicy) error
+	// Observe is called with every one that was stored or removed, before that is answered.
+	Observe func(p *v1alpha1.AuthorityDelegationPolicy, gone bool)
+	// Opened is called once they can be read, before the server serves.
+	Opened func(*cache.ListWatch)
+}
+
+const policiesPlural = "authoritydelegationpolicies"
+
+func newPolicies(options generic.RESTOptionsGetter, p *Policies) (objects, error) {
+	s := policyStrategy{strategy{legacyscheme.Scheme, names.SimpleNameGenerator, validation.Cluster}}
+	approve := func(ctx context.Context, obj runtime.Object) (genericregistry.FinishFunc, error) {
+		err := p.Approve(ctx, (*v1alpha1.AuthorityDelegationPolicy)(obj.(*authority.AuthorityDelegationPolicy)))
+		return func(context.Context, bool) {}, err
+	}
+	store := &genericregistry.Store{
+		NewFunc:                   func() runtime.Object { return &authority.AuthorityDelegationPolicy{} },
+		NewListFunc:               func() runtime.Object { return &authority.AuthorityDelegationPolicyList{} },
+		DefaultQualifiedResource:  v1alpha1.Resource(policiesPlural),
+		SingularQualifiedResource: v1alpha1.Resource("authoritydelegationpolicy"),
+		CreateStrategy:            s,
+		UpdateStrategy:            s,
+		DeleteStrategy:            s,
+		ResetFieldsStrategy:       s,
+		TableConvertor:            policyTable,
+		BeginCreate: func(ctx context.Context, obj runtime.Object, _ *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
+			return approve(ctx, obj)
+		},
+		BeginUpdate: func(ctx context.Context, obj, old runtime.Object, _ *metav1.UpdateOptions) (genericregistry.FinishFunc, error) {
+			is, was := obj.(*authority.AuthorityDelegationPolicy), old.(*authority.AuthorityDelegationPolicy)
+			if equality.Semantic.DeepEqual(is.Spec, was.Spec) {
+				return func(context.Context, bool) {}, nil
+			}
+			return approve(ctx, obj)
+		},
+	}
+	err := store.CompleteWithOptions(&generic.StoreOptions{
+		RESTOptions: jsonOptions{options},
+		AttrFunc: func(obj runtime.Object) (labels.Set, fields.Set, error) {
+			meta := &obj.(*authority.AuthorityDelegationPolicy).ObjectMeta
+			return labels.Set(meta.Labels), generic.ObjectMetaFieldsSet(meta, false), nil
+		},
+	})
+	if err != nil {
+		return objects{}, err
+	}
+	store.Storage.Storage = observed{store.Storage.Storage, func(obj runtime.Object, gone bool) {
+		if one, ok := obj.(*authority.AuthorityDelegationPolicy); ok && one.UID != "" {
+			p.Observe((*v1alpha1.AuthorityDelegationPolicy)(one), gone)
+		}
+	}}
+	if p.Opened != nil {
+		p.Opened(listWatch(store))
+	}
+	return objects{store, "adpol"}, nil
+}
+
+// policyStrategy is what happens to a policy on its way into storage.
+type policyStrategy struct{ strategy }
+
+var (
+	_ rest.RESTCreateStrategy  = policyStrategy{}
+	_ rest.RESTUpdateStrategy  = policyStrategy{}
+	_ rest.RESTDeleteStrategy  = policyStrategy{}
+	_ rest.ResetFieldsStrategy = policyStrategy{}
+)
+
+// NamespaceScoped implements rest.RESTCreateStrategy.
+func (policyStrategy) NamespaceScoped() bool { return false }
+
+// PrepareForCreate leaves the status as Policies.Approve wrote it.
+func (policyStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+	obj.(*authority.AuthorityDelegationPolicy).Generation = 1
+}
+
+// PrepareForUpdate keeps the status, which Policies.Approve writes anew for another specification.
+func (policyStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	p, was := obj.(*authority.AuthorityDelegationPolicy), old.(*authority.AuthorityDelegationPolicy)
+	p.Generation = was.Generation
+	if equality.Semantic.DeepEqual(p.Spec, was.Spec) {
+		p.Status = *was.Status.DeepCopy()
+		return
+	}
+	p.Generation++
+}
+
+// Validate implements rest.RESTCreateStrategy.
+func (policyStrategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+	p := (*v1alpha1.AuthorityDelegationPolicy)(obj.(*authority.AuthorityDelegationPolicy))
+	return append(validation.DelegationPolicy(p), checked(p)...)
+}
+
+// ValidateUpdate implements rest.RESTUpdateStrategy.
+func (policyStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	p := (*v1alpha1.AuthorityDelegationPolicy)(obj.(*authority.AuthorityDelegationPolicy))
+	was := (*v1alpha1.AuthorityDelegationPolicy)(old.(*authority.AuthorityDelegationPolicy))
+	return append(validation.DelegationPolicyUpdate(p, was), checked(p)...)
+}
+
+// checked returns what is wrong with what only the server knows.
+func checked(p *v1alpha1.AuthorityDelegationPolicy) field.ErrorList {
+	at := field.NewPath("spec")
+	errs := compiled(p.Spec.Conditions, at.Child("conditions"))
+	wrong := policy.Check(p.Spec.Neutral, schema.GroupResource(p.Spec.Resource))
+	for i, name := range p.Spec.Neutral {
+		if err := wrong[i]; err != nil {
+			errs = append(errs, field.Invalid(at.Child("neutral").Index(i), name, err.Error()))
+		}
+	}
+	return errs
+}
+
+// policyTable is what kubectl get prints of policies.
+var policyTable = table{
+	columns: []metav1.TableColumnDefinition{
+		{Name: "Name", Type: "string", Format: "name", Description: "The name of the object."},
+		{Name: "Resource", Type: "string", Description: "What is written that causes a delegation."},
+		{Name: "Whom", Type: "string", Description: "The users, groups and service accounts that may use the delegations."},
+		{Name: "What", Type: "string", Description: "The role or the rules that are delegated."},
+		{Name: "If not held", Type: "string", Description: "What becomes of a write whose author has not got that."},
+		{Name: "Age", Type: "string", Description: "The time since the object was created."},
+		{Name: "If lost", Type: "string", Priority: 1, Description: "What becomes of a delegation when its author loses rights."},
+		{Name: "Author", Type: "string", Priority: 1, Description: "Who wrote the policy."},
+	},
+	cells: func(obj runtime.Object) ([]any, error) {
+		p, ok := obj.(*authority.AuthorityDelegationPolicy)
+		if !ok {
+			return nil, fmt.Errorf("%T is no policy", obj)
+		}
+		return []any{
+			p.Name, schema.GroupResource(p.Spec.Resource).String(), whom(p.Spec.Delegates), what(p.Spec.RoleRef, p.Spec.Rules), string(p.Spec.IfNotHeld),
+			metatable.ConvertToHumanReadableDateType(p.CreationTimestamp), string(p.Spec.IfLost), p.Status.Author,
+		}, nil
+	},
+}

@@ -1,0 +1,176 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selected
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/warning"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/pkg/audit"
+	"kube-granular.dev/pkg/delegation"
+	"kube-granular.dev/pkg/delegation/policy"
+)
+
+// Causing makes the delegations that policies cause, right before what causes them is stored.
+type Causing struct {
+	Policies *policy.Index
+	// Delegating decides what may be delegated. It is set before the server serves.
+	Delegating *Delegating
+	// Labels returns the labels of a namespace.
+	Labels func(ctx context.Context, namespace string) (labels.Set, error)
+	// Make stores a delegation with all of its status, and fails where there is one of its name.
+	Make func(ctx context.Context, d *v1alpha1.AuthorityDelegation) (*v1alpha1.AuthorityDelegation, error)
+	// Renew notes that a delegation was given to an object. It fails where it is gone.
+	Renew func(ctx context.Context, d *v1alpha1.AuthorityDelegation, at time.Time) error
+}
+
+// wait is how long a write waits until the server knows the policies.
+const wait = 10 * time.Second
+
+// caused is what one write causes. It is used by one goroutine.
+type caused struct {
+	*Causing
+	ctx       context.Context
+	requested schema.GroupResource
+	dryRun    bool
+	// old are the stamps of what is stored.
+	old      policy.Stamps
+	resource schema.GroupResource
+}
+
+type withinKey struct{}
+
+// of returns what a write of a request causes, nil where that is nothing, and no stamp means
+// anything.
+func (c *Causing) of(ctx context.Context, dryRun bool) *caused {
+	select {
+	case <-c.Policies.Read():
+		if c.Policies.Empty() && !c.Delegating.Delegations.Caused() {
+			return nil
+		}
+	default: // not known yet
+	}
+	info, ok := request.RequestInfoFrom(ctx)
+	if !ok || !info.IsResourceRequest || ctx.Value(withinKey{}) != nil {
+		return nil
+	}
+	return &caused{Causing: c, ctx: ctx, requested: schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, dryRun: dryRun}
+}
+
+// looks notes the stamps of what is stored, and reports whether more of it is needed.
+func (c *caused) looks(old runtime.Object) bool {
+	if c == nil {
+		return false
+	}
+	c.resource = policy.ResourceOf(old, c.requested)
+	c.old = policy.Of(old, c.resource)
+	return !c.known() || len(c.Policies.For(c.resource)) > 0
+}
+
+func (c *caused) known() bool {
+	select {
+	case <-c.Policies.Read():
+		return true
+	default:
+		return false
+	}
+}
+
+// stamp writes the stamps of an object that is about to be stored, over whatever somebody else
+// wrote there, and makes the delegations that they name.
+func (c *caused) stamp(obj, old runtime.Object) error {
+	if old != nil && !delegation.Exists(old) {
+		old = nil
+	}
+	c.resource = policy.ResourceOf(obj, c.requested)
+	if err := c.synced(); err != nil {
+		return err
+	}
+	sent, stamps := policy.Of(obj, c.resource), policy.Stamps{}
+	maps.Copy(stamps, c.old)
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return nil //nolint:nilerr // what has no metadata has no stamps
+	}
+	for _, p := range c.Policies.For(c.resource) {
+		value, err := c.by(p, obj, old, accessor.GetNamespace(), sent[p.Name] == v1alpha1.StampRenew)
+		switch {
+		case err != nil:
+			return c.refused(accessor.GetName(), p, err)
+		case value == nil:
+		case *value == "":
+			delete(stamps, p.Name)
+		default:
+			stamps[p.Name] = *value
+		}
+	}
+	return stamps.Put(obj, c.resource)
+}
+
+// synced waits until the policies are known. Nothing is stored before, but what the server
+// itself writes to begin with.
+func (c *caused) synced() error {
+	u, _ := request.UserFrom(c.ctx)
+	if c.known() || u.GetName() == user.APIServerUser {
+		return nil
+	}
+	select {
+	case <-c.Policies.Read():
+		return nil
+	case <-c.ctx.Done():
+	case <-time.After(wait):
+	}
+	return apierrors.NewServiceUnavailable("the server does not know yet which AuthorityDelegationPolicies there are")
+}
+
+// by returns the stamp of an object by one policy: nil to leave it as it is, empty for none.
+func (c *caused) by(p *policy.Policy, obj, old runtime.Object, namespace string, renew bool) (*string, error) {
+	if p.ByLabels() {
+		of, err := c.Labels(c.ctx, namespace)
+		if err != nil {
+			return nil, err
+		}
+		if !p.Selects(of) {
+			return nil, nil
+		}
+	}
+	if err := p.Broken(); err != nil {
+		return nil, err
+	}
+	if !renew && !p.Caused(obj, old) {
+		return nil, nil
+	}
+	d, err := c.delegate(p, namespace)
+	if apierrors.IsForbidden(err) && p.Spec.IfNotHeld == v1alpha1.NotHeldSkip {
+		warning.AddWarning(c.ctx, "", fmt.Sprintf("AuthorityDelegationPolicy %q delegated nothing: %v", p.Name, err))
+		audit.NotDelegated(c.ctx, p.Name)
+		none := ""
+		return &none, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	value := policy.Stamp(d.Name, d.UID)
+	return &value, nil
+}
+
+// refused returns the error of a write that causes a delegation which can't be made.
+func (c *caused) refused(name string, p *policy.Policy, err error) error {
+	if !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
+		return err
+	}
+	return apierrors.NewForbidden(c.resource, name, fmt.Errorf("AuthorityDelegationPolicy %q delegates what its author must have: %w", p.Name, err))
+}

@@ -1,0 +1,215 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selected
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	seam "k8s.io/apiserver/pkg/authorization/selected"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/kubernetes/pkg/registry/rbac/validation"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	authorityvalidation "kube-granular.dev/api/authority/validation"
+	"kube-granular.dev/pkg/audit"
+	"kube-granular.dev/pkg/delegation"
+	"kube-granular.dev/pkg/delegation/policy"
+)
+
+// addresses is how many delegations of the same content are looked for: one that has expired,
+// or is being deleted, still has its name.
+const addresses = 8
+
+// delegate returns the delegation that a policy delegates for an object in a namespace. It is
+// one that is there already if all of it is the same.
+func (c *caused) delegate(p *policy.Policy, namespace string) (*v1alpha1.AuthorityDelegation, error) {
+	want, parent, err := c.Delegating.byPolicy(c.ctx, p, namespace)
+	if err != nil {
+		return nil, err
+	}
+	confirmed := false
+	for attempt := range addresses {
+		want.Name = address(want, attempt)
+		have := c.Delegating.Delegations.Named(want.Name)
+		if have == nil {
+			if !confirmed {
+				if err := c.Delegating.hold(c.ctx, want, parent, live{c.Delegating.Client}.policy()); err != nil {
+					return nil, err
+				}
+				confirmed = true
+			}
+			if c.dryRun {
+				return want, nil
+			}
+			made, err := c.Make(c.ctx, want)
+			if err == nil {
+				audit.Delegated(c.ctx, made.Name, string(made.UID))
+				return made, nil
+			}
+			if !apierrors.IsAlreadyExists(err) {
+				return nil, err
+			}
+			if have, err = c.Delegating.Delegations.Stored(c.ctx, want.Name); err != nil {
+				return nil, err
+			}
+		}
+		if have == nil || !same(have, want) || !c.Delegating.Delegations.Lasts(have) {
+			continue
+		}
+		if !confirmed {
+			if err := c.Delegating.hold(c.ctx, want, parent, c.Delegating.Cached); err != nil {
+				return nil, err
+			}
+			confirmed = true
+		}
+		if kept, err := c.renew(have); err != nil || kept {
+			return have.Source, err
+		}
+	}
+	return nil, fmt.Errorf("%d delegations of the same content can't be used", addresses)
+}
+
+// renew makes sure that the delegation is there for longer than the write takes. It reports
+// false if it is gone.
+func (c *caused) renew(d *delegation.Delegation) (bool, error) {
+	now := c.Delegating.Now()
+	if from, stays := d.Lease(); now.Sub(from) < stays/2 || c.dryRun {
+		return true, nil
+	}
+	err := c.Renew(c.ctx, d.Source, now)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// same reports whether what is there is in all that bears on authority what is wanted.
+func same(have *delegation.Delegation, want *v1alpha1.AuthorityDelegation) bool {
+	if have.Source == nil {
+		return false
+	}
+	status := have.Source.Status.DeepCopy()
+	status.LastUsed, status.Cause.Renewed = nil, nil
+	return equality.Semantic.DeepEqual(have.Source.Spec, want.Spec) && equality.Semantic.DeepEqual(*status, want.Status)
+}
+
+// address returns the name of a delegation by its content.
+func address(d *v1alpha1.AuthorityDelegation, attempt int) string {
+	text, err := json.Marshal(struct {
+		Spec    v1alpha1.AuthorityDelegationSpec
+		Status  v1alpha1.AuthorityDelegationStatus
+		Attempt int
+	}{d.Spec, d.Status, attempt})
+	if err != nil {
+		panic(err) // none of its types can fail
+	}
+	sum := sha256.Sum256(text)
+	return v1alpha1.PolicyPrefix + hex.EncodeToString(sum[:16])
+}
+
+// byPolicy returns the delegation that a policy delegates in a namespace with the authority of
+// whoever sends the request, and the chain that it selected.
+func (d *Delegating) byPolicy(ctx context.Context, p *policy.Policy, namespace string) (*v1alpha1.AuthorityDelegation, *delegation.Chain, error) {
+	out := &v1alpha1.AuthorityDelegation{Spec: *authorityvalidation.SpecByPolicy(&p.Spec, namespace)}
+	if namespace == "" {
+		return nil, nil, refused(out, fmt.Errorf("%s are in no namespace", p.Resource))
+	}
+	caller, ok := request.UserFrom(ctx)
+	if !ok || caller.GetName() == "" || caller.GetName() == user.Anonymous {
+		return nil, nil, refused(out, errors.New("only a user who is known can delegate what is its own"))
+	}
+	parent, err := d.parent(ctx, caller)
+	if err != nil {
+		return nil, nil, refused(out, err)
+	}
+	if parent != nil {
+		out.Spec.IfLost = v1alpha1.LossWithdraw
+	}
+	ambient := lasting(without(caller))
+	if err := d.bounds(out, ambient, parent); err != nil {
+		return nil, nil, err
+	}
+	if parent != nil {
+		out.Status.History = parent.Entries()
+	}
+	out.Status.History = append(out.Status.History, lastingEntries(handed(ctx, without(caller)))...)
+	out.Status.Delegator = identityOf(ambient)
+	slices.Sort(out.Status.Delegator.Groups)
+	if out.Status.NamespaceUID = d.Delegations.Namespace(namespace); out.Status.NamespaceUID == "" {
+		// This server has not heard of it yet.
+		found, err := d.Client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+		if err != nil {
+			return nil, nil, err
+		}
+		out.Status.NamespaceUID = found.UID
+	}
+	out.Status.Rules, out.Status.Role = p.Status.Rules, p.Status.Role
+	out.Status.Cause = &v1alpha1.DelegationCause{Policy: p.Name, UID: p.UID, Resource: p.Spec.Resource, OrphanSeconds: v1alpha1.DefaultOrphanSeconds}
+	if s := p.Spec.OrphanSeconds; s != nil {
+		out.Status.Cause.OrphanSeconds = *s
+	}
+	return out.DeepCopy(), parent, nil
+}
+
+// brief are the extra attributes of a user that change with each of its tokens. A delegation
+// that had them would be another one for each.
+var brief = []string{
+	user.CredentialIDKey, serviceaccount.PodNameKey, serviceaccount.PodUIDKey, serviceaccount.NodeNameKey, serviceaccount.NodeUIDKey,
+}
+
+// lasting returns a user without what belongs to one of its tokens.
+func lasting(u user.Info) user.Info {
+	extra := maps.Clone(u.GetExtra())
+	for _, key := range brief {
+		delete(extra, key)
+	}
+	return &user.DefaultInfo{Name: u.GetName(), UID: u.GetUID(), Groups: slices.Clone(u.GetGroups()), Extra: extra}
+}
+
+// lastingEntries returns entries without those that say no more than which token was used.
+func lastingEntries(all []v1alpha1.ChainEntry) (out []v1alpha1.ChainEntry) {
+	for _, e := range all {
+		if e.Credential = ""; e.Via != v1alpha1.ViaToken || e.Name != "" {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// hold fails where the caller has not got what a policy delegates, by roles and bindings as
+// they are in all.
+func (d *Delegating) hold(ctx context.Context, obj *v1alpha1.AuthorityDelegation, parent *delegation.Chain, all seam.Policy) error {
+	asking := request.WithNamespace(context.WithValue(ctx, delegatingKey{}, true), obj.Spec.Scope.Namespace)
+	resolver := validation.NewDefaultRuleResolver(all, all, all, all)
+	err := validation.ConfirmNoEscalation(asking, resolver, obj.Status.Rules)
+	if err == nil {
+		return nil
+	}
+	if ordinary, other := instead(obj.Status.Rules); other {
+		if err = validation.ConfirmNoEscalation(asking, resolver, ordinary); err == nil {
+			return nil
+		}
+	}
+	if parent == nil && obj.Spec.IfLost != v1alpha1.LossKeep {
+		// What it has is asked about at each use, of all authorizers.
+		may, failed := d.mayDelegate(ctx, obj)
+		if failed != nil || may {
+			return failed
+		}
+	}
+	return refused(obj, cmp.Or(err, errors.New("you have not got all that is delegated")))
+}

@@ -1,0 +1,97 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selected
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/user"
+	seam "k8s.io/apiserver/pkg/authorization/selected"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"kube-granular.dev/pkg/delegation"
+)
+
+// Commit returns the last look at a write: policies make their delegations of it, and the
+// delegation that the request selects is looked at again.
+func (s Selection) Commit(ctx context.Context, dryRun bool) seam.Commit {
+	u, _ := request.UserFrom(ctx)
+	selecting, ok := u.(*User)
+	selects := ok && selecting.delegated()
+	causing := s.causing(ctx, u, dryRun)
+	if !selects && causing == nil {
+		return nil
+	}
+	c := &commit{ctx: ctx, causing: causing}
+	if !selects {
+		return c
+	}
+	c.user = selecting
+	if s.Delegations == nil {
+		c.failed = errNotServed
+		return c
+	}
+	chain, refusal := selecting.chain(ctx, s.Delegations)
+	if refusal != nil {
+		c.failed = forbidden(ctx, selecting, refusal)
+		return c
+	}
+	c.chain = chain.Commit(ctx, selecting.ambient)
+	return c
+}
+
+// causing returns what a write causes, nil where that is nothing.
+func (s Selection) causing(ctx context.Context, u user.Info, dryRun bool) *caused {
+	if s.Causing == nil || u == nil {
+		return nil
+	}
+	return s.Causing.of(ctx, dryRun)
+}
+
+// commit is one write.
+type commit struct {
+	ctx     context.Context
+	causing *caused
+	// user is who selects, nil where nobody does. Either failed or chain is set then.
+	user   *User
+	failed error
+	chain  *delegation.Commit
+	old    runtime.Object
+}
+
+// Before implements seam.Commit.
+func (c *commit) Before(oldObj runtime.Object) {
+	c.old = nil
+	if c.user != nil || c.causing.looks(oldObj) {
+		c.old = oldObj.DeepCopyObject() // which an update may write into
+	}
+}
+
+// Begin implements seam.Commit.
+func (c *commit) Begin(newObj runtime.Object) error {
+	if c.failed != nil {
+		return c.failed
+	}
+	if c.causing != nil && newObj != nil {
+		// Before the look at the chain: nothing is made while a deletion waits for that.
+		if err := c.causing.stamp(newObj, c.old); err != nil {
+			return err
+		}
+	}
+	if c.chain == nil {
+		return nil
+	}
+	if refusal := c.chain.Begin(newObj, c.old); refusal != nil {
+		return forbidden(c.ctx, c.user, refusal)
+	}
+	return nil
+}
+
+// End implements seam.Commit.
+func (c *commit) End() {
+	if c.chain != nil {
+		c.chain.End()
+	}
+}
