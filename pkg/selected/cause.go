@@ -5,8 +5,10 @@ package selected
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -150,12 +152,14 @@ func (c *caused) by(p *policy.Policy, obj, old runtime.Object, namespace string,
 	if err := p.Broken(); err != nil {
 		return nil, err
 	}
-	if !renew && !p.Caused(obj, old) {
+	if !renew && (c.actsBy(p) || !p.Caused(obj, old)) {
 		return nil, nil
 	}
 	d, err := c.delegate(p, namespace)
-	if apierrors.IsForbidden(err) && p.Spec.IfNotHeld == v1alpha1.NotHeldSkip {
-		warning.AddWarning(c.ctx, "", fmt.Sprintf("AuthorityDelegationPolicy %q delegated nothing: %v", p.Name, err))
+	if errors.As(err, &notHeld{}) && p.Spec.IfNotHeld == v1alpha1.NotHeldSkip {
+		// A header has one line.
+		why := strings.Join(strings.Fields(err.Error()), " ")
+		warning.AddWarning(c.ctx, "", fmt.Sprintf("AuthorityDelegationPolicy %q delegated nothing: %s", p.Name, why))
 		audit.NotDelegated(c.ctx, p.Name)
 		none := ""
 		return &none, nil
@@ -167,9 +171,21 @@ func (c *caused) by(p *policy.Policy, obj, old runtime.Object, namespace string,
 	return &value, nil
 }
 
+// actsBy reports whether the caller selects what the object names already: it is not changed by
+// another's authority.
+func (c *caused) actsBy(p *policy.Policy) bool {
+	u, _ := request.UserFrom(c.ctx)
+	selecting, ok := u.(*User)
+	if !ok || !selecting.delegated() || c.old[p.Name] == "" {
+		return false
+	}
+	chain, refusal := selecting.chain(c.ctx, c.Delegating.Delegations)
+	return refusal == nil && c.old[p.Name] == policy.Stamp(chain.Leaf().Name, chain.Leaf().UID)
+}
+
 // refused returns the error of a write that causes a delegation which can't be made.
 func (c *caused) refused(name string, p *policy.Policy, err error) error {
-	if !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
+	if !errors.As(err, &notHeld{}) {
 		return err
 	}
 	return apierrors.NewForbidden(c.resource, name, fmt.Errorf("AuthorityDelegationPolicy %q delegates what its author must have: %w", p.Name, err))

@@ -4,7 +4,6 @@
 package selected
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -97,6 +96,11 @@ func (c *caused) renew(d *delegation.Delegation) (bool, error) {
 	return err == nil, err
 }
 
+// notHeld is the error of a write whose author can't delegate what a policy says.
+type notHeld struct{ error }
+
+func (e notHeld) Unwrap() error { return e.error }
+
 // same reports whether what is there is in all that bears on authority what is wanted.
 func same(have *delegation.Delegation, want *v1alpha1.AuthorityDelegation) bool {
 	if have.Source == nil {
@@ -126,22 +130,23 @@ func address(d *v1alpha1.AuthorityDelegation, attempt int) string {
 func (d *Delegating) byPolicy(ctx context.Context, p *policy.Policy, namespace string) (*v1alpha1.AuthorityDelegation, *delegation.Chain, error) {
 	out := &v1alpha1.AuthorityDelegation{Spec: *authorityvalidation.SpecByPolicy(&p.Spec, namespace)}
 	if namespace == "" {
-		return nil, nil, refused(out, fmt.Errorf("%s are in no namespace", p.Resource))
+		return nil, nil, notHeld{fmt.Errorf("%s are in no namespace", p.Resource)}
 	}
 	caller, ok := request.UserFrom(ctx)
 	if !ok || caller.GetName() == "" || caller.GetName() == user.Anonymous {
-		return nil, nil, refused(out, errors.New("only a user who is known can delegate what is its own"))
+		return nil, nil, notHeld{errors.New("only a user who is known can delegate what is its own")}
 	}
 	parent, err := d.parent(ctx, caller)
 	if err != nil {
-		return nil, nil, refused(out, err)
+		return nil, nil, notHeld{err}
+	}
+	ambient := lasting(without(caller))
+	if slices.ContainsFunc(p.Spec.Delegates, func(to v1alpha1.Delegate) bool { return is(to, ambient) }) {
+		return nil, nil, notHeld{fmt.Errorf("user %q is who it delegates to, and can't delegate to itself", ambient.GetName())}
 	}
 	if parent != nil {
 		out.Spec.IfLost = v1alpha1.LossWithdraw
-	}
-	ambient := lasting(without(caller))
-	if err := d.bounds(out, ambient, parent); err != nil {
-		return nil, nil, err
+		out.Status.ExpirationTimestamp = parent.Until()
 	}
 	if parent != nil {
 		out.Status.History = parent.Entries()
@@ -211,5 +216,5 @@ func (d *Delegating) hold(ctx context.Context, obj *v1alpha1.AuthorityDelegation
 			return failed
 		}
 	}
-	return refused(obj, cmp.Or(err, errors.New("you have not got all that is delegated")))
+	return notHeld{err}
 }

@@ -64,7 +64,7 @@ type commit struct {
 // Before implements seam.Commit.
 func (c *commit) Before(oldObj runtime.Object) {
 	c.old = nil
-	if c.user != nil || c.causing.looks(oldObj) {
+	if looks := c.causing.looks(oldObj); looks || c.user != nil {
 		c.old = oldObj.DeepCopyObject() // which an update may write into
 	}
 }

@@ -110,8 +110,7 @@ func (d *Delegating) parent(ctx context.Context, caller user.Info) (*delegation.
 func (d *Delegating) bounds(obj *v1alpha1.AuthorityDelegation, delegator user.Info, parent *delegation.Chain) error {
 	at := field.NewPath("spec")
 	for i, to := range obj.Spec.Delegates {
-		if to.Kind == v1alpha1.DelegateUser && to.Name == delegator.GetName() ||
-			to.Kind == v1alpha1.DelegateServiceAccount && serviceaccount.MatchesUsername(to.Namespace, to.Name, delegator.GetName()) {
+		if is(to, delegator) {
 			return invalid(obj, field.Invalid(at.Child("delegates").Index(i), to.Name, "is who delegates; select a role to act with less"))
 		}
 	}
@@ -129,6 +128,12 @@ func (d *Delegating) bounds(obj *v1alpha1.AuthorityDelegation, delegator user.In
 	}
 	obj.Status.ExpirationTimestamp = until.DeepCopy()
 	return nil
+}
+
+// is reports whether a delegate is one user.
+func is(to v1alpha1.Delegate, u user.Info) bool {
+	return to.Kind == v1alpha1.DelegateUser && to.Name == u.GetName() ||
+		to.Kind == v1alpha1.DelegateServiceAccount && serviceaccount.MatchesUsername(to.Namespace, to.Name, u.GetName())
 }
 
 // snapshot writes down the rules as they are now.

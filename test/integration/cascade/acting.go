@@ -12,25 +12,27 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kubernetes/pkg/controller/acting"
 
+	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/api/selection"
 	"kube-granular.dev/api/selection/transport"
 )
 
-// actsBy is the prefix of annotations that name the delegation by which the controller of a
-// kind acts for the object. Those of other kinds mean nothing to it.
-const actsBy = "cascade.example.com/"
+// resources are those of the kinds that controllers work on. The policies have their names.
+var resources = map[string]schema.GroupResource{
+	"Deployment": {Group: "apps", Resource: "deployments"}, "ReplicaSet": {Group: "apps", Resource: "replicasets"},
+}
 
 type actingKey struct{}
 
 func init() {
 	acting.Install(func(ctx context.Context, kind schema.GroupVersionKind, obj metav1.Object) context.Context {
-		name := obj.GetAnnotations()[actsBy+kind.Kind]
-		if name == "" {
-			return ctx
+		of := resources[kind.Kind]
+		stamp := obj.GetAnnotations()[of.String()+v1alpha1.StampSuffix+"/"+of.Resource]
+		s, err := selection.Parse(stamp)
+		if err != nil {
+			return ctx // it acts with its own authority, which is none
 		}
-		return context.WithValue(ctx, actingKey{}, &selection.SelectedAuthority{AuthorityReference: selection.AuthorityReference{
-			Kind: selection.AuthorityDelegationKind, Name: name,
-		}})
+		return context.WithValue(ctx, actingKey{}, s)
 	})
 }
 

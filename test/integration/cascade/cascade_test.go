@@ -14,23 +14,18 @@ import (
 	"testing"
 	"time"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	authority "kube-granular.dev/api/client/clientset/versioned"
-
 	"kube-granular.dev/api/authority/v1alpha1"
-	"kube-granular.dev/api/selection"
-	"kube-granular.dev/api/selection/transport"
 	"kube-granular.dev/test/integration/cluster"
 	"kube-granular.dev/test/integration/controllers"
 	"kube-granular.dev/test/integration/harness"
 )
 
-// rights are those of alice and of carol, who may delegate what they may.
+// rights are those of alice and of carol.
 const rights = `
 apiVersion: v1
 kind: Namespace
@@ -54,7 +49,6 @@ metadata: {name: author}
 rules:
 - {apiGroups: [apps], resources: [deployments, replicasets], verbs: [get, create, update, patch, delete]}
 - {apiGroups: [""], resources: [pods], verbs: [create, patch, delete]}
-- {apiGroups: [authority.kube-granular.dev], resources: [authoritydelegations], verbs: [create, delegate]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -69,21 +63,40 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: author}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: carol}]
 `
 
-// workload is a deployment whose controllers act by the delegations of its author.
-func workload(name, of string) string {
-	annotations := ""
-	if of != "" {
-		annotations = fmt.Sprintf(`, annotations: {%[1]sDeployment: %[2]s-to-deployments, %[1]sReplicaSet: %[2]s-to-replicasets}`, actsBy, of)
-	}
+// policies are those of docs/generated/controllers.md, for two controllers.
+const policies = `
+apiVersion: authority.kube-granular.dev/v1alpha1
+kind: AuthorityDelegationPolicy
+metadata: {name: deployments}
+spec:
+  resource: {group: apps, resource: deployments}
+  delegates: [{kind: ServiceAccount, namespace: kube-system, name: deployment-controller}]
+  ifLost: %[1]s
+  rules:
+  - {apiGroups: [apps], resources: [replicasets], verbs: [create, update, patch, delete]}
+  - {apiGroups: [""], resources: [pods], verbs: [create, patch, delete]}
+---
+apiVersion: authority.kube-granular.dev/v1alpha1
+kind: AuthorityDelegationPolicy
+metadata: {name: replicasets}
+spec:
+  resource: {group: apps, resource: replicasets}
+  delegates: [{kind: ServiceAccount, namespace: kube-system, name: replicaset-controller}]
+  ifLost: %[1]s
+  rules:
+  - {apiGroups: [""], resources: [pods], verbs: [create, patch, delete]}
+`
+
+func workload(name string) string {
 	return fmt.Sprintf(`
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: %[1]s, namespace: shop%[2]s}
+metadata: {name: %[1]s, namespace: shop}
 spec:
   replicas: 1
   selector: {matchLabels: {app: %[1]s}}
   template: {metadata: {labels: {app: %[1]s}}, spec: {containers: [{name: c, image: i}]}}
-`, name, annotations)
+`, name)
 }
 
 // stage is a server with the two controllers, which have no right to make anything.
@@ -181,47 +194,32 @@ func (s *stage) told(t *testing.T, name, reason, says string) {
 	})
 }
 
-// delegate makes the chain from an author to the controllers: what a policy would make when
-// the deployment is created. What becomes of it when the author loses rights is up to keep.
-func (s *stage) delegate(t *testing.T, author string, keep v1alpha1.LossPolicy) {
+// delegate makes writes cause delegations from now on. What becomes of them when their
+// author loses rights is up to keep.
+func (s *stage) delegate(t *testing.T, keep v1alpha1.LossPolicy) {
 	t.Helper()
-	rule := func(group, resource string, verbs ...string) rbacv1.PolicyRule {
-		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
+	s.must(t, fmt.Sprintf(policies, keep), "create", "-f", "-")
+}
+
+// as waits until an author may write, and lets it do so.
+func (s *stage) as(t *testing.T, author, stdin string, args ...string) {
+	t.Helper()
+	s.until(t, "the rights of "+author, func() (bool, string) {
+		out, err := harness.Kubectl(t, s.Cluster, stdin, append(args, "--as", author)...)
+		return err == nil, out
+	})
+}
+
+// delegation returns the name of what a policy made an author delegate.
+func (s *stage) delegation(t *testing.T, author, policy string) string {
+	t.Helper()
+	out := s.must(t, "", "get", "authoritydelegations", "-o", "name", "--field-selector", "status.delegator.username="+author+",status.cause.policy="+policy)
+	names := strings.Fields(out)
+	if len(names) != 1 {
+		t.Fatalf("%s delegates %q by %s, wanted one", author, names, policy)
 	}
-	pods := rule("", "pods", "create", "patch", "delete")
-	for _, d := range []struct {
-		to    string
-		rules []rbacv1.PolicyRule
-		keep  v1alpha1.LossPolicy
-		under string
-	}{
-		{"deployment", []rbacv1.PolicyRule{rule("apps", "replicasets", "create", "update", "patch", "delete"), pods, rule("authority.kube-granular.dev", "authoritydelegations", "create")}, keep, ""},
-		{"replicaset", []rbacv1.PolicyRule{pods}, v1alpha1.LossWithdraw, author + "-to-deployments"},
-	} {
-		config, ctx := harness.Config(t, s.Cluster, "admin"), t.Context()
-		config.Impersonate.UserName = author
-		if d.under != "" {
-			config = rest.CopyConfig(s.accounts["deployment-controller"])
-			ctx = transport.With(ctx, &selection.SelectedAuthority{AuthorityReference: selection.AuthorityReference{Kind: selection.AuthorityDelegationKind, Name: d.under}})
-		}
-		config.Wrap(transport.New)
-		client, err := authority.NewForConfig(config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		obj := &v1alpha1.AuthorityDelegation{ObjectMeta: metav1.ObjectMeta{Name: author + "-to-" + d.to + "s"}, Spec: v1alpha1.AuthorityDelegationSpec{
-			Delegates: []v1alpha1.Delegate{{Kind: v1alpha1.DelegateServiceAccount, Namespace: "kube-system", Name: d.to + "-controller"}},
-			Rules:     d.rules, Scope: v1alpha1.DelegationScope{Cluster: true}, IfLost: d.keep,
-		}}
-		var failed error
-		err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-			_, failed = client.AuthorityV1alpha1().AuthorityDelegations().Create(ctx, obj, metav1.CreateOptions{})
-			return failed == nil, nil
-		})
-		if err != nil {
-			t.Fatalf("%s: %v", obj.Name, failed)
-		}
-	}
+	_, name, _ := strings.Cut(names[0], "/")
+	return name
 }
 
 // chainOf returns who took part in the creation of pods, by the audit log.
@@ -263,49 +261,60 @@ func (s *stage) chainOf(t *testing.T) []string {
 	return chains
 }
 
-// TestCascade holds that a deployment's pods are made by the authority that its author
-// delegated to the deployment controller, and this one to the replica set controller; that
-// they go on to be when the author has lost its rights, as it said; and that nothing is made
-// once the delegation is deleted, or without one, and the events say why.
+// TestCascade holds that a deployment's pods are made by the authority of whoever wrote it,
+// delegated to the deployment controller, and by this one to the replica set controller; that
+// they go on to be when the author has lost its rights, as the policy says; that nothing is
+// made once the delegation is deleted, or without one, and the events say why; and that another
+// can take the deployment over.
 //
 // Attack: controllers asked to make what nobody delegated, or whose delegation is gone
 // Answer: 403, nothing is made
 func TestCascade(t *testing.T) {
 	s := newStage(t)
-	s.delegate(t, "alice", v1alpha1.LossKeep)
-	s.must(t, workload("web", "alice"), "create", "-f", "-")
+	s.must(t, workload("none"), "create", "-f", "-")
+	s.told(t, "none", "ReplicaSetCreateError", "forbidden")
+	s.delegate(t, v1alpha1.LossKeep)
+	s.as(t, "alice", workload("web"), "create", "-f", "-")
 	s.pods(t, "web", 1)
 	const account = "system:serviceaccount:kube-system:"
-	// The test's administrator acted as alice.
-	chain := "admin: alice by alice-to-deployments, " + account + "deployment-controller by alice-to-replicasets, " + account + "replicaset-controller"
-	if got := s.chainOf(t); !slices.Equal(got, []string{chain}) {
+	first, second := s.delegation(t, "alice", "deployments"), s.delegation(t, account+"deployment-controller", "replicasets")
+	chain := account + "replicaset-controller: alice by " + first + ", " + account + "deployment-controller by " + second + ", " + account + "replicaset-controller"
+	if got := s.chainOf(t); len(got) != 1 || !strings.HasSuffix(got[0], strings.TrimPrefix(chain, account+"replicaset-controller: ")) {
 		t.Errorf("the log says\n%q, wanted\n%q", got, chain)
 	}
-	s.must(t, workload("none", ""), "create", "-f", "-")
-	s.told(t, "none", "ReplicaSetCreateError", "forbidden")
 	s.pods(t, "none", 0)
 
 	s.must(t, "", "delete", "clusterrolebinding", "alice")
 	s.must(t, "", "scale", "deployment", "web", "-n", "shop", "--replicas=2")
 	s.pods(t, "web", 2)
 
-	s.must(t, "", "delete", "authoritydelegation", "alice-to-deployments")
+	s.must(t, "", "delete", "authoritydelegation", first)
 	// A pod that goes is not made again: both controllers act by what is gone.
 	s.must(t, "", "delete", "pod", "-n", "shop", "-l", "app=web", "--wait=false", "--grace-period=0", "--force")
-	s.told(t, "web", "FailedCreate", "alice-to-replicasets")
+	s.told(t, "web", "FailedCreate", second)
 	s.pods(t, "web", 0)
 	s.until(t, "the condition of web", func() (bool, string) {
 		out := s.must(t, "", "get", "deployment", "web", "-n", "shop", "-o", "jsonpath={.status.conditions}")
-		return strings.Contains(out, "ReplicaFailure") && strings.Contains(out, "alice-to-replicasets"), out
+		return strings.Contains(out, "ReplicaFailure") && strings.Contains(out, second), out
 	})
+
+	// Carol takes over what nobody's authority runs, and what never had any.
+	renew := "deployments.apps" + v1alpha1.StampSuffix + "/deployments=renew"
+	s.as(t, "carol", "", "annotate", "deployment", "none", "-n", "shop", "--overwrite", renew)
+	s.pods(t, "none", 1)
+	// The replica set that is there goes on to name what is gone, another does not. No pod here
+	// ever becomes ready, so one is all that is made.
+	s.as(t, "carol", "", "annotate", "deployment", "web", "-n", "shop", "--overwrite", renew)
+	s.as(t, "carol", "", "rollout", "restart", "deployment", "web", "-n", "shop")
+	s.pods(t, "web", 1)
 }
 
-// TestCascadeWithdrawn holds that where the author did not say otherwise, nothing more is made
-// once it has lost its rights, and all goes on when it has them again.
+// TestCascadeWithdrawn holds that where the policy does not say otherwise, nothing more is made
+// once the author has lost its rights, and all goes on when it has them again.
 func TestCascadeWithdrawn(t *testing.T) {
 	s := newStage(t)
-	s.delegate(t, "carol", v1alpha1.LossWithdraw)
-	s.must(t, workload("api", "carol"), "create", "-f", "-")
+	s.delegate(t, v1alpha1.LossWithdraw)
+	s.as(t, "carol", workload("api"), "create", "-f", "-")
 	s.pods(t, "api", 1)
 	s.must(t, "", "delete", "clusterrolebinding", "carol")
 	s.must(t, "", "delete", "pod", "-n", "shop", "-l", "app=api", "--wait=false", "--grace-period=0", "--force")

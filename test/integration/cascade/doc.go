@@ -7,8 +7,8 @@
 //
 // It needs the folder controllers of the series of patches, and is to be left out with it.
 //
-// The model: each object names the delegation that the controller of its kind acts by, in an
-// annotation of the test's own, as upstream's deployment controller copies annotations to
-// replica sets. That anybody who may write the object could name another's delegation there is
-// not part of what is tested; a server that writes the reference itself would close it.
+// The model: a policy for deployments delegates authority of whoever writes one to the
+// deployment controller, a policy for replica sets what this one was delegated to the replica
+// set controller. The server stamps each object with the delegation, and the controller of its
+// kind selects what the stamp names.
 package cascade

@@ -1,0 +1,413 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package delegation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+)
+
+const policies = "/apis/authority.kube-granular.dev/v1alpha1/authoritydelegationpolicies"
+
+// policy is what root writes.
+type policy struct {
+	// resource is GROUP/RESOURCE, /configmaps if it is empty.
+	resource, namespace, rules string
+	// more are other fields of the specification, each with a comma before.
+	more string
+}
+
+func (p policy) group() (group, resource string) {
+	if p.resource == "" {
+		p.resource = "/configmaps"
+	}
+	group, resource, _ = strings.Cut(p.resource, "/")
+	return group, resource
+}
+
+func (p policy) body(name string) string {
+	group, resource := p.group()
+	what := `"rules":[` + p.rules + `]`
+	if strings.HasPrefix(p.rules, `"`) {
+		what = p.rules
+	}
+	return fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"resource":{"group":%q,"resource":%q},"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":%q}},"delegates":[%s],%s%s}}`,
+		name, group, resource, p.namespace, toBot, what, p.more)
+}
+
+// made writes a policy until the test ends.
+func (p policy) made(t *testing.T) (name, stamp string) {
+	t.Helper()
+	name = fmt.Sprintf("p-%d", unique.Add(1))
+	apply(t, policies, p.body(name))
+	t.Cleanup(func() {
+		if got, err := (request{as: "root", method: "DELETE", path: policies + "/" + name}).do(context.Background()); err != nil || got.status != http.StatusOK {
+			t.Errorf("%s, %v", got, err)
+		}
+	})
+	group, resource := p.group()
+	return name, strings.TrimSuffix(resource+"."+group, ".") + v1alpha1.StampSuffix + "/" + name
+}
+
+// annotations returns those of an object that a request answers with.
+func (r response) annotations(t *testing.T) map[string]string {
+	t.Helper()
+	var obj struct {
+		Metadata struct{ Annotations map[string]string }
+	}
+	if err := json.Unmarshal([]byte(r.body), &obj); err != nil {
+		t.Fatalf("%v: %s", err, r)
+	}
+	return obj.Metadata.Annotations
+}
+
+// stamped reads an object as the administrator.
+func stamped(t *testing.T, path, stamp string) string {
+	t.Helper()
+	return (request{as: "root", method: "GET", path: path}).want(t, 200).annotations(t)[stamp]
+}
+
+// caused lists the delegations that a policy caused.
+func caused(t *testing.T, name string) []v1alpha1.AuthorityDelegation {
+	t.Helper()
+	got := request{as: "root", method: "GET", path: delegations + "?fieldSelector=" + url.QueryEscape("status.cause.policy="+name)}.want(t, 200)
+	var list v1alpha1.AuthorityDelegationList
+	if err := json.Unmarshal([]byte(got.body), &list); err != nil {
+		t.Fatal(err)
+	}
+	return list.Items
+}
+
+const (
+	getPods = `{"apiGroups":[""],"resources":["pods"],"verbs":["get","list"]}`
+	both    = configMaps + "," + getPods
+)
+
+func pods(namespace string) string { return "/api/v1/namespaces/" + namespace + "/pods" }
+
+// configMap is the body of one, with data and annotations.
+func configMap(name, data string, annotations ...string) string {
+	all := map[string]string{}
+	for i := 0; i < len(annotations); i += 2 {
+		all[annotations[i]] = annotations[i+1]
+	}
+	text, _ := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "annotations": all}, "data": map[string]string{"k": data}})
+	return string(text)
+}
+
+// TestPolicy holds that who writes an object delegates what a policy says, to whom it says, and
+// that whoever reads the object can select it; that nothing is stored where the author has not
+// got all of that; and that equal writes cause one delegation.
+//
+// Attack: an author who lacks what a policy delegates writes the object anyway
+// Answer: 403, nothing is stored
+func TestPolicy(t *testing.T) {
+	n, _ := stage(t, both)
+	name, stamp := policy{namespace: n, rules: getPods}.made(t)
+	var stamps []string
+	for i := range 5 {
+		got := request{as: "alice", method: "POST", path: maps(n), body: configMap(fmt.Sprintf("c%d", i), "x")}.want(t, 201)
+		stamps = append(stamps, got.annotations(t)[stamp])
+	}
+	request{as: "alice", method: "POST", path: maps(n), body: `{"metadata":{"generateName":"c-"}}`}.want(t, 201, stamp)
+	all := caused(t, name)
+	if len(all) != 1 {
+		t.Fatalf("%d delegations, wanted one", len(all))
+	}
+	d := all[0]
+	if d.Status.Delegator.Username != "alice" || d.Spec.Scope.Namespace != n || !strings.HasPrefix(d.Name, v1alpha1.PolicyPrefix) || len(d.Status.History) != 0 {
+		t.Errorf("%+v", d)
+	}
+	for _, value := range stamps {
+		if value != stamps[0] || !strings.Contains(value, string(d.UID)) {
+			t.Errorf("stamped %q, wanted one that names %s", value, d.UID)
+		}
+	}
+	request{as: "bot", method: "GET", path: pods(n), under: stamps[0]}.want(t, 200)
+	request{as: "bot", method: "GET", path: pods(n)}.want(t, 403)
+	request{as: "bot", method: "GET", path: maps(n), under: stamps[0]}.want(t, 403)
+	request{as: "other", method: "GET", path: pods(n), under: stamps[0]}.want(t, 403)
+
+	// The twin: who writes configmaps and may not list pods.
+	grant(t, n, "other", configMaps)
+	create := request{as: "other", method: "POST", path: maps(n), body: configMap("others", "x")}
+	request{as: "root", method: "POST", path: "/apis/authorization.k8s.io/v1/subjectaccessreviews"}.reviewed(t, "other", n, "create", [2]string{"", "configmaps"})
+	create.want(t, 403, name, "pods", `configmaps \"others\" is forbidden`)
+	request{as: "root", method: "GET", path: maps(n) + "/others"}.want(t, 404)
+	grant(t, n, "other", getPods)
+	create.eventually(t, 201)
+	if got := caused(t, name); len(got) != 2 {
+		t.Errorf("%d delegations, wanted one for each author", len(got))
+	}
+}
+
+// TestPolicyDryRun holds that a dry run is refused as the write is, and makes nothing.
+func TestPolicyDryRun(t *testing.T) {
+	n, _ := stage(t, both)
+	name, stamp := policy{namespace: n, rules: getPods}.made(t)
+	request{as: "alice", method: "POST", path: maps(n) + "?dryRun=All", body: configMap("c", "x")}.want(t, 201, stamp)
+	grant(t, n, "other", configMaps)
+	request{as: "other", method: "POST", path: maps(n) + "?dryRun=All", body: configMap("c", "x")}.eventually(t, 403)
+	if got := caused(t, name); len(got) != 0 {
+		t.Errorf("made %v", got)
+	}
+}
+
+// TestForgedStamps holds that nobody but the server writes the stamp of an object, on any path,
+// and that it means nothing on another kind.
+//
+// Attack: a stamp that names another's delegation, in a create, an update, each kind of patch, a
+// binding or a template
+// Answer: the write is stored without it
+func TestForgedStamps(t *testing.T) {
+	n, _ := stage(t, both+`,{"apiGroups":[""],"resources":["pods","pods/binding","pods/status","pods/ephemeralcontainers","bindings"],"verbs":["create","update","patch"]}`)
+	secret := delegation{scope: n, rules: configMaps}.by(t, "alice", "")
+	forged := named(secret)
+	// No policy is for them, and still the key is the server's.
+	name, own := policy{namespace: n, rules: getPods}.made(t)
+	path := maps(n) + "/c"
+	request{as: "alice", method: "POST", path: maps(n), body: configMap("c", "x", own, forged, "configmaps"+v1alpha1.StampSuffix+"/else", forged)}.want(t, 201)
+	is := stamped(t, path, own)
+	if is == forged || is == "" || stamped(t, path, "configmaps"+v1alpha1.StampSuffix+"/else") != "" {
+		t.Fatalf("stamped %q", is)
+	}
+	grant(t, n, "other", configMaps)
+	request{as: "root", method: "POST", path: "/apis/authorization.k8s.io/v1/subjectaccessreviews"}.reviewed(t, "other", n, "create", [2]string{"", "configmaps"})
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, own, forged)
+	escaped := strings.ReplaceAll(own, "/", "~1")
+	for kind, body := range map[string]string{
+		"application/merge-patch+json": patch, "application/strategic-merge-patch+json": patch,
+		"application/json-patch+json":       fmt.Sprintf(`[{"op":"replace","path":"/metadata/annotations/%s","value":%q}]`, escaped, forged),
+		"application/apply-patch+yaml":      fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","annotations":{%q:%q}}}`, own, forged),
+		"application/merge-patch+json; x=1": fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, own),
+	} {
+		query := ""
+		if strings.Contains(kind, "apply") {
+			query = "?fieldManager=x&force=true"
+		}
+		request{as: "other", method: "PATCH", path: path + query, contentType: kind, body: body}.want(t, 200)
+		if got := stamped(t, path, own); got != is {
+			t.Errorf("%s: stamped %q", kind, got)
+		}
+	}
+	request{as: "other", method: "PUT", path: path, body: configMap("c", "x", own, forged)}.want(t, 200)
+	request{as: "other", method: "PUT", path: path, body: configMap("c", "x")}.want(t, 200)
+	if got := stamped(t, path, own); got != is {
+		t.Errorf("an update stamped %q", got)
+	}
+	// A pod's, by its template, its status and its binding.
+	pod := "pods" + v1alpha1.StampSuffix + "/" + name
+	apply(t, "/api/v1/namespaces/"+n+"/serviceaccounts", `{"metadata":{"name":"default"}}`)
+	request{as: "alice", method: "POST", path: pods(n), body: fmt.Sprintf(`{"metadata":{"name":"p","annotations":{%q:%q,%q:"copied"}},"spec":{"containers":[{"name":"c","image":"i"}]}}`, pod, forged, own)}.eventually(t, 201)
+	meta := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, pod, forged)
+	request{as: "alice", method: "PATCH", path: pods(n) + "/p/status", contentType: "application/merge-patch+json", body: meta}.want(t, 200)
+	request{as: "alice", method: "PATCH", path: pods(n) + "/p/ephemeralcontainers", contentType: "application/merge-patch+json", body: meta}.want(t, 200)
+	bind := fmt.Sprintf(`{"metadata":{"name":"p","annotations":{%q:%q}},"target":{"name":"node"}}`, pod, forged)
+	request{as: "alice", method: "POST", path: pods(n) + "/p/binding", body: bind}.want(t, 201)
+	request{as: "alice", method: "POST", path: pods(n), body: `{"metadata":{"name":"q"},"spec":{"containers":[{"name":"c","image":"i"}]}}`}.want(t, 201)
+	request{as: "alice", method: "POST", path: "/api/v1/namespaces/" + n + "/bindings", body: strings.Replace(bind, `"p"`, `"q"`, 1)}.want(t, 201)
+	for _, p := range []string{"p", "q"} {
+		if got := stamped(t, pods(n)+"/"+p, pod); got != "" {
+			t.Errorf("pod %s is stamped %q", p, got)
+		}
+	}
+	if got := stamped(t, pods(n)+"/p", own); got != "copied" {
+		t.Errorf("the key of another kind is %q", got)
+	}
+}
+
+const editors = `{"apiGroups":["apps"],"resources":["deployments","deployments/scale"],"verbs":["create","get","update","patch"]}`
+
+// TestPolicyTriggers holds that whoever changes what an object is to be delegates its own
+// authority, or changes nothing; and that metadata, status and what is neutral causes nothing.
+//
+// Attack: an editor changes fields beside those that everybody looks at, so that the author's
+// authority runs them
+// Answer: 403, or the editor's authority
+func TestPolicyTriggers(t *testing.T) {
+	n, _ := stage(t, editors+","+getPods)
+	name, stamp := policy{resource: "apps/deployments", namespace: n, rules: getPods}.made(t)
+	path := "/apis/apps/v1/namespaces/" + n + "/deployments"
+	request{as: "alice", method: "POST", path: path, body: `{"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`}.want(t, 201)
+	alices := stamped(t, path+"/d", stamp)
+	grant(t, n, "other", editors)
+	request{as: "root", method: "POST", path: "/apis/authorization.k8s.io/v1/subjectaccessreviews"}.reviewed(t, "other", n, "create", [2]string{"apps", "deployments"})
+	patch := func(as, sub, body string, status int) {
+		t.Helper()
+		request{as: as, method: "PATCH", path: path + "/d" + sub, contentType: "application/merge-patch+json", body: body}.want(t, status)
+	}
+	// The value with which one asks to be the author.
+	renew := fmt.Sprintf(`{"metadata":{"annotations":{%q:"renew"}}}`, stamp)
+	for _, body := range []string{
+		`{"spec":{"paused":true}}`, `{"spec":{"minReadySeconds":3}}`, `{"spec":{"replicas":3,"paused":true}}`, renew,
+		`{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"other"}]}}}}`, `{"spec":{"template":{"metadata":{"labels":{"more":"x"}}}}}`,
+	} {
+		patch("other", "", body, 403)
+	}
+	patch("other", "/scale", `{"spec":{"replicas":2}}`, 200)
+	patch("other", "", `{"spec":{"replicas":3},"metadata":{"labels":{"x":"y"}}}`, 200)
+	patch("other", "", `{"metadata":{"annotations":{"x":"y"}}}`, 200)
+	patch("root", "/status", `{"status":{"observedGeneration":1}}`, 200)
+	if got := stamped(t, path+"/d", stamp); got != alices {
+		t.Errorf("stamped %q after changes that cause nothing, wanted %q", got, alices)
+	}
+	grant(t, n, "other", getPods)
+	request{as: "root", method: "POST", path: "/apis/authorization.k8s.io/v1/subjectaccessreviews"}.reviewed(t, "other", n, "get", [2]string{"", "pods"})
+	patch("other", "", `{"spec":{"paused":true}}`, 200)
+	others := stamped(t, path+"/d", stamp)
+	if others == alices || others == "" {
+		t.Errorf("stamped %q after another's change", others)
+	}
+	// Leaving the team: alice takes over without a change.
+	patch("alice", "", renew, 200)
+	if got := stamped(t, path+"/d", stamp); got != alices {
+		t.Errorf("stamped %q after alice asked, wanted %q", got, alices)
+	}
+	if got := caused(t, name); len(got) != 2 {
+		t.Errorf("%d delegations", len(got))
+	}
+}
+
+// TestPolicySkip holds that with ifNotHeld: Skip a write is stored, with a warning, without any
+// delegation, and without the one that was there.
+func TestPolicySkip(t *testing.T) {
+	n, _ := stage(t, both)
+	_, stamp := policy{namespace: n, rules: getPods, more: `,"ifNotHeld":"Skip"`}.made(t)
+	request{as: "alice", method: "POST", path: maps(n), body: configMap("c", "x")}.want(t, 201, stamp)
+	grant(t, n, "other", configMaps)
+	got := request{as: "other", method: "PUT", path: maps(n) + "/c", body: configMap("c", "y")}.eventually(t, 200)
+	if warnings := got.header["Warning"]; len(warnings) != 1 || !strings.Contains(warnings[0], "delegated nothing") {
+		t.Errorf("warned %q", warnings)
+	}
+	if got := stamped(t, maps(n)+"/c", stamp); got != "" {
+		t.Errorf("still stamped %q", got)
+	}
+}
+
+// TestPolicyChain holds that what is written under a delegation causes one under that, which
+// ends with it, and has no more than it.
+//
+// Attack: a delegate gets more by writing what causes a delegation
+// Answer: 403
+func TestPolicyChain(t *testing.T) {
+	secrets := `{"apiGroups":[""],"resources":["secrets"],"verbs":["create","get","patch"]}`
+	n, _ := stage(t, both+","+secrets)
+	// To bot, who may create secrets with it, which delegates to bot once more what alice gave.
+	first, stamp := policy{namespace: n, rules: secrets + "," + getPods}.made(t)
+	second, below := policy{resource: "/secrets", namespace: n, rules: getPods}.made(t)
+	// bot must not be its own delegate.
+	toOther := strings.Replace(policy{resource: "/secrets", namespace: n, rules: getPods}.body(second), toBot, `{"kind":"User","name":"other"}`, 1)
+	request{as: "root", method: "PUT", path: policies + "/" + second, body: toOther}.want(t, 200)
+	root := request{as: "alice", method: "POST", path: maps(n), body: configMap("c", "x")}.want(t, 201).annotations(t)[stamp]
+	made := request{as: "bot", method: "POST", path: "/api/v1/namespaces/" + n + "/secrets", body: `{"metadata":{"name":"s"}}`, under: root}.want(t, 201)
+	child := made.annotations(t)[below]
+	all := caused(t, second)
+	if len(all) != 1 || len(all[0].Status.History) != 1 || all[0].Status.History[0].By != "alice" || all[0].Status.Delegator.Username != "bot" {
+		t.Fatalf("%+v", all)
+	}
+	request{as: "other", method: "GET", path: pods(n), under: child}.want(t, 200)
+	// What is selected changes nothing of who writes stamps.
+	secret := "/api/v1/namespaces/" + n + "/secrets/s"
+	label := request{as: "bot", method: "PATCH", path: secret, contentType: "application/merge-patch+json", body: `{"metadata":{"labels":{"a":"b"},"annotations":{"` + below + `":"x"}}}`, under: root}
+	if got := label.want(t, 200).annotations(t)[below]; got != child {
+		t.Errorf("stamped %q by an update under a delegation, wanted %q", got, child)
+	}
+	// With less, bot can't make it: the second policy delegates what the chain has not got.
+	less := delegation{scope: n, rules: secrets}.by(t, "alice", "")
+	request{as: "bot", method: "POST", path: "/api/v1/namespaces/" + n + "/secrets", body: `{"metadata":{"name":"less"}}`, under: less}.want(t, 403, second)
+	request{as: "root", method: "DELETE", path: delegations + "/" + caused(t, first)[0].Name}.want(t, 200)
+	request{as: "other", method: "GET", path: pods(n), under: child}.want(t, 403)
+	request{as: "bot", method: "POST", path: "/api/v1/namespaces/" + n + "/secrets", body: `{"metadata":{"name":"after"}}`, under: root}.want(t, 403)
+	// The next write of alice makes another.
+	again := request{as: "alice", method: "PUT", path: maps(n) + "/c", body: configMap("c", "y")}.want(t, 200).annotations(t)[stamp]
+	if again == root || again == "" {
+		t.Errorf("stamped %q", again)
+	}
+	request{as: "bot", method: "GET", path: pods(n), under: again}.want(t, 200)
+}
+
+// TestWritingPolicies holds who may write a policy, and what is refused when one is written.
+//
+// Attack: a policy by which others delegate what its author has not got, or may not delegate
+// Answer: 403
+//
+// Attack: a delegation under a name that policies use
+// Answer: 422
+func TestWritingPolicies(t *testing.T) {
+	n, _ := stage(t, getPods)
+	write := `{"apiGroups":["authority.kube-granular.dev"],"resources":["authoritydelegationpolicies"],"verbs":["create","update"]}`
+	everywhere(t, "deep", write)
+	p := policy{namespace: n, rules: getPods}
+	create := func(p policy) request {
+		return request{as: "deep", method: "POST", path: policies + "?dryRun=All", body: p.body("deeps")}
+	}
+	create(p).want(t, 403, "delegate")
+	grant(t, "", "deep", `{"apiGroups":["authority.kube-granular.dev"],"resources":["authoritydelegations"],"verbs":["delegate"]}`)
+	request{as: "root", method: "POST", path: "/apis/authorization.k8s.io/v1/subjectaccessreviews"}.reviewed(t, "deep", "", "delegate", [2]string{v1alpha1.GroupName, "authoritydelegations"})
+	create(p).want(t, 403, "pods")
+	everywhere(t, "deep", getPods)
+	create(p).want(t, 201)
+	create(policy{namespace: n, rules: configMaps}).want(t, 403, "configmaps")
+	for name, tc := range map[string]struct {
+		p      policy
+		status int
+		says   string
+	}{
+		"cluster-scoped":   {policy{resource: "/nodes", rules: getPods}, 422, "in no namespace"},
+		"subresource":      {policy{resource: "/pods/status", rules: getPods}, 422, "spec.resource.resource"},
+		"a role":           {policy{rules: `"roleRef":{"kind":"Role","name":"x"}`}, 422, "ClusterRole"},
+		"paths":            {policy{rules: `{"nonResourceURLs":["/x"],"verbs":["get"]}`}, 422, "nonResourceURLs"},
+		"expression":       {policy{rules: getPods, more: `,"conditions":[{"expression":"object.x +"}]`}, 422, "does not compile"},
+		"no neutral":       {policy{rules: getPods, more: `,"neutral":["nothing"]`}, 422, "no permission"},
+		"neutral excluded": {policy{resource: "/pods", rules: getPods, more: `,"neutral":["finalizers"]`}, 422, "spec.neutral[0]"},
+		"idle":             {policy{rules: getPods, more: `,"idleSeconds":1`}, 422, "idleSeconds"},
+		"orphans":          {policy{rules: getPods, more: `,"orphanSeconds":1`}, 422, "orphanSeconds"},
+		"own":              {policy{resource: "authority.kube-granular.dev/authoritydelegations", rules: getPods}, 422, "in no namespace"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.p.namespace = n
+			request{as: "root", method: "POST", path: policies, body: tc.p.body("p")}.want(t, tc.status, tc.says)
+		})
+	}
+	request{as: "root", method: "POST", path: policies, body: strings.Replace(p.body("p"), `"p"`, `"a.dot"`, 1)}.want(t, 422, "metadata.name")
+	for _, name := range []string{`"name":"by-policy-x"`, `"generateName":"by-policy-"`} {
+		body := strings.Replace(delegation{scope: n, rules: getPods}.body("x"), `"name":"x"`, name, 1)
+		request{as: "alice", method: "POST", path: delegations, body: body}.want(t, 422, "by-policy-")
+	}
+	// What a policy delegates is what its role was.
+	role := fmt.Sprintf("r-%d", unique.Add(1))
+	apply(t, rbacPath+"clusterroles", `{"metadata":{"name":"`+role+`"},"rules":[`+getPods+`]}`)
+	name, _ := policy{namespace: n, rules: `"roleRef":{"kind":"ClusterRole","name":"` + role + `"}`}.made(t)
+	wider := `{"rules":[` + getPods + `,{"apiGroups":[""],"resources":["secrets"],"verbs":["*"]}]}`
+	request{as: "root", method: "PATCH", path: rbacPath + "clusterroles/" + role, contentType: "application/merge-patch+json", body: wider}.want(t, 200)
+	got := request{as: "root", method: "GET", path: policies + "/" + name}.want(t, 200)
+	var stored v1alpha1.AuthorityDelegationPolicy
+	if err := json.Unmarshal([]byte(got.body), &stored); err != nil || len(stored.Status.Rules) != 1 || stored.Status.Author != "root" {
+		t.Errorf("%v: %+v", err, stored.Status)
+	}
+	request{as: "root", method: "PATCH", path: policies + "/" + name, contentType: "application/merge-patch+json", body: `{"status":{"rules":[],"author":"x"},"metadata":{"labels":{"a":"b"}}}`}.want(t, 200, `"author":"root"`, `"pods"`)
+	request{as: "root", method: "PATCH", path: policies + "/" + name, contentType: "application/merge-patch+json", body: `{"spec":{"resource":{"resource":"secrets"}}}`}.want(t, 422, "spec.resource")
+}
+
+// TestPolicyConditions holds that what a policy causes has its conditions.
+func TestPolicyConditions(t *testing.T) {
+	n, _ := stage(t, both)
+	_, stamp := policy{namespace: n, rules: configMaps, more: `,"conditions":[{"expression":"object.data.k == 'good'","message":"only good"}]`}.made(t)
+	under := request{as: "alice", method: "POST", path: maps(n), body: configMap("c", "x")}.want(t, 201).annotations(t)[stamp]
+	request{as: "bot", method: "PUT", path: maps(n) + "/c", body: configMap("c", "bad"), under: under}.want(t, 403, "only good")
+	// Who acts by what the object names leaves it as it is.
+	got := request{as: "bot", method: "PUT", path: maps(n) + "/c", body: configMap("c", "good"), under: under}.want(t, 200)
+	if is := got.annotations(t)[stamp]; is != under {
+		t.Errorf("stamped %q by a delegate, wanted %q", is, under)
+	}
+	// Nothing is there that it could act by, and it can't delegate to itself.
+	request{as: "bot", method: "POST", path: maps(n), body: configMap("d", "good"), under: under}.want(t, 403, "to itself")
+}
