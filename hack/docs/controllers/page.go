@@ -79,6 +79,11 @@ func Page() ([]byte, error) {
 	for _, r := range reasons {
 		fmt.Fprintf(&b, "\n**%s%s.** %s\n", strings.ToUpper(string(r.class[:1])), r.class[1:], r.reasoned)
 	}
+	yaml, err := policies(all)
+	if err != nil {
+		return nil, err
+	}
+	b.WriteString(yaml)
 	b.WriteString("\n## Roles\n")
 	return []byte(b.String() + body.String()), nil
 }

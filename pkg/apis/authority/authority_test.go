@@ -39,6 +39,9 @@ func TestRoundTrip(t *testing.T) {
 		}, func(s *v1alpha1.AuthorityDelegationSpec, c randfill.Continue) {
 			c.FillNoCustom(s)
 			s.IfLost = v1alpha1.LossKeep
+		}, func(s *v1alpha1.AuthorityDelegationPolicySpec, c randfill.Continue) {
+			c.FillNoCustom(s)
+			s.IfLost, s.IfNotHeld, s.Neutral = v1alpha1.LossKeep, v1alpha1.NotHeldSkip, []string{"replicas"}
 		}}
 	}
 	s := scheme(t)
@@ -50,7 +53,7 @@ func TestRoundTrip(t *testing.T) {
 // TestCopies holds that a deep copy equals its original and shares nothing with it.
 func TestCopies(t *testing.T) {
 	fill := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(1), serializer.NewCodecFactory(scheme(t))).NilChance(0).NumElements(1, 2)
-	for _, obj := range []runtime.Object{&ProtectedAttribute{}, &ClusterProtectedAttribute{}, &ProtectedAttributeList{}, &ClusterProtectedAttributeList{}, &AuthorityDelegation{}, &AuthorityDelegationList{}} {
+	for _, obj := range []runtime.Object{&ProtectedAttribute{}, &ClusterProtectedAttribute{}, &ProtectedAttributeList{}, &ClusterProtectedAttributeList{}, &AuthorityDelegation{}, &AuthorityDelegationList{}, &AuthorityDelegationPolicy{}, &AuthorityDelegationPolicyList{}} {
 		fill.Fill(obj)
 		copied, twin := obj.DeepCopyObject(), obj.DeepCopyObject()
 		if diff := cmp.Diff(obj, copied); diff != "" {
@@ -67,6 +70,10 @@ func TestCopies(t *testing.T) {
 		case *AuthorityDelegation:
 			o.Spec.Rules[0].Verbs[0], o.Status.Rules[0].Verbs[0], o.Status.Delegator.Groups[0], o.Status.History[0].By = "x", "x", "x", "x"
 		case *AuthorityDelegationList:
+			o.Items[0].Spec.Delegates[0].Name = "x"
+		case *AuthorityDelegationPolicy:
+			o.Spec.Rules[0].Verbs[0], o.Status.Rules[0].Verbs[0], o.Spec.Neutral[0] = "x", "x", "x"
+		case *AuthorityDelegationPolicyList:
 			o.Items[0].Spec.Delegates[0].Name = "x"
 		}
 		if diff := cmp.Diff(obj, twin); diff != "" {
@@ -98,6 +105,7 @@ func TestSelectableDelegation(t *testing.T) {
 	for label, want := range map[string][2]string{
 		"metadata.name":     {"metadata.name", "x"},
 		SelectDelegator:     {SelectDelegator, "x"},
+		SelectPolicy:        {SelectPolicy, "x"},
 		SelectDelegate:      {Among(SelectDelegate, "x"), "true"},
 		SelectDelegateGroup: {Among(SelectDelegateGroup, "x"), "true"},
 	} {

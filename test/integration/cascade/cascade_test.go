@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -48,7 +49,7 @@ kind: ClusterRole
 metadata: {name: author}
 rules:
 - {apiGroups: [apps], resources: [deployments, replicasets], verbs: [get, create, update, patch, delete]}
-- {apiGroups: [""], resources: [pods], verbs: [create, patch, delete]}
+- {apiGroups: [""], resources: [pods], verbs: [create, update, patch, delete]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -63,29 +64,27 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: author}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: carol}]
 `
 
-// policies are those of docs/generated/controllers.md, for two controllers.
-const policies = `
-apiVersion: authority.kube-granular.dev/v1alpha1
-kind: AuthorityDelegationPolicy
-metadata: {name: deployments}
-spec:
-  resource: {group: apps, resource: deployments}
-  delegates: [{kind: ServiceAccount, namespace: kube-system, name: deployment-controller}]
-  ifLost: %[1]s
-  rules:
-  - {apiGroups: [apps], resources: [replicasets], verbs: [create, update, patch, delete]}
-  - {apiGroups: [""], resources: [pods], verbs: [create, patch, delete]}
----
-apiVersion: authority.kube-granular.dev/v1alpha1
-kind: AuthorityDelegationPolicy
-metadata: {name: replicasets}
-spec:
-  resource: {group: apps, resource: replicasets}
-  delegates: [{kind: ServiceAccount, namespace: kube-system, name: replicaset-controller}]
-  ifLost: %[1]s
-  rules:
-  - {apiGroups: [""], resources: [pods], verbs: [create, patch, delete]}
-`
+// policies returns those of docs/generated/controllers.md for two controllers, with what
+// becomes of a delegation when its author loses rights.
+func policies(t *testing.T, keep v1alpha1.LossPolicy) string {
+	t.Helper()
+	page, err := os.ReadFile("../../../docs/generated/controllers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "```yaml\n")
+	text, _, _ = strings.Cut(text, "```")
+	var out []string
+	for _, one := range strings.Split(text, "---\n") {
+		if strings.Contains(one, "  name: deployments\n") || strings.Contains(one, "  name: replicasets\n") {
+			out = append(out, strings.Replace(one, "ifLost: Keep", "ifLost: "+string(keep), 1))
+		}
+	}
+	if len(out) != 2 {
+		t.Fatalf("the page has %d of two policies", len(out))
+	}
+	return strings.Join(out, "---\n")
+}
 
 func workload(name string) string {
 	return fmt.Sprintf(`
@@ -198,7 +197,7 @@ func (s *stage) told(t *testing.T, name, reason, says string) {
 // author loses rights is up to keep.
 func (s *stage) delegate(t *testing.T, keep v1alpha1.LossPolicy) {
 	t.Helper()
-	s.must(t, fmt.Sprintf(policies, keep), "create", "-f", "-")
+	s.must(t, policies(t, keep), "create", "-f", "-")
 }
 
 // as waits until an author may write, and lets it do so.

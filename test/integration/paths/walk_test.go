@@ -39,8 +39,8 @@ var (
 func TestEveryPath(t *testing.T) {
 	c := harness.Start(t, "--feature-gates", "AllAlpha=true,AllBeta=true", "--", "--runtime-config=api/all=true")
 	s := &server{Client: harness.Connect(t, c, "admin")}
-	// What some kinds demand of their writers besides, in upstream's own validation.
-	besides := []string{"get", "escalate", "bind", "sign", "attest", "approve"}
+	// What some kinds demand of their writers besides.
+	besides := []string{"get", "delegate", "escalate", "bind", "sign", "attest", "approve"}
 	s.grant(t, bare, append(besides, "granular")...)
 	s.grant(t, full, append(besides, "granular", "granular:metadata", "granular:specification", "granular:status")...)
 	s.apply(t, "/api/v1/namespaces/"+namespace, map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace}})
@@ -77,6 +77,10 @@ func TestEveryPath(t *testing.T) {
 	}
 	data[v1alpha1.SchemeGroupVersion.WithResource("authoritydelegations")] = etcd.StorageData{
 		Stub: `{"metadata":{"name":"d"},"spec":{"delegates":[{"kind":"User","name":"paths"}],"scope":{"cluster":true},"rules":[{"apiGroups":[""],"resources":["configmaps"],"verbs":["get"]}]}}`,
+	}
+	data[v1alpha1.SchemeGroupVersion.WithResource("authoritydelegationpolicies")] = etcd.StorageData{
+		// Of a resource that no path writes.
+		Stub: `{"metadata":{"name":"p"},"spec":{"resource":{"group":"example.com","resource":"things"},"delegates":[{"kind":"User","name":"bot"}],"rules":[{"apiGroups":[""],"resources":["configmaps"],"verbs":["get"]}]}}`,
 	}
 	verdicts := map[path]string{}
 	for _, p := range all {

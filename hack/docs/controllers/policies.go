@@ -1,0 +1,106 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+)
+
+// workloads are what people write to have pods.
+var workloads = []string{"cronjobs.batch", "daemonsets.apps", "deployments.apps", "jobs.batch", "replicasets.apps", "replicationcontrollers", "statefulsets.apps"}
+
+const policiesHead = `
+## Policies for the workload controllers
+
+These make whoever writes a workload delegate what its controller needs for it, and no
+more. [Delegated authority](../delegated-authority.md#policies) says how they are brought into use
+before controllers lose a right. Each delegates as well what is needed by those who work on what
+is made: who hands on what it was delegated has no more than that.
+
+`
+
+// policies returns the policies for the workload controllers, as YAML.
+func policies(all []rbacv1.ClusterRole) (string, error) {
+	rights, delegates := map[string][]right{}, map[string]string{}
+	for i := range all {
+		classes, err := classify(&all[i], map[string]bool{})
+		if err != nil {
+			return "", err
+		}
+		for _, c := range classes {
+			if c.class != perObject || !slices.Contains(workloads, c.trigger) || c.right.of() == c.trigger {
+				continue
+			}
+			name := strings.TrimPrefix(all[i].Name, prefix)
+			if other := delegates[c.trigger]; other != "" && other != name {
+				return "", fmt.Errorf("%s works on %s as well as %s", name, c.trigger, other)
+			}
+			delegates[c.trigger] = name
+			rights[c.trigger] = append(rights[c.trigger], c.right)
+		}
+	}
+	var out strings.Builder
+	out.WriteString(policiesHead + "```yaml\n")
+	for i, trigger := range workloads {
+		if i > 0 {
+			out.WriteString("---\n")
+		}
+		text, err := policyFor(trigger, delegates[trigger], needed(trigger, rights))
+		if err != nil {
+			return "", err
+		}
+		out.WriteString(text)
+	}
+	out.WriteString("```\n")
+	return out.String(), nil
+}
+
+// needed returns what is needed to work on a resource, and on what is made of it.
+func needed(trigger string, rights map[string][]right) []right {
+	out := slices.Clone(rights[trigger])
+	for _, r := range rights[trigger] {
+		if r.verb == "create" && r.of() != trigger {
+			out = append(out, needed(r.of(), rights)...)
+		}
+	}
+	slices.SortFunc(out, func(a, b right) int { return cmp.Compare(a.of()+" "+a.verb, b.of()+" "+b.verb) })
+	return slices.Compact(out)
+}
+
+func policyFor(trigger, controller string, rights []right) (string, error) {
+	resource, group, _ := strings.Cut(trigger, ".")
+	rules := map[string]*rbacv1.PolicyRule{}
+	for _, r := range rights {
+		if rules[r.of()] == nil {
+			rules[r.of()] = &rbacv1.PolicyRule{APIGroups: []string{r.group}, Resources: []string{r.resource}}
+		}
+		rules[r.of()].Verbs = append(rules[r.of()].Verbs, r.verb)
+	}
+	p := v1alpha1.AuthorityDelegationPolicy{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "AuthorityDelegationPolicy"},
+		ObjectMeta: metav1.ObjectMeta{Name: resource},
+		Spec: v1alpha1.AuthorityDelegationPolicySpec{
+			Resource:  v1alpha1.GroupResource{Group: group, Resource: resource},
+			Neutral:   []string{"replicas"},
+			Delegates: []v1alpha1.Delegate{{Kind: v1alpha1.DelegateServiceAccount, Namespace: "kube-system", Name: controller}},
+			IfLost:    v1alpha1.LossKeep,
+			IfNotHeld: v1alpha1.NotHeldSkip,
+		},
+	}
+	for _, of := range slices.Sorted(maps.Keys(rules)) {
+		p.Spec.Rules = append(p.Spec.Rules, *rules[of])
+	}
+	text, err := yaml.Marshal(p)
+	return strings.Replace(string(text), "status: {}\n", "", 1), err
+}

@@ -1,0 +1,75 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"strconv"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/pkg/apis/authority"
+	"kube-granular.dev/pkg/delegation/policy"
+)
+
+func stored(name string, version int) *v1alpha1.AuthorityDelegationPolicy {
+	return &v1alpha1.AuthorityDelegationPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), ResourceVersion: strconv.Itoa(version), Generation: int64(version)},
+		Spec:       v1alpha1.AuthorityDelegationPolicySpec{Resource: v1alpha1.GroupResource(pods)},
+	}
+}
+
+// TestIndex holds that the newest of what requests and the watch tell is what counts, in
+// whichever order they tell it, and that what was removed stays so.
+func TestIndex(t *testing.T) {
+	x := policy.NewIndex()
+	watch := x.Reflected()
+	internal := func(name string, version int) *authority.AuthorityDelegationPolicy {
+		return (*authority.AuthorityDelegationPolicy)(stored(name, version))
+	}
+	holds := func(what string, want ...string) {
+		t.Helper()
+		var got []string
+		for _, p := range x.For(pods) {
+			got = append(got, p.Name+"@"+p.ResourceVersion)
+		}
+		if len(got) != len(want) {
+			t.Fatalf("%s: %v, wanted %v", what, got, want)
+		}
+		for i := range got {
+			if got[i] != want[i] {
+				t.Fatalf("%s: %v, wanted %v", what, got, want)
+			}
+		}
+	}
+	select {
+	case <-x.Read():
+		t.Fatal("all is known before anything was read")
+	default:
+	}
+	x.Observe(stored("own", 7), false)
+	if err := watch.Replace([]any{internal("b", 2), internal("a", 3)}, "5"); err != nil {
+		t.Fatal(err)
+	}
+	<-x.Read()
+	holds("a list that is older than what was stored here", "a@3", "b@2", "own@7")
+	_ = watch.Update(internal("own", 6))
+	holds("an older version", "a@3", "b@2", "own@7")
+	x.Observe(stored("own", 9), true)
+	holds("removed here", "a@3", "b@2")
+	_ = watch.Add(internal("own", 8))
+	holds("heard of late", "a@3", "b@2")
+	_ = watch.Delete(internal("own", 9))
+	_ = watch.Delete(internal("a", 10))
+	holds("removed elsewhere", "b@2")
+	if err := watch.Replace(nil, "11"); err != nil {
+		t.Fatal(err)
+	}
+	holds("nothing is stored")
+	if !x.Empty() {
+		t.Error("it is not empty")
+	}
+}

@@ -1,0 +1,168 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kubernetes/pkg/apis/apps"
+	_ "k8s.io/kubernetes/pkg/apis/apps/install"
+	"k8s.io/kubernetes/pkg/apis/core"
+	_ "k8s.io/kubernetes/pkg/apis/core/install"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/pkg/delegation/policy"
+)
+
+var (
+	deployments = schema.GroupResource{Group: "apps", Resource: "deployments"}
+	pods        = schema.GroupResource{Resource: "pods"}
+	things      = schema.GroupResource{Group: "example.com", Resource: "things"}
+)
+
+func of(r schema.GroupResource, neutral ...string) *policy.Policy {
+	return policy.Compile(&v1alpha1.AuthorityDelegationPolicy{Spec: v1alpha1.AuthorityDelegationPolicySpec{Resource: v1alpha1.GroupResource(r), Neutral: neutral}})
+}
+
+func deployment() *apps.Deployment {
+	out := &apps.Deployment{}
+	out.Name, out.Namespace, out.UID = "d", "n", "u"
+	out.Spec.Replicas = 1
+	out.Spec.Template.Spec.Containers = []core.Container{{Name: "a", Image: "i"}, {Name: "b", Image: "j"}}
+	return out
+}
+
+func thing(path ...string) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Thing", "spec": map[string]any{"size": int64(1)}}}
+	if len(path) > 0 {
+		_ = unstructured.SetNestedField(out.Object, "x", path...)
+	}
+	return out
+}
+
+// TestCaused holds which changes cause a delegation: all but those of metadata, of status, and
+// of what is neutral.
+func TestCaused(t *testing.T) {
+	changed := func(change func(*apps.Deployment)) runtime.Object {
+		d := deployment()
+		change(d)
+		return d
+	}
+	pod := &core.Pod{Spec: core.PodSpec{Containers: []core.Container{{Name: "c", Image: "i"}}}}
+	bound, newer := pod.DeepCopy(), pod.DeepCopy()
+	bound.Spec.NodeName, newer.Spec.Containers[0].Image = "node", "j"
+	for name, tc := range map[string]struct {
+		p        *policy.Policy
+		new, old runtime.Object
+		want     bool
+	}{
+		"created":               {of(deployments, "replicas"), deployment(), nil, true},
+		"nothing":               {of(deployments), deployment(), deployment(), false},
+		"labels":                {of(deployments), changed(func(d *apps.Deployment) { d.Labels = map[string]string{"a": "b"} }), deployment(), false},
+		"status":                {of(deployments), changed(func(d *apps.Deployment) { d.Status.Replicas = 3 }), deployment(), false},
+		"replicas":              {of(deployments), changed(func(d *apps.Deployment) { d.Spec.Replicas = 3 }), deployment(), true},
+		"neutral replicas":      {of(deployments, "replicas"), changed(func(d *apps.Deployment) { d.Spec.Replicas = 3 }), deployment(), false},
+		"replicas and more":     {of(deployments, "replicas"), changed(func(d *apps.Deployment) { d.Spec.Replicas, d.Spec.Paused = 3, true }), deployment(), true},
+		"image":                 {of(deployments, "replicas"), changed(func(d *apps.Deployment) { d.Spec.Template.Spec.Containers[1].Image = "x" }), deployment(), true},
+		"neutral image":         {of(deployments, "podTemplateImage"), changed(func(d *apps.Deployment) { d.Spec.Template.Spec.Containers[1].Image = "x" }), deployment(), false},
+		"image and command":     {of(deployments, "podTemplateImage"), changed(func(d *apps.Deployment) { d.Spec.Template.Spec.Containers[1].Command = []string{"x"} }), deployment(), true},
+		"another container":     {of(deployments, "podTemplateImage"), changed(func(d *apps.Deployment) { d.Spec.Template.Spec.Containers = d.Spec.Template.Spec.Containers[:1] }), deployment(), true},
+		"bound":                 {of(pods, "nodeAssignment"), bound, pod, false},
+		"bound, not neutral":    {of(pods, "replicas"), bound, pod, true},
+		"image of a pod":        {of(pods, "nodeAssignment"), newer, pod, true},
+		"custom, nothing":       {of(things, "replicas"), thing(), thing(), false},
+		"custom, metadata":      {of(things, "replicas"), thing("metadata", "name"), thing(), false},
+		"custom, status":        {of(things, "replicas"), thing("status", "a"), thing(), false},
+		"custom, spec":          {of(things, "replicas"), thing("spec", "size"), thing(), true},
+		"custom, more":          {of(things, "replicas"), thing("spec", "b"), thing(), true},
+		"custom, root":          {of(things, "replicas"), thing("data"), thing(), true},
+		"custom, gone":          {of(things, "replicas"), thing(), thing("data"), true},
+		"custom, version moved": {of(things, "replicas"), thing("apiVersion"), thing(), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := tc.p.Broken(); err != nil {
+				t.Fatal(err)
+			}
+			before := tc.new.DeepCopyObject()
+			if got := tc.p.Caused(tc.new, tc.old); got != tc.want {
+				t.Errorf("caused: %v, wanted %v", got, tc.want)
+			}
+			if of(deployments).Caused(tc.new, before) {
+				t.Error("the object was changed")
+			}
+		})
+	}
+}
+
+// TestNeutral holds what may be called neutral, and that a policy with anything else is broken.
+func TestNeutral(t *testing.T) {
+	for _, tc := range []struct {
+		permission string
+		r          schema.GroupResource
+		ok         bool
+	}{
+		{"replicas", deployments, true},
+		{"replicas", pods, true},
+		{"replicas", things, true},
+		{"image", pods, true},
+		{"image", deployments, false},
+		{"image", things, false},
+		{"finalizers", pods, false},
+		{"nothing", pods, false},
+		{"", pods, false},
+	} {
+		err := policy.Check([]string{tc.permission}, tc.r)[0]
+		if (err == nil) != tc.ok {
+			t.Errorf("%q of %s: %v", tc.permission, tc.r, err)
+		}
+		if broken := of(tc.r, tc.permission).Broken(); (broken == nil) != tc.ok {
+			t.Errorf("%q of %s: broken %v", tc.permission, tc.r, broken)
+		}
+	}
+}
+
+// TestStamps holds that what is put are the only stamps of a resource, and that nothing else of
+// an object, or of what it was copied from, changes.
+func TestStamps(t *testing.T) {
+	d := deployment()
+	own, foreign := policy.Prefix(deployments), policy.Prefix(pods)
+	d.Annotations = map[string]string{own + "forged": "x", foreign + "p": "copied", "a": "b"}
+	shared := d.Annotations
+	stamps := policy.Stamps{"p": policy.Stamp("by-policy-1", "u-1")}
+	if err := stamps.Put(d, deployments); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Annotations) != 3 || d.Annotations[own+"p"] != stamps["p"] || d.Annotations[foreign+"p"] != "copied" || d.Annotations["a"] != "b" {
+		t.Errorf("annotations %v", d.Annotations)
+	}
+	if len(shared) != 3 || shared[own+"forged"] != "x" {
+		t.Errorf("what is shared became %v", shared)
+	}
+	if got := policy.Of(d, deployments).UIDs(); len(got) != 1 || got[0] != "u-1" {
+		t.Errorf("named %v", got)
+	}
+	if err := policy.Stamps(nil).Put(d, deployments); err != nil || len(policy.Of(d, deployments)) != 0 {
+		t.Errorf("%v: %v", err, d.Annotations)
+	}
+	d.Annotations = nil
+	if err := policy.Stamps(nil).Put(d, deployments); err != nil || d.Annotations != nil {
+		t.Errorf("%v: %v", err, d.Annotations)
+	}
+}
+
+// TestResourceOf holds that what is stored tells its resource, whatever was requested.
+func TestResourceOf(t *testing.T) {
+	bindings := schema.GroupResource{Resource: "bindings"}
+	for _, tc := range []struct {
+		obj  runtime.Object
+		want schema.GroupResource
+	}{{&core.Pod{}, pods}, {deployment(), deployments}, {thing(), bindings}} {
+		if got := policy.ResourceOf(tc.obj, bindings); got != tc.want {
+			t.Errorf("%T: %s, wanted %s", tc.obj, got, tc.want)
+		}
+	}
+}
