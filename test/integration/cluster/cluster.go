@@ -120,6 +120,17 @@ func (c *Cluster) Stop() error {
 	return err
 }
 
+// Kill ends the server at once, as a crash does, and removes its files.
+func (c *Cluster) Kill() error {
+	var err error
+	c.stop.Do(func() {
+		err = c.process.Process.Kill()
+		<-c.ended
+		err = errors.Join(err, os.RemoveAll(c.Dir))
+	})
+	return err
+}
+
 func (c *Cluster) end() error {
 	if err := c.process.Process.Signal(syscall.SIGINT); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err

@@ -117,7 +117,11 @@ func (r request) do(ctx context.Context) (response, error) {
 		}
 		req.Header.Set(selection.Header, text)
 	}
-	resp, err := client.Do(req)
+	return answer(client.Do(req))
+}
+
+// answer reads what a server sends.
+func answer(resp *http.Response, err error) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
