@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 
 	"kube-granular.dev/api/authority/v1alpha1"
+	authorityvalidation "kube-granular.dev/api/authority/validation"
 	"kube-granular.dev/pkg/audit"
 	"kube-granular.dev/pkg/delegation"
 	"kube-granular.dev/pkg/delegation/policy"
@@ -152,8 +154,12 @@ func (c *caused) by(p *policy.Policy, obj, old runtime.Object, namespace string,
 	if err := p.Broken(); err != nil {
 		return nil, err
 	}
-	if !renew && (c.actsBy(p) || !p.Caused(obj, old)) {
+	if !renew && !p.Caused(obj, old) {
 		return nil, nil
+	}
+	if leaf := c.actsBy(p, namespace); leaf != nil {
+		value := policy.Stamp(leaf.Name, leaf.UID)
+		return &value, nil
 	}
 	d, err := c.delegate(p, namespace)
 	if errors.As(err, &notHeld{}) && p.Spec.IfNotHeld == v1alpha1.NotHeldSkip {
@@ -171,16 +177,29 @@ func (c *caused) by(p *policy.Policy, obj, old runtime.Object, namespace string,
 	return &value, nil
 }
 
-// actsBy reports whether the caller selects what the object names already: it is not changed by
-// another's authority.
-func (c *caused) actsBy(p *policy.Policy) bool {
+// actsBy returns the delegation that the caller selects, if it is one that the policy causes: what a
+// delegate writes for an author is the author's.
+func (c *caused) actsBy(p *policy.Policy, namespace string) *delegation.Delegation {
 	u, _ := request.UserFrom(c.ctx)
 	selecting, ok := u.(*User)
-	if !ok || !selecting.delegated() || c.old[p.Name] == "" {
-		return false
+	if !ok || !selecting.delegated() {
+		return nil
 	}
 	chain, refusal := selecting.chain(c.ctx, c.Delegating.Delegations)
-	return refusal == nil && c.old[p.Name] == policy.Stamp(chain.Leaf().Name, chain.Leaf().UID)
+	if refusal != nil {
+		return nil
+	}
+	leaf := chain.Leaf()
+	if leaf.Source == nil || leaf.Source.Status.Cause.UID != p.UID || !leaf.InScope(namespace) {
+		return nil
+	}
+	// The policy may have been changed since.
+	spec := authorityvalidation.SpecByPolicy(&p.Spec, namespace)
+	spec.IfLost = leaf.Source.Spec.IfLost
+	if !equality.Semantic.DeepEqual(*spec, leaf.Source.Spec) || !equality.Semantic.DeepEqual(p.Status.Rules, leaf.Rules) {
+		return nil
+	}
+	return leaf
 }
 
 // refused returns the error of a write that causes a delegation which can't be made.

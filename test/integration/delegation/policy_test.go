@@ -403,11 +403,16 @@ func TestPolicyConditions(t *testing.T) {
 	_, stamp := policy{namespace: n, rules: configMaps, more: `,"conditions":[{"expression":"object.data.k == 'good'","message":"only good"}]`}.made(t)
 	under := request{as: "alice", method: "POST", path: maps(n), body: configMap("c", "x")}.want(t, 201).annotations(t)[stamp]
 	request{as: "bot", method: "PUT", path: maps(n) + "/c", body: configMap("c", "bad"), under: under}.want(t, 403, "only good")
-	// Who acts by what the object names leaves it as it is.
+	// What a delegate writes by what an object names is its author's.
 	got := request{as: "bot", method: "PUT", path: maps(n) + "/c", body: configMap("c", "good"), under: under}.want(t, 200)
 	if is := got.annotations(t)[stamp]; is != under {
 		t.Errorf("stamped %q by a delegate, wanted %q", is, under)
 	}
-	// Nothing is there that it could act by, and it can't delegate to itself.
-	request{as: "bot", method: "POST", path: maps(n), body: configMap("d", "good"), under: under}.want(t, 403, "to itself")
+	got = request{as: "bot", method: "POST", path: maps(n), body: configMap("d", "good"), under: under}.want(t, 201)
+	if is := got.annotations(t)[stamp]; is != under {
+		t.Errorf("stamped %q by a delegate that made it, wanted %q", is, under)
+	}
+	// By another delegation that is not so, and it can't delegate to itself.
+	explicit := delegation{scope: n, rules: configMaps}.by(t, "alice", "")
+	request{as: "bot", method: "POST", path: maps(n), body: configMap("e", "good"), under: explicit}.want(t, 403, "to itself")
 }

@@ -1,0 +1,86 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package delegation
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// BenchmarkPolicy is what the creation of a config map takes on the running server: where no
+// policy is for it, where one causes a delegation of its own, and where that is there. It
+// reports processor time of the server and its etcd, and writes to etcd, for each creation.
+func BenchmarkPolicy(b *testing.B) {
+	send := func(method, path, body string, status int) response {
+		b.Helper()
+		got, err := request{as: "root", method: method, path: path, body: body}.do(b.Context())
+		if err != nil || got.status != status {
+			b.Fatalf("%s %s: %v, %s", method, path, err, got)
+		}
+		return got
+	}
+	revision := func() int {
+		var list struct {
+			Metadata struct{ ResourceVersion string }
+		}
+		if err := json.Unmarshal([]byte(send("GET", "/api/v1/namespaces/default/configmaps", "", 200).body), &list); err != nil {
+			b.Fatal(err)
+		}
+		n, err := strconv.Atoi(list.Metadata.ResourceVersion)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return n
+	}
+	used := func() float64 {
+		for line := range strings.Lines(send("GET", "/metrics", "", 200).body) {
+			if value, ok := strings.CutPrefix(line, "process_cpu_seconds_total "); ok {
+				seconds, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+				if err != nil {
+					b.Fatal(err)
+				}
+				return seconds
+			}
+		}
+		b.Fatal("no processor time")
+		return 0
+	}
+	namespace := func() string {
+		name := fmt.Sprintf("b-%d", unique.Add(1))
+		send("POST", "/api/v1/namespaces", fmt.Sprintf(`{"metadata":{"name":%q,"labels":{"policy":"yes"}}}`, name), 201)
+		return name
+	}
+	create := func(b *testing.B, namespaces []string) {
+		cpu, at := used(), revision()
+		b.ResetTimer()
+		for i := range b.N {
+			send("POST", maps(namespaces[i%len(namespaces)]), configMap(fmt.Sprintf("c-%d", unique.Add(1)), "x"), 201)
+		}
+		b.StopTimer()
+		b.ReportMetric((used()-cpu)*1e6/float64(b.N), "server-cpu-us/op")
+		b.ReportMetric(float64(revision()-at)/float64(b.N), "etcd-writes/op")
+	}
+	name := fmt.Sprintf("p-%d", unique.Add(1))
+	body := strings.Replace(policy{rules: getPods}.body(name), `"kubernetes.io/metadata.name":""`, `"policy":"yes"`, 1)
+	for round := range 3 {
+		b.Run(fmt.Sprintf("round=%d/without", round), func(b *testing.B) { create(b, []string{namespace()}) })
+		send("POST", policies, body, 201)
+		b.Run(fmt.Sprintf("round=%d/first", round), func(b *testing.B) {
+			var all []string
+			for range b.N {
+				all = append(all, namespace())
+			}
+			create(b, all)
+		})
+		b.Run(fmt.Sprintf("round=%d/later", round), func(b *testing.B) {
+			n := namespace()
+			send("POST", maps(n), configMap("first", "x"), 201)
+			create(b, []string{n})
+		})
+		send("DELETE", policies+"/"+name, "", 200)
+	}
+}
