@@ -46,7 +46,12 @@ func (c *caused) delegate(p *policy.Policy, namespace string) (*v1alpha1.Authori
 		have := c.Delegating.Delegations.Named(want.Name)
 		if have == nil {
 			if !confirmed {
-				if err := c.Delegating.hold(c.ctx, want, parent, live{c.Delegating.Client}.policy()); err != nil {
+				// What is kept is not asked about again, so no cache may still have it.
+				all := c.Delegating.Cached
+				if want.Spec.IfLost == v1alpha1.LossKeep {
+					all = live{c.Delegating.Client}.policy()
+				}
+				if err := c.Delegating.hold(c.ctx, want, parent, all); err != nil {
 					return nil, err
 				}
 				confirmed = true

@@ -66,8 +66,18 @@ func BenchmarkPolicy(b *testing.B) {
 	}
 	name := fmt.Sprintf("p-%d", unique.Add(1))
 	body := strings.Replace(policy{rules: getPods}.body(name), `"kubernetes.io/metadata.name":""`, `"policy":"yes"`, 1)
+	kept := strings.Replace(body, `"delegates"`, `"ifLost":"Keep","delegates"`, 1)
 	for round := range 3 {
 		b.Run(fmt.Sprintf("round=%d/without", round), func(b *testing.B) { create(b, []string{namespace()}) })
+		send("POST", policies, kept, 201)
+		b.Run(fmt.Sprintf("round=%d/kept", round), func(b *testing.B) {
+			var all []string
+			for range b.N {
+				all = append(all, namespace())
+			}
+			create(b, all)
+		})
+		send("DELETE", policies+"/"+name, "", 200)
 		send("POST", policies, body, 201)
 		b.Run(fmt.Sprintf("round=%d/first", round), func(b *testing.B) {
 			var all []string
