@@ -4,6 +4,7 @@
 package selected
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -56,6 +57,9 @@ func (sel Selection) Handler(next http.Handler, s runtime.NegotiatedSerializer) 
 		if selecting.delegated() {
 			ctx = sel.begin(ctx, selecting)
 			defer end(ctx, selecting)
+			var cancel context.CancelFunc
+			ctx, cancel = sel.while(ctx, selecting)
+			defer cancel()
 		}
 		next.ServeHTTP(w, req.WithContext(ctx))
 	})

@@ -416,3 +416,17 @@ func TestPolicyConditions(t *testing.T) {
 	explicit := delegation{scope: n, rules: configMaps}.by(t, "alice", "")
 	request{as: "bot", method: "POST", path: maps(n), body: configMap("e", "good"), under: explicit}.want(t, 403, "to itself")
 }
+
+// TestTwoPolicies holds that each policy has its own delegations, however equal they are.
+func TestTwoPolicies(t *testing.T) {
+	n, _ := stage(t, both)
+	p := policy{namespace: n, rules: configMaps}
+	first, one := p.made(t)
+	second, two := p.made(t)
+	got := request{as: "alice", method: "POST", path: maps(n), body: configMap("c", "x")}.want(t, 201).annotations(t)
+	if got[one] == got[two] || len(caused(t, first)) != 1 || len(caused(t, second)) != 1 {
+		t.Errorf("stamped %v", got)
+	}
+	// By what the first caused, a delegate has nothing for the second, and is its delegate itself.
+	request{as: "bot", method: "PUT", path: maps(n) + "/c", body: configMap("c", "y"), under: got[one]}.want(t, 403, second, "to itself")
+}
