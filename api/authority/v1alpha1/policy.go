@@ -75,12 +75,7 @@ const (
 // PolicyPrefix begins the names of delegations that policies cause. Nobody else can use it.
 const PolicyPrefix = "by-policy-"
 
-// StampSuffix ends the prefix of annotations that name delegations. Before it stands the
-// resource: deployments.apps.authority.kube-granular.dev/NAME-OF-POLICY is the annotation of a
-// Deployment. On an object of another resource it means nothing.
-const StampSuffix = ".authority.kube-granular.dev"
-
-// StampRenew is the value of such an annotation with which a caller asks that its own
+// StampRenew is the value of the annotation that names a delegation (see selection.Stamped) with which a caller asks that its own
 // authority takes the place of whatever the object names.
 const StampRenew = "renew"
 

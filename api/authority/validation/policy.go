@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	authority "kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/api/selection"
 )
 
 // maxOrphanSeconds is ten years: what is longer is a mistake.
@@ -72,7 +73,7 @@ func stamped(r authority.GroupResource, at *field.Path) (errs field.ErrorList) {
 	case len(errs) > 0:
 	case ClusterScoped(r):
 		errs = append(errs, field.Invalid(at, plural(r), "is in no namespace: a delegation that a policy causes holds in the namespace of the object"))
-	case len(plural(r)+authority.StampSuffix) > utilvalidation.DNS1123SubdomainMaxLength:
+	case len(plural(r)+selection.StampSuffix) > utilvalidation.DNS1123SubdomainMaxLength:
 		errs = append(errs, field.Invalid(at, plural(r), "is too long for the prefix of an annotation"))
 	}
 	return errs

@@ -13,13 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/api/selection"
 )
 
 // Prefix returns what the stamps of objects of a resource begin with.
 func Prefix(r schema.GroupResource) string {
-	return r.String() + v1alpha1.StampSuffix + "/"
+	return r.String() + selection.StampSuffix + "/"
 }
 
 // Stamp returns the value that names a delegation. The UID is empty in a dry run, which makes

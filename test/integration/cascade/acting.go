@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kubernetes/pkg/controller/acting"
 
-	"kube-granular.dev/api/authority/v1alpha1"
 	"kube-granular.dev/api/selection"
 	"kube-granular.dev/api/selection/transport"
 )
@@ -27,8 +26,7 @@ type actingKey struct{}
 func init() {
 	acting.Install(func(ctx context.Context, kind schema.GroupVersionKind, obj metav1.Object) context.Context {
 		of := resources[kind.Kind]
-		stamp := obj.GetAnnotations()[of.String()+v1alpha1.StampSuffix+"/"+of.Resource]
-		s, err := selection.Parse(stamp)
+		s, err := selection.Stamped(obj.GetAnnotations(), of, of.Resource)
 		if err != nil {
 			return ctx // it acts with its own authority, which is none
 		}

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/api/selection"
 	"kube-granular.dev/test/integration/cluster"
 	"kube-granular.dev/test/integration/controllers"
 	"kube-granular.dev/test/integration/harness"
@@ -298,7 +299,7 @@ func TestCascade(t *testing.T) {
 	})
 
 	// Carol takes over what nobody's authority runs, and what never had any.
-	renew := "deployments.apps" + v1alpha1.StampSuffix + "/deployments=renew"
+	renew := "deployments.apps" + selection.StampSuffix + "/deployments=renew"
 	s.as(t, "carol", "", "annotate", "deployment", "none", "-n", "shop", "--overwrite", renew)
 	s.pods(t, "none", 1)
 	// The replica set that is there goes on to name what is gone, another does not. No pod here

@@ -94,7 +94,7 @@ func (p peer) furnish(t *testing.T, namespaces int) {
 	p.eventually(t, request{as: "alice", method: "GET", path: maps("n0")}, func(r response) bool { return r.status == 200 })
 }
 
-const stampOfPeers = "configmaps" + v1alpha1.StampSuffix + "/p"
+const stampOfPeers = "configmaps" + selection.StampSuffix + "/p"
 
 // TestPeers holds that what one of two servers makes is used and reused on the other, that the
 // other learns of policies and of deletions, and that both make one delegation of equal writes.

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/api/selection"
 )
 
 const policies = "/apis/authority.kube-granular.dev/v1alpha1/authoritydelegationpolicies"
@@ -54,7 +55,7 @@ func (p policy) made(t *testing.T) (name, stamp string) {
 		}
 	})
 	group, resource := p.group()
-	return name, strings.TrimSuffix(resource+"."+group, ".") + v1alpha1.StampSuffix + "/" + name
+	return name, strings.TrimSuffix(resource+"."+group, ".") + selection.StampSuffix + "/" + name
 }
 
 // annotations returns those of an object that a request answers with.
@@ -174,9 +175,9 @@ func TestForgedStamps(t *testing.T) {
 	// No policy is for them, and still the key is the server's.
 	name, own := policy{namespace: n, rules: getPods}.made(t)
 	path := maps(n) + "/c"
-	request{as: "alice", method: "POST", path: maps(n), body: configMap("c", "x", own, forged, "configmaps"+v1alpha1.StampSuffix+"/else", forged)}.want(t, 201)
+	request{as: "alice", method: "POST", path: maps(n), body: configMap("c", "x", own, forged, "configmaps"+selection.StampSuffix+"/else", forged)}.want(t, 201)
 	is := stamped(t, path, own)
-	if is == forged || is == "" || stamped(t, path, "configmaps"+v1alpha1.StampSuffix+"/else") != "" {
+	if is == forged || is == "" || stamped(t, path, "configmaps"+selection.StampSuffix+"/else") != "" {
 		t.Fatalf("stamped %q", is)
 	}
 	grant(t, n, "other", configMaps)
@@ -204,7 +205,7 @@ func TestForgedStamps(t *testing.T) {
 		t.Errorf("an update stamped %q", got)
 	}
 	// A pod's, by its template, its status and its binding.
-	pod := "pods" + v1alpha1.StampSuffix + "/" + name
+	pod := "pods" + selection.StampSuffix + "/" + name
 	apply(t, "/api/v1/namespaces/"+n+"/serviceaccounts", `{"metadata":{"name":"default"}}`)
 	request{as: "alice", method: "POST", path: pods(n), body: fmt.Sprintf(`{"metadata":{"name":"p","annotations":{%q:%q,%q:"copied"}},"spec":{"containers":[{"name":"c","image":"i"}]}}`, pod, forged, own)}.eventually(t, 201)
 	meta := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, pod, forged)
