@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,7 +82,7 @@ func (c *caused) looks(old runtime.Object) bool {
 	}
 	c.resource = policy.ResourceOf(old, c.requested)
 	c.old = policy.Of(old, c.resource)
-	return !c.known() || len(c.Policies.For(c.resource)) > 0
+	return !c.known() || len(c.old) > 0 || len(c.Policies.For(c.resource)) > 0
 }
 
 func (c *caused) known() bool {
@@ -109,7 +110,14 @@ func (c *caused) stamp(obj, old runtime.Object) error {
 	if err != nil {
 		return nil //nolint:nilerr // what has no metadata has no stamps
 	}
-	for _, p := range c.Policies.For(c.resource) {
+	all := c.Policies.For(c.resource)
+	for name := range c.old {
+		// Of a policy that is gone nothing is known but its name.
+		if !slices.ContainsFunc(all, func(p *policy.Policy) bool { return p.Name == name }) && policy.Gone(c.resource).Caused(obj, old) {
+			delete(stamps, name)
+		}
+	}
+	for _, p := range all {
 		value, err := c.by(p, obj, old, accessor.GetNamespace(), sent[p.Name] == v1alpha1.StampRenew)
 		switch {
 		case err != nil:
@@ -148,7 +156,7 @@ func (c *caused) by(p *policy.Policy, obj, old runtime.Object, namespace string,
 			return nil, err
 		}
 		if !p.Selects(of) {
-			return nil, nil
+			return c.left(p, obj, old), nil
 		}
 	}
 	if err := p.Broken(); err != nil {
@@ -175,6 +183,16 @@ func (c *caused) by(p *policy.Policy, obj, old runtime.Object, namespace string,
 	}
 	value := policy.Stamp(d.Name, d.UID)
 	return &value, nil
+}
+
+// left returns the stamp of an object in a namespace that a policy is not for, or not any more: what
+// somebody else has changed since is not run by whoever wrote it before.
+func (c *caused) left(p *policy.Policy, obj, old runtime.Object) *string {
+	if c.old[p.Name] == "" || !p.Caused(obj, old) {
+		return nil
+	}
+	none := ""
+	return &none
 }
 
 // actsBy returns the delegation that the caller selects, if it is one that the policy causes: what a

@@ -47,6 +47,14 @@ func Compile(p *v1alpha1.AuthorityDelegationPolicy) *Policy {
 	return out
 }
 
+// Gone returns what is known of a policy for a resource that is there no more: as others, it did
+// not care for replicas.
+func Gone(r schema.GroupResource) *Policy {
+	return Compile(&v1alpha1.AuthorityDelegationPolicy{Spec: v1alpha1.AuthorityDelegationPolicySpec{
+		Resource: v1alpha1.GroupResource{Group: r.Group, Resource: r.Resource}, Neutral: []string{replicas},
+	}})
+}
+
 // Broken reports why nothing can be held against the policy, nil if it can.
 func (p *Policy) Broken() error { return p.broken }
 

@@ -431,3 +431,74 @@ func TestTwoPolicies(t *testing.T) {
 	// By what the first caused, a delegate has nothing for the second, and is its delegate itself.
 	request{as: "bot", method: "PUT", path: maps(n) + "/c", body: configMap("c", "y"), under: got[one]}.want(t, 403, second, "to itself")
 }
+
+// TestLeftStamps holds that an object loses its stamp with the first change of what it is to be that
+// the policy does not judge any more, because the namespace has left it or the policy is gone.
+//
+// Attack: relabelling the namespace, or waiting for the policy to go, to change what another's
+// authority runs
+// Answer: the write is stored, without a stamp
+func TestLeftStamps(t *testing.T) {
+	for name, leave := range map[string]func(t *testing.T, n, policy string){
+		"the namespace leaves": func(t *testing.T, _, policy string) {
+			body := `{"spec":{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"elsewhere"}}}}`
+			request{as: "root", method: "PATCH", path: policies + "/" + policy, contentType: "application/merge-patch+json", body: body}.want(t, 200)
+		},
+		"the policy goes": func(t *testing.T, _, policy string) {
+			request{as: "root", method: "DELETE", path: policies + "/" + policy}.want(t, 200)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, _ := stage(t, editors+","+getPods)
+			name := fmt.Sprintf("left-%d", unique.Add(1))
+			apply(t, policies, policy{resource: "apps/deployments", namespace: n, rules: getPods}.body(name))
+			t.Cleanup(func() {
+				_, _ = request{as: "root", method: "DELETE", path: policies + "/" + name}.do(context.Background())
+			})
+			stamp := "deployments.apps" + selection.StampSuffix + "/" + name
+			path := "/apis/apps/v1/namespaces/" + n + "/deployments"
+			request{as: "alice", method: "POST", path: path, body: `{"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`}.want(t, 201)
+			is := stamped(t, path+"/d", stamp)
+			leave(t, n, name)
+			grant(t, n, "other", editors)
+			request{as: "root", method: "POST", path: "/apis/authorization.k8s.io/v1/subjectaccessreviews"}.reviewed(t, "other", n, "create", [2]string{"apps", "deployments"})
+			patch := request{as: "other", method: "PATCH", path: path + "/d", contentType: "application/merge-patch+json"}
+			for _, patch.body = range []string{`{"metadata":{"labels":{"x":"y"}}}`, `{"spec":{"replicas":3}}`, `{"metadata":{"annotations":{"` + stamp + `":"x"}}}`} {
+				patch.want(t, 200)
+				if got := stamped(t, path+"/d", stamp); got != is || is == "" {
+					t.Errorf("%s: stamped %q, wanted %q", patch.body, got, is)
+				}
+			}
+			patch.body = `{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"mine"}]}}}}`
+			patch.want(t, 200)
+			if got := stamped(t, path+"/d", stamp); got != "" {
+				t.Errorf("still stamped %q", got)
+			}
+		})
+	}
+}
+
+// TestPolicyCustom holds that objects of a custom resource cause delegations as others do.
+func TestPolicyCustom(t *testing.T) {
+	apply(t, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", `{"metadata":{"name":"things.caused.example.com"},"spec":{"group":"caused.example.com","scope":"Namespaced",
+		"names":{"plural":"things","singular":"thing","kind":"Thing","listKind":"ThingList"},"versions":[{"name":"v1","served":true,"storage":true,"subresources":{"status":{}},
+		"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`)
+	things := `{"apiGroups":["caused.example.com"],"resources":["things","things/status"],"verbs":["create","get","update","patch"]}`
+	n, _ := stage(t, things+","+getPods)
+	_, stamp := policy{resource: "caused.example.com/things", namespace: n, rules: getPods}.made(t)
+	path := "/apis/caused.example.com/v1/namespaces/" + n + "/things"
+	create := request{as: "alice", method: "POST", path: path, body: `{"apiVersion":"caused.example.com/v1","kind":"Thing","metadata":{"name":"t","annotations":{"` + stamp + `":"forged"}},"spec":{"a":"b"}}`}
+	is := create.eventually(t, 201).annotations(t)[stamp]
+	request{as: "bot", method: "GET", path: pods(n), under: is}.want(t, 200)
+	grant(t, n, "other", things)
+	patch := request{as: "other", method: "PATCH", path: path + "/t", contentType: "application/merge-patch+json", body: `{"metadata":{"labels":{"a":"b"},"annotations":{"` + stamp + `":null}}}`}
+	if got := patch.eventually(t, 200).annotations(t)[stamp]; got != is {
+		t.Errorf("stamped %q, wanted %q", got, is)
+	}
+	patch.body = `{"spec":{"a":"c"}}`
+	patch.want(t, 403, "pods")
+	patch.path, patch.body = path+"/t/status", `{"status":{"a":"b"},"metadata":{"annotations":{"`+stamp+`":"forged"}}}`
+	if got := patch.want(t, 200).annotations(t)[stamp]; got != is {
+		t.Errorf("stamped %q by its status, wanted %q", got, is)
+	}
+}
