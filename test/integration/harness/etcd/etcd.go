@@ -12,7 +12,7 @@ import (
 )
 
 // Start runs an etcd until the test ends, and returns its endpoint.
-func Start(t *testing.T) string {
+func Start(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
 	member, err := etcd.New(etcd.Config{

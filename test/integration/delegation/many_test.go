@@ -1,0 +1,159 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package delegation
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/test/integration/cluster"
+	"kube-granular.dev/test/integration/harness/etcd"
+)
+
+// BenchmarkMany measures two servers before one storage with many delegations, 100,000 unless
+// DELEGATIONS says another number: how long a start takes and how much memory is in use, with
+// them and without, and how long after its deletion a delegation is refused. It is meant to run
+// once: -benchtime 1x.
+func BenchmarkMany(b *testing.B) {
+	n := 100_000
+	if text := os.Getenv("DELEGATIONS"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+	endpoint := etcd.Start(b)
+	first, startedIn := startPeer(b, endpoint)
+	b.ReportMetric(startedIn.Seconds(), "s-start-without")
+	before := memory(b, first)
+	rules := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list"}}}
+	create := func(path, body string) {
+		b.Helper()
+		if got, err := first.do(b.Context(), request{as: "root", method: "POST", path: path, body: body}); err != nil || got.status != 201 {
+			b.Fatalf("%s: %v, %s", path, err, got)
+		}
+	}
+	create(rbacPath+"clusterrolebindings", `{"metadata":{"name":"alice"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"view"},"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"alice"}]}`)
+	store, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer store.Close()
+	for i := range n {
+		d := v1alpha1.AuthorityDelegation{
+			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "AuthorityDelegation"},
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("many-%d", i), UID: types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", i)), CreationTimestamp: metav1.Now(), Generation: 1},
+			Spec:       v1alpha1.AuthorityDelegationSpec{Delegates: []v1alpha1.Delegate{{Kind: v1alpha1.DelegateUser, Name: "bot"}}, Rules: rules, Scope: v1alpha1.DelegationScope{Cluster: true}, IfLost: v1alpha1.LossWithdraw},
+			Status:     v1alpha1.AuthorityDelegationStatus{Delegator: v1alpha1.DelegatorIdentity{Username: "alice", Groups: []string{"system:authenticated"}}, Rules: rules},
+		}
+		text, err := json.Marshal(d)
+		if err == nil {
+			_, err = store.Put(b.Context(), "/registry/kube-granular/authority/authoritydelegations/"+d.Name, string(text))
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	last := request{as: "bot", method: "GET", path: pods("default"), under: named(fmt.Sprintf("many-%d", n-1))}
+	until(b, first, last, 200)
+	b.ReportMetric((memory(b, first)-before)/float64(n), "B/delegation")
+	second, startedIn := startPeer(b, endpoint)
+	b.ReportMetric(startedIn.Seconds(), "s-start-with")
+	var here, there []float64
+	for i := range 50 {
+		r := last
+		name := fmt.Sprintf("many-%d", i)
+		r.under = named(name)
+		until(b, second, r, 200)
+		if got, err := first.do(b.Context(), request{as: "root", method: "DELETE", path: delegations + "/" + name}); err != nil || got.status != 200 {
+			b.Fatalf("%v, %s", err, got)
+		}
+		gone := time.Now()
+		until(b, first, r, 403)
+		here = append(here, float64(time.Since(gone).Microseconds())/1000)
+		until(b, second, r, 403)
+		there = append(there, float64(time.Since(gone).Microseconds())/1000)
+	}
+	for where, all := range map[string][]float64{"here": here, "there": there} {
+		slices.Sort(all)
+		b.ReportMetric(all[len(all)/2], "ms-"+where)
+		b.ReportMetric(all[len(all)-1], "ms-"+where+"-at-most")
+	}
+}
+
+func startPeer(b *testing.B, endpoint string) (peer, time.Duration) {
+	b.Helper()
+	at := time.Now()
+	c, err := cluster.Start("--demo=false", "--etcd-servers", endpoint, "--feature-gates", gates)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			b.Error(err)
+		}
+	})
+	took := time.Since(at)
+	config, err := c.Config("admin")
+	if err != nil {
+		b.Fatal(err)
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return peer{c, client}, took
+}
+
+// until sends a request until it has a status.
+func until(b *testing.B, p peer, r request, status int) {
+	b.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); ; {
+		got, err := p.do(b.Context(), r)
+		if err == nil && got.status == status {
+			return
+		}
+		if time.Now().After(deadline) {
+			b.Fatalf("%v, %s, wanted %d", err, got, status)
+		}
+	}
+}
+
+// memory returns the bytes of the heap that a server has in use.
+func memory(b *testing.B, p peer) float64 {
+	b.Helper()
+	// The profile of the heap is taken after a collection.
+	if got, err := p.do(b.Context(), request{as: "root", method: "GET", path: "/debug/pprof/heap?gc=1"}); err != nil || got.status != http.StatusOK {
+		b.Fatalf("%v, %s", err, got)
+	}
+	got, err := p.do(b.Context(), request{as: "root", method: "GET", path: "/metrics"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for line := range strings.Lines(got.body) {
+		if value, ok := strings.CutPrefix(line, "go_memstats_heap_alloc_bytes "); ok {
+			bytes, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			if err != nil {
+				b.Fatal(err)
+			}
+			return bytes
+		}
+	}
+	b.Fatal("no memory")
+	return 0
+}
