@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// BenchmarkPolicy is what the creation of a config map takes on the running server: where no
+// BenchmarkPolicy is what the creation of a pod takes on the running server: where no
 // policy is for it, where one causes a delegation of its own, and where that is there. It
 // reports processor time of the server and its etcd, and writes to etcd, for each creation.
 func BenchmarkPolicy(b *testing.B) {
@@ -52,20 +52,24 @@ func BenchmarkPolicy(b *testing.B) {
 	namespace := func() string {
 		name := fmt.Sprintf("b-%d", unique.Add(1))
 		send("POST", "/api/v1/namespaces", fmt.Sprintf(`{"metadata":{"name":%q,"labels":{"policy":"yes"}}}`, name), 201)
+		send("POST", "/api/v1/namespaces/"+name+"/serviceaccounts", `{"metadata":{"name":"default"}}`, 201)
 		return name
+	}
+	pod := func() string {
+		return fmt.Sprintf(`{"metadata":{"name":"p-%d"},"spec":{"containers":[{"name":"c","image":"i"}]}}`, unique.Add(1))
 	}
 	create := func(b *testing.B, namespaces []string) {
 		cpu, at := used(), revision()
 		b.ResetTimer()
 		for i := range b.N {
-			send("POST", maps(namespaces[i%len(namespaces)]), configMap(fmt.Sprintf("c-%d", unique.Add(1)), "x"), 201)
+			send("POST", pods(namespaces[i%len(namespaces)]), pod(), 201)
 		}
 		b.StopTimer()
 		b.ReportMetric((used()-cpu)*1e6/float64(b.N), "server-cpu-us/op")
 		b.ReportMetric(float64(revision()-at)/float64(b.N), "etcd-writes/op")
 	}
 	name := fmt.Sprintf("p-%d", unique.Add(1))
-	body := strings.Replace(policy{rules: getPods}.body(name), `"kubernetes.io/metadata.name":""`, `"policy":"yes"`, 1)
+	body := strings.Replace(policy{resource: "/pods", rules: getPods}.body(name), `"kubernetes.io/metadata.name":""`, `"policy":"yes"`, 1)
 	kept := strings.Replace(body, `"delegates"`, `"ifLost":"Keep","delegates"`, 1)
 	for round := range 3 {
 		b.Run(fmt.Sprintf("round=%d/without", round), func(b *testing.B) { create(b, []string{namespace()}) })
@@ -88,7 +92,7 @@ func BenchmarkPolicy(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("round=%d/later", round), func(b *testing.B) {
 			n := namespace()
-			send("POST", maps(n), configMap("first", "x"), 201)
+			send("POST", pods(n), pod(), 201)
 			create(b, []string{n})
 		})
 		send("DELETE", policies+"/"+name, "", 200)
