@@ -25,10 +25,10 @@ import (
 	"kube-granular.dev/test/integration/harness/etcd"
 )
 
-// BenchmarkMany measures two servers before one storage with many delegations, 100,000 unless
-// DELEGATIONS says another number: how long a start takes and how much memory is in use, with
-// them and without, and how long after its deletion a delegation is refused. It is meant to run
-// once: -benchtime 1x.
+// BenchmarkMany measures two servers before one storage with many delegations: 100,000, or as
+// many as the environment variable DELEGATIONS has. It reports how long a start takes and how
+// much memory is in use, with them and without, and how long after its deletion a delegation is
+// refused. It is meant to run once: -benchtime 1x.
 func BenchmarkMany(b *testing.B) {
 	n := 100_000
 	if text := os.Getenv("DELEGATIONS"); text != "" {
