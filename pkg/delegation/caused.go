@@ -12,8 +12,8 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 )
 
-// Caused reports whether there are delegations that policies caused.
-func (x *Index) Caused() bool { return x.caused.Load() > 0 }
+// Empty reports whether there is no delegation.
+func (x *Index) Empty() bool { return x.known.Load() == 0 }
 
 // Named returns the delegation of a name, nil if this server knows none.
 func (x *Index) Named(name string) *Delegation {

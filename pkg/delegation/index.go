@@ -27,8 +27,8 @@ type Index struct {
 	// gone has delegations that this server saw removed, until its watch has seen it too: it may
 	// tell of older versions first.
 	gone map[types.UID]uint64
-	// caused is how many of them policies caused.
-	caused atomic.Int64
+	// known is how many there are, for those who can't wait for mu.
+	known atomic.Int64
 	// seen is the version up to which the watch has told all. What is older and not known was
 	// removed.
 	seen uint64

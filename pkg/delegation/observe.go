@@ -43,8 +43,8 @@ func (x *Index) put(d *v1alpha1.AuthorityDelegation, version uint64) {
 	compiled := compile(d.DeepCopy(), version)
 	if old != nil {
 		compiled.use = inherit(old.use, compiled.use)
-	} else if compiled.Source != nil {
-		x.caused.Add(1)
+	} else {
+		x.known.Add(1)
 	}
 	x.byUID[d.UID] = compiled
 	// The newest of a name is the one that is there: the others' removal is not known yet.
@@ -70,9 +70,7 @@ func (x *Index) remove(uid types.UID) {
 		return
 	}
 	delete(x.byUID, uid)
-	if d.Source != nil {
-		x.caused.Add(-1)
-	}
+	x.known.Add(-1)
 	if x.byName[d.Name] == uid {
 		delete(x.byName, d.Name)
 	}

@@ -56,20 +56,19 @@ type caused struct {
 	resource schema.GroupResource
 }
 
-type withinKey struct{}
-
-// of returns what a write of a request causes, nil where that is nothing, and no stamp means
-// anything.
+// of returns what a write of a request causes, nil where that is nothing and a stamp could name
+// nothing. It could as soon as there is a delegation, whoever made it: what somebody forges before the
+// first policy would be believed after.
 func (c *Causing) of(ctx context.Context, dryRun bool) *caused {
 	select {
 	case <-c.Policies.Read():
-		if c.Policies.Empty() && !c.Delegating.Delegations.Caused() {
+		if c.Policies.Empty() && c.Delegating.Delegations.Empty() {
 			return nil
 		}
 	default: // not known yet
 	}
 	info, ok := request.RequestInfoFrom(ctx)
-	if !ok || !info.IsResourceRequest || ctx.Value(withinKey{}) != nil {
+	if !ok || !info.IsResourceRequest {
 		return nil
 	}
 	return &caused{Causing: c, ctx: ctx, requested: schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, dryRun: dryRun}

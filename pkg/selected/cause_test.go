@@ -15,7 +15,7 @@ import (
 	"kube-granular.dev/pkg/delegation/policy"
 )
 
-// TestNothingConfigured holds that without a policy, and without a selection, a write is not
+// TestNothingConfigured holds that without a policy, a delegation and a selection a write is not
 // looked at, and pays no memory for that.
 func TestNothingConfigured(t *testing.T) {
 	index := delegation.NewIndex()
@@ -31,6 +31,15 @@ func TestNothingConfigured(t *testing.T) {
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+	// A delegation that somebody asked for can be named by a forged stamp.
+	index.Observe(&v1alpha1.AuthorityDelegation{ObjectMeta: metav1.ObjectMeta{Name: "d", UID: "d", ResourceVersion: "2"}}, false)
+	if sel.Commit(ctx, false) == nil {
+		t.Error("it is not looked at where there is a delegation")
+	}
+	index.Observe(&v1alpha1.AuthorityDelegation{ObjectMeta: metav1.ObjectMeta{Name: "d", UID: "d", ResourceVersion: "3"}}, true)
+	if sel.Commit(ctx, false) != nil {
+		t.Error("it is looked at where there is none any more")
 	}
 	// With a policy, for another resource even, stamps are the server's.
 	sel.Causing.Policies.Observe(&v1alpha1.AuthorityDelegationPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "u", ResourceVersion: "2"}, Spec: v1alpha1.AuthorityDelegationPolicySpec{Resource: v1alpha1.GroupResource{Resource: "secrets"}}}, false)

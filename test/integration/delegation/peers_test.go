@@ -142,6 +142,33 @@ func TestPeers(t *testing.T) {
 	}
 }
 
+// TestForgedBeforePolicies holds that stamps are the server's from the first delegation on, whoever
+// made it: what is forged before there is a policy would be believed after.
+//
+// Attack: a stamp that names another's delegation, written before the first policy
+// Answer: the write is stored without it
+func TestForgedBeforePolicies(t *testing.T) {
+	a := newPeer(t, etcd.Start(t), gates)
+	a.want(t, request{as: "root", method: "POST", path: "/api/v1/namespaces", body: `{"metadata":{"name":"n0"}}`}, 201)
+	made := a.want(t, request{as: "root", method: "POST", path: delegations, body: delegation{scope: "n0", rules: configMaps}.body("victim")}, 201)
+	var d v1alpha1.AuthorityDelegation
+	if err := json.Unmarshal([]byte(made.body), &d); err != nil {
+		t.Fatal(err)
+	}
+	forged := `{"authorityReference":{"kind":"AuthorityDelegation","name":"victim","uid":"` + string(d.UID) + `"}}`
+	for method, path := range map[string]string{"POST": maps("n0"), "PUT": maps("n0") + "/there"} {
+		name, status := "c", 201
+		if method == "PUT" {
+			name, status = "there", 200
+			a.want(t, request{as: "root", method: "POST", path: maps("n0"), body: configMap(name, "x")}, 201)
+		}
+		got := a.want(t, request{as: "root", method: method, path: path, body: configMap(name, "x", stampOfPeers, forged)}, status)
+		if is := got.annotations(t)[stampOfPeers]; is != "" {
+			t.Errorf("%s: stamped %q", method, is)
+		}
+	}
+}
+
 // TestPeerWithoutGate holds what a server without the gate does, which is why all servers have it
 // before the first policy is written: it refuses nobody, writes no stamp, and knows no selection.
 func TestPeerWithoutGate(t *testing.T) {
