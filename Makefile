@@ -8,6 +8,15 @@ UPSTREAM_ARGS ?=
 # Folders of patches to be left out, of those that patches/series calls optional.
 SERIES_WITHOUT ?=
 
+# All binaries are static, as upstream's releases are: what is tested is, byte for byte, what
+# `make image` packs. Only the race detector needs cgo.
+CGO_ENABLED ?= 0
+export CGO_ENABLED
+
+# The same tree makes the same binary wherever it lies.
+GOFLAGS ?= -trimpath -buildvcs=false
+export GOFLAGS
+
 # The Kubernetes version of go.mod, marked as patched: it is what the server and
 # kubectl say of themselves.
 KUBE_VERSION := $(shell sed -n 's|^[[:space:]]*k8s.io/kubernetes \(v[0-9.]*\).*|\1|p' go.mod)
@@ -28,6 +37,8 @@ SOURCES  := $(wildcard api cmd pkg speed hack patches test staging tenancy examp
 TENANCY := GOWORK=off $(GO) -C tenancy
 # So is the example of a controller.
 COPIER  := GOWORK=off $(GO) -C examples/copier
+# So is what packs images.
+IMAGE   := GOWORK=off $(GO) -C hack/image
 
 # The version of the tool that makes tables of benchmarks.
 BENCHSTAT := v0.0.0-20260908200009-22c9c6c9d4da
@@ -78,6 +89,14 @@ PLUGIN_URL     ?= https://example.com/kube-granular/$(PLUGIN_VERSION)
 .PHONY: plugin-archives
 plugin-archives: upstream ## Make archives of kubectl-granular for all platforms, checksums and a krew manifest in bin/plugin; PLUGIN_VERSION=v0.1.0 PLUGIN_URL=https://…
 	$(GO) run ./hack/pack --version $(PLUGIN_VERSION) --url $(PLUGIN_URL) --ldflags '$(LDFLAGS)' --out $(BIN)/plugin
+
+# kubeadm and kind ask for images below IMAGE_REPOSITORY, by the version.
+IMAGE_ARCHS      ?= amd64 arm64
+IMAGE_REPOSITORY ?= registry.k8s.io
+
+.PHONY: image
+image: upstream ## Make images of kube-apiserver in bin/image, without a daemon: archives, an OCI layout, SBOMs; IMAGE_ARCHS="amd64 arm64"
+	$(call step,images of kube-apiserver,GO=$(GO) IMAGE_REPOSITORY=$(IMAGE_REPOSITORY) hack/image.sh $(GIT_VERSION) '$(LDFLAGS)' $(BIN)/image $(IMAGE_ARCHS))
 
 .PHONY: tenancy
 tenancy: ## Build bin/tenancy-controller and the kubectl plugins sudo and create-lns
@@ -140,7 +159,7 @@ mutants: upstream ## Make small faults in what decides, and fail if the tests mi
 # It compiles all of Kubernetes once more, so it is not part of `make test`.
 .PHONY: test-race
 test-race: $(BIN)/kube-granular-race $(BIN)/kubectl ## Run the concurrency test against a server with the race detector; RACE_ARGS="-writers=400" are its flags
-	KUBE_GRANULAR_SERVER=$(CURDIR)/$< $(GO) test -race -v -count=1 -timeout 60m ./test/integration/concurrency $(RACE_ARGS)
+	KUBE_GRANULAR_SERVER=$(CURDIR)/$< CGO_ENABLED=1 $(GO) test -race -v -count=1 -timeout 60m ./test/integration/concurrency $(RACE_ARGS)
 
 .PHONY: test-upstream
 test-upstream: upstream $(BIN)/etcd ## Run upstream's own tests of what the patches change; UPSTREAM_ARGS=units or "integration auth" is a part
@@ -174,7 +193,7 @@ lint: upstream ## Look for wrong formatting, a missing licence header, and what 
 	@wrong=$$(gofmt -l $(SOURCES)) && test -z "$$wrong" || { echo "not as gofmt has it (make fmt):" $$wrong >&2; exit 1; }
 	@bare=$$(find $(SOURCES) -name '*.go' -exec grep -L 'SPDX-License-Identifier: Apache-2.0' {} +); \
 	test -z "$$bare" || { echo "without a licence header:" $$bare >&2; exit 1; }
-	$(call step,go vet,$(GO) vet $(PACKAGES) && $(TENANCY) vet ./... && GOWORK=off $(GO) -C tenancy/bigquery vet ./... && $(COPIER) vet ./...)
+	$(call step,go vet,$(GO) vet $(PACKAGES) && $(TENANCY) vet ./... && GOWORK=off $(GO) -C tenancy/bigquery vet ./... && $(COPIER) vet ./... && $(IMAGE) vet ./...)
 
 .PHONY: fmt
 fmt: ## Format the Go code
@@ -187,7 +206,7 @@ $(BIN)/kube-apiserver: upstream
 $(BIN)/kube-granular: upstream
 	$(call build,$@,./cmd/kube-granular)
 $(BIN)/kube-granular-race: upstream
-	$(call step,build $@,$(GO) build -race -ldflags '$(LDFLAGS)' -o $@ ./cmd/kube-granular)
+	$(call step,build $@,CGO_ENABLED=1 $(GO) build -race -ldflags '$(LDFLAGS)' -o $@ ./cmd/kube-granular)
 $(BIN)/kubectl: upstream
 	$(call build,$@,./upstream/kubernetes/cmd/kubectl)
 $(BIN)/kubectl-with: upstream

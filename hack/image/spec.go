@@ -1,0 +1,73 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/google/go-containerregistry/pkg/name"
+)
+
+// spec is an image for one platform, as the list names it.
+type spec struct {
+	// Tags are the names of the image, each with a tag. One is needed.
+	Tags []string `json:"tags"`
+	// Architecture is in Go's words, such as arm64. The system is always linux.
+	Architecture string            `json:"architecture"`
+	Entrypoint   []string          `json:"entrypoint,omitempty"`
+	User         string            `json:"user,omitempty"`
+	Labels       map[string]string `json:"labels,omitempty"`
+	// Files maps a path in the image to the file that is put there, as an executable.
+	Files map[string]string `json:"files"`
+	// Root is a folder whose contents are put into the image, below / and before Files.
+	Root string `json:"root,omitempty"`
+	// Bind names the paths in Files that may listen on ports below 1024 without being root,
+	// as upstream's kube-apiserver may (its build/server-image).
+	Bind []string `json:"bind,omitempty"`
+}
+
+// readSpecs reads the list of images. A field that it does not know is an error.
+func readSpecs(in io.Reader) ([]spec, error) {
+	from := json.NewDecoder(in)
+	from.DisallowUnknownFields()
+	var specs []spec
+	if err := from.Decode(&specs); err != nil {
+		return nil, fmt.Errorf("read the list of images: %w", err)
+	}
+	if len(specs) == 0 {
+		return nil, errors.New("the list names no image")
+	}
+	for i, s := range specs {
+		if err := s.check(); err != nil {
+			return nil, fmt.Errorf("image %d: %w", i, err)
+		}
+	}
+	return specs, nil
+}
+
+func (s spec) check() error {
+	if len(s.Tags) == 0 {
+		return errors.New("tags: an image needs one")
+	}
+	for _, tag := range s.Tags {
+		if _, err := name.NewTag(tag, name.StrictValidation); err != nil {
+			return fmt.Errorf("tags: %w", err)
+		}
+	}
+	if s.Architecture == "" {
+		return errors.New("architecture: needed, such as amd64")
+	}
+	if len(s.Files) == 0 {
+		return errors.New("files: an image needs one")
+	}
+	for _, path := range s.Bind {
+		if _, ok := s.Files[path]; !ok {
+			return fmt.Errorf("bind: %s is not in files", path)
+		}
+	}
+	return nil
+}
