@@ -110,6 +110,17 @@ tenancy-bigquery: ## Build bin/tenancy-controller-bigquery, the controller of te
 examples: ## Build bin/copier, an example of a controller that acts for others
 	$(call step,build examples,$(COPIER) build -o $(CURDIR)/$(BIN)/ .)
 
+# What hack/kind reads: KIND_NODES=1|3, KIND_GATES, KIND_OFFLINE=1, KIND_DIR, KIND_NAME.
+export KIND_NODES KIND_GATES KIND_OFFLINE KIND_DIR KIND_NAME KIND_PURGE
+
+.PHONY: kind
+kind: upstream ## Make a kind cluster of the patched server; KIND_NODES=1 or 3, KIND_OFFLINE=1 pulls nothing, KIND_GATES="A=true,…"
+	@GO=$(GO) hack/kind/up
+
+.PHONY: kind-down
+kind-down: ## End the kind cluster and what it started; KIND_PURGE=1 removes what was built for it too
+	@hack/kind/down
+
 .PHONY: clean
 clean: ## Remove what was built and the local cluster's data; the upstream tree stays
 	rm -rf $(BIN) .kube-granular

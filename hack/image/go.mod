@@ -1,3 +1,4 @@
+// Apart from go.work.
 module kube-granular.dev/hack/image
 
 go 1.26.0

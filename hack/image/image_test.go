@@ -72,7 +72,7 @@ func TestSameFilesMakeTheSameBytes(t *testing.T) {
 
 func TestDockerArchive(t *testing.T) {
 	other := server(t, "amd64")
-	other.Tags = []string{"registry.k8s.io/pause:3.10", "registry.k8s.io/pause:3.10.2"}
+	other.Tags = []string{"registry.k8s.io/pause:3.10", "registry.k8s.io/pause:3.10.2", "docker.io/kindest/x:v1"}
 	archive := packed(t, writeDocker, server(t, "amd64"), other)
 	opener := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive)), nil }
 	for _, n := range []string{"registry.k8s.io/kube-apiserver:v1.37.1_granular", "registry.k8s.io/pause:3.10", "registry.k8s.io/pause:3.10.2"} {
@@ -102,6 +102,9 @@ func TestDockerArchive(t *testing.T) {
 	}
 	if tags := slices.Sorted(maps.Keys(repositories["registry.k8s.io/pause"])); !slices.Equal(tags, []string{"3.10", "3.10.2"}) {
 		t.Errorf("repositories has tags %q of pause", tags)
+	}
+	if repositories["docker.io/kindest/x"]["v1"] == "" {
+		t.Errorf("repositories names %q, without docker.io/kindest/x", slices.Sorted(maps.Keys(repositories)))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -94,7 +95,8 @@ func writeDocker(out io.Writer, images []built) error {
 		}
 		for _, tag := range b.tags {
 			byTag[tag] = b.image
-			repository := tag.Repository.Name()
+			// As the list has it: the library says index.docker.io where people say docker.io.
+			repository := strings.TrimSuffix(tag.String(), ":"+tag.TagStr())
 			if repositories[repository] == nil {
 				repositories[repository] = map[string]string{}
 			}
