@@ -1,0 +1,149 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// namespace is what everything but churn happens in.
+const namespace = "soak"
+
+type options struct {
+	kubeconfig, server, control, out string
+	duration, every, pause           time.Duration
+	operators                        int
+}
+
+// run is what the parts of a soak share.
+type run struct {
+	options
+	admin    *kubernetes.Clientset // of the server, gate on
+	other    *kubernetes.Clientset // of the server, gate off
+	dynamic  dynamic.Interface
+	valve    dynamic.Interface // of the operator of custom resources
+	config   *rest.Config
+	allowed  atomic.Int64
+	refused  atomic.Int64
+	churned  atomic.Int64
+	retried  atomic.Int64
+	mu       sync.Mutex
+	wrong    []string
+	on, off  []time.Duration
+	samples  []sample
+	controls []sample
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "of an administrator")
+	flag.StringVar(&o.server, "server", "", "the URL of the server with the gate on, instead of the kubeconfig's")
+	flag.StringVar(&o.control, "control", "", "the URL of the server with the gate off, on the same etcd")
+	flag.StringVar(&o.out, "out", "soak", "the folder for samples.csv, soak.svg and summary.txt")
+	flag.DurationVar(&o.duration, "duration", time.Hour, "how long")
+	flag.DurationVar(&o.every, "every", 15*time.Second, "the time between two samples")
+	flag.DurationVar(&o.pause, "pause", time.Second, "the time between two writes of an operator")
+	flag.IntVar(&o.operators, "operators", 20, "how many operators")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := soak(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "soak:", err)
+		os.Exit(1)
+	}
+}
+
+func soak(ctx context.Context, o options) error {
+	r := &run{options: o}
+	if err := r.connect(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(o.out, 0o755); err != nil {
+		return err
+	}
+	operators, err := r.prepare(ctx)
+	if err != nil {
+		return fmt.Errorf("prepare: %w", err)
+	}
+	until, cancel := context.WithTimeout(ctx, o.duration)
+	defer cancel()
+	var all sync.WaitGroup
+	for _, part := range append(operators, r.churnDefinitions, r.churnRoles, r.churnNamespaces, r.compare, r.sample) {
+		all.Go(func() { part(until) })
+	}
+	all.Wait()
+	return r.report()
+}
+
+func (r *run) connect() error {
+	config, err := clientcmd.BuildConfigFromFlags("", r.kubeconfig)
+	if err != nil {
+		return err
+	}
+	if r.server != "" {
+		config.Host = r.server
+	}
+	config.QPS = -1
+	r.config = config
+	if r.admin, err = kubernetes.NewForConfig(config); err != nil {
+		return err
+	}
+	if r.dynamic, err = dynamic.NewForConfig(config); err != nil {
+		return err
+	}
+	control := rest.CopyConfig(config)
+	control.Host = r.control
+	r.other, err = kubernetes.NewForConfig(control)
+	return err
+}
+
+// fault keeps what should not have happened. The first hundred are enough.
+func (r *run) fault(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.wrong) < 100 {
+		r.wrong = append(r.wrong, fmt.Sprintf(format, args...))
+	}
+}
+
+// report writes the files, and returns an error if anything was wrong.
+func (r *run) report() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := len(r.samples); n > 0 {
+		for i, m := range measured {
+			if m.label != "" && r.samples[n-1].values[i] > r.samples[0].values[i] {
+				r.wrong = append(r.wrong, fmt.Sprintf("%s grew from %.0f to %.0f", m.title, r.samples[0].values[i], r.samples[n-1].values[i]))
+			}
+		}
+	}
+	text := r.summary()
+	fmt.Print(text)
+	for name, write := range map[string]func(string) error{
+		"samples.csv": r.writeCSV,
+		"soak.svg":    r.writePlot,
+		"summary.txt": func(path string) error { return os.WriteFile(path, []byte(text), 0o644) },
+	} {
+		if err := write(filepath.Join(r.out, name)); err != nil {
+			return err
+		}
+	}
+	if len(r.wrong) > 0 {
+		return fmt.Errorf("%d answers were not as foretold, the first: %s", len(r.wrong), r.wrong[0])
+	}
+	return nil
+}
