@@ -1,0 +1,91 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kind
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// patience is how long a script waits for what must come. Nothing asserts that it comes earlier.
+const patience = 3 * time.Minute
+
+// folder returns the folder of the cluster, or skips the test.
+func folder(t *testing.T) string {
+	t.Helper()
+	dir := os.Getenv("KUBE_GRANULAR_KIND")
+	if dir == "" {
+		t.Skip("no cluster: KUBE_GRANULAR_KIND is not set, which `make test-kind` does")
+	}
+	return dir
+}
+
+// TestCluster runs the scripts, one after the other: they share one node.
+func TestCluster(t *testing.T) {
+	dir := folder(t)
+	recipes, err := filepath.Abs("../../docs/recipes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A script that failed between cordon and uncordon would have all of the next ones wait.
+	kubectl := exec.CommandContext(t.Context(), filepath.Join(dir, "bits", "kubectl"), "uncordon", "--selector=kubernetes.io/os")
+	kubectl.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(dir, "kubeconfig"))
+	if out, err := kubectl.CombinedOutput(); err != nil {
+		t.Fatalf("uncordon all nodes: %v: %s", err, out)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(env *testscript.Env) error {
+			env.Vars = append(env.Vars,
+				"KUBECONFIG="+filepath.Join(dir, "kubeconfig"),
+				"PATH="+filepath.Join(dir, "bits")+string(os.PathListSeparator)+os.Getenv("PATH"),
+				"RECIPES="+recipes)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"eventually": eventually, "refused": refused},
+		// A script cleans up behind itself; the next one needs the node.
+		RequireUniqueNames: true,
+		ContinueOnError:    false,
+	})
+}
+
+// eventually REGEXP COMMAND... runs a command until it succeeds and prints what the expression
+// matches.
+func eventually(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: eventually REGEXP COMMAND...")
+	}
+	want, err := regexp.Compile(args[0])
+	ts.Check(err)
+	var last string
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		err := ts.Exec(args[1], args[2:]...)
+		if last = ts.ReadFile("stdout") + ts.ReadFile("stderr"); err == nil && want.MatchString(last) {
+			return
+		}
+		time.Sleep(200 * time.Millisecond) // Between two questions; what ends the wait is the answer.
+	}
+	ts.Fatalf("%s: not within %v, last: %s", strings.Join(args[1:], " "), patience, last)
+}
+
+// refused WHY COMMAND... holds that the server refuses a command, and says why: it names the
+// verb that would do, or the resource that nothing at all is granted of.
+func refused(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: refused WHY COMMAND...")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	text := ts.ReadFile("stderr")
+	if err == nil || !strings.Contains(text, "is forbidden") || !strings.Contains(text, args[0]) {
+		ts.Fatalf("%s", fmt.Sprintf("%s: want it forbidden with %q, got %v: %s", strings.Join(args[1:], " "), args[0], err, text))
+	}
+}
