@@ -38,7 +38,6 @@ func TestCluster(t *testing.T) {
 	}
 	// A script that failed between cordon and uncordon would have all of the next ones wait.
 	kubectl := exec.CommandContext(t.Context(), filepath.Join(dir, "bits", "kubectl"), "uncordon", "--selector=kubernetes.io/os")
-	kubectl.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(dir, "kubeconfig"))
 	if out, err := kubectl.CombinedOutput(); err != nil {
 		t.Fatalf("uncordon all nodes: %v: %s", err, out)
 	}
@@ -46,7 +45,7 @@ func TestCluster(t *testing.T) {
 		Dir: "testdata",
 		Setup: func(env *testscript.Env) error {
 			env.Vars = append(env.Vars,
-				"KUBECONFIG="+filepath.Join(dir, "kubeconfig"),
+				"KUBECONFIG="+os.Getenv("KUBECONFIG"),
 				"PATH="+filepath.Join(dir, "bits")+string(os.PathListSeparator)+os.Getenv("PATH"),
 				"RECIPES="+recipes)
 			return nil

@@ -3,17 +3,20 @@
 
 // The command balancer stands in for the load balancer that kind starts before several control
 // planes. It reads the port to listen on and the servers from the files that kind writes for
-// Envoy, and forwards connections to the servers in turn, passing over those that don't answer.
+// Envoy, and forwards connections in turn to the servers that are ready. When a server is no
+// longer ready, its connections end, so that clients come again and meet another.
 package main
 
 import (
+	"crypto/tls"
 	"errors"
 	"io"
 	"log"
 	"net"
+	"net/http"
 	"os"
 	"regexp"
-	"sync/atomic"
+	"sync"
 	"time"
 )
 
@@ -52,33 +55,115 @@ func main() {
 		log.Fatal(err)
 	}
 	log.Print("listening on ", addresses[0])
+	b := &balancer{open: map[string]map[net.Conn]bool{}}
+	go b.watch()
 	for {
 		client, err := listener.Accept()
 		if err != nil {
 			log.Fatal(err)
 		}
-		go forward(client)
+		go b.forward(client)
 	}
 }
 
-var turn atomic.Uint32
+type balancer struct {
+	mu    sync.Mutex
+	turn  int
+	ready []string
+	open  map[string]map[net.Conn]bool // By server.
+}
+
+// watch asks every server twice a second whether it is ready.
+func (b *balancer) watch() {
+	// The servers' certificates are not looked at: bytes are forwarded, nothing is told to them.
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
+	client := &http.Client{Timeout: time.Second, Transport: transport}
+	for ; ; time.Sleep(500 * time.Millisecond) {
+		servers, err := endpoints(serversFile)
+		if err != nil {
+			log.Print(err)
+			continue
+		}
+		answers := make([]bool, len(servers))
+		var all sync.WaitGroup
+		for i, server := range servers {
+			all.Go(func() {
+				answer, err := client.Get("https://" + server + "/readyz")
+				if err == nil {
+					answer.Body.Close()
+					answers[i] = answer.StatusCode == http.StatusOK
+				}
+			})
+		}
+		all.Wait()
+		var ready []string
+		for i, server := range servers {
+			if answers[i] {
+				ready = append(ready, server)
+			}
+		}
+		if len(ready) == 0 {
+			ready = servers // The first control plane is reached before it is ready.
+		}
+		b.set(ready)
+	}
+}
+
+// set takes the servers that are ready, and ends the connections to others.
+func (b *balancer) set(ready []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ready = ready
+	now := map[string]bool{}
+	for _, server := range ready {
+		now[server] = true
+	}
+	for server, connections := range b.open {
+		for c := range connections {
+			if !now[server] {
+				c.Close()
+			}
+		}
+	}
+}
+
+// next returns the servers to try, another one first each time.
+func (b *balancer) next() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.turn++
+	var servers []string
+	for i := range b.ready {
+		servers = append(servers, b.ready[(b.turn+i)%len(b.ready)])
+	}
+	return servers
+}
+
+func (b *balancer) keep(server string, c net.Conn, open bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.open[server] == nil {
+		b.open[server] = map[net.Conn]bool{}
+	}
+	if open {
+		b.open[server][c] = true
+	} else {
+		delete(b.open[server], c)
+	}
+}
 
 // forward connects a client to the next server that answers within a second.
-func forward(client net.Conn) {
+func (b *balancer) forward(client net.Conn) {
 	defer client.Close()
-	servers, err := endpoints(serversFile)
-	if err != nil {
-		log.Print(err)
-		return
-	}
-	first := int(turn.Add(1)) % len(servers)
-	for i := range servers {
-		server, err := net.DialTimeout("tcp", servers[(first+i)%len(servers)], time.Second)
+	for _, address := range b.next() {
+		server, err := net.DialTimeout("tcp", address, time.Second)
 		if err != nil {
 			log.Print(err)
 			continue
 		}
 		defer server.Close()
+		b.keep(address, client, true)
+		defer b.keep(address, client, false)
 		go copyAndClose(server, client)
 		copyAndClose(client, server)
 		return
