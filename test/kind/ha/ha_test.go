@@ -1,0 +1,129 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ha
+
+import (
+	"context"
+	"fmt"
+	"testing"
+)
+
+// TestRollingRestarts turns the gate on, off and on again, one server after the other, under load.
+// While servers differ a granular caller may be refused, in upstream's words; an ordinary one
+// never is.
+func TestRollingRestarts(t *testing.T) {
+	s := open(t)
+	s.all(t, true)
+	l := start(t, s, 6, 3)
+	for _, on := range []bool{false, true, false, true} {
+		l.skewed(true)
+		for node := range s.nodes {
+			s.gate(t, node, on)
+			t.Logf("%s: gate %t", s.nodes[node], on)
+			l.progress(t, s, "after "+s.nodes[node]+" has changed", ordinary)
+		}
+		if on {
+			l.progress(t, s, "once all servers have the gate on", everybody)
+			l.skewed(false)
+			l.progress(t, s, "with all servers alike", everybody)
+		}
+	}
+	l.check(t)
+}
+
+// all turns the gates of those servers that have them otherwise.
+func (s *set) all(t *testing.T, on bool) {
+	t.Helper()
+	for node := range s.nodes {
+		want := map[bool]string{false: "GranularAuthorization=false", true: "GranularAuthorization=true"}[on]
+		if s.on(t, node, "grep -c "+want+" "+manifests+"kube-apiserver.yaml || true") == "0\n" {
+			s.gate(t, node, on)
+		}
+	}
+}
+
+// TestServerKilled ends a server without notice, and holds that the others go on and that it comes
+// back.
+func TestServerKilled(t *testing.T) {
+	s := open(t)
+	s.all(t, true)
+	l := start(t, s, 6, 3)
+	for node := range s.nodes {
+		s.on(t, node, "pkill -9 -x kube-apiserver")
+		l.progress(t, s, "with one server gone", everybody)
+		s.ready(t, node)
+	}
+	l.progress(t, s, "with all servers back", everybody)
+	l.check(t)
+}
+
+// TestEtcdMemberStopped stops a member of etcd, and its server with it, which asks no other.
+func TestEtcdMemberStopped(t *testing.T) {
+	s := open(t)
+	s.all(t, true)
+	l := start(t, s, 6, 3)
+	s.on(t, 1, "mv "+manifests+"etcd.yaml /etc/kubernetes/etcd.away")
+	t.Cleanup(func() {
+		s.on(t, 1, "[ ! -e /etc/kubernetes/etcd.away ] || mv /etc/kubernetes/etcd.away "+manifests+"etcd.yaml")
+	})
+	s.until(t, "the member ends", func(context.Context) bool { return s.on(t, 1, "pgrep -cx etcd || true") == "0\n" })
+	l.progress(t, s, "with two members", everybody)
+	l.progress(t, s, "with two members, still", everybody)
+	s.on(t, 1, "mv /etc/kubernetes/etcd.away "+manifests+"etcd.yaml")
+	s.ready(t, 1)
+	l.progress(t, s, "with three members", everybody)
+	l.check(t)
+}
+
+// TestEtcdMemberCutOff drops what goes between a member and the others. Its server must refuse to
+// write, not write to a past of its own.
+func TestEtcdMemberCutOff(t *testing.T) {
+	s := open(t)
+	s.all(t, true)
+	l := start(t, s, 6, 3)
+	const rules = "for d in INPUT OUTPUT; do for p in sport dport; do iptables %s $d -p tcp --$p 2380 -j DROP; done; done"
+	s.on(t, 2, fmt.Sprintf(rules, "-I"))
+	t.Cleanup(func() { s.on(t, 2, fmt.Sprintf(rules, "-D")+" 2>/dev/null || true") })
+	s.until(t, "its server is not ready", func(ctx context.Context) bool {
+		_, err := s.direct[2].RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+		return err != nil
+	})
+	l.progress(t, s, "with a member cut off", everybody)
+	if err := l.through(t, s.direct[2]); err == nil {
+		t.Error("a server wrote whose etcd member has no majority")
+	}
+	s.on(t, 2, fmt.Sprintf(rules, "-D"))
+	s.ready(t, 2)
+	l.progress(t, s, "with all members joined again", everybody)
+	l.check(t)
+}
+
+// TestEtcdDiskFull has a member on a disk of 400 MB that is then filled. The member may stop; what
+// was acknowledged may not be lost, and it comes back once there is room.
+func TestEtcdDiskFull(t *testing.T) {
+	s := open(t)
+	s.all(t, true)
+	l := start(t, s, 6, 3)
+	const away, back = "mv " + manifests + "etcd.yaml /etc/kubernetes/etcd.away", "[ ! -e /etc/kubernetes/etcd.away ] || mv /etc/kubernetes/etcd.away " + manifests + "etcd.yaml"
+	gone := func(context.Context) bool { return s.on(t, 0, "pgrep -cx etcd || true") == "0\n" }
+	s.on(t, 0, away)
+	s.until(t, "the member ends", gone)
+	s.on(t, 0, `mkdir -p /small; mount -t tmpfs -o size=400m,mode=700 none /small; cp -a /var/lib/etcd/. /small/; mount --bind /small /var/lib/etcd; `+back)
+	t.Cleanup(func() {
+		s.on(t, 0, "rm -f /small/filler; "+back)
+	})
+	s.ready(t, 0)
+	s.on(t, 0, "dd if=/dev/zero of=/small/filler bs=1M 2>/dev/null || true")
+	l.progress(t, s, "with a member's disk full", everybody)
+	l.progress(t, s, "with a member's disk full, still", everybody)
+	s.on(t, 0, "rm -f /small/filler")
+	s.ready(t, 0)
+	l.progress(t, s, "with room again", everybody)
+	l.check(t)
+	// Back to the node's own disk.
+	s.on(t, 0, away)
+	s.until(t, "the member ends", gone)
+	s.on(t, 0, `umount /var/lib/etcd; find /var/lib/etcd -mindepth 1 -delete; cp -a /small/. /var/lib/etcd/; umount /small; `+back)
+	s.ready(t, 0)
+}
