@@ -147,6 +147,18 @@ test-without-speed: upstream ## Build and test the project without patches/speed
 	$(call step,build and test without speed,GO=$(GO) test/patches/without-speed)
 	test/patches/series-digest > test/patches/without-speed.passed
 
+.PHONY: test-kind
+test-kind: upstream ## Test a whole cluster, of kind: controllers and pods beside granular callers
+	@GO=$(GO) hack/kind/test cluster
+
+.PHONY: test-kind-ha
+test-kind-ha: upstream ## Test three servers and etcd members under load: rolling restarts, kills, a partition, a full disk
+	@GO=$(GO) hack/kind/test ha
+
+.PHONY: test-kind-e2e
+test-kind-e2e: upstream ## Run upstream's conformance tests of what we touch against the kind cluster
+	@GO=$(GO) hack/kind/test e2e
+
 .PHONY: test-denials
 test-denials: build ## Hold that each test of a denied path goes red on a server that takes a Deny for no opinion
 	GO=$(GO) test/integration/chain/without-denials
