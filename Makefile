@@ -98,6 +98,12 @@ IMAGE_REPOSITORY ?= registry.k8s.io
 image: upstream ## Make images of kube-apiserver in bin/image, without a daemon: archives, an OCI layout, SBOMs; IMAGE_ARCHS="amd64 arm64"
 	$(call step,images of kube-apiserver,GO=$(GO) IMAGE_REPOSITORY=$(IMAGE_REPOSITORY) hack/image.sh $(GIT_VERSION) '$(LDFLAGS)' $(BIN)/image $(IMAGE_ARCHS))
 
+RELEASE_VERSION ?= $(PLUGIN_VERSION)
+
+.PHONY: release
+release: image plugin-archives ## Make a release in bin/release: images, archives, the series for git am, checksums; RELEASE_VERSION=v0.1.0
+	$(call step,release,hack/release.sh $(RELEASE_VERSION) $(BIN)/release $(BIN)/image $(BIN)/plugin)
+
 .PHONY: tenancy
 tenancy: ## Build bin/tenancy-controller and the kubectl plugins sudo and create-lns
 	$(call step,build tenancy,$(TENANCY) build -o $(CURDIR)/$(BIN)/ ./cmd/...)

@@ -57,7 +57,10 @@ func open(t *testing.T) *set {
 
 func docker(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "docker", args...).CombinedOutput()
+	// What puts the cluster back runs when the test's context has ended.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "docker", args...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("docker %s: %v: %s", strings.Join(args, " "), err, out)
 	}
