@@ -158,7 +158,7 @@ test-kind: upstream ## Test a whole cluster, of kind: controllers and pods besid
 	@GO=$(GO) hack/kind/test cluster
 
 .PHONY: test-kind-ha
-test-kind-ha: upstream ## Test three servers and etcd members under load: rolling restarts, kills, a partition, a full disk
+test-kind-ha: upstream $(BIN)/kube-apiserver-unpatched ## Test three servers and etcd members under load: rolling restarts, kills, a partition, a full disk, an unpatched server
 	@GO=$(GO) hack/kind/test ha
 
 .PHONY: test-kind-e2e

@@ -1,0 +1,90 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package external holds what a module outside this repository can import, and what it can't.
+package external
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// program is what somebody else's module may be: it names a verb by the library and a kind of our
+// API.
+const program = `package main
+
+import (
+	"fmt"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/granular/permission"
+)
+
+func main() {
+	fmt.Println(permission.Verb{Permission: "label", Parameter: "example.com", Parameterized: true})
+	fmt.Println(v1alpha1.SchemeGroupVersion)
+}
+`
+
+// TestLibraryAndAPI builds and runs a module that imports the library and the API types, without
+// the patched tree and without a workspace, as CONTRIBUTING.md says it is done.
+func TestLibraryAndAPI(t *testing.T) {
+	dir := module(t, program, "kube-granular.dev/granular=staging/src/kube-granular.dev/granular", "kube-granular.dev/api=api")
+	if out, err := run(t, dir, "mod", "tidy"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	out, err := run(t, dir, "run", ".")
+	if want := "granular:label(example.com)\nauthority.kube-granular.dev/v1alpha1\n"; err != nil || out != want {
+		t.Errorf("%v: %q, want %q", err, out, want)
+	}
+}
+
+// TestServerPackages holds that what stands behind the seam can't be imported that way: the seam is
+// in the patched tree alone. If it can one day, CONTRIBUTING.md is wrong.
+func TestServerPackages(t *testing.T) {
+	dir := module(t, "package main\n\nimport _ \"kube-granular.dev/pkg/gate\"\n\nfunc main() {}\n",
+		"kube-granular.dev/granular=staging/src/kube-granular.dev/granular", "kube-granular.dev/api=api", "kube-granular.dev=.")
+	out, err := run(t, dir, "mod", "tidy")
+	if err == nil || !strings.Contains(out, "k8s.io/apiserver/pkg/authorization/granular") {
+		t.Errorf("go mod tidy: %v: %s; want it to miss the seam", err, out)
+	}
+}
+
+// module makes a module of one program, which finds ours where the replacements say, and returns
+// its folder.
+func module(t *testing.T, text string, replacements ...string) string {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	gomod := "module example.com/external\n\ngo 1.26.0\n"
+	for _, r := range replacements {
+		name, folder, _ := strings.Cut(r, "=")
+		gomod += "\nreplace " + name + " => " + filepath.Join(root, folder) + "\n"
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(gomod), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func run(t *testing.T, dir string, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
+	if args[0] == "run" {
+		out, err := cmd.Output()
+		return string(out), err
+	}
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
