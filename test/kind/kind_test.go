@@ -88,3 +88,25 @@ func refused(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s", fmt.Sprintf("%s: want it forbidden with %q, got %v: %s", strings.Join(args[1:], " "), args[0], err, text))
 	}
 }
+
+// TestImage loads the image that a registry would have into Docker, and runs it.
+func TestImage(t *testing.T) {
+	dir := folder(t)
+	docker := func(args ...string) string {
+		out, err := exec.CommandContext(t.Context(), "docker", args...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("docker %s: %v: %s", strings.Join(args, " "), err, out)
+		}
+		return string(out)
+	}
+	_, image, found := strings.Cut(docker("load", "--input", filepath.Join(dir, "kube-apiserver.tar")), "Loaded image: ")
+	image = strings.TrimSpace(image)
+	if !found || !strings.HasPrefix(image, "registry.k8s.io/kube-apiserver:v") {
+		t.Fatalf("docker loaded %q", image)
+	}
+	t.Cleanup(func() { _ = exec.Command("docker", "rmi", image).Run() })
+	version := docker("run", "--rm", "--network=none", image, "--version")
+	if _, tag, _ := strings.Cut(image, ":"); version != "Kubernetes "+strings.ReplaceAll(tag, "_", "+")+"\n" {
+		t.Errorf("%s says it is %q", image, version)
+	}
+}
