@@ -83,7 +83,8 @@ build: upstream $(BIN)/kube-apiserver $(BIN)/kube-granular $(BIN)/kubectl $(BIN)
 .PHONY: kubectl-granular
 kubectl-granular: upstream $(BIN)/kubectl-granular ## Build bin/kubectl-granular, the kubectl plugin `kubectl granular`
 
-PLUGIN_VERSION ?= v0.1.0
+RELEASE_VERSION ?= v0.1.0
+PLUGIN_VERSION ?= $(RELEASE_VERSION)
 PLUGIN_URL     ?= https://example.com/kube-granular/$(PLUGIN_VERSION)
 
 .PHONY: plugin-archives
@@ -97,8 +98,6 @@ IMAGE_REPOSITORY ?= registry.k8s.io
 .PHONY: image
 image: upstream ## Make images of kube-apiserver in bin/image, without a daemon: archives, an OCI layout, SBOMs; IMAGE_ARCHS="amd64 arm64"
 	$(call step,images of kube-apiserver,GO=$(GO) IMAGE_REPOSITORY=$(IMAGE_REPOSITORY) hack/image.sh $(GIT_VERSION) '$(LDFLAGS)' $(BIN)/image $(IMAGE_ARCHS))
-
-RELEASE_VERSION ?= $(PLUGIN_VERSION)
 
 .PHONY: release
 release: image plugin-archives ## Make a release in bin/release: images, archives, the series for git am, checksums; RELEASE_VERSION=v0.1.0

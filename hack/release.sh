@@ -41,7 +41,8 @@ pack() {
 pack series
 git archive --format=tar --prefix="kube-granular-$version/" HEAD | gzip -n9 >"$out/kube-granular-$version.tar.gz"
 cp "$images"/kube-apiserver* "$out/"
-cp "$plugin"/* "$out/"
-rm -f "$out/SHA256SUMS"
+# Archives of another version may lie beside them.
+cp "$plugin"/kubectl-granular-"$version"-* "$plugin/granular.yaml" "$out/"
+grep -q "version: $version" "$out/granular.yaml" || { echo "$plugin/granular.yaml is of another version: make plugin-archives PLUGIN_VERSION=$version" >&2; exit 1; }
 (cd "$out" && sha256sum -- * >SHA256SUMS)
 ls -l "$out" | awk 'NF > 5 { printf "    %-60s %8.1f kB\n", $NF, $5 / 1e3 }' >&2
