@@ -11,9 +11,26 @@ import (
 	"testing"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 )
+
+// as has a node's own server asked by a writer for what the writer may do, beside its count.
+func (s *set) as(t *testing.T, node int, w *writer) error {
+	t.Helper()
+	config := rest.CopyConfig(s.config)
+	config.Host, config.Impersonate.UserName = s.hosts[node], w.name
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := []byte(`{"metadata":{"labels":{"` + w.name + `.ha/direct":"` + s.nodes[node] + `"}}}`)
+	_, err = client.CoreV1().ConfigMaps(namespace).Patch(t.Context(), w.name, types.MergePatchType, body, metav1.PatchOptions{})
+	return err
+}
 
 // TestRollingRestarts turns the gate on, off and on again, one server after the other, under load.
 // While servers differ a granular caller may be refused, in upstream's words; an ordinary one
@@ -178,6 +195,13 @@ func TestUnpatchedServerBeside(t *testing.T) {
 	l.progress(t, s, "beside upstream's server, still", ordinary)
 	if !permissions(s.direct[0]) {
 		t.Error("the definition has lost its permissions, and nobody wrote it")
+	}
+	// Connections stay with the servers that they have, so the one beside is asked for itself.
+	for node, want := range []bool{true, false, true} {
+		err := s.as(t, node, l.writers[0])
+		if want && err != nil || !want && (!apierrors.IsForbidden(err) || strings.Contains(err.Error(), "needs one of")) {
+			t.Errorf("%s answers a granular caller with %v, want it allowed: %t", s.nodes[node], err, want)
+		}
 	}
 	ours()
 	s.until(t, "our server runs again", func(ctx context.Context) bool {

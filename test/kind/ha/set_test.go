@@ -25,6 +25,7 @@ const patience = 4 * time.Minute
 type set struct {
 	config *rest.Config // through the load balancer
 	nodes  []string
+	hosts  []string                // the URL of each node's server
 	direct []*kubernetes.Clientset // of each node's server, in the order of nodes
 }
 
@@ -50,7 +51,7 @@ func open(t *testing.T) *set {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.nodes, s.direct = append(s.nodes, node), append(s.direct, client)
+		s.nodes, s.hosts, s.direct = append(s.nodes, node), append(s.hosts, own.Host), append(s.direct, client)
 	}
 	return s
 }
