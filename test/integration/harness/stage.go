@@ -75,26 +75,28 @@ func (s *Stage) Mapping(t *testing.T, gvk schema.GroupVersionKind) *meta.RESTMap
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for fresh := false; ; fresh = true {
-		if s.mapper != nil {
-			mapping, err := s.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-			if err == nil {
-				return mapping
-			}
-			if fresh {
-				t.Fatal(err)
-			}
-		}
-		client, err := discovery.NewDiscoveryClientForConfig(Config(t, s.Cluster, "admin"))
-		if err != nil {
-			t.Fatal(err)
-		}
+	var mapping *meta.RESTMapping
+	known := func() (err error) {
+		mapping, err = s.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+		return err
+	}
+	if s.mapper != nil && known() == nil {
+		return mapping
+	}
+	client, err := discovery.NewDiscoveryClientForConfig(Config(t, s.Cluster, "admin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A definition is served a while before discovery names it.
+	Until(t, gvk.String()+" is in discovery", func() bool {
 		groups, err := restmapper.GetAPIGroupResources(client)
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.mapper = restmapper.NewDiscoveryRESTMapper(groups)
-	}
+		return known() == nil
+	})
+	return mapping
 }
 
 // Paths returns the paths of the collection of an object and of the object.

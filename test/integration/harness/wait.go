@@ -17,7 +17,8 @@ const patience = 2 * time.Minute
 // Until waits until what is said is so, and ends the test if that takes too long.
 func Until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(context.Context) (bool, error) { return done(), nil })
+	// What a test puts back, it waits for when its own context has ended.
+	err := wait.PollUntilContextTimeout(context.WithoutCancel(t.Context()), 20*time.Millisecond, patience, true, func(context.Context) (bool, error) { return done(), nil })
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
