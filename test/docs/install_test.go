@@ -69,7 +69,7 @@ func TestInstall(t *testing.T) {
 }
 
 // work is the folder of the node that the commands run in.
-const work = "/root/install"
+const work = "/opt/install"
 
 // node is a container with a control plane.
 type node struct {

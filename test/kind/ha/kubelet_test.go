@@ -20,8 +20,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestOldKubelet gives a node the kubelet of the minor version before. Pods run on it, and a granular
-// caller changes the node's labels, and no other, beside the kubelet that writes the node's status.
+// TestOldKubelet holds that a node may have the kubelet of the minor version before: pods run on it, and
+// a granular caller changes labels of its own domain and no others while kubelet writes the node's status.
 func TestOldKubelet(t *testing.T) {
 	kubelet, version := os.Getenv("KUBE_GRANULAR_OLD_KUBELET"), os.Getenv("KUBE_GRANULAR_OLD_KUBELET_VERSION")
 	if kubelet == "" {
@@ -40,9 +40,9 @@ func TestOldKubelet(t *testing.T) {
 			return err == nil && strings.HasPrefix(n.Status.NodeInfo.KubeletVersion, want) && ready(n)
 		})
 	}
-	s.on(t, node, "systemctl stop kubelet; [ -e /root/kubelet.ours ] || cp /usr/bin/kubelet /root/kubelet.ours")
+	s.on(t, node, "systemctl stop kubelet; [ -e /usr/bin/kubelet.ours ] || cp /usr/bin/kubelet /usr/bin/kubelet.ours")
 	t.Cleanup(func() {
-		s.on(t, node, "systemctl stop kubelet; mv /root/kubelet.ours /usr/bin/kubelet; systemctl start kubelet")
+		s.on(t, node, "systemctl stop kubelet; mv /usr/bin/kubelet.ours /usr/bin/kubelet; systemctl start kubelet")
 	})
 	docker(t, "cp", kubelet, s.nodes[node]+":/usr/bin/kubelet")
 	s.on(t, node, "systemctl start kubelet")

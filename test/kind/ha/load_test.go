@@ -150,7 +150,7 @@ func (w *writer) run(ctx context.Context) {
 	}
 }
 
-// skewed says whether servers with the gate off may answer.
+// skewed sets whether a server with the gate off may answer, and so refuse a granular writer.
 func (l *load) skewed(may bool) {
 	for _, w := range l.writers {
 		w.mu.Lock()
