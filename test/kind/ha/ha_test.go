@@ -6,12 +6,8 @@ package ha
 import (
 	"context"
 	"fmt"
-	"os"
-	"strings"
 	"testing"
 
-	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -150,92 +146,3 @@ func TestEtcdDiskFull(t *testing.T) {
 	s.on(t, 0, `umount /var/lib/etcd; find /var/lib/etcd -mindepth 1 -delete; cp -a /small/. /var/lib/etcd/; umount /small; `+back)
 	s.ready(t, 0)
 }
-
-// TestUnpatchedServerBeside exchanges one of three servers for upstream's and back. It refuses
-// granular callers in upstream's words and nobody else, and leaves what our servers stored: the
-// permissions of a definition that nobody writes meanwhile.
-func TestUnpatchedServerBeside(t *testing.T) {
-	unpatched := os.Getenv("KUBE_GRANULAR_UNPATCHED")
-	if unpatched == "" {
-		t.Skip("KUBE_GRANULAR_UNPATCHED names no image of upstream's server that the nodes have")
-	}
-	s := open(t)
-	s.all(t, true)
-	l := start(t, s, 6, 3)
-	definitions, err := apiextensions.NewForConfig(s.config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	crds := definitions.ApiextensionsV1().CustomResourceDefinitions()
-	_ = crds.Delete(t.Context(), "boilers.ha.example.com", metav1.DeleteOptions{})
-	s.until(t, "the definition is there", func(ctx context.Context) bool {
-		return definitions.ApiextensionsV1().RESTClient().Post().Resource("customresourcedefinitions").
-			SetHeader("Content-Type", "application/yaml").Body([]byte(boilers)).Do(ctx).Error() == nil
-	})
-	permissions := func(client *kubernetes.Clientset) bool {
-		data, err := client.RESTClient().Get().AbsPath("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/boilers.ha.example.com").DoRaw(t.Context())
-		return err == nil && strings.Contains(string(data), `"x-kubernetes-permission-verb":"example.com/valve"`)
-	}
-	if !permissions(s.direct[0]) {
-		t.Fatal("the definition has lost its permissions before anything was exchanged")
-	}
-
-	const manifest = manifests + "kube-apiserver.yaml"
-	s.on(t, 1, "cp "+manifest+" /etc/kubernetes/ours.yaml")
-	ours := func() { s.on(t, 1, "mv /etc/kubernetes/ours.yaml "+manifest+" 2>/dev/null || true") }
-	t.Cleanup(ours)
-	l.skewed(true)
-	s.on(t, 1, `sed -e 's|image: .*kube-apiserver.*|image: `+unpatched+`|' -e '/--feature-gates=/d' `+manifest+` >/etc/kubernetes/next; mv /etc/kubernetes/next `+manifest)
-	s.until(t, "upstream's server runs", func(ctx context.Context) bool {
-		data, err := s.direct[1].RESTClient().Get().AbsPath("/version").DoRaw(ctx)
-		return err == nil && !strings.Contains(string(data), "granular")
-	})
-	s.ready(t, 1)
-	l.progress(t, s, "beside upstream's server", ordinary)
-	l.progress(t, s, "beside upstream's server, still", ordinary)
-	if !permissions(s.direct[0]) {
-		t.Error("the definition has lost its permissions, and nobody wrote it")
-	}
-	// Connections stay with the servers that they have, so the one beside is asked for itself.
-	for node, want := range []bool{true, false, true} {
-		err := s.as(t, node, l.writers[0])
-		if want && err != nil || !want && (!apierrors.IsForbidden(err) || strings.Contains(err.Error(), "needs one of")) {
-			t.Errorf("%s answers a granular caller with %v, want it allowed: %t", s.nodes[node], err, want)
-		}
-	}
-	ours()
-	s.until(t, "our server runs again", func(ctx context.Context) bool {
-		data, err := s.direct[1].RESTClient().Get().AbsPath("/version").DoRaw(ctx)
-		return err == nil && strings.Contains(string(data), "granular")
-	})
-	s.ready(t, 1)
-	l.progress(t, s, "with three servers of ours", everybody)
-	l.skewed(false)
-	l.progress(t, s, "with all servers alike", everybody)
-	for node := range s.nodes {
-		if !permissions(s.direct[node]) {
-			t.Errorf("%s: the definition has lost its permissions", s.nodes[node])
-		}
-	}
-	l.check(t)
-}
-
-const boilers = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata:
-  name: boilers.ha.example.com
-spec:
-  group: ha.example.com
-  scope: Namespaced
-  names: {plural: boilers, singular: boiler, kind: Boiler, listKind: BoilerList}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          valve: {type: string, x-kubernetes-permission-verb: example.com/valve, x-kubernetes-permission-excluded: true}
-`
