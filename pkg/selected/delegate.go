@@ -27,6 +27,7 @@ import (
 	authorityvalidation "kube-granular.dev/api/authority/validation"
 	"kube-granular.dev/api/selection"
 	"kube-granular.dev/pkg/delegation"
+	"kube-granular.dev/pkg/included"
 )
 
 // Delegating decides which delegations may be created, and writes down what they are.
@@ -226,7 +227,7 @@ func (d *Delegating) confirm(ctx context.Context, obj *v1alpha1.AuthorityDelegat
 // and whether there are any.
 func instead(rules []rbacv1.PolicyRule) (out []rbacv1.PolicyRule, other bool) {
 	for _, p := range permissionsOf(rules) {
-		verbs := delegation.Instead(p.verb, p.group, p.resource)
+		verbs := included.Ordinary(p.verb, p.group, p.resource)
 		if p.forURL || len(verbs) == 0 {
 			verbs = []string{p.verb}
 		} else {

@@ -7,8 +7,8 @@
 // just that. The feature gates become known. Where GranularAuthorization is on, the Gate is
 // put around the configured authorizer, its metrics are served, permission extensions of
 // custom resource definitions are judged, a granular question that a webhook is being asked
-// already waits for that answer, and authorization configurations are tried before they are
-// used. Where RBACIndex is on as well, RBAC answers from the bindings of the caller.
+// already waits for that answer, authorization configurations are tried before they are
+// used, and RBAC knows which verbs include a permission and which are misspelled. Where RBACIndex is on as well, RBAC answers from the bindings of the caller.
 // Where ProtectedAttributes is on, the API group
 // authority.kube-granular.dev is served; its types are known in any case, since nobody knows
 // the gates yet when they are registered. Where AuthorityDelegation is on it is served as well,
@@ -64,6 +64,7 @@ func init() {
 	granular.InstallBindings(bindingsBySubject)
 	granular.InstallQuestions(questionsOfWebhooks)
 	granular.InstallConfigurations(configurations)
+	bindings.InstallRules(rulesOfRoles)
 	authorityselected.Install(selection)
 	crdgranular.Install(crd.New(enabled, expression.Accepted()))
 	utilruntime.Must(authority.AddToScheme(legacyscheme.Scheme))

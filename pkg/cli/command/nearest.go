@@ -9,7 +9,7 @@ import (
 	"kube-granular.dev/granular/permission"
 	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/cli/kinds"
-	"kube-granular.dev/pkg/cli/near"
+	"kube-granular.dev/pkg/near"
 )
 
 // nearest returns the verb of a tree that somebody may have meant, "" if none is near.

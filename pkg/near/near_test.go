@@ -8,7 +8,7 @@ import "testing"
 func TestNearTo(t *testing.T) {
 	names := []string{"image", "labels", "label", "replicas", "podTemplateImage"}
 	for text, want := range map[string]string{
-		"imagge": "image", "Replicas": "replicas", "replica": "replicas", "lable": "labels", "podTemplateimage": "podTemplateImage",
+		"imagge": "image", "Replicas": "replicas", "replica": "replicas", "lable": "label", "lables": "labels", "podTemplateimage": "podTemplateImage",
 		"": "", "x": "", "somethingElse": "", "image": "image",
 	} {
 		if got := To(text, names); got != want {

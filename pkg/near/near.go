@@ -9,11 +9,12 @@ package near
 import "strings"
 
 // To returns the name that is nearest to a text, "" if none is near. Of equally near ones it is
-// the first.
+// the first of those that are as long as the text, or the first.
 func To(text string, names []string) string {
 	best, distance := "", len(text)/2+1
 	for _, name := range names {
-		if d := edits(strings.ToLower(text), strings.ToLower(name)); d < distance {
+		d := edits(strings.ToLower(text), strings.ToLower(name))
+		if d < distance || d == distance && best != "" && len(best) != len(text) && len(name) == len(text) {
 			best, distance = name, d
 		}
 	}

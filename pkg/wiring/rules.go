@@ -1,0 +1,56 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wiring
+
+import (
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/kubernetes/pkg/apis/rbac"
+	bindings "k8s.io/kubernetes/pkg/registry/rbac/granular"
+
+	"kube-granular.dev/pkg/included"
+	"kube-granular.dev/pkg/rolecheck"
+)
+
+// rules is what RBAC knows of permission verbs where their gate is on.
+type rules struct{}
+
+var _ bindings.Rules = rules{}
+
+func rulesOfRoles() bindings.Rules {
+	if !enabled() {
+		return nil
+	}
+	return rules{}
+}
+
+// Missing implements bindings.Rules.
+func (rules) Missing(held, missing []rbacv1.PolicyRule) []rbacv1.PolicyRule {
+	return included.Missing(held, missing)
+}
+
+// Warnings implements bindings.Rules. Rules that stay as they were were warned of before, and
+// may not be the caller's to read.
+func (rules) Warnings(written, before []rbac.PolicyRule) []string {
+	if !slices.ContainsFunc(written, named) || slices.EqualFunc(written, before, equal) {
+		return nil
+	}
+	plain := make([]rbacv1.PolicyRule, len(written))
+	for i, r := range written {
+		plain[i] = rbacv1.PolicyRule{Verbs: r.Verbs, APIGroups: r.APIGroups, Resources: r.Resources, ResourceNames: r.ResourceNames}
+	}
+	var out []string
+	for _, f := range rolecheck.Check(plain) {
+		out = append(out, f.String())
+	}
+	return out
+}
+
+func named(r rbac.PolicyRule) bool { return slices.ContainsFunc(r.Verbs, rolecheck.IsPermission) }
+
+func equal(a, b rbac.PolicyRule) bool {
+	return slices.Equal(a.Verbs, b.Verbs) && slices.Equal(a.APIGroups, b.APIGroups) && slices.Equal(a.Resources, b.Resources) &&
+		slices.Equal(a.ResourceNames, b.ResourceNames)
+}
