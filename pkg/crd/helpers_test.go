@@ -10,6 +10,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/install"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/granular"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
@@ -21,6 +22,12 @@ var scheme = func() *runtime.Scheme {
 	install.Install(s)
 	return s
 }()
+
+// byDefault are the conventions of a version without a scale subresource.
+var byDefault = conventions("")
+
+// The models that tests have the server make are those of a server with the gate on.
+func init() { granular.Install(validator()) }
 
 func validator() *Validator {
 	return New(func() bool { return true }, expression.Accepted())

@@ -115,7 +115,7 @@ func misplaced(root *apiextensions.JSONSchemaProps, path *field.Path) field.Erro
 	}
 	keys := map[string]bool{} // paths of schemas that describe keys
 	visit(root, path, func(s *apiextensions.JSONSchemaProps, path *field.Path) bool {
-		if s == root {
+		if s == root && !isNone(s) {
 			forbid(s, path, "the object as a whole has no permission: its metadata has its own")
 		}
 		if s == root || s.XEmbeddedResource {

@@ -72,7 +72,7 @@ func eachWarning(crd *apiextensions.CustomResourceDefinition, f func(warning)) {
 // named warns of the name of a permission. A well-known one that is excluded breaks what
 // the name promises: elsewhere, whoever holds update may change what it covers.
 func named(name *string, excluded bool, domain string, path *field.Path, f func(warning)) {
-	if name == nil || *name == "" || strings.Contains(*name, "/") {
+	if name == nil || *name == "" || *name == None || strings.Contains(*name, "/") {
 		return
 	}
 	switch {

@@ -125,7 +125,7 @@ func (in *inside) style(node *yaml.Node, group string) {
 	if node.Kind == yaml.MappingNode {
 		for _, ext := range []string{schema.ExtVerb, schema.ExtScope} {
 			name := value(node, ext)
-			if name == nil || permission.Validate(name.Value) != nil || strings.Contains(name.Value, "/") {
+			if name == nil || name.Value == "none" || permission.Validate(name.Value) != nil || strings.Contains(name.Value, "/") {
 				continue
 			}
 			if known, err := registry.Lookup(name.Value); err == nil && known == nil {

@@ -1,0 +1,153 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"kube-granular.dev/test/integration/harness"
+)
+
+// plain is a definition whose author knows nothing of permissions.
+const plain = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: pumps.plain.example.com}
+spec:
+  group: plain.example.com
+  scope: Namespaced
+  names: {plural: pumps, singular: pump, kind: Pump, listKind: PumpList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources:
+      status: {}
+      scale: {specReplicasPath: .spec.pool.size, statusReplicasPath: .status.size}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              pool: {type: object, properties: {size: {type: integer}, name: {type: string}}}
+          status:
+            type: object
+            properties:
+              size: {type: integer}
+              conditions:
+                type: array
+                x-kubernetes-list-type: map
+                x-kubernetes-list-map-keys: [type]
+                items:
+                  type: object
+                  required: [type]
+                  properties:
+                    type: {type: string}
+                    status: {type: string}
+          note: {type: string}
+`
+
+// TestConventions holds that fields of custom resources have the permissions by convention that
+// they have on built-in kinds, that they cover nothing else, and that an author has the last word.
+func TestConventions(t *testing.T) {
+	s := onStage(t)
+	s.Install(t, []byte(plain))
+	const collection = "/apis/plain.example.com/v1/namespaces/default/pumps"
+	path := s.MadeIn(t, collection, `
+apiVersion: plain.example.com/v1
+kind: Pump
+metadata: {name: p}
+spec: {pool: {size: 1, name: a}}
+note: as it was`)
+	s.Must(t, http.MethodPatch, path+"/status", harness.ContentTypes["merge"], `{"status":{"size":1,"conditions":[{"type":"Ready","status":"False"},{"type":"Full","status":"False"}]}}`)
+	patch := func(at, body string) func(user string) harness.Answer {
+		return func(user string) harness.Answer {
+			return s.Send(t, user, http.MethodPatch, at, harness.ContentTypes["merge"], body)
+		}
+	}
+	type try struct {
+		name, verb, says string
+		do               func(user string) harness.Answer
+	}
+	tries := []try{
+		{"specification", "granular:specification", "cannot change .spec.pool.name", patch(path, `{"spec":{"pool":{"name":"b"}}}`)},
+		{"replicas", "granular:replicas", "cannot change .spec.pool.size", patch(path, `{"spec":{"pool":{"size":3}}}`)},
+		{"replicas by its scale", "granular:replicas", "cannot change .spec.replicas", patch(path+"/scale", `{"spec":{"replicas":4}}`)},
+		{"status", "granular:status", "cannot change .status.size", patch(path+"/status", `{"status":{"size":2}}`)},
+		{"conditions", "granular:conditions", "cannot change .status.conditions", patch(path+"/status", `{"status":{"conditions":[{"type":"Ready","status":"False"},{"type":"Full","status":"True"}]}}`)},
+		{"one condition", "granular:condition(Ready)", "cannot change .status.conditions[type=\"Ready\"]", patch(path+"/status", `{"status":{"conditions":[{"type":"Ready","status":"True"},{"type":"Full","status":"True"}]}}`)},
+	}
+	for _, tc := range tries {
+		t.Run(tc.name, func(t *testing.T) {
+			s.Twins(t, path, tc.says, []string{tc.verb, "granular", "get"}, tc.do)
+		})
+	}
+	t.Run("nothing else", func(t *testing.T) {
+		all := []string{"granular", "get", "granular:specification", "granular:status", "granular:replicas", "granular:metadata"}
+		s.Callers.Call("of-all-conventions", all...)
+		if a := patch(path, `{"note":"written"}`)("of-all-conventions"); a.Code != http.StatusForbidden || !strings.Contains(a.Message(), "no permission covers this field") {
+			t.Errorf("a field that no convention is about: %s", a)
+		}
+		s.Callers.Call("of-one-condition", "granular", "get", "granular:condition(Ready)")
+		if a := patch(path+"/status", `{"status":{"conditions":[{"type":"Ready","status":"True"},{"type":"Full","status":"False"}]}}`)("of-one-condition"); a.Code != http.StatusForbidden {
+			t.Errorf("another condition: %s", a)
+		}
+	})
+	t.Run("an ordinary caller", func(t *testing.T) {
+		s.Callers.Call("pump-editor", "get", "update", "patch")
+		if a := patch(path, `{"note":"written","spec":{"pool":{"size":5}}}`)("pump-editor"); a.Code != http.StatusOK {
+			t.Errorf("who may update: %s", a)
+		}
+	})
+	t.Run("published", func(t *testing.T) {
+		harness.Until(t, "the models are published", func() bool {
+			a := s.Send(t, "", http.MethodGet, "/openapi/v3/apis/plain.example.com/v1", "", nil)
+			return strings.Contains(string(a.Body), `"x-kubernetes-permission-verb":"specification"`) &&
+				strings.Contains(string(a.Body), `"x-kubernetes-permission-verb":"replicas"`)
+		})
+	})
+	t.Run("none", func(t *testing.T) {
+		s.Must(t, http.MethodPatch, harness.Definitions+"/pumps.plain.example.com", harness.ContentTypes["jsonpatch"],
+			`[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/x-kubernetes-permission-verb","value":"none"}]`)
+		s.Callers.Call("once-allowed", "granular", "get", "granular:specification", "granular:replicas")
+		n := 0
+		harness.Until(t, "the definition is in force", func() bool {
+			n++
+			a := patch(path, `{"spec":{"pool":{"name":"c`+strings.Repeat("c", n)+`"}}}`)("once-allowed")
+			return a.Code == http.StatusForbidden && strings.Contains(a.Message(), "no permission covers this field")
+		})
+		if a := patch(path, `{"spec":{"pool":{"size":7}}}`)("once-allowed"); a.Code != http.StatusForbidden {
+			t.Errorf("replicas, whose author wants none: %s", a)
+		}
+	})
+}
+
+// TestConventionsWithTheGateOff holds that the models of custom resources stay upstream's.
+func TestConventionsWithTheGateOff(t *testing.T) {
+	s, err := harness.NewStage("--feature-gates", "GranularAuthorization=false")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	s.Install(t, []byte(plain))
+	harness.Until(t, "the models are published", func() bool {
+		a := s.Send(t, "", http.MethodGet, "/openapi/v3/apis/plain.example.com/v1", "", nil)
+		if _, model, found := strings.Cut(string(a.Body), `"com.example.plain.v1.Pump":`); found {
+			model, _, _ = strings.Cut(model, `"x-kubernetes-group-version-kind"`)
+			if strings.Contains(model, "x-kubernetes-permission-verb") {
+				t.Errorf("with the gate off: %s", model)
+			}
+			return true
+		}
+		return false
+	})
+}
