@@ -15,223 +15,119 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// None is the verb that an author gives a field that is to have no permission by convention.
+// None is the verb that an author gives the root of a schema who wants neither permissions
+// nor those by convention.
 const None = "none"
 
-// byConvention is how many permissions conventions add to one path at most.
-const byConvention = 3
-
-// convention is a field of custom resources that the API's conventions give a meaning, or is
-// above such fields.
-type convention struct {
-	// verb is the permission that the field has on built-in kinds.
-	verb  string
-	below map[string]*convention
-}
-
-// elements stands for the elements of a list, beside the names of fields.
-const elements = "[*]"
-
-// conventions returns those of a version whose scale subresource writes replicas, a path such
-// as .spec.replicas, or has none.
-func conventions(replicas string) *convention {
-	root := &convention{below: map[string]*convention{
-		"spec":   {verb: "specification"},
-		"status": {verb: "status", below: map[string]*convention{"conditions": {verb: "conditions", below: map[string]*convention{elements: {verb: "condition"}}}}},
-	}}
-	if !strings.HasPrefix(replicas, ".spec.") {
-		return root
-	}
-	at := root
-	for name := range strings.SplitSeq(replicas[1:], ".") {
-		if at.below == nil {
-			at.below = map[string]*convention{}
-		}
-		if at.below[name] == nil {
-			at.below[name] = &convention{}
-		}
-		at = at.below[name]
-	}
-	at.verb = "replicas"
-	return root
-}
-
-// to returns the convention of a field below, nil if there is none on the way.
-func (c *convention) to(name string) *convention {
-	if c == nil {
-		return nil
-	}
-	return c.below[name]
-}
-
-// Complete adds the permissions that fields have by convention to the model of a version, where
-// its author gave none: those that the same fields have on built-in kinds.
+// Complete adds to the model of a version the permissions that fields have by convention, where
+// the author of the definition says nothing of permissions in any version. They are those of the same
+// fields of built-in kinds, all included in update:
 //
 //	.spec                  specification
 //	.status                status
 //	.status.conditions     conditions, and condition(TYPE) where it is a map by type
 //	what the scale writes  replicas
 //
-// All of them are included in update. A permission that the author uses anywhere in the version
-// means what the author says, and is added nowhere. The verb "none" at one of the fields, or at the
-// root, keeps them from it and from what is below; it is taken out of the model.
+// Nobody else has the model.
 func (v *Validator) Complete(crd *v1.CustomResourceDefinition, version string, model *spec.Schema) {
+	withoutNone(model)
+	replicas := ""
 	for i := range crd.Spec.Versions {
-		if of := &crd.Spec.Versions[i]; of.Name == version {
-			replicas := ""
-			if of.Subresources != nil && of.Subresources.Scale != nil {
-				replicas = of.Subresources.Scale.SpecReplicasPath
-			}
-			complete(model, conventions(replicas))
+		of := &crd.Spec.Versions[i]
+		if of.Schema != nil && of.Schema.OpenAPIV3Schema != nil && speaks(*of.Schema.OpenAPIV3Schema) {
+			return
+		}
+		if of.Name == version && of.Subresources != nil && of.Subresources.Scale != nil {
+			replicas = of.Subresources.Scale.SpecReplicasPath
 		}
 	}
+	within(model, "spec", func(s *spec.Schema) { mark(s, "specification") })
+	within(model, "status", func(s *spec.Schema) {
+		mark(s, "status")
+		within(s, "conditions", conditions)
+	})
+	within(model, strings.TrimPrefix(replicas, "."), func(s *spec.Schema) {
+		if s.Type.Contains("integer") {
+			mark(s, "replicas")
+		}
+	})
 }
 
-// replicasOf returns what the scale subresource of a version writes.
-func replicasOf(crd *apiextensions.CustomResourceDefinition, version *apiextensions.CustomResourceDefinitionVersion) string {
-	of := version.Subresources
-	if of == nil {
-		of = crd.Spec.Subresources // shared by all versions
+// withoutNone takes "none" out of a root, as it stands for no permission.
+func withoutNone(root *spec.Schema) {
+	if root.Extensions[schema.ExtVerb] == None {
+		delete(root.Extensions, schema.ExtVerb)
 	}
-	if of == nil || of.Scale == nil {
-		return ""
-	}
-	return of.Scale.SpecReplicasPath
 }
 
-// complete changes a model that nobody else has. Without conventions it does nothing.
-func complete(root *spec.Schema, of *convention) {
-	if of == nil {
+// speaks reports whether anything in a schema is about permissions. Below allOf and its like
+// nothing may be. It takes a copy, because what lies in a map has no address.
+func speaks(s v1.JSONSchemaProps) bool {
+	if s.XPermissionVerb != nil || s.XPermissionExcluded || s.XPermissionScope != nil || s.XPermissionParameterSource != nil ||
+		s.XPermissionParameterizedBy != nil || s.XPermissionParameterTreatment != nil || s.XPermissionParameterExpression != nil {
+		return true
+	}
+	for _, property := range s.Properties {
+		if speaks(property) {
+			return true
+		}
+	}
+	return s.Items != nil && s.Items.Schema != nil && speaks(*s.Items.Schema) ||
+		s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil && speaks(*s.AdditionalProperties.Schema)
+}
+
+// within has f change a field, if it is there. The path has dots between names.
+func within(s *spec.Schema, path string, f func(*spec.Schema)) {
+	name, below, deeper := strings.Cut(path, ".")
+	property, ok := s.Properties[name]
+	if !ok {
 		return
 	}
-	c := completion{used: map[string]bool{}}
-	c.note(root)
-	c.visit(root, of, false)
+	if deeper {
+		within(&property, below, f)
+	} else {
+		f(&property)
+	}
+	s.Properties[name] = property
 }
 
-// completion knows which names the author of a version uses.
-type completion struct{ used map[string]bool }
+func mark(s *spec.Schema, verb string) { s.AddExtension(schema.ExtVerb, verb) }
 
-// note collects the verbs and parameters of a model.
-func (c completion) note(s *spec.Schema) {
-	for _, key := range []string{schema.ExtVerb, schema.ExtSource} {
-		if name, ok := s.Extensions[key].(string); ok {
-			c.used[name] = true
-		}
-	}
-	for name := range s.Properties {
-		property := s.Properties[name]
-		c.note(&property)
-	}
-	if s.Items != nil && s.Items.Schema != nil {
-		c.note(s.Items.Schema)
-	}
-	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-		c.note(s.AdditionalProperties.Schema)
-	}
-}
-
-// visit goes to the fields that conventions are about. Off says that the author wants none from
-// here on.
-func (c completion) visit(s *spec.Schema, of *convention, off bool) {
-	if verb, said := s.Extensions[schema.ExtVerb]; said && verb == None {
-		delete(s.Extensions, schema.ExtVerb)
-		off = true
-	}
-	if !off {
-		c.add(s, of.verb)
-	}
-	for name, below := range of.below {
-		if property, ok := s.Properties[name]; ok {
-			c.visit(&property, below, off)
-			s.Properties[name] = property
-		}
-	}
-	if of.to(elements) != nil && s.Items != nil && s.Items.Schema != nil {
-		c.condition(s, s.Items.Schema, off)
-	}
-}
-
-// add gives a field a permission if the author says nothing of it, and uses the name nowhere
-// else. It reports whether it did.
-func (c completion) add(s *spec.Schema, verb string) bool {
-	_, said := s.Extensions[schema.ExtVerb]
-	_, excluded := s.Extensions[schema.ExtExcluded]
-	if verb == "" || said || excluded || c.used[verb] || verb == "replicas" && !s.Type.Contains("integer") {
-		return false
-	}
-	s.AddExtension(schema.ExtVerb, verb)
-	return true
-}
-
-// condition gives single conditions a permission where the list of them is a map by type.
-func (c completion) condition(list, element *spec.Schema, off bool) {
-	if verb := element.Extensions[schema.ExtVerb]; verb == None {
-		delete(element.Extensions, schema.ExtVerb)
-		off = true
+// conditions gives single conditions a permission where the list of them is a map by type.
+func conditions(s *spec.Schema) {
+	mark(s, "conditions")
+	kind, _ := s.Extensions.GetString("x-kubernetes-list-type")
+	keys, _ := s.Extensions["x-kubernetes-list-map-keys"].([]string)
+	if kind != "map" || !slices.Equal(keys, []string{"type"}) || s.Items == nil || s.Items.Schema == nil {
+		return
 	}
 	const source = "condition-type"
-	key, ok := element.Properties["type"]
-	_, taken := key.Extensions[schema.ExtSource]
-	if off || !ok || taken || c.used[source] || !key.Type.Contains("string") || !isMapByType(list) || !c.add(element, "condition") {
-		return
-	}
-	key.AddExtension(schema.ExtSource, source)
-	element.Properties["type"] = key
-	element.AddExtension(schema.ExtParameterized, source)
+	within(s.Items.Schema, "type", func(key *spec.Schema) {
+		if key.Type.Contains("string") {
+			key.AddExtension(schema.ExtSource, source)
+			mark(s.Items.Schema, "condition")
+			s.Items.Schema.AddExtension(schema.ExtParameterized, source)
+		}
+	})
 }
 
-func isMapByType(s *spec.Schema) bool {
-	if kind, _ := s.Extensions.GetString("x-kubernetes-list-type"); kind != "map" {
-		return false
-	}
-	keys, _ := s.Extensions["x-kubernetes-list-map-keys"].([]string)
-	return slices.Equal(keys, []string{"type"})
-}
-
-// isNone reports whether an author wants no permission by convention, and says nothing else.
+// isNone reports whether the root of a schema says that its author wants no permissions, and
+// nothing else.
 func isNone(s *apiextensions.JSONSchemaProps) bool {
-	if s.XPermissionVerb == nil || *s.XPermissionVerb != None {
-		return false
-	}
 	rest := *s
 	rest.XPermissionVerb = nil
-	return !rest.HasPermissionExtension()
+	return s.XPermissionVerb != nil && *s.XPermissionVerb == None && !rest.HasPermissionExtension()
 }
 
-// nones finds the verb "none" where no convention is about the field.
-func nones(version *version) field.ErrorList {
+// nones finds the verb "none" anywhere but at the root.
+func nones(root *apiextensions.JSONSchemaProps, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	visit(version.schema, version.path, func(s *apiextensions.JSONSchemaProps, path *field.Path) bool {
-		if s.XPermissionVerb != nil && *s.XPermissionVerb == None && !version.conventional(path) {
+	visit(root, path, func(s *apiextensions.JSONSchemaProps, path *field.Path) bool {
+		if s != root && s.XPermissionVerb != nil && *s.XPermissionVerb == None {
 			errs = append(errs, field.Invalid(path.Child(schema.ExtVerb), None,
-				"only a field that has a permission by convention can be kept from it: the root, spec, status, its conditions, and what the scale subresource writes"))
+				"it is no permission: at the root of the schema it says that fields have none by convention"))
 		}
 		return true
 	})
 	return errs
-}
-
-// conventional reports whether a convention is about the schema at a path, or about one below.
-func (v *version) conventional(path *field.Path) bool {
-	var reach func(at *field.Path, s *apiextensions.JSONSchemaProps, of *convention) bool
-	reach = func(at *field.Path, s *apiextensions.JSONSchemaProps, of *convention) bool {
-		if s == nil || of == nil {
-			return false
-		}
-		if at.String() == path.String() {
-			return true
-		}
-		for name, below := range of.below {
-			if name == elements {
-				if reach(at.Child("items"), items(s), below) {
-					return true
-				}
-			} else if reach(at.Child("properties").Key(name), property(s, name), below) {
-				return true
-			}
-		}
-		return false
-	}
-	return reach(v.path, v.schema, v.of)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"kube-granular.dev/granular/schema"
@@ -50,17 +51,11 @@ func TestConventions(t *testing.T) {
 		"conditions by two keys": {with("+keys: [type]", "+keys: [type, reason]"), "", "spec=specification status.conditions=conditions status=status"},
 		"a type that is a number": {with("{type: {type: string}}", "{type: {type: integer}}"), "",
 			"spec=specification status.conditions=conditions status=status"},
-		"neither spec nor status":     {"properties: {data: {type: string}}", "", ""},
-		"the author's own status":     {with("status: {type: object,", "status: {type: object, +verb: example.com/status,"), "", "spec=specification status.conditions=conditions status.conditions[*]=condition status=example.com/status"},
-		"an excluded status":          {with("status: {type: object,", "status: {type: object, +verb: example.com/status, +excluded: true,"), "", "spec=specification status.conditions=conditions status.conditions[*]=condition status=example.com/status"},
-		"the author's own condition":  {with("items: {type: object,", "items: {type: object, +verb: example.com/condition,"), "", "spec=specification status.conditions=conditions status.conditions[*]=example.com/condition status=status"},
-		"the name is used elsewhere":  {with("name: {type: string}", "name: {type: string, +verb: status}"), "", "spec.pool.name=status spec=specification status.conditions=conditions status.conditions[*]=condition"},
-		"the parameter is used":       {with("name: {type: string}", "name: {type: object, +parameter-source: condition-type, additionalProperties: {type: string, +verb: example.com/c, +parameterized-by: condition-type}}"), "", "spec.pool.name[*]=example.com/c spec=specification status.conditions=conditions status=status"},
-		"none at all":                 {"{+verb: none, " + unmarked + "}", ".spec.replicas", ""},
-		"none of status and below":    {with("status: {type: object,", "status: {type: object, +verb: none,"), ".spec.replicas", "spec.replicas=replicas spec=specification"},
-		"none of the scale":           {with("replicas: {type: integer}", "replicas: {type: integer, +verb: none}"), ".spec.replicas", "spec=specification status.conditions=conditions status.conditions[*]=condition status=status"},
-		"none of single conditions":   {with("items: {type: object,", "items: {type: object, +verb: none,"), "", "spec=specification status.conditions=conditions status=status"},
-		"none at all, and in a field": {"{+verb: none, " + with("status: {type: object,", "status: {type: object, +verb: none,") + "}", "", ""},
+		"neither spec nor status": {"properties: {data: {type: string}}", "", ""},
+		"none at all":             {"{+verb: none, " + unmarked + "}", ".spec.replicas", ""},
+		"a permission anywhere":   {with("name: {type: string}", "name: {type: string, +verb: example.com/name}"), ".spec.replicas", "spec.pool.name=example.com/name"},
+		"a scope anywhere":        {with("name: {type: string}", "name: {type: object, +scope: example.com/s}"), ".spec.replicas", "spec.pool.name=example.com/s"},
+		"a parameter anywhere":    {with("items: {type: object, required: [type], properties: {type: {type: string}}}", "items: {type: object, required: [type], properties: {type: {type: string, +parameter-source: t}}}"), "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			crd := definition(t, func(crd *apiextensionsv1.CustomResourceDefinition) {
@@ -85,32 +80,50 @@ func TestConventions(t *testing.T) {
 			if got := strings.Join(placesOf(tree), " "); got != tc.want {
 				t.Errorf("served with %q\nwant %q", got, tc.want)
 			}
-			if v := versionsOf(crd)[0]; tc.schema != "" {
-				judged, err := validator().compile(v.schema, v.of)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got := strings.Join(placesOf(judged), " "); got != tc.want {
-					t.Errorf("judged with %q\nwant %q", got, tc.want)
-				}
-			}
 		})
+	}
+}
+
+// TestConventionsOfAllVersions holds that an author who speaks of permissions in one version
+// is taken at his word in all.
+func TestConventionsOfAllVersions(t *testing.T) {
+	for text, want := range map[string]string{unmarked: "specification", "{+verb: none, " + unmarked + "}": "", `properties: {a: {type: string, +verb: example.com/a}}`: ""} {
+		tree, err := schema.NewModels(served(t, definition(t, nil, unmarked, text)), schema.WithExpressions(expression.Stored())).ByKind(thing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(placesOf(tree), " "); !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("v1 beside %s: %q", text, got)
+		}
 	}
 }
 
 // TestNoneElsewhere holds that "none" stands only where it has a meaning.
 func TestNoneElsewhere(t *testing.T) {
 	for text, want := range map[string]string{
-		`properties: {spec: {type: object, properties: {a: {type: string, +verb: none}}}}`:          `properties[spec].properties[a].x-kubernetes-permission-verb`,
-		`properties: {data: {type: string, +verb: none}}`:                                           `properties[data].x-kubernetes-permission-verb`,
-		`properties: {spec: {type: object, +verb: none, +excluded: true}}`:                          `properties[spec]`,
-		`{+verb: none, +scope: cell, properties: {spec: {type: object}}}`:                           `openAPIV3Schema.x-kubernetes-permission-`,
-		`properties: {spec: {type: array, items: {type: string, +verb: none}}}`:                     `items.x-kubernetes-permission-verb`,
-		`properties: {status: {type: object, additionalProperties: {type: string, +verb: "none"}}}`: `additionalProperties.x-kubernetes-permission-verb`,
+		`properties: {spec: {type: object, +verb: none}}`:                                         `properties[spec].x-kubernetes-permission-verb`,
+		`properties: {data: {type: object, additionalProperties: {type: string, +verb: "none"}}}`: `additionalProperties.x-kubernetes-permission-verb`,
+		`{+verb: none, +scope: cell, properties: {spec: {type: object}}}`:                         `openAPIV3Schema.x-kubernetes-permission-`,
+		`{+verb: none, +excluded: true, properties: {spec: {type: object}}}`:                      `openAPIV3Schema.x-kubernetes-permission-`,
+		`{+verb: example.com/all, properties: {spec: {type: object}}}`:                            `the object as a whole has no permission`,
 	} {
 		errs := validator().Validate(definition(t, nil, text), nil)
 		if len(errs) == 0 || !strings.Contains(errs.ToAggregate().Error(), want) {
 			t.Errorf("%s: %v, want an error at %s", text, errs, want)
+		}
+	}
+}
+
+// TestEndOfConventions holds that an author who begins to speak of permissions is told what
+// that ends, once.
+func TestEndOfConventions(t *testing.T) {
+	silent, speaks := definition(t, nil, unmarked), definition(t, nil, strings.Replace(unmarked, "name: {type: string}", "name: {type: string, +verb: example.com/name}", 1))
+	if got := validator().Warnings(speaks, silent); len(got) != 1 || !strings.Contains(got[0], "by convention any more") {
+		t.Errorf("warned of %q", got)
+	}
+	for _, old := range []*apiextensions.CustomResourceDefinition{nil, speaks} {
+		if got := validator().Warnings(speaks, old); len(got) != 0 {
+			t.Errorf("warned of %q", got)
 		}
 	}
 }

@@ -23,9 +23,6 @@ var scheme = func() *runtime.Scheme {
 	return s
 }()
 
-// byDefault are the conventions of a version without a scale subresource.
-var byDefault = conventions("")
-
 // The models that tests have the server make are those of a server with the gate on.
 func init() { granular.Install(validator()) }
 

@@ -29,33 +29,19 @@ const (
 var replaced = []string{"apiVersion", "kind", "metadata"}
 
 // compile makes the permission tree that a version will be served with. The models
-// are those of upstream's pkg/controller/openapi/builder, without the routes, and with
-// what Complete adds to them.
-//
-// What conventions add does not count against the author's limit of permissions on a path.
-func (v *Validator) compile(s *apiextensions.JSONSchemaProps, of *convention) (*schema.Tree, error) {
-	tree, err := v.compileUpTo(s, of, MaxPermissionsOnPath)
-	if err == nil {
-		return tree, nil
-	}
-	if _, err := v.compileUpTo(s, nil, MaxPermissionsOnPath); err != nil {
-		return nil, err
-	}
-	return v.compileUpTo(s, of, MaxPermissionsOnPath+byConvention)
-}
-
-func (v *Validator) compileUpTo(s *apiextensions.JSONSchemaProps, of *convention, limit int) (*schema.Tree, error) {
+// are those of upstream's pkg/controller/openapi/builder, without the routes.
+func (v *Validator) compile(s *apiextensions.JSONSchemaProps) (*schema.Tree, error) {
 	converted, err := structural.NewStructural(s)
 	if err != nil {
 		return nil, err
 	}
 	root := converted.ToKubeOpenAPI()
-	complete(root, of)
+	withoutNone(root)
 	own(root, true)
 	models := maps.Clone(builtin())
 	models[rootName] = root
 	return schema.NewModels(models,
-		schema.WithExpressions(v.expressions), schema.WithMaxPermissionsOnPath(limit)).Compile(rootName)
+		schema.WithExpressions(v.expressions), schema.WithMaxPermissionsOnPath(MaxPermissionsOnPath)).Compile(rootName)
 }
 
 // legacy says that a definition was stored before schemas had to be structural.

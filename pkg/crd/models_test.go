@@ -56,14 +56,13 @@ func TestSameTreeAsServed(t *testing.T) {
 		{"atomic list", `properties: {a: {type: array, +verb: as, items: {type: object, properties: {b: {type: string, +verb: a}}}}}`},
 		{"list-map with a default key and nothing in it", `properties: {a: {type: array, +list: map, +keys: [k, l], items: {type: object, +verb: v, required: [k], properties: {k: {type: string}, l: {type: string, default: x}, m: {type: string}}}}}`},
 		{"set without a permission of its elements", `properties: {a: {type: array, +verb: as, +list: set, items: {type: string}}}`},
-		{"conventions", `properties: {spec: {type: object, properties: {replicas: {type: integer}, size: {type: integer}}}, status: {type: object, properties: {conditions: {type: array, +list: map, +keys: [type], items: {type: object, required: [type], properties: {type: {type: string}, status: {type: string}}}}}}}`},
-		{"conventions beside permissions", `properties: {spec: {type: object, properties: {arm: {type: string, +verb: example.com/arm, +excluded: true}}}, status: {type: object, properties: {conditions: {type: array, items: {type: string}}, phase: {type: string, +verb: conditions}}}}`},
-		{"no conventions", `{+verb: none, properties: {spec: {type: object, properties: {arm: {type: string, +verb: example.com/arm}}}, status: {type: object, +verb: none}}}`},
+		{"none, and permissions", `{+verb: none, properties: {spec: {type: object, properties: {arm: {type: string, +verb: example.com/arm}}}}}`},
+		{"a status beside permissions", `properties: {spec: {type: object, properties: {arm: {type: string, +verb: example.com/arm}}}, status: {type: object}}`},
 		{"atomic map", `properties: {a: {type: object, x-kubernetes-map-type: atomic, properties: {b: {type: string, +verb: a}}}}`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			crd := definition(t, nil, test.schema)
-			judged, err := validator().compile(prune(crd.Spec.Validation.OpenAPIV3Schema, byDefault), byDefault)
+			judged, err := validator().compile(prune(crd.Spec.Validation.OpenAPIV3Schema))
 			if err != nil {
 				t.Fatal(err)
 			}

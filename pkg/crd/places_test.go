@@ -67,7 +67,7 @@ func TestValidateNoModels(t *testing.T) {
 	crd := definition(t, nil, `properties: {a: {type: string, +verb: a, +excluded: true}}`)
 	s := crd.Spec.Validation.OpenAPIV3Schema
 	s.Properties["b"] = apiextensions.JSONSchemaProps{Type: "array", Items: &apiextensions.JSONSchemaPropsOrArray{JSONSchemas: []apiextensions.JSONSchemaProps{{Type: "string"}}}}
-	if _, err := validator().compile(s, byDefault); err == nil {
+	if _, err := validator().compile(s); err == nil {
 		t.Error("compiled")
 	}
 	p := s.Properties["a"]
@@ -100,7 +100,7 @@ func TestSameTreeAsServedBelowLists(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			crd := definition(t, nil, text)
-			judged, err := validator().compile(prune(crd.Spec.Validation.OpenAPIV3Schema, byDefault), byDefault)
+			judged, err := validator().compile(prune(crd.Spec.Validation.OpenAPIV3Schema))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,11 +10,11 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/granular"
 )
 
-// prune returns of a schema what has to do with permissions: where extensions are, what has
-// them by convention, the way to both, and the keys that tell elements apart. A definition may
-// be large, and what is judged is looked at several times. The result shares what it does not cut.
-func prune(s *apiextensions.JSONSchemaProps, of *convention) *apiextensions.JSONSchemaProps {
-	if out := pruned(*s, nil, of); out != nil {
+// prune gives of a schema what has to do with permissions: where extensions are, the
+// way to them, and the keys that tell elements apart. A definition may be large, and
+// what is judged is looked at several times. The result shares what it does not cut.
+func prune(s *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaProps {
+	if out := pruned(*s, nil); out != nil {
 		return out
 	}
 	return &apiextensions.JSONSchemaProps{Type: s.Type}
@@ -24,11 +24,11 @@ func prune(s *apiextensions.JSONSchemaProps, of *convention) *apiextensions.JSON
 // It takes a copy, because what lies in a map has no address and is seldom kept.
 //
 //go:noinline
-func pruned(s apiextensions.JSONSchemaProps, keys []string, of *convention) *apiextensions.JSONSchemaProps {
+func pruned(s apiextensions.JSONSchemaProps, keys []string) *apiextensions.JSONSchemaProps {
 	var properties map[string]apiextensions.JSONSchemaProps
-	keep := of != nil || s.HasPermissionExtension() || s.XEmbeddedResource // its metadata has permissions in a scope
+	keep := s.HasPermissionExtension() || s.XEmbeddedResource // its metadata has permissions in a scope
 	for name, p := range s.Properties {
-		below := pruned(p, nil, of.to(name))
+		below := pruned(p, nil)
 		switch {
 		case below != nil:
 			keep = true
@@ -42,15 +42,15 @@ func pruned(s apiextensions.JSONSchemaProps, keys []string, of *convention) *api
 		}
 		properties[name] = *below
 	}
-	var values, items *apiextensions.JSONSchemaProps
+	var values, elements *apiextensions.JSONSchemaProps
 	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-		values = pruned(*s.AdditionalProperties.Schema, nil, nil)
+		values = pruned(*s.AdditionalProperties.Schema, nil)
 	}
 	if s.Items != nil && s.Items.Schema != nil {
-		items = pruned(*s.Items.Schema, s.XListMapKeys, of.to(elements))
+		elements = pruned(*s.Items.Schema, s.XListMapKeys)
 	}
 	junctors := junctorsUse(s)
-	if keep = keep || values != nil || items != nil || junctors; !keep && len(properties) == 0 {
+	if keep = keep || values != nil || elements != nil || junctors; !keep && len(properties) == 0 {
 		return nil
 	}
 	out := s
@@ -62,7 +62,7 @@ func pruned(s apiextensions.JSONSchemaProps, keys []string, of *convention) *api
 		out.AdditionalProperties = &apiextensions.JSONSchemaPropsOrBool{Allows: s.AdditionalProperties.Allows, Schema: orStub(values, s.AdditionalProperties.Schema)}
 	}
 	if s.Items != nil && s.Items.Schema != nil {
-		out.Items = &apiextensions.JSONSchemaPropsOrArray{Schema: orStub(items, s.Items.Schema)}
+		out.Items = &apiextensions.JSONSchemaPropsOrArray{Schema: orStub(elements, s.Items.Schema)}
 	}
 	return &out
 }

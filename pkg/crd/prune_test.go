@@ -76,8 +76,8 @@ func FuzzPrune(f *testing.F) {
 		whole := random(r, 5)
 		whole.Type = "object"
 		trees := make([]string, 2)
-		for i, s := range []*apiextensions.JSONSchemaProps{whole.DeepCopy(), prune(whole.DeepCopy(), byDefault)} {
-			if tree, err := v.compile(s, byDefault); err != nil {
+		for i, s := range []*apiextensions.JSONSchemaProps{whole.DeepCopy(), prune(whole.DeepCopy())} {
+			if tree, err := v.compile(s); err != nil {
 				for _, problem := range schema.ProblemsOf(err) {
 					trees[i] += problem.Error() + "\n"
 				}

@@ -73,7 +73,6 @@ type version struct {
 	// whole is what was written, schema what of it has to do with permissions. Both
 	// are the same for versions that share them.
 	whole, schema *apiextensions.JSONSchemaProps
-	of            *convention
 	// counts says that objects are written through it or stored in it.
 	counts bool
 	// tree is nil if the schema does not compile.
@@ -84,11 +83,7 @@ type version struct {
 // share is kept apart by the internal type, which no author sees.
 func versionsOf(crd *apiextensions.CustomResourceDefinition) []*version {
 	var out []*version
-	type key struct {
-		whole    *apiextensions.JSONSchemaProps
-		replicas string
-	}
-	cut := map[key]*apiextensions.JSONSchemaProps{}
+	cut := map[*apiextensions.JSONSchemaProps]*apiextensions.JSONSchemaProps{}
 	for i := range crd.Spec.Versions {
 		v := &crd.Spec.Versions[i]
 		validation := v.Schema
@@ -99,17 +94,14 @@ func versionsOf(crd *apiextensions.CustomResourceDefinition) []*version {
 			continue
 		}
 		whole := validation.OpenAPIV3Schema
-		k := key{whole, replicasOf(crd, v)}
-		of := conventions(k.replicas)
-		if cut[k] == nil {
-			cut[k] = prune(whole, of)
+		if cut[whole] == nil {
+			cut[whole] = prune(whole)
 		}
 		out = append(out, &version{
 			name:   v.Name,
 			path:   field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema"),
 			whole:  whole,
-			schema: cut[k],
-			of:     of,
+			schema: cut[whole],
 			counts: v.Served || v.Storage,
 		})
 	}
@@ -152,8 +144,8 @@ func (v *Validator) mistakes(crd *apiextensions.CustomResourceDefinition) []mist
 
 // version looks at one version, and sets its tree if that compiles.
 func (v *Validator) version(version *version) field.ErrorList {
-	errs := append(misplaced(version.schema, version.path), nones(version)...)
-	tree, err := v.compile(version.schema, version.of)
+	errs := append(misplaced(version.schema, version.path), nones(version.schema, version.path)...)
+	tree, err := v.compile(version.schema)
 	if err != nil {
 		for _, problem := range schema.ProblemsOf(err) {
 			err := at(version, problem)

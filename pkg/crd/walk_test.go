@@ -77,7 +77,7 @@ func TestWalk(t *testing.T) {
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			tree, err := validator().compile(definition(t, nil, test.schema).Spec.Validation.OpenAPIV3Schema, byDefault)
+			tree, err := validator().compile(definition(t, nil, test.schema).Spec.Validation.OpenAPIV3Schema)
 			if err != nil {
 				t.Fatal(err)
 			}

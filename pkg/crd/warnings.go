@@ -5,9 +5,11 @@ package crd
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	"k8s.io/apiextensions-apiserver/pkg/granular"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"kube-granular.dev/granular/registry"
@@ -34,13 +36,17 @@ type warning struct {
 
 // Warnings returns what the author of newCRD should know, unless oldCRD gave cause for it
 // already: permissions without a domain that no built-in kind has, well-known ones that are
-// excluded, and names of parameters that no permission takes.
+// excluded, names of parameters that no permission takes, and conventions that end.
 func (v *Validator) Warnings(newCRD, oldCRD *apiextensions.CustomResourceDefinition) []string {
 	seen := map[string]bool{}
 	if oldCRD != nil {
 		eachWarning(oldCRD, func(w warning) { seen[w.about] = true })
 	}
 	var out []string
+	if oldCRD != nil && usesAny(newCRD) && !usesAny(oldCRD) {
+		out = append(out, fmt.Sprintf("%s: the definition says something of permissions now, so spec, status, conditions and replicas have none by convention any more: "+
+			"grants of specification, status, conditions, condition(...) and replicas cover what you give them alone", field.NewPath("spec", "versions")))
+	}
 	eachWarning(newCRD, func(w warning) {
 		if seen[w.about] || len(out) >= MaxWarnings {
 			return
@@ -49,6 +55,11 @@ func (v *Validator) Warnings(newCRD, oldCRD *apiextensions.CustomResourceDefinit
 		out = append(out, fmt.Sprintf("%s: %s", w.path, w.text))
 	})
 	return out
+}
+
+// usesAny reports whether some version says something of permissions.
+func usesAny(crd *apiextensions.CustomResourceDefinition) bool {
+	return slices.ContainsFunc(versionsOf(crd), func(v *version) bool { return granular.Uses(v.schema) })
 }
 
 // eachWarning calls f for each cause for a warning in each version.

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder"
+	"k8s.io/apiextensions-apiserver/pkg/granular"
 	gvkschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/kube-openapi/pkg/spec3"
@@ -26,9 +27,14 @@ import (
 	"kube-granular.dev/granular/change"
 	"kube-granular.dev/granular/corpus"
 	"kube-granular.dev/granular/schema"
+	"kube-granular.dev/pkg/crd"
+	"kube-granular.dev/pkg/expression"
 )
 
 var update = flag.Bool("update", false, "rewrite what the scenarios expect instead of holding the library to it")
+
+// What the server adds to the models of custom resources is added here too.
+func init() { granular.Install(crd.New(func() bool { return true }, expression.Accepted())) }
 
 // definitions are the models of all built-in kinds.
 var definitions = sync.OnceValue(func() map[string]*spec.Schema {

@@ -178,6 +178,15 @@ func TestNamedTestsExist(t *testing.T) {
 	if len(named) < 20 {
 		t.Errorf("the page names %d tests", len(named))
 	}
+	comparison, err := os.ReadFile("../../docs/comparison.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile("`(compare_\\w+)`").FindAllSubmatch(comparison, -1) {
+		if _, err := os.Stat("../integration/testdata/script/" + string(m[1]) + ".txtar"); err != nil {
+			t.Errorf("docs/comparison.md names a script: %v", err)
+		}
+	}
 	for _, m := range named {
 		if !there[string(m[1])] {
 			t.Errorf("docs/production-readiness.md names %s, which is not there", m[1])

@@ -42,3 +42,9 @@ func TestScale(t *testing.T) {
 func TestGrants(t *testing.T) {
 	harness.RunScripts(t, on, "grants_*.txtar")
 }
+
+// TestComparison holds what docs/comparison.md says of permissions and of admission policies:
+// each task is done with both, or is shown not to be.
+func TestComparison(t *testing.T) {
+	harness.RunScripts(t, on, "compare_*.txtar")
+}

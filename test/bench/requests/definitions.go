@@ -22,13 +22,14 @@ import (
 )
 
 func newDefinitions(o *options) *cobra.Command {
-	sizes, sides, profiles := []int{10, 500}, startSides, ""
+	sizes, sides, profiles, silent := []int{10, 500}, startSides, "", false
 	cmd := &cobra.Command{
 		Use:   "definitions",
 		Short: "Start servers with many custom resource definitions that have permissions: time to readiness, memory, trees",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			runs, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, s *session, run *Run) error {
+				s.silent = silent
 				return s.definitions(ctx, sizes, sides, profiles, run)
 			})
 			if err != nil {
@@ -39,6 +40,7 @@ func newDefinitions(o *options) *cobra.Command {
 	}
 	cmd.Flags().IntSliceVar(&sizes, "definitions", sizes, "numbers of definitions, growing")
 	cmd.Flags().StringSliceVar(&sides, "sides", sides, "what to compare, unpatched first")
+	cmd.Flags().BoolVar(&silent, "silent", false, "definitions that say nothing of permissions")
 	cmd.Flags().StringVar(&profiles, "profiles", "", "folder for heap profiles of what is held when ready and after the writes; GODEBUG=memprofilerate=4096 makes them finer")
 	return cmd
 }
@@ -89,15 +91,20 @@ func (s *session) startVast(ctx context.Context, side string, n int) (*process.S
 	return s.stage.Start(ctx, c)
 }
 
-func vastDefinition(i int) (plural string, object map[string]any) {
+func (s *session) vastDefinition(i int) (plural string, object map[string]any) {
 	fields := map[string]any{}
 	for j := range 20 {
 		fields[fmt.Sprintf("f%d", j)] = map[string]any{"type": "string"}
 	}
-	fields["size"] = map[string]any{"type": "integer", "x-kubernetes-permission-verb": group + "/size"}
-	fields["owner"] = map[string]any{"type": "string", "x-kubernetes-permission-verb": group + "/owner", "x-kubernetes-permission-excluded": true}
+	size, owner := map[string]any{"type": "integer"}, map[string]any{"type": "string"}
+	spec := map[string]any{"type": "object", "properties": fields}
+	fields["size"], fields["owner"] = size, owner
+	if !s.silent {
+		size["x-kubernetes-permission-verb"], owner["x-kubernetes-permission-verb"] = group+"/size", group+"/owner"
+		owner["x-kubernetes-permission-excluded"], spec["x-kubernetes-permission-verb"] = true, "specification"
+	}
 	plural = fmt.Sprintf("kinds%d", i)
-	return plural, definition(fmt.Sprintf("Kind%d", i), plural, map[string]any{"type": "object", "x-kubernetes-permission-verb": "specification", "properties": fields})
+	return plural, definition(fmt.Sprintf("Kind%d", i), plural, spec)
 }
 
 // populate makes one definition through a server, and the others as copies of what that
@@ -107,7 +114,7 @@ func (s *session) populate(ctx context.Context, n int) error {
 	if err := s.populated(ctx, n, 1); err != nil {
 		return err
 	}
-	_, first := vastDefinition(0)
+	_, first := s.vastDefinition(0)
 	if err := s.stage.Copies(ctx, vastKey(n, 0), n, func(value []byte, i int) (string, []byte) {
 		names := strings.NewReplacer("kinds0", fmt.Sprintf("kinds%d", i), "kind0", fmt.Sprintf("kind%d", i), "Kind0", fmt.Sprintf("Kind%d", i))
 		return vastKey(n, i), []byte(identity.ReplaceAllString(names.Replace(string(value)), `"uid":"`+string(uuid.NewUUID())+`"`))
@@ -120,8 +127,7 @@ func (s *session) populate(ctx context.Context, n int) error {
 var identity = regexp.MustCompile(`"uid":"[^"]*"`)
 
 func vastKey(n, i int) string {
-	plural, _ := vastDefinition(i)
-	return fmt.Sprintf("/%s/apiextensions.k8s.io/customresourcedefinitions/%s.%s", vastPrefix(n), plural, group)
+	return fmt.Sprintf("/%s/apiextensions.k8s.io/customresourcedefinitions/kinds%d.%s", vastPrefix(n), i, group)
 }
 
 func vastPrefix(n int) string { return fmt.Sprintf("definitions-%d", n) }
@@ -139,7 +145,7 @@ func (s *session) populated(ctx context.Context, n, first int) (err error) {
 		return err
 	}
 	for i := range first {
-		plural, object := vastDefinition(i)
+		plural, object := s.vastDefinition(i)
 		if _, err := a.Ensure(ctx, strings.TrimSuffix(definitions, "/"), plural+"."+group, object); err != nil {
 			return err
 		}
@@ -191,11 +197,11 @@ func (s *session) startWith(ctx context.Context, side string, n int, profiles st
 	if err := keepHeap(ctx, server, profiles, fmt.Sprintf("%d-%s-written", n, side)); err != nil {
 		return err
 	}
-	if side != gateOn {
+	if side != gateOn || s.silent {
 		return nil
 	}
 	// Only then were trees made of what the definitions say, and not of nothing.
-	plural, _ := vastDefinition(0)
+	plural, _ := s.vastDefinition(0)
 	text, err := client.Get(ctx, definitions+plural+"."+group)
 	if err == nil && !strings.Contains(string(text), "x-kubernetes-permission-excluded") {
 		err = fmt.Errorf("the definition %s has lost its permissions", plural)
@@ -248,7 +254,7 @@ func keepHeap(ctx context.Context, server *process.Server, folder, name string) 
 
 // writeDry creates an object that is not stored.
 func writeDry(ctx context.Context, client *process.Client, i int) (time.Duration, error) {
-	plural, _ := vastDefinition(i)
+	plural := fmt.Sprintf("kinds%d", i)
 	body, err := json.Marshal(custom(fmt.Sprintf("Kind%d", i), "object", map[string]any{"f0": "value", "size": 1}))
 	if err != nil {
 		return 0, err

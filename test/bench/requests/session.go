@@ -21,6 +21,8 @@ type session struct {
 	*options
 	stage *process.Stage
 	log   io.Writer
+	// silent has definitions say nothing of permissions.
+	silent bool
 }
 
 // caller is the user whose requests are measured. What it may do differs by namespace.
