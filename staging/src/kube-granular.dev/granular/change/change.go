@@ -29,6 +29,10 @@ type Change struct {
 	// old object alone, 0 if there is none.
 	gone int32
 
+	// values are those that permissions of Node's chain make their parameter of. A change
+	// shares them with others, so nobody writes to them.
+	values []placeValue
+
 	// at and extent are what Path and Extent spell out.
 	at, extent *place
 }
@@ -53,10 +57,10 @@ func (c *Change) narrowest() *place {
 }
 
 // Parameter gives the raw key a permission of the node's chain is parameterised
-// by, empty if it takes none.
+// by, empty if it takes none or is parameterised by a value; see Values.
 func (c *Change) Parameter(p *schema.Permission) string {
 	from := p.Parameter
-	if from == nil || from.SourceDepth >= depthOf(c.at) {
+	if from == nil || from.FromValue || from.SourceDepth >= depthOf(c.at) {
 		return ""
 	}
 	// The step that leads on from the source has its key.
@@ -67,10 +71,39 @@ func (c *Change) Parameter(p *schema.Permission) string {
 	return keys[from.SourceKey]
 }
 
-// Verb returns the verb of a permission of the node's chain. An error means that
-// the permission has no verb for this change, so it can't cover it.
+// Verb returns the verb of a permission of the node's chain, or of its first value the
+// narrowest one. An error means that the permission has no verb for this change, so it can't
+// cover it.
 func (c *Change) Verb(ctx context.Context, spending *schema.Spending, p *schema.Permission) (permission.Verb, error) {
-	return p.Verb(ctx, spending, c.Parameter(p))
+	if p.Parameter == nil || !p.Parameter.FromValue {
+		return p.Verb(ctx, spending, c.Parameter(p))
+	}
+	values, known := c.Values(p)
+	if !known {
+		return permission.Verb{}, schema.ErrNoParameter
+	}
+	return p.Verb(ctx, spending, values[0])
+}
+
+// Verbs returns the narrowest verbs of a permission of the node's chain that together cover
+// the change: one, or one for each value. An error means that there are none.
+func (c *Change) Verbs(ctx context.Context, spending *schema.Spending, p *schema.Permission) ([]permission.Verb, error) {
+	if p.Parameter == nil || !p.Parameter.FromValue {
+		v, err := c.Verb(ctx, spending, p)
+		return []permission.Verb{v}, err
+	}
+	values, known := c.Values(p)
+	if !known {
+		return nil, schema.ErrNoParameter
+	}
+	out := make([]permission.Verb, len(values))
+	for i, text := range values {
+		var err error
+		if out[i], err = p.Verb(ctx, spending, text); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // String names the change in tests and traces: its path, and an asterisk if it

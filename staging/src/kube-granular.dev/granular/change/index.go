@@ -156,5 +156,25 @@ func (x *index) sorted(s Set) Set {
 			slices.SortStableFunc(here, func(a, b Change) int { return x.compare(&a, &b) })
 		}
 	}
-	return slices.CompactFunc(out, func(a, b Change) bool { return x.compare(&a, &b) == 0 })
+	return x.merged(out)
+}
+
+// merged returns a set in order with nothing in it twice. What was there twice has the values
+// of all.
+func (x *index) merged(s Set) Set {
+	kept, shared := 0, true
+	for i := range s {
+		if i > 0 && x.compare(&s[kept-1], &s[i]) == 0 {
+			if into := &s[kept-1]; len(s[i].values) > 0 {
+				if shared {
+					into.values, shared = slices.Clip(into.values), false
+				}
+				into.values = append(into.values, s[i].values...)
+			}
+			continue
+		}
+		s[kept] = s[i]
+		kept, shared = kept+1, true
+	}
+	return s[:kept]
 }

@@ -17,7 +17,7 @@ func Intersect(observed, final Set) Set {
 		return nil
 	}
 	if alike(observed, final) && final.ordered() {
-		return final
+		return final.withValuesOf(observed)
 	}
 	x := newIndex(observed, final)
 	seen := x.held(observed)
@@ -25,8 +25,12 @@ func Intersect(observed, final Set) Set {
 	for i := range final {
 		if f := &final[i]; seen.answers(f) {
 			out = append(out, *f)
+			if f.HasValues() && !seen.charged[x.of(f.at).first] {
+				out[len(out)-1].forgetValues() // those that the caller sent are not known
+			}
 		}
 	}
+	out = append(out, x.sent(observed, out)...)
 	var stored *held
 	for i := range observed {
 		if o := &observed[i]; o.Presence {

@@ -204,6 +204,27 @@ func (v plainView) text() (string, bool) {
 	return text, ok
 }
 
+func (v plainView) valueText(field string) (string, textState) {
+	if v.value == nil {
+		return "", noValue
+	}
+	value := v.value
+	if field != "" {
+		object, ok := value.(map[string]any)
+		if !ok {
+			return "", noText
+		}
+		if value = object[field]; value == nil {
+			return "", hasText
+		}
+	}
+	text, _, ok := scalarText(value)
+	if !ok {
+		return "", noText
+	}
+	return text, hasText
+}
+
 func (v plainView) called() string {
 	if name, _ := v.at("metadata").at("name").text(); name != "" {
 		return name

@@ -29,6 +29,8 @@ type plan struct {
 	rest   []restPlan
 	elem   *plan
 	keys   []keyPlan
+	// value is where the value lies that a permission of the node makes its parameter of.
+	value keyPlan
 }
 
 type fieldPlan struct {
@@ -67,6 +69,11 @@ func compile(at schema.Place, t reflect.Type) (*plan, error) {
 		return nil, fmt.Errorf("%s: a Go %s can't be walked as %s", at.Pattern(), p.inner, n.Kind)
 	}
 	var err error
+	if takes := n.TakesValue(); takes != nil {
+		if p.value, err = p.valueOf(at, takes.Parameter.Field); err != nil {
+			return nil, err
+		}
+	}
 	switch n.Kind {
 	case schema.Leaf:
 		return p, nil
@@ -120,6 +127,9 @@ func (p *plan) fieldsOf(at schema.Place) error {
 		if err != nil {
 			return err
 		}
+		if takes := child.TakesValue(); takes != nil && takes.Parameter.Field == "" {
+			below.value.omitted = f.omitted
+		}
 		p.fields = append(p.fields, fieldPlan{index: f.index, plan: below, zero: reflect.New(f.typ).Elem()})
 	}
 	fields := make([]fast.Field, len(p.fields))
@@ -130,6 +140,21 @@ func (p *plan) fieldsOf(at schema.Place) error {
 	}
 	p.object = compiled.Object(p.inner, fields, paths)
 	return nil
+}
+
+// valueOf finds a scalar field, or the value itself where no field is named.
+func (p *plan) valueOf(at schema.Place, field string) (keyPlan, error) {
+	if field == "" && scalarKind(p.inner) {
+		return keyPlan{}, nil
+	}
+	if field != "" && p.inner.Kind() == reflect.Struct {
+		for _, f := range jsonFields(p.inner, nil) {
+			if f.name == field && scalarKind(deref(f.typ)) {
+				return keyPlan{index: f.index, omitted: f.omitted}, nil
+			}
+		}
+	}
+	return keyPlan{}, fmt.Errorf("%s: a Go %s has no scalar %s for a parameter", at.Pattern(), p.inner, strings.TrimSuffix(schema.Self+"."+field, "."))
 }
 
 func (p *plan) listKeys(at schema.Place) error {

@@ -28,19 +28,20 @@ func (w *Walker) Sender(wrote func(key string) bool, observed Set) *Sender {
 }
 
 // Knows returns how many steps the sender knows of the place of a change, which are those
-// that a message may show, and whether its verbs depend on those alone.
+// that a message may show, and whether its verbs depend on those alone. Verbs that are made of
+// a value depend on the value that was there.
 func (s *Sender) Knows(c *Change) (steps int, verbs bool) {
 	place := c.narrowest().path()
 	steps = slices.IndexFunc(place, func(step Step) bool { return s.hides(step) })
 	if steps < 0 {
-		return len(place), true
+		return len(place), !c.HasValues()
 	}
 	if s.wrote != nil {
 		steps = s.written(place, steps)
 	} else {
 		steps = s.brought(c, place, steps)
 	}
-	return steps, steps >= depthOf(c.at)
+	return steps, steps >= depthOf(c.at) && !c.HasValues()
 }
 
 // hides says that a step is one that not every object of the kind has.

@@ -253,6 +253,29 @@ func (v typedView) text() (string, bool) {
 	return v.v.String(), true
 }
 
+func (v typedView) valueText(field string) (string, textState) {
+	base := v.inner()
+	if v.void || !base.IsValid() {
+		return "", noValue
+	}
+	from := &v.p.value
+	if field != "" {
+		if base = base.FieldByIndex(from.index); base.Kind() == reflect.Pointer {
+			base = base.Elem()
+		}
+		if !base.IsValid() || from.omitted && base.IsZero() {
+			return "", hasText
+		}
+	} else if from.omitted && v.v.Kind() != reflect.Pointer && base.IsZero() {
+		return "", noValue
+	}
+	text, _, ok := scalarText(scalarOf(base))
+	if !ok {
+		return "", noText
+	}
+	return text, hasText
+}
+
 func (v typedView) called() string {
 	for i, child := range v.p.node.Fields() {
 		if child.Field == "metadata" && v.p.fields[i].plan != nil {

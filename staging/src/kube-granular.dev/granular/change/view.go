@@ -63,6 +63,8 @@ type view[V any] interface {
 	// says what is in it. text returns a scalar that is a string.
 	keyed() bool
 	text() (string, bool)
+	// valueText returns the text of a scalar, or of the scalar in a field of an object.
+	valueText(field string) (string, textState)
 	// called returns the name of an object in a list: that in its metadata, or else its
 	// own. It is empty if there is none.
 	called() string

@@ -96,6 +96,19 @@ func compareElem[V view[V]](w *walk, n *schema.Node, keys []string, old, new V) 
 // compareNode walks one node and says whether anything at or below it changed.
 // The path already leads to it.
 func compareNode[V view[V]](w *walk, n *schema.Node, old, new V) bool {
+	p := n.TakesValue()
+	if p == nil {
+		return compareAt(w, n, old, new)
+	}
+	before := len(w.out)
+	changed := compareAt(w, n, old, new)
+	if len(w.out) > before {
+		valued(w.out[before:], p, old, new)
+	}
+	return changed
+}
+
+func compareAt[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	if old.identical(new) || n.Kind != schema.Object && old.equal(new) {
 		return false
 	}
@@ -144,6 +157,9 @@ func below[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 		return compareListMap(w, n, old, new)
 	case schema.Set:
 		return compareSet(w, n, old, new)
+	}
+	if n.Elem().TakesValue() != nil {
+		return compareOwned(w, n, old, new)
 	}
 	return compareList(w, n, old, new)
 }

@@ -122,12 +122,13 @@ func (d *Decider) Decide(ctx context.Context, changes change.Set, marked bool) (
 // or where the authorizer failed, Decide is to be asked about what is Answerable of both. Of
 // several changes one might be gone and not be covered, and then what was asked about the
 // others would count; a change that is Whole stands for what is excluded below it; and of
-// one that Brings a container the container might be left.
+// one that Brings a container the container might be left. Of one that has values others may
+// be stored.
 func (d *Decider) CoveredAsObserved(ctx context.Context, observed change.Set, marked bool) bool {
 	if len(observed) == 0 {
 		return true
 	}
-	if len(observed) > 1 || observed[0].Whole || observed[0].Brings {
+	if len(observed) > 1 || observed[0].Whole || observed[0].Brings || observed[0].HasValues() {
 		return false
 	}
 	refusal, err := d.Decide(ctx, observed, marked)
@@ -194,6 +195,23 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 	if len(candidates) == 0 {
 		return &Refusal{Reason: NoPermission, Change: *c}, nil
 	}
+	candidates, ofValue := ofValues(candidates)
+	if ofValue == nil {
+		return d.coverAlways(ctx, c, candidates)
+	}
+	var refusal *Refusal
+	var failure error
+	if len(candidates) > 0 {
+		refusal, failure = d.coverAlways(ctx, c, candidates)
+		if refusal == nil && failure == nil || ctx.Err() != nil {
+			return nil, failure
+		}
+	}
+	return d.coverValues(ctx, c, ofValue, refusal, failure)
+}
+
+// coverAlways looks for a permission that covers a change whatever its values are.
+func (d *Decider) coverAlways(ctx context.Context, c *change.Change, candidates []*schema.Permission) (*Refusal, error) {
 	long, tooLong := "", false
 	refusal := func(r Refusal) *Refusal {
 		r.Change, r.budget = *c, d.budget

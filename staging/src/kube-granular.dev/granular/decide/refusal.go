@@ -67,6 +67,8 @@ type Refusal struct {
 	// tooLong says that there is one.
 	long    string
 	tooLong bool
+	// ofValue is set where a candidate's parameter is made of a value.
+	ofValue bool
 	// offered are the verbs that would have covered the change.
 	offered []offer
 }
@@ -83,12 +85,14 @@ const shownOfParameter = 64
 
 // Withhold returns what may be told of the refusal to a caller who knows no more than
 // the first steps of the path of the change; see change.Sender. It depends on nothing
-// that follows: not on the key, not on what became of asking for it.
+// that follows: not on the key, not on what became of asking for it. It depends on no value
+// either.
 func (r *Refusal) Withhold(known int) *Refusal {
 	path := r.Change.Path()
-	if known >= len(path) {
+	if known >= len(path) && !r.ofValue {
 		return r
 	}
+	known = min(known, len(path))
 	out := &Refusal{Reason: Withheld, Change: r.Change.Above(known)}
 	if r.Reason == NoPermission {
 		out.Reason = NoPermission
@@ -99,7 +103,7 @@ func (r *Refusal) Withhold(known int) *Refusal {
 		chain = chain[:len(chain)-len(below.Node.Own())]
 	}
 	for _, o := range r.offered {
-		if !slices.Contains(chain, o.permission) {
+		if takesValue(o.permission) || !slices.Contains(chain, o.permission) {
 			continue
 		}
 		if out.Reason = NotCovered; out.General == "" {
@@ -133,6 +137,8 @@ func (r *Refusal) Needs() string {
 		return "which permission it takes is shown only to callers who may get it"
 	case r.Reason == NoParameter && r.tooLong:
 		return r.length()
+	case r.Reason == NoParameter && r.ofValue:
+		return "its permission has no parameter for this value"
 	case r.Reason == NoParameter:
 		return "the expression of its permission gives no parameter for this key"
 	case r.tooLong && r.Reason == NotCovered:

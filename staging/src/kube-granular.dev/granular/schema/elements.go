@@ -133,5 +133,10 @@ func (c *compiler) emitters(n *Node, kind Kind, l, item layers, p place) ([]emit
 			out = append(out, emitter{source: source, depth: depth, key: i})
 		}
 	}
+	for _, e := range out[len(p.emitters):] {
+		if _, value := selfField(e.source); value {
+			return nil, faultf(ExtSource, "%q stands for the value of a place and can't be the name of a source", Self)
+		}
+	}
 	return out, nil
 }

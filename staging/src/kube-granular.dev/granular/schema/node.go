@@ -5,6 +5,7 @@ package schema
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"kube-granular.dev/granular/permission"
@@ -48,12 +49,17 @@ type Permission struct {
 
 // Parameter says where the parameter of a permission comes from, and what is made of it.
 type Parameter struct {
-	// Source names the parameter source.
+	// Source names the parameter source; see Self for those of values.
 	Source string
 	// SourceDepth is how far below the root, which is 0, the node lies that emits
 	// the parameter: a Map, ListMap or Set above the node that carries the
-	// permission.
+	// permission. It is 0 for a parameter made of a value.
 	SourceDepth int
+	// FromValue is set if the parameter is made of the value at the node that carries the
+	// permission, or of Field there. Then a change has a parameter for every value that the
+	// place had or has, and all of them must be covered.
+	FromValue bool
+	Field     string
 	// SourceKey is the position in that node's Keys for a ListMap, otherwise 0.
 	SourceKey int
 	// Treatment makes the parameter from the raw key, unless Expression is set.
@@ -61,7 +67,28 @@ type Parameter struct {
 	Expression Expression
 }
 
-// Verb returns the verb for a raw key, which is ignored where there is no parameter.
+// Verbs returns the verbs that cover a raw key or value, the most general first: any of them
+// will do. There is one, but where Treatment.Several. Errors are those of Verb.
+func (p *Permission) Verbs(ctx context.Context, spending *Spending, key string) ([]permission.Verb, error) {
+	if p.Parameter == nil || p.Parameter.Expression != nil || !p.Parameter.Treatment.Several() {
+		v, err := p.Verb(ctx, spending, key)
+		return []permission.Verb{v}, err
+	}
+	var out []permission.Verb
+	for _, parameter := range p.Parameter.Treatment.Parameters(key) {
+		out = append(out, permission.Verb{Permission: p.Name, Parameter: parameter, Parameterized: true})
+	}
+	if len(out) == 0 {
+		return nil, ErrNoParameter
+	}
+	return out, nil
+}
+
+// ErrNoParameter means that a treatment takes no such key or value.
+var ErrNoParameter = errors.New("there is no parameter for it")
+
+// Verb returns the verb for a raw key, which is ignored where there is no parameter. Where
+// there may be several, it is the most specific one, which covers nothing but what is below it.
 // An error means that there is no verb that covers this key. With permission.ErrTooLong
 // comes the verb that nobody may be asked, so that a message can show of what it is. An
 // expression counts against what the request may spend.
@@ -70,9 +97,16 @@ func (p *Permission) Verb(ctx context.Context, spending *Spending, key string) (
 		return permission.Verb{Permission: p.Name}, nil
 	}
 	parameter := ""
-	if p.Parameter.Expression == nil {
+	switch {
+	case p.Parameter.Expression == nil && p.Parameter.Treatment.Several():
+		several := p.Parameter.Treatment.Parameters(key)
+		if len(several) == 0 {
+			return permission.Verb{}, ErrNoParameter
+		}
+		parameter = several[len(several)-1]
+	case p.Parameter.Expression == nil:
 		parameter = p.Parameter.Treatment.Apply(key)
-	} else {
+	default:
 		var err error
 		if parameter, err = spending.parameter(ctx, p.Parameter.Expression, key); err != nil {
 			return permission.Verb{}, err

@@ -4,6 +4,8 @@
 package schema
 
 import (
+	"slices"
+
 	"kube-granular.dev/granular/permission"
 )
 
@@ -53,13 +55,19 @@ func (c *compiler) permissions(n *Node, l layers, p *place) error {
 	case treatment != "" && expression != "":
 		return faultf(ExtExpression, "can't stand together with %s", ExtTreatment)
 	}
-	if verb != "" {
-		if err := permission.Validate(verb); err != nil {
-			return faultf(ExtVerb, "%v", err)
-		}
+	verbs, err := names(verb, parameterized)
+	if err != nil {
+		return faultf(ExtVerb, "%v", err)
+	}
+	for i, verb := range verbs {
 		perm := Permission{Name: permission.Scoped(p.scope, verb), Excluded: excluded}
-		if perm.Parameter, err = c.parameter(p, parameterized, treatment, expression); err != nil {
-			return err
+		if i == len(verbs)-1 { // the more general of two takes no parameter
+			if perm.Parameter, err = c.parameter(l, p, parameterized, treatment, expression); err != nil {
+				return err
+			}
+		}
+		if perm.Parameter != nil && perm.Parameter.FromValue {
+			n.traits |= valueTrait
 		}
 		if err := c.add(n, ExtVerb, perm); err != nil {
 			return err
@@ -77,18 +85,15 @@ func (c *compiler) permissions(n *Node, l layers, p *place) error {
 }
 
 // parameter says where a permission's parameter comes from and what is made of it.
-func (c *compiler) parameter(p *place, source, treatment, expression string) (out *Parameter, err error) {
+func (c *compiler) parameter(l layers, p *place, source, treatment, expression string) (out *Parameter, err error) {
 	if source == "" {
 		return nil, nil
 	}
-	found := false
-	out = &Parameter{Source: source}
-	for _, e := range p.emitters { // the innermost wins
-		if e.source == source {
-			found, out.SourceDepth, out.SourceKey = true, e.depth, e.key
+	if field, value := selfField(source); value {
+		if out, err = c.value(l, source, field); err != nil {
+			return nil, err
 		}
-	}
-	if !found {
+	} else if out = p.emitted(source); out == nil {
 		return nil, faultf(ExtParameterized, "no map or list above has %s: %s", ExtSource, source)
 	}
 	if out.Treatment, err = permission.ParseTreatment(treatment); err != nil {
@@ -98,6 +103,16 @@ func (c *compiler) parameter(p *place, source, treatment, expression string) (ou
 		out.Expression, err = c.expression(expression)
 	}
 	return out, err
+}
+
+// emitted returns the parameter that the innermost source of a name gives, nil if there is none.
+func (p *place) emitted(source string) *Parameter {
+	for _, e := range slices.Backward(p.emitters) {
+		if e.source == source {
+			return &Parameter{Source: source, SourceDepth: e.depth, SourceKey: e.key}
+		}
+	}
+	return nil
 }
 
 func (c *compiler) add(n *Node, extension string, p Permission) error {

@@ -85,6 +85,7 @@ const (
 //	bit 2      a scope begins here
 //	bits 3, 4  the attribute whose keys are here
 //	bits 5, 6  the attributes whose keys are here or below
+//	bit 7      the parameter of a permission is made of the value here
 type traits uint8
 
 const (
@@ -92,6 +93,7 @@ const (
 	scopeTrait     traits = 1 << 2
 	attributeShift        = 3
 	belowShift            = 5
+	valueTrait     traits = 1 << 7
 )
 
 func (t traits) system() system       { return system(t & systemTraits) }

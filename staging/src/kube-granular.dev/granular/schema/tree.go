@@ -142,7 +142,10 @@ func (t *Tree) String() string {
 		for _, p := range n.Own() {
 			b.WriteString(" " + p.Name)
 			if from := p.Parameter; from != nil {
-				fmt.Fprintf(&b, "(%s %s", from.Source, place[:from.SourceDepth+1].Pattern())
+				b.WriteString("(" + from.Source)
+				if !from.FromValue {
+					b.WriteString(" " + place[:from.SourceDepth+1].Pattern())
+				}
 				if from.Treatment != "" {
 					b.WriteString(" " + string(from.Treatment))
 				}

@@ -1,0 +1,116 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"encoding/json"
+
+	"kube-granular.dev/granular/schema"
+)
+
+// compareOwned compares an atomic list whose elements each belong to whoever holds the
+// permission for their value. An element that is in both lists is no change. Other elements of
+// the same value are compared with each other. All that are left went or came.
+//
+//	old   a1  b  c       b is in both, a1 is compared with a2
+//	new   b  a2  d       c went, d came, and a and b changed places
+//
+// The order of the elements belongs to the list: what changes it is charged to the list.
+func compareOwned[V view[V]](w *walk, n *schema.Node, old, new V) bool {
+	first, behind := 0, 0
+	short := min(old.len(), new.len())
+	for first < short && old.index(first).equal(new.index(first)) {
+		first++
+	}
+	for behind < short-first && old.index(old.len()-1-behind).equal(new.index(new.len()-1-behind)) {
+		behind++
+	}
+	field := n.Elem().TakesValue().Parameter.Field
+	p := newPairs(part(old, first, old.len()-behind), part(new, first, new.len()-behind))
+	p.match(encoded[V])
+	p.match(func(v V) (string, bool) {
+		text, found := v.valueText(field)
+		return text, found == hasText
+	})
+	changed, reordered, last := false, false, -1
+	one := func(a, b V) {
+		if compareElem(w, n, nil, a, b) {
+			changed = true
+		}
+	}
+	for i, v := range p.before {
+		if j := p.partner[i]; j >= 0 {
+			reordered = reordered || j < last
+			last = j
+			one(v, p.after[j])
+		} else {
+			one(v, new.none())
+		}
+	}
+	for j, v := range p.after {
+		if !p.taken[j] {
+			one(new.none(), v)
+		}
+	}
+	if reordered && (w.mode == Full || n.ExcludedAt) {
+		w.charge(n)
+		changed = true
+	}
+	return changed
+}
+
+func part[V view[V]](list V, from, to int) []V {
+	out := make([]V, 0, to-from)
+	for i := from; i < to; i++ {
+		out = append(out, list.index(i))
+	}
+	return out
+}
+
+// encoded returns the JSON of an element. What has the same JSON may still differ, and is
+// compared.
+func encoded[V view[V]](v V) (string, bool) {
+	value, ok := v.plain()
+	if !ok {
+		return "", false
+	}
+	data, err := json.Marshal(value)
+	return string(data), err == nil
+}
+
+// pairs are the elements of two lists, each with at most one partner in the other.
+type pairs[V any] struct {
+	before, after []V
+	// partner is the position in after, -1 for what has none.
+	partner []int
+	taken   []bool
+}
+
+func newPairs[V any](before, after []V) *pairs[V] {
+	p := &pairs[V]{before: before, after: after, partner: make([]int, len(before)), taken: make([]bool, len(after))}
+	for i := range p.partner {
+		p.partner[i] = -1
+	}
+	return p
+}
+
+// match makes partners of elements that have none and the same identity, in their order.
+func (p *pairs[V]) match(identity func(V) (string, bool)) {
+	waiting := map[string][]int{}
+	for j, v := range p.after {
+		if id, ok := identity(v); ok && !p.taken[j] {
+			waiting[id] = append(waiting[id], j)
+		}
+	}
+	for i, v := range p.before {
+		if p.partner[i] >= 0 {
+			continue
+		}
+		if id, ok := identity(v); ok && len(waiting[id]) > 0 {
+			j := waiting[id][0]
+			waiting[id] = waiting[id][1:]
+			p.partner[i], p.taken[j] = j, true
+		}
+	}
+}

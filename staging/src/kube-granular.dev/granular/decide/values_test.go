@@ -1,0 +1,384 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decide
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"sigs.k8s.io/yaml"
+
+	"kube-granular.dev/granular/change"
+	"kube-granular.dev/granular/schema"
+)
+
+// valuesModel has permissions whose parameters are made of values.
+const valuesModel = `
+spec:
+  x-kubernetes-permission-verb: specification
+  properties:
+    image:
+      type: string
+      x-kubernetes-permission-verb: image,imageFrom
+      x-kubernetes-permission-parameterized-by: self
+      x-kubernetes-permission-parameter-treatment: image-repository-prefix
+    taints:
+      x-kubernetes-permission-verb: taints
+      items:
+        type: object
+        x-kubernetes-permission-verb: taint
+        x-kubernetes-permission-parameterized-by: self.key
+        properties:
+          key: {type: string}
+          effect: {type: string, x-kubernetes-permission-verb: effect}
+    guards:
+      items:
+        type: object
+        x-kubernetes-permission-verb: guard
+        x-kubernetes-permission-excluded: true
+        x-kubernetes-permission-parameterized-by: self.key
+        properties: {key: {type: string}}
+    mode:
+      type: string
+      x-kubernetes-permission-verb: mode
+      x-kubernetes-permission-excluded: true
+      x-kubernetes-permission-parameterized-by: self
+      x-kubernetes-permission-parameter-expression: self
+`
+
+func valuesWalker(t testing.TB) *change.Walker {
+	t.Helper()
+	root := &spec.Schema{}
+	if err := yaml.UnmarshalStrict([]byte("properties:\n"+strings.ReplaceAll(valuesModel, "\n", "\n  ")), root); err != nil {
+		t.Fatal(err)
+	}
+	tree, err := schema.NewModels(map[string]*spec.Schema{"root": root}, schema.WithExpressions(picky{})).Compile("root")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return change.NewWalker(tree)
+}
+
+func parsed(t testing.TB, text string) object {
+	t.Helper()
+	var out object
+	if err := yaml.Unmarshal([]byte(text), &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Every value that a place had and has must be covered. Each row that is allowed is refused
+// with any one verb less.
+func TestValues(t *testing.T) {
+	const team, other, vendor = "registry.example/team/app:v1", "registry.example/other/app:v1", "vendor.example/app:v1"
+	image := func(v string) string { return "spec: {image: '" + v + "'}" }
+	taints := func(v ...string) string { return "spec: {taints: [" + strings.Join(v, ", ") + "]}" }
+	for _, test := range []struct {
+		name     string
+		unmarked bool
+		old, new string
+		// final is what is about to be stored, new where it is empty.
+		final string
+		holds string
+		// needs is how the refusal ends, empty where there is none.
+		needs string
+	}{
+		{name: "another tag", old: image(team), new: image("registry.example/team/app:v2"), holds: "imageFrom(registry.example/team/app)"},
+		{name: "another tag by the folder", old: image(team), new: image("registry.example/team/app:v2"), holds: "imageFrom(registry.example/team)"},
+		{name: "another tag by the registry", old: image(team), new: image("registry.example/team/app:v2"), holds: "imageFrom(registry.example)"},
+		{name: "another tag by the general permission", old: image(team), new: image("registry.example/team/app:v2"), holds: "image"},
+		{name: "another repository", old: image(team), new: image(other), holds: "imageFrom(registry.example/team) imageFrom(registry.example/other)"},
+		{name: "to another repository alone", old: image(team), new: image(other), holds: "imageFrom(registry.example/other)",
+			needs: `needs one of the verbs "granular:imageFrom(registry.example/team/app)", "granular:specification"`},
+		{name: "from another registry", old: image(vendor), new: image(team), holds: "imageFrom(registry.example/team)",
+			needs: `needs one of the verbs "granular:imageFrom(vendor.example/app)", "granular:specification"`},
+		{name: "the first image", old: "spec: {x: 1}", new: "spec: {x: 1, image: '" + team + "'}", holds: "imageFrom(registry.example/team)"},
+		{name: "no image any more", old: "spec: {x: 1, image: '" + team + "'}", new: "spec: {x: 1}", holds: "imageFrom(registry.example/team)"},
+		{name: "a sibling whose name goes on", old: image(team), new: image("registry.example/team-evil/app"), holds: "imageFrom(registry.example/team)",
+			needs: `needs one of the verbs "granular:imageFrom(registry.example/team-evil/app)", "granular:specification"`},
+		{name: "an image without a registry", old: image(team), new: image("nginx"), holds: "imageFrom(registry.example/team) imageFrom(docker.io)",
+			needs: `needs one of the verbs "granular:image", "granular:specification"`},
+		{name: "an image that is no string", old: image(team), new: "spec: {image: [1]}", holds: "imageFrom(registry.example/team)",
+			needs: `needs one of the verbs "granular:image", "granular:specification"`},
+		{name: "a webhook stores another registry", old: image(team), new: image("registry.example/team/app:v2"), final: image("mirror.example/team/app:v2"),
+			holds: "imageFrom(registry.example/team) imageFrom(mirror.example)"},
+		{name: "a webhook stores what was allowed", old: image(team), new: image(vendor), final: image("registry.example/team/app:v2"), holds: "imageFrom(registry.example/team)",
+			needs: `needs one of the verbs "granular:imageFrom(vendor.example/app)", "granular:specification"`},
+		{name: "a webhook puts the old image back", old: image(team), new: image(vendor), final: image(team)},
+
+		{name: "a taint comes", old: taints("{key: a}"), new: taints("{key: a}", "{key: b}"), holds: "taint(b)"},
+		{name: "a taint comes first", old: taints("{key: a}"), new: taints("{key: b}", "{key: a}"), holds: "taint(b)"},
+		{name: "a taint goes from the middle", old: taints("{key: a}", "{key: b}", "{key: c}"), new: taints("{key: a}", "{key: c}"), holds: "taint(b)"},
+		{name: "the last taint goes", old: taints("{key: a}"), new: taints(), holds: "taint(a)"},
+		{name: "a taint becomes another", old: taints("{key: a}"), new: taints("{key: b}"), holds: "taint(a) taint(b)"},
+		{name: "somebody's taint goes with mine", old: taints("{key: a}", "{key: b}"), new: taints("{key: c}"), holds: "taint(b) taint(c)",
+			needs: `needs one of the verbs "granular:taint(a)", "granular:specification"`},
+		{name: "an effect, narrowly", old: taints("{key: a, effect: x}", "{key: b}"), new: taints("{key: a, effect: y}", "{key: b}"), holds: "effect"},
+		{name: "an effect by the key", old: taints("{key: a, effect: x}", "{key: b}"), new: taints("{key: a, effect: y}", "{key: b}"), holds: "taint(a)"},
+		{name: "a taint twice", old: taints("{key: a}"), new: taints("{key: a}", "{key: a}"), holds: "taint(a)"},
+		{name: "the order", old: taints("{key: a}", "{key: b}"), new: taints("{key: b}", "{key: a}"), holds: "taint(a) taint(b)",
+			needs: `needs one of the verbs "granular:taints", "granular:specification"`},
+		{name: "the order by the list", old: taints("{key: a}", "{key: b}"), new: taints("{key: b}", "{key: a}"), holds: "taints"},
+		{name: "a taint without a key", old: taints(), new: taints("{effect: x}"), holds: "taint()"},
+		{name: "a taint that is no object", old: taints(), new: taints("3"), holds: "taint() taint(3)",
+			needs: `needs one of the verbs "granular:taints", "granular:specification"`},
+		{name: "taints that are no list", old: taints("{key: a}"), new: "spec: {taints: {key: a}}", holds: "taint(a)",
+			needs: `needs one of the verbs "granular:taints", "granular:specification"`},
+		{name: "a webhook adds a taint", old: taints("{key: a}"), new: taints("{key: a}", "{key: b}"), final: taints("{key: a}", "{key: b}", "{key: w}"), holds: "taint(b) taint(w)"},
+
+		{name: "an excluded value, for a holder of update", unmarked: true, old: "spec: {mode: soft}", new: "spec: {mode: hard}", holds: "mode(soft) mode(hard)"},
+		{name: "an excluded value by what includes nothing of it", unmarked: true, old: "spec: {mode: soft}", new: "spec: {mode: hard}", holds: "specification mode(hard)",
+			needs: `needs the verb "granular:mode(soft)"`},
+		{name: "an excluded value that makes no parameter", unmarked: true, old: "spec: {mode: soft}", new: "spec: {mode: bad}", holds: "specification mode(soft) mode(bad)",
+			needs: "its permission has no parameter for this value"},
+		{name: "an excluded element comes", unmarked: true, old: "spec: {guards: [{key: a}]}", new: "spec: {guards: [{key: a}, {key: b}]}", holds: "guard(b)"},
+		{name: "an excluded element is replaced", unmarked: true, old: "spec: {guards: [{key: a}]}", new: "spec: {guards: [{key: b}]}", holds: "guard(a) guard(b)"},
+		{name: "excluded elements are reordered by a holder of update", unmarked: true, old: "spec: {guards: [{key: a}, {key: b}]}", new: "spec: {guards: [{key: b}, {key: a}]}"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			mode := change.Full
+			if test.unmarked {
+				mode = change.Sparse
+			}
+			old := parsed(t, test.old)
+			w := valuesWalker(t)
+			judge := func(holds []string) *Refusal {
+				observed, err := w.Compare(mode, old, parsed(t, test.new))
+				if err != nil {
+					t.Fatal(err)
+				}
+				d := New(&holder{t: t, holds: holds}, 0)
+				if d.CoveredAsObserved(context.Background(), observed, !test.unmarked) && test.final == "" {
+					return nil
+				}
+				final := test.final
+				if final == "" {
+					final = test.new
+				}
+				stored, err := w.CompareObserved(mode, observed, old, parsed(t, final))
+				if err != nil {
+					t.Fatal(err)
+				}
+				refusal, err := d.Decide(context.Background(), change.Answerable(observed, stored), !test.unmarked)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return refusal
+			}
+			var holds []string
+			for _, verb := range strings.Fields(test.holds) {
+				holds = append(holds, "granular:"+verb)
+			}
+			refusal := judge(holds)
+			if test.needs != "" {
+				if refusal == nil || refusal.Needs() != test.needs {
+					t.Fatalf("got %v, want %s", refusal, test.needs)
+				}
+				return
+			}
+			if refusal != nil {
+				t.Fatalf("refused: %s", refusal.Message(""))
+			}
+			for i := range holds {
+				if judge(slices.Delete(slices.Clone(holds), i, i+1)) == nil {
+					t.Errorf("allowed without %s", holds[i])
+				}
+			}
+		})
+	}
+}
+
+// TestValuesOfLists compares with a definition of what may become of a list: some elements stay
+// in their order, and whoever changes it holds the keys of all others, of both lists.
+func TestValuesOfLists(t *testing.T) {
+	w := valuesWalker(t)
+	allowed, refused, strict := 0, 0, 0
+	for seed := range uint64(6000) {
+		r := rand.New(rand.NewPCG(seed, 17))
+		list := func() []string {
+			out := make([]string, r.IntN(5))
+			for i := range out {
+				out[i] = string(rune('a' + r.IntN(3)))
+			}
+			return out
+		}
+		old, new := list(), list()
+		if r.IntN(2) == 0 { // mostly the same
+			new = slices.Clone(old)
+			for range r.IntN(3) {
+				if at := r.IntN(len(new) + 1); r.IntN(2) == 0 || at == len(new) {
+					new = slices.Insert(new, at, string(rune('a'+r.IntN(3))))
+				} else {
+					new = slices.Delete(new, at, at+1)
+				}
+			}
+		}
+		var holds []string
+		for _, key := range []string{"a", "b", "c"} {
+			if r.IntN(2) == 0 {
+				holds = append(holds, key)
+			}
+		}
+		set, err := w.Compare(change.Full, withTaints(old), withTaints(new))
+		if err != nil {
+			t.Fatal(err)
+		}
+		verbs := make([]string, len(holds))
+		for i, key := range holds {
+			verbs[i] = "granular:taint(" + key + ")"
+		}
+		may := decideWith(t, set, true, verbs) == nil
+		switch should := mayBecome(old, new, holds); {
+		case may && !should:
+			t.Fatalf("seed %d: %v becomes %v with %v", seed, old, new, holds)
+		case may:
+			allowed++
+		case should:
+			strict++
+		default:
+			refused++
+		}
+	}
+	// Where an element comes or goes beside one that is alike, the walk may see a reorder.
+	if allowed < 500 || refused < 500 || strict > 200 {
+		t.Errorf("%d allowed, %d refused, %d refused that might be allowed", allowed, refused, strict)
+	}
+}
+
+func withTaints(keys []string) object {
+	list := make([]any, len(keys))
+	for i, key := range keys {
+		list[i] = object{"key": key}
+	}
+	return object{"spec": object{"taints": list}}
+}
+
+// mayBecome reports whether some common subsequence leaves nothing that is not held.
+func mayBecome(old, new, holds []string) bool {
+	if len(old) == 0 || len(new) == 0 {
+		return !slices.ContainsFunc(slices.Concat(old, new), func(k string) bool { return !slices.Contains(holds, k) })
+	}
+	return old[0] == new[0] && mayBecome(old[1:], new[1:], holds) ||
+		slices.Contains(holds, old[0]) && mayBecome(old[1:], new, holds) ||
+		slices.Contains(holds, new[0]) && mayBecome(old, new[1:], holds)
+}
+
+// partlyFailing answers some verbs, and fails on the others.
+type partlyFailing struct {
+	allows []string
+	fails  []string
+}
+
+func (f partlyFailing) FirstAllowed(_ context.Context, verbs []string) (int, error) {
+	var err error
+	for i, v := range verbs {
+		if slices.Contains(f.fails, v) {
+			err = errors.New("no answer")
+		}
+		if slices.Contains(f.allows, v) {
+			return i, err
+		}
+	}
+	return -1, err
+}
+
+func TestValuesThatAreNotAnswered(t *testing.T) {
+	w := valuesWalker(t)
+	set, err := w.Compare(change.Full, parsed(t, "spec: {image: a.example/x}"), parsed(t, "spec: {image: b.example/x}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := "granular:imageFrom(a.example)", "granular:imageFrom(b.example/x)"
+	for _, test := range []struct {
+		name          string
+		allows, fails []string
+		refused, err  bool
+	}{
+		{name: "a general verb fails and values are covered", allows: []string{a, b}, fails: []string{"granular:specification"}},
+		{name: "a general verb fails and a value is not covered", allows: []string{a}, fails: []string{"granular:specification"}, err: true},
+		{name: "a value fails", allows: []string{a}, fails: []string{b}, err: true},
+		{name: "a value fails that another verb covers", allows: []string{a, b}, fails: []string{"granular:imageFrom(b.example)"}},
+		{name: "nothing fails", allows: []string{a}, refused: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			refusal, err := New(partlyFailing{test.allows, test.fails}, 0).Decide(context.Background(), set, true)
+			if (err != nil) != test.err || (refusal != nil) != test.refused {
+				t.Errorf("got %v, %v", refusal, err)
+			}
+		})
+	}
+}
+
+// Who may not read the object is told of no value, whatever else it may be told.
+func TestValuesAreWithheld(t *testing.T) {
+	w := valuesWalker(t)
+	for _, test := range []struct{ old, new, holds, needs string }{
+		{"spec: {image: secret.example/app}", "spec: {image: a.example/app}", "imageFrom(a.example)", `needs one of the verbs "granular:image", "granular:specification"`},
+		{"spec: {mode: secret}", "spec: {mode: b}", "mode(b)", "which permission it takes is shown only to callers who may get it"},
+		{"spec: {mode: secret}", "spec: {mode: " + strings.Repeat("b", 1000) + "}", "mode(b)", "which permission it takes is shown only to callers who may get it"},
+		{"spec: {mode: bad}", "spec: {mode: b}", "mode(b)", "which permission it takes is shown only to callers who may get it"},
+	} {
+		set, err := w.Compare(change.Full, parsed(t, test.old), parsed(t, test.new))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, all := w.Sender(func(string) bool { return true }, nil).Knows(&set[0]); all {
+			t.Errorf("%s: the verbs are told to a sender who may not read", test.old)
+		}
+		refusal := decideWith(t, set, true, []string{"granular:" + test.holds})
+		for known := range 4 {
+			told := refusal.Withhold(known)
+			if message := told.Message(""); strings.Contains(message, "secret") || strings.Contains(message, "bbb") {
+				t.Errorf("%s: told with %d known: %s", test.old, known, message)
+			}
+			if known >= 2 && told.Needs() != test.needs {
+				t.Errorf("%s: needs %s", test.old, told.Needs())
+			}
+		}
+	}
+}
+
+// The values of many elements cost no more verbs than the budget.
+func TestValuesAreBounded(t *testing.T) {
+	w := valuesWalker(t)
+	var keys []string
+	for i := range 1000 {
+		keys = append(keys, fmt.Sprintf("k%d", i))
+	}
+	set, err := w.Compare(change.Full, withTaints(nil), withTaints(keys))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := &allowing{}
+	refusal, err := New(all, 0).Decide(context.Background(), set, true)
+	if err != nil || refusal == nil {
+		t.Fatalf("got %v, %v", refusal, err)
+	}
+	if all.verbs > DefaultBudget {
+		t.Errorf("%d verbs were asked", all.verbs)
+	}
+	if want := `more than 64 permissions would have to be asked for this request; hold the verb "granular:taints" instead`; refusal.Needs() != want {
+		t.Errorf("got %s, want %s", refusal.Needs(), want)
+	}
+}
+
+// allowing allows what has a parameter.
+type allowing struct{ verbs int }
+
+func (a *allowing) FirstAllowed(_ context.Context, verbs []string) (int, error) {
+	for i, v := range verbs {
+		a.verbs++
+		if strings.HasSuffix(v, ")") {
+			return i, nil
+		}
+	}
+	return -1, nil
+}

@@ -1,0 +1,139 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package permission
+
+import "strings"
+
+// MaxPrefixes is how many parameters ImageRepositoryPrefix makes of one image at the most.
+// Each of them may have to be asked.
+const MaxPrefixes = 8
+
+// imagePrefixes returns the prefixes of the repository of an image, the shortest first:
+// registry.example/team/app:v1 has registry.example, registry.example/team and
+// registry.example/team/app. It returns at most MaxPrefixes of them.
+//
+// It returns nil for an image that does not name its registry, because each node decides
+// what nginx means. It returns nil as well for an image that has a second spelling, such as
+// docker.io/nginx for docker.io/library/nginx: a grant of one would miss the other. Tag and
+// digest are no part of the repository. What is accepted is a part of the grammar of
+// github.com/distribution/reference.
+func imagePrefixes(image string) []string {
+	name := image
+	if at := strings.IndexByte(name, '@'); at >= 0 {
+		if !isDigest(name[at+1:]) {
+			return nil
+		}
+		name = name[:at]
+	}
+	slash := strings.IndexByte(name, '/')
+	if slash < 0 || !isRegistry(name[:slash]) {
+		return nil
+	}
+	dockerHub := name[:slash] == "docker.io"
+	if colon := strings.LastIndexByte(name, ':'); colon > slash {
+		if !isTag(name[colon+1:]) {
+			return nil
+		}
+		name = name[:colon]
+	}
+	if len(name) > maxRepository || dockerHub && strings.IndexByte(name[slash+1:], '/') < 0 {
+		return nil
+	}
+	out := []string{name[:slash]}
+	for at := slash; at < len(name); {
+		end := strings.IndexByte(name[at+1:], '/')
+		if end < 0 {
+			end = len(name)
+		} else {
+			end += at + 1
+		}
+		if !isPathComponent(name[at+1 : end]) {
+			return nil
+		}
+		if len(out) < MaxPrefixes {
+			out = append(out, name[:end])
+		}
+		at = end
+	}
+	return out
+}
+
+// maxRepository is the longest name of a repository, registry included, in bytes.
+const maxRepository = 255
+
+// isRegistry reports whether the first component of a name is a registry: a host with a dot
+// or a port, or localhost. Upper case and addresses in brackets are not accepted: a registry
+// has one spelling here.
+func isRegistry(s string) bool {
+	host, port, ported := strings.Cut(s, ":")
+	if host == "index.docker.io" {
+		return false // the old name of docker.io
+	}
+	if ported && !all(port, digit) {
+		return false
+	}
+	if !ported && host != "localhost" && strings.IndexByte(host, '.') < 0 {
+		return false
+	}
+	for label := range strings.SplitSeq(host, ".") {
+		if !all(label, func(c byte) bool { return lower(c) || digit(c) || c == '-' }) ||
+			label[0] == '-' || label[len(label)-1] == '-' {
+			return false
+		}
+	}
+	return true
+}
+
+// isPathComponent reports whether s is lower-case letters and digits with single dots, one or
+// two underscores or any number of dashes between them.
+func isPathComponent(s string) bool {
+	for {
+		n := 0
+		for n < len(s) && (lower(s[n]) || digit(s[n])) {
+			n++
+		}
+		if n == 0 {
+			return false
+		}
+		if s = s[n:]; s == "" {
+			return true
+		}
+		switch {
+		case strings.HasPrefix(s, "__"):
+			s = s[2:]
+		case s[0] == '.' || s[0] == '_':
+			s = s[1:]
+		case s[0] == '-':
+			s = strings.TrimLeft(s, "-")
+		default:
+			return false
+		}
+	}
+}
+
+// isTag reports whether s is up to 128 word characters, dots and dashes, a word character first.
+func isTag(s string) bool {
+	return len(s) <= 128 && all(s, func(c byte) bool { return word(c) || c == '.' || c == '-' }) && word(s[0])
+}
+
+// isDigest reports whether s is a SHA-256 or SHA-512 digest.
+func isDigest(s string) bool {
+	algorithm, sum, _ := strings.Cut(s, ":")
+	size := map[string]int{"sha256": 64, "sha512": 128}[algorithm]
+	return size > 0 && len(sum) == size && all(sum, func(c byte) bool { return digit(c) || 'a' <= c && c <= 'f' })
+}
+
+// all reports whether s is not empty and every byte of it is so.
+func all(s string, is func(byte) bool) bool {
+	for i := range len(s) {
+		if !is(s[i]) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func lower(c byte) bool { return 'a' <= c && c <= 'z' }
+func digit(c byte) bool { return '0' <= c && c <= '9' }
+func word(c byte) bool  { return lower(c) || digit(c) || 'A' <= c && c <= 'Z' || c == '_' }
