@@ -70,7 +70,7 @@ endif
 ##@ Use
 
 .PHONY: up
-up: upstream $(BIN)/kube-granular $(KUBECTL_MISSING) $(if $(findstring --tenancy,$(UP_ARGS)),tenancy) ## Build and run a local cluster; UP_ARGS="--port 0 …" are flags of `kube-granular up`
+up: upstream $(BIN)/kube-granular $(KUBECTL_MISSING) $(if $(findstring --tenancy,$(UP_ARGS)),tenancy) ## Build and run a local cluster; UP_ARGS="--port 0 …" passes flags to `kube-granular up`
 	@exec $(BIN)/kube-granular up $(UP_ARGS)
 
 .PHONY: down
@@ -88,7 +88,7 @@ PLUGIN_VERSION ?= $(RELEASE_VERSION)
 PLUGIN_URL     ?= https://example.com/kube-granular/$(PLUGIN_VERSION)
 
 .PHONY: plugin-archives
-plugin-archives: upstream ## Make archives of kubectl-granular for all platforms, checksums and a krew manifest in bin/plugin; PLUGIN_VERSION=v0.1.0 PLUGIN_URL=https://…
+plugin-archives: upstream ## Write archives of kubectl-granular for all platforms, checksums and a krew manifest to bin/plugin; PLUGIN_VERSION=v0.1.0 PLUGIN_URL=https://…
 	$(GO) run ./hack/pack --version $(PLUGIN_VERSION) --url $(PLUGIN_URL) --ldflags '$(LDFLAGS)' --out $(BIN)/plugin
 
 # kubeadm and kind ask for images below IMAGE_REPOSITORY, by the version.
@@ -96,11 +96,11 @@ IMAGE_ARCHS      ?= amd64 arm64
 IMAGE_REPOSITORY ?= registry.k8s.io
 
 .PHONY: image
-image: upstream ## Make images of kube-apiserver in bin/image, without a daemon: archives, an OCI layout, SBOMs; IMAGE_ARCHS="amd64 arm64"
+image: upstream ## Write images of kube-apiserver to bin/image, without a daemon: archives, an OCI layout, SBOMs; IMAGE_ARCHS="amd64 arm64"
 	$(call step,images of kube-apiserver,GO=$(GO) IMAGE_REPOSITORY=$(IMAGE_REPOSITORY) hack/image.sh $(GIT_VERSION) '$(LDFLAGS)' $(BIN)/image $(IMAGE_ARCHS))
 
 .PHONY: release
-release: image plugin-archives ## Make a release in bin/release: images, archives, the series for git am, checksums; RELEASE_VERSION=v0.1.0
+release: image plugin-archives ## Write a release to bin/release: images, archives, the series for git am, checksums; RELEASE_VERSION=v0.1.0
 	$(call step,release,hack/release.sh $(RELEASE_VERSION) $(BIN)/release $(BIN)/image $(BIN)/plugin)
 
 .PHONY: tenancy
@@ -108,7 +108,7 @@ tenancy: ## Build bin/tenancy-controller and the kubectl plugins sudo and create
 	$(call step,build tenancy,$(TENANCY) build -o $(CURDIR)/$(BIN)/ ./cmd/...)
 
 .PHONY: tenancy-bigquery
-tenancy-bigquery: ## Build bin/tenancy-controller-bigquery, the controller of tenants with bills in BigQuery
+tenancy-bigquery: ## Build bin/tenancy-controller-bigquery, the controller of tenants that writes bills to BigQuery
 	$(call step,build tenancy-bigquery,GOWORK=off $(GO) -C tenancy/bigquery build -o $(CURDIR)/$(BIN)/tenancy-controller-bigquery .)
 
 .PHONY: examples
@@ -119,19 +119,19 @@ examples: ## Build bin/copier, an example of a controller that acts for others
 export KIND_NODES KIND_GATES KIND_OFFLINE KIND_DIR KIND_NAME KIND_PURGE
 
 .PHONY: kind
-kind: upstream ## Make a kind cluster of the patched server; KIND_NODES=1 or 3, KIND_OFFLINE=1 pulls nothing, KIND_GATES="A=true,…"
+kind: upstream ## Create a kind cluster with the patched server; KIND_NODES=1 or 3, KIND_OFFLINE=1 pulls nothing, KIND_GATES="A=true,…"
 	@GO=$(GO) hack/kind/up
 
 .PHONY: kind-down
-kind-down: ## End the kind cluster and what it started; KIND_PURGE=1 removes what was built for it too
+kind-down: ## Stop the kind cluster and the programs that it started; KIND_PURGE=1 also removes what was built for it
 	@hack/kind/down
 
 .PHONY: clean
-clean: ## Remove what was built and the local cluster's data; the upstream tree stays
+clean: ## Remove built files and the local cluster's data; the upstream tree stays
 	rm -rf $(BIN) .kube-granular
 
 .PHONY: help
-help: ## Say what there is
+help: ## List all targets
 	@awk 'BEGIN { FS = ":.*## " } \
 		/^##@/ { printf "\n%s\n", substr($$0, 5) } \
 		/^[a-z][a-z-]*:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -139,7 +139,7 @@ help: ## Say what there is
 ##@ Develop
 
 .PHONY: upstream
-upstream: ## Bring upstream/kubernetes up to date: materialise, patch, generate, write go.work; SERIES_WITHOUT=speed leaves a folder of patches out
+upstream: ## Bring upstream/kubernetes up to date: materialise, patch, generate, write go.work; SERIES_WITHOUT=speed leaves out that folder of patches
 	$(call step,upstream/kubernetes,GO=$(GO) hack/upstream/run apply $(addprefix --without ,$(SERIES_WITHOUT)))
 
 .PHONY: test
@@ -148,12 +148,12 @@ test: build tenancy examples ## Run all tests: library, patches, tools, units, a
 
 # It compiles most of Kubernetes once more, so it is not part of `make test`.
 .PHONY: test-without-speed
-test-without-speed: upstream ## Build and test the project without patches/speed and speed, in a copy
+test-without-speed: upstream ## Build and test the project without the folders patches/speed and speed, in a copy
 	$(call step,build and test without speed,GO=$(GO) test/patches/without-speed)
 	test/patches/series-digest > test/patches/without-speed.passed
 
 .PHONY: test-kind
-test-kind: upstream ## Test a whole cluster, of kind: controllers and pods beside granular callers
+test-kind: upstream ## Test a whole kind cluster: controllers, pods, and callers that may change only single fields
 	@GO=$(GO) hack/kind/test cluster
 
 .PHONY: test-kind-ha
@@ -161,19 +161,19 @@ test-kind-ha: upstream $(BIN)/kube-apiserver-unpatched ## Test three servers and
 	@GO=$(GO) hack/kind/test ha
 
 .PHONY: test-kind-e2e
-test-kind-e2e: upstream ## Run upstream's conformance tests of what we touch against the kind cluster
+test-kind-e2e: upstream ## Run upstream's conformance tests of what the patches change against the kind cluster
 	@GO=$(GO) hack/kind/test e2e
 
 .PHONY: test-denials
-test-denials: build ## Hold that each test of a denied path goes red on a server that takes a Deny for no opinion
+test-denials: build ## Check that each test of a denied path fails on a server that treats a Deny as no opinion
 	GO=$(GO) test/integration/chain/without-denials
 
 .PHONY: test-unpatched
-test-unpatched: $(BIN)/kube-granular $(BIN)/kubectl $(BIN)/kube-apiserver-unpatched ## Run a server without patches beside ours, on the same etcd
+test-unpatched: $(BIN)/kube-granular $(BIN)/kubectl $(BIN)/kube-apiserver-unpatched ## Run a server without the patches beside a patched one, on the same etcd
 	KUBE_GRANULAR_REQUIRE_UNPATCHED=1 $(GO) test -count=1 ./test/integration/unpatched
 
 .PHONY: fuzz
-fuzz: upstream ## Run every fuzzer for FUZZTIME (20000x, a count; or a time such as 1h) each
+fuzz: upstream ## Run every fuzzer for FUZZTIME: a count (20000x) or a time (1h)
 	hack/fuzz.sh
 
 MUTANTS      ?= 0
@@ -181,20 +181,20 @@ SEED         ?= 1
 MUTANTS_ARGS ?=
 
 .PHONY: mutants
-mutants: upstream ## Make small faults in what decides, and fail if the tests miss one that is not listed; MUTANTS=20 of each package chosen by SEED, MUTANTS_ARGS="-o json pkg/crd"
+mutants: upstream ## Make small faults in the code that decides, and fail if the tests miss one that is not listed; MUTANTS=20 tries 20 of each package, chosen by SEED; MUTANTS_ARGS="-o json pkg/crd"
 	$(GO) run ./hack/mutants -n $(MUTANTS) -seed $(SEED) $(MUTANTS_ARGS)
 
 # It compiles all of Kubernetes once more, so it is not part of `make test`.
 .PHONY: test-race
-test-race: $(BIN)/kube-granular-race $(BIN)/kubectl ## Run the concurrency test against a server with the race detector; RACE_ARGS="-writers=400" are its flags
+test-race: $(BIN)/kube-granular-race $(BIN)/kubectl ## Run the concurrency test against a server with the race detector; RACE_ARGS="-writers=400" passes flags
 	KUBE_GRANULAR_SERVER=$(CURDIR)/$< CGO_ENABLED=1 $(GO) test -race -v -count=1 -timeout 60m ./test/integration/concurrency $(RACE_ARGS)
 
 .PHONY: test-upstream
-test-upstream: upstream $(BIN)/etcd ## Run upstream's own tests of what the patches change; UPSTREAM_ARGS=units or "integration auth" is a part
+test-upstream: upstream $(BIN)/etcd ## Run upstream's own tests of what the patches change; UPSTREAM_ARGS=units or "integration auth" runs a part
 	test/upstream/run $(UPSTREAM_ARGS)
 
 .PHONY: bench
-bench: upstream ## Measure both sides of every comparison in one run, BENCH_COUNT times (10), or those that BENCH matches; ratios with intervals by benchstat
+bench: upstream ## Measure both sides of every comparison in one run, BENCH_COUNT times (10); BENCH=REGEXP selects some; benchstat prints ratios with intervals
 	@mkdir -p $(BIN)
 	@out=$$(mktemp); trap 'rm -f "$$out" "$$out.failed"' EXIT; \
 	{ $(GO) test -run '^$$$$' -bench "$${BENCH:-.}" -count $${BENCH_COUNT:-10} -timeout 120m \
@@ -217,7 +217,7 @@ verify: build ## Verify the patch series, and that generated files are up to dat
 	@for v in $(wildcard hack/verify-*.sh); do echo "==> $$v" >&2; $$v || exit 1; done
 
 .PHONY: lint
-lint: upstream ## Look for wrong formatting, a missing licence header, and what go vet finds
+lint: upstream ## Check the format and the licence headers, and run go vet
 	@wrong=$$(gofmt -l $(SOURCES)) && test -z "$$wrong" || { echo "not as gofmt has it (make fmt):" $$wrong >&2; exit 1; }
 	@bare=$$(find $(SOURCES) -name '*.go' -exec grep -L 'SPDX-License-Identifier: Apache-2.0' {} +); \
 	test -z "$$bare" || { echo "without a licence header:" $$bare >&2; exit 1; }

@@ -22,7 +22,7 @@ import (
 // those it knows go on to hold meanwhile.
 //
 // Attack: flooding a server with random UIDs and names of delegations
-// Answer: 403; UIDs are not looked for, and names are no more than a hundred times at once
+// Answer: 403; the server does not look up unknown UIDs, and looks up at most a hundred names at the same time
 func TestFlood(t *testing.T) {
 	bot := &user.DefaultInfo{Name: "bot"}
 	x := NewIndex()

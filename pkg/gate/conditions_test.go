@@ -62,8 +62,8 @@ func letsThrough(ctx context.Context, a upstream.Authorizer, attributes upstream
 // TestConditions holds that no write whose fields could be judged, and no question about a
 // permission, is allowed on a condition, and that other requests are.
 //
-// Attack: a write, or a permission, that an authorizer allows on a condition, past a filter that
-// evaluates conditions
+// Attack: a write, or a permission, that an authorizer allows on a condition, with a filter that evaluates
+// conditions
 // Answer: no opinion, the condition is not evaluated
 // Held by: TestConditionsOfWrites
 func TestConditions(t *testing.T) {

@@ -47,7 +47,7 @@ func podWrite(t *testing.T, g *questioned, p *inForce, old, sent, final string, 
 
 // TestWhoseChange holds whose change it is where admission changes labels too.
 //
-// Attack: a value that a mutating webhook makes the protected one of, or that it makes of the protected one
+// Attack: a value that a mutating webhook turns into the protected one, or the reverse
 // Answer: 403, the caller answers for both
 func TestWhoseChange(t *testing.T) {
 	const elsewhere = `{"labels": {"a": "c"}}`
@@ -192,8 +192,8 @@ func inAudit(e protect.Entry) protect.Entry {
 // TestNotKnownYet holds that before the attributes are known no label and no annotation
 // changes, that all else does, and that it is waited for them.
 //
-// Attack: write a label before the server has read which are protected
-// Answer: waits for a bounded time, then 503; all else goes on
+// Attack: writing a label before the server knows which labels are protected
+// Answer: waits for a bounded time, then 503; all other requests continue
 func TestNotKnownYet(t *testing.T) {
 	g := &questioned{}
 	for name, tc := range map[string]struct {
@@ -231,8 +231,8 @@ func TestNotKnownYet(t *testing.T) {
 // TestRetries holds that a request is judged by the attributes of one moment, that nothing
 // is asked twice, and that the last attempt counts.
 //
-// Attack: change an attribute while a write of its key is retried
-// Answer: one moment for the whole request; the last attempt counts
+// Attack: changing an attribute while a write of its key is retried
+// Answer: each attempt uses the attributes of one moment; the last attempt counts
 func TestRetries(t *testing.T) {
 	target := endpoint(t, kindNamed("/v1/Pod"), "pods")
 	ctx := contextOf("update", target, "n", "x")

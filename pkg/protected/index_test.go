@@ -200,7 +200,7 @@ func TestSameSet(t *testing.T) {
 // between: of every attribute the state is that of the later of what the watch has passed
 // and what a hook told last.
 //
-// Attack: a hook that is late, a watch that is behind, a list of an earlier state
+// Attack: a late hook, a late watch, a list of an earlier state
 // Answer: the newest change of each attribute counts, in any order
 func TestAnyOrder(t *testing.T) {
 	type event struct {

@@ -51,8 +51,7 @@ func TestNothingConfigured(t *testing.T) {
 // TestSameInAll holds that a delegation of a name is used only if it is the same in all that
 // bears on authority.
 //
-// Attack: a policy finds by its name an older delegation, with more rules, no condition, or of
-// another user
+// Attack: a policy finds an older delegation by its name, with more rules, no condition, or of another user
 // Answer: it is not used
 func TestSameInAll(t *testing.T) {
 	want := func() *v1alpha1.AuthorityDelegation {

@@ -26,7 +26,7 @@ import (
 //
 // Attack: an access review of a caller whose one group is named 50,000 times, or of 5,000
 // groups, in a namespace of many bindings
-// Answer: upstream's verdict, by upstream's way
+// Answer: the same verdict as upstream's, by upstream's code
 // Held by: TestListedOnce, TestNotLookedFor
 func TestReviews(t *testing.T) {
 	admin := harness.Administrator(t, on)

@@ -124,8 +124,8 @@ type conversionAttack struct {
 // TestAttackConversion tries to change the excluded field of a stored object by writing, in
 // some version, what a conversion webhook puts in its place.
 //
-// Attack: an excluded field through a version in which a conversion webhook keeps it in an
-// annotation, a label, an included field, a map, the status, or the place of another field
+// Attack: an excluded field through a version in which a conversion webhook stores it in an annotation, a label,
+// an included field, a map, the status, or the place of another field
 // Answer: 403, that version's permission
 // Was: got through
 //
@@ -312,8 +312,7 @@ func TestConversionLimits(t *testing.T) {
 // TestAttackConversionScale tries the same through the scale of a version, whose replicas
 // are the excluded field of another.
 //
-// Attack: an excluded field through the scale of a version whose replicas a conversion makes of
-// it
+// Attack: an excluded field through the scale of a version, if a conversion makes the replicas from this field
 // Answer: 403
 // Was: got through
 func TestAttackConversionScale(t *testing.T) {

@@ -66,9 +66,9 @@ func (d dial) manifest(plural string) map[string]any {
 // request began with judges it by the schema it decodes it with, to the end; a request that
 // begins later is judged by the new one.
 //
-// Attack: a definition that excludes, adds or moves a field, a version or the scale's path,
-// while the body is held back or a webhook waits
-// Answer: judged by the definition it began with, stored by it
+// Attack: a definition that excludes, adds or moves a field, a version or the scale's path, while the caller
+// delays the body or a webhook waits
+// Answer: judged and stored by the definition that was current when the request began
 func TestAttackDefinition(t *testing.T) {
 	s := onStage(t)
 	webhook := harness.NewStamps(t, s, "holding-")
@@ -152,7 +152,7 @@ func TestAttackDefinition(t *testing.T) {
 // field yet drops it from what it writes, so who holds a request back while the field is
 // defined, and set by who may, takes the value away.
 //
-// Attack: a value set under a newer definition than the one a request began with
+// Attack: a value that is set under a newer definition than the one the request began with
 // Answer: 200, dropped; inherent
 func TestDefinitionLimits(t *testing.T) {
 	s := onStage(t)

@@ -25,12 +25,11 @@ import (
 // request, "impersonate-on:…:patch", and never for granular; permissions are asked of who is
 // impersonated, and never of who impersonates.
 //
-// Attack: `impersonate-on:…` for another verb, for `granular` and for permissions; permissions
-// of one's own under impersonation
+// Attack: `impersonate-on:…` for another verb, for `granular` and for permissions; the caller's own permissions
+// under impersonation
 // Answer: 403
 //
-// Attack: as a node or service account by constrained impersonation, another label than the
-// granted one
+// Attack: another label than the granted one, as a node or service account by constrained impersonation
 // Answer: 403
 func TestAttackImpersonation(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)

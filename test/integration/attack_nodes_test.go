@@ -88,7 +88,7 @@ func (a sending) try(t *testing.T, c *cluster.Cluster) {
 // Answer: 403 by NodeRestriction
 //
 // Attack: a node's credential with granular roles, on a secret that the node may not get
-// Answer: 200, identity alone
+// Answer: 200, only the identity
 //
 // Attack: lines of ABAC that read, or name another resource or group
 // Answer: 403

@@ -32,9 +32,9 @@ func TestManagedFieldsPruned(t *testing.T) {
 // for, and in the warnings beside it, there is no more than the identity.
 //
 // Attack: the answer as Table, PartialObjectMetadata, YAML, protobuf, pretty, dry
-// Answer: identity alone
+// Answer: only the identity
 //
-// Attack: warnings about fields that were there before
+// Attack: warnings about fields that the object already had
 // Answer: not passed on
 // Was: got through
 func TestAnswersShowNothing(t *testing.T) {

@@ -59,8 +59,7 @@ spec:
 // change has to be covered, and so has what only got another key or another place of the same
 // permission. What a webhook makes of a change that the caller may make is the webhook's.
 //
-// Attack: a key that a mutating webhook writes in another way: of a map, a list, a label, a
-// finalizer
+// Attack: a key of a map, a list, a label or a finalizer, which a mutating webhook writes in another way
 // Answer: 403, the key that was sent
 // Was: got through
 //
@@ -68,9 +67,9 @@ spec:
 // Answer: 403
 // Was: got through
 //
-// Attack: what a mutating webhook copies from an annotation, or changes further; owners,
-// finalizers and managed fields it adds
-// Answer: the caller's part alone is asked about
+// Attack: fields that a mutating webhook copies from an annotation, or changes further; owners, finalizers and
+// managed fields that it adds
+// Answer: the server asks only about the caller's part
 func TestAttackWebhooks(t *testing.T) {
 	s := onStage(t)
 	s.Install(t, []byte(gates))
@@ -197,8 +196,7 @@ func TestAttackWebhooks(t *testing.T) {
 // TestAttackWebhooksOtherField is TestAttackWebhooks where the other place of the permission
 // lies in a field of the object in which nobody changed anything.
 //
-// Attack: a key that a mutating webhook moves to another field of the same permission, where
-// nobody changed anything
+// Attack: a key that a mutating webhook moves to another field of the same permission, which nobody else changed
 // Answer: 403, the field that was sent
 func TestAttackWebhooksOtherField(t *testing.T) {
 	s := onStage(t)

@@ -130,7 +130,7 @@ func TestAlwaysAllow(t *testing.T) {
 // TestImpersonation holds that whom a caller impersonates is judged, and not the
 // caller, with all three ways to impersonate.
 //
-// Attack: impersonating a user, to add its permissions to one's own
+// Attack: impersonating a user, to add its permissions to the caller's own
 // Answer: 403, only the user's count
 func TestImpersonation(t *testing.T) {
 	client := harness.Administrator(t, on)

@@ -28,8 +28,8 @@ import (
 // taken away meanwhile, and by those that came. What the filter's questions found is kept for
 // those of the verification, which is where this could go wrong.
 //
-// Attack: holding the body back until a role or binding that allows the write is gone
-// Answer: 403; and 200 by one that came meanwhile
+// Attack: delaying the body until a role or binding that allows the write is gone
+// Answer: 403; and 200 by a role or binding that was added meanwhile
 func TestBodyHeldBack(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()

@@ -111,7 +111,7 @@ var grants = []struct {
 //
 // Attack: a role or binding that grants a permission which the granter's update does not include:
 // on another object, subresource or resource, excluded, protected, on custom resources
-// Answer: 403, in upstream's words
+// Answer: 403, with upstream's message
 func TestIncludedGrants(t *testing.T) {
 	for i, tc := range grants {
 		t.Run(tc.name, func(t *testing.T) {

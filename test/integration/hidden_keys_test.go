@@ -106,9 +106,9 @@ func hiddenObjects(t *testing.T, s *harness.Stage, ns string, keys []string) (re
 // but for the namespace. Who may get it is told the key, and who holds the permissions of
 // what goes is let through.
 //
-// Attack: taking away all labels, annotations, finalizers or conditions, to be told one after
-// another by its verb; between two of one's own, to be told their order
-// Answer: the same answer whatever they are
+// Attack: removing all labels, annotations, finalizers or conditions, to learn them one after another from the
+// verbs; with two of the caller's own keys, to learn their order
+// Answer: the same answer, whatever the keys are
 // Was: got through
 func TestKeysWithoutGet(t *testing.T) {
 	s := onStage(t)
@@ -171,7 +171,7 @@ func TestKeysWithoutGet(t *testing.T) {
 // TestKeysOfOnesOwn holds that what a caller without get names itself is named to it.
 //
 // Attack: a list of guesses as nulls, or as an owner's applied fields
-// Answer: 403 that names one of them, if it was there; inherent
+// Answer: 403 that names one of them, if it existed; inherent
 func TestKeysOfOnesOwn(t *testing.T) {
 	s := onStage(t)
 	const ns = "keys-own"

@@ -53,7 +53,7 @@ spec:
 // stay small, however long the keys, paths and names of a request are.
 //
 // Attack: a condition's type, a label or a key of a map of 700 kB; a name of a user of 10 kB
-// Answer: a 403 of at most 4 KiB, and no verb of it is asked
+// Answer: a 403 of at most 4 KiB, and the server asks for no such verb
 // Was: got through
 // Held by: TestLongAudit
 func TestLongKeys(t *testing.T) {

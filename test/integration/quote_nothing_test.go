@@ -80,7 +80,7 @@ func TestRefusalsQuoteNothing(t *testing.T) {
 // refusal's fields, and many put their sentence where the API has one word.
 //
 // Attack: the reason, details and causes of a webhook's refusal, which are its own choice
-// Answer: the API's own words alone
+// Answer: only words that the API itself defines
 // Was: got through
 // Held by: TestStatus
 func TestWebhooksQuoteNothing(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 // like the first, and that the managed fields it drops are not dropped by who may not
 // write them. Objects are brought to the edge by bisection.
 //
-// Attack: data that leave no room for the managed fields, which upstream then drops
+// Attack: data that is so large that upstream drops the managed fields
 // Answer: 403, `metadata`
 // Was: got through
 func TestTooLargeWithManagedFields(t *testing.T) {

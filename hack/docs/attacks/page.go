@@ -18,13 +18,12 @@ const head = `<!-- Written by hack/update-docs.sh from the comments of the tests
 
 # Attacks
 
-What was tried to get around field-level authorization, and what the server answers. Each
-line stands in the test that tries it, and the test fails once the answer changes. What is
-promised, and to whom, is in the [threat model](../threat-model.md); the words used here are
-explained there.
+This page lists attempts to evade the authorization of single fields, and the server's answers. Each
+row comes from a comment in the test that makes the attempt. The test fails if the answer changes. The
+[threat model](../threat-model.md) says what is promised to whom, and explains the words of this page.
 
-Where the answer begins with **got through; now**, an earlier version of this project let the
-attempt through.
+If an answer begins with **got through; now**, an earlier version of this project allowed the
+attempt.
 
 `
 

@@ -18,12 +18,11 @@ const head = `<!-- Written by hack/update-docs.sh from upstream's bootstrap role
 
 # What controllers may do, and on whose behalf
 
-Upstream's controllers have rights in the whole cluster, by bootstrap roles. Whoever makes one of
-them act uses those rights. This page says for each right whether it could be granted for each object
-instead, from whoever asked for it, as [selected and delegated authority](../selected-authority.md)
-is meant for, and why it must stay otherwise. Roles behind feature gates are among them; the group
-extensions, which no server has any more, is not. Here "*.*" is
-every resource.
+Kubernetes' own controllers have rights in the whole cluster, by bootstrap roles. A user who writes an object
+makes a controller act with these rights. [Selected and delegated authority](../selected-authority.md) offers
+another way: the author of an object gives the controller a right for that object alone. This page says for each
+right of a controller whether that is possible, and why the right must stay if not. The page includes roles behind
+feature gates. It leaves out the API group extensions, which no server has any more. "*.*" means every resource.
 
 `
 
@@ -71,7 +70,7 @@ func Page() ([]byte, error) {
 		return nil, err
 	}
 	b.WriteString(head)
-	fmt.Fprintf(&b, "There are %d roles. Of their %d rights that are not for reading, %d, in %d roles, could be granted per object.\n\n", len(all), writes, counts[perObject], withSome)
+	fmt.Fprintf(&b, "There are %d roles. They have %d rights that are not for reading. Of these, %d could be granted per object, in %d roles.\n\n", len(all), writes, counts[perObject], withSome)
 	b.WriteString("## Classes\n\n| class | rights | | because |\n| --- | --- | --- | --- |\n")
 	for _, r := range reasons {
 		fmt.Fprintf(&b, "| %s | %d | %s | %s |\n", r.class, counts[r.class], r.grant, r.because)

@@ -23,10 +23,10 @@ var workloads = []string{"cronjobs.batch", "daemonsets.apps", "deployments.apps"
 const policiesHead = `
 ## Policies for the workload controllers
 
-These make whoever writes a workload delegate what its controller needs for it, and no
-more. [Delegated authority](../delegated-authority.md#policies) says how they are brought into use
-before controllers lose a right. Each delegates as well what is needed by those who work on what
-is made: who hands on what it was delegated has no more than that.
+With these policies, the author of a workload delegates the rights that its controller needs for it, and no
+more. [Delegated authority](../delegated-authority.md#policies) says how to introduce them
+before controllers lose a right. A controller can pass on only rights that were delegated to it. So each policy also
+delegates the rights of the controllers that work on the resulting objects.
 
 `
 

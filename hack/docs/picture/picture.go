@@ -25,18 +25,18 @@ type step struct {
 
 var steps = []step{
 	{title: "Request", lines: []string{"create, update or patch, by a known user"}},
-	{title: "The ordinary verb is asked", lines: []string{"Allowed: the request goes on as upstream's.", "No opinion: one more question, below."},
+	{title: "Ask for the ordinary verb", lines: []string{"Allowed: the request continues as in upstream.", "Neither allowed nor denied: the next question."},
 		because: "denied", ends: "403: a Deny is final"},
-	{title: "The verb granular is asked", lines: []string{"Only if the ordinary verb was not allowed.", "Allowed: the request goes on with a marker."}, marked: true,
-		because: "not allowed", ends: "403, as upstream's"},
-	{title: "The change is observed", lines: []string{"As the caller sent it: nothing that", "others add later is taken for the caller's."}, marked: true},
+	{title: "Ask for the verb granular", lines: []string{"Only if the ordinary verb was not allowed.", "Allowed: the request continues with a marker."}, marked: true,
+		because: "not allowed", ends: "403, as in upstream"},
+	{title: "Observe the change", lines: []string{"As the caller sent it. What others add later", "does not count as the caller's change."}, marked: true},
 	{title: "Mutating admission", lines: []string{"Webhooks and plugins may add to the object."}},
-	{title: "Validation", lines: []string{"By the kind's own rules."}, because: "invalid", ends: "422, as upstream's"},
-	{title: "The change is verified", lines: []string{"Marked: each field that the caller changed needs", "a permission, asked from general to specific.", "Not marked: only if what is excluded changed."}, marked: true,
+	{title: "Validation", lines: []string{"By the kind's own rules."}, because: "invalid", ends: "422, as in upstream"},
+	{title: "Verify the change", lines: []string{"Marked: each field that the caller changed needs", "a permission, asked from general to specific.", "Not marked: only changes of excluded fields."}, marked: true,
 		because: "not covered", ends: "403 that names the field"},
-	{title: "Validating admission", lines: []string{"Webhooks and policies may refuse."}, because: "refused", ends: "403, as upstream's"},
+	{title: "Validating admission", lines: []string{"Webhooks and policies may refuse."}, because: "refused", ends: "403, as in upstream"},
 	{title: "Storage", lines: []string{"Refuses a marked write that was not verified", "right before."}, marked: true, because: "not verified", ends: "500, nothing is stored"},
-	{title: "Answer", lines: []string{"Without get a marked caller sees", "the object's identity alone."}, marked: true},
+	{title: "Answer", lines: []string{"Without get, a marked caller sees only", "the object's identity."}, marked: true},
 }
 
 // Sizes, in units of the picture.

@@ -89,9 +89,9 @@ func (w *world) remove(_ context.Context, d *v1alpha1.AuthorityDelegation) error
 // TestSweep holds that what no object names is removed when its lease is over, and nothing
 // that an object names, that something else was made under, or that could not be looked for.
 //
-// Attack: racing the sweeper, so that an object names a delegation that is swept, or sweeping the
-// parent of one that is in use
-// Answer: it stays, or is removed before the write renews it and the write makes another
+// Attack: racing the cleanup, so that an object names a removed delegation, or removing the parent of a
+// delegation in use
+// Answer: the delegation stays, or it is removed before the write renews it and the write creates another
 func TestSweep(t *testing.T) {
 	after := 11 * time.Minute
 	for name, tc := range map[string]struct {

@@ -22,10 +22,9 @@ var gates = []string{"PrunedFieldManagement", "CompiledEquality"}
 // TestSameAnswers sends sequences of random writes by several managers, through all ways
 // to write and all versions of each kind.
 //
-// Attack: with `CompiledEquality`, what may not be changed of claims, volumes, jobs, stateful
-// sets, pods, services, secrets, bindings and classes; the same spelled in another way, which
-// is none
-// Answer: as without the gate, to the byte, but for times, uids and versions
+// Attack: with `CompiledEquality`, a change of immutable fields of claims, volumes, jobs, stateful sets, pods,
+// services, secrets, bindings and classes; the same value written in another way, which is no change
+// Answer: the same bytes as without the gate, except for times, uids and versions
 func TestSameAnswers(t *testing.T) {
 	without := start(t, "")
 	without.define(t)

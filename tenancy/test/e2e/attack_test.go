@@ -24,14 +24,16 @@ import (
 // TestSudoEscalation holds that sudo can't give itself, or anybody, more than sudo has: by
 // bindings, by tokens, by service accounts of others, by the groups of others.
 //
-// Attack: sudo binds somebody to `cluster-admin`, to a role of its own with a star or the verbs of fields, or in another namespace
-// Answer: 403; what the tenant has is bound and granted
+// Attack: with sudo, a caller binds somebody to `cluster-admin`, to its own role with a star or permission
+// verbs, or in another namespace
+// Answer: 403; binding and granting the tenant's own rights succeeds
 //
-// Attack: sudo asks for a token of a service account of another namespace, or for one that lives longer than an hour
-// Answer: 403; one of the tenant for an hour is given
+// Attack: with sudo, a caller asks for a token of a service account of another namespace, or for one that is
+// valid for more than an hour
+// Answer: 403; a token of the tenant for an hour is granted
 //
-// Attack: a sudoer becomes the group of another tenant, somebody else, or a service account
-// Answer: 403; the group of the tenant is given
+// Attack: a sudoer impersonates the group of another tenant, somebody else, or a service account
+// Answer: 403; impersonating the group of the own tenant succeeds
 // Held by: TestPlugins, TestOtherSudoers
 func TestSudoEscalation(t *testing.T) {
 	lns, other := shared.make(t, tenant("escalate")), shared.make(t, tenant("escalate-other"))
@@ -165,8 +167,8 @@ func TestOtherSudoers(t *testing.T) {
 // TestLeftovers holds that what was made with sudo says so, that the sudoer can't hide it,
 // and that it is reported, or removed, when he is a sudoer no longer.
 //
-// Attack: a sudoer makes a binding or a secret for the time after, under another name, or takes the note of it away
-// Answer: it says who made it, whatever was sent; it is in `status.leftovers`, or removed
+// Attack: a sudoer creates a binding or a secret to use it later, under another name, or removes its label
+// Answer: the object records who made it, whatever was sent; it is in `status.leftovers`, or removed
 func TestLeftovers(t *testing.T) {
 	lns := tenant("leftovers")
 	lns.Spec.Users = append(lns.Spec.Users, user("leftovers-sudoer"))
@@ -235,9 +237,10 @@ func TestLeftovers(t *testing.T) {
 
 // TestChangedWithSudo opens doors in what somebody else made.
 //
-// Attack: with sudo, a role or a binding that others made is widened, to be used when sudo is gone; the
-// note of it is taken away, or a colleague changes it after
-// Answer: it says who changed it; `status.leftovers` names each who is a sudoer no longer, and nothing is removed
+// Attack: with sudo, a caller widens a role or binding that others made, to use it after sudo ends; it removes
+// the label, or a colleague changes the object later
+// Answer: the object records who changed it; `status.leftovers` names each of them who is no longer a sudoer,
+// and nothing is removed
 func TestChangedWithSudo(t *testing.T) {
 	lns := tenant("changed")
 	lns.Spec.Sudoers = append(lns.Spec.Sudoers, user("changed-colleague"))

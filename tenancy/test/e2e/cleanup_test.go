@@ -49,8 +49,8 @@ func selfRole(user string) *rbacv1.ClusterRole {
 // TestRemoved holds that a name that leaves a list loses its rights, also if the list held
 // it twice, and that others keep theirs.
 //
-// Attack: a sudoer who is taken off the list goes on
-// Answer: refused as soon as the controller wrote, without a garbage collector
+// Attack: a sudoer who is removed from the list continues to use sudo
+// Answer: refused as soon as the controller has written, without a garbage collector
 // Held by: TestSharedSelf, TestWhileDown
 func TestRemoved(t *testing.T) {
 	lns := tenant("removed")
@@ -162,8 +162,8 @@ func (c *cluster) waitReason(t *testing.T, lns *v1alpha1.LNamespace, reason stri
 // TestRepaired holds that what is edited by hand is put right, with an event, whatever was
 // edited: subjects, rules, labels, the role of a binding, or the object itself.
 //
-// Attack: somebody is added to a role or binding of a tenant by hand, its label taken away
-// Answer: it is put right, with an event
+// Attack: somebody adds a name to a role or binding of a tenant by hand, or removes its label
+// Answer: the controller restores it, with an event
 // Held by: TestWhileDown
 func TestRepaired(t *testing.T) {
 	lns := shared.make(t, tenant("repair"))
@@ -338,7 +338,8 @@ func TestWhileDown(t *testing.T) {
 // TestForeignNamespaces holds that rights are granted only in namespaces that the controller
 // made or an administrator had adopted, and that reserved names are no tenants.
 //
-// Attack: anybody creates an LNamespace of the name of a namespace that is there, or forges the annotations of a namespace
+// Attack: anybody creates an LNamespace with the name of an existing namespace, or forges the annotations of a
+// namespace
 // Answer: nobody gets rights in it; reserved names are refused
 func TestForeignNamespaces(t *testing.T) {
 	mallory := shared.as(t, "mallory")

@@ -66,10 +66,10 @@ func (c *cluster) noneDelegated(t *testing.T, tenant string) {
 // TestSudoDelegationEnds takes sudo away in each way in which it ends, where it is delegation.
 //
 // Attack: a sudoer whose name has left the list selects his delegation, by its name or UID
-// Answer: 403 when the status says that the list is in force; those whose names stay go on
+// Answer: 403 once the status reports that the list is in force; sudoers whose names stay can continue
 //
-// Attack: a delegation of sudo is made by hand, or one that ended comes back under its name
-// Answer: only the controller acts as its delegator; what has its name and is another's is replaced
+// Attack: somebody creates a delegation of sudo by hand, or one that ended comes back under its name
+// Answer: only the controller acts as its delegator; an object of the same name by another delegator is replaced
 func TestSudoDelegationEnds(t *testing.T) {
 	c := byDelegation(t)
 	both := func(lns *v1alpha1.LNamespace, who v1alpha1.Subject, groups ...string) (byTheName, byTheUID client.Client) {

@@ -23,11 +23,13 @@ import (
 // TestDelegatedLeftovers holds that what was made by a delegation of sudo says so, whichever way it
 // was selected, and that it is reported or removed when its maker is a sudoer no longer.
 //
-// Attack: by a delegation of sudo, something is made or changed for the time after, under another name; it is selected by its UID alone
-// Answer: it says who did; it is in `status.leftovers`, or removed
+// Attack: by a delegation of sudo, a caller creates or changes something to use it later, under another name; it
+// selects the delegation only by UID
+// Answer: the object records who did it; it is in `status.leftovers`, or removed
 //
-// Attack: what somebody makes by a delegation that is not of sudo is made to look so, to have it removed
-// Answer: it says nothing, though that delegation has every verb
+// Attack: an object that somebody creates by another delegation is made to look like an object of sudo, so that
+// it is removed
+// Answer: the object carries no label of sudo, although that delegation has every verb
 func TestDelegatedLeftovers(t *testing.T) {
 	c := byDelegation(t)
 	lns := tenant("dl")
@@ -124,8 +126,8 @@ func TestDelegatedLeftovers(t *testing.T) {
 // TestSudoModes holds that a controller that is started in the other mode takes what belongs to
 // the one before, on a server that serves delegations.
 //
-// Attack: a sudoer keeps what he had by the mode of sudo that an administrator has turned off
-// Answer: 403 by either; the mode that is on goes on
+// Attack: a sudoer keeps rights of a mode of sudo that an administrator has turned off
+// Answer: 403 in both directions; the mode that is on continues to work
 func TestSudoModes(t *testing.T) {
 	t.Parallel()
 	c, err := startCluster("delegation", "--feature-gates", gates)

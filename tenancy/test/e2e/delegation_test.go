@@ -28,7 +28,8 @@ import (
 // TestSudoByDelegation works in a tenant as a sudoer who impersonates nobody, with real
 // certificates and kubectl sudo.
 //
-// Attack: where sudo is delegation, a sudoer acts without it, by that of a colleague, or of another tenant
+// Attack: with sudo by delegation, a sudoer acts without a delegation, or by that of a colleague or of another
+// tenant
 // Answer: 403; by his own delegation he has the rights of the group, in its namespace and on its LNamespace
 func TestSudoByDelegation(t *testing.T) {
 	c := byDelegation(t)
@@ -106,13 +107,14 @@ func TestSudoByDelegation(t *testing.T) {
 // TestSudoDelegationEscalation holds that a sudoer can't give himself, or anybody, more than sudo
 // has where it is delegation; each attack has its twin that is allowed.
 //
-// Attack: by a delegation of sudo, somebody is bound to `cluster-admin`, to a star, to the verbs of fields or quotas, or elsewhere
-// Answer: 403; what the tenant has is bound and granted
+// Attack: by a delegation of sudo, a caller binds somebody to `cluster-admin`, to a star, to permission verbs or
+// quotas, or in another namespace
+// Answer: 403; binding and granting the tenant's own rights succeeds
 //
-// Attack: by a delegation of sudo, a token or a certificate is asked for
+// Attack: by a delegation of sudo, a caller asks for a token or a certificate
 // Answer: 403, whatever its lifetime
 //
-// Attack: a delegation of sudo is delegated further, to another or to oneself
+// Attack: a sudoer delegates a delegation of sudo further, to another user or to himself
 // Answer: 403
 func TestSudoDelegationEscalation(t *testing.T) {
 	c := byDelegation(t)
@@ -226,8 +228,9 @@ func TestSudoDelegationEscalation(t *testing.T) {
 // TestSudoDelegationAllowances holds that what the tenant allows sudo is delegated, each by itself,
 // and goes when it is allowed no longer.
 //
-// Attack: by a delegation of sudo, quotas, the Namespace or the lists are changed, or the tenant deleted
-// Answer: 403, each unless the tenant allows that one; 403 again when it does no longer, also by a delegation of the time before
+// Attack: by a delegation of sudo, a caller changes quotas, the Namespace or the lists, or deletes the tenant
+// Answer: 403, unless the tenant allows that change; 403 again when it no longer does, also by an older
+// delegation
 func TestSudoDelegationAllowances(t *testing.T) {
 	c := byDelegation(t)
 	lns := c.make(t, tenant("da"))

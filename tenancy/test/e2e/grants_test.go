@@ -144,7 +144,7 @@ func TestDefinition(t *testing.T) {
 // TestAllowances holds that the tenant can give sudo what is withheld, each by itself.
 //
 // Attack: sudo changes the Namespace object, quotas, or the lists of the tenant, or deletes the tenant
-// Answer: refused, each unless the tenant allows that one
+// Answer: refused, unless the tenant allows that change
 // Held by: TestRights
 func TestAllowances(t *testing.T) {
 	lns := shared.make(t, tenant("allow"))
@@ -177,8 +177,10 @@ func TestAllowances(t *testing.T) {
 // TestManagerIsNoSudoer holds that a manager edits users and not sudoers, on a server that
 // does not authorize fields.
 //
-// Attack: a manager of a tenant makes himself sudoer, widens what sudo may, takes a finalizer away, or writes the status
-// Answer: 403 by the fields, by the webhook alone and by the admission policy alone; users and managers are changed
+// Attack: a manager of a tenant makes himself sudoer, widens the rights of sudo, removes a finalizer, or writes
+// the status
+// Answer: 403 by the field permissions, by the webhook alone and by the admission policy alone; changes of users
+// and managers succeed
 // Held by: TestGranularServer, TestWebhooks
 func TestManagerIsNoSudoer(t *testing.T) { managerIsNoSudoer(t, shared) }
 

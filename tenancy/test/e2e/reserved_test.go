@@ -130,10 +130,11 @@ const reservedRule = "!user.groups.exists(g, g.startsWith('lnamespace:'))"
 // TestNobodyCarriesTheGroupIn tries to be a member of a sudoer group without impersonation.
 //
 // Attack: the group of a tenant's sudoers comes in a token of an OpenID Connect issuer
-// Answer: 401 by a rule of the authentication configuration, 403 with a prefix for groups; **without either it is sudo**
+// Answer: 401 by a rule of the authentication configuration, 403 with a prefix for groups; **without either, the
+// caller has sudo**
 //
 // Attack: a client certificate with the group of a tenant's sudoers is requested
-// Answer: 403 when it is requested, and when it is approved; **without the webhook it is sudo**
+// Answer: 403 when it is requested, and when it is approved; **without the webhook, the caller has sudo**
 // Held by: TestWebhooks
 func TestNobodyCarriesTheGroupIn(t *testing.T) {
 	t.Parallel()

@@ -19,8 +19,8 @@ import (
 // TestEncryption holds that attributes are encrypted by the entry of a configuration that
 // names them, below their own prefix, and that a key is changed as for every other resource.
 //
-// Attack: read the attributes in storage, where encryption at rest covers them
-// Answer: nothing of them is to be read
+// Attack: reading the attributes in storage, with encryption at rest
+// Answer: nothing of them can be read
 func TestEncryption(t *testing.T) {
 	endpoint, client := storage(t)
 	stored := func(name string) string {

@@ -21,7 +21,7 @@ import (
 // by it: a binding is refused right after the attribute that refers to its role was created,
 // and allowed right after it was deleted. FRESH_TRIES says how often it is tried.
 //
-// Attack: bind oneself to an attribute's role right after the attribute was acknowledged
+// Attack: the caller binds itself to an attribute's role right after the attribute was acknowledged
 // Answer: 403; allowed right after its removal
 func TestFresh(t *testing.T) {
 	tries := 100

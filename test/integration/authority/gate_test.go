@@ -51,7 +51,8 @@ func absent(t *testing.T, c *cluster.Cluster) {
 // storage, and that those of a namespace that went meanwhile can be told from those of
 // its successor.
 //
-// Attack: an attribute left over from a namespace that was deleted while the gate was off, in a new one of the name
+// Attack: an attribute of a namespace that was deleted while the gate was off, in a new namespace of the same
+// name
 // Answer: no effect: another UID is recorded
 func TestOffAndOn(t *testing.T) {
 	endpoint, _ := storage(t)
@@ -116,8 +117,8 @@ func TestDisabledVersion(t *testing.T) {
 // TestServerWithoutTheGate holds that a server which starts without the gate takes the group
 // away from no server that has it, and does not serve it itself.
 //
-// Attack: start a server without the gate, which deletes the APIService of the attributes
-// Answer: the other servers make it again; they enforce and serve all the time
+// Attack: starting a server without the gate, which deletes the APIService of the attributes
+// Answer: the other servers create it again; they enforce and serve all the time
 func TestServerWithoutTheGate(t *testing.T) {
 	endpoint, _ := storage(t)
 	gated, _ := start(t, "--etcd-servers", endpoint, "--feature-gates", gateOn)

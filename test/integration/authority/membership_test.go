@@ -56,12 +56,13 @@ func as(t *testing.T, c *cluster.Cluster, name string) kubernetes.Interface {
 // does not thereby admit himself to what the role protects. The roles here allow nothing, so
 // that RBAC has nothing against any binding.
 //
-// Attack: bind oneself, as administrator of a namespace, to a role without rules that an attribute refers to; join a binding of it; by a dry run
+// Attack: the administrator of a namespace binds himself to a role without rules that an attribute refers to,
+// joins a binding of it, or tries a dry run
 // Answer: 403, the verb `bind` is needed; 201 with it
-// Attack: bind oneself to the role of a cluster attribute, in the cluster, covering its rules
+// Attack: a caller that holds the rules of a cluster attribute's role binds itself to the role in the cluster
 // Answer: 403, the verb `bind` is needed
-// Attack: an attribute in one's namespace that names `edit`, so that nobody binds `edit`
-// Answer: 201 elsewhere: it asks for bindings in its namespace alone
+// Attack: an attribute in the caller's namespace that names `edit`, so that nobody can bind `edit`
+// Answer: 201 in other namespaces: it requires `bind` only for bindings in its own namespace
 func TestSelfGrant(t *testing.T) {
 	ours, theirs := clients(t, on)
 	must := func(err error) {
@@ -233,7 +234,7 @@ func TestStatusOfAttributes(t *testing.T) {
 // them copy, that one whom an administrator removes stays removed across a restart if he says
 // so, and comes back if he does not.
 //
-// Attack: remove a controller from the bootstrap binding, and restart a server
+// Attack: removing a controller from the bootstrap binding, and restarting a server
 // Answer: it comes back, or stays removed with `autoupdate: "false"`
 func TestControllersBinding(t *testing.T) {
 	endpoint, _ := storage(t)
@@ -284,8 +285,8 @@ func TestControllersBinding(t *testing.T) {
 // TestQuota holds that upstream's quotas limit how many attributes a namespace has: there is
 // no limit of ours.
 //
-// Attack: so many attributes that one is left out
-// Answer: none is; a quota limits who makes them
+// Attack: so many attributes that one is ignored
+// Answer: none is ignored; a quota can limit their number
 func TestQuota(t *testing.T) {
 	ours, theirs := clients(t, on)
 	namespace(t, on, "quota")

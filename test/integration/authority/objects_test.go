@@ -124,8 +124,9 @@ func TestApply(t *testing.T) {
 
 // TestBadInput holds that the server says at which field what is wrong.
 //
-// Attack: protect what the server and its controllers set, such as `kubernetes.io/metadata.name` and `pod-template-hash`, so that nobody creates anything
-// Answer: 422, which says so
+// Attack: protecting keys that the server and its controllers set, such as `kubernetes.io/metadata.name` and
+// `pod-template-hash`, so that nobody can create anything
+// Answer: 422, which gives the reason
 func TestBadInput(t *testing.T) {
 	namespace(t, on, "bad")
 	ours, _ := clients(t, on)

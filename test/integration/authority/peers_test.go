@@ -22,10 +22,10 @@ import (
 // either, a binding that admits and its removal, the verb "bind". A server that starts later
 // knows it with its first request.
 //
-// Attack: write a protected label through another server than the one that acknowledged the attribute
-// Answer: 403 as soon as that server's watch has brought the attribute; its delay is measured
-// Attack: bind oneself to an attribute's role through another server than the attribute's
-// Answer: 403, as soon as that server's watch has brought the attribute
+// Attack: writing a protected label through another server than the one that acknowledged the attribute
+// Answer: 403 as soon as that server's watch has delivered the attribute; its delay is measured
+// Attack: the caller binds itself to an attribute's role through another server than the attribute's
+// Answer: 403, as soon as that server's watch has delivered the attribute
 func TestTwoServers(t *testing.T) {
 	endpoint, _ := storage(t)
 	args := []string{"--etcd-servers", endpoint, "--feature-gates", gateOn}

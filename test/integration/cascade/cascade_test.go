@@ -267,8 +267,8 @@ func (s *stage) chainOf(t *testing.T) []string {
 // made once the delegation is deleted, or without one, and the events say why; and that another
 // can take the deployment over.
 //
-// Attack: controllers asked to make what nobody delegated, or whose delegation is gone
-// Answer: 403, nothing is made
+// Attack: controllers are asked to create objects for which nobody delegated rights, or whose delegation is gone
+// Answer: 403, nothing is created
 func TestCascade(t *testing.T) {
 	s := newStage(t)
 	s.must(t, workload("none"), "create", "-f", "-")

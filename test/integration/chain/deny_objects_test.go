@@ -68,8 +68,8 @@ func signingRequest(t *testing.T, name string) string {
 // TestDenyIsFinalForObjects holds that a Deny is final where there is an object, and that it is
 // left as it was: the twin's request changes it.
 //
-// Attack: single fields of an object that is there, where a webhook denies create, update and patch
-// Answer: 403, the webhook's reason; the object is as it was
+// Attack: single fields of an existing object, while a webhook denies create, update and patch
+// Answer: 403, the webhook's reason; the object is unchanged
 func TestDenyIsFinalForObjects(t *testing.T) {
 	custom(t)
 	const apps, core = "/apis/apps/v1/namespaces/default/", "/api/v1/namespaces/default/"

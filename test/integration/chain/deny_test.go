@@ -44,7 +44,7 @@ const everyField = `allow: [{users: [denied, free, denied-updater, free-updater]
 // path that the server has, whatever it holds of single fields, and that nothing else is
 // asked. Who is not denied is asked about further.
 //
-// Attack: single fields, where a webhook denies create, update and patch
+// Attack: single fields, while a webhook denies create, update and patch
 // Answer: 403, the webhook's reason; no permission is asked
 func TestDenyIsFinalEverywhere(t *testing.T) {
 	custom(t)
@@ -80,7 +80,7 @@ func TestDenyIsFinalEverywhere(t *testing.T) {
 // create: of who is granular all along, and of who holds update and is granular only for the
 // create that it implies.
 //
-// Attack: a PUT or apply of a missing object, where a webhook denies create
+// Attack: a PUT or apply of a missing object, while a webhook denies create
 // Answer: 403, the webhook's reason; nothing is created
 func TestDenyOfCreate(t *testing.T) {
 	custom(t)

@@ -101,7 +101,8 @@ faults: [{users: [trips-together], delay: 300ms}]
 // number of questions with each request, and needs more than 8,192 of them to push an answer
 // out of the cache that nobody asks for meanwhile.
 //
-// Attack: labels of ever new keys, to fill the cache of a webhook's answers, or to keep it busy
+// Attack: labels with new keys in each request, to fill the cache of a webhook's answers, or to keep the webhook
+// busy
 // Answer: at most 64 permission verbs a request
 func TestVaryingKeys(t *testing.T) {
 	const entries = 8192 // of upstream's cache

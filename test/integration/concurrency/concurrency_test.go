@@ -37,8 +37,8 @@ var (
 
 // TestConcurrency is the whole of it; see the package.
 //
-// Attack: writing while the role is taken away, the schema changes and others write
-// Answer: no step of an object's history is uncovered
+// Attack: writing while the role is removed, the schema changes and others write
+// Answer: a permission covers each step of an object's history
 func TestConcurrency(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "audit.log")
 	c := harness.Start(t, "--audit-log", log)

@@ -142,8 +142,8 @@ var cascade = []string{
 // templates of whoever may set it, and that nobody else has a template with it: he is
 // refused at the workload.
 //
-// Attack: a protected label in the template of a workload, for its controller to write
-// Answer: 403 at the workload; who may has pods with the label
+// Attack: a protected label in the template of a workload, so that its controller writes it
+// Answer: 403 for the workload; a caller that may set the label gets pods with it
 func TestControllersGoOn(t *testing.T) {
 	c := run(t)
 	for _, w := range workloads {
@@ -181,8 +181,8 @@ const binding = "system:kube-granular:protected-attributes-controllers"
 // TestControllersByTheBinding is the twin: without its place in the binding a controller is
 // refused as everybody is, the deployment says so, and with it the deployment goes on.
 //
-// Attack: be taken for a controller
-// Answer: 403: it is the bootstrap binding that exempts, which an administrator sees and edits
+// Attack: pretending to be a controller
+// Answer: 403: only the bootstrap binding exempts, and an administrator sees and edits it
 func TestControllersByTheBinding(t *testing.T) {
 	c := run(t)
 	subjects := must(t, c, "", "get", "clusterrolebinding", binding, "-o", "jsonpath={.subjects}")

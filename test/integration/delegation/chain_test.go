@@ -22,10 +22,10 @@ import (
 // TestChain holds that a deputy hands on what was delegated to it, never more, and that all of a
 // chain ends with any of its delegations.
 //
-// Attack: a deputy delegates more than it was delegated: rules, scope, time, or without conditions
+// Attack: a delegate delegates more than it received: rules, scope, time, or without conditions
 // Answer: 403, or it allows nothing more
 //
-// Attack: going on after a delegation of the chain was deleted
+// Attack: continuing after a delegation of the chain was deleted
 // Answer: 403
 func TestChain(t *testing.T) {
 	n, _ := stage(t, configMaps+`,{"apiGroups":[""],"resources":["secrets"],"verbs":["list"]}`)

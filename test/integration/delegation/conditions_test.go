@@ -24,7 +24,7 @@ const (
 // Attack: another path to the same object: its scale, an apply, a PUT, in another version
 // Answer: 403
 //
-// Attack: deleting, connecting, binding, granting, or minting under a condition
+// Attack: deleting, connecting, binding, granting, or requesting tokens under a condition
 // Answer: 403
 //
 // Attack: a condition that fails or costs too much
@@ -89,8 +89,8 @@ func TestConditions(t *testing.T) {
 
 // TestConditionsInherited holds that what is made under a condition has it too.
 //
-// Attack: a deputy with a condition delegates to another without
-// Answer: 403 at its use
+// Attack: a delegate with a condition delegates to another user without the condition
+// Answer: 403 when it is used
 func TestConditionsInherited(t *testing.T) {
 	n, _ := stage(t, deployments)
 	everywhere(t, "alice", deployments)
@@ -139,7 +139,7 @@ func TestFields(t *testing.T) {
 // TestObjects holds that a delegation for an object is for that one, and not for another of
 // its name.
 //
-// Attack: deleting and creating an object that a delegation is for
+// Attack: deleting and creating the object that a delegation is for
 // Answer: 403
 func TestObjects(t *testing.T) {
 	n, _ := stage(t, configMaps)

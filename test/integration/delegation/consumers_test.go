@@ -12,10 +12,10 @@ import (
 // TestConsumers holds that whoever is asked about a user who selected a delegation answers
 // about that: access reviews, reviews of oneself, escalation checks, tokens.
 //
-// Attack: granting a role beyond what was delegated, with rights of one's own
+// Attack: granting a role beyond the delegated rights, with the caller's own rights
 // Answer: 403
 //
-// Attack: a token asked for under a delegation, to be used without
+// Attack: requesting a token under a delegation, to use it without the delegation
 // Answer: 403
 func TestConsumers(t *testing.T) {
 	roles := `{"apiGroups":["rbac.authorization.k8s.io"],"resources":["roles"],"verbs":["create"]}`

@@ -19,7 +19,7 @@ import (
 // Attack: a finalizer keeps a deleted delegation
 // Answer: 403
 //
-// Attack: a namespace of the name of one that a delegation was made for
+// Attack: a new namespace with the name of one that a delegation was made for
 // Answer: 403
 func TestRevoked(t *testing.T) {
 	n, _ := stage(t, configMaps)

@@ -19,7 +19,7 @@ import (
 
 // TestWatch holds that a watch begins under a delegation, and ends with it.
 //
-// Attack: a watch that began under a delegation goes on after that was deleted
+// Attack: a watch that began under a delegation continues after the delegation was deleted
 // Answer: it ends within seconds
 func TestWatch(t *testing.T) {
 	n, _ := stage(t, configMaps)
@@ -67,8 +67,8 @@ func TestWatch(t *testing.T) {
 // UID as it was asked for, and never by the header; and that nothing reaches it that the delegation
 // does not allow.
 //
-// Attack: a delegation used at an aggregated server for what it does not allow
-// Answer: 403, the other server is not asked
+// Attack: using a delegation at an aggregated server for something that it does not allow
+// Answer: 403, the request is not sent to the other server
 func TestAggregated(t *testing.T) {
 	var told atomic.Pointer[http.Header]
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

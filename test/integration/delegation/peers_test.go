@@ -99,8 +99,8 @@ const stampOfPeers = "configmaps" + selection.StampSuffix + "/p"
 // TestPeers holds that what one of two servers makes is used and reused on the other, that the
 // other learns of policies and of deletions, and that both make one delegation of equal writes.
 //
-// Attack: going on through another server after a delegation was deleted
-// Answer: 403, once its watch has brought the deletion
+// Attack: continuing through another server after a delegation was deleted
+// Answer: 403, once its watch has delivered the deletion
 func TestPeers(t *testing.T) {
 	endpoint := etcd.Start(t)
 	a, b := newPeer(t, endpoint, gates), newPeer(t, endpoint, gates)

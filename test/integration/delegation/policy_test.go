@@ -108,7 +108,7 @@ func configMap(name, data string, annotations ...string) string {
 // that whoever reads the object can select it; that nothing is stored where the author has not
 // got all of that; and that equal writes cause one delegation.
 //
-// Attack: an author who lacks what a policy delegates writes the object anyway
+// Attack: an author without the rights that a policy delegates writes the object nevertheless
 // Answer: 403, nothing is stored
 func TestPolicy(t *testing.T) {
 	n, _ := stage(t, both)
@@ -230,8 +230,7 @@ const editors = `{"apiGroups":["apps"],"resources":["deployments","deployments/s
 // TestPolicyTriggers holds that whoever changes what an object is to be delegates its own
 // authority, or changes nothing; and that metadata, status and what is neutral causes nothing.
 //
-// Attack: an editor changes fields beside those that everybody looks at, so that the author's
-// authority runs them
+// Attack: an editor changes inconspicuous fields, so that they run with the author's authority
 // Answer: 403, or the editor's authority
 func TestPolicyTriggers(t *testing.T) {
 	n, _ := stage(t, editors+","+getPods)
@@ -296,7 +295,7 @@ func TestPolicySkip(t *testing.T) {
 // TestPolicyChain holds that what is written under a delegation causes one under that, which
 // ends with it, and has no more than it.
 //
-// Attack: a delegate gets more by writing what causes a delegation
+// Attack: a delegate tries to get more rights by writing an object that triggers a delegation
 // Answer: 403
 func TestPolicyChain(t *testing.T) {
 	secrets := `{"apiGroups":[""],"resources":["secrets"],"verbs":["create","get","patch"]}`
@@ -337,7 +336,7 @@ func TestPolicyChain(t *testing.T) {
 
 // TestWritingPolicies holds who may write a policy, and what is refused when one is written.
 //
-// Attack: a policy by which others delegate what its author has not got, or may not delegate
+// Attack: a policy by which others delegate rights that its author does not hold, or may not delegate
 // Answer: 403
 //
 // Attack: a delegation under a name that policies use
@@ -435,8 +434,8 @@ func TestTwoPolicies(t *testing.T) {
 // TestLeftStamps holds that an object loses its stamp with the first change of what it is to be that
 // the policy does not judge any more, because the namespace has left it or the policy is gone.
 //
-// Attack: relabelling the namespace, or waiting for the policy to go, to change what another's
-// authority runs
+// Attack: relabelling the namespace, or waiting until the policy is gone, to change what runs with another
+// user's authority
 // Answer: the write is stored, without a stamp
 func TestLeftStamps(t *testing.T) {
 	for name, leave := range map[string]func(t *testing.T, n, policy string){

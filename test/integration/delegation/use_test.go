@@ -15,7 +15,7 @@ import (
 // TestUse holds what a delegation gives: its rules in its scope, to its delegates, and nothing
 // else, not even what they have themselves.
 //
-// Attack: somebody else selects a delegation, or its delegate asks for more than it says
+// Attack: somebody else selects a delegation, or its delegate asks for more than it allows
 // Answer: 403
 func TestUse(t *testing.T) {
 	n, _ := stage(t, configMaps)
@@ -47,10 +47,10 @@ func TestUse(t *testing.T) {
 // TestLosing holds that a delegation allows what its delegator may do now, and no more, unless
 // it was made to keep it by somebody who may do that.
 //
-// Attack: a delegate goes on with what its delegator has lost
-// Answer: 403, at once after RBAC knows
+// Attack: a delegate continues to use a right that its delegator has lost
+// Answer: 403, as soon as RBAC knows
 //
-// Attack: keeping by a delegation what one is about to lose
+// Attack: using a delegation to keep a right that the caller is about to lose
 // Answer: 403 without the verb `delegate`
 func TestLosing(t *testing.T) {
 	n, binding := stage(t, configMaps)
@@ -82,13 +82,13 @@ func TestLosing(t *testing.T) {
 
 // TestCreating holds that nobody delegates what it has not got, and for nobody else.
 //
-// Attack: delegating rules beyond one's own, another scope, a role one has in part
+// Attack: delegating rules that the caller does not hold, another scope, or a role that it holds only in part
 // Answer: 403
 //
-// Attack: a delegation that says it is somebody else's
-// Answer: 201, of whoever sent it
+// Attack: a delegation that claims another creator
+// Answer: 201, the creator is the caller that sent it
 //
-// Attack: delegating to everybody, or to oneself
+// Attack: delegating to everybody, or to the caller itself
 // Answer: 422
 func TestCreating(t *testing.T) {
 	n, _ := stage(t, configMaps)
@@ -160,7 +160,7 @@ func TestChanging(t *testing.T) {
 
 // TestDelegates holds who is a delegate: the name, and the UID where one is asked for.
 //
-// Attack: a user or service account of the name of a delegate, with another UID
+// Attack: a user or service account with the name of a delegate and another UID
 // Answer: 403
 func TestDelegates(t *testing.T) {
 	n, _ := stage(t, configMaps)

@@ -25,17 +25,16 @@ const head = `<!-- Written by hack/update-docs.sh from what the server answers. 
 
 # Every path that writes
 
-A test walks the API of a server that has every API and feature gate enabled that can be. It
-sends two callers down every path that writes: one who holds the verb "granular" and no
-permission, and one who holds the general permissions as well.
+A test walks the API of a server with all APIs and feature gates that can be enabled. On every path that writes, it
+sends requests as two callers. One holds the verb "granular" and no
+permission. The other also holds the general permissions.
 
 - *verified*: the server compares field by field. The first caller is refused for a field
   that it changed.
 - *refused*: there are no fields to compare, or another server has them. Both callers are
   refused before anything happens.
 
-There is nothing else: a path that is neither fails the test. What is promised of them is in
-the [threat model](../threat-model.md).
+The test fails for a path that is neither. The [threat model](../threat-model.md) says what these paths promise.
 `
 
 // document compares the verdicts with the page of paths.

@@ -58,7 +58,7 @@ func versionOf(t *testing.T, path string) string {
 // way; and that a template that is not marked is not seen.
 //
 // Attack: a protected label in a template of a custom resource, marked by its author, in a field, a list, a map, the status
-// Answer: 403; 200 for who holds the role
+// Answer: 403; 200 for a holder of the role
 // Attack: a protected label through the `/status` of a custom resource
 // Answer: 200, it is not stored
 func TestCustomResources(t *testing.T) {

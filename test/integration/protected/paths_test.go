@@ -135,16 +135,16 @@ const dropped = "dropped"
 // TestPaths sends each request as somebody who does not hold the role, and then as somebody
 // who does.
 //
-// Attack: a protected label or annotation by every way to create, put, patch, apply; by dry run
-// Answer: 403, nothing is stored; 2xx for who holds the role
+// Attack: a protected label or annotation by all kinds of create, PUT, patch and apply; by dry run
+// Answer: 403, nothing is stored; 2xx for a holder of the role
 // Attack: the same through `pods/status`, the status of workloads, `namespaces/finalize` and `/status`
-// Answer: 403; 2xx for who holds the role
+// Answer: 403; 2xx for a holder of the role
 // Attack: the same through `pods/binding` and `bindings`, which merge labels and annotations into the pod
-// Answer: 403; 201 for who holds the role
+// Answer: 403; 201 for a holder of the role
 // Attack: the same through ephemeral containers and resize
 // Answer: the server drops it
 // Attack: the same in the templates of every workload, claim and pod templates, the data of a ControllerRevision
-// Answer: 403; 2xx for who holds the role
+// Answer: 403; 2xx for a holder of the role
 func TestPaths(t *testing.T) {
 	withPeople(t)
 	const ns = "paths"

@@ -125,7 +125,7 @@ func TestVerbs(t *testing.T) {
 // namespace is not, whatever that one may there.
 //
 // Attack: `bypass`, or all of `cluster-admin`, bound in a namespace
-// Answer: 403, it is asked of the whole cluster
+// Answer: 403, the caller must hold it in the whole cluster
 func TestBypass(t *testing.T) {
 	withPeople(t)
 	const ns = "bypass"
@@ -153,7 +153,7 @@ func TestBypass(t *testing.T) {
 // there counts, and that it neither acts on the namespace nor opens what the cluster closed.
 //
 // Attack: a key that a namespace protects, on another namespace's objects and on the Namespace itself
-// Answer: 201, 200: it acts in its namespace alone
+// Answer: 201, 200: it acts only in its namespace
 func TestNamespaced(t *testing.T) {
 	withPeople(t)
 	const ns = "namespaced"
@@ -282,10 +282,10 @@ func TestMetricOfAttributes(t *testing.T) {
 
 // TestGranular holds that a granular caller needs the permission and the admission.
 //
-// Attack: a protected label with the permission of labels alone; with the role alone
+// Attack: a protected label with only the permission of labels; with only the role
 // Answer: 403; 200 with both
-// Attack: the protected keys of an object that one may not get, from a refusal
-// Answer: 403, which names keys of the request alone
+// Attack: learning the protected keys of an object that the caller may not get, from a refusal
+// Answer: 403, which names only keys of the request
 func TestGranular(t *testing.T) {
 	withPeople(t)
 	const ns = "granular"
@@ -316,7 +316,7 @@ func TestGranular(t *testing.T) {
 // TestOneServer holds that a write that begins after an attribute was acknowledged is judged by
 // it, and one after its removal is not.
 //
-// Attack: write a protected label right after the attribute was acknowledged by this server
+// Attack: writing a protected label right after this server acknowledged the attribute
 // Answer: 403; 201 right after its removal
 func TestOneServer(t *testing.T) {
 	withPeople(t)

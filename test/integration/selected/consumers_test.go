@@ -20,7 +20,7 @@ import (
 // TestGranular holds that permission verbs are restricted like all others: who may do
 // anything with an object may set the labels that the selected role covers, and no more.
 //
-// Attack: a field by permission verbs that only roles have that are not selected
+// Attack: a field by permission verbs that only unselected roles have
 // Answer: 403
 func TestGranular(t *testing.T) {
 	policy(t, on, "fields", "jane", "admin")

@@ -79,7 +79,7 @@ func told(t *testing.T, c *cluster.Cluster, namespace, says string) {
 // namespace allows and nothing else, though it has rights of others as well, and that on a
 // server without the gate it does nothing, whatever its own rights are.
 //
-// Attack: an object that makes a controller write where its author may not, and others may
+// Attack: an object that makes a controller write where the object's author may not write, but others may
 // Answer: 403, the controller selects the authority of the author's namespace
 func TestCopier(t *testing.T) {
 	for _, namespace := range []string{"copied-shop", "copied-evil", "copied-web", "copied-other"} {

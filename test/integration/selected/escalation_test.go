@@ -20,7 +20,7 @@ import (
 // bindings, when they are made and when they are changed. Without the selection each of it
 // is done.
 //
-// Attack: a role, a binding or an aggregation rule beyond what is selected, made or changed to be
+// Attack: creating or changing a role, a binding or an aggregation rule so that it exceeds the selected rules
 // Answer: 403
 func TestEscalation(t *testing.T) {
 	const writes = `{"apiGroups":["rbac.authorization.k8s.io"],"resources":["roles","rolebindings","clusterroles","clusterrolebindings"],"verbs":["create","update","get"]}`

@@ -43,7 +43,7 @@ func TestImpersonation(t *testing.T) {
 
 // TestForgedByAuthenticator holds that an issuer of tokens can't select for a user.
 //
-// Attack: a selection in what an issuer says of a user
+// Attack: a selection in an issuer's claims about a user
 // Answer: 200, dropped
 func TestForgedByAuthenticator(t *testing.T) {
 	policy(t, on, "issued", "jane", "admin")
@@ -77,7 +77,7 @@ func proxied(user string, groups []string, selected ...string) http.Header {
 // Attack: a selection by `X-Remote-Extra-` without the certificate of a front proxy
 // Answer: 200, dropped
 //
-// Attack: a front proxy that says another authority than the header, or nonsense
+// Attack: a front proxy that names another authority than the header, or sends nonsense
 // Answer: 400
 //
 // Attack: impersonating by a front proxy whose user selected a role

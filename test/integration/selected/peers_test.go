@@ -40,7 +40,7 @@ func (b *between) client(t *testing.T) kubernetes.Interface {
 // that a client which asks first sends it nothing, and behind an address that both share
 // learns of it from the answer and sends nothing more.
 //
-// Attack: a server of the cluster that knows nothing of selections
+// Attack: a server of the cluster that does not know selections
 // Answer: the client sends nothing; behind a shared address, an error for the request that got through
 func TestOneServerWithoutTheGate(t *testing.T) {
 	endpoint := etcd.Start(t)

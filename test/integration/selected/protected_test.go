@@ -14,11 +14,11 @@ import (
 // TestProtected holds that a selection leaves no more protected labels to its sender than he
 // has without it, and those of the selected role alone.
 //
-// Attack: select the role that may set a protected label, covering its rules without being bound to it
+// Attack: selecting the role that may set a protected label, while holding its rules without a binding to it
 // Answer: 403, the label is protected
 //
-// Attack: select any role, so that membership is asked of the selected rules
-// Answer: 403, who selects a role is a member of that role alone
+// Attack: selecting any role, so that membership depends on the selected rules
+// Answer: 403, a caller that selects a role is a member of that role alone
 func TestProtected(t *testing.T) {
 	c, err := cluster.Start(append([]string{"--demo=false", "--feature-gates", "SelectedAuthority=true,ProtectedAttributes=true", "--"}, flags...)...)
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 // repeats the header, refusals included.
 //
 // Attack: another's role, a role of another namespace, or one that the caller has in part
-// Answer: 403, the same as for a role that is not there
+// Answer: 403, the same as for a role that does not exist
 func TestRoles(t *testing.T) {
 	policy(t, on, "shop", "jane", "admin")
 	bind(t, on, "", "jane", "ClusterRole", "view")
@@ -76,7 +76,7 @@ func TestRoles(t *testing.T) {
 // TestMaster holds that a member of the privileged group is none while it selects.
 //
 // Attack: selecting as a member of `system:masters`
-// Answer: 403 for all but the role
+// Answer: 403 for everything that the role does not allow
 func TestMaster(t *testing.T) {
 	policy(t, on, "mastered", "nobody")
 	for _, tc := range []struct {

@@ -109,7 +109,7 @@ func TestGateOff(t *testing.T) {
 // TestWithoutRBAC holds that nothing can be selected where RBAC is not configured, and that
 // discovery goes on.
 //
-// Attack: roles that lie there where RBAC is not configured
+// Attack: existing roles while RBAC is not configured
 // Answer: 403
 func TestWithoutRBAC(t *testing.T) {
 	c := start(t, append([]string{"--feature-gates", "SelectedAuthority=true", "--", "--authorization-mode=AlwaysAllow"}, flags...)...)
@@ -152,7 +152,7 @@ func (w *reviewer) ServeHTTP(out http.ResponseWriter, req *http.Request) {
 // TestWebhook holds that an authorization webhook can refuse a caller who selects and can't
 // allow one, is told of the selection, and that no answer it gave without one is used.
 //
-// Attack: a webhook's allow, also one from its cache, or its deny, escaped by selecting
+// Attack: using a webhook's allow, also one from its cache, or evading its deny, by selecting a role
 // Answer: 403
 func TestWebhook(t *testing.T) {
 	w := &reviewer{}

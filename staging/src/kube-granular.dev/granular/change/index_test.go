@@ -206,8 +206,8 @@ func nestedObject(levels int, outer string, values map[string]any) map[string]an
 // TestMemoryOfChanges holds that what a walk takes grows with the changes and with the
 // object, and not with their product.
 //
-// Attack: thousands of keys under a key of a map that is a megabyte long, in a definition with
-// permissions in maps of maps
+// Attack: thousands of keys inside a map key that is a megabyte long, in a definition with permissions in maps
+// of maps
 // Answer: grows with the body
 // Was: took the memory of their product, 3.3 GB for a body of 160 KB
 // Held by: TestLongKey
@@ -250,8 +250,8 @@ func TestMemoryOfChanges(t *testing.T) {
 // TestLocateLooksOnce names what is below thousands of levels, most of which is the same.
 // Compared again on each level it would take hours.
 //
-// Attack: a field thousands of levels deep, to be named by a refusal
-// Answer: everything is looked at once
+// Attack: a field thousands of levels deep, which a refusal must name
+// Answer: everything is compared once
 // Was: took the square of the levels, 5.6 s for a body of 54 KB
 func TestLocateLooksOnce(t *testing.T) {
 	w := walkerOf(t, "example.com/v1/Widget")

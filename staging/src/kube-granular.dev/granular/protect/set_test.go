@@ -288,7 +288,7 @@ func TestConcerned(t *testing.T) {
 
 // A caller chooses the keys, so it must not choose how much is asked.
 //
-// Attack: more protected keys in one write than are asked about
+// Attack: more protected keys in one write than the server asks about
 // Answer: 403 after 64 roles and verbs
 func TestBudget(t *testing.T) {
 	many := ""
