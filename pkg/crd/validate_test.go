@@ -93,7 +93,7 @@ properties:
 		{"parameter of nothing", `properties: {a: {type: string, +parameterized-by: k}}`,
 			`.properties[a].x-kubernetes-permission-parameterized-by: Invalid value: "k": has no effect without x-kubernetes-permission-verb` + "\n"},
 		{"unknown treatment", `properties: {a: {type: object, +parameter-source: k, additionalProperties: {type: string, +verb: a, +parameterized-by: k, +parameter-treatment: upper}}}`,
-			`.properties[a].additionalProperties.x-kubernetes-permission-parameter-treatment: Invalid value: "upper": unknown parameter treatment, known is "slash-delimited-prefix"` + "\n"},
+			`.properties[a].additionalProperties.x-kubernetes-permission-parameter-treatment: Invalid value: "upper": unknown parameter treatment, known are "slash-delimited-prefix" and "image-repository-prefix"` + "\n"},
 		{"treatment of nothing", `properties: {a: {type: string, +verb: a, +parameter-treatment: slash-delimited-prefix}}`,
 			`.properties[a].x-kubernetes-permission-parameter-treatment: Invalid value: "slash-delimited-prefix": has no effect without x-kubernetes-permission-parameterized-by` + "\n"},
 		{"treatment and expression", `properties: {a: {type: object, +parameter-source: k, additionalProperties: {type: string, +verb: a, +parameterized-by: k, +parameter-treatment: slash-delimited-prefix, +parameter-expression: self}}}`,

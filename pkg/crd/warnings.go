@@ -71,13 +71,23 @@ func eachWarning(crd *apiextensions.CustomResourceDefinition, f func(warning)) {
 	for _, version := range versionsOf(crd) {
 		sources := unused{}
 		visit(version.schema, version.path, func(s *apiextensions.JSONSchemaProps, path *field.Path) bool {
-			named(s.XPermissionVerb, s.XPermissionExcluded, domain, path.Child(schema.ExtVerb), f)
+			for _, name := range permissions(s.XPermissionVerb) {
+				named(&name, s.XPermissionExcluded, domain, path.Child(schema.ExtVerb), f)
+			}
 			named(s.XPermissionScope, false, domain, path.Child(schema.ExtScope), f)
 			sources.see(s, path)
 			return true
 		})
 		sources.warn(f)
 	}
+}
+
+// permissions returns the names that x-kubernetes-permission-verb holds: there may be two.
+func permissions(verb *string) []string {
+	if verb == nil {
+		return nil
+	}
+	return strings.Split(*verb, ",")
 }
 
 // named warns of the name of a permission. A well-known one that is excluded breaks what

@@ -11,6 +11,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/granular/registry"
+	"kube-granular.dev/granular/schema"
 )
 
 // Finding is one mistake in the rules of a role.
@@ -191,10 +193,36 @@ func (c *checker) parameter(i, j int, text string, verb permission.Verb, known n
 	case !known.complete && !everywhere(found):
 		// A custom resource may have made another of the same name.
 	case found.Parameter != nil && !verb.Parameterized:
-		c.add(i, j, true, "%s takes a parameter, made of the %s: %s(...)", text, found.Parameter.Source, text)
+		c.add(i, j, true, "%s takes a parameter, made of the %s: %s(...)", text, sourceOf(found.Parameter), text)
 	case found.Parameter == nil && verb.Parameterized:
 		c.add(i, j, true, "%s:%s takes no parameter", permission.General, verb.Permission)
 	case found.Parameter != nil && found.Parameter.Treatment == string(permission.SlashDelimitedPrefix) && strings.Contains(verb.Parameter, "/"):
 		c.add(i, j, true, "%s: the parameter is what stands before the slash of the %s", text, found.Parameter.Source)
+	case found.Parameter != nil && found.Parameter.Treatment == string(permission.ImageRepositoryPrefix) && !isPrefix(verb.Parameter):
+		c.add(i, j, true, "%s is never asked for: the parameter is a registry, with a dot, a port or the name localhost, or the beginning of a repository in it, without a tag", text)
 	}
+}
+
+// sourceOf names what a parameter is made of.
+func sourceOf(p *registry.Parameter) string {
+	switch {
+	case p.Treatment == string(permission.ImageRepositoryPrefix):
+		return "registry and repository of the image"
+	case p.Source == schema.Self:
+		return "value"
+	}
+	if field, ok := strings.CutPrefix(p.Source, schema.Self+"."); ok {
+		return "value of " + field
+	}
+	return p.Source
+}
+
+// isPrefix reports whether some image has a parameter as a prefix of its repository.
+func isPrefix(parameter string) bool {
+	for _, image := range []string{parameter, parameter + "/a", parameter + "/a/a"} {
+		if slices.Contains(permission.ImageRepositoryPrefix.Parameters(image), parameter) {
+			return true
+		}
+	}
+	return false
 }

@@ -55,7 +55,7 @@ var directions = []struct {
 	{"pkg/metrics", nil},
 	{"pkg/rbacindex", nil},
 	{"pkg/near", nil},
-	{"pkg/rolecheck", []string{"kube-granular.dev/granular/permission", "kube-granular.dev/granular/registry", "kube-granular.dev/pkg/near"}},
+	{"pkg/rolecheck", []string{"kube-granular.dev/granular/permission", "kube-granular.dev/granular/registry", "kube-granular.dev/granular/schema", "kube-granular.dev/pkg/near"}},
 	{"pkg/included", []string{"kube-granular.dev/granular/permission", "kube-granular.dev/granular/registry"}},
 	{"pkg/authorizationconfig", nil},
 	{"pkg/delegation", []string{"kube-granular.dev/api/authority/v1alpha1", "kube-granular.dev/api/selection", "kube-granular.dev/granular/registry", "kube-granular.dev/pkg/apis/authority", "kube-granular.dev/pkg/delegation", "kube-granular.dev/pkg/delegation/policy", "kube-granular.dev/pkg/delegation/sweep", "kube-granular.dev/pkg/included"}},

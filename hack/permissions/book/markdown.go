@@ -109,8 +109,15 @@ func wrap(b *strings.Builder, item string) {
 // parameter names what stands in the parentheses.
 func parameter(p *registry.Parameter) string {
 	name := strings.ReplaceAll(p.Source, "-", " ")
-	if p.Treatment == "slash-delimited-prefix" {
+	switch field, ofValue := strings.CutPrefix(p.Source, "self."); {
+	case p.Treatment == "image-repository-prefix":
+		return "registry and repository prefix"
+	case p.Treatment == "slash-delimited-prefix":
 		return "domain of the " + name
+	case ofValue:
+		return field
+	case p.Source == "self":
+		return "value"
 	}
 	return name
 }

@@ -5,6 +5,7 @@ package access
 
 import (
 	"context"
+	"strings"
 
 	"kube-granular.dev/granular/change"
 	"kube-granular.dev/granular/decide"
@@ -42,7 +43,8 @@ type Verdict struct {
 // Field is one field that a request changes.
 type Field struct {
 	Path string `json:"path"`
-	// Verbs are those that cover it, most general first.
+	// Verbs are those that cover it, most general first. Where a field needs a verb for each
+	// of two values, they are joined by "and".
 	Verbs    []string `json:"verbs"`
 	Excluded bool     `json:"excluded"`
 	Allowed  bool     `json:"allowed"`
@@ -132,8 +134,12 @@ func (r *Reviews) field(ctx context.Context, of *changes.Rehearsed, c change.Cha
 	out.Excluded = excluded
 	decider := decide.New(authorizer{r, target}, 0)
 	for _, p := range candidates {
-		if verb, err := c.Verb(ctx, decider.Spending(), p); err == nil {
-			out.Verbs = append(out.Verbs, verb.String())
+		if verbs, err := c.Verbs(ctx, decider.Spending(), p); err == nil {
+			all := make([]string, len(verbs))
+			for i := range verbs {
+				all[i] = verbs[i].String()
+			}
+			out.Verbs = append(out.Verbs, strings.Join(all, " and "))
 		}
 	}
 	refusal, err := decider.Decide(ctx, change.Set{c}, !ordinary)

@@ -20,13 +20,21 @@ func VerbOf(p *granular.Permission) string {
 
 // parameterOf returns what a parameter is made of.
 func parameterOf(p *granular.Permission) string {
+	source := p.Parameter.Source
+	if p.Parameter.FromValue {
+		if source = "value"; p.Parameter.Field != "" {
+			source += " of " + p.Parameter.Field
+		}
+	}
 	switch {
 	case p.Parameter.Expression != nil:
-		return "computed from " + p.Parameter.Source
+		return "computed from " + source
 	case p.Parameter.Treatment == permission.SlashDelimitedPrefix:
-		return p.Parameter.Source + " prefix"
+		return source + " prefix"
+	case p.Parameter.Treatment == permission.ImageRepositoryPrefix:
+		return "registry and repository prefix"
 	}
-	return p.Parameter.Source
+	return source
 }
 
 // Last returns the verb of the narrowest permission, "" if there is none.

@@ -203,19 +203,25 @@ func (c *changes) attribute(ctx context.Context, permissions []string, use func(
 	for i := range c.set {
 		of := &c.set[i]
 		for _, p := range slices.Backward(of.Node.Chain()) {
-			v, err := of.Verb(ctx, nil, p)
-			verb := v.String()
-			if err != nil || !slices.Contains(permissions, verb) {
-				continue
+			verbs, err := of.Verbs(ctx, nil, p)
+			found := false
+			for _, v := range verbs {
+				verb := v.String()
+				if err != nil || !slices.Contains(permissions, verb) {
+					continue
+				}
+				found = true
+				if !counted[verb] {
+					counted[verb] = true
+					use(verb, &c.Use)
+				}
+				if at := of.Path().String(); len(fields[verb]) < shown && !slices.Contains(fields[verb], at) {
+					fields[verb] = append(fields[verb], cmp.Or(at, "the whole object"))
+				}
 			}
-			if !counted[verb] {
-				counted[verb] = true
-				use(verb, &c.Use)
+			if found {
+				break
 			}
-			if at := of.Path().String(); len(fields[verb]) < shown && !slices.Contains(fields[verb], at) {
-				fields[verb] = append(fields[verb], cmp.Or(at, "the whole object"))
-			}
-			break
 		}
 	}
 }

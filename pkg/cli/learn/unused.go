@@ -63,7 +63,7 @@ func (n *needs) used(ctx context.Context, verb string) bool {
 		for i := range c.set {
 			of := &c.set[i]
 			for _, p := range of.Node.Chain() {
-				if v, err := of.Verb(ctx, nil, p); err == nil && v.String() == verb {
+				if of.Uses(ctx, nil, p, verb) {
 					return true
 				}
 			}

@@ -129,8 +129,10 @@ func distinct(ctx context.Context, set change.Set) (change.Set, string) {
 		c := &set[i]
 		var b strings.Builder
 		for _, p := range c.Node.Chain() {
-			if verb, err := c.Verb(ctx, nil, p); err == nil {
-				b.WriteString(verb.String())
+			if verbs, err := c.Verbs(ctx, nil, p); err == nil {
+				for _, verb := range verbs {
+					b.WriteString(verb.String())
+				}
 			}
 			b.WriteByte(' ')
 		}

@@ -124,12 +124,17 @@ func (in *inside) style(node *yaml.Node, group string) {
 	}
 	if node.Kind == yaml.MappingNode {
 		for _, ext := range []string{schema.ExtVerb, schema.ExtScope} {
-			name := value(node, ext)
-			if name == nil || name.Value == "none" || permission.Validate(name.Value) != nil || strings.Contains(name.Value, "/") {
+			place := value(node, ext)
+			if place == nil || place.Value == "none" {
 				continue
 			}
-			if known, err := registry.Lookup(name.Value); err == nil && known == nil {
-				in.found(name, Warning, "permission %q is not well-known, somebody else's may be called the same; use %q", name.Value, group+"/"+name.Value)
+			for name := range strings.SplitSeq(place.Value, ",") {
+				if permission.Validate(name) != nil || strings.Contains(name, "/") {
+					continue
+				}
+				if known, err := registry.Lookup(name); err == nil && known == nil {
+					in.found(place, Warning, "permission %q is not well-known, somebody else's may be called the same; use %q", name, group+"/"+name)
+				}
 			}
 		}
 	}

@@ -113,15 +113,21 @@ func note(ctx context.Context, all []*changes.Rehearsed, verbs []string) []strin
 		}
 		for _, c := range r.Changes {
 			for _, p := range slices.Backward(c.Node.Chain()) {
-				verb, err := c.Verb(ctx, nil, p)
-				if err != nil || !slices.Contains(verbs, verb.String()) {
-					continue
+				noted := false
+				all, err := c.Verbs(ctx, nil, p)
+				for _, verb := range all {
+					if err != nil || !slices.Contains(verbs, verb.String()) {
+						continue
+					}
+					noted = true
+					line := fmt.Sprintf("%s: %s of %s", verb, r.Field(c), r.Kind)
+					if !slices.Contains(out, line) {
+						out = append(out, line)
+					}
 				}
-				line := fmt.Sprintf("%s: %s of %s", verb, r.Field(c), r.Kind)
-				if !slices.Contains(out, line) {
-					out = append(out, line)
+				if noted {
+					break
 				}
-				break
 			}
 		}
 	}

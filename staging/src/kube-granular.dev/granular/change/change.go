@@ -5,6 +5,7 @@ package change
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"kube-granular.dev/granular/permission"
@@ -104,6 +105,22 @@ func (c *Change) Verbs(ctx context.Context, spending *schema.Spending, p *schema
 		}
 	}
 	return out, nil
+}
+
+// Uses reports whether a verb of a permission of the node's chain covers the change, or one of
+// its values.
+func (c *Change) Uses(ctx context.Context, spending *schema.Spending, p *schema.Permission, verb string) bool {
+	keys := []string{c.Parameter(p)}
+	if p.Parameter != nil && p.Parameter.FromValue {
+		keys, _ = c.Values(p)
+	}
+	for _, key := range keys {
+		verbs, err := p.Verbs(ctx, spending, key)
+		if err == nil && slices.ContainsFunc(verbs, func(v permission.Verb) bool { return v.String() == verb }) {
+			return true
+		}
+	}
+	return false
 }
 
 // String names the change in tests and traces: its path, and an asterisk if it
