@@ -34,19 +34,19 @@ func (v *Validator) Complete(crd *v1.CustomResourceDefinition, version string, m
 	replicas := ""
 	for i := range crd.Spec.Versions {
 		of := &crd.Spec.Versions[i]
-		if of.Schema != nil && of.Schema.OpenAPIV3Schema != nil && speaks(*of.Schema.OpenAPIV3Schema) {
+		if of.Schema != nil && of.Schema.OpenAPIV3Schema != nil && hasPermissions(*of.Schema.OpenAPIV3Schema) {
 			return
 		}
 		if of.Name == version && of.Subresources != nil && of.Subresources.Scale != nil {
 			replicas = of.Subresources.Scale.SpecReplicasPath
 		}
 	}
-	within(model, "spec", func(s *spec.Schema) { mark(s, "specification") })
-	within(model, "status", func(s *spec.Schema) {
+	editField(model, "spec", func(s *spec.Schema) { mark(s, "specification") })
+	editField(model, "status", func(s *spec.Schema) {
 		mark(s, "status")
-		within(s, "conditions", conditions)
+		editField(s, "conditions", conditions)
 	})
-	within(model, strings.TrimPrefix(replicas, "."), func(s *spec.Schema) {
+	editField(model, strings.TrimPrefix(replicas, "."), func(s *spec.Schema) {
 		if s.Type.Contains("integer") {
 			mark(s, "replicas")
 		}
@@ -62,29 +62,29 @@ func withoutNone(root *spec.Schema) {
 
 // speaks reports whether anything in a schema is about permissions. Below allOf and its like
 // nothing may be. It takes a copy, because what lies in a map has no address.
-func speaks(s v1.JSONSchemaProps) bool {
+func hasPermissions(s v1.JSONSchemaProps) bool {
 	if s.XPermissionVerb != nil || s.XPermissionExcluded || s.XPermissionScope != nil || s.XPermissionParameterSource != nil ||
 		s.XPermissionParameterizedBy != nil || s.XPermissionParameterTreatment != nil || s.XPermissionParameterExpression != nil {
 		return true
 	}
 	for _, property := range s.Properties {
-		if speaks(property) {
+		if hasPermissions(property) {
 			return true
 		}
 	}
-	return s.Items != nil && s.Items.Schema != nil && speaks(*s.Items.Schema) ||
-		s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil && speaks(*s.AdditionalProperties.Schema)
+	return s.Items != nil && s.Items.Schema != nil && hasPermissions(*s.Items.Schema) ||
+		s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil && hasPermissions(*s.AdditionalProperties.Schema)
 }
 
 // within has f change a field, if it is there. The path has dots between names.
-func within(s *spec.Schema, path string, f func(*spec.Schema)) {
+func editField(s *spec.Schema, path string, f func(*spec.Schema)) {
 	name, below, deeper := strings.Cut(path, ".")
 	property, ok := s.Properties[name]
 	if !ok {
 		return
 	}
 	if deeper {
-		within(&property, below, f)
+		editField(&property, below, f)
 	} else {
 		f(&property)
 	}
@@ -102,7 +102,7 @@ func conditions(s *spec.Schema) {
 		return
 	}
 	const source = "condition-type"
-	within(s.Items.Schema, "type", func(key *spec.Schema) {
+	editField(s.Items.Schema, "type", func(key *spec.Schema) {
 		if key.Type.Contains("string") {
 			key.AddExtension(schema.ExtSource, source)
 			mark(s.Items.Schema, "condition")
@@ -120,7 +120,7 @@ func isNone(s *apiextensions.JSONSchemaProps) bool {
 }
 
 // nones finds the verb "none" anywhere but at the root.
-func nones(root *apiextensions.JSONSchemaProps, path *field.Path) field.ErrorList {
+func misplacedNone(root *apiextensions.JSONSchemaProps, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	visit(root, path, func(s *apiextensions.JSONSchemaProps, path *field.Path) bool {
 		if s != root && s.XPermissionVerb != nil && *s.XPermissionVerb == None {

@@ -37,7 +37,7 @@ func (v *Validator) compile(s *apiextensions.JSONSchemaProps) (*schema.Tree, err
 	}
 	root := converted.ToKubeOpenAPI()
 	withoutNone(root)
-	own(root, true)
+	useServerSchemas(root, true)
 	models := maps.Clone(builtin())
 	models[rootName] = root
 	return schema.NewModels(models,
@@ -52,11 +52,11 @@ func legacy(crd *apiextensions.CustomResourceDefinition) bool {
 
 // unstructured finds extensions in a schema that is not structural. The models that
 // it is served with have no fields, so nothing in it has an effect.
-func unstructured(version *version) field.ErrorList {
+func unstructured(version *crdVersion) field.ErrorList {
 	if !granular.Uses(version.schema) {
 		return nil
 	}
-	s, err := structural.NewStructural(version.whole)
+	s, err := structural.NewStructural(version.full)
 	if err == nil {
 		err = structural.ValidateStructural(version.path, s).ToAggregate()
 	}
@@ -67,17 +67,17 @@ func unstructured(version *version) field.ErrorList {
 }
 
 // own puts the server's schemas where it puts them.
-func own(s *spec.Schema, object bool) {
+func useServerSchemas(s *spec.Schema, object bool) {
 	for name := range s.Properties {
 		p := s.Properties[name]
-		own(&p, false)
+		useServerSchemas(&p, false)
 		s.Properties[name] = p
 	}
 	if s.Items != nil && s.Items.Schema != nil {
-		own(s.Items.Schema, false)
+		useServerSchemas(s.Items.Schema, false)
 	}
 	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-		own(s.AdditionalProperties.Schema, false)
+		useServerSchemas(s.AdditionalProperties.Schema, false)
 	}
 	if embedded, _ := s.Extensions.GetBool("x-kubernetes-embedded-resource"); !embedded && !object {
 		return

@@ -49,7 +49,7 @@ func pruned(s apiextensions.JSONSchemaProps, keys []string) *apiextensions.JSONS
 	if s.Items != nil && s.Items.Schema != nil {
 		elements = pruned(*s.Items.Schema, s.XListMapKeys)
 	}
-	junctors := junctorsUse(s)
+	junctors := permissionsInJunctors(s)
 	if keep = keep || values != nil || elements != nil || junctors; !keep && len(properties) == 0 {
 		return nil
 	}
@@ -76,7 +76,7 @@ func orStub(kept, s *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaPro
 }
 
 // junctorsUse finds extensions where none may be. They are kept to be refused.
-func junctorsUse(s apiextensions.JSONSchemaProps) bool {
+func permissionsInJunctors(s apiextensions.JSONSchemaProps) bool {
 	for _, list := range [][]apiextensions.JSONSchemaProps{s.AllOf, s.AnyOf, s.OneOf} {
 		for i := range list {
 			if granular.Uses(&list[i]) {

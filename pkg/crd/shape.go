@@ -19,16 +19,16 @@ import (
 // that prunes what it doesn't list, adds its defaults and tells elements apart by its
 // keys, all before anybody can see a change. So whoever writes anything through one
 // version would drop, set or move what is excluded in the other.
-func misshapen(first, v *version) field.ErrorList {
-	if first.whole == v.whole {
+func shapeDifferences(first, v *crdVersion) field.ErrorList {
+	if first.full == v.full {
 		return nil
 	}
 	var errs field.ErrorList
-	for place := range first.tree.Places() {
+	for place := range first.tree.NodePaths() {
 		if len(place) < 2 || !place.Node().ExcludedAt || place[len(place)-2].ExcludedAt {
 			continue
 		}
-		if where, what := unlike(first.whole, v.whole, stepsTo(place)); what != "" {
+		if where, what := pathDifference(first.full, v.full, stepsTo(place)); what != "" {
 			errs = append(errs, disagreement(v, "has another %s at %s than version %s, and %s is excluded; without a conversion webhook both hold the same fields",
 				what, place.Pattern()+where, first.name, place.Pattern()))
 		}
@@ -39,24 +39,24 @@ func misshapen(first, v *version) field.ErrorList {
 // unlike compares the schemas on the way to an excluded place as far as they say what
 // the place is, and those of the place and below wholly. It says what differs, and, if
 // that is below the place, where.
-func unlike(a, b *apiextensions.JSONSchemaProps, way []schema.Step) (where, what string) {
+func pathDifference(a, b *apiextensions.JSONSchemaProps, way []schema.Step) (where, what string) {
 	for i, step := range way {
 		switch {
 		case !reflect.DeepEqual(keysOf(a), keysOf(b)):
 			return "", "list"
-		case !reflect.DeepEqual(fallback(a, way[i:]), fallback(b, way[i:])):
+		case !reflect.DeepEqual(defaultAt(a, way[i:]), defaultAt(b, way[i:])):
 			return "", "default"
 		}
-		if a, b = into(a, step), into(b, step); a == nil || b == nil {
+		if a, b = stepInto(a, step), stepInto(b, step); a == nil || b == nil {
 			return "", "" // the places differ, which is told already
 		}
 	}
-	return differs(a, b, "")
+	return schemaDifference(a, b, "")
 }
 
 // differs compares what prunes, sets or coerces values; limits to what is valid may
 // be any.
-func differs(a, b *apiextensions.JSONSchemaProps, at string) (where, what string) {
+func schemaDifference(a, b *apiextensions.JSONSchemaProps, at string) (where, what string) {
 	switch {
 	case a == nil || b == nil:
 		if a == b {
@@ -65,30 +65,30 @@ func differs(a, b *apiextensions.JSONSchemaProps, at string) (where, what string
 		return at, "schema"
 	case a.Type != b.Type || a.Nullable != b.Nullable || a.XIntOrString != b.XIntOrString || a.XEmbeddedResource != b.XEmbeddedResource:
 		return at, "type"
-	case preserves(a) != preserves(b):
+	case preservesUnknown(a) != preservesUnknown(b):
 		return at, "x-kubernetes-preserve-unknown-fields"
-	case !reflect.DeepEqual(fallback(a, nil), fallback(b, nil)):
+	case !reflect.DeepEqual(defaultAt(a, nil), defaultAt(b, nil)):
 		return at, "default"
 	case !reflect.DeepEqual(keysOf(a), keysOf(b)):
 		return at, "list"
 	case !slices.Equal(slices.Sorted(maps.Keys(a.Properties)), slices.Sorted(maps.Keys(b.Properties))):
 		return at, "set of properties"
-	case open(a) != open(b):
+	case allowsAdditional(a) != allowsAdditional(b):
 		return at, "additionalProperties"
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Properties)) {
-		if where, what := differs(property(a, name), property(b, name), at+"."+name); what != "" {
+		if where, what := schemaDifference(property(a, name), property(b, name), at+"."+name); what != "" {
 			return where, what
 		}
 	}
-	if where, what := differs(values(a), values(b), at+"[*]"); what != "" {
+	if where, what := schemaDifference(values(a), values(b), at+"[*]"); what != "" {
 		return where, what
 	}
-	return differs(items(a), items(b), at+"[*]")
+	return schemaDifference(items(a), items(b), at+"[*]")
 }
 
 // into takes one step of the compiler through an author's schema.
-func into(s *apiextensions.JSONSchemaProps, step schema.Step) *apiextensions.JSONSchemaProps {
+func stepInto(s *apiextensions.JSONSchemaProps, step schema.Step) *apiextensions.JSONSchemaProps {
 	switch {
 	case !step.Elem:
 		return property(s, step.Field)
@@ -111,7 +111,7 @@ func keysOf(s *apiextensions.JSONSchemaProps) []any {
 	if listType == "map" {
 		for _, name := range s.XListMapKeys {
 			key := property(items(s), name)
-			out = append(out, name, key != nil && key.XIntOrString, fallback(key, nil))
+			out = append(out, name, key != nil && key.XIntOrString, defaultAt(key, nil))
 		}
 	}
 	return out
@@ -119,7 +119,7 @@ func keysOf(s *apiextensions.JSONSchemaProps) []any {
 
 // fallback is what the default of a schema holds at a place below it, or at a list or
 // map on the way there. It tells null from nothing.
-func fallback(s *apiextensions.JSONSchemaProps, way []schema.Step) []any {
+func defaultAt(s *apiextensions.JSONSchemaProps, way []schema.Step) []any {
 	if s == nil || s.Default == nil {
 		return nil
 	}
@@ -136,10 +136,10 @@ func fallback(s *apiextensions.JSONSchemaProps, way []schema.Step) []any {
 	return []any{value}
 }
 
-func preserves(s *apiextensions.JSONSchemaProps) bool {
+func preservesUnknown(s *apiextensions.JSONSchemaProps) bool {
 	return s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields
 }
 
-func open(s *apiextensions.JSONSchemaProps) bool {
+func allowsAdditional(s *apiextensions.JSONSchemaProps) bool {
 	return s.AdditionalProperties != nil && s.AdditionalProperties.Allows
 }

@@ -67,22 +67,22 @@ type mistake struct {
 }
 
 // version is one version of a definition and what was found about it.
-type version struct {
+type crdVersion struct {
 	name string
 	path *field.Path
 	// whole is what was written, schema what of it has to do with permissions. Both
 	// are the same for versions that share them.
-	whole, schema *apiextensions.JSONSchemaProps
+	full, schema *apiextensions.JSONSchemaProps
 	// counts says that objects are written through it or stored in it.
-	counts bool
+	inUse bool
 	// tree is nil if the schema does not compile.
 	tree *schema.Tree
 }
 
 // versionsOf lists the versions that have a schema. A schema that all of them
 // share is kept apart by the internal type, which no author sees.
-func versionsOf(crd *apiextensions.CustomResourceDefinition) []*version {
-	var out []*version
+func versionsOf(crd *apiextensions.CustomResourceDefinition) []*crdVersion {
+	var out []*crdVersion
 	cut := map[*apiextensions.JSONSchemaProps]*apiextensions.JSONSchemaProps{}
 	for i := range crd.Spec.Versions {
 		v := &crd.Spec.Versions[i]
@@ -97,12 +97,12 @@ func versionsOf(crd *apiextensions.CustomResourceDefinition) []*version {
 		if cut[whole] == nil {
 			cut[whole] = prune(whole)
 		}
-		out = append(out, &version{
+		out = append(out, &crdVersion{
 			name:   v.Name,
 			path:   field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema"),
-			whole:  whole,
+			full:   whole,
 			schema: cut[whole],
-			counts: v.Served || v.Storage,
+			inUse:  v.Served || v.Storage,
 		})
 	}
 	return out
@@ -118,7 +118,7 @@ func (v *Validator) mistakes(crd *apiextensions.CustomResourceDefinition) []mist
 		return nil
 	}
 	var out []mistake
-	var shared *version
+	var shared *crdVersion
 	for i, version := range versions {
 		if i > 0 && version.schema == versions[0].schema {
 			version.tree = shared.tree
@@ -127,7 +127,7 @@ func (v *Validator) mistakes(crd *apiextensions.CustomResourceDefinition) []mist
 		if i == 0 {
 			shared = version
 		}
-		errs := v.version(version)
+		errs := v.validateVersion(version)
 		if legacy(crd) {
 			errs = append(errs, unstructured(version)...)
 		}
@@ -143,12 +143,12 @@ func (v *Validator) mistakes(crd *apiextensions.CustomResourceDefinition) []mist
 }
 
 // version looks at one version, and sets its tree if that compiles.
-func (v *Validator) version(version *version) field.ErrorList {
-	errs := append(misplaced(version.schema, version.path), nones(version.schema, version.path)...)
+func (v *Validator) validateVersion(version *crdVersion) field.ErrorList {
+	errs := append(misplaced(version.schema, version.path), misplacedNone(version.schema, version.path)...)
 	tree, err := v.compile(version.schema)
 	if err != nil {
 		for _, problem := range schema.ProblemsOf(err) {
-			err := at(version, problem)
+			err := fieldError(version, problem)
 			if !slices.ContainsFunc(errs, func(e *field.Error) bool { return e.Field == err.Field }) {
 				errs = append(errs, err)
 			}

@@ -20,13 +20,13 @@ import (
 // other one guards. The versions that count are those that are served, and the
 // stored one. Without a conversion webhook a field is the same field in all
 // versions, so there the places must agree as well, and what they hold.
-func disagreements(crd *apiextensions.CustomResourceDefinition, versions []*version) field.ErrorList {
+func disagreements(crd *apiextensions.CustomResourceDefinition, versions []*crdVersion) field.ErrorList {
 	converted := crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensions.WebhookConverter
 	var errs field.ErrorList
-	var first *version
+	var first *crdVersion
 	var expected map[string]string
 	for _, v := range versions {
-		if !v.counts || v.tree == nil {
+		if !v.inUse || v.tree == nil {
 			continue
 		}
 		excluded := excludedIn(v.tree)
@@ -50,13 +50,13 @@ func disagreements(crd *apiextensions.CustomResourceDefinition, versions []*vers
 			}
 		}
 		if !converted {
-			errs = append(errs, misshapen(first, v)...)
+			errs = append(errs, shapeDifferences(first, v)...)
 		}
 	}
 	return errs
 }
 
-func disagreement(v *version, format string, args ...any) *field.Error {
+func disagreement(v *crdVersion, format string, args ...any) *field.Error {
 	return field.Invalid(v.path, field.OmitValueType{}, fmt.Sprintf("version %s ", v.name)+fmt.Sprintf(format, args...))
 }
 

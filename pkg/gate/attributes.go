@@ -41,7 +41,7 @@ func (k *kind) protectsAs(resource gvk.GroupVersionResource) *protect.Target {
 }
 
 func targetOf(resource gvk.GroupResource, tree *schema.Tree) *protect.Target {
-	out := copied.Target(protect.Resource{Group: resource.Group, Resource: resource.Resource}, tree)
+	out := copiedAttributes.Target(protect.Resource{Group: resource.Group, Resource: resource.Resource}, tree)
 	if resource == revisions {
 		out = out.WithEmbedded()
 	}
@@ -145,6 +145,6 @@ func rolledBack(kinds schema.Attribute, was, now any) change.Attributes {
 }
 
 func rollbackOf(object any) (to string, asked bool) {
-	to, asked = keyed(metav1.Object.GetAnnotations, object)[appsv1.DeprecatedRollbackTo]
+	to, asked = metadataMap(metav1.Object.GetAnnotations, object)[appsv1.DeprecatedRollbackTo]
 	return to, asked
 }

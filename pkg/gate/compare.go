@@ -52,8 +52,8 @@ func (k *kind) changesIn(s *convert.Scratch, target granular.Target, newObj, old
 		if err != nil || newVersioned == any(newObj) {
 			return set, err
 		}
-		standIns, err := k.standIns(target, newObj, oldObj, newVersioned, oldVersioned)
-		return append(standIns, set...), err
+		backed, err := k.annotationBackedChanges(target, newObj, oldObj, newVersioned, oldVersioned)
+		return append(backed, set...), err
 	}
 	set, err := compare(nil, newVersioned)
 	if err != nil {
@@ -70,8 +70,8 @@ func (k *kind) changesIn(s *convert.Scratch, target granular.Target, newObj, old
 	if newVersioned == any(newObj) {
 		return set, nil
 	}
-	standIns, err := k.standIns(target, newObj, nil, newVersioned, nil)
-	return append(standIns, set...), err
+	backed, err := k.annotationBackedChanges(target, newObj, nil, newVersioned, nil)
+	return append(backed, set...), err
 }
 
 // locate names the field behind a change, for a message, by one of the walker's ways.

@@ -138,7 +138,7 @@ func TestConversionFails(t *testing.T) {
 			}
 		}
 	}
-	if set, err := noSchema.compare(target(t, ""), change.Full, object(t, larger), object(t, plain)); !errors.Is(err, errNoSchema) {
+	if set, err := noSchema.compare(target(t, ""), change.All, object(t, larger), object(t, plain)); !errors.Is(err, errNoSchema) {
 		t.Errorf("without a schema: %v, %v", set, err)
 	}
 }
@@ -201,7 +201,7 @@ func TestStandInOfStatus(t *testing.T) {
 		of.Subresource = subresource
 		shownWas, _ := convert.Versioned(of, was)
 		shownIs, _ := convert.Versioned(of, is)
-		set, err := kindOf(of).standIns(of, is, was, shownIs, shownWas)
+		set, err := kindOf(of).annotationBackedChanges(of, is, was, shownIs, shownWas)
 		if err != nil || len(set) != 1 || set[0].Path().String() != want {
 			t.Errorf("%q: %v, %v, wanted %s", subresource, set, err, want)
 		}
@@ -210,7 +210,7 @@ func TestStandInOfStatus(t *testing.T) {
 		return &keeper{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}}
 	}
 	hidden, shown := map[string]string{"moved": "1"}, map[string]string{"moved": "1"}
-	if !standInChanged(metav1.Object.GetAnnotations, with(hidden), with(shown), with(nil), with(shown)) {
+	if !backingChanged(metav1.Object.GetAnnotations, with(hidden), with(shown), with(nil), with(shown)) {
 		t.Error("a key that was shown and is hidden now did not change")
 	}
 }

@@ -79,7 +79,7 @@ func (c *conversion) compare(newObj, oldObj runtime.Object) (set change.Set, new
 	if newThere, oldThere, err = c.convert(newObj, oldObj); err != nil {
 		return nil, nil, nil, err
 	}
-	set, err = c.kind.compare(c.target, change.Sparse, newThere, oldThere)
+	set, err = c.kind.compare(c.target, change.ExcludedOnly, newThere, oldThere)
 	return set, newThere, oldThere, err
 }
 

@@ -129,7 +129,7 @@ func TestCreateThatCanNotBeCompared(t *testing.T) {
 		created, old := &unreadable{Spec: "x"}, &unreadable{}
 		old.UID = "1"
 		old.UID = old.UID[:len(uid)]
-		if set, err := kindOf(of).compare(of, change.Full, created, old); err == nil {
+		if set, err := kindOf(of).compare(of, change.All, created, old); err == nil {
 			t.Errorf("compared with what has the UID %q: %v", uid, set)
 		}
 		ctx := requestContext("create")

@@ -47,7 +47,7 @@ func (w *write) refusedIn(ctx context.Context, in inVersion, refusal *decide.Ref
 	if refusal.Reason == decide.Budget || refusal.Reason == decide.Cost {
 		metrics.OverBudget(ctx)
 	}
-	path, told := w.told(ctx, in, refusal, newObj, oldObj)
+	path, told := w.visibleTo(ctx, in, refusal, newObj, oldObj)
 	switch { // the audit log is not the caller
 	case refusal.General == "":
 	case refusal.General == refusal.Specific, refusal.Specific == "":
@@ -55,7 +55,7 @@ func (w *write) refusedIn(ctx context.Context, in inVersion, refusal *decide.Ref
 	default:
 		w.missing = []string{refusal.Specific, refusal.General}
 	}
-	return w.fitting(newObj, func(l redact.Limits) (string, metav1.StatusCause) {
+	return w.boundedForbidden(newObj, func(l redact.Limits) (string, metav1.StatusCause) {
 		path := change.Shorten(path, l.Path)
 		cause := metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: path}
 		if l.Causes {
@@ -66,13 +66,13 @@ func (w *write) refusedIn(ctx context.Context, in inVersion, refusal *decide.Ref
 }
 
 // told is the field behind a refusal and the refusal, as far as the caller may be told.
-func (w *write) told(ctx context.Context, in inVersion, refusal *decide.Refusal, newObj, oldObj runtime.Object) (string, *decide.Refusal) {
+func (w *write) visibleTo(ctx context.Context, in inVersion, refusal *decide.Refusal, newObj, oldObj runtime.Object) (string, *decide.Refusal) {
 	c := refusal.Change
 	switch {
 	case in.kind == w.kind && w.tampered && c.Path().String() == w.managedFieldsPath():
 		// The objects hold the server's managed fields by now, not the caller's.
 		return ".metadata.managedFields", refusal
-	case in.kind == w.kind && w.scale.meant(c):
+	case in.kind == w.kind && w.scale.isReplicas(c):
 		return ".spec.replicas", refusal
 	}
 	located := func() string { return in.kind.locate(in.target, c, newObj, oldObj, (*change.Walker).Locate) }

@@ -76,7 +76,7 @@ func (g *Gate) Fallback(ctx context.Context, a upstream.Attributes) (context.Con
 	if decision != upstream.DecisionAllow {
 		return ctx, upstream.DecisionNoOpinion, "", unanswered(ctx, a, err)
 	}
-	marked, _ := granular.WithMarker(withPassed(ctx, a, query))
+	marked, _ := granular.WithMarker(withFilterState(ctx, a, query))
 	audit.Marked(marked)
 	return marked, decision, reason, nil
 }
@@ -120,7 +120,7 @@ func (g *Gate) Begin(ctx context.Context, target granular.Target) granular.Write
 // begin starts the verification of all fields, or of those with excluded permissions.
 func (g *Gate) begin(ctx context.Context, target granular.Target, marker *granular.Marker) (*write, error) {
 	kind := kindOf(target)
-	if passed := passedAs(ctx); passed != nil {
+	if passed := filterStateFrom(ctx); passed != nil {
 		w := newWrite(ctx, g, target, kind, passed.attributes, marker)
 		w.query, w.warnings = passed.query, passed.warnings
 		w.warnings.Hold()

@@ -74,7 +74,7 @@ func (g *guarded) Verify(ctx context.Context, newObj, oldObj runtime.Object) err
 
 // refusedBeside makes the refusal of another judge that of the write.
 func (w *write) refusedBeside(err error) {
-	w.verdict.Store(&verdict{err: err, calls: w.port.calls})
+	w.verdict.Store(&verdict{err: err, calls: w.adapter.calls})
 }
 
 // Respond tells what would have been refused, and leaves the rest to the fields.
@@ -161,7 +161,7 @@ func (p *protected) knownFirst(ctx context.Context, fields *write, changed chang
 		return changed, nil
 	}
 	for i := range changed {
-		if p.named(fields, &changed[i]) {
+		if p.inRequest(fields, &changed[i]) {
 			known = append(known, changed[i])
 		} else {
 			unknown = append(unknown, changed[i])
@@ -175,7 +175,7 @@ func (p *protected) knownFirst(ctx context.Context, fields *write, changed chang
 
 // named reports whether the key of an attribute, and the elements on the way to it, stand
 // in the request.
-func (p *protected) named(fields *write, a *change.Attribute) bool {
+func (p *protected) inRequest(fields *write, a *change.Attribute) bool {
 	if fields.patch == nil {
 		return slices.ContainsFunc(p.observed, func(o change.Attribute) bool {
 			return o.New.Present && o.Kind == a.Kind && o.String() == a.String()

@@ -37,18 +37,18 @@ type kind struct {
 }
 
 var (
-	errNoSchema = errors.New("the schema of the kind is not known")
-	noSchema    = &kind{err: errNoSchema}
-	errStandIn  = errors.New("an annotation stands in for a field, and fields of the kind are excluded")
-	errHidden   = errors.New("an excluded permission of its definition has no effect")
+	errNoSchema         = errors.New("the schema of the kind is not known")
+	noSchema            = &kind{err: errNoSchema}
+	errAnnotationBacked = errors.New("an annotation stands in for a field, and fields of the kind are excluded")
+	errHidden           = errors.New("an excluded permission of its definition has no effect")
 
 	// language is that of the expressions in definitions that are stored.
-	language = expression.Stored()
+	storedExpressions = expression.Stored()
 
 	// shared lets the trees of all kinds, built in or not, have one copy of what is the
 	// same in them. It knows of no models, and of trees only as long as a kind has them,
 	// so nothing of a definition outlives the endpoints that were built from it.
-	shared = schema.NewSharing()
+	interner = schema.NewInterner()
 )
 
 // kindOf returns the permission tree of a target. It is compiled when first
@@ -65,7 +65,7 @@ func kindOf(target granular.Target) *kind {
 // compileKind fails closed where no tree is to be had, and where the tree excludes
 // nothing although the definition of the kind does.
 func compileKind(of gvk.GroupVersionKind, source func() map[string]*spec.Schema, excludes []gvk.GroupVersionKind) *kind {
-	options := []schema.Option{schema.WithExpressions(language), schema.WithSharing(shared)}
+	options := []schema.Option{schema.WithExpressions(storedExpressions), schema.WithInterner(interner)}
 	if excludes != nil {
 		// A custom resource: its models are made from the definition the endpoint serves,
 		// and nobody keeps them.

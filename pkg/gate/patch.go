@@ -40,7 +40,7 @@ func (w *write) Patch(ctx context.Context, patchType types.PatchType, body []byt
 		if json.Unmarshal(operation["op"], &op) != nil || op != "copy" && op != "move" || w.mayGet(ctx) {
 			continue
 		}
-		err := w.fitting(nil, func(l redact.Limits) (string, metav1.StatusCause) {
+		err := w.boundedForbidden(nil, func(l redact.Limits) (string, metav1.StatusCause) {
 			return fmt.Sprintf("cannot %s a value%s: that reads the object, and needs the verb \"get\"", op, w.where(l)), metav1.StatusCause{}
 		})
 		w.verdict.Store(&verdict{err: err, missing: []string{"get"}})

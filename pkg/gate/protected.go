@@ -23,7 +23,7 @@ import (
 // who is admitted, is for package protect to say. The attributes in force are those of one
 // moment for the whole request, retries included.
 type protected struct {
-	about
+	requestInfo
 	gate *Gate
 	kind *kind
 	// resource is what the objects of the request are to package protect.
@@ -179,7 +179,7 @@ func (p *protected) refused(newObj runtime.Object, refusal *protect.Refusal, hid
 		at.Unreadable = true // which has no key
 		place, needs = at.Outline(), "the request does not name its key"
 	}
-	o.err = p.fitting(newObj, func(l redact.Limits) (string, metav1.StatusCause) {
+	o.err = p.boundedForbidden(newObj, func(l redact.Limits) (string, metav1.StatusCause) {
 		place := change.Shorten(place, l.Path)
 		cause := metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: place}
 		if l.Causes {

@@ -51,9 +51,9 @@ const (
 
 var (
 	// copied says what comes out of built-in kinds.
-	copied = protect.Builtin()
+	copiedAttributes = protect.Builtin()
 	// anything is a target in which every attribute may be.
-	anything = copied.Target(protect.Resource{}, nil)
+	anyTarget = copiedAttributes.Target(protect.Resource{}, nil)
 )
 
 // protect returns what judges the labels and annotations of one write, nil if none of them
@@ -68,7 +68,7 @@ func (g *Gate) protect(ctx context.Context, target granular.Target, marked bool)
 		return nil, nil
 	}
 	info, ok := genericapirequest.RequestInfoFrom(ctx)
-	if ok && synced && set.Active(info.Namespace, anything) == 0 {
+	if ok && synced && set.Active(info.Namespace, anyTarget) == 0 {
 		return nil, nil
 	}
 	kind := kindOf(target)
@@ -84,11 +84,11 @@ func (g *Gate) protect(ctx context.Context, target granular.Target, marked bool)
 		return nil, nil
 	}
 	p := &protected{
-		about:      about{target: target, attributes: attributes, marked: marked},
-		gate:       g,
-		kind:       kind,
-		resource:   resource,
-		everything: true,
+		requestInfo: requestInfo{target: target, attributes: attributes, marked: marked},
+		gate:        g,
+		kind:        kind,
+		resource:    resource,
+		everything:  true,
 	}
 	if synced { // and some are in force
 		p.judgeBy(set)

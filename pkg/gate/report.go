@@ -72,12 +72,12 @@ func (w *write) verified(ctx context.Context, took time.Duration, newObj runtime
 	case err == nil:
 		metrics.Verified(traced, took, metrics.Allowed)
 		if klog.V(5).Enabled() { // which costs less than to look for the logger of the request
-			klog.FromContext(ctx).V(5).Info("Allowed a write field by field", w.what(newObj, "permissions", audit.Listed(w.decider.Used()))...)
+			klog.FromContext(ctx).V(5).Info("Allowed a write field by field", w.logFields(newObj, "permissions", audit.Listed(w.decider.Used()))...)
 		}
 	case apierrors.IsForbidden(err):
 		metrics.Verified(traced, took, metrics.Refused)
 		if klog.V(4).Enabled() {
-			klog.FromContext(ctx).V(4).Info("Refused a write field by field", w.what(newObj, "reason", err.Error(), "missing", audit.Listed(w.missing), "calls", w.port.calls)...)
+			klog.FromContext(ctx).V(4).Info("Refused a write field by field", w.logFields(newObj, "reason", err.Error(), "missing", audit.Listed(w.missing), "calls", w.adapter.calls)...)
 		}
 	default:
 		metrics.Verified(traced, took, metrics.Error)
@@ -94,7 +94,7 @@ var errUnanswered = errors.New("the authorizer could not say which permissions t
 func (w *write) finish(ctx context.Context, err error) {
 	if err == nil {
 		audit.Permissions(ctx, w.decider.Used())
-		metrics.Calls(w.traced(ctx), w.port.calls)
+		metrics.Calls(w.traced(ctx), w.adapter.calls)
 		return
 	}
 	calls := 0

@@ -48,10 +48,10 @@ func (w *write) RespondError(ctx context.Context, err error) error {
 	}
 	if !answer {
 		// Upstream logs what it makes a 500 of.
-		utilruntime.HandleErrorWithContext(ctx, redact.Logged(err), "A granular write failed", w.what(nil)...)
+		utilruntime.HandleErrorWithContext(ctx, redact.Logged(err), "A granular write failed", w.logFields(nil)...)
 		status = apierrors.NewInternalError(redact.ErrHidden)
 	}
-	return &apierrors.StatusError{ErrStatus: redact.Status(status.Status(), w.said())}
+	return &apierrors.StatusError{ErrStatus: redact.Status(status.Status(), w.requestNames())}
 }
 
 // harmless says which errors hold nothing of the object: our own, that of a create
@@ -67,7 +67,7 @@ func (w *write) harmless(err error, status metav1.Status) bool {
 }
 
 // said is what the request says of its object.
-func (w *write) said() redact.Request {
+func (w *write) requestNames() redact.Request {
 	return redact.Request{Name: w.attributes.GetName(), Resource: w.target.Resource.GroupResource(), Kind: w.target.Kind.GroupKind()}
 }
 

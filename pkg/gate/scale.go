@@ -73,6 +73,6 @@ func (s *scale) changes(observed, changed change.Set, marked bool) change.Set {
 }
 
 // meant says whether a change is that of the resource's field.
-func (s *scale) meant(c change.Change) bool {
+func (s *scale) isReplicas(c change.Change) bool {
 	return s != nil && s.kind.walker != nil && c.Node == s.field().Node
 }

@@ -28,7 +28,7 @@ func (w *write) knownFirst(ctx context.Context, changes change.Set) change.Set {
 	sender := w.sender(w.written())
 	knows := func(c change.Change) bool {
 		_, all := sender.Knows(&c)
-		return all || w.scale.meant(c)
+		return all || w.scale.isReplicas(c)
 	}
 	first := slices.IndexFunc(changes, func(c change.Change) bool { return !knows(c) })
 	if first < 0 || first == len(changes)-1 || w.mayGet(ctx) {

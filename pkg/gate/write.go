@@ -22,7 +22,7 @@ import (
 // write follows one request. The storage may try several times. What the caller sent belongs
 // to the attempt under way; what the authorizer answered is kept.
 type write struct {
-	about
+	requestInfo
 	gate  *Gate
 	kind  *kind
 	scale *scale
@@ -34,34 +34,34 @@ type write struct {
 	recorded bool
 
 	questions
-	sent
-	answer
+	callerChange
+	response
 }
 
 var _ granular.Write = &write{}
 
 func newWrite(ctx context.Context, gate *Gate, target granular.Target, kind *kind, attributes upstream.Attributes, marker *granular.Marker) *write {
 	w := &write{
-		about:       about{target: target, attributes: attributes, marked: marker != nil},
-		gate:        gate,
-		kind:        kind,
-		scale:       scaleOf(target),
-		conversions: conversionsOf(target),
-		marker:      marker,
-		recorded:    trace.SpanFromContext(ctx).IsRecording(),
-		questions:   questions{port: port{authorizer: gate.Authorizer, attributes: attributes}},
-		sent:        sent{everything: true},
+		requestInfo:  requestInfo{target: target, attributes: attributes, marked: marker != nil},
+		gate:         gate,
+		kind:         kind,
+		scale:        scaleOf(target),
+		conversions:  conversionsOf(target),
+		marker:       marker,
+		recorded:     trace.SpanFromContext(ctx).IsRecording(),
+		questions:    questions{adapter: authorizerAdapter{authorizer: gate.Authorizer, attributes: attributes}},
+		callerChange: callerChange{everything: true},
 	}
-	w.decider = *decide.New(&w.port, decide.DefaultBudget)
+	w.decider = *decide.New(&w.adapter, decide.DefaultBudget)
 	return w
 }
 
 // mode returns which changes matter.
 func (w *write) mode() change.Mode {
 	if w.marked {
-		return change.Full
+		return change.All
 	}
-	return change.Sparse
+	return change.ExcludedOnly
 }
 
 // Submitted notes whether the caller edits or resets managed fields. Field management
@@ -95,7 +95,7 @@ func (w *write) Verify(ctx context.Context, newObj, oldObj runtime.Object) error
 	ctx, step := w.begin(ctx, "Verify granular change")
 	w.missing = nil
 	err := w.verify(ctx, newObj, oldObj)
-	w.verdict.Store(&verdict{err: err, missing: w.missing, calls: w.port.calls})
+	w.verdict.Store(&verdict{err: err, missing: w.missing, calls: w.adapter.calls})
 	w.verified(ctx, step.end(ctx), newObj, err)
 	if w.unanswered {
 		w.finish(ctx, err)
@@ -104,7 +104,7 @@ func (w *write) Verify(ctx context.Context, newObj, oldObj runtime.Object) error
 }
 
 func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error {
-	if err := w.unknown(); err != nil {
+	if err := w.schemaError(); err != nil {
 		return w.forbidden(newObj, fmt.Errorf("its fields can't be verified: %w", err))
 	}
 	if w.owned && hasManagedFields(oldObj) && !hasManagedFields(newObj) {
@@ -198,7 +198,7 @@ func (w *write) changes(newObj, oldObj runtime.Object) (change.Set, error) {
 		return w.kind.compare(w.target, w.mode(), newObj, oldObj)
 	}
 	changes, err := w.kind.compareObserved(w.target, w.mode(), w.observed, newObj, oldObj)
-	if err != nil || !change.Gone(w.observed, changes) {
+	if err != nil || !change.Dropped(w.observed, changes) {
 		return changes, err
 	}
 	// It may have been put where nobody observed anything.
@@ -207,7 +207,7 @@ func (w *write) changes(newObj, oldObj runtime.Object) (change.Set, error) {
 
 // unknown says why the request can't be judged. The scale's own permissions don't
 // matter to a caller who holds the ordinary verb, the resource's always do.
-func (w *write) unknown() error {
+func (w *write) schemaError() error {
 	if w.scale != nil && w.scale.kind.walker == nil {
 		return w.scale.kind.err
 	}

@@ -17,7 +17,7 @@ import (
 type Questions struct {
 	mu sync.Mutex
 	// asked holds a channel for each question, which is closed when it is answered.
-	asked map[question]chan struct{}
+	pending map[question]chan struct{}
 }
 
 // question is one of one authorizer: two webhooks may answer the same differently, and so
@@ -39,7 +39,7 @@ func (q *Questions) Ask(ctx context.Context, authorizer any, verb, text string) 
 	}
 	key := question{authorizer, text}
 	q.mu.Lock()
-	others, asked := q.asked[key]
+	others, asked := q.pending[key]
 	if asked {
 		q.mu.Unlock()
 		select {
@@ -49,14 +49,14 @@ func (q *Questions) Ask(ctx context.Context, authorizer any, verb, text string) 
 		return func() {}
 	}
 	mine := make(chan struct{})
-	if q.asked == nil {
-		q.asked = map[question]chan struct{}{}
+	if q.pending == nil {
+		q.pending = map[question]chan struct{}{}
 	}
-	q.asked[key] = mine
+	q.pending[key] = mine
 	q.mu.Unlock()
 	return func() {
 		q.mu.Lock()
-		delete(q.asked, key)
+		delete(q.pending, key)
 		q.mu.Unlock()
 		close(mine)
 	}

@@ -67,7 +67,7 @@ func (c *comparisons) of(t reflect.Type) comparison {
 	found, ok := c.made.Load(t)
 	if !ok {
 		f := comparison(nil)
-		if understood(t) {
+		if supported(t) {
 			f = equal.Semantic(t)
 		}
 		found, _ = c.made.LoadOrStore(t, f)

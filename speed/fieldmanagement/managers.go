@@ -29,7 +29,7 @@ func stubManagedFields(live, new reflect.Value, managers fieldpath.ManagedFields
 	}
 	for i := range entries {
 		if f := entries[i].FieldsV1; f != nil {
-			if raw := f.GetRawBytes(); !wasRead(managers, raw) && (len(raw) == 0 || raw[0] != '{' || !json.Valid(raw)) {
+			if raw := f.GetRawBytes(); !isDecodedIn(managers, raw) && (len(raw) == 0 || raw[0] != '{' || !json.Valid(raw)) {
 				return
 			}
 		}
@@ -39,9 +39,9 @@ func stubManagedFields(live, new reflect.Value, managers fieldpath.ManagedFields
 
 // wasRead says that bytes are those of a set that was read in this update: mostly the
 // new object came with the entries of the live one.
-func wasRead(managers fieldpath.ManagedFields, raw []byte) bool {
+func isDecodedIn(managers fieldpath.ManagedFields, raw []byte) bool {
 	for _, set := range managers {
-		if u, ok := set.(*unread); ok && bytes.Equal(u.fields.raw, raw) {
+		if u, ok := set.(*lazySet); ok && bytes.Equal(u.fields.raw, raw) {
 			return true
 		}
 	}

@@ -23,8 +23,8 @@ type structPlan struct {
 	whole bool
 	// count is how many fields there are, bare whether there may be left of them what
 	// bareObject copies.
-	count int
-	bare  bool
+	count   int
+	minimal bool
 }
 
 type fieldPlan struct {
@@ -177,7 +177,7 @@ func (s *structPlan) root(stub bool) {
 	for i := range s.fields {
 		names[s.fields[i].name] = true
 	}
-	s.bare = s.mayBeBare(names)
+	s.minimal = s.mayBeMinimal(names)
 	keep(s, "apiVersion", "kind")
 	for i := range s.fields {
 		f := &s.fields[i]

@@ -23,8 +23,8 @@ type prover struct {
 	// proven holds what was asked before. While a type is under way it counts as
 	// valid: a value can't be its own part. So what was found meanwhile holds only
 	// if the proof it is a part of succeeds.
-	proven    map[proof]bool
-	meanwhile []proof
+	known     map[proof]bool
+	tentative []proof
 	depth     int
 }
 
@@ -39,7 +39,7 @@ type proof struct {
 }
 
 // spelled are the types that represent themselves, and as what scalar.
-var spelled = map[reflect.Type][]schema.Scalar{
+var scalarTypes = map[reflect.Type][]schema.Scalar{
 	reflect.TypeFor[metav1.Time]():        {schema.String},
 	reflect.TypeFor[metav1.MicroTime]():   {schema.String},
 	reflect.TypeFor[metav1.Duration]():    {schema.String},
@@ -62,33 +62,33 @@ func (p *prover) valid(t reflect.Type, tr schema.TypeRef) bool {
 	if tr.ElementRelationship != nil {
 		key.relationship = *tr.ElementRelationship
 	}
-	if known, ok := p.proven[key]; ok {
+	if known, ok := p.known[key]; ok {
 		return known
 	}
-	if p.proven == nil {
-		p.proven = map[proof]bool{}
+	if p.known == nil {
+		p.known = map[proof]bool{}
 	}
-	p.proven[key] = true
-	p.meanwhile = append(p.meanwhile, key)
+	p.known[key] = true
+	p.tentative = append(p.tentative, key)
 	p.depth++
 	valid := p.prove(t, atom)
 	p.depth--
 	if !valid {
-		p.proven[key] = false
+		p.known[key] = false
 	}
 	if p.depth == 0 {
-		for _, k := range p.meanwhile {
-			if !valid && p.proven[k] {
-				delete(p.proven, k)
+		for _, k := range p.tentative {
+			if !valid && p.known[k] {
+				delete(p.known, k)
 			}
 		}
-		p.meanwhile = p.meanwhile[:0]
+		p.tentative = p.tentative[:0]
 	}
 	return valid
 }
 
 func (p *prover) prove(t reflect.Type, atom schema.Atom) bool {
-	if kinds, ok := spelled[t]; ok {
+	if kinds, ok := scalarTypes[t]; ok {
 		return scalar(atom, kinds...)
 	}
 	if equal.Opaque(t) {
@@ -96,7 +96,7 @@ func (p *prover) prove(t reflect.Type, atom schema.Atom) bool {
 	}
 	if converts(t) {
 		// A pointer to what is spelled converts as what it points to does.
-		_, ok := spelled[deref(t)]
+		_, ok := scalarTypes[deref(t)]
 		return (ok || equal.Opaque(deref(t))) && t.Kind() == reflect.Pointer && p.prove(t.Elem(), atom)
 	}
 	switch t.Kind() {

@@ -22,25 +22,25 @@ func NewDecoder(enabled func() bool) func(*metav1.ManagedFieldsEntry) fieldpath.
 		if !ok {
 			return nil
 		}
-		return &unread{fields: f, version: fieldpath.APIVersion(e.APIVersion), applied: e.Operation == metav1.ManagedFieldsOperationApply}
+		return &lazySet{fields: f, version: fieldpath.APIVersion(e.APIVersion), applied: e.Operation == metav1.ManagedFieldsOperationApply}
 	}
 }
 
 // unread is the set of one entry, decoded when somebody asks for it. Like the sets of
 // upstream it belongs to one request.
-type unread struct {
-	fields  *fields
+type lazySet struct {
+	fields  *encodedSet
 	version fieldpath.APIVersion
 	applied bool
 	set     *fieldpath.Set
 }
 
-var _ managedfields.EncodedSet = &unread{}
+var _ managedfields.EncodedSet = &lazySet{}
 
-func (u *unread) APIVersion() fieldpath.APIVersion { return u.version }
-func (u *unread) Applied() bool                    { return u.applied }
+func (u *lazySet) APIVersion() fieldpath.APIVersion { return u.version }
+func (u *lazySet) Applied() bool                    { return u.applied }
 
-func (u *unread) Set() *fieldpath.Set {
+func (u *lazySet) Set() *fieldpath.Set {
 	if u.set == nil {
 		u.set = decode(u.fields.raw)
 	}
@@ -49,10 +49,10 @@ func (u *unread) Set() *fieldpath.Set {
 
 // Encoded returns what was read. Who has asked for the set may have changed it, and
 // then it is not known.
-func (u *unread) Encoded() ([]byte, bool) { return u.fields.raw, u.set == nil }
+func (u *lazySet) Encoded() ([]byte, bool) { return u.fields.raw, u.set == nil }
 
 // Union leaves it to upstream.
-func (u *unread) Union(fieldpath.VersionedSet) fieldpath.VersionedSet { return nil }
+func (u *lazySet) Union(fieldpath.VersionedSet) fieldpath.VersionedSet { return nil }
 
 // decode decodes what was read, which upstream does without an error.
 func decode(raw []byte) *fieldpath.Set {
@@ -63,32 +63,32 @@ func decode(raw []byte) *fieldpath.Set {
 
 // parted is a set of which upstream was shown only what lies in fields that are
 // compared.
-type parted struct {
+type partialSet struct {
 	// compared is what upstream has made of that, before how it was spelled.
 	compared fieldpath.VersionedSet
 	before   []byte
 	// whole is the set as it was, of which rest was dropped.
-	whole *fields
+	whole *encodedSet
 	rest  []dropped
 	set   *fieldpath.Set
 }
 
-var _ managedfields.EncodedSet = &parted{}
+var _ managedfields.EncodedSet = &partialSet{}
 
-func (p *parted) APIVersion() fieldpath.APIVersion { return p.compared.APIVersion() }
-func (p *parted) Applied() bool                    { return p.compared.Applied() }
+func (p *partialSet) APIVersion() fieldpath.APIVersion { return p.compared.APIVersion() }
+func (p *partialSet) Applied() bool                    { return p.compared.Applied() }
 
-func (p *parted) Set() *fieldpath.Set {
+func (p *partialSet) Set() *fieldpath.Set {
 	if p.set == nil {
-		p.set = p.compared.Set().Union(decode(union(nothing.walk(nil), p.whole.walk(p.rest))))
+		p.set = p.compared.Set().Union(decode(union(emptySet.iterate(nil), p.whole.iterate(p.rest))))
 	}
 	return p.set
 }
 
-var nothing = &fields{}
+var emptySet = &encodedSet{}
 
 // Encoded spells the set without decoding the rest.
-func (p *parted) Encoded() ([]byte, bool) {
+func (p *partialSet) Encoded() ([]byte, bool) {
 	if p.set != nil {
 		return nil, false
 	}
@@ -104,11 +104,11 @@ func (p *parted) Encoded() ([]byte, bool) {
 	if bytes.Equal(now, p.before) {
 		return p.whole.raw, true
 	}
-	return union(f.walk(nil), p.whole.walk(p.rest)), true
+	return union(f.iterate(nil), p.whole.iterate(p.rest)), true
 }
 
 // Union adds a set to the part that is compared.
-func (p *parted) Union(set fieldpath.VersionedSet) fieldpath.VersionedSet {
+func (p *partialSet) Union(set fieldpath.VersionedSet) fieldpath.VersionedSet {
 	if p.set != nil {
 		return nil
 	}
@@ -119,16 +119,16 @@ func (p *parted) Union(set fieldpath.VersionedSet) fieldpath.VersionedSet {
 
 // part takes out of the managers of an update what lies in fields that were dropped.
 // What it returns makes the managers that come of the update whole again.
-func (p *plan) part(managers fieldpath.ManagedFields, d []dropped) (fieldpath.ManagedFields, func(fieldpath.ManagedFields) fieldpath.ManagedFields) {
+func (p *prunePlan) split(managers fieldpath.ManagedFields, d []dropped) (fieldpath.ManagedFields, func(fieldpath.ManagedFields) fieldpath.ManagedFields) {
 	compared := make(fieldpath.ManagedFields, len(managers))
-	out := map[string]*parted{}
+	out := map[string]*partialSet{}
 	for name, set := range managers {
 		compared[name] = set
-		u, ok := set.(*unread)
+		u, ok := set.(*lazySet)
 		if !ok || u.set != nil {
 			continue
 		}
-		if q := partOf(u, d, p.root); q != nil {
+		if q := splitSet(u, d, p.root); q != nil {
 			out[name], compared[name] = q, q.compared
 		}
 	}
@@ -145,11 +145,11 @@ func (p *plan) part(managers fieldpath.ManagedFields, d []dropped) (fieldpath.Ma
 }
 
 // partOf parts one set, or gives nil where nothing of it can be left out.
-func partOf(u *unread, d []dropped, r root) *parted {
-	rest := u.fields.walk(d)
-	if _, _, any := rest.next(); !any || r.schema == nil || !u.fields.walk(d).settled(r, r.ref) {
+func splitSet(u *lazySet, d []dropped, r root) *partialSet {
+	rest := u.fields.iterate(d)
+	if _, _, any := rest.next(); !any || r.schema == nil || !u.fields.iterate(d).reconciled(r, r.ref) {
 		return nil
 	}
 	before := u.fields.compared(d)
-	return &parted{compared: fieldpath.NewVersionedSet(decode(before), u.version, u.applied), before: before, whole: u.fields, rest: d}
+	return &partialSet{compared: fieldpath.NewVersionedSet(decode(before), u.version, u.applied), before: before, whole: u.fields, rest: d}
 }

@@ -14,7 +14,7 @@ import (
 
 // unstructured prunes objects that say nothing about what they may hold. The new
 // one is validated as a whole first, and thereby what both have in common.
-func (p *Pruner) unstructured(plan *plan, live, new *unstructured.Unstructured) (x, y runtime.Object, out []dropped) {
+func (p *Pruner) unstructured(plan *prunePlan, live, new *unstructured.Unstructured) (x, y runtime.Object, out []dropped) {
 	if live.Object == nil || new.Object == nil {
 		return live, new, nil
 	}

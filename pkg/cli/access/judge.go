@@ -132,7 +132,7 @@ func (r *Reviews) field(ctx context.Context, of *changes.Rehearsed, c change.Cha
 	out.Excluded = excluded
 	decider := decide.New(authorizer{r, target}, 0)
 	for _, p := range candidates {
-		if verb, err := c.Verb(ctx, decider.Spending(), p); err == nil {
+		if verb, err := c.Verb(ctx, decider.Costs(), p); err == nil {
 			out.Verbs = append(out.Verbs, verb.String())
 		}
 	}

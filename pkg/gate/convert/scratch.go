@@ -19,11 +19,11 @@ import (
 // What a comparison finds may not refer to them: it names fields, and shares no more than
 // text with the objects.
 type Scratch struct {
-	new, old version
+	new, old buffer
 }
 
 // version is an object that others are converted into.
-type version struct {
+type buffer struct {
 	// of is the type that was converted, and by whom, from which the object's own follows: a
 	// kind is compared in one version.
 	of   reflect.Type
@@ -64,7 +64,7 @@ func (s *Scratch) New(target granular.Target, obj runtime.Object) (any, error) {
 	if s == nil {
 		return Versioned(target, obj)
 	}
-	return s.new.versioned(target, obj)
+	return s.new.convert(target, obj)
 }
 
 // Old is Versioned for the old object.
@@ -72,10 +72,10 @@ func (s *Scratch) Old(target granular.Target, obj runtime.Object) (any, error) {
 	if s == nil {
 		return Versioned(target, obj)
 	}
-	return s.old.versioned(target, obj)
+	return s.old.convert(target, obj)
 }
 
-func (v *version) versioned(target granular.Target, obj runtime.Object) (any, error) {
+func (v *buffer) convert(target granular.Target, obj runtime.Object) (any, error) {
 	of := reflect.TypeOf(obj)
 	if v.into != nil && v.of == of && v.by == target.Convertor {
 		err := target.Convertor.Convert(obj, v.into, target.Kind.GroupVersion())
@@ -87,14 +87,14 @@ func (v *version) versioned(target granular.Target, obj runtime.Object) (any, er
 	// another convertor does is not known.
 	_, scheme := target.Convertor.(runtime.ObjectCreater)
 	if into, ok := out.(runtime.Object); ok && scheme && err == nil && into != obj {
-		*v = version{of: of, by: target.Convertor, kind: into.GetObjectKind().GroupVersionKind(), into: into}
+		*v = buffer{of: of, by: target.Convertor, kind: into.GetObjectKind().GroupVersionKind(), into: into}
 	}
 	return out, err
 }
 
 // empty leaves nothing of an object for a conversion that does not set every field, and
 // nothing that it shares with the object it was made of.
-func (v *version) empty() {
+func (v *buffer) empty() {
 	if v.into != nil {
 		reflect.ValueOf(v.into).Elem().SetZero()
 	}

@@ -49,36 +49,36 @@ type Request struct {
 // Status returns what is left of a refusal that tells nothing of the object: its code, words
 // of the API's own, what the request said itself, and of each field what every object of the
 // kind has.
-func Status(told metav1.Status, said Request) metav1.Status {
-	out := metav1.Status{Status: metav1.StatusFailure, Code: told.Code, Message: ErrHidden.Error()}
-	if reasons.Has(told.Reason) {
-		out.Reason = told.Reason
+func Status(status metav1.Status, request Request) metav1.Status {
+	out := metav1.Status{Status: metav1.StatusFailure, Code: status.Code, Message: ErrHidden.Error()}
+	if reasons.Has(status.Reason) {
+		out.Reason = status.Reason
 	}
-	if told.Details == nil {
+	if status.Details == nil {
 		return out
 	}
 	out.Details = &metav1.StatusDetails{
-		Name:              Head(oneOf(told.Details.Name, said.Name), Usual.Name),
-		Group:             oneOf(told.Details.Group, said.Resource.Group, said.Kind.Group),
-		Kind:              oneOf(told.Details.Kind, said.Resource.Resource, said.Kind.Kind),
-		RetryAfterSeconds: told.Details.RetryAfterSeconds,
+		Name:              Head(oneOf(status.Details.Name, request.Name), Usual.Name),
+		Group:             oneOf(status.Details.Group, request.Resource.Group, request.Kind.Group),
+		Kind:              oneOf(status.Details.Kind, request.Resource.Resource, request.Kind.Kind),
+		RetryAfterSeconds: status.Details.RetryAfterSeconds,
 	}
-	for _, cause := range told.Details.Causes {
-		quiet := metav1.StatusCause{Field: fieldOfEvery(cause.Field)}
+	for _, cause := range status.Details.Causes {
+		redacted := metav1.StatusCause{Field: fieldOfEvery(cause.Field)}
 		if causes.Has(cause.Type) {
-			quiet.Type = cause.Type
+			redacted.Type = cause.Type
 		}
-		if quiet != (metav1.StatusCause{}) && !slices.Contains(out.Details.Causes, quiet) {
-			out.Details.Causes = append(out.Details.Causes, quiet)
+		if redacted != (metav1.StatusCause{}) && !slices.Contains(out.Details.Causes, redacted) {
+			out.Details.Causes = append(out.Details.Causes, redacted)
 		}
 	}
 	return out
 }
 
 // oneOf returns told if it is known.
-func oneOf(told string, known ...string) string {
-	if slices.Contains(known, told) {
-		return told
+func oneOf(status string, known ...string) string {
+	if slices.Contains(known, status) {
+		return status
 	}
 	return ""
 }

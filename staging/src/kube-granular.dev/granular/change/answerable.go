@@ -14,15 +14,15 @@ package change
 // disturbed, and who may not is refused for what the caller did, not for what the webhook did.
 func Answerable(observed, final Set) Set {
 	out := Intersect(observed, final)
-	if len(observed) == 0 || len(final) == 0 || alike(observed, final) {
+	if len(observed) == 0 || len(final) == 0 || sameChanges(observed, final) {
 		return out
 	}
 	x := newIndex(observed, final)
-	seen, stored := x.held(observed), x.held(final)
+	seen, stored := x.coverage(observed), x.coverage(final)
 	var elsewhere map[string]bool
 	for i := range final {
 		f := &final[i]
-		if last := f.Node.Last(); last != nil && !seen.answers(f) {
+		if last := f.Node.Last(); last != nil && !seen.matches(f) {
 			if elsewhere == nil {
 				elsewhere = map[string]bool{}
 			}
@@ -34,23 +34,23 @@ func Answerable(observed, final Set) Set {
 	}
 	for i := range observed {
 		o := &observed[i]
-		if last := o.Node.Last(); last != nil && elsewhere[last.Name] && !stored.answers(o) {
+		if last := o.Node.Last(); last != nil && elsewhere[last.Name] && !stored.matches(o) {
 			out = append(out, *o)
 		}
 	}
-	return out.normal()
+	return out.normalize()
 }
 
 // Gone reports whether something observed does not change in the end. Then what is
 // Answerable depends on all that does, and not only on the fields that CompareObserved looks
 // at.
-func Gone(observed, final Set) bool {
-	if len(observed) == 0 || alike(observed, final) {
+func Dropped(observed, final Set) bool {
+	if len(observed) == 0 || sameChanges(observed, final) {
 		return false
 	}
-	stored := newIndex(observed, final).held(final)
+	stored := newIndex(observed, final).coverage(final)
 	for i := range observed {
-		if !stored.answers(&observed[i]) {
+		if !stored.matches(&observed[i]) {
 			return true
 		}
 	}

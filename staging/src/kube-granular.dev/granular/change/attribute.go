@@ -38,7 +38,7 @@ type Attribute struct {
 	Embedded bool
 
 	// id is the spelling of Path, place that without the identity of elements.
-	id, place string
+	pathID, pattern string
 }
 
 // Scopes returns the scopes that the attribute lies in, the outermost first. An attribute
@@ -73,7 +73,7 @@ func (a *Attribute) shown(path Path) string {
 	if a.Unreadable {
 		return path.String()
 	}
-	return Shorten(path.String()+"["+bare(a.Key)+"]", MaxPathLength)
+	return Shorten(path.String()+"["+unquotedIfPlain(a.Key)+"]", MaxPathLength)
 }
 
 // Attributes are the labels and annotations that one write changes, sorted by place and
@@ -82,7 +82,7 @@ type Attributes []Attribute
 
 func compareAttributes(a, b Attribute) int {
 	return cmp.Or(
-		strings.Compare(a.id, b.id), cmp.Compare(a.Kind, b.Kind), strings.Compare(a.Key, b.Key),
+		strings.Compare(a.pathID, b.pathID), cmp.Compare(a.Kind, b.Kind), strings.Compare(a.Key, b.Key),
 		compareValues(a.Old, b.Old), compareValues(a.New, b.New),
 		compareFlags(a.Unreadable, b.Unreadable), compareFlags(a.Embedded, b.Embedded))
 }
@@ -102,18 +102,18 @@ func compareFlags(a, b bool) int {
 }
 
 // normal sorts and drops what is there twice.
-func (s Attributes) normal() Attributes {
+func (s Attributes) normalize() Attributes {
 	for i := range s {
-		s[i].spell()
+		s[i].setPathIDs()
 	}
 	slices.SortFunc(s, compareAttributes)
 	return slices.CompactFunc(s, func(a, b Attribute) bool { return compareAttributes(a, b) == 0 })
 }
 
 // spell notes the spellings of the path.
-func (a *Attribute) spell() {
-	if a.place == "" {
-		a.id, a.place = a.Path.id(), a.Path.place()
+func (a *Attribute) setPathIDs() {
+	if a.pattern == "" {
+		a.pathID, a.pattern = a.Path.id(), a.Path.pattern()
 	}
 }
 
@@ -139,7 +139,7 @@ func (p Path) id() string {
 }
 
 // place spells the path without the identity of elements.
-func (p Path) place() string {
+func (p Path) pattern() string {
 	var b []byte
 	for _, s := range p {
 		s.Keys = nil
@@ -162,16 +162,16 @@ func IntersectAttributes(observed, final Attributes) Attributes {
 	before, after := newAttributeIndex(observed), newAttributeIndex(final)
 	var out Attributes
 	for i := range final {
-		if before.meets(&final[i]) {
+		if before.has(&final[i]) {
 			out = append(out, final[i])
 		}
 	}
 	for i := range observed {
-		if after.meets(&observed[i]) {
+		if after.has(&observed[i]) {
 			out = append(out, observed[i])
 		}
 	}
-	return out.normal()
+	return out.normalize()
 }
 
 // attributeIndex finds attributes by kind, place and key.
@@ -180,39 +180,39 @@ type attributeIndex struct {
 	// unreadable has the places that stand for all below them.
 	unreadable map[attributeKey]bool
 	// places is sorted, one slice for each kind.
-	places map[schema.Attribute][]string
+	patterns map[schema.Attribute][]string
 }
 
 type attributeKey struct {
-	kind       schema.Attribute
-	place, key string
+	kind         schema.Attribute
+	pattern, key string
 }
 
 func newAttributeIndex(s Attributes) *attributeIndex {
-	x := &attributeIndex{keys: map[attributeKey]bool{}, unreadable: map[attributeKey]bool{}, places: map[schema.Attribute][]string{}}
+	x := &attributeIndex{keys: map[attributeKey]bool{}, unreadable: map[attributeKey]bool{}, patterns: map[schema.Attribute][]string{}}
 	for i := range s {
 		a := &s[i]
 		if a.Unreadable {
-			x.unreadable[attributeKey{kind: a.Kind, place: a.place}] = true
+			x.unreadable[attributeKey{kind: a.Kind, pattern: a.pattern}] = true
 		} else {
-			x.keys[attributeKey{a.Kind, a.place, a.Key}] = true
+			x.keys[attributeKey{a.Kind, a.pattern, a.Key}] = true
 		}
-		x.places[a.Kind] = append(x.places[a.Kind], a.place)
+		x.patterns[a.Kind] = append(x.patterns[a.Kind], a.pattern)
 	}
-	for _, places := range x.places {
-		slices.Sort(places)
+	for _, patterns := range x.patterns {
+		slices.Sort(patterns)
 	}
 	return x
 }
 
 // meets reports whether the index has the attribute, or what may be it.
-func (x *attributeIndex) meets(a *Attribute) bool {
+func (x *attributeIndex) has(a *Attribute) bool {
 	if a.Unreadable {
-		places := x.places[a.Kind]
-		if i, _ := slices.BinarySearch(places, a.place); i < len(places) && strings.HasPrefix(places[i], a.place) {
+		patterns := x.patterns[a.Kind]
+		if i, _ := slices.BinarySearch(patterns, a.pattern); i < len(patterns) && strings.HasPrefix(patterns[i], a.pattern) {
 			return true
 		}
-	} else if x.keys[attributeKey{a.Kind, a.place, a.Key}] {
+	} else if x.keys[attributeKey{a.Kind, a.pattern, a.Key}] {
 		return true
 	}
 	if len(x.unreadable) == 0 {
@@ -221,7 +221,7 @@ func (x *attributeIndex) meets(a *Attribute) bool {
 	var b []byte
 	for _, s := range a.Path {
 		s.Keys = nil
-		if b = s.appendID(b); x.unreadable[attributeKey{kind: a.Kind, place: string(b)}] {
+		if b = s.appendID(b); x.unreadable[attributeKey{kind: a.Kind, pattern: string(b)}] {
 			return true
 		}
 	}

@@ -53,9 +53,9 @@ func (w *Walker) Attributes(kinds schema.Attribute, keys Keys, old, new any) (At
 		}
 		before := plainView{}
 		if ok {
-			before = plainView{value: o, there: true}
+			before = plainView{value: o, present: true}
 		}
-		return runAttributes(w, kinds, keys, before, plainView{value: n, there: true}), nil
+		return runAttributes(w, kinds, keys, before, plainView{value: n, present: true}), nil
 	}
 	v := reflect.ValueOf(new)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
@@ -82,7 +82,7 @@ func runAttributes[V view[V]](w *Walker, kinds schema.Attribute, keys Keys, old,
 	clear(k.path[:cap(k.path)])
 	k.keys, k.out = nil, nil
 	attributeWalks.Put(k)
-	return out.normal()
+	return out.normalize()
 }
 
 func attributesOf[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
@@ -97,7 +97,7 @@ func attributesOf[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
 		keysOf(w, n, own, old, new)
 		return
 	}
-	if !new.shaped(n) {
+	if !new.hasShape(n) {
 		w.unreadable(n.Attributes()) // and no template, so what is in the old one goes
 	}
 	switch n.Kind {
@@ -117,11 +117,11 @@ func attributesOf[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
 		before, beforeByID, ok := elements(n, old)
 		after, afterByID, ok2 := elements(n, new)
 		if !ok || !ok2 {
-			looseList(w, n, old, new)
+			compareUnkeyed(w, n, old, new)
 			return
 		}
 		for _, e := range before {
-			now := new.none()
+			now := new.absentElem()
 			if i, kept := afterByID[e.id]; kept {
 				now = after[i].value
 			}
@@ -129,23 +129,23 @@ func attributesOf[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
 		}
 		for _, e := range after {
 			if _, kept := beforeByID[e.id]; !kept {
-				elementOf(w, n, e.keys, new.none(), e.value)
+				elementOf(w, n, e.keys, new.absentElem(), e.value)
 			}
 		}
 	default:
-		looseList(w, n, old, new)
+		compareUnkeyed(w, n, old, new)
 	}
 }
 
 // keysOf reports the keys of a map that differ. An old value that is no map has no keys
 // that anybody could have read.
 func keysOf[V view[V]](w *attributeWalk, n *schema.Node, own schema.Attribute, old, new V) {
-	if !new.keyed() {
+	if !new.isStringMap() {
 		w.unreadable(own)
-		new = new.none()
+		new = new.absentElem()
 	}
-	if !old.keyed() {
-		old = old.none()
+	if !old.isStringMap() {
+		old = old.absentElem()
 	}
 	at := Attribute{Kind: own} // what all have in common is made once
 	for _, key := range old.differingKeys(new) {
@@ -158,7 +158,7 @@ func keysOf[V view[V]](w *attributeWalk, n *schema.Node, own schema.Attribute, o
 		if wanted {
 			if at.Path == nil {
 				at.Path = slices.Clone(w.path)
-				at.spell()
+				at.setPathIDs()
 			}
 			at.Key, at.Old, at.New = key, valueOf(a), valueOf(b)
 			w.out = append(w.out, at)
@@ -196,7 +196,7 @@ func (w *attributeWalk) unreadable(kinds schema.Attribute) {
 }
 
 // looseList matches the elements of a list that have no keys, or not each its own.
-func looseList[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
+func compareUnkeyed[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
 	start, endOld, endNew := 0, old.len(), new.len()
 	for start < min(endOld, endNew) && old.index(start).equal(new.index(start)) {
 		start++
@@ -204,9 +204,9 @@ func looseList[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
 	for endOld > start && endNew > start && old.index(endOld-1).equal(new.index(endNew-1)) {
 		endOld, endNew = endOld-1, endNew-1
 	}
-	before, beforeAt := called(n, old, start, endOld)
-	after, afterAt := called(n, new, start, endNew)
-	none, matched := new.none(), make([]bool, endNew-start)
+	before, beforeAt := elementNames(n, old, start, endOld)
+	after, afterAt := elementNames(n, new, start, endNew)
+	none, matched := new.absentElem(), make([]bool, endNew-start)
 	for i := start; i < endOld; i++ {
 		name, with := before[i-start], -1
 		switch at, ok := afterAt[name]; {
@@ -230,10 +230,10 @@ func looseList[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
 
 // called returns the names of some elements, and where each name is, -1 if there are
 // several of it. No name is in no place.
-func called[V view[V]](n *schema.Node, list V, from, to int) ([]string, map[string]int) {
+func elementNames[V view[V]](n *schema.Node, list V, from, to int) ([]string, map[string]int) {
 	names, at := make([]string, 0, to-from), map[string]int{}
 	for i := from; i < to; i++ {
-		name := list.index(i).called()
+		name := list.index(i).objectName()
 		if n.Kind == schema.ListMap {
 			if keys, ok := list.key(n, i); ok {
 				name = "=" + identity(keys) // an empty key is one too

@@ -18,19 +18,19 @@ type Change struct {
 	Node *schema.Node
 	// Whole says that what happened below Extent could not be told apart, so the
 	// change stands for anything below it.
-	Whole bool
+	Ambiguous bool
 	// Presence says that Whole is set because the container at Extent appeared or
 	// vanished and nothing in it changed.
 	Presence bool
 	// Brings says that a container between Node's place and the root appeared or vanished
 	// with the change.
-	Brings bool
+	WithContainer bool
 	// gone is how many steps lead to the first element of Extent, or Path, that is in the
 	// old object alone, 0 if there is none.
-	gone int32
+	removedAt int32
 
 	// at and extent are what Path and Extent spell out.
-	at, extent *place
+	at, extent *location
 }
 
 // Path returns where Node lies in the object. Where no permission covers the
@@ -42,11 +42,11 @@ func (c *Change) Extent() Path { return c.extent.path() }
 
 // Above returns the change as it is told to who knows only the first steps of its Path: a
 // place, and nothing of what happened there.
-func (c *Change) Above(steps int) Change { return Change{at: c.at.up(steps)} }
+func (c *Change) Truncate(steps int) Change { return Change{at: c.at.up(steps)} }
 
 // narrowest returns the narrowest place known to hold the difference.
-func (c *Change) narrowest() *place {
-	if c.Whole {
+func (c *Change) narrowest() *location {
+	if c.Ambiguous {
 		return c.extent
 	}
 	return c.at
@@ -69,7 +69,7 @@ func (c *Change) Parameter(p *schema.Permission) string {
 
 // Verb returns the verb of a permission of the node's chain. An error means that
 // the permission has no verb for this change, so it can't cover it.
-func (c *Change) Verb(ctx context.Context, spending *schema.Spending, p *schema.Permission) (permission.Verb, error) {
+func (c *Change) Verb(ctx context.Context, spending *schema.CostBudget, p *schema.Permission) (permission.Verb, error) {
 	return p.Verb(ctx, spending, c.Parameter(p))
 }
 
@@ -81,7 +81,7 @@ func (c *Change) String() string {
 	if s == "" {
 		s = "."
 	}
-	if c.Whole {
+	if c.Ambiguous {
 		s += " *" + strings.TrimPrefix(c.Extent().String(), path)
 	}
 	return s
@@ -101,7 +101,7 @@ func (c *Change) Top() string {
 }
 
 // normal sorts and drops what is there twice.
-func (s Set) normal() Set {
+func (s Set) normalize() Set {
 	if s.ordered() {
 		return s
 	}
@@ -113,7 +113,7 @@ func (s Set) normal() Set {
 func (s Set) ordered() bool {
 	for i := 1; i < len(s); i++ {
 		a, b := &s[i-1], &s[i]
-		if !a.at.before(b.at) && (a.at != b.at || a.Whole || !b.Whole) {
+		if !a.at.before(b.at) && (a.at != b.at || a.Ambiguous || !b.Ambiguous) {
 			return false
 		}
 	}

@@ -11,7 +11,7 @@ import "kube-granular.dev/granular/schema"
 // fields lead from the root through objects and, as keys, through maps; elements of
 // lists can't be named.
 func (w *Walker) Charge(fields ...string) Change {
-	k := walk{mode: Full, tree: w.Tree()}
+	k := walk{mode: All, tree: w.Tree()}
 	n := w.tree.Root
 	for _, field := range fields {
 		if n.Kind == schema.Map {

@@ -74,7 +74,7 @@ func compareListMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	if !ok || !ok2 {
 		return byPosition(w, n, old, new, true)
 	}
-	none := new.none()
+	none := new.absentElem()
 	changed, reordered, last := false, false, -1
 	one := func(keys []string, a, b V) {
 		if compareElem(w, n, keys, a, b) {
@@ -100,7 +100,7 @@ func compareListMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	}
 	// Elements that have an owner each have no order among them. Where one owner
 	// has them all, as a pod its containers, the order is the owner's to decide.
-	if reordered && !n.Elem().Carries() && (w.mode == Full || n.ExcludedAt) {
+	if reordered && !n.Elem().Carries() && (w.mode == All || n.ExcludedAt) {
 		w.charge(n)
 		changed = true
 	}
@@ -135,7 +135,7 @@ func compareSet[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	}
 	slices.Sort(ids) // nearly as the elements are: their text comes first
 	for _, id := range ids {
-		before, after := new.none(), shown[id].value
+		before, after := new.absentElem(), shown[id].value
 		if count[id] < 0 {
 			before, after = after, before
 		}
@@ -154,7 +154,7 @@ func compareList[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 // identity, the change stands for anything in the list, and what has different
 // keys at one position went and came.
 func byPosition[V view[V]](w *walk, n *schema.Node, old, new V, whole bool) bool {
-	none := new.none()
+	none := new.absentElem()
 	changed := false
 	one := func(keys []string, a, b V) {
 		if keys != nil {
@@ -192,9 +192,9 @@ func byPosition[V view[V]](w *walk, n *schema.Node, old, new V, whole bool) bool
 	}
 	switch {
 	case whole:
-		w.whole(n, false)
+		w.ambiguous(n, false)
 		changed = true
-	case old.len() != new.len() && (w.mode == Full || n.ExcludedAt):
+	case old.len() != new.len() && (w.mode == All || n.ExcludedAt):
 		w.charge(n)
 		changed = true
 	}

@@ -24,15 +24,15 @@ func Embedded(kinds schema.Attribute, at Path, old, new any) Attributes {
 		return nil
 	}
 	k := embeddedWalk{kinds: kinds, found: map[embeddedKey]*Attribute{}}
-	k.look(slices.Clip(at), old)
+	k.visit(slices.Clip(at), old)
 	k.new = true
-	k.look(slices.Clip(at), new)
+	k.visit(slices.Clip(at), new)
 	for _, a := range k.found {
 		if a.Old != a.New {
 			k.out = append(k.out, *a)
 		}
 	}
-	return k.out.normal()
+	return k.out.normalize()
 }
 
 // Unknown returns the attributes that stand for whatever may come out of a place that can't
@@ -44,12 +44,12 @@ func Unknown(kinds schema.Attribute, at Path) Attributes {
 			out = append(out, Attribute{Kind: kind, Path: at, Unreadable: true, Embedded: true})
 		}
 	}
-	return out.normal()
+	return out.normalize()
 }
 
 type embeddedKey struct {
-	kind       schema.Attribute
-	place, key string
+	kind         schema.Attribute
+	pattern, key string
 }
 
 type embeddedWalk struct {
@@ -61,7 +61,7 @@ type embeddedWalk struct {
 	out Attributes
 }
 
-func (w *embeddedWalk) look(at Path, value any) {
+func (w *embeddedWalk) visit(at Path, value any) {
 	switch value := value.(type) {
 	case map[string]any:
 		for name, v := range value {
@@ -69,11 +69,11 @@ func (w *embeddedWalk) look(at Path, value any) {
 			if strings.EqualFold(name, "metadata") {
 				w.metadata(below, v)
 			}
-			w.look(slices.Clip(below), v)
+			w.visit(slices.Clip(below), v)
 		}
 	case []any:
 		for i, v := range value {
-			w.look(slices.Clip(append(at, Step{Keys: []string{strconv.Itoa(i)}})), v)
+			w.visit(slices.Clip(append(at, Step{Keys: []string{strconv.Itoa(i)}})), v)
 		}
 	}
 }

@@ -16,22 +16,22 @@ func Intersect(observed, final Set) Set {
 	if len(observed) == 0 || len(final) == 0 {
 		return nil
 	}
-	if alike(observed, final) && final.ordered() {
+	if sameChanges(observed, final) && final.ordered() {
 		return final
 	}
 	x := newIndex(observed, final)
-	seen := x.held(observed)
+	seen := x.coverage(observed)
 	var out Set
 	for i := range final {
-		if f := &final[i]; seen.answers(f) {
+		if f := &final[i]; seen.matches(f) {
 			out = append(out, *f)
 		}
 	}
-	var stored *held
+	var stored *coverage
 	for i := range observed {
 		if o := &observed[i]; o.Presence {
 			if stored == nil {
-				stored = x.held(final)
+				stored = x.coverage(final)
 			}
 			if stored.below(o.extent) {
 				out = append(out, *o)
@@ -42,14 +42,14 @@ func Intersect(observed, final Set) Set {
 }
 
 // alike reports whether two sets are seen to have the same changes, one by one.
-func alike(a, b Set) bool {
+func sameChanges(a, b Set) bool {
 	if len(a) != len(b) {
 		return false
 	}
-	var known, below twins
+	var known, below locationMemo
 	for i := range a {
 		x, y := &a[i], &b[i]
-		if x.Whole != y.Whole || x.Presence != y.Presence || !known.same(x.at, y.at) || x.Whole && !below.same(x.extent, y.extent) {
+		if x.Ambiguous != y.Ambiguous || x.Presence != y.Presence || !known.same(x.at, y.at) || x.Ambiguous && !below.same(x.extent, y.extent) {
 			return false
 		}
 	}
@@ -57,7 +57,7 @@ func alike(a, b Set) bool {
 }
 
 // held is what a set holds, by the numbers of an index.
-type held struct {
+type coverage struct {
 	*index
 	// charged says of each place whether it is charged.
 	charged []bool
@@ -69,20 +69,20 @@ type held struct {
 	reaches []int32
 }
 
-func (x *index) held(s Set) *held {
-	h := &held{index: x, charged: make([]bool, len(x.nodes)), covered: make([]bool, len(x.nodes)), reaches: make([]int32, len(x.nodes)+1)}
-	wholes := make([]bool, len(x.nodes))
+func (x *index) coverage(s Set) *coverage {
+	h := &coverage{index: x, charged: make([]bool, len(x.entries)), covered: make([]bool, len(x.entries)), reaches: make([]int32, len(x.entries)+1)}
+	wholes := make([]bool, len(x.entries))
 	for i := range s {
 		c := &s[i]
 		h.charged[x.of(c.at).first] = true
-		if c.Whole && !c.Presence {
+		if c.Ambiguous && !c.Presence {
 			wholes[x.ids[c.extent]] = true
 		}
 		h.reaches[x.of(c.narrowest()).first+1]++
 	}
 	// What leads to a place was met before it.
-	for id := range x.nodes {
-		n := &x.nodes[id]
+	for id := range x.entries {
+		n := &x.entries[id]
 		if wholes[id] = wholes[id] || id > 0 && wholes[n.above]; wholes[id] {
 			h.covered[n.first] = true
 		}
@@ -93,12 +93,12 @@ func (x *index) held(s Set) *held {
 
 // answers reports whether a final change is among the observed ones. At one place
 // there is but one node, so the place is enough.
-func (h *held) answers(f *Change) bool {
-	return h.charged[h.of(f.at).first] || f.Whole && h.below(f.extent) || h.covered[h.of(f.narrowest()).first]
+func (h *coverage) matches(f *Change) bool {
+	return h.charged[h.of(f.at).first] || f.Ambiguous && h.below(f.extent) || h.covered[h.of(f.narrowest()).first]
 }
 
 // below reports whether anything is charged at or below a place.
-func (h *held) below(p *place) bool {
+func (h *coverage) below(p *location) bool {
 	n := h.of(p)
 	return h.reaches[n.last+1] > h.reaches[n.first]
 }

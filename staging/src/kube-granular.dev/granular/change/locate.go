@@ -39,9 +39,9 @@ func (w *Walker) locate(c Change, old, new any, known int, outline bool) string 
 	if known < len(start) {
 		return start[:known].String()
 	}
-	l := locator{whole: c.Whole, outline: outline}
+	l := locator{ambiguous: c.Ambiguous, outline: outline}
 	var out strings.Builder
-	at := w.spot(start, old, new)
+	at := w.pairAt(start, old, new)
 	var above *schema.Node
 	for _, s := range start {
 		s.show(&out, above)
@@ -80,11 +80,11 @@ func (w *Walker) follow(c schema.Cursor, path Path) schema.Cursor {
 
 // spot finds a place in both objects. What is not on the way is not looked at: a Go object
 // is made plain from the place on.
-func (w *Walker) spot(path Path, old, new any) spot {
+func (w *Walker) pairAt(path Path, old, new any) valuePair {
 	before, plainOld := content(old)
 	after, plainNew := content(new)
 	if plainNew && (plainOld || isNil(old)) {
-		at := spot{node: w.tree.Root, b: after}
+		at := valuePair{node: w.tree.Root, b: after}
 		if plainOld {
 			at.a = before
 		}
@@ -93,17 +93,17 @@ func (w *Walker) spot(path Path, old, new any) spot {
 		}
 		return at
 	}
-	a, okA := w.within(old, path)
-	b, okB := w.within(new, path)
+	a, okA := w.valueAt(old, path)
+	b, okB := w.valueAt(new, path)
 	if !okA || !okB {
-		return spot{}
+		return valuePair{}
 	}
-	return spot{a: a, b: b, elem: len(path) > 0 && path[len(path)-1].Field == ""}
+	return valuePair{a: a, b: b, elem: len(path) > 0 && path[len(path)-1].Field == ""}
 }
 
 // within returns what is at a place of a Go object as decoded JSON, nil for nothing, and
 // false where that can't be told.
-func (w *Walker) within(object any, path Path) (any, bool) {
+func (w *Walker) valueAt(object any, path Path) (any, bool) {
 	if isNil(object) {
 		return nil, true
 	}
@@ -135,14 +135,14 @@ func (w *Walker) within(object any, path Path) (any, bool) {
 		}
 		n = s.Node
 	}
-	if v.nothing() {
+	if v.isEmpty() {
 		return nil, true
 	}
-	return v.plain()
+	return v.decoded()
 }
 
 // spot is one place in both objects. A nil value is an absent one.
-type spot struct {
+type valuePair struct {
 	cursor schema.Cursor
 	node   *schema.Node
 	a, b   any
@@ -150,10 +150,10 @@ type spot struct {
 	elem bool
 }
 
-func (s spot) child(name string) spot {
+func (s valuePair) child(name string) valuePair {
 	a, _ := s.a.(map[string]any)
 	b, _ := s.b.(map[string]any)
-	out := spot{a: a[name], b: b[name]}
+	out := valuePair{a: a[name], b: b[name]}
 	if out.composite() { // else nothing is to be known of it
 		out.cursor = s.cursor.Field(name)
 	}
@@ -165,15 +165,15 @@ func (s spot) child(name string) spot {
 	return out
 }
 
-func (s spot) element(of schema.Cursor, a, b any) spot {
-	out := spot{cursor: of, a: a, b: b, elem: true}
+func (s valuePair) element(of schema.Cursor, a, b any) valuePair {
+	out := valuePair{cursor: of, a: a, b: b, elem: true}
 	if s.node != nil {
 		out.node = s.node.Elem()
 	}
 	return out
 }
 
-func (s spot) follow(step Step) spot {
+func (s valuePair) follow(step Step) valuePair {
 	if step.Field != "" {
 		return s.child(step.Field)
 	}
@@ -196,16 +196,16 @@ func (s spot) follow(step Step) spot {
 }
 
 // composite says that there may be a difference to name below.
-func (s spot) composite() bool { return s.objects() || s.lists() }
+func (s valuePair) composite() bool { return s.objects() || s.lists() }
 
 // objects says that both are objects, or that one is and the other is not there.
-func (s spot) objects() bool {
+func (s valuePair) objects() bool {
 	a, mapA := s.a.(map[string]any)
 	b, mapB := s.b.(map[string]any)
 	return mapA && mapB || !s.elem && (len(a) > 0 && s.b == nil || len(b) > 0 && s.a == nil)
 }
 
-func (s spot) lists() bool {
+func (s valuePair) lists() bool {
 	_, listA := s.a.([]any)
 	_, listB := s.b.([]any)
 	return listA && listB
@@ -215,8 +215,8 @@ func (s spot) lists() bool {
 // each level would compare all that is below it again.
 type locator struct {
 	// steps are shown, the last one first.
-	steps []string
-	whole bool
+	steps     []string
+	ambiguous bool
 	// outline keeps what is no field of the schema to itself.
 	outline bool
 }
@@ -224,12 +224,12 @@ type locator struct {
 // descend goes on to what differs and reports whether there is something to name. What a
 // deeper permission covers is charged by itself and passed over. Scalars that are the same
 // are not asked for.
-func (l *locator) descend(s spot) bool {
+func (l *locator) descend(s valuePair) bool {
 	switch {
 	case s.objects():
 		return l.fields(s)
 	case s.lists() && l.outline:
-		return l.all(s) && !equal.JSON(s.a, s.b)
+		return l.nameable(s) && !equal.JSON(s.a, s.b)
 	case s.lists():
 		return l.elements(s)
 	}
@@ -238,18 +238,18 @@ func (l *locator) descend(s spot) bool {
 
 // all reports whether the change is of all that is in a place: where something in it
 // differs that can't be named, the place is.
-func (l *locator) all(s spot) bool { return s.node == nil || l.whole }
+func (l *locator) nameable(s valuePair) bool { return s.node == nil || l.ambiguous }
 
 // into tries one place below, shown by show.
-func (l *locator) into(s spot, show func() string) bool {
-	if !l.all(s) && s.node.Carries() || !l.descend(s) {
+func (l *locator) tryBelow(s valuePair, show func() string) bool {
+	if !l.nameable(s) && s.node.Carries() || !l.descend(s) {
 		return false
 	}
 	l.steps = append(l.steps, show())
 	return true
 }
 
-func (l *locator) fields(s spot) bool {
+func (l *locator) fields(s valuePair) bool {
 	a, _ := s.a.(map[string]any)
 	b, _ := s.b.(map[string]any)
 	names := slices.Collect(maps.Keys(a))
@@ -268,7 +268,7 @@ func (l *locator) fields(s spot) bool {
 			differs = differs || !equal.JSON(a[name], b[name])
 			continue
 		}
-		if l.into(s.child(name), func() string {
+		if l.tryBelow(s.child(name), func() string {
 			var out strings.Builder
 			if s.cursor.IsKey(name) {
 				showElement(&out, schema.Map, nil, []string{name})
@@ -280,7 +280,7 @@ func (l *locator) fields(s spot) bool {
 			return true
 		}
 	}
-	return differs && l.all(s)
+	return differs && l.nameable(s)
 }
 
 // sameScalar spares a look into what most values are.
@@ -292,13 +292,13 @@ func sameScalar(a, b any) bool {
 	return equal.JSON(a, b)
 }
 
-func (l *locator) elements(s spot) bool {
+func (l *locator) elements(s valuePair) bool {
 	kind, names := s.cursor.List()
 	n, of := schema.NewList(kind, names), s.cursor.Elem()
-	old, new := plainView{value: s.a, there: true}, plainView{value: s.b, there: true}
+	old, new := plainView{value: s.a, present: true}, plainView{value: s.b, present: true}
 	differs := old.len() != new.len() || (old.list() == nil) != (new.list() == nil)
 	one := func(a, b any, show func() string) bool {
-		return !sameScalar(a, b) && l.into(s.element(of, a, b), show)
+		return !sameScalar(a, b) && l.tryBelow(s.element(of, a, b), show)
 	}
 	before, beforeByID, ok := elements(n, old)
 	after, afterByID, ok2 := elements(n, new)
@@ -308,7 +308,7 @@ func (l *locator) elements(s spot) bool {
 				return true
 			}
 		}
-		return differs && l.all(s)
+		return differs && l.nameable(s)
 	}
 	shown := func(e element[plainView]) func() string {
 		return func() string {
@@ -335,5 +335,5 @@ func (l *locator) elements(s spot) bool {
 		}
 	}
 	// Of a list whose elements are told apart the order is what changed.
-	return reordered && kind == schema.ListMap || (differs || reordered) && l.all(s)
+	return reordered && kind == schema.ListMap || (differs || reordered) && l.nameable(s)
 }

@@ -60,7 +60,7 @@ func (s Step) show(b *strings.Builder, above *schema.Node) {
 }
 
 // showElement shows an element by its identity.
-func showElement(b *strings.Builder, kind schema.Kind, names []schema.Key, keys []string) {
+func showElement(b *strings.Builder, kind schema.NodeKind, names []schema.Key, keys []string) {
 	b.WriteByte('[')
 	for i, k := range keys {
 		if i > 0 {
@@ -68,7 +68,7 @@ func showElement(b *strings.Builder, kind schema.Kind, names []schema.Key, keys 
 		}
 		switch {
 		case kind == schema.Map:
-			b.WriteString(bare(k))
+			b.WriteString(unquotedIfPlain(k))
 		case kind == schema.ListMap && i < len(names):
 			b.WriteString(names[i].Name + "=" + quoted(k))
 		default:
@@ -79,15 +79,15 @@ func showElement(b *strings.Builder, kind schema.Kind, names []schema.Key, keys 
 }
 
 func showField(b *strings.Builder, name string) {
-	if name == bare(name) && !strings.ContainsAny(name, "./[]") {
+	if name == unquotedIfPlain(name) && !strings.ContainsAny(name, "./[]") {
 		b.WriteString("." + name)
 		return
 	}
-	b.WriteString("[" + bare(name) + "]")
+	b.WriteString("[" + unquotedIfPlain(name) + "]")
 }
 
 // bare shows a key without quotes where nobody could misread it.
-func bare(key string) string {
+func unquotedIfPlain(key string) string {
 	for i := 0; i < len(key); i++ {
 		c := key[i]
 		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-_./", c) >= 0) {

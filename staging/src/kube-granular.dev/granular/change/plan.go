@@ -14,7 +14,7 @@ import (
 )
 
 // plan says where in a Go type the parts of a tree's node are.
-type plan struct {
+type typePlan struct {
 	node *schema.Node
 	// typ is the type of the value, inner what a pointer points to.
 	typ, inner reflect.Type
@@ -27,13 +27,13 @@ type plan struct {
 	// fields lies parallel to node.Fields; rest names what leads to no child.
 	fields []fieldPlan
 	rest   []restPlan
-	elem   *plan
+	elem   *typePlan
 	keys   []keyPlan
 }
 
 type fieldPlan struct {
 	index []int
-	plan  *plan
+	plan  *typePlan
 	zero  reflect.Value
 }
 
@@ -55,9 +55,9 @@ var compiled = equal.Strict()
 // compile follows a tree through a Go type by the names in its json tags. A type
 // that lacks what the tree names is refused: it is not the version the schema
 // describes.
-func compile(at schema.Place, t reflect.Type) (*plan, error) {
+func compile(at schema.NodePath, t reflect.Type) (*typePlan, error) {
 	n := at.Node()
-	p := &plan{node: n, typ: t, inner: t, equal: compiled.Of(t)}
+	p := &typePlan{node: n, typ: t, inner: t, equal: compiled.Of(t)}
 	if t.Kind() == reflect.Pointer {
 		p.inner = t.Elem()
 	}
@@ -83,7 +83,7 @@ func compile(at schema.Place, t reflect.Type) (*plan, error) {
 	return p, p.listKeys(at)
 }
 
-var wantKind = map[schema.Kind]reflect.Kind{
+var wantKind = map[schema.NodeKind]reflect.Kind{
 	schema.Object:  reflect.Struct,
 	schema.Map:     reflect.Map,
 	schema.ListMap: reflect.Slice,
@@ -91,7 +91,7 @@ var wantKind = map[schema.Kind]reflect.Kind{
 	schema.List:    reflect.Slice,
 }
 
-func (p *plan) fieldsOf(at schema.Place) error {
+func (p *typePlan) fieldsOf(at schema.NodePath) error {
 	found := map[string]jsonField{}
 	for _, f := range jsonFields(p.inner, nil) {
 		if _, twice := found[f.name]; twice && p.node.Child(f.name) != nil {
@@ -132,7 +132,7 @@ func (p *plan) fieldsOf(at schema.Place) error {
 	return nil
 }
 
-func (p *plan) listKeys(at schema.Place) error {
+func (p *typePlan) listKeys(at schema.NodePath) error {
 	if p.node.Kind == schema.Set && !scalarKind(p.elem.inner) {
 		return fmt.Errorf("%s: a Go %s is no set of scalars", at.Pattern(), p.inner)
 	}

@@ -23,7 +23,7 @@ type view[V any] interface {
 	state() state
 	// blank says that the value is not there because nobody put one there, so the
 	// schema's default stands for it.
-	blank() bool
+	unset() bool
 	// identical says that both are the very same value in memory. It is cheap and
 	// may say false of equal values.
 	identical(V) bool
@@ -31,15 +31,15 @@ type view[V any] interface {
 	equal(V) bool
 	// shaped says whether the value is what the node's kind expects. Absent and
 	// null are; a view that is not is taken for absent by all methods below.
-	shaped(*schema.Node) bool
+	hasShape(*schema.Node) bool
 
 	// field gives the child of an object at the position in n.Fields.
 	field(n *schema.Node, i int) V
 	// quick says that next can be asked, and what leads to no child then as well. next
 	// gives the next child that may differ, from a position on, and the position behind
 	// it; the number of children for what leads to none, and more than that for nothing.
-	quick(other V) bool
-	next(at int, other V, found *fast.Found) (child, behind int)
+	canScan(other V) bool
+	nextDiffering(at int, other V, found *fast.Position) (child, behind int)
 	// sameRest compares the fields of an object that lead to no child, and differing
 	// names those that differ. That the server's own differ is never seen.
 	sameRest(n *schema.Node, other V) bool
@@ -51,7 +51,7 @@ type view[V any] interface {
 	at(key string) V
 
 	// none is an absent element of the map or list.
-	none() V
+	absentElem() V
 
 	// len, index and key look at a list. key gives what identifies an element of
 	// a ListMap or Set, and false if it can't be told: the text of each key, and
@@ -61,13 +61,13 @@ type view[V any] interface {
 	key(n *schema.Node, i int) ([]string, bool)
 	// keyed reports whether the value is a map or absent, with texts in it if its type
 	// says what is in it. text returns a scalar that is a string.
-	keyed() bool
+	isStringMap() bool
 	text() (string, bool)
 	// called returns the name of an object in a list: that in its metadata, or else its
 	// own. It is empty if there is none.
-	called() string
+	objectName() string
 	// plain gives the value as decoded JSON, and false if it has no such form.
-	plain() (any, bool)
+	decoded() (any, bool)
 	// omitempty says that plain leaves out what is zero.
 	omitempty() bool
 }

@@ -12,27 +12,27 @@ import (
 type walk struct {
 	mode Mode
 	// in says which fields of the root are looked at.
-	in   fields
+	in   fieldSet
 	tree *schema.Tree
-	path []visit
+	path []walkStep
 	out  Set
 	// created says that there was nothing before, and byDefault that the walk is in an
 	// object of such a new one that is just its own default.
 	created, byDefault bool
 	// gone is how deep the path leads to the first element that is not in the new object,
 	// 0 if it leads to none.
-	gone int
+	removedAt int
 	// found is where the last look at the fields of a Go type ended.
-	found fast.Found
+	found fast.Position
 }
 
 // wanted says whether anything at or below the node is of interest.
-func (w *walk) wanted(n *schema.Node) bool {
-	return w.mode == Full || n.ExcludedAt || n.ExcludedBelow
+func (w *walk) ofInterest(n *schema.Node) bool {
+	return w.mode == All || n.ExcludedAt || n.ExcludedBelow
 }
 
 func (w *walk) push(n *schema.Node, field string, keys []string) {
-	w.path = append(w.path, visit{Step: Step{Node: n, Field: field, Keys: keys}})
+	w.path = append(w.path, walkStep{Step: Step{Node: n, Field: field, Keys: keys}})
 }
 
 // at is the node the walk is below, at a depth.
@@ -48,7 +48,7 @@ func (w *walk) pop() { w.path = w.path[:len(w.path)-1] }
 // charge charges the place the walk is at, n, or what it was given as a field of
 // the root, to the nearest node above that carries a permission.
 func (w *walk) charge(n *schema.Node) {
-	if w.mode == Full || n.ExcludedAt {
+	if w.mode == All || n.ExcludedAt {
 		w.add(n, Change{})
 	}
 }
@@ -56,9 +56,9 @@ func (w *walk) charge(n *schema.Node) {
 // whole charges the place and lets the change stand for all that is below it. A
 // Sparse walk doesn't look at all that is below, so presence alone says nothing
 // there unless the place is excluded itself.
-func (w *walk) whole(n *schema.Node, presence bool) {
-	if w.mode == Full || n.ExcludedAt || n.ExcludedBelow && !presence {
-		w.add(n, Change{Whole: true, Presence: presence})
+func (w *walk) ambiguous(n *schema.Node, presence bool) {
+	if w.mode == All || n.ExcludedAt || n.ExcludedBelow && !presence {
+		w.add(n, Change{Ambiguous: true, Presence: presence})
 	}
 }
 
@@ -73,22 +73,22 @@ func (w *walk) add(n *schema.Node, c Change) {
 	if !c.Node.Carries() {
 		depth = min(1, len(w.path)) // no permission at all: name the field of the root
 	}
-	if c.Whole {
+	if c.Ambiguous {
 		c.extent = w.here(len(w.path))
 	}
-	c.at, c.gone = w.here(depth), int32(w.gone)
+	c.at, c.removedAt = w.here(depth), int32(w.removedAt)
 	w.out = append(w.out, c)
 }
 
 // compareElem walks one element of a map or list.
 func compareElem[V view[V]](w *walk, n *schema.Node, keys []string, old, new V) bool {
 	w.push(n.Elem(), "", keys)
-	was := w.gone
+	was := w.removedAt
 	if was == 0 && new.state() == absent {
-		w.gone = len(w.path)
+		w.removedAt = len(w.path)
 	}
 	changed := compareNode(w, n.Elem(), old, new)
-	w.gone = was
+	w.removedAt = was
 	w.pop()
 	return changed
 }
@@ -106,11 +106,11 @@ func compareNode[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 		w.charge(n)
 		return true
 	}
-	if !old.shaped(n) || !new.shaped(n) {
+	if !old.hasShape(n) || !new.hasShape(n) {
 		if old.equal(new) {
 			return false
 		}
-		w.whole(n, false)
+		w.ambiguous(n, false)
 		below(w, n, old, new)
 		return true
 	}
@@ -125,12 +125,12 @@ func compareNode[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 		// Who may change what is further down need not be who may change this.
 		for i := range w.out[before:] {
 			if c := &w.out[before+i]; depthOf(c.at) > len(w.path) {
-				c.Brings = true
+				c.WithContainer = true
 			}
 		}
 		return true
 	}
-	w.whole(n, true)
+	w.ambiguous(n, true)
 	return true
 }
 
@@ -155,14 +155,14 @@ func below[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 // one default, and come back by another, or be left out. No schema puts an element into
 // a map or list: a default of theirs stands for null.
 func onlyDefault[V view[V]](w *walk, n *schema.Node, old, new V) bool {
-	if old.blank() == new.blank() || len(w.path) == 0 || w.at(len(w.path)-1).Kind != schema.Object {
+	if old.unset() == new.unset() || len(w.path) == 0 || w.at(len(w.path)-1).Kind != schema.Object {
 		return false
 	}
 	there := new
-	if new.blank() {
+	if new.unset() {
 		there = old
 	}
-	value, ok := there.plain()
+	value, ok := there.decoded()
 	return ok && n.OnlyDefault(value, there.omitempty())
 }
 
@@ -170,7 +170,7 @@ func onlyDefault[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 // permission covers that, the server's default is nobody's change.
 func (w *walk) chargeAbove() bool {
 	above := w.at(len(w.path) - 1)
-	if w.mode == Sparse && !above.ExcludedAt || above.Last() == nil {
+	if w.mode == ExcludedOnly && !above.ExcludedAt || above.Last() == nil {
 		return false
 	}
 	last := w.path[len(w.path)-1]
@@ -183,10 +183,10 @@ func (w *walk) chargeAbove() bool {
 func compareObject[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	changed, sameRest := false, true
 	fields := n.Fields()
-	everything := w.mode == Full && (n != w.tree.Root || w.in == everywhere)
-	if everything && old.quick(new) { // a look at all is more than a few fields need
+	everything := w.mode == All && (n != w.tree.Root || w.in == allFields)
+	if everything && old.canScan(new) { // a look at all is more than a few fields need
 		// Most fields are the same, which is cheap to tell for all of them at once.
-		for i, at := old.next(0, new, &w.found); i <= len(fields); i, at = old.next(at, new, &w.found) {
+		for i, at := old.nextDiffering(0, new, &w.found); i <= len(fields); i, at = old.nextDiffering(at, new, &w.found) {
 			if i == len(fields) {
 				sameRest = false
 			} else if compareField(w, n, i, old, new) {
@@ -195,11 +195,11 @@ func compareObject[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 		}
 	} else {
 		for i, child := range fields {
-			if w.wanted(child) && (n != w.tree.Root || w.in.has(i)) && compareField(w, n, i, old, new) {
+			if w.ofInterest(child) && (n != w.tree.Root || w.in.has(i)) && compareField(w, n, i, old, new) {
 				changed = true
 			}
 		}
-		if w.mode == Sparse && !n.ExcludedAt {
+		if w.mode == ExcludedOnly && !n.ExcludedAt {
 			return changed
 		}
 		sameRest = old.sameRest(n, new)

@@ -33,7 +33,7 @@ const (
 	MaxCost = 1_000_000
 	// looks is how many changes are decided between two looks at whether the request is
 	// over already.
-	looks = 64
+	contextCheckInterval = 64
 )
 
 // Decider decides about one request, retries included. It is not safe for
@@ -50,13 +50,13 @@ type Decider struct {
 	// failure is the first error of the authorizer.
 	failure error
 	// spending is that of the request, nil until there is an expression: few kinds have one.
-	spending *schema.Spending
+	costs *schema.CostBudget
 	// long are the last verbs that were made of long keys.
-	long map[*schema.Permission]made
+	long map[*schema.Permission]verbResult
 }
 
 // made is a verb, or why there is none, and the key it was made of.
-type made struct {
+type verbResult struct {
 	key, verb string
 	// long is the beginning of a parameter that is too long.
 	long string
@@ -77,14 +77,14 @@ func New(a Authorizer, budget int) *Decider {
 
 // Continue lets what another decider spent on the request count against the limit of this
 // one as well, and the other way round.
-func (d *Decider) Continue(other *Decider) { d.spending = other.Spending() }
+func (d *Decider) Continue(other *Decider) { d.costs = other.Costs() }
 
 // Spending returns what the parameter expressions of the request have cost.
-func (d *Decider) Spending() *schema.Spending {
-	if d.spending == nil {
-		d.spending = schema.NewSpending(MaxCost)
+func (d *Decider) Costs() *schema.CostBudget {
+	if d.costs == nil {
+		d.costs = schema.NewCostBudget(MaxCost)
 	}
-	return d.spending
+	return d.costs
 }
 
 // Asked gives the verbs the authorizer was asked, in order, each once. A verb
@@ -100,7 +100,7 @@ func (d *Decider) Used() []string { return d.used }
 // context has ended.
 func (d *Decider) Decide(ctx context.Context, changes change.Set, marked bool) (*Refusal, error) {
 	for i := range changes {
-		if i%looks == 0 && ctx.Err() != nil {
+		if i%contextCheckInterval == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		c := &changes[i]
@@ -127,7 +127,7 @@ func (d *Decider) CoveredAsObserved(ctx context.Context, observed change.Set, ma
 	if len(observed) == 0 {
 		return true
 	}
-	if len(observed) > 1 || observed[0].Whole || observed[0].Brings {
+	if len(observed) > 1 || observed[0].Ambiguous || observed[0].WithContainer {
 		return false
 	}
 	refusal, err := d.Decide(ctx, observed, marked)
@@ -155,39 +155,39 @@ func Candidates(n *schema.Node) (candidates []*schema.Permission, excluded bool)
 }
 
 // verb returns the verb of a permission for a change.
-func (d *Decider) verb(ctx context.Context, c *change.Change, p *schema.Permission) made {
+func (d *Decider) verb(ctx context.Context, c *change.Change, p *schema.Permission) verbResult {
 	key := c.Parameter(p)
 	if len(key) < longKey {
-		return d.make(ctx, p, key)
+		return d.makeVerb(ctx, p, key)
 	}
 	last, ok := d.long[p]
 	if !ok || last.key != key { // which is told at a glance if it is the same place
-		if last = d.make(ctx, p, key); ctx.Err() != nil {
-			return made{err: ctx.Err()}
+		if last = d.makeVerb(ctx, p, key); ctx.Err() != nil {
+			return verbResult{err: ctx.Err()}
 		}
 	}
 	if d.long == nil {
-		d.long = map[*schema.Permission]made{}
+		d.long = map[*schema.Permission]verbResult{}
 	}
 	last.key = key
 	d.long[p] = last
 	return last
 }
 
-func (d *Decider) make(ctx context.Context, p *schema.Permission, key string) made {
+func (d *Decider) makeVerb(ctx context.Context, p *schema.Permission, key string) verbResult {
 	// Without one, no expression is evaluated.
-	var spending *schema.Spending
+	var costs *schema.CostBudget
 	if p.Parameter != nil && p.Parameter.Expression != nil {
-		spending = d.Spending()
+		costs = d.Costs()
 	}
-	v, err := p.Verb(ctx, spending, key)
+	v, err := p.Verb(ctx, costs, key)
 	switch {
 	case errors.Is(err, permission.ErrTooLong):
-		return made{key: key, long: permission.Head(v.Parameter, shownOfParameter), err: err}
+		return verbResult{key: key, long: permission.Head(v.Parameter, shownOfParameter), err: err}
 	case err != nil:
-		return made{key: key, err: err}
+		return verbResult{key: key, err: err}
 	}
-	return made{key: key, verb: v.String()}
+	return verbResult{key: key, verb: v.String()}
 }
 
 func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*schema.Permission) (*Refusal, error) {
@@ -217,7 +217,7 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			overspent = overspent || errors.Is(err, schema.ErrOverspent)
+			overspent = overspent || errors.Is(err, schema.ErrCostExceeded)
 			if errors.Is(err, permission.ErrTooLong) {
 				long, tooLong = made.long, true
 			}
@@ -242,8 +242,8 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 		return refusal(Refusal{Reason: NoParameter}), nil
 	}
 	left := d.budget - len(d.asked)
-	short := len(ask) > left
-	if short {
+	overBudget := len(ask) > left
+	if overBudget {
 		ask = ask[:left]
 	}
 	if len(ask) > 0 {
@@ -259,18 +259,18 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 	if slices.ContainsFunc(verbs, d.isUnanswered) {
 		return nil, d.failure // one of them might have been allowed
 	}
-	if short {
-		return refusal(Refusal{Reason: Budget, General: broad(candidates, verbs[0]), Specific: verbs[len(verbs)-1]}), nil
+	if overBudget {
+		return refusal(Refusal{Reason: Budget, General: broadest(candidates, verbs[0]), Specific: verbs[len(verbs)-1]}), nil
 	}
 	if overspent {
-		return refusal(Refusal{Reason: Cost, General: broad(candidates, verbs[0])}), nil
+		return refusal(Refusal{Reason: Cost, General: broadest(candidates, verbs[0])}), nil
 	}
 	return refusal(Refusal{Reason: NotCovered, General: verbs[0], Specific: verbs[len(verbs)-1]}), nil
 }
 
 // broad picks what to ask for instead of many narrow grants: the narrowest
 // candidate that takes no parameter, or else the most general one.
-func broad(candidates []*schema.Permission, general string) string {
+func broadest(candidates []*schema.Permission, general string) string {
 	best := general
 	for _, p := range candidates {
 		if p.Parameter == nil {

@@ -89,7 +89,7 @@ func (r *Refusal) Withhold(known int) *Refusal {
 	if known >= len(path) {
 		return r
 	}
-	out := &Refusal{Reason: Withheld, Change: r.Change.Above(known)}
+	out := &Refusal{Reason: Withheld, Change: r.Change.Truncate(known)}
 	if r.Reason == NoPermission {
 		out.Reason = NoPermission
 		return out

@@ -154,10 +154,10 @@ func (d *Decider) enforce(ctx context.Context, s *scope, a *change.Attribute) (*
 		if len(concerned) == 0 {
 			continue
 		}
-		switch held, short, err := d.holdsAny(ctx, admitting); {
+		switch held, overBudget, err := d.holdsAny(ctx, admitting); {
 		case err != nil:
 			return nil, err
-		case short:
+		case overBudget:
 			return &Refusal{Reason: Budget, Attribute: *a, Namespace: s.namespace, budget: d.budget}, nil
 		case !held:
 			return refused(s, a, admitting), nil
@@ -189,9 +189,9 @@ func (d *Decider) audit(ctx context.Context, s *scope, a *change.Attribute) *Fin
 		if !slices.ContainsFunc(concerned, func(e *Entry) bool { return e.Mode == Audit }) {
 			continue
 		}
-		held, short, err := d.holdsAny(ctx, admitting)
+		held, overBudget, err := d.holdsAny(ctx, admitting)
 		if !held {
-			found.Unsure = found.Unsure || short || err != nil
+			found.Undecided = found.Undecided || overBudget || err != nil
 			found.add(concerned)
 		}
 	}
@@ -221,7 +221,7 @@ func protecting(entries []*Entry, side change.Value, key string) (concerned []*E
 
 // holdsAny reports whether the caller holds any of the references. What was asked before is
 // not asked again, and comes first. short says that the budget did not suffice.
-func (d *Decider) holdsAny(ctx context.Context, references []Reference) (held, short bool, err error) {
+func (d *Decider) holdsAny(ctx context.Context, references []Reference) (held, overBudget bool, err error) {
 	for _, r := range references {
 		if i := slices.Index(d.asked, r); i >= 0 && d.answers[i].held {
 			return true, false, nil

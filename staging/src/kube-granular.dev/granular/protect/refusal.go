@@ -130,7 +130,7 @@ type Finding struct {
 	// Entries names the entries with mode Audit that are concerned, sorted.
 	Entries []string
 	// Unsure says that it is not known what the caller holds.
-	Unsure bool
+	Undecided bool
 }
 
 func (f *Finding) add(concerned []*Entry) {

@@ -29,8 +29,8 @@ type scope struct {
 	audits bool
 	// open are the kinds of attributes that some entry protects in every resource, and by
 	// those that some entry protects in one. listed are all of the latter.
-	open, listed schema.Attribute
-	by           map[Resource]schema.Attribute
+	allResources, someResources schema.Attribute
+	byResource                  map[Resource]schema.Attribute
 	// roles are those that some entry refers to.
 	roles map[RoleRef]bool
 }
@@ -81,7 +81,7 @@ func (s *Set) put(namespace string, of *scope) {
 
 // newScope returns nil if there are no entries.
 func newScope(namespace string, entries []Entry) *scope {
-	out := &scope{namespace: namespace, keys: map[attribute][]*Entry{}, by: map[Resource]schema.Attribute{}, roles: map[RoleRef]bool{}}
+	out := &scope{namespace: namespace, keys: map[attribute][]*Entry{}, byResource: map[Resource]schema.Attribute{}, roles: map[RoleRef]bool{}}
 	for _, e := range entries {
 		if Reserved(e.Kind, e.Key) {
 			continue
@@ -97,12 +97,12 @@ func newScope(namespace string, entries []Entry) *scope {
 		out.all = append(out.all, &e)
 		out.audits = out.audits || e.Mode == Audit
 		if len(e.Resources) == 0 {
-			out.open |= e.Kind
+			out.allResources |= e.Kind
 		} else {
-			out.listed |= e.Kind
+			out.someResources |= e.Kind
 		}
 		for _, r := range e.Resources {
-			out.by[r] |= e.Kind
+			out.byResource[r] |= e.Kind
 		}
 		if e.Role != (RoleRef{}) {
 			out.roles[e.Role] = true
@@ -144,10 +144,10 @@ func (s *scope) active(t *Target) schema.Attribute {
 	if s == nil {
 		return 0
 	}
-	out := s.open | s.listed&t.unknown
-	if s.listed&^out != 0 {
-		for i := range t.out {
-			out |= s.by[t.out[i].resource] & t.out[i].kinds
+	out := s.allResources | s.someResources&t.unknown
+	if s.someResources&^out != 0 {
+		for i := range t.resources {
+			out |= s.byResource[t.resources[i].resource] & t.resources[i].kinds
 		}
 	}
 	return out

@@ -54,7 +54,7 @@ func (t *Table) With(sources ...Source) *Table {
 // templates that are in no source, so of those of custom resources, nor of places that
 // are neither in a scope nor in the object's own metadata. Without a key it returns what
 // may come out of any.
-func (t *Table) comesOut(from Resource, kind schema.Attribute, key string, scope string, own bool) (out []Resource, known bool) {
+func (t *Table) targetsOf(from Resource, kind schema.Attribute, key string, scope string, own bool) (out []Resource, known bool) {
 	switch {
 	case own:
 		out = append(out, from)
@@ -84,7 +84,7 @@ func (t *Table) of(from Resource, a *change.Attribute) ([]Resource, bool) {
 	if a.Unreadable {
 		own = scope == "" && len(a.Path) > 0 && a.Path[0].Field == "metadata"
 	}
-	return t.comesOut(from, a.Kind, a.Key, scope, own)
+	return t.targetsOf(from, a.Kind, a.Key, scope, own)
 }
 
 // Target is what a resource is to a table and the tree of its kind: all that may come out
@@ -95,12 +95,12 @@ type Target struct {
 	// places are the kinds of attributes that there are at all.
 	places schema.Attribute
 	// out has every resource that comes out of any place once.
-	out []outcome
+	resources []targetResource
 	// unknown are the kinds of attributes of which anything may come out.
 	unknown schema.Attribute
 }
 
-type outcome struct {
+type targetResource struct {
 	resource Resource
 	kinds    schema.Attribute
 }
@@ -114,7 +114,7 @@ func (t *Table) Target(resource Resource, tree *schema.Tree) *Target {
 		return out
 	}
 	out.places = tree.Root.Attributes()
-	for place := range tree.Places() {
+	for place := range tree.NodePaths() {
 		kind := place.Node().Attribute()
 		if kind == 0 {
 			continue
@@ -125,7 +125,7 @@ func (t *Table) Target(resource Resource, tree *schema.Tree) *Target {
 				scope = s
 			}
 		}
-		to, known := t.comesOut(resource, kind, "", scope, scope == "" && len(place) == 3 && place[1].Field == "metadata")
+		to, known := t.targetsOf(resource, kind, "", scope, scope == "" && len(place) == 3 && place[1].Field == "metadata")
 		if !known {
 			out.unknown |= kind
 		}
@@ -145,13 +145,13 @@ func (t *Target) WithEmbedded() *Target {
 }
 
 func (t *Target) add(r Resource, kind schema.Attribute) {
-	for i := range t.out {
-		if t.out[i].resource == r {
-			t.out[i].kinds |= kind
+	for i := range t.resources {
+		if t.resources[i].resource == r {
+			t.resources[i].kinds |= kind
 			return
 		}
 	}
-	t.out = append(t.out, outcome{r, kind})
+	t.resources = append(t.resources, targetResource{r, kind})
 }
 
 // namespace returns the namespace whose entries act on an object. A Namespace is in the

@@ -64,7 +64,7 @@ func (c Cursor) IsKey(name string) bool {
 }
 
 // List says how the elements of a list are told apart. List means by position.
-func (c Cursor) List() (Kind, []Key) {
+func (c Cursor) List() (NodeKind, []Key) {
 	listType, _ := c.layers.text(extListType)
 	switch listType {
 	case "map":

@@ -9,7 +9,7 @@ import (
 )
 
 // elements compiles what is in a map or a list.
-func (c *compiler) elements(n *Node, l layers, p place) error {
+func (c *compiler) elements(n *Node, l layers, p compileContext) error {
 	additional, items := l.additional(), l.items()
 	if !c.survey.carry(additional) && !c.survey.carry(items) {
 		return nil
@@ -31,10 +31,10 @@ func (c *compiler) elements(n *Node, l layers, p place) error {
 		if err != nil {
 			return c.report(p.at, err)
 		}
-		below.vague = p.vague || whole.named()
+		below.variedDefaults = p.variedDefaults || whole.named()
 	}
 	var err error
-	if below.emitters, err = c.emitters(n, kind, l, item, p); err != nil {
+	if below.sources, err = c.sources(n, kind, l, item, p); err != nil {
 		return c.report(p.at, err)
 	}
 	elem, err := c.node(in, below)
@@ -42,7 +42,7 @@ func (c *compiler) elements(n *Node, l layers, p place) error {
 		return err
 	}
 	if elem == nil {
-		n.rare = nil
+		n.extra = nil
 		return nil
 	}
 	if n.count > 0 || len(additional) > 0 && len(items) > 0 {
@@ -56,7 +56,7 @@ func (c *compiler) elements(n *Node, l layers, p place) error {
 // listKind reads how the elements of a list are told apart, and, if they are, all that is
 // said of them. Sets of anything but scalars have no key a permission could speak of and
 // count as atomic.
-func (c *compiler) listKind(n *Node, l, items layers) (kind Kind, item layers, err error) {
+func (c *compiler) listKind(n *Node, l, items layers) (kind NodeKind, item layers, err error) {
 	listType, err := l.text(extListType)
 	if err != nil {
 		return 0, nil, err
@@ -73,7 +73,7 @@ func (c *compiler) listKind(n *Node, l, items layers) (kind Kind, item layers, e
 		for _, name := range names {
 			key := Key{Name: name}
 			key.Default, _ = c.survey.property(item, name).fallback()
-			n.few().keys = append(n.few().keys, key)
+			n.ensureExtra().keys = append(n.ensureExtra().keys, key)
 		}
 		return ListMap, item, nil
 	case "set":
@@ -100,8 +100,8 @@ func (c *compiler) expandKeys(in layers) (layers, error) {
 
 // emitters adds the parameter sources of a container: its own extension, the one
 // on the scalar a set holds, and those on the key properties of a list-map.
-func (c *compiler) emitters(n *Node, kind Kind, l, item layers, p place) ([]emitter, error) {
-	out, depth := slices.Clip(p.emitters), p.at.depth()
+func (c *compiler) sources(n *Node, kind NodeKind, l, item layers, p compileContext) ([]parameterSource, error) {
+	out, depth := slices.Clip(p.sources), p.at.depth()
 	source, err := l.text(ExtSource)
 	if err != nil {
 		return nil, err
@@ -110,14 +110,14 @@ func (c *compiler) emitters(n *Node, kind Kind, l, item layers, p place) ([]emit
 		if kind == List || kind == ListMap && len(n.Keys()) != 1 {
 			return nil, faultf(ExtSource, "the list has no single key")
 		}
-		out = append(out, emitter{source: source, depth: depth})
+		out = append(out, parameterSource{source: source, depth: depth})
 	}
 	if kind == Set {
 		if source, err = item.text(ExtSource); err != nil {
 			return nil, err
 		}
 		if source != "" {
-			out = append(out, emitter{source: source, depth: depth})
+			out = append(out, parameterSource{source: source, depth: depth})
 		}
 	}
 	for i, key := range n.Keys() {
@@ -130,7 +130,7 @@ func (c *compiler) emitters(n *Node, kind Kind, l, item layers, p place) ([]emit
 			return nil, fmt.Errorf("key %q: %w", key.Name, err)
 		}
 		if source != "" {
-			out = append(out, emitter{source: source, depth: depth, key: i})
+			out = append(out, parameterSource{source: source, depth: depth, key: i})
 		}
 	}
 	return out, nil

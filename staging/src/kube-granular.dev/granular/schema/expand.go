@@ -10,12 +10,12 @@ import (
 )
 
 // trail is the definitions entered on the way from the root.
-type trail struct {
-	above *trail
+type definitionStack struct {
+	above *definitionStack
 	name  string
 }
 
-func (t *trail) has(name string) bool {
+func (t *definitionStack) has(name string) bool {
 	for ; t != nil; t = t.above {
 		if t.name == name {
 			return true
@@ -29,9 +29,9 @@ func (t *trail) has(name string) bool {
 type expansion struct {
 	definitions definitions
 	// follow says whether to enter a definition that is met for the first time here.
-	follow func(name string) (bool, error)
-	trail  *trail
-	out    layers
+	follow  func(name string) (bool, error)
+	entered *definitionStack
+	out     layers
 	// first is the first definition referred to, entered or not.
 	first string
 }
@@ -65,13 +65,13 @@ func (e *expansion) enter(name string) error {
 	if e.first == "" {
 		e.first = name
 	}
-	if follow, err := e.follow(name); err != nil || !follow || e.trail.has(name) {
+	if follow, err := e.follow(name); err != nil || !follow || e.entered.has(name) {
 		return err
 	}
 	s := e.definitions[name]
 	if s == nil {
 		return fmt.Errorf("definition %s is missing", name)
 	}
-	e.trail = &trail{above: e.trail, name: name}
+	e.entered = &definitionStack{above: e.entered, name: name}
 	return e.add(s)
 }

@@ -40,25 +40,25 @@ func marked(s *spec.Schema) bool {
 // then what it refers to. For one extension the first that has it wins.
 type layers []*spec.Schema
 
-func (l layers) extension(key string) word {
+func (l layers) extension(key string) extensionValue {
 	for _, s := range l {
 		if v, ok := s.Extensions[key]; ok {
-			return word{value: v, said: true}
+			return extensionValue{value: v, set: true}
 		}
 	}
-	return word{}
+	return extensionValue{}
 }
 
 func (l layers) text(key string) (string, error) { return l.extension(key).text(key) }
 
 // word is the value of an extension, which may be nil, if there is one.
-type word struct {
+type extensionValue struct {
 	value any
-	said  bool
+	set   bool
 }
 
-func (w word) text(key string) (string, error) {
-	if !w.said {
+func (w extensionValue) text(key string) (string, error) {
+	if !w.set {
 		return "", nil
 	}
 	s, ok := w.value.(string)
@@ -72,8 +72,8 @@ func (w word) text(key string) (string, error) {
 }
 
 // flag gives true or false. A bare Go marker arrives as an empty string.
-func (w word) flag(key string) (bool, error) {
-	if !w.said {
+func (w extensionValue) flag(key string) (bool, error) {
+	if !w.set {
 		return false, nil
 	}
 	switch w.value {
@@ -88,7 +88,7 @@ func (w word) flag(key string) (bool, error) {
 // marks are the permission extensions of a place.
 type marks struct {
 	any                                                                 bool
-	verb, excluded, source, parameterized, treatment, expression, scope word
+	verb, excluded, source, parameterized, treatment, expression, scope extensionValue
 }
 
 // marks collects them in one go. One that this version does not know is an error.
@@ -103,15 +103,15 @@ func (l layers) marks() (m marks, err error) {
 			if w == nil {
 				return m, faultf(key, "unknown extension")
 			}
-			if !w.said {
-				*w = word{value: value, said: true}
+			if !w.set {
+				*w = extensionValue{value: value, set: true}
 			}
 		}
 	}
 	return m, nil
 }
 
-func (m *marks) of(key string) *word {
+func (m *marks) of(key string) *extensionValue {
 	switch key {
 	case ExtVerb:
 		return &m.verb

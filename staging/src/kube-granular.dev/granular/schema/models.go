@@ -20,10 +20,10 @@ type Models struct {
 	definitions definitions
 	expressions Expressions
 	maxOnPath   int
-	sharing     *Sharing
+	interner    *Interner
 	source      func() map[string]*spec.Schema
 	// plain makes the compiler do without knowledge and sharing, for tests.
-	plain bool
+	uncached bool
 }
 
 // NewModels costs nothing, so it may be called for every kind. References among the
@@ -34,8 +34,8 @@ func NewModels(definitions map[string]*spec.Schema, options ...Option) *Models {
 	for _, option := range options {
 		option(m)
 	}
-	if m.sharing == nil {
-		m.sharing = NewSharing()
+	if m.interner == nil {
+		m.interner = NewInterner()
 	}
 	return m
 }
@@ -47,7 +47,7 @@ func (m *Models) ByKind(kind gvkschema.GroupVersionKind) (*Tree, error) {
 	// list hundreds of kinds each, and a kind is looked up once.
 	found, name := 0, ""
 	for candidate, s := range m.definitions {
-		if s != nil && says(s, kind) {
+		if s != nil && definesKind(s, kind) {
 			found, name = found+1, candidate
 		}
 	}
@@ -61,7 +61,7 @@ func (m *Models) ByKind(kind gvkschema.GroupVersionKind) (*Tree, error) {
 }
 
 // says whether a definition is that of a kind.
-func says(s *spec.Schema, kind gvkschema.GroupVersionKind) bool {
+func definesKind(s *spec.Schema, kind gvkschema.GroupVersionKind) bool {
 	list, _ := s.Extensions[extKinds].([]any)
 	for _, entry := range list {
 		var group, version, name any

@@ -11,11 +11,11 @@ import (
 )
 
 // Kind says how the walk looks at the values below a node.
-type Kind uint8
+type NodeKind uint8
 
 const (
 	// Leaf values are compared as a whole, whatever is in them.
-	Leaf Kind = iota
+	Leaf NodeKind = iota
 	// Object has named fields, some of which lead to a permission.
 	Object
 	// Map has one child, Elem, for every key.
@@ -39,8 +39,8 @@ type Permission struct {
 	above *Permission
 	// leaf is the first leaf that was compiled with the permission as its last. It
 	// belongs to the Sharing, and to nobody else.
-	leaf *Node
-	more uint8
+	leaf  *Node
+	depth uint8
 	// Excluded permissions are no part of update: they are asked even for
 	// callers who hold it.
 	Excluded bool
@@ -65,7 +65,7 @@ type Parameter struct {
 // An error means that there is no verb that covers this key. With permission.ErrTooLong
 // comes the verb that nobody may be asked, so that a message can show of what it is. An
 // expression counts against what the request may spend.
-func (p *Permission) Verb(ctx context.Context, spending *Spending, key string) (permission.Verb, error) {
+func (p *Permission) Verb(ctx context.Context, costs *CostBudget, key string) (permission.Verb, error) {
 	if p.Parameter == nil {
 		return permission.Verb{Permission: p.Name}, nil
 	}
@@ -74,7 +74,7 @@ func (p *Permission) Verb(ctx context.Context, spending *Spending, key string) (
 		parameter = p.Parameter.Treatment.Apply(key)
 	} else {
 		var err error
-		if parameter, err = spending.parameter(ctx, p.Parameter.Expression, key); err != nil {
+		if parameter, err = costs.parameter(ctx, p.Parameter.Expression, key); err != nil {
 			return permission.Verb{}, err
 		}
 	}
@@ -99,7 +99,7 @@ func (p *Permission) length() int {
 	if p == nil {
 		return 0
 	}
-	return int(p.more) + 1
+	return int(p.depth) + 1
 }
 
 // Key is one key of a list-map.
@@ -124,11 +124,11 @@ type Node struct {
 	last *Permission
 	// near holds the fields of an Object, or the element of what has one, if there are
 	// so few; rare has them else.
-	near *[near]*Node
-	rare *rare
+	inline *[maxInline]*Node
+	extra  *extra
 	// count is how many there are.
 	count  uint16
-	Kind   Kind
+	Kind   NodeKind
 	traits traits
 	// own is how many at the end of the chain the node itself carries.
 	own uint8
@@ -142,45 +142,45 @@ type Node struct {
 }
 
 // near is how many children most nodes have at the most.
-const near = 3
+const maxInline = 3
 
 // rare is what few nodes have.
-type rare struct {
+type extra struct {
 	keys     []Key
 	fallback *Default
 	children []*Node
 }
 
-func (n *Node) few() *rare {
-	if n.rare == nil {
-		n.rare = &rare{}
+func (n *Node) ensureExtra() *extra {
+	if n.extra == nil {
+		n.extra = &extra{}
 	}
-	return n.rare
+	return n.extra
 }
 
 // NewList makes a node of no tree, which says how the elements of a list are told
 // apart and nothing else.
-func NewList(kind Kind, keys []Key) *Node { return &Node{Kind: kind, rare: &rare{keys: keys}} }
+func NewList(kind NodeKind, keys []Key) *Node { return &Node{Kind: kind, extra: &extra{keys: keys}} }
 
 // below gives the fields of an Object, or the element of what has one.
 func (n *Node) below() []*Node {
 	switch {
 	case n.count == 0:
 		return nil
-	case n.count <= near:
-		return n.near[:n.count]
+	case n.count <= maxInline:
+		return n.inline[:n.count]
 	}
-	return n.rare.children
+	return n.extra.children
 }
 
 func (n *Node) setBelow(below []*Node) {
 	n.count = uint16(len(below))
-	if len(below) > near {
-		n.few().children = append(make([]*Node, 0, len(below)), below...) // without room to grow
+	if len(below) > maxInline {
+		n.ensureExtra().children = append(make([]*Node, 0, len(below)), below...) // without room to grow
 		return
 	}
-	n.near = new([near]*Node)
-	copy(n.near[:], below)
+	n.inline = new([maxInline]*Node)
+	copy(n.inline[:], below)
 }
 
 // Chain gives every permission that covers the node, most general first. It is made
@@ -209,18 +209,18 @@ func (n *Node) Fields() []*Node {
 
 // Elem is the child of a Map, ListMap, Set or List, and nil for other nodes.
 func (n *Node) Elem() *Node {
-	if n.Kind <= Object || n.near == nil {
+	if n.Kind <= Object || n.inline == nil {
 		return nil
 	}
-	return n.near[0]
+	return n.inline[0]
 }
 
 // Keys gives the keys of a ListMap, in the schema's order. Nobody may change them.
 func (n *Node) Keys() []Key {
-	if n.rare == nil {
+	if n.extra == nil {
 		return nil
 	}
-	return n.rare.keys
+	return n.extra.keys
 }
 
 // defaults says that decisions need the default of the field: its own permission is
@@ -233,7 +233,7 @@ func (n *Node) defaults() bool {
 // field on its own; see Default.Is. It is known only of fields that have an excluded
 // permission of their own, and of objects that hold one: of others nobody has to ask.
 func (n *Node) OnlyDefault(value any, omitempty bool) bool {
-	return n.rare != nil && n.rare.fallback.Is(value, omitempty)
+	return n.extra != nil && n.extra.fallback.Is(value, omitempty)
 }
 
 // Child finds a field among Fields, or gives nil.

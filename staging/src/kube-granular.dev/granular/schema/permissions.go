@@ -10,7 +10,7 @@ import (
 // permissions reads what a place itself carries and makes the node's chain. A
 // scope carries a permission of its own name, which covers all in it. A verb on
 // the same place is one of what the scope lies in: only below are names prefixed.
-func (c *compiler) permissions(n *Node, l layers, p *place) error {
+func (c *compiler) permissions(n *Node, l layers, p *compileContext) error {
 	n.last = p.last
 	m, err := l.marks()
 	if err != nil || !m.any {
@@ -77,13 +77,13 @@ func (c *compiler) permissions(n *Node, l layers, p *place) error {
 }
 
 // parameter says where a permission's parameter comes from and what is made of it.
-func (c *compiler) parameter(p *place, source, treatment, expression string) (out *Parameter, err error) {
+func (c *compiler) parameter(p *compileContext, source, treatment, expression string) (out *Parameter, err error) {
 	if source == "" {
 		return nil, nil
 	}
 	found := false
 	out = &Parameter{Source: source}
-	for _, e := range p.emitters { // the innermost wins
+	for _, e := range p.sources { // the innermost wins
 		if e.source == source {
 			found, out.SourceDepth, out.SourceKey = true, e.depth, e.key
 		}
@@ -114,7 +114,7 @@ func (c *compiler) add(n *Node, extension string, p Permission) error {
 	if n.last.length() >= c.models.maxOnPath {
 		return faultf(extension, "more than %d permissions on one path", c.models.maxOnPath)
 	}
-	last, fresh := c.models.sharing.below(n.last, p)
+	last, fresh := c.models.interner.below(n.last, p)
 	if fresh {
 		c.fresh++
 	}

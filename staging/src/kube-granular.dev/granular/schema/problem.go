@@ -88,7 +88,7 @@ var errTooMany = errors.New("too many problems")
 
 // report notes a problem at a place. The compilation goes on, so that an author
 // sees more than the first, unless that is what must not happen.
-func (c *compiler) report(at *where, err error) error {
+func (c *compiler) report(at *schemaPath, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -104,15 +104,17 @@ func (c *compiler) report(at *where, err error) error {
 }
 
 // where is a place, known by the way to it. The root is nil.
-type where struct {
-	above *where
+type schemaPath struct {
+	above *schemaPath
 	step  Step
 }
 
-func (w *where) field(name string) *where { return &where{above: w, step: Step{Field: name}} }
-func (w *where) elem() *where             { return &where{above: w, step: Step{Elem: true}} }
+func (w *schemaPath) field(name string) *schemaPath {
+	return &schemaPath{above: w, step: Step{Field: name}}
+}
+func (w *schemaPath) elem() *schemaPath { return &schemaPath{above: w, step: Step{Elem: true}} }
 
-func (w *where) steps() []Step {
+func (w *schemaPath) steps() []Step {
 	var out []Step
 	for ; w != nil; w = w.above {
 		out = append(out, w.step)
@@ -121,7 +123,7 @@ func (w *where) steps() []Step {
 	return out
 }
 
-func (w *where) depth() int {
+func (w *schemaPath) depth() int {
 	n := 0
 	for ; w != nil; w = w.above {
 		n++

@@ -24,7 +24,7 @@ type scan struct {
 	marks int
 	refs  []string
 	// unsure holds references from where no permission can work.
-	unsure []string
+	conditionalRefs []string
 	// reach is all that the definition leads to, itself too; nil until asked for.
 	reach bits
 	// misplaced names an extension that stands where none can work.
@@ -36,30 +36,30 @@ type scan struct {
 // sometimes that.
 //
 // It says whether there is a permission or a reference in s.
-func (f *scan) schema(s *spec.Schema, unsure bool) bool {
+func (f *scan) schema(s *spec.Schema, conditional bool) bool {
 	// Most schemas are of scalars, and say nothing of what follows.
-	promising := len(s.Extensions) > 0 && f.extensions(s.Extensions, unsure)
+	candidate := len(s.Extensions) > 0 && f.extensions(s.Extensions, conditional)
 	if ref := refName(s); ref != "" {
-		promising = true
+		candidate = true
 		f.refs = append(f.refs, ref)
-		if unsure {
-			f.unsure = append(f.unsure, ref)
+		if conditional {
+			f.conditionalRefs = append(f.conditionalRefs, ref)
 		}
 	}
 	if len(s.Properties) > 0 {
-		if below := f.properties(s.Properties, unsure); below != nil {
-			promising = true
-			f.survey.promising[identity(s.Properties)] = below
+		if below := f.properties(s.Properties, conditional); below != nil {
+			candidate = true
+			f.survey.candidates[identity(s.Properties)] = below
 		}
 	}
 	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-		promising = f.schema(s.AdditionalProperties.Schema, unsure) || promising
+		candidate = f.schema(s.AdditionalProperties.Schema, conditional) || candidate
 	}
 	if s.Items != nil && s.Items.Schema != nil {
-		promising = f.schema(s.Items.Schema, unsure) || promising
+		candidate = f.schema(s.Items.Schema, conditional) || candidate
 	}
 	for i := range s.AllOf {
-		promising = f.schema(&s.AllOf[i], unsure) || promising
+		candidate = f.schema(&s.AllOf[i], conditional) || candidate
 	}
 	for i := range s.OneOf {
 		f.schema(&s.OneOf[i], true)
@@ -81,46 +81,46 @@ func (f *scan) schema(s *spec.Schema, unsure bool) bool {
 	if s.AdditionalItems != nil && s.AdditionalItems.Schema != nil {
 		f.schema(s.AdditionalItems.Schema, true)
 	}
-	return promising
+	return candidate
 }
 
 // properties gives those in which there is a permission or a reference, by name.
-func (f *scan) properties(all map[string]spec.Schema, unsure bool) []field {
+func (f *scan) properties(all map[string]spec.Schema, conditional bool) []field {
 	// Declared in the loop, a value would be taken for something that outlives it; and a
 	// schema is large.
-	room := &f.survey.room
-	height := len(room.met)
+	arena := &f.survey.arena
+	height := len(arena.stack)
 	var name string
 	var value spec.Schema
 	for name, value = range all {
 		marks, refs := f.marks, len(f.refs)
-		if f.schema(&value, unsure) {
-			room.met = append(room.met, field{name: name, in: f, marked: f.marks > marks, from: refs, to: len(f.refs)})
+		if f.schema(&value, conditional) {
+			arena.stack = append(arena.stack, field{name: name, in: f, marked: f.marks > marks, from: refs, to: len(f.refs)})
 		}
 	}
-	if height == len(room.met) {
+	if height == len(arena.stack) {
 		return nil
 	}
-	out := room.pop(height)
+	out := arena.pop(height)
 	slices.SortFunc(out, byName)
 	return out
 }
 
 // extensions says whether there is a permission in those of a schema.
-func (f *scan) extensions(all spec.Extensions, unsure bool) bool {
-	promising := false
+func (f *scan) extensions(all spec.Extensions, conditional bool) bool {
+	candidate := false
 	for key, value := range all {
 		if !strings.HasPrefix(key, extPrefix) {
 			continue
 		}
-		promising, f.carries = true, true
+		candidate, f.carries = true, true
 		f.marks++
 		if key == ExtExcluded && value != false && value != "false" {
 			f.excludes = true
 		}
-		if unsure && (f.misplaced == "" || key < f.misplaced) {
+		if conditional && (f.misplaced == "" || key < f.misplaced) {
 			f.misplaced = key
 		}
 	}
-	return promising
+	return candidate
 }

@@ -22,20 +22,20 @@ func WithSource(source func() map[string]*spec.Schema) Option {
 }
 
 // loan is what a source gave last, unless the garbage collector took it.
-type loan struct {
+type definitionCache struct {
 	making      sync.Mutex
 	definitions weak.Pointer[definitions]
 }
 
 // kept stands for a loan where there is none: definitions that somebody has anyway.
-var kept loan
+var permanent definitionCache
 
 // definedBy says where the definitions are to be had that the tree was compiled from.
 func (t *Tree) definedBy(m *Models) {
 	if t.source = m.source; t.source == nil {
 		all := m.definitions
 		t.source = func() map[string]*spec.Schema { return all }
-		t.lent.Store(&kept)
+		t.cached.Store(&permanent)
 	}
 }
 
@@ -45,13 +45,13 @@ func (t *Tree) schemas() definitions {
 	if t.source == nil {
 		return nil // a tree that nobody compiled
 	}
-	l := t.lent.Load()
-	if l == &kept {
+	l := t.cached.Load()
+	if l == &permanent {
 		return t.source()
 	}
 	if l == nil {
-		t.lent.CompareAndSwap(nil, &loan{})
-		l = t.lent.Load()
+		t.cached.CompareAndSwap(nil, &definitionCache{})
+		l = t.cached.Load()
 	}
 	l.making.Lock()
 	defer l.making.Unlock()

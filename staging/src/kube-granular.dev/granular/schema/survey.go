@@ -19,8 +19,8 @@ type survey struct {
 	scans map[string]*scan
 	// promising are, for each map of properties, those in which there is a permission, or
 	// a reference to what may have one, sorted. Others are not looked at again.
-	promising map[uintptr][]field
-	room      room
+	candidates map[uintptr][]field
+	arena      arena
 }
 
 // field is a property that has permissions, or refers to what may have them.
@@ -38,14 +38,14 @@ func byName(a, b field) int { return strings.Compare(a.name, b.name) }
 
 // size is how much was found.
 func (s *survey) size() int {
-	return len(s.scans) + len(s.promising) + s.room.used + len(s.room.fields) + cap(s.room.met)
+	return len(s.scans) + len(s.candidates) + s.arena.used + len(s.arena.fields) + cap(s.arena.stack)
 }
 
 // forget leaves the room and nothing in it.
-func (s *survey) forget() {
+func (s *survey) reset() {
 	clear(s.scans)
-	clear(s.promising)
-	s.room.leave()
+	clear(s.candidates)
+	s.arena.reset()
 }
 
 // fieldCarries says whether there may be a permission in a field.
@@ -110,7 +110,7 @@ func (s *survey) check(name string) error {
 	if found.misplaced != "" {
 		return fmt.Errorf("definition %s: %s can't stand below anyOf, oneOf, not or a pattern", name, found.misplaced)
 	}
-	for _, ref := range found.unsure {
+	for _, ref := range found.conditionalRefs {
 		if target := s.scans[ref]; target != nil && target.carries {
 			return fmt.Errorf("definition %s: a permission of %s can't stand below anyOf, oneOf, not or a pattern", name, ref)
 		}
@@ -120,7 +120,7 @@ func (s *survey) check(name string) error {
 
 // reaches reports whether a definition, or any that it refers to, is on a trail, of which
 // each was found. If none is, then what is made of it does not depend on the way to it.
-func (s *survey) reaches(from *scan, t *trail) bool {
+func (s *survey) reaches(from *scan, t *definitionStack) bool {
 	if from.reach == nil {
 		from.reach = s.reach(from)
 	}
@@ -175,7 +175,7 @@ func (s *survey) carries(in *spec.Schema) bool {
 	if name := refName(in); name != "" && s.nameCarries(name) {
 		return true
 	}
-	fields := s.promising[identity(in.Properties)]
+	fields := s.candidates[identity(in.Properties)]
 	for i := range fields {
 		if s.fieldCarries(&fields[i]) {
 			return true
@@ -194,15 +194,15 @@ func (s *survey) carries(in *spec.Schema) bool {
 func (s *survey) property(l layers, name string) layers {
 	var out layers
 	for _, one := range l {
-		fields := s.promising[identity(one.Properties)]
+		fields := s.candidates[identity(one.Properties)]
 		if i, found := slices.BinarySearchFunc(fields, field{name: name}, byName); found {
 			f := &fields[i]
 			if f.schema == nil {
-				f.schema = s.room.copy(one.Properties, name)
+				f.schema = s.arena.copy(one.Properties, name)
 			}
 			out = append(out, f.schema)
 		} else if _, ok := one.Properties[name]; ok {
-			out = append(out, s.room.copy(one.Properties, name))
+			out = append(out, s.arena.copy(one.Properties, name))
 		}
 	}
 	return out

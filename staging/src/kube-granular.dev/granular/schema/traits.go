@@ -48,7 +48,7 @@ func (n *Node) Scope() string {
 
 // attribute returns the kind of attribute that a parameter source stands for. The key of a
 // list or a scalar is none: attributes are maps of strings.
-func (l layers) attribute(source word) Attribute {
+func (l layers) attribute(source extensionValue) Attribute {
 	name, _ := source.value.(string)
 	found := attributeOf[name]
 	if found == 0 || len(l.items()) > 0 {

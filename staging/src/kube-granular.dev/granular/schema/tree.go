@@ -37,7 +37,7 @@ type Tree struct {
 	// source gives the definitions the tree was compiled from. It makes them each time,
 	// unless lent says that they are kept.
 	source func() map[string]*spec.Schema
-	lent   atomic.Pointer[loan]
+	cached atomic.Pointer[definitionCache]
 }
 
 // HasExcluded reports whether the requests of callers who hold the ordinary verb are looked
@@ -45,13 +45,13 @@ type Tree struct {
 func (t *Tree) HasExcluded() bool { return t.Root.ExcludedAt || t.Root.ExcludedBelow }
 
 // Place is where a node lies in a tree: the nodes from the root to it.
-type Place []*Node
+type NodePath []*Node
 
 // Node is what lies there.
-func (p Place) Node() *Node { return p[len(p)-1] }
+func (p NodePath) Node() *Node { return p[len(p)-1] }
 
 // Pattern gives the place in any object, such as .metadata.labels[*].
-func (p Place) Pattern() string {
+func (p NodePath) Pattern() string {
 	var b strings.Builder
 	for i, n := range p {
 		switch {
@@ -67,12 +67,12 @@ func (p Place) Pattern() string {
 
 // Places gives every place of the tree, depth first over sorted fields. A place is
 // good until the next one is asked for.
-func (t *Tree) Places() iter.Seq[Place] {
-	return func(yield func(Place) bool) { Place{t.Root}.below(yield) }
+func (t *Tree) NodePaths() iter.Seq[NodePath] {
+	return func(yield func(NodePath) bool) { NodePath{t.Root}.below(yield) }
 }
 
 // below gives a place and all below it.
-func (p Place) below(yield func(Place) bool) bool {
+func (p NodePath) below(yield func(NodePath) bool) bool {
 	if !yield(p) {
 		return false
 	}
@@ -99,7 +99,7 @@ type Info struct {
 // order of Places.
 func (t *Tree) Permissions() []Info {
 	var out []Info
-	for place := range t.Places() {
+	for place := range t.NodePaths() {
 		n := place.Node()
 		chain := n.Chain()
 		for i := len(chain) - int(n.own); i < len(chain); i++ {
@@ -115,12 +115,12 @@ func (t *Tree) Permissions() []Info {
 
 var kindNames = [...]string{Leaf: "leaf", Object: "object", Map: "map", ListMap: "list-map", Set: "set", List: "list"}
 
-func (k Kind) String() string { return kindNames[k] }
+func (k NodeKind) String() string { return kindNames[k] }
 
 // String draws the tree, one node a line, for people and golden files.
 func (t *Tree) String() string {
 	var b strings.Builder
-	for place := range t.Places() {
+	for place := range t.NodePaths() {
 		n := place.Node()
 		b.WriteString(strings.Repeat("  ", len(place)-1))
 		switch {

@@ -44,17 +44,17 @@ type entry struct {
 	c    *Compiler
 	t    reflect.Type
 	once sync.Once
-	made atomic.Pointer[made]
+	made atomic.Pointer[comparison]
 }
 
 // made is what compares values of a type: words, if they are structs that are nothing but
 // these, or else a function.
-type made struct {
+type comparison struct {
 	words *structure
 	run   Func
 }
 
-func (e *entry) get() *made {
+func (e *entry) get() *comparison {
 	if m := e.made.Load(); m != nil {
 		return m
 	}
@@ -135,15 +135,15 @@ func (c *Compiler) special(t reflect.Type) bool {
 	return t == quantityType || t == timeType || t == intstrType && !c.semantic || c.exact && Opaque(t)
 }
 
-func (c *Compiler) compile(t reflect.Type) *made {
+func (c *Compiler) compile(t reflect.Type) *comparison {
 	if t.Kind() == reflect.Struct && !c.special(t) {
 		s := c.structure(t, [][]int{nil})
-		if len(s.apart) == 0 {
-			return &made{words: s}
+		if len(s.separate) == 0 {
+			return &comparison{words: s}
 		}
-		return &made{run: s.equal}
+		return &comparison{run: s.equal}
 	}
-	return &made{run: c.function(t)}
+	return &comparison{run: c.function(t)}
 }
 
 // function makes the function for a type that is no struct, or one of its own kind.
@@ -182,10 +182,10 @@ func (c *Compiler) function(t reflect.Type) Func {
 	case reflect.Map:
 		return c.mapping(t)
 	}
-	if plain(t) {
+	if plainMemory(t) {
 		return memory(t.Size())
 	}
-	return c.slow(t)
+	return c.byReference(t)
 }
 
 var marshalerType = reflect.TypeFor[json.Marshaler]()
@@ -203,14 +203,14 @@ func Opaque(t reflect.Type) bool {
 }
 
 // slow hands a value to the reference.
-func (c *Compiler) slow(t reflect.Type) Func {
+func (c *Compiler) byReference(t reflect.Type) Func {
 	return func(a, b unsafe.Pointer) bool {
 		return c.reference(reflect.NewAt(t, a).Elem(), reflect.NewAt(t, b).Elem())
 	}
 }
 
 // plain says that values of the type are equal exactly if their memory is.
-func plain(t reflect.Type) bool {
+func plainMemory(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
 		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr,
@@ -258,7 +258,7 @@ func (c *Compiler) intOrString(a, b unsafe.Pointer) bool {
 
 func (c *Compiler) slice(t reflect.Type) Func {
 	elem, size, exact := t.Elem(), t.Elem().Size(), c.exact
-	if plain(elem) {
+	if plainMemory(elem) {
 		return func(a, b unsafe.Pointer) bool {
 			x, y := *(*[]byte)(a), *(*[]byte)(b)
 			if len(x) != len(y) || exact && (x == nil) != (y == nil) {

@@ -31,10 +31,10 @@ func (c *Compiler) mapping(t reflect.Type) Func {
 			return maps(c.exact, c.equalStrings)
 		}
 	}
-	slow := c.slow(t)
+	byReference := c.byReference(t)
 	return func(a, b unsafe.Pointer) bool {
 		x, y := *(*unsafe.Pointer)(a), *(*unsafe.Pointer)(b)
-		return x == y || slow(a, b)
+		return x == y || byReference(a, b)
 	}
 }
 

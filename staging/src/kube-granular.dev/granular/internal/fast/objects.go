@@ -14,7 +14,7 @@ type Object struct {
 	structure
 	fields []part
 	// of says which field a word is a part of, ofApart that of what is looked at apart.
-	of, ofApart []int
+	owner, separateOwner []int
 }
 
 // part is where a field lies, and what finds fields in it.
@@ -33,7 +33,7 @@ type Field struct {
 
 // Found is the place Next found last, so that who looks into the field begins there. It
 // keeps addresses; the zero one has none.
-type Found struct {
+type Position struct {
 	in   *Object
 	a, b unsafe.Pointer
 	at   int
@@ -44,7 +44,7 @@ func (c *Compiler) Object(t reflect.Type, fields []Field, rest [][]int) *Object 
 	o := &Object{structure: structure{ops: []op{{}}}, fields: make([]part, len(fields))}
 	size := t.Size() / wordSize
 	if wholeWords(t) {
-		o.words, o.of = make([]word, size), make([]int, size)
+		o.words, o.owner = make([]word, size), make([]int, size)
 	}
 	owners := make([][][]int, len(fields)+1)
 	for i, f := range fields {
@@ -67,12 +67,12 @@ func (c *Compiler) Object(t reflect.Type, fields []Field, rest [][]int) *Object 
 			}
 			for w := offset / wordSize; o.words != nil && w*wordSize < offset+of.Size(); w++ {
 				if o.words[w].mask != 0 {
-					o.of[w] = i
+					o.owner[w] = i
 				}
 			}
 		}
-		for len(o.ofApart) < len(o.apart) {
-			o.ofApart = append(o.ofApart, i)
+		for len(o.separateOwner) < len(o.separate) {
+			o.separateOwner = append(o.separateOwner, i)
 		}
 	}
 	return o
@@ -110,49 +110,49 @@ func (o *Object) include(in *Object, at uintptr) {
 		inner.offset, inner.end = inner.offset+at, inner.end+int(first)
 		o.ops = append(o.ops, inner)
 	}
-	for _, inner := range in.apart {
+	for _, inner := range in.separate {
 		inner.offset += at
-		o.apart = append(o.apart, inner)
+		o.separate = append(o.separate, inner)
 	}
 }
 
 // Same says whether nothing differs in two structs, and else what Next may begin with.
-func (o *Object) Same(a, b unsafe.Pointer) (Found, bool) {
+func (o *Object) Same(a, b unsafe.Pointer) (Position, bool) {
 	at := o.differs(a, b, 0)
-	if at >= len(o.words) && o.nextApart(a, b, 0) == len(o.apart) {
-		return Found{}, true
+	if at >= len(o.words) && o.nextSeparate(a, b, 0) == len(o.separate) {
+		return Position{}, true
 	}
-	return Found{in: o, a: a, b: b, at: at}, false
+	return Position{in: o, a: a, b: b, at: at}, false
 }
 
 // Next gives the next field that may differ, from a position on, and the position behind
 // it: the first is 0. The number of fields stands for the rest, and more than that for
 // nothing. A field may come twice.
-func (o *Object) Next(a, b unsafe.Pointer, at int, found *Found) (field, next int) {
+func (o *Object) Next(a, b unsafe.Pointer, at int, found *Position) (field, next int) {
 	if at == 0 && found.in == o && found.a == a && found.b == b {
 		at = found.at
 	} else if at < len(o.words) {
 		at = o.differs(a, b, at)
 	}
 	if at < len(o.words) {
-		field = o.of[at]
+		field = o.owner[at]
 		if field == len(o.fields) {
 			return field, at + 1
 		}
 		p := &o.fields[field]
 		if p.object != nil {
-			*found = Found{in: p.object, a: unsafe.Add(a, p.offset), b: unsafe.Add(b, p.offset), at: at - int(p.offset/wordSize)}
+			*found = Position{in: p.object, a: unsafe.Add(a, p.offset), b: unsafe.Add(b, p.offset), at: at - int(p.offset/wordSize)}
 		}
 		return field, p.end
 	}
-	if i := o.nextApart(a, b, at-len(o.words)); i < len(o.apart) {
-		return o.ofApart[i], len(o.words) + i + 1
+	if i := o.nextSeparate(a, b, at-len(o.words)); i < len(o.separate) {
+		return o.separateOwner[i], len(o.words) + i + 1
 	}
 	return len(o.fields) + 1, at
 }
 
-func (o *Object) nextApart(a, b unsafe.Pointer, i int) int {
-	for i < len(o.apart) && o.apart[i].equal(a, b) {
+func (o *Object) nextSeparate(a, b unsafe.Pointer, i int) int {
+	for i < len(o.separate) && o.separate[i].equal(a, b) {
 		i++
 	}
 	return i

@@ -17,7 +17,7 @@ type structure struct {
 	ops []op
 	// apart are looked at whatever the words say: what may be unlike itself, and what
 	// does not fill words.
-	apart []op
+	separate []op
 	// shared are words that say nothing, known while it is made.
 	shared map[uintptr]bool
 }
@@ -41,8 +41,8 @@ func (s *structure) equal(a, b unsafe.Pointer) bool {
 	if s.differs(a, b, 0) < len(s.words) {
 		return false
 	}
-	for i := range s.apart {
-		if !s.apart[i].equal(a, b) {
+	for i := range s.separate {
+		if !s.separate[i].equal(a, b) {
 			return false
 		}
 	}
@@ -83,8 +83,8 @@ func (s *structure) differs(a, b unsafe.Pointer, i int) int {
 type op struct {
 	offset uintptr
 	// end is the word behind it.
-	end int
-	how how
+	end  int
+	kind opKind
 	// elem is what a pointer or list leads to, and size that of it.
 	elem *entry
 	size uintptr
@@ -92,11 +92,11 @@ type op struct {
 }
 
 // how says what a field is, if it needs no function of its own.
-type how uint8
+type opKind uint8
 
 const (
 	// call is for all else.
-	call how = iota
+	call opKind = iota
 	// text is a string, texts a list of them, and textMap a map of them to them.
 	text
 	texts
@@ -109,7 +109,7 @@ const (
 // equal says whether what the op compares is equal in the structs at two addresses.
 func (o *op) equal(a, b unsafe.Pointer) bool {
 	a, b = unsafe.Add(a, o.offset), unsafe.Add(b, o.offset)
-	switch o.how {
+	switch o.kind {
 	case text:
 		return *(*string)(a) == *(*string)(b)
 	case texts:
@@ -175,12 +175,12 @@ func (c *Compiler) add(s *structure, t reflect.Type, at uintptr, words bool) {
 		for i := range t.NumField() {
 			c.add(s, t.Field(i).Type, at+t.Field(i).Offset, words)
 		}
-	case plain(t) && words && !s.shared[at/wordSize]:
+	case plainMemory(t) && words && !s.shared[at/wordSize]:
 		mask := (*[wordSize]byte)(unsafe.Pointer(&s.words[at/wordSize].mask))
 		for i := range t.Size() {
 			mask[at%wordSize+i] = 0xff
 		}
-	case words && c.likeItself(t):
+	case words && c.reflexive(t):
 		o := c.op(t, at)
 		for i := at / wordSize; i < at/wordSize+t.Size()/wordSize; i++ {
 			s.words[i] = word{mask: 1<<64 - 1, op: uint32(len(s.ops))}
@@ -190,13 +190,13 @@ func (c *Compiler) add(s *structure, t reflect.Type, at uintptr, words bool) {
 		}
 		s.ops = append(s.ops, o)
 	default:
-		s.apart = append(s.apart, c.op(t, at))
+		s.separate = append(s.separate, c.op(t, at))
 	}
 }
 
 // likeItself reports whether a value of a type is equal to any of the same words, of which it has
 // no part alone. A function is like no other, nor is what is opaque.
-func (c *Compiler) likeItself(t reflect.Type) bool {
+func (c *Compiler) reflexive(t reflect.Type) bool {
 	switch {
 	case c.exact && Opaque(t):
 		return false
@@ -214,12 +214,12 @@ func (c *Compiler) likeItself(t reflect.Type) bool {
 
 func (c *Compiler) op(t reflect.Type, at uintptr) op {
 	o := op{offset: at, end: int((at + t.Size()) / wordSize), run: c.Of(t)}
-	o.how, o.elem, o.size = c.how(t)
+	o.kind, o.elem, o.size = c.opKind(t)
 	return o
 }
 
 // how says what a type is to an op, and what a pointer or list of it leads to.
-func (c *Compiler) how(t reflect.Type) (how, *entry, uintptr) {
+func (c *Compiler) opKind(t reflect.Type) (opKind, *entry, uintptr) {
 	switch {
 	case c.exact && Opaque(t):
 	case t.Kind() == reflect.String:
@@ -228,7 +228,7 @@ func (c *Compiler) how(t reflect.Type) (how, *entry, uintptr) {
 		return pointer, c.entry(t.Elem()), 0
 	case !c.exact && t.Kind() == reflect.Map && t.Key().Kind() == reflect.String && t.Elem().Kind() == reflect.String:
 		return textMap, nil, 0
-	case t.Kind() != reflect.Slice || c.exact || plain(t.Elem()):
+	case t.Kind() != reflect.Slice || c.exact || plainMemory(t.Elem()):
 	case t.Elem().Kind() == reflect.String:
 		return texts, nil, 0
 	default:

@@ -26,16 +26,16 @@ import (
 // An annotation or label stands in for a field if the object in the version of the
 // request has another value for it than the object that is stored. Which field that is
 // only the conversion knows, so where fields of the kind are excluded it is refused.
-func (k *kind) standIns(target granular.Target, newObj, oldObj runtime.Object, newVersioned, oldVersioned any) (change.Set, error) {
-	if handedOn(newObj, newVersioned) && handedOn(oldObj, oldVersioned) {
+func (k *kind) annotationBackedChanges(target granular.Target, newObj, oldObj runtime.Object, newVersioned, oldVersioned any) (change.Set, error) {
+	if sameMetadataMaps(newObj, newVersioned) && sameMetadataMaps(oldObj, oldVersioned) {
 		return nil, nil
 	}
-	if !standInChanged(metav1.Object.GetAnnotations, newObj, oldObj, newVersioned, oldVersioned) &&
-		!standInChanged(metav1.Object.GetLabels, newObj, oldObj, newVersioned, oldVersioned) {
+	if !backingChanged(metav1.Object.GetAnnotations, newObj, oldObj, newVersioned, oldVersioned) &&
+		!backingChanged(metav1.Object.GetLabels, newObj, oldObj, newVersioned, oldVersioned) {
 		return nil, nil
 	}
 	if k.excludes() {
-		return nil, errStandIn
+		return nil, errAnnotationBacked
 	}
 	field := "spec"
 	if target.Subresource == "status" {
@@ -46,7 +46,7 @@ func (k *kind) standIns(target granular.Target, newObj, oldObj runtime.Object, n
 
 // handedOn says that conversion left annotations and labels alone, as it mostly does: they
 // are the same maps. That holds of no object too.
-func handedOn(hub runtime.Object, shown any) bool {
+func sameMetadataMaps(hub runtime.Object, shown any) bool {
 	if hub == nil {
 		return true
 	}
@@ -59,18 +59,18 @@ func sameMap(a, b map[string]string) bool {
 	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
 }
 
-func standInChanged(of func(metav1.Object) map[string]string, newObj, oldObj runtime.Object, newVersioned, oldVersioned any) bool {
-	after, before := keyed(of, newVersioned), keyed(of, oldVersioned)
+func backingChanged(of func(metav1.Object) map[string]string, newObj, oldObj runtime.Object, newVersioned, oldVersioned any) bool {
+	after, before := metadataMap(of, newVersioned), metadataMap(of, oldVersioned)
 	differs := func(key string) bool {
 		x, here := after[key]
 		y, there := before[key]
 		return x != y || here != there
 	}
-	return slices.ContainsFunc(moved(keyed(of, newObj), after), differs) || slices.ContainsFunc(moved(keyed(of, oldObj), before), differs)
+	return slices.ContainsFunc(convertedKeys(metadataMap(of, newObj), after), differs) || slices.ContainsFunc(convertedKeys(metadataMap(of, oldObj), before), differs)
 }
 
 // moved lists the keys that conversion put there, took away or rewrote.
-func moved(hub, shown map[string]string) []string {
+func convertedKeys(hub, shown map[string]string) []string {
 	if sameMap(hub, shown) || maps.Equal(hub, shown) {
 		return nil
 	}
@@ -88,7 +88,7 @@ func moved(hub, shown map[string]string) []string {
 	return out
 }
 
-func keyed(of func(metav1.Object) map[string]string, obj any) map[string]string {
+func metadataMap(of func(metav1.Object) map[string]string, obj any) map[string]string {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
 		return nil

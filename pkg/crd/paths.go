@@ -14,7 +14,7 @@ import (
 )
 
 // at makes an error of a problem of the compiler, with the path an author knows.
-func at(version *version, problem *schema.Problem) *field.Error {
+func fieldError(version *crdVersion, problem *schema.Problem) *field.Error {
 	path, s := descend(version, problem.Place)
 	if problem.Extension == "" {
 		return field.Invalid(path, field.OmitValueType{}, problem.Reason)
@@ -23,7 +23,7 @@ func at(version *version, problem *schema.Problem) *field.Error {
 }
 
 // descend follows the steps of the compiler through an author's schema.
-func descend(version *version, place []schema.Step) (*field.Path, *apiextensions.JSONSchemaProps) {
+func descend(version *crdVersion, place []schema.Step) (*field.Path, *apiextensions.JSONSchemaProps) {
 	path, s := version.path, version.schema
 	for _, step := range place {
 		switch {
@@ -133,7 +133,7 @@ func misplaced(root *apiextensions.JSONSchemaProps, path *field.Path) field.Erro
 		} else if isList(s, "set") {
 			keys[path.Child("items").String()] = true
 		}
-		if s.XPermissionParameterSource != nil && s != root && !emits(s) && !keys[path.String()] {
+		if s.XPermissionParameterSource != nil && s != root && !hasKeys(s) && !keys[path.String()] {
 			errs = append(errs, field.Invalid(path.Child(schema.ExtSource), *s.XPermissionParameterSource,
 				"must stand on a map, on a list of type map with one key or of type set, or on the schema of such a key"))
 		}
@@ -143,7 +143,7 @@ func misplaced(root *apiextensions.JSONSchemaProps, path *field.Path) field.Erro
 }
 
 // emits says whether a schema describes something with keys.
-func emits(s *apiextensions.JSONSchemaProps) bool {
+func hasKeys(s *apiextensions.JSONSchemaProps) bool {
 	return values(s) != nil || isList(s, "map") && len(s.XListMapKeys) == 1 || isList(s, "set")
 }
 
@@ -154,9 +154,9 @@ func isList(s *apiextensions.JSONSchemaProps, listType string) bool {
 // withoutIdentity finds excluded permissions in elements of atomic lists. Such
 // elements are told apart by their position alone: who may change the rest of two
 // elements could make each of them the other, excluded field and all.
-func withoutIdentity(version *version, tree *schema.Tree) field.ErrorList {
+func withoutIdentity(version *crdVersion, tree *schema.Tree) field.ErrorList {
 	var errs field.ErrorList
-	for place := range tree.Places() {
+	for place := range tree.NodePaths() {
 		n := place.Node()
 		for _, p := range n.Own() {
 			if !p.Excluded || !inAtomic(place) {
@@ -170,7 +170,7 @@ func withoutIdentity(version *version, tree *schema.Tree) field.ErrorList {
 	return errs
 }
 
-func inAtomic(place schema.Place) bool {
+func inAtomic(place schema.NodePath) bool {
 	for _, above := range slices.Backward(place[:len(place)-1]) {
 		if above.Kind == schema.List {
 			return !above.ExcludedAt
@@ -179,7 +179,7 @@ func inAtomic(place schema.Place) bool {
 	return false
 }
 
-func stepsTo(place schema.Place) []schema.Step {
+func stepsTo(place schema.NodePath) []schema.Step {
 	var out []schema.Step
 	for _, n := range place[1:] {
 		out = append(out, schema.Step{Field: n.Field, Elem: n.Field == ""})

@@ -14,7 +14,7 @@ import (
 )
 
 // passed is what is remembered of a request that the filter let through as a granular one.
-type passed struct {
+type filterState struct {
 	warnings *redact.Warnings
 	// attributes are those that the filter asked about.
 	attributes upstream.Attributes
@@ -23,16 +23,16 @@ type passed struct {
 	query *rbacindex.Query
 }
 
-type passedKey struct{}
+type filterStateKey struct{}
 
 // withPassed returns the context of the request, whose warnings go through what is remembered.
-func withPassed(ctx context.Context, attributes upstream.Attributes, query *rbacindex.Query) context.Context {
-	p := &passed{redact.NewWarnings(ctx), attributes, query}
-	return warning.WithWarningRecorder(context.WithValue(ctx, passedKey{}, p), p.warnings)
+func withFilterState(ctx context.Context, attributes upstream.Attributes, query *rbacindex.Query) context.Context {
+	p := &filterState{redact.NewWarnings(ctx), attributes, query}
+	return warning.WithWarningRecorder(context.WithValue(ctx, filterStateKey{}, p), p.warnings)
 }
 
 // passedAs gives nil for a request that is not granular.
-func passedAs(ctx context.Context) *passed {
-	p, _ := ctx.Value(passedKey{}).(*passed)
+func filterStateFrom(ctx context.Context) *filterState {
+	p, _ := ctx.Value(filterStateKey{}).(*filterState)
 	return p
 }

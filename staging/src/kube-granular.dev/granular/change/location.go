@@ -12,14 +12,14 @@ import (
 // place is where a walk came by: a step, and the place it leads on from, which is nil for
 // the root. Changes below one place share it, so that what a walk keeps grows with the
 // places it charges, and not with what leads to them.
-type place struct {
-	above *place
+type location struct {
+	above *location
 	depth int
 	Step
 }
 
 // depthOf returns how many steps lead to a place.
-func depthOf(p *place) int {
+func depthOf(p *location) int {
 	if p == nil {
 		return 0
 	}
@@ -27,7 +27,7 @@ func depthOf(p *place) int {
 }
 
 // path spells out the way to a place.
-func (p *place) path() Path {
+func (p *location) path() Path {
 	if p == nil {
 		return nil
 	}
@@ -40,7 +40,7 @@ func (p *place) path() Path {
 
 // up returns the place so many steps from the root on the way to p, or p where that is not
 // so far away.
-func (p *place) up(depth int) *place {
+func (p *location) up(depth int) *location {
 	for p != nil && p.depth > depth {
 		p = p.above
 	}
@@ -61,7 +61,7 @@ func compareSteps(a, b *Step) int {
 
 // before reports whether p is seen to come before q. Of places of different walks that can't
 // always be seen.
-func (p *place) before(q *place) bool {
+func (p *location) before(q *location) bool {
 	depth := min(depthOf(p), depthOf(q))
 	a, b := p.up(depth), q.up(depth)
 	if a == b {
@@ -75,28 +75,28 @@ func (p *place) before(q *place) bool {
 
 // comparePlaces orders places of any walks as a Set is ordered: a place comes before what is
 // below it.
-func comparePlaces(a, b *place) int {
+func compareLocations(a, b *location) int {
 	depth := min(depthOf(a), depthOf(b))
-	return cmp.Or(compareWays(a.up(depth), b.up(depth)), cmp.Compare(depthOf(a), depthOf(b)))
+	return cmp.Or(compareSameDepth(a.up(depth), b.up(depth)), cmp.Compare(depthOf(a), depthOf(b)))
 }
 
 // compareWays orders places of one depth.
-func compareWays(a, b *place) int {
+func compareSameDepth(a, b *location) int {
 	if a == b {
 		return 0
 	}
-	if d := compareWays(a.above, b.above); d != 0 {
+	if d := compareSameDepth(a.above, b.above); d != 0 {
 		return d
 	}
 	return compareSteps(&a.Step, &b.Step)
 }
 
 // twins knows two places of different walks to be the same place, nil being the root.
-type twins struct{ a, b *place }
+type locationMemo struct{ a, b *location }
 
 // same reports whether two places are, and remembers those above: the next ones mostly lead
 // on from there.
-func (t *twins) same(a, b *place) bool {
+func (t *locationMemo) same(a, b *location) bool {
 	if depthOf(a) != depthOf(b) {
 		return false
 	}
@@ -113,27 +113,27 @@ func (t *twins) same(a, b *place) bool {
 
 // here returns the place of the walk at a depth. It is made when something is charged
 // there or below: most of what is compared is the same.
-func (w *walk) here(depth int) *place {
+func (w *walk) here(depth int) *location {
 	known := depth
-	for known > 0 && w.path[known-1].met == nil {
+	for known > 0 && w.path[known-1].location == nil {
 		known--
 	}
-	var at *place
+	var at *location
 	if known > 0 {
-		at = w.path[known-1].met
+		at = w.path[known-1].location
 	}
-	made := make([]place, depth-known)
+	made := make([]location, depth-known)
 	for i := range made {
 		step := &w.path[known+i]
-		made[i] = place{above: at, depth: known + i + 1, Step: step.Step}
+		made[i] = location{above: at, depth: known + i + 1, Step: step.Step}
 		at = &made[i]
-		step.met = at
+		step.location = at
 	}
 	return at
 }
 
 // visit is a step of the walk, and the place it leads to once that was made.
-type visit struct {
+type walkStep struct {
 	Step
-	met *place
+	location *location
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // alike are the types whose functions in equality.Semantic say what equal.Semantic does.
-var alike = map[reflect.Type]bool{
+var sameFunction = map[reflect.Type]bool{
 	reflect.TypeFor[resource.Quantity](): true,
 	reflect.TypeFor[metav1.Time]():       true,
 	reflect.TypeFor[metav1.MicroTime]():  true,
@@ -24,11 +24,11 @@ var fieldsV1 = reflect.TypeFor[metav1.FieldsV1]()
 
 // understood says that the compiled comparison of a type gives upstream's answer for all
 // values there are of it.
-func understood(t reflect.Type) bool { return understands(t, map[reflect.Type]bool{}) }
+func supported(t reflect.Type) bool { return supports(t, map[reflect.Type]bool{}) }
 
 // understands is understood of a type that lies within others.
-func understands(t reflect.Type, within map[reflect.Type]bool) bool {
-	if alike[t] {
+func supports(t reflect.Type, within map[reflect.Type]bool) bool {
+	if sameFunction[t] {
 		return true
 	}
 	if _, own := upstream.Semantic.Equalities[t]; own && t != fieldsV1 || within[t] {
@@ -42,12 +42,12 @@ func understands(t reflect.Type, within map[reflect.Type]bool) bool {
 		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return true
 	case reflect.Pointer, reflect.Slice, reflect.Array:
-		return understands(t.Elem(), within)
+		return supports(t.Elem(), within)
 	case reflect.Map:
-		return t.Key().Kind() == reflect.String && understands(t.Elem(), within)
+		return t.Key().Kind() == reflect.String && supports(t.Elem(), within)
 	case reflect.Struct:
 		for i := range t.NumField() {
-			if f := t.Field(i); !f.IsExported() || !understands(f.Type, within) {
+			if f := t.Field(i); !f.IsExported() || !supports(f.Type, within) {
 				return false
 			}
 		}

@@ -7,7 +7,7 @@ import "bytes"
 
 // fields is a set of fields as managedFields spells it (FieldsV1), read but not
 // decoded.
-type fields struct {
+type encodedSet struct {
 	raw []byte
 	// nodes are the path elements in the order of raw, each before those below it.
 	nodes []node
@@ -30,20 +30,20 @@ const maxRaw = 1 << 24
 // would spell it, in which case upstream's decoder reads it without an error. It
 // refuses to say so of what is rare: escapes, characters that some encoders escape,
 // fractions and long numbers, null, indices, and values that are lists or maps.
-func read(raw []byte) (*fields, bool) {
+func read(raw []byte) (*encodedSet, bool) {
 	if len(raw) > maxRaw {
 		return nil, false
 	}
-	f := &fields{raw: raw, nodes: make([]node, 0, len(raw)/20)}
+	f := &encodedSet{raw: raw, nodes: make([]node, 0, len(raw)/20)}
 	end, _, ok := f.object(0, 0)
 	return f, ok && end == len(raw)
 }
 
-var dot = []byte(`".":{},`)
+var memberPrefix = []byte(`".":{},`)
 
 // object reads what lies below an element, and says whether that is a member. Of the
 // root, nobody is.
-func (f *fields) object(at, depth int) (end int, member, ok bool) {
+func (f *encodedSet) object(at, depth int) (end int, member, ok bool) {
 	raw := f.raw
 	if depth > maxDepth || at+1 >= len(raw) || raw[at] != '{' {
 		return 0, false, false
@@ -52,8 +52,8 @@ func (f *fields) object(at, depth int) (end int, member, ok bool) {
 	if raw[at] == '}' {
 		return at + 1, true, true
 	}
-	if member = depth > 0 && bytes.HasPrefix(raw[at:], dot); member {
-		at += len(dot)
+	if member = depth > 0 && bytes.HasPrefix(raw[at:], memberPrefix); member {
+		at += len(memberPrefix)
 	}
 	for previous := -1; ; {
 		if at >= len(raw) || raw[at] != '"' {
@@ -85,7 +85,7 @@ func (f *fields) object(at, depth int) (end int, member, ok bool) {
 }
 
 // members counts the paths of the set.
-func (f *fields) members() (n int) {
+func (f *encodedSet) members() (n int) {
 	for i := range f.nodes {
 		if f.nodes[i].member {
 			n++
@@ -94,7 +94,7 @@ func (f *fields) members() (n int) {
 	return n
 }
 
-func (f *fields) key(n int) []byte { return f.raw[f.nodes[n].start:f.nodes[n].colon] }
+func (f *encodedSet) key(n int) []byte { return f.raw[f.nodes[n].start:f.nodes[n].colon] }
 
 // unescaped are the characters that no encoder escapes.
 var unescaped = func() (out [256]bool) {
@@ -170,7 +170,7 @@ func readQuoted(raw []byte, at int) (end int, ok bool) {
 // reads them.
 const maxDigits = 15
 
-var yes, no = []byte("true"), []byte("false")
+var trueText, falseText = []byte("true"), []byte("false")
 
 func readScalar(raw []byte, at int) (end int, ok bool) {
 	if at >= len(raw) {
@@ -180,9 +180,9 @@ func readScalar(raw []byte, at int) (end int, ok bool) {
 	case '\\':
 		return readQuoted(raw, at)
 	case 't':
-		return at + len(yes), bytes.HasPrefix(raw[at:], yes)
+		return at + len(trueText), bytes.HasPrefix(raw[at:], trueText)
 	case 'f':
-		return at + len(no), bytes.HasPrefix(raw[at:], no)
+		return at + len(falseText), bytes.HasPrefix(raw[at:], falseText)
 	}
 	end = at
 	if raw[end] == '-' {

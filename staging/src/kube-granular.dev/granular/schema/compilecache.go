@@ -13,53 +13,53 @@ import (
 // knowledge is what compilations found out about definitions. One compilation at a
 // time has it. It is much, and a server compiles each kind once, so it serves those
 // that follow soon and is kept only until the garbage collector comes.
-type knowledge struct {
+type compileCache struct {
 	// models says of which definitions, and with which options.
 	models *Models
 	survey *survey
 	// outcomes are what was made of whole definitions.
-	outcomes map[circumstances]*outcome
+	entries map[cacheKey]*cacheEntry
 	// verbs says of every permission that the compilation met whether it is excluded.
 	verbs map[string]bool
 }
 
 // learned gives what is known of the definitions, which may be nothing yet. What a
 // source made is compiled once.
-func (m *Models) learned() *knowledge {
+func (m *Models) takeCache() *compileCache {
 	if m.source != nil {
-		if k, _ := m.sharing.forgot.Get().(*knowledge); k != nil {
+		if k, _ := m.interner.emptyCaches.Get().(*compileCache); k != nil {
 			k.models = m
 			return k
 		}
-		return m.nothing()
+		return m.newCache()
 	}
-	if k, _ := m.sharing.learned.Get().(*knowledge); k != nil && k.models.equal(m) {
+	if k, _ := m.interner.filledCaches.Get().(*compileCache); k != nil && k.models.equal(m) {
 		return k
 	}
-	return m.nothing()
+	return m.newCache()
 }
 
 // done hands on what is known, or, of what a source made, the room that it took, unless
 // that is large.
-func (m *Models) done(k *knowledge) {
+func (m *Models) returnCache(k *compileCache) {
 	clear(k.verbs)
 	if m.source == nil {
-		m.sharing.learned.Put(k)
+		m.interner.filledCaches.Put(k)
 		return
 	}
-	if k.survey.size() <= maxRoom {
+	if k.survey.size() <= maxReusedArena {
 		k.models = nil
-		k.survey.forget()
-		m.sharing.forgot.Put(k)
+		k.survey.reset()
+		m.interner.emptyCaches.Put(k)
 	}
 }
 
-func (m *Models) nothing() *knowledge {
-	return &knowledge{
-		models:   m,
-		survey:   &survey{scans: map[string]*scan{}, promising: map[uintptr][]field{}},
-		outcomes: map[circumstances]*outcome{},
-		verbs:    map[string]bool{},
+func (m *Models) newCache() *compileCache {
+	return &compileCache{
+		models:  m,
+		survey:  &survey{scans: map[string]*scan{}, candidates: map[uintptr][]field{}},
+		entries: map[cacheKey]*cacheEntry{},
+		verbs:   map[string]bool{},
 	}
 }
 
@@ -70,7 +70,7 @@ func (m *Models) equal(o *Models) bool {
 	}
 	a, b := reflect.ValueOf(m.expressions), reflect.ValueOf(o.expressions)
 	return reflect.ValueOf(m.definitions).Pointer() == reflect.ValueOf(o.definitions).Pointer() &&
-		m.maxOnPath == o.maxOnPath && m.plain == o.plain &&
+		m.maxOnPath == o.maxOnPath && m.uncached == o.uncached &&
 		(!a.IsValid() && !b.IsValid() || a.IsValid() && b.IsValid() && a.Comparable() && b.Comparable() && a.Equal(b))
 }
 
@@ -78,7 +78,7 @@ func (m *Models) equal(o *Models) bool {
 // and what of its place the compiler looks at. Parameter sources above are not among
 // them, because nothing is known of a place below one; the way to the place is not,
 // because nothing is known where it leads through what the definition refers to.
-type circumstances struct {
+type cacheKey struct {
 	definition, field string
 	// last stands for the chain.
 	last               *Permission
@@ -90,23 +90,23 @@ type circumstances struct {
 
 // outcome is what was made of a definition without a problem, how many places it has,
 // and what has to agree with the rest of a tree. The node may be nil.
-type outcome struct {
+type cacheEntry struct {
 	node   *Node
 	places int
 	verbs  []*Permission
 }
 
 // circumstances says whether a place is one of which something may be known.
-func (c *compiler) circumstances(in layers, p place) (circumstances, bool) {
-	if c.models.plain || c.models.source != nil || p.root || p.vague || p.emitters != nil || len(in) != 1 {
-		return circumstances{}, false
+func (c *compiler) cacheKey(in layers, p compileContext) (cacheKey, bool) {
+	if c.models.uncached || c.models.source != nil || p.root || p.variedDefaults || p.sources != nil || len(in) != 1 {
+		return cacheKey{}, false
 	}
 	name := onlyRefers(in[0])
 	found := c.survey.scans[name]
-	if name == "" || found == nil || c.survey.reaches(found, p.trail) {
-		return circumstances{}, false
+	if name == "" || found == nil || c.survey.reaches(found, p.entered) {
+		return cacheKey{}, false
 	}
-	return circumstances{name, p.field, p.last, p.scope, c.metadata, p.at.depth(), p.metadata}, true
+	return cacheKey{name, p.field, p.last, p.scope, c.metadata, p.at.depth(), p.metadata}, true
 }
 
 // onlyRefers gives the definition that a schema refers to and adds nothing to, but
@@ -128,8 +128,8 @@ func onlyRefers(s *spec.Schema) string {
 // recall gives what was made of a definition before, unless another permission of the
 // tree contradicts it. Then it is compiled, so that the problem is found where it is.
 // The bounds need no second look: it lay as deep, and the root is counted last.
-func (c *compiler) recall(at circumstances) (*Node, bool) {
-	known := c.outcomes[at]
+func (c *compiler) lookUp(at cacheKey) (*Node, bool) {
+	known := c.entries[at]
 	if known == nil {
 		return nil, false
 	}
@@ -147,18 +147,18 @@ func (c *compiler) recall(at circumstances) (*Node, bool) {
 
 // remember keeps what was made of a definition, unless the default that may stand
 // beside the reference to it is part of that.
-func (c *compiler) remember(at circumstances, n *Node) {
+func (c *compiler) store(at cacheKey, n *Node) {
 	if n != nil && n.defaults() {
 		return
 	}
-	o := &outcome{node: n}
+	o := &cacheEntry{node: n}
 	if n != nil {
 		o.measure(n)
 	}
-	c.outcomes[at] = o
+	c.entries[at] = o
 }
 
-func (o *outcome) measure(n *Node) {
+func (o *cacheEntry) measure(n *Node) {
 	o.places++
 	for _, p := range n.Own() {
 		if !slices.ContainsFunc(o.verbs, func(v *Permission) bool { return v.Name == p.Name }) {

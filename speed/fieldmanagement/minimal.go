@@ -16,7 +16,7 @@ import (
 // difference either way.
 
 // mayBeBare says that a struct is one of those objects.
-func (s *structPlan) mayBeBare(names map[string]bool) bool {
+func (s *structPlan) mayBeMinimal(names map[string]bool) bool {
 	for i := range s.fields {
 		if f := &s.fields[i]; f.name == "metadata" && f.typ == objectMetaType && f.below != nil {
 			return names["apiVersion"] && names["kind"]
@@ -26,8 +26,8 @@ func (s *structPlan) mayBeBare(names map[string]bool) bool {
 }
 
 // isBare says that nothing but kind, name, labels, annotations and managers was left.
-func (s *structPlan) isBare(d []dropped) bool {
-	if !s.bare {
+func (s *structPlan) isMinimal(d []dropped) bool {
+	if !s.minimal {
 		return false
 	}
 	left := s.count - 2 // apiVersion and kind
@@ -35,7 +35,7 @@ func (s *structPlan) isBare(d []dropped) bool {
 		switch {
 		case len(here.below) == 0:
 			left--
-		case here.name == "metadata" && bareMetadata(s.metadata(), here.below):
+		case here.name == "metadata" && minimalMetadata(s.metadata(), here.below):
 			left--
 		}
 	}
@@ -51,7 +51,7 @@ func (s *structPlan) metadata() *structPlan {
 	return nil
 }
 
-func bareMetadata(s *structPlan, d []dropped) bool {
+func minimalMetadata(s *structPlan, d []dropped) bool {
 	left := s.count - 5
 	for _, here := range d {
 		bare := here.name == "name" || here.name == "namespace" || here.name == "managedFields" || here.name == "labels" || here.name == "annotations"
@@ -63,7 +63,7 @@ func bareMetadata(s *structPlan, d []dropped) bool {
 }
 
 // bareObject copies what is left of an object, or gives nil where that is more.
-func bareObject(o runtime.Object, gvk schema.GroupVersionKind) *unstructured.Unstructured {
+func minimalObject(o runtime.Object, gvk schema.GroupVersionKind) *unstructured.Unstructured {
 	m, err := meta.Accessor(o)
 	if err != nil {
 		return nil

@@ -59,13 +59,13 @@ func allows(ctx context.Context, authorizer upstream.Authorizer, a upstream.Attr
 // verbs are answered from the rules of the caller, which take one such look. Those rules
 // only ever spare questions: what they allow the authorizer itself is asked, and must
 // allow; where they might not be all there is, it is asked one verb at a time.
-type port struct {
+type authorizerAdapter struct {
 	authorizer upstream.Authorizer
 	attributes upstream.Attributes
 
 	// looked says that verbs and complete are set.
-	looked   bool
-	complete bool
+	rulesRead bool
+	complete  bool
 	// verbs holds those of each of the caller's rules about the object.
 	verbs [][]string
 	// calls counts questions to the authorizer, a look at the rules being one.
@@ -78,11 +78,11 @@ type port struct {
 // one: whatever its answer had been, the specific one would have been asked or not
 // needed. An error that comes with Allow is ignored, as the filter WithAuthorization
 // does; one of a verb before the first that is allowed is returned beside it.
-func (p *port) FirstAllowed(ctx context.Context, verbs []string) (int, error) {
+func (p *authorizerAdapter) FirstAllowed(ctx context.Context, verbs []string) (int, error) {
 	if !p.enumerable(ctx, len(verbs)) {
 		return p.oneByOne(ctx, verbs)
 	}
-	first := slices.IndexFunc(verbs, p.ruled)
+	first := slices.IndexFunc(verbs, p.allowedByRules)
 	if first < 0 {
 		return -1, nil
 	}
@@ -93,7 +93,7 @@ func (p *port) FirstAllowed(ctx context.Context, verbs []string) (int, error) {
 	return p.oneByOne(ctx, verbs)
 }
 
-func (p *port) oneByOne(ctx context.Context, verbs []string) (int, error) {
+func (p *authorizerAdapter) oneByOne(ctx context.Context, verbs []string) (int, error) {
 	var failure error
 	for i, verb := range verbs {
 		allowed, err := p.allowed(ctx, verb)
@@ -111,7 +111,7 @@ func (p *port) oneByOne(ctx context.Context, verbs []string) (int, error) {
 }
 
 // allowed returns an error only for a verb that is not allowed.
-func (p *port) allowed(ctx context.Context, verb string) (bool, error) {
+func (p *authorizerAdapter) allowed(ctx context.Context, verb string) (bool, error) {
 	p.calls++
 	allowed, err := allows(ctx, p.authorizer, p.attributes, verb)
 	if allowed {
@@ -122,15 +122,15 @@ func (p *port) allowed(ctx context.Context, verb string) (bool, error) {
 
 // few is how many verbs of a request are asked one by one sooner than the rules of its
 // caller are read. A label or annotation takes three.
-const few = 3
+const maxSingleQuestions = 3
 
 // enumerable says whether the rules of the caller are known and all there is. A few
 // verbs are not worth a look at them.
-func (p *port) enumerable(ctx context.Context, verbs int) bool {
-	if p.looked || p.calls+verbs <= few {
+func (p *authorizerAdapter) enumerable(ctx context.Context, verbs int) bool {
+	if p.rulesRead || p.calls+verbs <= maxSingleQuestions {
 		return p.complete
 	}
-	p.looked = true
+	p.rulesRead = true
 	resolver, ok := p.authorizer.(upstream.RuleResolver)
 	caller := p.attributes.GetUser()
 	if !ok || caller == nil || slices.Contains(caller.GetGroups(), user.SystemPrivilegedGroup) {
@@ -141,7 +141,7 @@ func (p *port) enumerable(ctx context.Context, verbs int) bool {
 	p.calls++
 	p.complete = !incomplete && err == nil
 	for _, rule := range rules {
-		if p.concerns(rule) {
+		if p.appliesTo(rule) {
 			p.verbs = append(p.verbs, rule.GetVerbs())
 		}
 	}
@@ -150,7 +150,7 @@ func (p *port) enumerable(ctx context.Context, verbs int) bool {
 
 // ruled says whether a rule of the caller allows a verb on the object of the
 // request.
-func (p *port) ruled(verb string) bool {
+func (p *authorizerAdapter) allowedByRules(verb string) bool {
 	return slices.ContainsFunc(p.verbs, func(of []string) bool {
 		return slices.ContainsFunc(of, func(v string) bool { return v == verb || v == "*" })
 	})
@@ -158,7 +158,7 @@ func (p *port) ruled(verb string) bool {
 
 // concerns says whether a rule is about the object of the request, read as
 // k8s.io/kubernetes/pkg/apis/rbac/v1 does.
-func (p *port) concerns(rule upstream.ResourceRuleInfo) bool {
+func (p *authorizerAdapter) appliesTo(rule upstream.ResourceRuleInfo) bool {
 	a := p.attributes
 	group, resource := a.GetAPIGroup(), a.GetResource()
 	if sub := a.GetSubresource(); sub != "" {

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrOverspent means that the expressions of a request have cost all that they may.
-var ErrOverspent = errors.New("the parameter expressions of the request cost too much")
+var ErrCostExceeded = errors.New("the parameter expressions of the request cost too much")
 
 // Spending is what the parameter expressions of one request may cost together, and what
 // they made of the keys they met. A key is evaluated once and charged once by each
@@ -20,7 +20,7 @@ var ErrOverspent = errors.New("the parameter expressions of the request cost too
 // The invariant: the expressions of a request cost no more than the limit and the last of
 // them together, and what they gave past the limit covers nothing. As no evaluation is
 // free, that bounds what is remembered too. It is not safe for concurrent use.
-type Spending struct {
+type CostBudget struct {
 	limit, spent int64
 	evaluations  int
 	known        map[evaluation]result
@@ -37,23 +37,23 @@ type result struct {
 }
 
 // NewSpending returns a Spending with a limit, in the units of Expression.
-func NewSpending(limit int64) *Spending { return &Spending{limit: limit} }
+func NewCostBudget(limit int64) *CostBudget { return &CostBudget{limit: limit} }
 
 // Limit returns what the expressions of the request may cost.
-func (s *Spending) Limit() int64 { return s.limit }
+func (s *CostBudget) Limit() int64 { return s.limit }
 
 // Spent returns what they have cost.
-func (s *Spending) Spent() int64 { return s.spent }
+func (s *CostBudget) Spent() int64 { return s.spent }
 
 // Evaluations returns how often an expression was evaluated.
-func (s *Spending) Evaluations() int { return s.evaluations }
+func (s *CostBudget) Evaluations() int { return s.evaluations }
 
 // parameter evaluates an expression for a key, unless the result is known. A failure is a
 // result; that the context ended is not, and neither is ErrOverspent. Without a Spending
 // nothing is evaluated.
-func (s *Spending) parameter(ctx context.Context, by Expression, key string) (string, error) {
+func (s *CostBudget) parameter(ctx context.Context, by Expression, key string) (string, error) {
 	if s == nil {
-		return "", ErrOverspent
+		return "", ErrCostExceeded
 	}
 	of := evaluation{by, key}
 	comparable := reflect.ValueOf(by).Comparable()
@@ -63,7 +63,7 @@ func (s *Spending) parameter(ctx context.Context, by Expression, key string) (st
 		}
 	}
 	if s.spent >= s.limit {
-		return "", ErrOverspent
+		return "", ErrCostExceeded
 	}
 	s.evaluations++
 	parameter, cost, err := by.Parameter(ctx, key)
@@ -72,7 +72,7 @@ func (s *Spending) parameter(ctx context.Context, by Expression, key string) (st
 		return "", ended
 	}
 	if s.spent > s.limit {
-		return "", ErrOverspent
+		return "", ErrCostExceeded
 	}
 	if comparable {
 		if s.known == nil {

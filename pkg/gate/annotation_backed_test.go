@@ -119,14 +119,14 @@ func TestStandInComesAndGoes(t *testing.T) {
 			old, new := keeping(tc.old, ""), keeping(tc.new, "")
 			versionedOld, _ := convert.Versioned(of, old)
 			versionedNew, _ := convert.Versioned(of, new)
-			set, err := kindOf(of).standIns(of, new, old, versionedNew, versionedOld)
+			set, err := kindOf(of).annotationBackedChanges(of, new, old, versionedNew, versionedOld)
 			if err != nil || (len(set) > 0) != tc.charged {
 				t.Errorf("from %q to %q, label %t: %v, %v", tc.old, tc.new, label, set, err)
 			}
 		}
 		created := keeping("a", "")
 		shown, _ := convert.Versioned(of, created)
-		if set, err := kindOf(of).standIns(of, created, nil, shown, nil); err != nil || len(set) != 1 {
+		if set, err := kindOf(of).annotationBackedChanges(of, created, nil, shown, nil); err != nil || len(set) != 1 {
 			t.Errorf("created, label %t: %v, %v", label, set, err)
 		}
 	}

@@ -11,27 +11,27 @@ import (
 
 // fields is a set of positions among the fields of a root. Those from 63 on are in it
 // or not together, as its last bit says.
-type fields uint64
+type fieldSet uint64
 
 const (
-	everywhere fields = 1<<64 - 1
-	beyond            = 63
+	allFields fieldSet = 1<<64 - 1
+	lastBit            = 63
 )
 
-func (f fields) has(i int) bool { return f&(1<<min(i, beyond)) != 0 }
+func (f fieldSet) has(i int) bool { return f&(1<<min(i, lastBit)) != 0 }
 
 // fields says in which fields of the root, that of the tree the set was made with,
 // there is a change. A change of no field may be one anywhere.
-func (s Set) fields(root *schema.Node) fields {
-	var in fields
+func (s Set) fields(root *schema.Node) fieldSet {
+	var in fieldSet
 	for i := range s {
 		top := s[i].narrowest().up(1)
 		if top == nil || s[i].at == nil {
-			return everywhere
+			return allFields
 		}
 		// What is in no tree is compared as the remainder of the root, always.
 		if at := slices.Index(root.Fields(), top.Node); at >= 0 {
-			in |= 1 << min(at, beyond)
+			in |= 1 << min(at, lastBit)
 		}
 	}
 	return in

@@ -18,31 +18,31 @@ import (
 // gone. It may be used by any number of goroutines, and by any number of Models.
 //
 // Its own size is bounded by what was in use at once.
-type Sharing struct {
+type Interner struct {
 	mu    sync.Mutex
 	seed  maphash.Seed
 	nodes intern.Table[Node]
 	// permissions tells chains apart too: each ends one.
 	permissions intern.Table[Permission]
 	// learned holds knowledge for compilations that follow soon.
-	learned sync.Pool
+	filledCaches sync.Pool
 	// forgot holds knowledge of nothing, for the room it has.
-	forgot sync.Pool
+	emptyCaches sync.Pool
 }
 
 // NewSharing makes a Sharing that knows nothing yet.
-func NewSharing() *Sharing { return &Sharing{seed: maphash.MakeSeed()} }
+func NewInterner() *Interner { return &Interner{seed: maphash.MakeSeed()} }
 
 // WithSharing makes trees of these Models share what is the same with trees of
 // other Models. Without it trees of the same Models share.
-func WithSharing(s *Sharing) Option {
-	return func(m *Models) { m.sharing = s }
+func WithInterner(s *Interner) Option {
+	return func(m *Models) { m.interner = s }
 }
 
 // below puts a permission below another, which may be nil. Where both are the same, so
 // is the result; else it is fresh.
-func (s *Sharing) below(above *Permission, p Permission) (last *Permission, fresh bool) {
-	p.above, p.more = above, uint8(above.length())
+func (s *Interner) below(above *Permission, p Permission) (last *Permission, fresh bool) {
+	p.above, p.depth = above, uint8(above.length())
 	if p.Parameter != nil && p.Parameter.Expression != nil {
 		// Nothing says when two expressions are the same.
 		return &p, true
@@ -53,7 +53,7 @@ func (s *Sharing) below(above *Permission, p Permission) (last *Permission, fres
 	return last, last == &p
 }
 
-func (s *Sharing) hashOfPermission(p *Permission) uint64 {
+func (s *Interner) hashOfPermission(p *Permission) uint64 {
 	var h maphash.Hash
 	h.SetSeed(s.seed)
 	maphash.WriteComparable(&h, p.above)
@@ -72,7 +72,7 @@ func (p *Permission) same(o *Permission) bool {
 }
 
 // node gives the node that is the same, or n. What is below n must be shared already.
-func (s *Sharing) node(n *Node) *Node {
+func (s *Interner) node(n *Node) *Node {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// Most leaves have a permission that no other has: it finds them without an entry.
@@ -87,7 +87,7 @@ func (s *Sharing) node(n *Node) *Node {
 	return s.nodes.One(n, s.hashOfNode, n.same)
 }
 
-func (s *Sharing) hashOfNode(n *Node) uint64 {
+func (s *Interner) hashOfNode(n *Node) uint64 {
 	var h maphash.Hash
 	h.SetSeed(s.seed)
 	maphash.WriteComparable(&h, n.last)
@@ -105,11 +105,11 @@ func (s *Sharing) hashOfNode(n *Node) uint64 {
 func (n *Node) same(o *Node) bool {
 	return n.last == o.last && n.Field == o.Field && n.Kind == o.Kind && n.traits == o.traits && n.own == o.own &&
 		n.NilIsEmpty == o.NilIsEmpty && n.ExcludedAt == o.ExcludedAt && n.ExcludedBelow == o.ExcludedBelow &&
-		slices.Equal(n.below(), o.below()) && n.rare.same(o.rare)
+		slices.Equal(n.below(), o.below()) && n.extra.same(o.extra)
 }
 
 // same compares all but children. Who has any of it has a rare.
-func (r *rare) same(o *rare) bool {
+func (r *extra) same(o *extra) bool {
 	if r == nil || o == nil {
 		return r == o
 	}

@@ -14,14 +14,14 @@ import (
 
 // questions are what a write asks the authorizer, and what is kept of the answers.
 type questions struct {
-	port    port
+	adapter authorizerAdapter
 	decider decide.Decider
 	// query is what the questions before were asked under, nil if there were none.
 	query *rbacindex.Query
 }
 
 // sent is the caller's own part of the attempt under way.
-type sent struct {
+type callerChange struct {
 	// observed is the caller's own change. It is nil with everything set: then all
 	// that is to be stored counts as the caller's.
 	observed   change.Set
@@ -38,7 +38,7 @@ type sent struct {
 // answer is what the caller is told, and what that depends on. A request that took too long
 // is answered while it is still under way, so some of it is read and written at the same
 // time.
-type answer struct {
+type response struct {
 	// verdict is that of the latest Verify.
 	verdict atomic.Pointer[verdict]
 	// createRefused is set where upstream refused the create that an update implies.
