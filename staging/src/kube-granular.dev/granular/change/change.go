@@ -16,35 +16,36 @@ type Change struct {
 	// Node is the node charged: the nearest one at or above the difference that
 	// carries a permission, otherwise the root.
 	Node *schema.Node
-	// Whole says that what happened below Extent could not be told apart, so the
-	// change stands for anything below it.
+	// Ambiguous is set if the differences below Extent can't be told apart. The change then
+	// stands for anything below Extent.
 	Ambiguous bool
-	// Presence says that Whole is set because the container at Extent appeared or
-	// vanished and nothing in it changed.
+	// Presence is set if Ambiguous is set only because the container at Extent was added or
+	// removed, and nothing in it changed.
 	Presence bool
-	// Brings says that a container between Node's place and the root appeared or vanished
-	// with the change.
+	// WithContainer is set if a container between Node's location and the root was added or
+	// removed together with the change.
 	WithContainer bool
-	// gone is how many steps lead to the first element of Extent, or Path, that is in the
-	// old object alone, 0 if there is none.
+	// removedAt is the number of steps to the first element of Extent, or of Path, that only the
+	// old object has. It is 0 if there is none.
 	removedAt int32
 
-	// at and extent are what Path and Extent spell out.
+	// at and extent are the locations that Path and Extent return.
 	at, extent *location
 }
 
-// Path returns where Node lies in the object. Where no permission covers the
-// difference, it is the field of the root. It is made anew each time.
+// Path returns the location of Node in the object. If no permission covers the difference, it
+// returns the top-level field. The result is allocated at each call.
 func (c *Change) Path() Path { return c.at.path() }
 
-// Extent returns, where Whole is set, Path or that of a container below it.
+// Extent returns the location of the container that an Ambiguous change stands for. It is Path,
+// or a location below Path.
 func (c *Change) Extent() Path { return c.extent.path() }
 
-// Above returns the change as it is told to who knows only the first steps of its Path: a
-// place, and nothing of what happened there.
+// Truncate returns the change for a caller who knows only the first steps of its Path. The
+// result has that location and nothing else.
 func (c *Change) Truncate(steps int) Change { return Change{at: c.at.up(steps)} }
 
-// narrowest returns the narrowest place known to hold the difference.
+// narrowest returns the narrowest location that is known to contain the difference.
 func (c *Change) narrowest() *location {
 	if c.Ambiguous {
 		return c.extent
@@ -52,8 +53,8 @@ func (c *Change) narrowest() *location {
 	return c.at
 }
 
-// Parameter gives the raw key a permission of the node's chain is parameterised
-// by, empty if it takes none.
+// Parameter returns the raw key that parameterises a permission of the node's chain. It is empty
+// if the permission takes no parameter.
 func (c *Change) Parameter(p *schema.Permission) string {
 	from := p.Parameter
 	if from == nil || from.SourceDepth >= depthOf(c.at) {
@@ -67,14 +68,14 @@ func (c *Change) Parameter(p *schema.Permission) string {
 	return keys[from.SourceKey]
 }
 
-// Verb returns the verb of a permission of the node's chain. An error means that
-// the permission has no verb for this change, so it can't cover it.
+// Verb returns the verb of a permission of the node's chain. An error means that the permission
+// has no verb for this change, so it can't cover it.
 func (c *Change) Verb(ctx context.Context, spending *schema.CostBudget, p *schema.Permission) (permission.Verb, error) {
 	return p.Verb(ctx, spending, c.Parameter(p))
 }
 
-// String names the change in tests and traces: its path, and an asterisk if it
-// is Whole. It shows keys, but no values.
+// String returns the change for tests and traces: its path, followed by an asterisk if it is
+// Ambiguous. It shows keys and no values.
 func (c *Change) String() string {
 	path := c.Path().String()
 	s := path
@@ -87,12 +88,12 @@ func (c *Change) String() string {
 	return s
 }
 
-// Set is the changes of one write, sorted by path, each at most once. The nil
-// Set is no change.
+// Set is the changes of one write, sorted by path, without duplicates. The nil Set means that
+// nothing changed.
 type Set []Change
 
-// Top returns the field of the root the change lies under, empty where it is the root
-// itself.
+// Top returns the name of the top-level field that contains the change. It is empty if the
+// change is at the root.
 func (c *Change) Top() string {
 	if top := c.at.up(1); top != nil {
 		return top.Field
@@ -100,7 +101,7 @@ func (c *Change) Top() string {
 	return ""
 }
 
-// normal sorts and drops what is there twice.
+// normalize returns the set sorted and without duplicates.
 func (s Set) normalize() Set {
 	if s.ordered() {
 		return s
@@ -108,8 +109,8 @@ func (s Set) normalize() Set {
 	return newIndex(s).sorted(s)
 }
 
-// ordered reports whether a set is seen to be in order, with nothing in it twice. A walk
-// mostly charges in order.
+// ordered reports whether the set is known to be sorted and without duplicates. A walk mostly
+// charges in order.
 func (s Set) ordered() bool {
 	for i := 1; i < len(s); i++ {
 		a, b := &s[i-1], &s[i]

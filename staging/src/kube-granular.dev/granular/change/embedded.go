@@ -12,13 +12,13 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Embedded returns the labels and annotations that differ in two values that hold objects,
-// or patches of objects, of which no schema speaks: what is below labels and
-// annotations of any metadata. The values are decoded JSON, nil where there is none, and
-// at is where they lie.
+// Embedded returns the labels and annotations that differ between two values. The values hold
+// objects, or patches of objects, that no schema describes. Embedded reads what is below labels
+// and annotations of any metadata. The values are decoded JSON, nil if absent. at is their
+// location.
 //
-// Elements of lists are matched by position. Names are compared without regard to case,
-// because who reads such values by Go's encoding/json has no regard to it either.
+// Elements of lists are matched by position. Names are compared without regard to case, because
+// Go's encoding/json, with which consumers read such values, ignores case too.
 func Embedded(kinds schema.Attribute, at Path, old, new any) Attributes {
 	if equal.JSON(old, new) {
 		return nil
@@ -35,8 +35,8 @@ func Embedded(kinds schema.Attribute, at Path, old, new any) Attributes {
 	return k.out.normalize()
 }
 
-// Unknown returns the attributes that stand for whatever may come out of a place that can't
-// be read, one for each kind.
+// Unknown returns one unreadable attribute of each kind, which stands for anything that a
+// location that can't be read may hold.
 func Unknown(kinds schema.Attribute, at Path) Attributes {
 	var out Attributes
 	for _, kind := range [...]schema.Attribute{schema.Label, schema.Annotation} {
@@ -54,10 +54,10 @@ type embeddedKey struct {
 
 type embeddedWalk struct {
 	kinds schema.Attribute
-	// new says that the walk is in the new value.
+	// new is set while the walk is in the new value.
 	new   bool
 	found map[embeddedKey]*Attribute
-	// out has what can't be read.
+	// out has the unreadable attributes.
 	out Attributes
 }
 

@@ -9,8 +9,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// fields is a set of positions among the fields of a root. Those from 63 on are in it
-// or not together, as its last bit says.
+// fieldSet is a set of positions among the fields of a root. The last bit stands for all
+// positions from 63 on.
 type fieldSet uint64
 
 const (
@@ -20,8 +20,8 @@ const (
 
 func (f fieldSet) has(i int) bool { return f&(1<<min(i, lastBit)) != 0 }
 
-// fields says in which fields of the root, that of the tree the set was made with,
-// there is a change. A change of no field may be one anywhere.
+// fields returns the fields of the root in which something changed. The root is that of the tree
+// that the set was computed with. A change of no single field may be a change of any field.
 func (s Set) fields(root *schema.Node) fieldSet {
 	var in fieldSet
 	for i := range s {
@@ -29,7 +29,7 @@ func (s Set) fields(root *schema.Node) fieldSet {
 		if top == nil || s[i].at == nil {
 			return allFields
 		}
-		// What is in no tree is compared as the remainder of the root, always.
+		// A field that is in no tree is always compared, as part of the root's remainder.
 		if at := slices.Index(root.Fields(), top.Node); at >= 0 {
 			in |= 1 << min(at, lastBit)
 		}

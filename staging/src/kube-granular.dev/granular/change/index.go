@@ -8,34 +8,34 @@ import (
 	"slices"
 )
 
-// index numbers the places of some changes, so that what is the same place has one number
-// whichever walk made it, and what lies below a place has the numbers that follow. Each
-// place is looked at once: the work grows with the places and their keys, not with the
-// length of the paths to them.
+// index numbers the locations of some changes. A location has the same number in every walk, and
+// the locations below it have the numbers that follow. Each location is visited once, so the
+// work grows with the number of locations and keys, not with the length of their paths.
 type index struct {
 	ids map[*location]int32
-	// nodes are the distinct places in the order they were met, which is that of no path.
+	// entries are the distinct locations in the order in which they were added.
 	entries []indexEntry
 }
 
-// node is one place. The first is the root.
+// indexEntry is one location. The first is the root.
 type indexEntry struct {
 	above int32
 	step  *Step
-	// first is the number of the place in the order of paths, last that of the last below.
+	// first is the number of the location in the order of paths. last is the number of the last
+	// location below it.
 	first, last int32
 }
 
-// leads is what tells the places apart that one place leads to.
+// edge identifies a location among those that start from one location.
 type edge struct {
 	above int32
 	field string
-	// key stands for all keys, of which there are so many.
+	// key is the identity of all keys, and keys is their number.
 	key  string
 	keys int
 }
 
-// newIndex numbers the places of all changes.
+// newIndex numbers the locations of all changes.
 func newIndex(sets ...Set) *index {
 	n := 0
 	for _, set := range sets {
@@ -72,10 +72,10 @@ func (x *index) add(p *location, known map[edge]int32) int32 {
 	return id
 }
 
-// number assigns numbers in the order of paths: a place comes before what is below it, and
-// what leads on from one place is ordered by compareSteps.
+// number assigns numbers in the order of paths: a location comes before those below it, and
+// compareSteps orders those that start from one location.
 func (x *index) number() {
-	// below[starts[i]:starts[i+1]] is what node i leads to.
+	// below[starts[i]:starts[i+1]] are the entries that start from entry i.
 	starts := make([]int32, len(x.entries)+1)
 	for _, n := range x.entries[1:] {
 		starts[n.above+1]++
@@ -105,7 +105,7 @@ func (x *index) number() {
 	visit(0)
 }
 
-// of returns the node of a place.
+// of returns the entry of a location.
 func (x *index) of(p *location) *indexEntry { return &x.entries[x.ids[p]] }
 
 // compare orders changes by path.
@@ -127,7 +127,7 @@ func (x *index) compare(a, b *Change) int {
 	return 0
 }
 
-// order puts what is not so before what is.
+// order orders false before true, for two values that differ. is is the first of them.
 func order(is bool) int {
 	if is {
 		return 1
@@ -135,7 +135,7 @@ func order(is bool) int {
 	return -1
 }
 
-// sorted returns a set in order, with nothing in it twice. Most places have one change.
+// sorted returns the set sorted and without duplicates. Most locations have one change.
 func (x *index) sorted(s Set) Set {
 	starts := make([]int32, len(x.entries)+1)
 	numbers := make([]int32, len(s))

@@ -3,15 +3,14 @@
 
 package change
 
-// Intersect gives the final changes the caller has to answer for: those the
-// caller made, as observed before mutating admission, and that are about to be
-// stored. What is in one set alone is not the caller's, or never happened.
+// Intersect returns the final changes that the caller must be authorized for: those that the
+// caller made, as observed before mutating admission, and that are about to be stored. A change
+// that only one of the sets has is not the caller's, or never happened.
 //
-// Two changes are the same if they charge one node at one path. Where either
-// side could not tell apart what happened below a place, it is taken to hold
-// everything below. A container whose mere presence the caller changed, and in
-// which somebody else put something, stays the caller's presence change: what
-// was put there is not the caller's, that there is a place for it is.
+// Two changes are the same if they charge one node at one path. An Ambiguous change stands for
+// everything below its Extent. If the caller added or removed a container, and somebody else put
+// something into it, the caller is charged for the container alone: the content is not the
+// caller's, its presence is.
 func Intersect(observed, final Set) Set {
 	if len(observed) == 0 || len(final) == 0 {
 		return nil
@@ -41,7 +40,7 @@ func Intersect(observed, final Set) Set {
 	return x.sorted(out)
 }
 
-// alike reports whether two sets are seen to have the same changes, one by one.
+// sameChanges reports whether two sets are known to have the same changes, one by one.
 func sameChanges(a, b Set) bool {
 	if len(a) != len(b) {
 		return false
@@ -56,16 +55,16 @@ func sameChanges(a, b Set) bool {
 	return true
 }
 
-// held is what a set holds, by the numbers of an index.
+// coverage describes a set by the numbers of an index.
 type coverage struct {
 	*index
-	// charged says of each place whether it is charged.
+	// charged reports for each location whether it is charged.
 	charged []bool
-	// covered says of each whether it is below a place, or is one, that a change stands for
-	// as a whole, presence aside.
+	// covered reports for each location whether it is at or below the Extent of an Ambiguous
+	// change that is more than a presence change.
 	covered []bool
-	// reaches counts, up to each number, the places known to hold a difference most
-	// narrowly.
+	// reaches counts, up to each number, the narrowest locations that are known to contain a
+	// difference.
 	reaches []int32
 }
 
@@ -80,7 +79,7 @@ func (x *index) coverage(s Set) *coverage {
 		}
 		h.reaches[x.of(c.narrowest()).first+1]++
 	}
-	// What leads to a place was met before it.
+	// An entry comes after the one above it.
 	for id := range x.entries {
 		n := &x.entries[id]
 		if wholes[id] = wholes[id] || id > 0 && wholes[n.above]; wholes[id] {
@@ -91,13 +90,13 @@ func (x *index) coverage(s Set) *coverage {
 	return h
 }
 
-// answers reports whether a final change is among the observed ones. At one place
-// there is but one node, so the place is enough.
+// matches reports whether a final change is among the observed ones. One location has one node,
+// so comparing locations is enough.
 func (h *coverage) matches(f *Change) bool {
 	return h.charged[h.of(f.at).first] || f.Ambiguous && h.below(f.extent) || h.covered[h.of(f.narrowest()).first]
 }
 
-// below reports whether anything is charged at or below a place.
+// below reports whether anything is charged at or below a location.
 func (h *coverage) below(p *location) bool {
 	n := h.of(p)
 	return h.reaches[n.last+1] > h.reaches[n.first]

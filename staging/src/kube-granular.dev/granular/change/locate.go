@@ -14,19 +14,18 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Locate gives the path of the most specific difference below a change, for a
-// message: .spec.strategy.type, .metadata.labels[foo.com/bar],
-// .status.conditions[type="Ready"].reason. It shows names, keys and the elements
-// of sets, which are identity, and never a value; at most MaxPathLength bytes,
-// only printable ASCII. It looks at everything once at the most, which is slow and meant
-// for refusals.
+// Locate returns the path of the most specific difference below a change, for a message:
+// .spec.strategy.type, .metadata.labels[foo.com/bar], .status.conditions[type="Ready"].reason.
+// It shows names, keys and elements of sets, which are identities, and never a value. The path
+// is printable ASCII of at most MaxPathLength bytes. Locate compares each value at most once. It
+// is slow and meant for refusals.
 func (w *Walker) Locate(c Change, old, new any) string {
 	return w.locate(c, old, new, depthOf(c.narrowest()), false)
 }
 
-// Outline is Locate for whoever may not see the objects, and knows the first steps of
-// the change's place; see Sender. The keys of maps and lists and the elements of sets are
-// part of an object: the path ends before the first that is not known.
+// Outline is Locate for a caller who may not see the objects and knows only the first steps of
+// the location; see Sender. Keys of maps and lists and elements of sets are part of an object,
+// so the path ends before the first unknown one.
 func (w *Walker) Outline(c Change, old, new any, known int) string {
 	return w.locate(c, old, new, known, true)
 }
@@ -34,7 +33,7 @@ func (w *Walker) Outline(c Change, old, new any, known int) string {
 func (w *Walker) locate(c Change, old, new any, known int, outline bool) string {
 	start, n := c.narrowest().path(), w.tree.Root
 	if len(start) > 0 {
-		n = start[len(start)-1].Node // nil in no tree
+		n = start[len(start)-1].Node // nil for a field that is in no tree
 	}
 	if known < len(start) {
 		return start[:known].String()
@@ -48,8 +47,8 @@ func (w *Walker) locate(c Change, old, new any, known int, outline bool) string 
 		above = s.Node
 	}
 	if at.node = n; at.composite() {
-		// The definitions may have to be made again: not for a scalar. Where they can't
-		// be had, the way to the change has to do.
+		// The definitions may have to be generated again, so not for a scalar. Without them
+		// the message names the location of the change.
 		if root := w.Tree().Schema(); root.Known() {
 			at.cursor = w.follow(root, start)
 			l.descend(at)
@@ -61,7 +60,7 @@ func (w *Walker) locate(c Change, old, new any, known int, outline bool) string 
 	return Shorten(out.String(), MaxPathLength)
 }
 
-// follow leads a cursor from the root along a path.
+// follow moves a cursor from the root along a path.
 func (w *Walker) follow(c schema.Cursor, path Path) schema.Cursor {
 	above := w.tree.Root
 	for _, s := range path {
@@ -78,8 +77,8 @@ func (w *Walker) follow(c schema.Cursor, path Path) schema.Cursor {
 	return c
 }
 
-// spot finds a place in both objects. What is not on the way is not looked at: a Go object
-// is made plain from the place on.
+// pairAt finds the values at a location of both objects. Nothing else is read: of a Go object,
+// only the value at the location is converted to decoded JSON.
 func (w *Walker) pairAt(path Path, old, new any) valuePair {
 	before, plainOld := content(old)
 	after, plainNew := content(new)
@@ -101,8 +100,8 @@ func (w *Walker) pairAt(path Path, old, new any) valuePair {
 	return valuePair{a: a, b: b, elem: len(path) > 0 && path[len(path)-1].Field == ""}
 }
 
-// within returns what is at a place of a Go object as decoded JSON, nil for nothing, and
-// false where that can't be told.
+// valueAt returns the value at a location of a Go object as decoded JSON, nil if it is absent.
+// It returns false if the value can't be determined.
 func (w *Walker) valueAt(object any, path Path) (any, bool) {
 	if isNil(object) {
 		return nil, true
@@ -141,12 +140,12 @@ func (w *Walker) valueAt(object any, path Path) (any, bool) {
 	return v.decoded()
 }
 
-// spot is one place in both objects. A nil value is an absent one.
+// valuePair holds the values of both objects at one location. A nil value is an absent one.
 type valuePair struct {
 	cursor schema.Cursor
 	node   *schema.Node
 	a, b   any
-	// elem says that this is an element of a list.
+	// elem is set for an element of a list.
 	elem bool
 }
 
@@ -154,7 +153,7 @@ func (s valuePair) child(name string) valuePair {
 	a, _ := s.a.(map[string]any)
 	b, _ := s.b.(map[string]any)
 	out := valuePair{a: a[name], b: b[name]}
-	if out.composite() { // else nothing is to be known of it
+	if out.composite() { // a scalar needs no cursor
 		out.cursor = s.cursor.Field(name)
 	}
 	if s.node != nil && s.node.Kind == schema.Map {
@@ -195,10 +194,10 @@ func (s valuePair) follow(step Step) valuePair {
 	return s.element(s.cursor.Elem(), find(s.a), find(s.b))
 }
 
-// composite says that there may be a difference to name below.
+// composite reports whether a difference below the pair could be named.
 func (s valuePair) composite() bool { return s.objects() || s.lists() }
 
-// objects says that both are objects, or that one is and the other is not there.
+// objects reports whether both values are objects, or one is and the other is absent.
 func (s valuePair) objects() bool {
 	a, mapA := s.a.(map[string]any)
 	b, mapB := s.b.(map[string]any)
@@ -211,19 +210,18 @@ func (s valuePair) lists() bool {
 	return listA && listB
 }
 
-// locator looks for a difference to name. Nothing is compared before it is looked into, or
-// each level would compare all that is below it again.
+// locator finds a difference to name. It compares a value only when it descends into it;
+// otherwise each level would compare everything below it again.
 type locator struct {
-	// steps are shown, the last one first.
+	// steps are the steps of the path as text, the last one first.
 	steps     []string
 	ambiguous bool
-	// outline keeps what is no field of the schema to itself.
+	// outline is set if the path must show only fields of the schema.
 	outline bool
 }
 
-// descend goes on to what differs and reports whether there is something to name. What a
-// deeper permission covers is charged by itself and passed over. Scalars that are the same
-// are not asked for.
+// descend descends into a pair of different values, and reports whether it found a difference to
+// name. It skips what a deeper permission covers, because that is charged on its own.
 func (l *locator) descend(s valuePair) bool {
 	switch {
 	case s.objects():
@@ -236,11 +234,11 @@ func (l *locator) descend(s valuePair) bool {
 	return true
 }
 
-// all reports whether the change is of all that is in a place: where something in it
-// differs that can't be named, the place is.
+// nameable reports whether the change stands for everything at a location. If something there
+// differs that can't be named, the location itself is named.
 func (l *locator) nameable(s valuePair) bool { return s.node == nil || l.ambiguous }
 
-// into tries one place below, shown by show.
+// tryBelow descends into a pair below, and adds its step if that found a difference.
 func (l *locator) tryBelow(s valuePair, show func() string) bool {
 	if !l.nameable(s) && s.node.Carries() || !l.descend(s) {
 		return false
@@ -283,7 +281,7 @@ func (l *locator) fields(s valuePair) bool {
 	return differs && l.nameable(s)
 }
 
-// sameScalar spares a look into what most values are.
+// sameScalar reports whether two values are equal scalars. It avoids descending into them.
 func sameScalar(a, b any) bool {
 	switch a.(type) {
 	case map[string]any, []any:
@@ -317,7 +315,7 @@ func (l *locator) elements(s valuePair) bool {
 			return out.String()
 		}
 	}
-	// Without an element to name it may be their order that differs.
+	// If no element differs, their order may.
 	reordered, last := false, -1
 	for _, e := range before {
 		var b any
@@ -334,6 +332,6 @@ func (l *locator) elements(s valuePair) bool {
 			return true
 		}
 	}
-	// Of a list whose elements are told apart the order is what changed.
+	// The elements have an identity, so the order changed.
 	return reordered && kind == schema.ListMap || (differs || reordered) && l.nameable(s)
 }

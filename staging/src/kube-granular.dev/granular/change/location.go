@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// place is where a walk came by: a step, and the place it leads on from, which is nil for
-// the root. Changes below one place share it, so that what a walk keeps grows with the
-// places it charges, and not with what leads to them.
+// location is a step of a walk and the location that it starts from, which is nil for the root.
+// Changes below one location share it. So memory grows with the number of charged locations, not
+// with the length of the paths to them.
 type location struct {
 	above *location
 	depth int
 	Step
 }
 
-// depthOf returns how many steps lead to a place.
+// depthOf returns the number of steps from the root to a location.
 func depthOf(p *location) int {
 	if p == nil {
 		return 0
@@ -26,7 +26,7 @@ func depthOf(p *location) int {
 	return p.depth
 }
 
-// path spells out the way to a place.
+// path returns the steps from the root to the location.
 func (p *location) path() Path {
 	if p == nil {
 		return nil
@@ -38,8 +38,7 @@ func (p *location) path() Path {
 	return out
 }
 
-// up returns the place so many steps from the root on the way to p, or p where that is not
-// so far away.
+// up returns the ancestor of p at a depth, or p itself if p is not that deep.
 func (p *location) up(depth int) *location {
 	for p != nil && p.depth > depth {
 		p = p.above
@@ -47,7 +46,7 @@ func (p *location) up(depth int) *location {
 	return p
 }
 
-// compareSteps orders what leads on from one place: fields by name, then elements by
+// compareSteps orders the steps that lead on from one location: fields by name, then elements by
 // their keys.
 func compareSteps(a, b *Step) int {
 	if (a.Field == "") != (b.Field == "") {
@@ -59,8 +58,8 @@ func compareSteps(a, b *Step) int {
 	return cmp.Or(strings.Compare(a.Field, b.Field), slices.Compare(a.Keys, b.Keys))
 }
 
-// before reports whether p is seen to come before q. Of places of different walks that can't
-// always be seen.
+// before reports whether p is known to come before q. For locations of different walks the order
+// may not be known.
 func (p *location) before(q *location) bool {
 	depth := min(depthOf(p), depthOf(q))
 	a, b := p.up(depth), q.up(depth)
@@ -73,14 +72,14 @@ func (p *location) before(q *location) bool {
 	return compareSteps(&a.Step, &b.Step) < 0
 }
 
-// comparePlaces orders places of any walks as a Set is ordered: a place comes before what is
-// below it.
+// compareLocations orders locations of any walks in the order of a Set: a location comes before
+// those below it.
 func compareLocations(a, b *location) int {
 	depth := min(depthOf(a), depthOf(b))
 	return cmp.Or(compareSameDepth(a.up(depth), b.up(depth)), cmp.Compare(depthOf(a), depthOf(b)))
 }
 
-// compareWays orders places of one depth.
+// compareSameDepth orders locations of the same depth.
 func compareSameDepth(a, b *location) int {
 	if a == b {
 		return 0
@@ -91,11 +90,12 @@ func compareSameDepth(a, b *location) int {
 	return compareSteps(&a.Step, &b.Step)
 }
 
-// twins knows two places of different walks to be the same place, nil being the root.
+// locationMemo remembers two locations of different walks that are known to be the same. Nil is
+// the root.
 type locationMemo struct{ a, b *location }
 
-// same reports whether two places are, and remembers those above: the next ones mostly lead
-// on from there.
+// same reports whether two locations are the same, and remembers the locations above them,
+// because the next two locations mostly start from there.
 func (t *locationMemo) same(a, b *location) bool {
 	if depthOf(a) != depthOf(b) {
 		return false
@@ -111,8 +111,8 @@ func (t *locationMemo) same(a, b *location) bool {
 	return true
 }
 
-// here returns the place of the walk at a depth. It is made when something is charged
-// there or below: most of what is compared is the same.
+// here returns the location of the walk at a depth. Locations are made only when something is
+// charged at or below them, because most of what is compared is equal.
 func (w *walk) here(depth int) *location {
 	known := depth
 	for known > 0 && w.path[known-1].location == nil {
@@ -132,7 +132,7 @@ func (w *walk) here(depth int) *location {
 	return at
 }
 
-// visit is a step of the walk, and the place it leads to once that was made.
+// walkStep is a step of the walk, and its location once that was made.
 type walkStep struct {
 	Step
 	location *location

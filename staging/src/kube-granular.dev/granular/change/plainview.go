@@ -12,12 +12,12 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// plainView looks at decoded JSON: map[string]any, []any, string, bool, int64,
-// float64 and nil.
+// plainView is a view of decoded JSON: map[string]any, []any, string, bool, int64, float64 and
+// nil.
 type plainView struct {
 	value   any
 	present bool
-	// lax says that null and empty containers count as absent.
+	// emptyIsAbsent is set if null and empty containers count as absent.
 	emptyIsAbsent bool
 }
 
@@ -177,7 +177,7 @@ func (v plainView) decoded() (any, bool) { return v.value, v.present }
 
 func (v plainView) omitempty() bool { return false }
 
-// scalarText gives a scalar as a parameter and a message show it, and its kind.
+// scalarText returns the text of a scalar, as parameters and messages show it, and its type.
 func scalarText(v any) (text, kind string, ok bool) {
 	switch v := v.(type) {
 	case string:

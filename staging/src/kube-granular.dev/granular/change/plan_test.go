@@ -44,9 +44,9 @@ func TestTypesThatDoNotFit(t *testing.T) {
 				B string `json:"b"`
 			} `json:"s"`
 		}{}, ".s.a: a Go"},
-		{"a map whose keys are no strings", `{m: {additionalProperties: {x-kubernetes-permission-verb: a}}}`, &struct {
+		{"a map whose keys are not strings", `{m: {additionalProperties: {x-kubernetes-permission-verb: a}}}`, &struct {
 			M map[int]string `json:"m"`
-		}{}, ".m: the keys of a Go map[int]string are no strings"},
+		}{}, ".m: the keys of a Go map[int]string are not strings"},
 		{"a map of something else", `{m: {additionalProperties: {properties: ` + field + `}}}`, &struct {
 			M map[string]string `json:"m"`
 		}{}, ".m[*]"},
@@ -58,7 +58,7 @@ func TestTypesThatDoNotFit(t *testing.T) {
 		}{}, ".l: "},
 		{"no set of scalars", `{l: {type: array, x-kubernetes-list-type: set, items: {type: string, x-kubernetes-permission-verb: a}}}`, &struct {
 			L []inlined `json:"l"`
-		}{}, ".l: a Go []change.inlined is no set of scalars"},
+		}{}, ".l: a Go []change.inlined is not a set of scalars"},
 		{"a key that is no scalar", `{l: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], items: {x-kubernetes-permission-verb: a, properties: {k: {type: string}}}}}`, &struct {
 			L []struct {
 				K []string `json:"k"`

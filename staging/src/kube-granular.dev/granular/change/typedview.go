@@ -12,17 +12,17 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// typedView looks at a value of a Go type along its plan.
+// typedView is a view of a value of a Go type, read by its plan.
 type typedView struct {
 	v reflect.Value
 	p *typePlan
-	// void says that what holds the value is absent and v stands in for nothing.
+	// parentAbsent is set if the object that holds the value is absent. v is then a zero value.
 	parentAbsent bool
-	// elem says that the value is an element, whose presence counts by itself.
+	// elem is set for an element of a map or list, which is present even if it is zero.
 	elem bool
 }
 
-// inner follows the pointer, and gives the invalid value where nothing is.
+// deref follows a pointer. It returns the invalid value for nil.
 func (v typedView) deref() reflect.Value {
 	if v.v.IsValid() && v.v.Kind() == reflect.Pointer {
 		return v.v.Elem()
@@ -84,7 +84,8 @@ func (v typedView) field(_ *schema.Node, i int) typedView {
 	return typedView{v: f.zero, p: f.plan, parentAbsent: true}
 }
 
-// quick is for two objects that are there: what is void has defaults to be thought of.
+// canScan reports whether both objects are present. Absent ones may have defaults, which a scan
+// does not consider.
 func (v typedView) canScan(o typedView) bool {
 	return !v.parentAbsent && !o.parentAbsent && v.deref().CanAddr() && o.deref().CanAddr()
 }
@@ -93,12 +94,12 @@ func (v typedView) nextDiffering(at int, o typedView, found *fast.Position) (chi
 	return v.p.object.Next(fast.Address(v.deref()), fast.Address(o.deref()), at, found)
 }
 
-// same says whether nothing differs in two objects of which quick is true.
+// same reports whether two objects are equal. It may be called if canScan returned true.
 func (v typedView) same(o typedView) (fast.Position, bool) {
 	return v.p.object.Same(fast.Address(v.deref()), fast.Address(o.deref()))
 }
 
-// bases gives the structs of both sides; an absent one is a zero one.
+// bases returns the structs of both objects, a zero one in place of an absent one.
 func (v typedView) bases(o typedView) (a, b reflect.Value) {
 	a, b = v.deref(), o.deref()
 	if !a.IsValid() {
@@ -224,7 +225,7 @@ func (v typedView) decoded() (any, bool) {
 
 func (v typedView) omitempty() bool { return true }
 
-// scalarOf returns a scalar of any Go type as decoded JSON would have it.
+// scalarOf returns a scalar of any Go type as decoded JSON has it.
 func scalarOf(v reflect.Value) any {
 	switch {
 	case v.Kind() == reflect.String:
@@ -264,7 +265,7 @@ func (v typedView) objectName() string {
 	return v.textField("name")
 }
 
-// named returns the text in a field, which the tree may know or not.
+// textField returns the text of a field, whether or not the tree has it.
 func (v typedView) textField(field string) string {
 	base := v.deref()
 	if !base.IsValid() || v.p.inner.Kind() != reflect.Struct {

@@ -8,25 +8,25 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// walk is one comparison under way. Nothing of it outlives Compare but out.
+// walk is one comparison in progress. Only out is used after Compare returns.
 type walk struct {
 	mode Mode
-	// in says which fields of the root are looked at.
+	// in is the set of top-level fields to compare.
 	in   fieldSet
 	tree *schema.Tree
 	path []walkStep
 	out  Set
-	// created says that there was nothing before, and byDefault that the walk is in an
-	// object of such a new one that is just its own default.
+	// created is set if there is no old object. byDefault is set while the walk is inside an
+	// object that is new and has only its default values.
 	created, byDefault bool
-	// gone is how deep the path leads to the first element that is not in the new object,
-	// 0 if it leads to none.
+	// removedAt is the depth of the first element on the path that is not in the new object, 0
+	// if there is none.
 	removedAt int
-	// found is where the last look at the fields of a Go type ended.
+	// found is where the last scan of the fields of a Go type ended.
 	found fast.Position
 }
 
-// wanted says whether anything at or below the node is of interest.
+// ofInterest reports whether the mode asks for anything at or below the node.
 func (w *walk) ofInterest(n *schema.Node) bool {
 	return w.mode == All || n.ExcludedAt || n.ExcludedBelow
 }
@@ -35,7 +35,7 @@ func (w *walk) push(n *schema.Node, field string, keys []string) {
 	w.path = append(w.path, walkStep{Step: Step{Node: n, Field: field, Keys: keys}})
 }
 
-// at is the node the walk is below, at a depth.
+// at returns the node on the path at a depth.
 func (w *walk) at(depth int) *schema.Node {
 	if depth == 0 {
 		return w.tree.Root
@@ -45,17 +45,17 @@ func (w *walk) at(depth int) *schema.Node {
 
 func (w *walk) pop() { w.path = w.path[:len(w.path)-1] }
 
-// charge charges the place the walk is at, n, or what it was given as a field of
-// the root, to the nearest node above that carries a permission.
+// charge charges the current location, or the top-level field on the path if n is the root, to
+// the nearest node at or above it that carries a permission.
 func (w *walk) charge(n *schema.Node) {
 	if w.mode == All || n.ExcludedAt {
 		w.add(n, Change{})
 	}
 }
 
-// whole charges the place and lets the change stand for all that is below it. A
-// Sparse walk doesn't look at all that is below, so presence alone says nothing
-// there unless the place is excluded itself.
+// ambiguous charges the current location with a change that stands for everything below it. With
+// ExcludedOnly the walk does not compare everything below. So the presence of a container is
+// then charged only if the container itself is excluded.
 func (w *walk) ambiguous(n *schema.Node, presence bool) {
 	if w.mode == All || n.ExcludedAt || n.ExcludedBelow && !presence {
 		w.add(n, Change{Ambiguous: true, Presence: presence})
@@ -80,7 +80,7 @@ func (w *walk) add(n *schema.Node, c Change) {
 	w.out = append(w.out, c)
 }
 
-// compareElem walks one element of a map or list.
+// compareElem compares one element of a map or list, and reports whether it changed.
 func compareElem[V view[V]](w *walk, n *schema.Node, keys []string, old, new V) bool {
 	w.push(n.Elem(), "", keys)
 	was := w.removedAt
@@ -93,8 +93,8 @@ func compareElem[V view[V]](w *walk, n *schema.Node, keys []string, old, new V) 
 	return changed
 }
 
-// compareNode walks one node and says whether anything at or below it changed.
-// The path already leads to it.
+// compareNode compares one node and reports whether anything at or below it changed. The path
+// already leads to the node.
 func compareNode[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	if old.identical(new) || n.Kind != schema.Object && old.equal(new) {
 		return false
@@ -122,7 +122,7 @@ func compareNode[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 		return changed
 	}
 	if changed {
-		// Who may change what is further down need not be who may change this.
+		// A caller who may change a field below may lack the permission for the container.
 		for i := range w.out[before:] {
 			if c := &w.out[before+i]; depthOf(c.at) > len(w.path) {
 				c.WithContainer = true
@@ -148,12 +148,12 @@ func below[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return compareList(w, n, old, new)
 }
 
-// onlyDefault says that a field appeared or vanished together with what the schema
-// would have put there by itself. For an excluded permission of the field that is no
-// change, only one of what holds the field; for one in the field only where the whole
-// object is new. In an object that was there, the field could go with what holds it, by
-// one default, and come back by another, or be left out. No schema puts an element into
-// a map or list: a default of theirs stands for null.
+// onlyDefault reports whether a field was added or removed with exactly the value that the
+// schema sets by default. Such a field is no change for its own excluded permission, only for
+// the permission of the object that holds it. For an excluded permission of a field inside, it
+// is no change only if the whole object is new: otherwise the field could be removed together
+// with its object and come back with another default. No schema adds an element to a map or
+// list; a default of an element stands for null.
 func onlyDefault[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	if old.unset() == new.unset() || len(w.path) == 0 || w.at(len(w.path)-1).Kind != schema.Object {
 		return false
@@ -166,8 +166,8 @@ func onlyDefault[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return ok && n.OnlyDefault(value, there.omitempty())
 }
 
-// chargeAbove charges what holds a field that only took its default. Where no
-// permission covers that, the server's default is nobody's change.
+// chargeAbove charges the object that holds a field which only took its default. If no
+// permission covers that object, the default set by the server is nobody's change.
 func (w *walk) chargeAbove() bool {
 	above := w.at(len(w.path) - 1)
 	if w.mode == ExcludedOnly && !above.ExcludedAt || above.Last() == nil {
@@ -184,7 +184,7 @@ func compareObject[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	changed, sameRest := false, true
 	fields := n.Fields()
 	everything := w.mode == All && (n != w.tree.Root || w.in == allFields)
-	if everything && old.canScan(new) { // a look at all is more than a few fields need
+	if everything && old.canScan(new) { // a scan of all fields is too much for a few of them
 		// Most fields are the same, which is cheap to tell for all of them at once.
 		for i, at := old.nextDiffering(0, new, &w.found); i <= len(fields); i, at = old.nextDiffering(at, new, &w.found) {
 			if i == len(fields) {
@@ -211,7 +211,7 @@ func compareObject[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 		w.charge(n)
 		return true
 	}
-	// Nothing covers these; each is charged by itself, to be named by itself.
+	// No permission covers these fields. Each is charged on its own, so that a message names it.
 	for _, field := range old.differing(n, new) {
 		w.push(nil, field, nil)
 		w.charge(n)

@@ -14,14 +14,14 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Mode says which changes are of interest.
+// Mode selects the changes that a comparison returns.
 type Mode int
 
 const (
-	// Sparse looks at excluded permissions only: the request of a caller who
-	// holds the ordinary verb.
+	// ExcludedOnly selects changes of excluded permissions. It is for a caller who holds the
+	// ordinary verb.
 	ExcludedOnly Mode = iota
-	// Full looks at everything: a granular request.
+	// All selects all changes. It is for a granular request.
 	All
 )
 
@@ -29,45 +29,45 @@ const (
 // of goroutines.
 type Walker struct {
 	tree *schema.Tree
-	// plans has one entry for each Go type that was compared, which is one for most kinds
-	// and none for custom resources.
+	// plans has one entry for each Go type that was compared: one for most kinds, none for
+	// custom resources.
 	plans atomic.Pointer[[]cachedPlan]
 }
 
-// typePlan is the plan of a Go type, or why there is none.
+// cachedPlan is the plan of a Go type, or the error that there is none.
 type cachedPlan struct {
 	typ  reflect.Type
 	plan *typePlan
 	err  error
 }
 
-// walks are those under way, of any kind.
+// walks holds unused walks, for all kinds.
 var walks = sync.Pool{New: func() any { return &walk{} }}
 
-// NewWalker returns the walker of a tree.
+// NewWalker returns the walker for a tree.
 func NewWalker(tree *schema.Tree) *Walker { return &Walker{tree: tree} }
 
-// Tree returns the tree that the walker was made for.
+// Tree returns the tree of the walker.
 func (w *Walker) Tree() *schema.Tree { return w.tree }
 
-// Idle says that Compare would find nothing whatever the objects hold: a Sparse
-// walk of a kind without excluded permissions.
+// NothingToCheck reports whether Compare finds nothing for any objects: the mode is ExcludedOnly
+// and the kind has no excluded permission.
 func (w *Walker) NothingToCheck(mode Mode) bool { return mode == ExcludedOnly && !w.tree.HasExcluded() }
 
-// Compare says which permission nodes changed from old to new. Both are pointers
-// to the same Go type, or both are map[string]any or have UnstructuredContent.
-// old is nil on create. An error means that the objects can't be compared
-// against the tree; the write must then be refused.
+// Compare returns which permission nodes changed from old to new. Both are pointers to the same
+// Go type, or both are map[string]any or have UnstructuredContent. old is nil on create. An
+// error means that the objects can't be compared against the tree; the write must then be
+// refused.
 func (w *Walker) Compare(mode Mode, old, new any) (Set, error) {
 	return w.compare(mode, allFields, old, new)
 }
 
-// CompareObserved is Compare for a change that was observed before: it looks only at
-// those fields of the root in which something was. Intersect makes the same of its
-// result and observed as of that of Compare.
+// CompareObserved is Compare for a change that was observed before: it compares only the
+// top-level fields in which something was observed. Intersect of the observed changes yields the
+// same with its result as with the result of Compare.
 func (w *Walker) CompareObserved(mode Mode, observed Set, old, new any) (Set, error) {
 	if isNil(old) {
-		// That the root appears is a change of its own, unless something in it is one.
+		// The new root is a change of its own, unless something in it changed.
 		return w.Compare(mode, old, new)
 	}
 	return w.compare(mode, observed.fields(w.tree.Root), old, new)
@@ -78,7 +78,7 @@ func (w *Walker) compare(mode Mode, in fieldSet, old, new any) (Set, error) {
 		return nil, nil
 	}
 	if w.tree.Root.Kind != schema.Object {
-		return nil, fmt.Errorf("walk of %s: the root is no object", w.tree.Name)
+		return nil, fmt.Errorf("walk of %s: the root is not an object", w.tree.Name)
 	}
 	if n, ok := content(new); ok {
 		o, ok := content(old)
@@ -106,7 +106,7 @@ func (w *Walker) compare(mode Mode, in fieldSet, old, new any) (Set, error) {
 		}
 	}
 	after, found := typedView{v: v, p: p}, fast.Position{}
-	if mode == All && in == allFields && before.canScan(after) { // else all is more than is asked for
+	if mode == All && in == allFields && before.canScan(after) { // otherwise a scan of all fields is more than needed
 		same := false
 		if found, same = before.same(after); same {
 			return nil, nil
@@ -115,7 +115,8 @@ func (w *Walker) compare(mode Mode, in fieldSet, old, new any) (Set, error) {
 	return run(w, mode, in, found, before, after), nil
 }
 
-// run walks two objects; found is where a look at their fields ended, if there was one.
+// run walks two objects. found is the position at which a scan of their fields ended, if there
+// was one.
 func run[V view[V]](w *Walker, mode Mode, in fieldSet, found fast.Position, old, new V) Set {
 	k := walks.Get().(*walk)
 	k.mode, k.tree, k.in, k.path, k.out, k.created, k.byDefault, k.removedAt = mode, w.tree, in, k.path[:0], nil, old.state() == absent, false, 0
@@ -128,7 +129,7 @@ func run[V view[V]](w *Walker, mode Mode, in fieldSet, found fast.Position, old,
 	return out.normalize()
 }
 
-// plan returns the plan of a Go type, which is compiled when it is first needed.
+// plan returns the plan of a Go type, and compiles it at first use.
 func (w *Walker) plan(t reflect.Type) (*typePlan, error) {
 	for {
 		known := w.plans.Load()
@@ -152,7 +153,7 @@ func (w *Walker) plan(t reflect.Type) (*typePlan, error) {
 	}
 }
 
-// content gives the map behind an unstructured object.
+// content returns the map of an unstructured object.
 func content(object any) (map[string]any, bool) {
 	switch o := object.(type) {
 	case map[string]any:

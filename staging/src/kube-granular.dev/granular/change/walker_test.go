@@ -67,7 +67,7 @@ func TestObjectsThatDoNotFit(t *testing.T) {
 func TestRootThatIsNoObject(t *testing.T) {
 	w := walkerFor(t, `{}`)
 	w.Tree().Root.Kind = 0
-	if set, err := w.Compare(All, nil, map[string]any{"a": 1}); err == nil || !strings.Contains(err.Error(), "the root is no object") {
+	if set, err := w.Compare(All, nil, map[string]any{"a": 1}); err == nil || !strings.Contains(err.Error(), "the root is not an object") {
 		t.Errorf("%v, %v", set, err)
 	}
 }

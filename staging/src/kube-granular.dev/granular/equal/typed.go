@@ -20,23 +20,23 @@ var (
 	intstrType   = reflect.TypeFor[intstr.IntOrString]()
 )
 
-// Values reports whether two Go values are equal by representation. It is the reference
-// for what counts as equal: a nil and an empty map or slice do, as protobuf can't tell
-// them apart, while a nil pointer and one to a zero value do not. Functions and channels
-// are different unless both are nil.
+// Values reports whether two Go values have equal representations. It is the reference for what
+// is equal: a nil and an empty map or slice are, because protobuf can't tell them apart; a nil
+// pointer and a pointer to a zero value are not. Functions and channels are different unless
+// both are nil.
 func Values(a, b reflect.Value) bool { return equalValues(a, b, nilEqualsEmpty) }
 
 // strictness is how strict a comparison is, from the least strict to the most.
 type strictness int
 
 const (
-	// bySemantics holds equal what stands for the same.
+	// semanticStrictness compares by meaning.
 	semanticStrictness strictness = iota
-	// loosely holds a nil and an empty map or slice equal.
+	// nilEqualsEmpty compares by representation. A nil and an empty map or slice are equal.
 	nilEqualsEmpty
-	// exactly tells those apart, and compares what lies in slices byBits.
+	// exactStrictness tells those apart, and compares elements of slices with bitwiseStrictness.
 	exactStrictness
-	// byBits tells apart what Go does.
+	// bitwiseStrictness tells apart everything that Go does.
 	bitwiseStrictness
 )
 
@@ -134,9 +134,9 @@ func equalTypedMap(a, b reflect.Value, how strictness) bool {
 	return true
 }
 
-// read copies a value out: a Quantity remembers its spelling in itself, which
-// must not happen to a shared object. The types asked for occur in exported
-// fields only; anything else would not be an API type.
+// read returns a copy of a value. A Quantity remembers its spelling in itself, which must not
+// happen to a shared object. All values of these types are in exported fields, as in any API
+// type.
 func read[T any](v reflect.Value) T {
 	out, _ := reflect.TypeAssert[T](v)
 	return out

@@ -5,24 +5,24 @@ package schema
 
 import "k8s.io/kube-openapi/pkg/validation/spec"
 
-// maxRoom is how much there may be in a survey whose room is used again, counted in what
-// takes from ten to five hundred bytes.
+// maxReusedArena is the largest size of a survey whose arena is used again, counted in values of
+// ten to five hundred bytes.
 const maxReusedArena = 1024
 
-// room is where a survey puts what it finds. Once nobody needs that any more, the next
-// survey can have the room: most of what a compilation allocates is otherwise there.
+// arena holds the memory of a survey: most of what a compilation allocates. When a survey is no
+// longer needed, the next one uses its arena.
 type arena struct {
-	// copies are of properties, which have no address in their map. The first used ones
-	// are taken.
+	// copies are copies of properties, because a value in a map has no address. The first used
+	// ones are taken.
 	copies []*spec.Schema
 	used   int
-	// fields are those of all maps, one after the other.
+	// fields are the fields of all maps, one after the other.
 	fields []field
-	// met is a stack of the fields that were met so far, of the maps that are looked at.
+	// stack has the fields that were found so far in the maps that are being scanned.
 	stack []field
 }
 
-// copy gives a property an address.
+// copy returns the address of a copy of a property.
 func (r *arena) copy(properties map[string]spec.Schema, name string) *spec.Schema {
 	if r.used == len(r.copies) {
 		r.copies = append(r.copies, new(spec.Schema))
@@ -33,7 +33,7 @@ func (r *arena) copy(properties map[string]spec.Schema, name string) *spec.Schem
 	return p
 }
 
-// pop takes fields off the stack, down to a height, for good.
+// pop removes the fields above a height from the stack and returns a copy of them.
 func (r *arena) pop(height int) []field {
 	start := len(r.fields)
 	r.fields = append(r.fields, r.stack[height:]...)
@@ -41,7 +41,7 @@ func (r *arena) pop(height int) []field {
 	return r.fields[start:len(r.fields):len(r.fields)]
 }
 
-// leave empties the room. What was in it must not be looked at any more.
+// reset empties the arena. What was in it must not be used any more.
 func (r *arena) reset() {
 	for _, p := range r.copies[:r.used] {
 		*p = spec.Schema{}

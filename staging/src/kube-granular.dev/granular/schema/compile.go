@@ -12,19 +12,19 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// Compile makes the permission tree of one definition; use Models to make many.
+// Compile compiles the permission tree of one definition. Use Models to compile many.
 func Compile(definitions map[string]*spec.Schema, root string) (*Tree, error) {
 	return NewModels(definitions).Compile(root)
 }
 
-// ByKind makes the permission tree of one kind; use Models to make many.
+// ByKind compiles the permission tree of one kind. Use Models to compile many.
 func ByKind(definitions map[string]*spec.Schema, kind gvkschema.GroupVersionKind) (*Tree, error) {
 	return NewModels(definitions).ByKind(kind)
 }
 
-// Compile makes the permission tree of the definition named root. An error means
-// that the schema's permissions can't be enforced; the kind must then be treated
-// as one whose every field may be excluded.
+// Compile compiles the permission tree of the definition named root. An error means that the
+// permissions of the schema can't be enforced. Every field of the kind must then be treated as
+// possibly excluded.
 func (m *Models) Compile(root string) (*Tree, error) {
 	s := m.definitions[root]
 	if s == nil {
@@ -46,22 +46,22 @@ func (m *Models) Compile(root string) (*Tree, error) {
 	return tree, nil
 }
 
-// place is what the way from the root to a schema says about it.
+// compileContext is what the path from the root determines for a schema.
 type compileContext struct {
 	entered *definitionStack
 	at      *schemaPath
-	// field is the name of the place below an object.
+	// field is the name of the field.
 	field string
-	// last ends the chain.
+	// last is the last permission of the chain above.
 	last  *Permission
 	scope string
-	// emitters are the parameter sources on the way, the innermost last.
+	// sources are the parameter sources on the path, the innermost last.
 	sources []parameterSource
-	// root marks the object itself, metadata its own metadata and all below,
-	// ownMetadata that metadata alone.
+	// root is set for the object itself, metadata for its own metadata and all below,
+	// ownMetadata for that metadata alone.
 	root, metadata, ownMetadata bool
-	// vague says that the way leads through a map that names some of its keys, so that
-	// what is below has a default for some keys, and maybe another for others.
+	// variedDefaults is set below a map that names some of its keys, because those keys may have
+	// other defaults than the rest.
 	variedDefaults bool
 }
 
@@ -77,17 +77,16 @@ type compiler struct {
 	// metadata is the definition of the object's own metadata.
 	metadata    string
 	expressions map[string]compiledExpression
-	// cursors are those of places at or below which something is excluded.
+	// cursors are the cursors of schemas at or below which a permission is excluded.
 	cursors map[*schemaPath]Cursor
 	nodes   int
-	// fresh is how much was made that no other tree has.
+	// fresh counts the nodes and permissions that no other tree has.
 	fresh    int
 	problems Problems
 }
 
-// node compiles what is at a place. It gives nil if neither a permission nor
-// keys of labels or annotations are in it, or if there is a problem that leaves nothing to
-// look at.
+// node compiles a schema. It returns nil if the schema has neither a permission nor keys of
+// labels or annotations, or if a problem leaves nothing to compile.
 func (c *compiler) node(in layers, p compileContext) (*Node, error) {
 	if p.ownMetadata {
 		in = c.ownMetadata(in)
@@ -144,9 +143,9 @@ func (c *compiler) make(in layers, p compileContext) (*Node, error) {
 	if c.models.uncached {
 		return n, nil
 	}
-	// What the root's own definition spells out is rarely in another tree. Where part of
-	// it is new, it is not looked up, nor does it get an entry: that would cost as much as
-	// the node. A third tree that has it finds that of the second.
+	// The inline schemas of the root definition are rarely in another tree. If part of the
+	// node is new, it is neither looked up nor added: an entry would cost as much as the
+	// node itself. A third tree that has the node shares it with the second.
 	if p.entered.above == nil && !p.metadata && c.fresh != fresh && n.Kind != Leaf {
 		c.fresh++
 		return n, nil
@@ -158,7 +157,7 @@ func (c *compiler) make(in layers, p compileContext) (*Node, error) {
 	return shared, nil
 }
 
-// finish says what is excluded where, and what the default of such a field is.
+// finish sets what is excluded at and below a node, and its default if decisions need that.
 func (c *compiler) finish(n *Node, p compileContext) {
 	for above := n.last; above != nil; above = above.above {
 		n.ExcludedAt = n.ExcludedAt || above.Excluded
@@ -175,8 +174,8 @@ func (c *compiler) finish(n *Node, p compileContext) {
 	}
 }
 
-// cursor looks at a place as a message would: the compiler itself follows no more than
-// may hold a permission.
+// cursor returns the cursor at a path. The compiler itself follows only schemas that may have a
+// permission.
 func (c *compiler) cursor(at *schemaPath) Cursor {
 	if at == nil {
 		return c.models.definitions.root(c.root)
@@ -199,7 +198,8 @@ func (c *compiler) cursor(at *schemaPath) Cursor {
 	return c.cursors[at]
 }
 
-// expand follows what may hold a permission, and notes which definitions it entered.
+// expand follows references that may lead to a permission, and records the definitions it
+// entered.
 func (c *compiler) expand(in layers, p *compileContext) (layers, error) {
 	if !slices.ContainsFunc(in, refers) {
 		return in, nil
@@ -229,8 +229,8 @@ func (c *compiler) expand(in layers, p *compileContext) (layers, error) {
 	return e.out, err
 }
 
-// ownMetadata finds what describes the object's own metadata. A custom
-// resource's schema says no more than that it is an object.
+// ownMetadata returns the schema of the object's own metadata. The schema of a custom resource
+// only says that it is an object.
 func (c *compiler) ownMetadata(in layers) layers {
 	e := expansion{definitions: c.models.definitions, follow: func(string) (bool, error) { return false, nil }}
 	if err := e.all(in); err == nil && e.first != "" {
@@ -269,7 +269,7 @@ func (c *compiler) children(n *Node, l layers, p compileContext) error {
 	return c.elements(n, l, p)
 }
 
-// carrying names the fields of which any layer may have a permission, sorted.
+// carrying returns the sorted names of the fields that may have a permission in any layer.
 func (c *compiler) carrying(l layers) []string {
 	var names []string
 	for _, s := range l {
@@ -301,7 +301,7 @@ func (c *compiler) field(fields *[]*Node, name string, l layers, p compileContex
 	return nil
 }
 
-// stop reports a problem after which nothing more is looked at.
+// stop reports a problem that ends the compilation.
 func (c *compiler) stop(err error) error {
 	if err := c.report(nil, err); err != nil {
 		return err

@@ -10,21 +10,21 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// knowledge is what compilations found out about definitions. One compilation at a
-// time has it. It is much, and a server compiles each kind once, so it serves those
-// that follow soon and is kept only until the garbage collector comes.
+// compileCache is what compilations found out about definitions. One compilation at a time uses
+// it. It is large, and a server compiles each kind once. So it serves compilations that follow
+// soon, and is kept in a pool, which the garbage collector empties.
 type compileCache struct {
-	// models says of which definitions, and with which options.
+	// models are the definitions, and the options, that the cache is for.
 	models *Models
 	survey *survey
-	// outcomes are what was made of whole definitions.
+	// entries are the results for whole definitions.
 	entries map[cacheKey]*cacheEntry
-	// verbs says of every permission that the compilation met whether it is excluded.
+	// verbs has every permission that the compilation met, and whether it is excluded.
 	verbs map[string]bool
 }
 
-// learned gives what is known of the definitions, which may be nothing yet. What a
-// source made is compiled once.
+// takeCache returns the cache for the definitions, which may be empty. Generated definitions are
+// compiled only once, so they get an empty one.
 func (m *Models) takeCache() *compileCache {
 	if m.source != nil {
 		if k, _ := m.interner.emptyCaches.Get().(*compileCache); k != nil {
@@ -39,8 +39,8 @@ func (m *Models) takeCache() *compileCache {
 	return m.newCache()
 }
 
-// done hands on what is known, or, of what a source made, the room that it took, unless
-// that is large.
+// returnCache returns a cache to its pool. The cache of generated definitions is emptied first,
+// and is dropped if it is large: only its memory is used again.
 func (m *Models) returnCache(k *compileCache) {
 	clear(k.verbs)
 	if m.source == nil {
@@ -63,7 +63,7 @@ func (m *Models) newCache() *compileCache {
 	}
 }
 
-// equal says that both compile the same definitions alike.
+// equal reports whether both compile the same definitions in the same way.
 func (m *Models) equal(o *Models) bool {
 	if m == o {
 		return true
@@ -74,13 +74,13 @@ func (m *Models) equal(o *Models) bool {
 		(!a.IsValid() && !b.IsValid() || a.IsValid() && b.IsValid() && a.Comparable() && b.Comparable() && a.Equal(b))
 }
 
-// circumstances are all that decides what is made of a definition: the definition
-// and what of its place the compiler looks at. Parameter sources above are not among
-// them, because nothing is known of a place below one; the way to the place is not,
-// because nothing is known where it leads through what the definition refers to.
+// cacheKey is everything that the result for a definition depends on: the definition, and what
+// the compiler reads of its context. Parameter sources above are not part of it, because nothing
+// is cached below one. Neither are the definitions entered on the way, because nothing is cached
+// if the definition leads back to one of them.
 type cacheKey struct {
 	definition, field string
-	// last stands for the chain.
+	// last identifies the chain.
 	last               *Permission
 	scope              string
 	metadataDefinition string
@@ -88,15 +88,15 @@ type cacheKey struct {
 	metadata           bool
 }
 
-// outcome is what was made of a definition without a problem, how many places it has,
-// and what has to agree with the rest of a tree. The node may be nil.
+// cacheEntry is the result for a definition without problems: its node, which may be nil, how
+// many places the node has, and the permissions that must agree with the rest of the tree.
 type cacheEntry struct {
 	node   *Node
 	places int
 	verbs  []*Permission
 }
 
-// circumstances says whether a place is one of which something may be known.
+// cacheKey returns the key of a schema in its context, and false if its result can't be cached.
 func (c *compiler) cacheKey(in layers, p compileContext) (cacheKey, bool) {
 	if c.models.uncached || c.models.source != nil || p.root || p.variedDefaults || p.sources != nil || len(in) != 1 {
 		return cacheKey{}, false
@@ -109,8 +109,8 @@ func (c *compiler) cacheKey(in layers, p compileContext) (cacheKey, bool) {
 	return cacheKey{name, p.field, p.last, p.scope, c.metadata, p.at.depth(), p.metadata}, true
 }
 
-// onlyRefers gives the definition that a schema refers to and adds nothing to, but
-// a description and a default.
+// onlyRefers returns the definition that a schema refers to if the schema adds nothing but a
+// description and a default.
 func onlyRefers(s *spec.Schema) string {
 	if len(s.Extensions) > 0 || len(s.Properties) > 0 || s.AdditionalProperties != nil || s.Items != nil || len(s.AllOf) > 1 {
 		return ""
@@ -125,9 +125,9 @@ func onlyRefers(s *spec.Schema) string {
 	return onlyRefers(&s.AllOf[0])
 }
 
-// recall gives what was made of a definition before, unless another permission of the
-// tree contradicts it. Then it is compiled, so that the problem is found where it is.
-// The bounds need no second look: it lay as deep, and the root is counted last.
+// lookUp returns the cached result for a key, unless another permission of the tree contradicts
+// it. The definition is then compiled again, so that the problem is reported where it is. The
+// bounds need no second check: the depth is part of the key, and the places are counted.
 func (c *compiler) lookUp(at cacheKey) (*Node, bool) {
 	known := c.entries[at]
 	if known == nil {
@@ -145,8 +145,8 @@ func (c *compiler) lookUp(at cacheKey) (*Node, bool) {
 	return known.node, true
 }
 
-// remember keeps what was made of a definition, unless the default that may stand
-// beside the reference to it is part of that.
+// store caches the result for a definition, unless it depends on the default that may stand
+// beside the reference to the definition.
 func (c *compiler) store(at cacheKey, n *Node) {
 	if n != nil && n.defaults() {
 		return

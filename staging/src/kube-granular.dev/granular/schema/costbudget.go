@@ -9,17 +9,16 @@ import (
 	"reflect"
 )
 
-// ErrOverspent means that the expressions of a request have cost all that they may.
+// ErrCostExceeded means that the expressions of a request have used up its cost budget.
 var ErrCostExceeded = errors.New("the parameter expressions of the request cost too much")
 
-// Spending is what the parameter expressions of one request may cost together, and what
-// they made of the keys they met. A key is evaluated once and charged once by each
-// expression, in however many permissions, changes and attempts it occurs, if the
-// expression is comparable; a result that is remembered costs nothing.
+// CostBudget limits the cost of all parameter expressions of one request, and remembers their
+// results. An expression that is comparable is evaluated and charged once for a key, however
+// many permissions, changes and attempts need it.
 //
-// The invariant: the expressions of a request cost no more than the limit and the last of
-// them together, and what they gave past the limit covers nothing. As no evaluation is
-// free, that bounds what is remembered too. It is not safe for concurrent use.
+// Invariant: the expressions of a request cost no more than the limit plus one evaluation, and a
+// result beyond the limit covers nothing. No evaluation is free, so the number of remembered
+// results is bounded too. A CostBudget is not safe for concurrent use.
 type CostBudget struct {
 	limit, spent int64
 	evaluations  int
@@ -36,21 +35,21 @@ type result struct {
 	err       error
 }
 
-// NewSpending returns a Spending with a limit, in the units of Expression.
+// NewCostBudget returns a budget with a limit, in the units of Expression.
 func NewCostBudget(limit int64) *CostBudget { return &CostBudget{limit: limit} }
 
-// Limit returns what the expressions of the request may cost.
+// Limit returns the highest total cost.
 func (s *CostBudget) Limit() int64 { return s.limit }
 
-// Spent returns what they have cost.
+// Spent returns the total cost so far.
 func (s *CostBudget) Spent() int64 { return s.spent }
 
-// Evaluations returns how often an expression was evaluated.
+// Evaluations returns the number of evaluations so far.
 func (s *CostBudget) Evaluations() int { return s.evaluations }
 
-// parameter evaluates an expression for a key, unless the result is known. A failure is a
-// result; that the context ended is not, and neither is ErrOverspent. Without a Spending
-// nothing is evaluated.
+// parameter evaluates an expression for a key, unless the result is remembered. A failure is a
+// result, too. The end of the context and ErrCostExceeded are not. A nil CostBudget evaluates
+// nothing.
 func (s *CostBudget) parameter(ctx context.Context, by Expression, key string) (string, error) {
 	if s == nil {
 		return "", ErrCostExceeded

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// elements compiles what is in a map or a list.
+// elements compiles the schema of the elements of a map or a list.
 func (c *compiler) elements(n *Node, l layers, p compileContext) error {
 	additional, items := l.additional(), l.items()
 	if !c.survey.carry(additional) && !c.survey.carry(items) {
@@ -53,9 +53,9 @@ func (c *compiler) elements(n *Node, l layers, p compileContext) error {
 	return nil
 }
 
-// listKind reads how the elements of a list are told apart, and, if they are, all that is
-// said of them. Sets of anything but scalars have no key a permission could speak of and
-// count as atomic.
+// listKind returns how the elements of a list are identified, and the expanded schema of an
+// element if they are. A set of anything but scalars has no key that a permission could take, so
+// it counts as atomic.
 func (c *compiler) listKind(n *Node, l, items layers) (kind NodeKind, item layers, err error) {
 	listType, err := l.text(extListType)
 	if err != nil {
@@ -87,8 +87,8 @@ func (c *compiler) listKind(n *Node, l, items layers) (kind NodeKind, item layer
 	return List, nil, nil
 }
 
-// expandKeys follows every reference: keys and types are wanted here, whether or
-// not there is a permission beside them.
+// expandKeys follows every reference, whether or not it leads to a permission, because the keys
+// and types of elements are needed.
 func (c *compiler) expandKeys(in layers) (layers, error) {
 	if !slices.ContainsFunc(in, refers) {
 		return in, nil
@@ -98,8 +98,8 @@ func (c *compiler) expandKeys(in layers) (layers, error) {
 	return e.out, err
 }
 
-// emitters adds the parameter sources of a container: its own extension, the one
-// on the scalar a set holds, and those on the key properties of a list-map.
+// sources adds the parameter sources of a container: its own extension, the one of the scalars
+// of a set, and those of the key properties of a list-map.
 func (c *compiler) sources(n *Node, kind NodeKind, l, item layers, p compileContext) ([]parameterSource, error) {
 	out, depth := slices.Clip(p.sources), p.at.depth()
 	source, err := l.text(ExtSource)

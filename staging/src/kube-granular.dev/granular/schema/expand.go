@@ -9,7 +9,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// trail is the definitions entered on the way from the root.
+// definitionStack is the definitions that were entered on the way from the root.
 type definitionStack struct {
 	above *definitionStack
 	name  string
@@ -24,15 +24,15 @@ func (t *definitionStack) has(name string) bool {
 	return false
 }
 
-// expansion turns the schemas that stand at a place into everything that is said
-// about it: references and allOf followed, a field's own words first.
+// expansion collects all schemas that apply to one field: it follows references and allOf. The
+// field's own schema comes first.
 type expansion struct {
 	definitions definitions
-	// follow says whether to enter a definition that is met for the first time here.
+	// follow reports whether to enter a definition that is met for the first time.
 	follow  func(name string) (bool, error)
 	entered *definitionStack
 	out     layers
-	// first is the first definition referred to, entered or not.
+	// first is the first definition that is referred to, entered or not.
 	first string
 }
 

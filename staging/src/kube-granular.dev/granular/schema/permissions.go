@@ -7,9 +7,9 @@ import (
 	"kube-granular.dev/granular/permission"
 )
 
-// permissions reads what a place itself carries and makes the node's chain. A
-// scope carries a permission of its own name, which covers all in it. A verb on
-// the same place is one of what the scope lies in: only below are names prefixed.
+// permissions adds the permissions of a field to the node's chain. A scope is also a permission
+// of the same name, which covers everything in it. A verb on the same field belongs to the
+// enclosing scope: only names below the field get the prefix.
 func (c *compiler) permissions(n *Node, l layers, p *compileContext) error {
 	n.last = p.last
 	m, err := l.marks()
@@ -76,7 +76,7 @@ func (c *compiler) permissions(n *Node, l layers, p *compileContext) error {
 	return c.add(n, ExtScope, Permission{Name: scope, Excluded: excluded && verb == ""})
 }
 
-// parameter says where a permission's parameter comes from and what is made of it.
+// parameter returns the source of a permission's parameter, and how it is made from the key.
 func (c *compiler) parameter(p *compileContext, source, treatment, expression string) (out *Parameter, err error) {
 	if source == "" {
 		return nil, nil

@@ -10,34 +10,34 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// scan is what one look through a definition found, references not followed.
+// scan is the result of scanning one definition, without following its references.
 type scan struct {
 	name   string
 	number int
 	survey *survey
-	// carries says that a permission is in the definition or, after spread, in
-	// anything it refers to. Only such references are ever followed.
+	// carries is set if the definition has a permission or, after spread, if anything that it
+	// refers to has one. Only such references are followed.
 	carries bool
-	// excludes says the same of excluded permissions.
+	// excludes is the same for excluded permissions.
 	excludes bool
-	// marks is how many extensions of permissions were met so far.
+	// marks counts the permission extensions so far.
 	marks int
 	refs  []string
-	// unsure holds references from where no permission can work.
+	// conditionalRefs are references below anyOf and the like, where no permission can be
+	// enforced.
 	conditionalRefs []string
-	// reach is all that the definition leads to, itself too; nil until asked for.
+	// reach is the definition and everything that it refers to, directly or not. It is nil until
+	// needed.
 	reach bits
-	// misplaced names an extension that stands where none can work.
+	// misplaced is an extension that stands where none can be enforced.
 	misplaced string
 }
 
-// schema looks at s. Below anyOf and the like nothing says which of the schemas
-// holds for a value, so a permission there would cover sometimes this and
-// sometimes that.
-//
-// It says whether there is a permission or a reference in s.
+// schema scans s, and reports whether it has a permission or a reference. Below anyOf and the
+// like (conditional), it depends on the value which schema applies. A permission there would
+// cover a field for some values only, so it is refused.
 func (f *scan) schema(s *spec.Schema, conditional bool) bool {
-	// Most schemas are of scalars, and say nothing of what follows.
+	// Most schemas are scalars, which have none of the following.
 	candidate := len(s.Extensions) > 0 && f.extensions(s.Extensions, conditional)
 	if ref := refName(s); ref != "" {
 		candidate = true
@@ -84,10 +84,9 @@ func (f *scan) schema(s *spec.Schema, conditional bool) bool {
 	return candidate
 }
 
-// properties gives those in which there is a permission or a reference, by name.
+// properties returns the sorted fields that have a permission or a reference.
 func (f *scan) properties(all map[string]spec.Schema, conditional bool) []field {
-	// Declared in the loop, a value would be taken for something that outlives it; and a
-	// schema is large.
+	// Variables of the loop would be allocated at each round, and a schema is large.
 	arena := &f.survey.arena
 	height := len(arena.stack)
 	var name string
@@ -106,7 +105,7 @@ func (f *scan) properties(all map[string]spec.Schema, conditional bool) []field 
 	return out
 }
 
-// extensions says whether there is a permission in those of a schema.
+// extensions reports whether a schema has a permission extension.
 func (f *scan) extensions(all spec.Extensions, conditional bool) bool {
 	candidate := false
 	for key, value := range all {

@@ -8,38 +8,40 @@ import (
 	"unsafe"
 )
 
-// Object finds the fields in which two structs differ. All that lies in them is one
-// look, structs in structs included.
+// Object finds the fields in which two structs differ. It compares structs inside structs in the
+// same scan.
 type Object struct {
 	structure
 	fields []part
-	// of says which field a word is a part of, ofApart that of what is looked at apart.
+	// owner is the field that each word belongs to. separateOwner is the field of each separate
+	// op.
 	owner, separateOwner []int
 }
 
-// part is where a field lies, and what finds fields in it.
+// part is the location of a field, and the Object of the field if it is a struct.
 type part struct {
 	offset uintptr
 	end    int
 	object *Object
 }
 
-// Field is a field of a struct, given by its index path. One without has no value. Object
-// is that of a field that is a struct, of which it looks at nothing but what that does.
+// Field is a field of a struct, given by its index path. A Field without a path has no value. If
+// the field is a struct, Object finds differences in it, and nothing else of the field is
+// compared.
 type Field struct {
 	Path   []int
 	Object *Object
 }
 
-// Found is the place Next found last, so that who looks into the field begins there. It
-// keeps addresses; the zero one has none.
+// Position is where Next stopped last, so that a scan of that field begins there. It holds
+// addresses, except for the zero Position.
 type Position struct {
 	in   *Object
 	a, b unsafe.Pointer
 	at   int
 }
 
-// Object gives what compares fields of a struct, and its rest.
+// Object returns the Object for some fields of a struct and its remaining fields.
 func (c *Compiler) Object(t reflect.Type, fields []Field, rest [][]int) *Object {
 	o := &Object{structure: structure{ops: []op{{}}}, fields: make([]part, len(fields))}
 	size := t.Size() / wordSize
@@ -78,8 +80,8 @@ func (c *Compiler) Object(t reflect.Type, fields []Field, rest [][]int) *Object 
 	return o
 }
 
-// sharedWords says which words of a struct are of more than one owner: they can't say whose
-// the difference is.
+// sharedWords returns the words of a struct that belong to more than one owner. They can't tell
+// which of the owners differs.
 func sharedWords(t reflect.Type, owners [][][]int) map[uintptr]bool {
 	owner, shared := map[uintptr]int{}, map[uintptr]bool{}
 	for i, paths := range owners {
@@ -96,8 +98,8 @@ func sharedWords(t reflect.Type, owners [][][]int) map[uintptr]bool {
 	return shared
 }
 
-// include looks at a field as another does that is in it. What does not fill words has
-// none.
+// include adds the words and ops of the Object of a field. A field that does not fill whole
+// words has no words.
 func (o *Object) include(in *Object, at uintptr) {
 	first, ops := at/wordSize, uint32(len(o.ops)-1)
 	for i, w := range in.words {
@@ -116,7 +118,8 @@ func (o *Object) include(in *Object, at uintptr) {
 	}
 }
 
-// Same says whether nothing differs in two structs, and else what Next may begin with.
+// Same reports whether two structs are equal. If they are not, it returns the position where
+// Next may begin.
 func (o *Object) Same(a, b unsafe.Pointer) (Position, bool) {
 	at := o.differs(a, b, 0)
 	if at >= len(o.words) && o.nextSeparate(a, b, 0) == len(o.separate) {
@@ -125,9 +128,9 @@ func (o *Object) Same(a, b unsafe.Pointer) (Position, bool) {
 	return Position{in: o, a: a, b: b, at: at}, false
 }
 
-// Next gives the next field that may differ, from a position on, and the position behind
-// it: the first is 0. The number of fields stands for the rest, and more than that for
-// nothing. A field may come twice.
+// Next returns the next field that may differ, beginning at a position, and the position after
+// it. The first position is 0. The number of fields stands for the remaining fields, and a
+// higher number for the end. A field may be returned twice.
 func (o *Object) Next(a, b unsafe.Pointer, at int, found *Position) (field, next int) {
 	if at == 0 && found.in == o && found.a == a && found.b == b {
 		at = found.at
