@@ -16,16 +16,16 @@ import (
 	"kube-granular.dev/granular/change"
 )
 
-// standIns gives the change of fields that the version of the request has no place
-// for. Conversion then keeps them in annotations: in autoscaling/v1 most of what a
-// HorizontalPodAutoscaler specifies is in its annotations, and an annotation of an
-// apps/v1 Deployment rolls it back. What is stored is not an annotation, so who may
-// write annotations may not write it; it is charged to the specification, or, through
-// a status, to the status, as well.
+// annotationBackedChanges returns the change of fields that the version of the request lacks.
+// Conversion keeps the values of such annotation-backed fields in annotations: an autoscaling/v1
+// HorizontalPodAutoscaler has most of its spec there, and an annotation of an apps/v1 Deployment
+// rolls it back (ADR 0015). The stored object has fields in their place, so a permission to
+// write annotations is not enough. The change is charged to the spec as well, or to the status
+// for a status subresource.
 //
-// An annotation or label stands in for a field if the object in the version of the
-// request has another value for it than the object that is stored. Which field that is
-// only the conversion knows, so where fields of the kind are excluded it is refused.
+// An annotation or label backs a field if its value in the version of the request differs from
+// its value in the stored object. Only the conversion knows which field that is. So the write is
+// refused if fields of the kind are excluded.
 func (k *kind) annotationBackedChanges(target granular.Target, newObj, oldObj runtime.Object, newVersioned, oldVersioned any) (change.Set, error) {
 	if sameMetadataMaps(newObj, newVersioned) && sameMetadataMaps(oldObj, oldVersioned) {
 		return nil, nil
@@ -44,8 +44,8 @@ func (k *kind) annotationBackedChanges(target granular.Target, newObj, oldObj ru
 	return change.Set{k.walker.Charge(field)}, nil
 }
 
-// handedOn says that conversion left annotations and labels alone, as it mostly does: they
-// are the same maps. That holds of no object too.
+// sameMetadataMaps reports whether conversion left annotations and labels alone, which is the
+// usual case: they are the same maps in memory. It returns true for no object.
 func sameMetadataMaps(hub runtime.Object, shown any) bool {
 	if hub == nil {
 		return true
@@ -69,7 +69,7 @@ func backingChanged(of func(metav1.Object) map[string]string, newObj, oldObj run
 	return slices.ContainsFunc(convertedKeys(metadataMap(of, newObj), after), differs) || slices.ContainsFunc(convertedKeys(metadataMap(of, oldObj), before), differs)
 }
 
-// moved lists the keys that conversion put there, took away or rewrote.
+// convertedKeys returns the keys that conversion added, removed or rewrote.
 func convertedKeys(hub, shown map[string]string) []string {
 	if sameMap(hub, shown) || maps.Equal(hub, shown) {
 		return nil

@@ -191,9 +191,9 @@ func TestCreatedByDefault(t *testing.T) {
 	}
 }
 
-// TestStandInOfStatus holds that a field which stands in an annotation of a status is the
+// TestAnnotationBackedStatus holds that a field which stands in an annotation of a status is the
 // status's, and that a key which conversion hides is looked for as well.
-func TestStandInOfStatus(t *testing.T) {
+func TestAnnotationBackedStatus(t *testing.T) {
 	of := target(t, strings.Replace(strings.Replace(things, "EXCLUDED", "false", 1), `"data":`, `"status": {"type": "object", "x-kubernetes-permission-verb": "status", "properties": {}}, "data":`, 1))
 	of.Convertor = oldVersion{}
 	was, is := keeping("a", ""), keeping("b", "")

@@ -13,25 +13,26 @@ import (
 	"kube-granular.dev/pkg/rbacindex"
 )
 
-// passed is what is remembered of a request that the filter let through as a granular one.
+// filterState is what the filter found out about a granular request.
 type filterState struct {
 	warnings *redact.Warnings
-	// attributes are those that the filter asked about.
+	// attributes are those of the filter's question.
 	attributes upstream.Attributes
-	// query is what "granular" was asked under, which may be nil. The questions of the
-	// verification are about the same caller, often before any binding changed.
+	// query is the query of the question for "granular", which may be nil. The verification asks
+	// about the same caller, often before any binding changed.
 	query *rbacindex.Query
 }
 
 type filterStateKey struct{}
 
-// withPassed returns the context of the request, whose warnings go through what is remembered.
+// withFilterState returns the context of the request with a filterState, which receives the
+// warnings of the request.
 func withFilterState(ctx context.Context, attributes upstream.Attributes, query *rbacindex.Query) context.Context {
 	p := &filterState{redact.NewWarnings(ctx), attributes, query}
 	return warning.WithWarningRecorder(context.WithValue(ctx, filterStateKey{}, p), p.warnings)
 }
 
-// passedAs gives nil for a request that is not granular.
+// filterStateFrom returns the filterState of a granular request, nil for any other.
 func filterStateFrom(ctx context.Context) *filterState {
 	p, _ := ctx.Value(filterStateKey{}).(*filterState)
 	return p

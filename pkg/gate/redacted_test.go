@@ -107,8 +107,8 @@ func TestPatchOperations(t *testing.T) {
 	}
 }
 
-// TestStandIns holds what counts as an annotation that conversion put there.
-func TestStandIns(t *testing.T) {
+// TestAnnotationBackedKeys holds what counts as an annotation that conversion put there.
+func TestAnnotationBackedKeys(t *testing.T) {
 	with := func(annotations map[string]string) *appsv1.Deployment {
 		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}}
 	}
