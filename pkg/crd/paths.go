@@ -13,7 +13,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// at makes an error of a problem of the compiler, with the path an author knows.
+// fieldError returns the error for a problem of the compiler, with the path in the definition.
 func fieldError(version *crdVersion, problem *schema.Problem) *field.Error {
 	path, s := descend(version, problem.Place)
 	if problem.Extension == "" {
@@ -65,7 +65,7 @@ func items(s *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaProps {
 	return s.Items.Schema
 }
 
-// extensions are the permission extensions of a schema by name, as written.
+// extensions returns the permission extensions of a schema by name.
 func extensions(s *apiextensions.JSONSchemaProps) map[string]any {
 	out := map[string]any{}
 	s.EachPermissionExtension(func(name string, value any) { out[name] = value })
@@ -81,8 +81,8 @@ func written(s *apiextensions.JSONSchemaProps, extension string) any {
 	return field.OmitValueType{}
 }
 
-// visit calls f for every schema that describes values: not for those below allOf
-// and the like, which upstream's structural schemas keep free of extensions.
+// visit calls f for every schema that describes values. It leaves out schemas below allOf and
+// the like, because structural schemas have no extensions there.
 func visit(s *apiextensions.JSONSchemaProps, path *field.Path, f func(s *apiextensions.JSONSchemaProps, path *field.Path) bool) {
 	if s == nil || !f(s, path) {
 		return
@@ -99,8 +99,8 @@ func visit(s *apiextensions.JSONSchemaProps, path *field.Path, f func(s *apiexte
 	visit(items(s), path.Child("items"), f)
 }
 
-// misplaced finds extensions where the compiler does not see them: those the
-// server replaces, those of the object as a whole, and sources without keys.
+// misplaced returns an error for each extension that the compiler does not see: those that the
+// server replaces, those of the object as a whole, and parameter sources without keys.
 func misplaced(root *apiextensions.JSONSchemaProps, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	forbid := func(s *apiextensions.JSONSchemaProps, path *field.Path, why string) {
@@ -113,7 +113,7 @@ func misplaced(root *apiextensions.JSONSchemaProps, path *field.Path) field.Erro
 			errs = append(errs, field.Forbidden(path.Child(name), why))
 		}
 	}
-	keys := map[string]bool{} // paths of schemas that describe keys
+	keys := map[string]bool{} // the paths of schemas of keys
 	visit(root, path, func(s *apiextensions.JSONSchemaProps, path *field.Path) bool {
 		if s == root && !isNone(s) {
 			forbid(s, path, "the object as a whole has no permission: its metadata has its own")
@@ -142,7 +142,7 @@ func misplaced(root *apiextensions.JSONSchemaProps, path *field.Path) field.Erro
 	return errs
 }
 
-// emits says whether a schema describes something with keys.
+// hasKeys reports whether a schema describes a container with keys.
 func hasKeys(s *apiextensions.JSONSchemaProps) bool {
 	return values(s) != nil || isList(s, "map") && len(s.XListMapKeys) == 1 || isList(s, "set")
 }
@@ -151,9 +151,9 @@ func isList(s *apiextensions.JSONSchemaProps, listType string) bool {
 	return s.XListType != nil && *s.XListType == listType && items(s) != nil
 }
 
-// withoutIdentity finds excluded permissions in elements of atomic lists. Such
-// elements are told apart by their position alone: who may change the rest of two
-// elements could make each of them the other, excluded field and all.
+// withoutIdentity returns an error for each excluded permission in elements of atomic lists.
+// Such elements are identified by position only. A caller who may change the other fields of two
+// elements could make each of them the other, including its excluded field.
 func withoutIdentity(version *crdVersion, tree *schema.Tree) field.ErrorList {
 	var errs field.ErrorList
 	for place := range tree.NodePaths() {

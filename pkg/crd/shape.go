@@ -14,11 +14,11 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// misshapen finds where two versions take one stored value for different ones. Without
-// a conversion webhook an object is read through the schema of the request's version:
-// that prunes what it doesn't list, adds its defaults and tells elements apart by its
-// keys, all before anybody can see a change. So whoever writes anything through one
-// version would drop, set or move what is excluded in the other.
+// shapeDifferences returns an error for each excluded field whose schemas in two versions read a
+// stored value differently. Without a conversion webhook an object is read with the schema of
+// the requested version: fields that it lacks are pruned, its defaults are added, and elements
+// are identified by its keys, all before a change can be compared. So any write through one
+// version could drop, set or move a field that the other version excludes.
 func shapeDifferences(first, v *crdVersion) field.ErrorList {
 	if first.full == v.full {
 		return nil
@@ -36,9 +36,9 @@ func shapeDifferences(first, v *crdVersion) field.ErrorList {
 	return errs
 }
 
-// unlike compares the schemas on the way to an excluded place as far as they say what
-// the place is, and those of the place and below wholly. It says what differs, and, if
-// that is below the place, where.
+// pathDifference compares the schemas on the path to an excluded field, as far as they determine
+// its place, and the schemas of the field and everything below it completely. It returns what
+// differs, and where, if that is below the field.
 func pathDifference(a, b *apiextensions.JSONSchemaProps, way []schema.Step) (where, what string) {
 	for i, step := range way {
 		switch {
@@ -48,14 +48,14 @@ func pathDifference(a, b *apiextensions.JSONSchemaProps, way []schema.Step) (whe
 			return "", "default"
 		}
 		if a, b = stepInto(a, step), stepInto(b, step); a == nil || b == nil {
-			return "", "" // the places differ, which is told already
+			return "", "" // the paths differ, which is reported already
 		}
 	}
 	return schemaDifference(a, b, "")
 }
 
-// differs compares what prunes, sets or coerces values; limits to what is valid may
-// be any.
+// schemaDifference compares what prunes, defaults or converts values. Validation rules may
+// differ.
 func schemaDifference(a, b *apiextensions.JSONSchemaProps, at string) (where, what string) {
 	switch {
 	case a == nil || b == nil:
@@ -87,7 +87,7 @@ func schemaDifference(a, b *apiextensions.JSONSchemaProps, at string) (where, wh
 	return schemaDifference(items(a), items(b), at+"[*]")
 }
 
-// into takes one step of the compiler through an author's schema.
+// stepInto follows one step of the compiler through an author's schema.
 func stepInto(s *apiextensions.JSONSchemaProps, step schema.Step) *apiextensions.JSONSchemaProps {
 	switch {
 	case !step.Elem:
@@ -98,7 +98,7 @@ func stepInto(s *apiextensions.JSONSchemaProps, step schema.Step) *apiextensions
 	return values(s)
 }
 
-// keysOf says how a schema tells the elements of a list or map apart.
+// keysOf returns how a schema identifies the elements of a list or map.
 func keysOf(s *apiextensions.JSONSchemaProps) []any {
 	if items(s) == nil {
 		return nil
@@ -117,8 +117,8 @@ func keysOf(s *apiextensions.JSONSchemaProps) []any {
 	return out
 }
 
-// fallback is what the default of a schema holds at a place below it, or at a list or
-// map on the way there. It tells null from nothing.
+// defaultAt returns the default that a schema sets at a path below it, or at a list or map on
+// the path. It tells null from no default.
 func defaultAt(s *apiextensions.JSONSchemaProps, way []schema.Step) []any {
 	if s == nil || s.Default == nil {
 		return nil

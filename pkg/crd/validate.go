@@ -13,11 +13,11 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// MaxPermissionsOnPath is the longest chain of permissions an author may write.
-// Every one of them may have to be asked for every field.
+// MaxPermissionsOnPath is the longest chain of permissions in a definition. A request may have
+// to ask for each of them for every field.
 const MaxPermissionsOnPath = 8
 
-// Validator judges definitions. It may be used by any number of goroutines.
+// Validator validates definitions. It may be used by any number of goroutines.
 type Validator struct {
 	enabled     func() bool
 	expressions schema.Expressions
@@ -25,17 +25,17 @@ type Validator struct {
 
 var _ granular.Extensions = &Validator{}
 
-// New makes a validator. enabled says whether extensions are enforced by this
-// server; expressions is the language that new ones may be written in.
+// New returns a Validator. enabled reports whether this server enforces extensions. expressions
+// is the language that new expressions may be written in.
 func New(enabled func() bool, expressions schema.Expressions) *Validator {
 	return &Validator{enabled: enabled, expressions: expressions}
 }
 
-// Enabled says whether extensions are enforced by this server.
+// Enabled reports whether this server enforces extensions.
 func (v *Validator) Enabled() bool { return v.enabled() }
 
-// Validate gives an error for each mistake in newCRD that is not in oldCRD, which
-// is nil on create. Paths are those of apiextensions.k8s.io/v1.
+// Validate returns an error for each mistake in newCRD that is not in oldCRD, which is nil on
+// create. Paths are those of apiextensions.k8s.io/v1.
 func (v *Validator) Validate(newCRD, oldCRD *apiextensions.CustomResourceDefinition) field.ErrorList {
 	found := v.mistakes(newCRD)
 	if len(found) == 0 {
@@ -66,21 +66,21 @@ type mistake struct {
 	err *field.Error
 }
 
-// version is one version of a definition and what was found about it.
+// crdVersion is one version of a definition, and what the validation found out about it.
 type crdVersion struct {
 	name string
 	path *field.Path
-	// whole is what was written, schema what of it has to do with permissions. Both
-	// are the same for versions that share them.
+	// full is the schema as written, schema the part that matters for permissions. Versions that
+	// share a schema share both.
 	full, schema *apiextensions.JSONSchemaProps
-	// counts says that objects are written through it or stored in it.
+	// inUse is set if the version is served or stored.
 	inUse bool
 	// tree is nil if the schema does not compile.
 	tree *schema.Tree
 }
 
-// versionsOf lists the versions that have a schema. A schema that all of them
-// share is kept apart by the internal type, which no author sees.
+// versionsOf returns the versions that have a schema. In the internal type, a schema that all
+// versions share is in another field, which no author sees.
 func versionsOf(crd *apiextensions.CustomResourceDefinition) []*crdVersion {
 	var out []*crdVersion
 	cut := map[*apiextensions.JSONSchemaProps]*apiextensions.JSONSchemaProps{}
@@ -122,7 +122,7 @@ func (v *Validator) mistakes(crd *apiextensions.CustomResourceDefinition) []mist
 	for i, version := range versions {
 		if i > 0 && version.schema == versions[0].schema {
 			version.tree = shared.tree
-			continue // all share one schema, once is enough
+			continue // validate a shared schema once
 		}
 		if i == 0 {
 			shared = version
@@ -142,7 +142,7 @@ func (v *Validator) mistakes(crd *apiextensions.CustomResourceDefinition) []mist
 	return out
 }
 
-// version looks at one version, and sets its tree if that compiles.
+// validateVersion validates one version, and sets its tree if it compiles.
 func (v *Validator) validateVersion(version *crdVersion) field.ErrorList {
 	errs := append(misplaced(version.schema, version.path), misplacedNone(version.schema, version.path)...)
 	tree, err := v.compile(version.schema)

@@ -11,22 +11,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// alike are the types whose functions in equality.Semantic say what equal.Semantic does.
+// sameFunction are the types whose functions in equality.Semantic are equivalent to
+// equal.Semantic.
 var sameFunction = map[reflect.Type]bool{
 	reflect.TypeFor[resource.Quantity](): true,
 	reflect.TypeFor[metav1.Time]():       true,
 	reflect.TypeFor[metav1.MicroTime]():  true,
 }
 
-// fieldsV1 has a function of its own as well, which says what comparing its bytes does.
-// It is a type with an unexported field in builds that keep it as a string.
+// fieldsV1 also has a function of its own, which is equivalent to comparing its bytes. In builds
+// that keep it as a string, the type has an unexported field.
 var fieldsV1 = reflect.TypeFor[metav1.FieldsV1]()
 
-// understood says that the compiled comparison of a type gives upstream's answer for all
-// values there are of it.
+// supported reports whether the compiled comparison of a type is equivalent to upstream's code
+// for all values.
 func supported(t reflect.Type) bool { return supports(t, map[reflect.Type]bool{}) }
 
-// understands is understood of a type that lies within others.
+// supports is supported for a type inside others.
 func supports(t reflect.Type, within map[reflect.Type]bool) bool {
 	if sameFunction[t] {
 		return true

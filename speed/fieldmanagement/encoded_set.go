@@ -5,7 +5,7 @@ package fieldmanagement
 
 import "bytes"
 
-// fields is a set of fields as managedFields spells it (FieldsV1), read but not
+// encodedSet is a set of fields in the encoding of managedFields (FieldsV1), scanned but not
 // decoded.
 type encodedSet struct {
 	raw []byte
@@ -15,21 +15,21 @@ type encodedSet struct {
 
 // node is one path element.
 type node struct {
-	// raw[start:colon] is the element, raw[start-1:end] with its quotes and all that
-	// lies below it.
+	// raw[start:colon] is the element. raw[start-1:end] is the element with its quotes and
+	// everything below it.
 	start, colon, end int32
-	// after is the index of the first node that is not below this one.
+	// after is the index of the next node that is not below this one.
 	after int32
-	// member says that the path itself belongs to the set.
+	// member is set if the path itself is in the set.
 	member bool
 }
 
 const maxRaw = 1 << 24
 
-// read reads a set, and says whether it is spelled in the one way upstream's encoder
-// would spell it, in which case upstream's decoder reads it without an error. It
-// refuses to say so of what is rare: escapes, characters that some encoders escape,
-// fractions and long numbers, null, indices, and values that are lists or maps.
+// read scans a set, and reports whether it is encoded exactly as upstream's encoder would encode
+// it. Such a set is decoded by upstream without an error. It returns false for rare cases that
+// it does not check: escapes, characters that some encoders escape, fractions and long numbers,
+// null, indices, and values that are lists or maps.
 func read(raw []byte) (*encodedSet, bool) {
 	if len(raw) > maxRaw {
 		return nil, false
@@ -41,8 +41,8 @@ func read(raw []byte) (*encodedSet, bool) {
 
 var memberPrefix = []byte(`".":{},`)
 
-// object reads what lies below an element, and says whether that is a member. Of the
-// root, nobody is.
+// object scans what is below an element, and reports whether the element is a member. The root
+// is none.
 func (f *encodedSet) object(at, depth int) (end int, member, ok bool) {
 	raw := f.raw
 	if depth > maxDepth || at+1 >= len(raw) || raw[at] != '{' {
@@ -84,7 +84,7 @@ func (f *encodedSet) object(at, depth int) (end int, member, ok bool) {
 	}
 }
 
-// members counts the paths of the set.
+// members returns the number of paths in the set.
 func (f *encodedSet) members() (n int) {
 	for i := range f.nodes {
 		if f.nodes[i].member {
@@ -104,7 +104,7 @@ var unescaped = func() (out [256]bool) {
 	return out
 }()
 
-// readElement reads a path element, and gives where it ends.
+// readElement scans a path element, and returns its end.
 func readElement(raw []byte, at int) (end int, ok bool) {
 	if at+2 >= len(raw) || raw[at+1] != ':' {
 		return 0, false
@@ -126,7 +126,7 @@ func readElement(raw []byte, at int) (end int, ok bool) {
 
 var quote = []byte(`\"`)
 
-// readKeys reads the keys of an element of a list.
+// readKeys scans the keys of an element of a list.
 func readKeys(raw []byte, at int) (end int, ok bool) {
 	if raw[at] != '{' {
 		return 0, false
@@ -154,7 +154,7 @@ func readKeys(raw []byte, at int) (end int, ok bool) {
 	}
 }
 
-// readQuoted reads a string in a string.
+// readQuoted scans a string inside a string.
 func readQuoted(raw []byte, at int) (end int, ok bool) {
 	if at >= len(raw) || !bytes.HasPrefix(raw[at:], quote) {
 		return 0, false
@@ -166,8 +166,8 @@ func readQuoted(raw []byte, at int) (end int, ok bool) {
 	return at + len(quote), at < len(raw) && bytes.HasPrefix(raw[at:], quote)
 }
 
-// maxDigits are digits that survive being a floating-point number, as which upstream
-// reads them.
+// maxDigits is the number of digits that a floating-point number, as which upstream decodes
+// numbers, always preserves.
 const maxDigits = 15
 
 var trueText, falseText = []byte("true"), []byte("false")

@@ -10,12 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// An object of which labels and annotations are left has the shape of all it had, and
-// upstream goes through every field of every struct in it. So it is replaced by a map
-// of what is left. A field that is zero on both sides, or on none there, is no
-// difference either way.
+// If only labels and annotations are left of an object, upstream still visits every field of
+// its structs. So the object is replaced by a map of what is left, the minimal object. Fields
+// that are zero, or absent, in both objects are equal in either form.
 
-// mayBeBare says that a struct is one of those objects.
+// mayBeMinimal reports whether a struct is an object with metadata.
 func (s *structPlan) mayBeMinimal(names map[string]bool) bool {
 	for i := range s.fields {
 		if f := &s.fields[i]; f.name == "metadata" && f.typ == objectMetaType && f.below != nil {
@@ -25,7 +24,7 @@ func (s *structPlan) mayBeMinimal(names map[string]bool) bool {
 	return false
 }
 
-// isBare says that nothing but kind, name, labels, annotations and managers was left.
+// isMinimal reports whether only kind, name, labels, annotations and managers are left.
 func (s *structPlan) isMinimal(d []dropped) bool {
 	if !s.minimal {
 		return false
@@ -62,7 +61,7 @@ func minimalMetadata(s *structPlan, d []dropped) bool {
 	return left == 0
 }
 
-// bareObject copies what is left of an object, or gives nil where that is more.
+// minimalObject returns a copy of what is left of an object, or nil if more is left.
 func minimalObject(o runtime.Object, gvk schema.GroupVersionKind) *unstructured.Unstructured {
 	m, err := meta.Accessor(o)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// Pruner implements managedfields.Pruner for one field manager. It may be used by
-// any number of goroutines.
+// Pruner implements managedfields.Pruner for one field manager. It may be used by any number of
+// goroutines.
 type Pruner struct {
 	converter managedfields.TypeConverter
 	enabled   func() bool
@@ -26,8 +26,8 @@ type Pruner struct {
 
 var _ managedfields.Pruner = &Pruner{}
 
-// NewPruner makes the pruner of a field manager that has the given converter. It
-// prunes nothing while enabled says false.
+// NewPruner returns the Pruner of a field manager with the given converter. It prunes nothing
+// while enabled returns false.
 func NewPruner(converter managedfields.TypeConverter, enabled func() bool) *Pruner {
 	return &Pruner{converter: converter, enabled: enabled}
 }
@@ -37,18 +37,18 @@ type kindOf struct {
 	typ reflect.Type
 }
 
-// plan says what may be dropped from the objects of one kind and Go type.
+// prunePlan describes what may be dropped from objects of one kind and Go type.
 type prunePlan struct {
-	// object is nil for unstructured objects and where nothing may be dropped.
+	// object is nil for unstructured objects and if nothing may be dropped.
 	object *structPlan
-	// stub says that managedFields of the live object are one atomic list of known
-	// shape, for which another list may stand.
+	// stub is set if the managedFields of the live object are one atomic list of known shape,
+	// which another list may replace.
 	stub bool
 	root root
 }
 
-// Prune returns live and new without what is equal in both, or as they are where
-// that might make a difference, and of the managers what they manage of the rest.
+// Prune returns live and new without the fields that are equal in both, and the managers of the
+// remaining fields. It returns its arguments if dropping fields might change the result.
 func (p *Pruner) Prune(live, new runtime.Object, version fieldpath.APIVersion, managers fieldpath.ManagedFields) (runtime.Object, runtime.Object, fieldpath.ManagedFields, func(fieldpath.ManagedFields) fieldpath.ManagedFields) {
 	a, b, d, plan := p.prune(live, new, version, managers)
 	if len(d) == 0 {
@@ -113,7 +113,7 @@ func (p *Pruner) planOf(k kindOf) *prunePlan {
 	return found.(*prunePlan)
 }
 
-// compile learns the schema of a kind from an object that has nothing but it.
+// compile gets the schema of a kind by converting an object that has only its kind.
 func (p *Pruner) compile(k kindOf) *prunePlan {
 	bare := &unstructured.Unstructured{}
 	bare.SetGroupVersionKind(k.gvk)

@@ -5,9 +5,9 @@ package fieldmanagement
 
 import "sigs.k8s.io/structured-merge-diff/v6/schema"
 
-// settled says that upstream's reconciliation of a set with the schema it is managed
-// by, which makes one field of what has become atomic, would find nothing to do in
-// what of the set was dropped. What it would fail on is not settled.
+// reconciled reports whether upstream's reconciliation with the schema would change nothing in
+// the dropped part of a set. Reconciliation merges the fields of a type that has become atomic.
+// It returns false if reconciliation would fail.
 func (w setIterator) reconciled(r root, tr schema.TypeRef) bool {
 	atom, ok := r.schema.Resolve(tr)
 	n, of, more := w.next()
@@ -27,7 +27,7 @@ func (w setIterator) reconciled(r root, tr schema.TypeRef) bool {
 	}
 	for ; more; n, of, more = w.next() {
 		if r.complete && w.nodes[n].after == n+1 {
-			continue // below which there is nothing to find
+			continue // nothing is below it
 		}
 		below := schema.TypeRef{}
 		if atom.Map == nil {
@@ -38,7 +38,7 @@ func (w setIterator) reconciled(r root, tr schema.TypeRef) bool {
 			}
 		}
 		if atom.Map != nil && below == (schema.TypeRef{}) {
-			continue // upstream leaves alone what no schema has
+			continue // upstream ignores what is not in the schema
 		}
 		if !w.into(n, of).reconciled(r, below) {
 			return false
@@ -47,16 +47,15 @@ func (w setIterator) reconciled(r root, tr schema.TypeRef) bool {
 	return true
 }
 
-// root is where the schema of a kind begins.
+// root is the root type of a kind in its schema.
 type root struct {
 	schema *schema.Schema
 	ref    schema.TypeRef
-	// sound says that there is a type wherever the schema says so.
+	// complete is set if every type that the schema refers to exists.
 	complete bool
 }
 
-// sound says that every type that can be reached has one, which makes a walk to it
-// needless.
+// complete reports whether every type that can be reached exists.
 func complete(s *schema.Schema, tr schema.TypeRef, seen map[string]bool) bool {
 	if name := tr.NamedType; name != nil {
 		if seen[*name] {

@@ -3,15 +3,15 @@
 
 package fieldmanagement
 
-// dropped is a field that was taken out of both objects of an update.
+// dropped is a field that was removed from both objects of an update.
 type dropped struct {
 	name string
-	// below are the fields below it that were. With none it was all of it.
+	// below are the fields below it that were removed. If it is empty, the whole field was.
 	below []dropped
 }
 
-// walk goes through the elements of a set that lie side by side and are, or have below
-// them, what was dropped; with nothing dropped, through all.
+// setIterator iterates over the sibling elements of a set that were dropped, or have dropped
+// fields below them. If d is nil, it iterates over all.
 type setIterator struct {
 	*encodedSet
 	at, end int32
@@ -22,12 +22,12 @@ func (f *encodedSet) iterate(d []dropped) setIterator {
 	return setIterator{f, 0, int32(len(f.nodes)), d}
 }
 
-// into walks what lies below an element.
+// into returns an iterator over the elements below an element.
 func (w setIterator) into(n int32, d []dropped) setIterator {
 	return setIterator{w.encodedSet, n + 1, w.nodes[n].after, d}
 }
 
-// next gives an element and what of it was dropped; nil is all of it.
+// next returns the next element and what was dropped of it; nil means all of it.
 func (w *setIterator) next() (n int32, below []dropped, ok bool) {
 	for w.at < w.end {
 		n, w.at = w.at, w.nodes[w.at].after
@@ -49,8 +49,7 @@ func (w *setIterator) next() (n int32, below []dropped, ok bool) {
 	return 0, nil, false
 }
 
-// dropped looks an element up in what was dropped, both of which are in order: it takes
-// off what comes before.
+// dropped finds an element in d, and removes from d what comes before it. Both are sorted.
 func (f *encodedSet) dropped(n int32, d *[]dropped) *dropped {
 	key := f.key(int(n))
 	if key[0] != 'f' {
@@ -65,7 +64,7 @@ func (f *encodedSet) dropped(n int32, d *[]dropped) *dropped {
 	return nil
 }
 
-// compared spells what of a set lies in nothing that was dropped.
+// compared returns the encoding of the part of a set that was not dropped.
 func (f *encodedSet) compared(d []dropped) []byte {
 	out := append(make([]byte, 0, 512), '{')
 	return append(f.without(out, f.iterate(nil), d), '}')
@@ -98,15 +97,15 @@ func (f *encodedSet) without(out []byte, w setIterator, d []dropped) []byte {
 	return out
 }
 
-// alone says in a set that the element it lies in is a member.
+// memberMark in an encoded set marks the element that contains it as a member.
 var memberMark = memberPrefix[:len(memberPrefix)-1]
 
-// open writes an element and the brace of what lies below it.
+// open appends an element and an opening brace.
 func (f *encodedSet) open(out []byte, n *node) []byte {
 	return append(append(out, f.raw[n.start-1:n.colon+1]...), ':', '{')
 }
 
-// comma separates what comes next from what is there, unless that is a brace.
+// comma appends a comma, unless the last character is an opening brace.
 func comma(out []byte) []byte {
 	if out[len(out)-1] == '{' {
 		return out
@@ -114,7 +113,7 @@ func comma(out []byte) []byte {
 	return append(out, ',')
 }
 
-// union spells the union of a set, all of it, with what of another was dropped.
+// union returns the encoding of the union of one set and the dropped part of another.
 func union(a, b setIterator) []byte {
 	out := append(make([]byte, 0, len(a.raw)+len(b.raw)), '{')
 	return append(merge(out, a, b), '}')
@@ -142,7 +141,7 @@ func merge(out []byte, a, b setIterator) []byte {
 		default:
 			x, y := a.into(i, ofA), b.into(j, ofB)
 			out = a.open(out, &a.nodes[i])
-			// Of what was dropped in part, the element itself was not.
+			// If only a part of an element was dropped, the element itself was not.
 			if (a.nodes[i].member || ofB == nil && b.nodes[j].member) && (x.at < x.end || y.at < y.end) {
 				out = append(out, memberMark...)
 			}
@@ -158,7 +157,7 @@ func merge(out []byte, a, b setIterator) []byte {
 	return out
 }
 
-// write spells what of an element was dropped.
+// write appends the dropped part of an element.
 func (w setIterator) write(out []byte, n int32, d []dropped) []byte {
 	if d == nil {
 		return append(out, w.raw[w.nodes[n].start-1:w.nodes[n].end]...)

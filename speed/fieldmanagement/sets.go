@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// NewDecoder gives a decoder for managedfields.InstallDecoder. It leaves all entries
-// to upstream while enabled says false, and those whose spelling it is not sure of.
+// NewDecoder returns a decoder for managedfields.InstallDecoder. It leaves all entries to
+// upstream while enabled returns false, and entries whose encoding read can't confirm.
 func NewDecoder(enabled func() bool) func(*metav1.ManagedFieldsEntry) fieldpath.VersionedSet {
 	return func(e *metav1.ManagedFieldsEntry) fieldpath.VersionedSet {
 		if !enabled() {
@@ -26,8 +26,8 @@ func NewDecoder(enabled func() bool) func(*metav1.ManagedFieldsEntry) fieldpath.
 	}
 }
 
-// unread is the set of one entry, decoded when somebody asks for it. Like the sets of
-// upstream it belongs to one request.
+// lazySet is the set of one entry, which is decoded when it is needed. Like upstream's sets it
+// belongs to one request.
 type lazySet struct {
 	fields  *encodedSet
 	version fieldpath.APIVersion
@@ -47,27 +47,26 @@ func (u *lazySet) Set() *fieldpath.Set {
 	return u.set
 }
 
-// Encoded returns what was read. Who has asked for the set may have changed it, and
-// then it is not known.
+// Encoded returns the original encoding. It returns false once Set was called, because the
+// caller may have changed the set.
 func (u *lazySet) Encoded() ([]byte, bool) { return u.fields.raw, u.set == nil }
 
-// Union leaves it to upstream.
+// Union returns nil, so that upstream computes the union.
 func (u *lazySet) Union(fieldpath.VersionedSet) fieldpath.VersionedSet { return nil }
 
-// decode decodes what was read, which upstream does without an error.
+// decode decodes a set that read has confirmed, which never fails.
 func decode(raw []byte) *fieldpath.Set {
 	set := &fieldpath.Set{}
 	_ = set.FromJSON(bytes.NewReader(raw))
 	return set
 }
 
-// parted is a set of which upstream was shown only what lies in fields that are
-// compared.
+// partialSet is a set of which upstream gets only the part in compared fields.
 type partialSet struct {
-	// compared is what upstream has made of that, before how it was spelled.
+	// compared is upstream's result for that part, before its encoding before the update.
 	compared fieldpath.VersionedSet
 	before   []byte
-	// whole is the set as it was, of which rest was dropped.
+	// whole is the original set, and rest are the fields that were dropped from it.
 	whole *encodedSet
 	rest  []dropped
 	set   *fieldpath.Set
@@ -87,7 +86,7 @@ func (p *partialSet) Set() *fieldpath.Set {
 
 var emptySet = &encodedSet{}
 
-// Encoded spells the set without decoding the rest.
+// Encoded returns the encoding of the set, without decoding the dropped part.
 func (p *partialSet) Encoded() ([]byte, bool) {
 	if p.set != nil {
 		return nil, false
@@ -99,7 +98,7 @@ func (p *partialSet) Encoded() ([]byte, bool) {
 	}
 	f, ok := read(now)
 	if !ok || f.members() != set.Size() {
-		return nil, false // an element with nothing in it is spelled as a member is
+		return nil, false // an element with nothing in it has the encoding of a member
 	}
 	if bytes.Equal(now, p.before) {
 		return p.whole.raw, true
@@ -107,7 +106,7 @@ func (p *partialSet) Encoded() ([]byte, bool) {
 	return union(f.iterate(nil), p.whole.iterate(p.rest)), true
 }
 
-// Union adds a set to the part that is compared.
+// Union adds a set to the compared part.
 func (p *partialSet) Union(set fieldpath.VersionedSet) fieldpath.VersionedSet {
 	if p.set != nil {
 		return nil
@@ -117,8 +116,8 @@ func (p *partialSet) Union(set fieldpath.VersionedSet) fieldpath.VersionedSet {
 	return &out
 }
 
-// part takes out of the managers of an update what lies in fields that were dropped.
-// What it returns makes the managers that come of the update whole again.
+// split removes the dropped fields from the managers of an update. The function that it returns
+// adds them again to the resulting managers.
 func (p *prunePlan) split(managers fieldpath.ManagedFields, d []dropped) (fieldpath.ManagedFields, func(fieldpath.ManagedFields) fieldpath.ManagedFields) {
 	compared := make(fieldpath.ManagedFields, len(managers))
 	out := map[string]*partialSet{}
@@ -144,7 +143,7 @@ func (p *prunePlan) split(managers fieldpath.ManagedFields, d []dropped) (fieldp
 	}
 }
 
-// partOf parts one set, or gives nil where nothing of it can be left out.
+// splitSet splits one set. It returns nil if no part can be left out.
 func splitSet(u *lazySet, d []dropped, r root) *partialSet {
 	rest := u.fields.iterate(d)
 	if _, _, any := rest.next(); !any || r.schema == nil || !u.fields.iterate(d).reconciled(r, r.ref) {

@@ -129,7 +129,7 @@ func (in *inside) style(node *yaml.Node, group string) {
 				continue
 			}
 			if known, err := registry.Lookup(name.Value); err == nil && known == nil {
-				in.found(name, Warning, "permission %q is not well-known, somebody else's may be called the same; use %q", name.Value, group+"/"+name.Value)
+				in.found(name, Warning, "permission %q is not well-known, and another author may use the same name; use %q", name.Value, group+"/"+name.Value)
 			}
 		}
 	}
