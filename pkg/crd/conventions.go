@@ -15,76 +15,77 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// None is the verb that an author gives the root of a schema who wants neither permissions
-// nor those by convention.
+// None is the verb at the root of a schema whose author wants no permissions, not even those by
+// convention.
 const None = "none"
 
-// Complete adds to the model of a version the permissions that fields have by convention, where
-// the author of the definition says nothing of permissions in any version. They are those of the same
-// fields of built-in kinds, all included in update:
+// Complete adds the permissions that fields have by convention to the model of a version. It
+// does so only if no version of the definition has a permission extension. The permissions are
+// those of the same fields of built-in kinds, and all are included in update:
 //
-//	.spec                  specification
-//	.status                status
-//	.status.conditions     conditions, and condition(TYPE) where it is a map by type
-//	what the scale writes  replicas
+//	.spec                          specification
+//	.status                        status
+//	.status.conditions             conditions, and condition(TYPE) if it is a map by type
+//	the field that a scale writes  replicas
 //
-// Nobody else has the model.
+// Nobody else may use the model meanwhile.
 func (v *Validator) Complete(crd *v1.CustomResourceDefinition, version string, model *spec.Schema) {
 	withoutNone(model)
 	replicas := ""
 	for i := range crd.Spec.Versions {
 		of := &crd.Spec.Versions[i]
-		if of.Schema != nil && of.Schema.OpenAPIV3Schema != nil && speaks(*of.Schema.OpenAPIV3Schema) {
+		if of.Schema != nil && of.Schema.OpenAPIV3Schema != nil && hasPermissions(*of.Schema.OpenAPIV3Schema) {
 			return
 		}
 		if of.Name == version && of.Subresources != nil && of.Subresources.Scale != nil {
 			replicas = of.Subresources.Scale.SpecReplicasPath
 		}
 	}
-	within(model, "spec", func(s *spec.Schema) { mark(s, "specification") })
-	within(model, "status", func(s *spec.Schema) {
+	editField(model, "spec", func(s *spec.Schema) { mark(s, "specification") })
+	editField(model, "status", func(s *spec.Schema) {
 		mark(s, "status")
-		within(s, "conditions", conditions)
+		editField(s, "conditions", conditions)
 	})
-	within(model, strings.TrimPrefix(replicas, "."), func(s *spec.Schema) {
+	editField(model, strings.TrimPrefix(replicas, "."), func(s *spec.Schema) {
 		if s.Type.Contains("integer") {
 			mark(s, "replicas")
 		}
 	})
 }
 
-// withoutNone takes "none" out of a root, as it stands for no permission.
+// withoutNone removes "none" from a root, because it is no permission.
 func withoutNone(root *spec.Schema) {
 	if root.Extensions[schema.ExtVerb] == None {
 		delete(root.Extensions, schema.ExtVerb)
 	}
 }
 
-// speaks reports whether anything in a schema is about permissions. Below allOf and its like
-// nothing may be. It takes a copy, because what lies in a map has no address.
-func speaks(s v1.JSONSchemaProps) bool {
+// hasPermissions reports whether a schema has a permission extension anywhere. None may be below
+// allOf and the like. It takes a copy, because a value in a map has no address.
+func hasPermissions(s v1.JSONSchemaProps) bool {
 	if s.XPermissionVerb != nil || s.XPermissionExcluded || s.XPermissionScope != nil || s.XPermissionParameterSource != nil ||
 		s.XPermissionParameterizedBy != nil || s.XPermissionParameterTreatment != nil || s.XPermissionParameterExpression != nil {
 		return true
 	}
 	for _, property := range s.Properties {
-		if speaks(property) {
+		if hasPermissions(property) {
 			return true
 		}
 	}
-	return s.Items != nil && s.Items.Schema != nil && speaks(*s.Items.Schema) ||
-		s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil && speaks(*s.AdditionalProperties.Schema)
+	return s.Items != nil && s.Items.Schema != nil && hasPermissions(*s.Items.Schema) ||
+		s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil && hasPermissions(*s.AdditionalProperties.Schema)
 }
 
-// within has f change a field, if it is there. The path has dots between names.
-func within(s *spec.Schema, path string, f func(*spec.Schema)) {
+// editField calls f with a field, if it exists, and stores the result. The path has dots between
+// names.
+func editField(s *spec.Schema, path string, f func(*spec.Schema)) {
 	name, below, deeper := strings.Cut(path, ".")
 	property, ok := s.Properties[name]
 	if !ok {
 		return
 	}
 	if deeper {
-		within(&property, below, f)
+		editField(&property, below, f)
 	} else {
 		f(&property)
 	}
@@ -93,7 +94,7 @@ func within(s *spec.Schema, path string, f func(*spec.Schema)) {
 
 func mark(s *spec.Schema, verb string) { s.AddExtension(schema.ExtVerb, verb) }
 
-// conditions gives single conditions a permission where the list of them is a map by type.
+// conditions adds a permission for each condition if the list of conditions is a map by type.
 func conditions(s *spec.Schema) {
 	mark(s, "conditions")
 	kind, _ := s.Extensions.GetString("x-kubernetes-list-type")
@@ -102,7 +103,7 @@ func conditions(s *spec.Schema) {
 		return
 	}
 	const source = "condition-type"
-	within(s.Items.Schema, "type", func(key *spec.Schema) {
+	editField(s.Items.Schema, "type", func(key *spec.Schema) {
 		if key.Type.Contains("string") {
 			key.AddExtension(schema.ExtSource, source)
 			mark(s.Items.Schema, "condition")
@@ -111,21 +112,20 @@ func conditions(s *spec.Schema) {
 	})
 }
 
-// isNone reports whether the root of a schema says that its author wants no permissions, and
-// nothing else.
+// isNone reports whether the root of a schema has the verb "none" and no other extension.
 func isNone(s *apiextensions.JSONSchemaProps) bool {
 	rest := *s
 	rest.XPermissionVerb = nil
 	return s.XPermissionVerb != nil && *s.XPermissionVerb == None && !rest.HasPermissionExtension()
 }
 
-// nones finds the verb "none" anywhere but at the root.
-func nones(root *apiextensions.JSONSchemaProps, path *field.Path) field.ErrorList {
+// misplacedNone returns an error for each verb "none" below the root.
+func misplacedNone(root *apiextensions.JSONSchemaProps, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	visit(root, path, func(s *apiextensions.JSONSchemaProps, path *field.Path) bool {
 		if s != root && s.XPermissionVerb != nil && *s.XPermissionVerb == None {
 			errs = append(errs, field.Invalid(path.Child(schema.ExtVerb), None,
-				"it is no permission: at the root of the schema it says that fields have none by convention"))
+				"it is not a permission: at the root of the schema it turns off the permissions that fields have by convention"))
 		}
 		return true
 	})

@@ -24,12 +24,12 @@ const (
 	objectMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 )
 
-// replaced are the properties of a root and of an embedded resource whose schema
-// the server replaces by its own.
+// replaced are the properties of a root, and of an embedded resource, whose schema the server
+// replaces by its own.
 var replaced = []string{"apiVersion", "kind", "metadata"}
 
-// compile makes the permission tree that a version will be served with. The models
-// are those of upstream's pkg/controller/openapi/builder, without the routes.
+// compile compiles the permission tree that a version will be served with. The models are those
+// of upstream's pkg/controller/openapi/builder, without the routes.
 func (v *Validator) compile(s *apiextensions.JSONSchemaProps) (*schema.Tree, error) {
 	converted, err := structural.NewStructural(s)
 	if err != nil {
@@ -37,26 +37,26 @@ func (v *Validator) compile(s *apiextensions.JSONSchemaProps) (*schema.Tree, err
 	}
 	root := converted.ToKubeOpenAPI()
 	withoutNone(root)
-	own(root, true)
+	useServerSchemas(root, true)
 	models := maps.Clone(builtin())
 	models[rootName] = root
 	return schema.NewModels(models,
 		schema.WithExpressions(v.expressions), schema.WithMaxPermissionsOnPath(MaxPermissionsOnPath)).Compile(rootName)
 }
 
-// legacy says that a definition was stored before schemas had to be structural.
-// Upstream demands it of all others.
+// legacy reports whether a definition was stored before schemas had to be structural. Upstream
+// requires structural schemas of all other definitions.
 func legacy(crd *apiextensions.CustomResourceDefinition) bool {
 	return apiextensions.IsCRDConditionTrue(crd, apiextensions.NonStructuralSchema)
 }
 
-// unstructured finds extensions in a schema that is not structural. The models that
-// it is served with have no fields, so nothing in it has an effect.
-func unstructured(version *version) field.ErrorList {
+// unstructured returns an error for extensions in a schema that is not structural. Such a schema
+// is served with models that have no fields, so its extensions have no effect.
+func unstructured(version *crdVersion) field.ErrorList {
 	if !granular.Uses(version.schema) {
 		return nil
 	}
-	s, err := structural.NewStructural(version.whole)
+	s, err := structural.NewStructural(version.full)
 	if err == nil {
 		err = structural.ValidateStructural(version.path, s).ToAggregate()
 	}
@@ -66,18 +66,18 @@ func unstructured(version *version) field.ErrorList {
 	return field.ErrorList{field.Forbidden(version.path, "permissions need a structural schema")}
 }
 
-// own puts the server's schemas where it puts them.
-func own(s *spec.Schema, object bool) {
+// useServerSchemas replaces the schemas that the server replaces by its own.
+func useServerSchemas(s *spec.Schema, object bool) {
 	for name := range s.Properties {
 		p := s.Properties[name]
-		own(&p, false)
+		useServerSchemas(&p, false)
 		s.Properties[name] = p
 	}
 	if s.Items != nil && s.Items.Schema != nil {
-		own(s.Items.Schema, false)
+		useServerSchemas(s.Items.Schema, false)
 	}
 	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-		own(s.AdditionalProperties.Schema, false)
+		useServerSchemas(s.AdditionalProperties.Schema, false)
 	}
 	if embedded, _ := s.Extensions.GetBool("x-kubernetes-embedded-resource"); !embedded && !object {
 		return
@@ -88,7 +88,7 @@ func own(s *spec.Schema, object bool) {
 	s.SetProperty("metadata", *spec.RefSchema("#/definitions/" + objectMeta))
 }
 
-// builtin are the definitions of an object's own metadata and all it refers to.
+// builtin returns the definition of object metadata and all definitions that it refers to.
 var builtin = sync.OnceValue(func() map[string]*spec.Schema {
 	all := openapi.GetOpenAPIDefinitions(func(name string) spec.Ref {
 		return spec.MustCreateRef("#/definitions/" + common.EscapeJsonPointer(name))

@@ -126,16 +126,16 @@ func BenchmarkCompile(b *testing.B) {
 				crd := definition(b, nil, strings.ReplaceAll(large(shape.groups, shape.fields), "example.com/group", fmt.Sprintf("example.com/d%dGroup", i)))
 				all[i], bytes = served(b, crd), size(b, crd)
 			}
-			compile := func(i int, sharing *schema.Sharing) *schema.Tree {
+			compile := func(i int, sharing *schema.Interner) *schema.Tree {
 				source := schema.WithSource(func() map[string]*spec.Schema { return all[i] })
-				tree, err := schema.NewModels(all[i], schema.WithExpressions(stored), schema.WithSharing(sharing), source).ByKind(thing)
+				tree, err := schema.NewModels(all[i], schema.WithExpressions(stored), schema.WithInterner(sharing), source).ByKind(thing)
 				if err != nil {
 					b.Fatal(err)
 				}
 				return tree
 			}
 			b.ReportAllocs()
-			sharing, next := schema.NewSharing(), 0
+			sharing, next := schema.NewInterner(), 0
 			for b.Loop() {
 				compile(next%len(all), sharing)
 				next++
@@ -146,7 +146,7 @@ func BenchmarkCompile(b *testing.B) {
 			runtime.GC()
 			runtime.GC()
 			runtime.ReadMemStats(&before)
-			sharing = schema.NewSharing()
+			sharing = schema.NewInterner()
 			for i := range held {
 				held[i] = compile(i, sharing)
 			}

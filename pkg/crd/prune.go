@@ -10,9 +10,9 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/granular"
 )
 
-// prune gives of a schema what has to do with permissions: where extensions are, the
-// way to them, and the keys that tell elements apart. A definition may be large, and
-// what is judged is looked at several times. The result shares what it does not cut.
+// prune returns the parts of a schema that matter for permissions: the extensions, the path to
+// them, and the keys that identify elements. A definition may be large, and the validation
+// visits it several times. The result shares memory with s.
 func prune(s *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaProps {
 	if out := pruned(*s, nil); out != nil {
 		return out
@@ -20,8 +20,8 @@ func prune(s *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaProps {
 	return &apiextensions.JSONSchemaProps{Type: s.Type}
 }
 
-// pruned returns nil if there is nothing in s. The properties named keys are kept.
-// It takes a copy, because what lies in a map has no address and is seldom kept.
+// pruned returns nil if s has no such part. The properties named keys are kept. It takes a copy,
+// because a value in a map has no address and is seldom kept.
 //
 //go:noinline
 func pruned(s apiextensions.JSONSchemaProps, keys []string) *apiextensions.JSONSchemaProps {
@@ -49,7 +49,7 @@ func pruned(s apiextensions.JSONSchemaProps, keys []string) *apiextensions.JSONS
 	if s.Items != nil && s.Items.Schema != nil {
 		elements = pruned(*s.Items.Schema, s.XListMapKeys)
 	}
-	junctors := junctorsUse(s)
+	junctors := permissionsInJunctors(s)
 	if keep = keep || values != nil || elements != nil || junctors; !keep && len(properties) == 0 {
 		return nil
 	}
@@ -67,7 +67,7 @@ func pruned(s apiextensions.JSONSchemaProps, keys []string) *apiextensions.JSONS
 	return &out
 }
 
-// orStub keeps of what has no permission that it is there, and its type.
+// orStub returns kept, or a schema with only the type of s.
 func orStub(kept, s *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaProps {
 	if kept != nil {
 		return kept
@@ -75,8 +75,9 @@ func orStub(kept, s *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaPro
 	return &apiextensions.JSONSchemaProps{Type: s.Type, XIntOrString: s.XIntOrString}
 }
 
-// junctorsUse finds extensions where none may be. They are kept to be refused.
-func junctorsUse(s apiextensions.JSONSchemaProps) bool {
+// permissionsInJunctors reports whether there are extensions below allOf, anyOf, oneOf or not.
+// They are kept so that they are refused.
+func permissionsInJunctors(s apiextensions.JSONSchemaProps) bool {
 	for _, list := range [][]apiextensions.JSONSchemaProps{s.AllOf, s.AnyOf, s.OneOf} {
 		for i := range list {
 			if granular.Uses(&list[i]) {

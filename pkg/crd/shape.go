@@ -14,21 +14,21 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// misshapen finds where two versions take one stored value for different ones. Without
-// a conversion webhook an object is read through the schema of the request's version:
-// that prunes what it doesn't list, adds its defaults and tells elements apart by its
-// keys, all before anybody can see a change. So whoever writes anything through one
-// version would drop, set or move what is excluded in the other.
-func misshapen(first, v *version) field.ErrorList {
-	if first.whole == v.whole {
+// shapeDifferences returns an error for each excluded field whose schemas in two versions read a
+// stored value differently. Without a conversion webhook an object is read with the schema of
+// the requested version: fields that it lacks are pruned, its defaults are added, and elements
+// are identified by its keys, all before a change can be compared. So any write through one
+// version could drop, set or move a field that the other version excludes.
+func shapeDifferences(first, v *crdVersion) field.ErrorList {
+	if first.full == v.full {
 		return nil
 	}
 	var errs field.ErrorList
-	for place := range first.tree.Places() {
+	for place := range first.tree.NodePaths() {
 		if len(place) < 2 || !place.Node().ExcludedAt || place[len(place)-2].ExcludedAt {
 			continue
 		}
-		if where, what := unlike(first.whole, v.whole, stepsTo(place)); what != "" {
+		if where, what := pathDifference(first.full, v.full, stepsTo(place)); what != "" {
 			errs = append(errs, disagreement(v, "has another %s at %s than version %s, and %s is excluded; without a conversion webhook both hold the same fields",
 				what, place.Pattern()+where, first.name, place.Pattern()))
 		}
@@ -36,27 +36,27 @@ func misshapen(first, v *version) field.ErrorList {
 	return errs
 }
 
-// unlike compares the schemas on the way to an excluded place as far as they say what
-// the place is, and those of the place and below wholly. It says what differs, and, if
-// that is below the place, where.
-func unlike(a, b *apiextensions.JSONSchemaProps, way []schema.Step) (where, what string) {
+// pathDifference compares the schemas on the path to an excluded field, as far as they determine
+// its place, and the schemas of the field and everything below it completely. It returns what
+// differs, and where, if that is below the field.
+func pathDifference(a, b *apiextensions.JSONSchemaProps, way []schema.Step) (where, what string) {
 	for i, step := range way {
 		switch {
 		case !reflect.DeepEqual(keysOf(a), keysOf(b)):
 			return "", "list"
-		case !reflect.DeepEqual(fallback(a, way[i:]), fallback(b, way[i:])):
+		case !reflect.DeepEqual(defaultAt(a, way[i:]), defaultAt(b, way[i:])):
 			return "", "default"
 		}
-		if a, b = into(a, step), into(b, step); a == nil || b == nil {
-			return "", "" // the places differ, which is told already
+		if a, b = stepInto(a, step), stepInto(b, step); a == nil || b == nil {
+			return "", "" // the paths differ, which is reported already
 		}
 	}
-	return differs(a, b, "")
+	return schemaDifference(a, b, "")
 }
 
-// differs compares what prunes, sets or coerces values; limits to what is valid may
-// be any.
-func differs(a, b *apiextensions.JSONSchemaProps, at string) (where, what string) {
+// schemaDifference compares what prunes, defaults or converts values. Validation rules may
+// differ.
+func schemaDifference(a, b *apiextensions.JSONSchemaProps, at string) (where, what string) {
 	switch {
 	case a == nil || b == nil:
 		if a == b {
@@ -65,30 +65,30 @@ func differs(a, b *apiextensions.JSONSchemaProps, at string) (where, what string
 		return at, "schema"
 	case a.Type != b.Type || a.Nullable != b.Nullable || a.XIntOrString != b.XIntOrString || a.XEmbeddedResource != b.XEmbeddedResource:
 		return at, "type"
-	case preserves(a) != preserves(b):
+	case preservesUnknown(a) != preservesUnknown(b):
 		return at, "x-kubernetes-preserve-unknown-fields"
-	case !reflect.DeepEqual(fallback(a, nil), fallback(b, nil)):
+	case !reflect.DeepEqual(defaultAt(a, nil), defaultAt(b, nil)):
 		return at, "default"
 	case !reflect.DeepEqual(keysOf(a), keysOf(b)):
 		return at, "list"
 	case !slices.Equal(slices.Sorted(maps.Keys(a.Properties)), slices.Sorted(maps.Keys(b.Properties))):
 		return at, "set of properties"
-	case open(a) != open(b):
+	case allowsAdditional(a) != allowsAdditional(b):
 		return at, "additionalProperties"
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Properties)) {
-		if where, what := differs(property(a, name), property(b, name), at+"."+name); what != "" {
+		if where, what := schemaDifference(property(a, name), property(b, name), at+"."+name); what != "" {
 			return where, what
 		}
 	}
-	if where, what := differs(values(a), values(b), at+"[*]"); what != "" {
+	if where, what := schemaDifference(values(a), values(b), at+"[*]"); what != "" {
 		return where, what
 	}
-	return differs(items(a), items(b), at+"[*]")
+	return schemaDifference(items(a), items(b), at+"[*]")
 }
 
-// into takes one step of the compiler through an author's schema.
-func into(s *apiextensions.JSONSchemaProps, step schema.Step) *apiextensions.JSONSchemaProps {
+// stepInto follows one step of the compiler through an author's schema.
+func stepInto(s *apiextensions.JSONSchemaProps, step schema.Step) *apiextensions.JSONSchemaProps {
 	switch {
 	case !step.Elem:
 		return property(s, step.Field)
@@ -98,7 +98,7 @@ func into(s *apiextensions.JSONSchemaProps, step schema.Step) *apiextensions.JSO
 	return values(s)
 }
 
-// keysOf says how a schema tells the elements of a list or map apart.
+// keysOf returns how a schema identifies the elements of a list or map.
 func keysOf(s *apiextensions.JSONSchemaProps) []any {
 	if items(s) == nil {
 		return nil
@@ -111,15 +111,15 @@ func keysOf(s *apiextensions.JSONSchemaProps) []any {
 	if listType == "map" {
 		for _, name := range s.XListMapKeys {
 			key := property(items(s), name)
-			out = append(out, name, key != nil && key.XIntOrString, fallback(key, nil))
+			out = append(out, name, key != nil && key.XIntOrString, defaultAt(key, nil))
 		}
 	}
 	return out
 }
 
-// fallback is what the default of a schema holds at a place below it, or at a list or
-// map on the way there. It tells null from nothing.
-func fallback(s *apiextensions.JSONSchemaProps, way []schema.Step) []any {
+// defaultAt returns the default that a schema sets at a path below it, or at a list or map on
+// the path. It tells null from no default.
+func defaultAt(s *apiextensions.JSONSchemaProps, way []schema.Step) []any {
 	if s == nil || s.Default == nil {
 		return nil
 	}
@@ -136,10 +136,10 @@ func fallback(s *apiextensions.JSONSchemaProps, way []schema.Step) []any {
 	return []any{value}
 }
 
-func preserves(s *apiextensions.JSONSchemaProps) bool {
+func preservesUnknown(s *apiextensions.JSONSchemaProps) bool {
 	return s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields
 }
 
-func open(s *apiextensions.JSONSchemaProps) bool {
+func allowsAdditional(s *apiextensions.JSONSchemaProps) bool {
 	return s.AdditionalProperties != nil && s.AdditionalProperties.Allows
 }

@@ -13,11 +13,11 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// MaxPermissionsOnPath is the longest chain of permissions an author may write.
-// Every one of them may have to be asked for every field.
+// MaxPermissionsOnPath is the longest chain of permissions in a definition. A request may have
+// to ask for each of them for every field.
 const MaxPermissionsOnPath = 8
 
-// Validator judges definitions. It may be used by any number of goroutines.
+// Validator validates definitions. It may be used by any number of goroutines.
 type Validator struct {
 	enabled     func() bool
 	expressions schema.Expressions
@@ -25,17 +25,17 @@ type Validator struct {
 
 var _ granular.Extensions = &Validator{}
 
-// New makes a validator. enabled says whether extensions are enforced by this
-// server; expressions is the language that new ones may be written in.
+// New returns a Validator. enabled reports whether this server enforces extensions. expressions
+// is the language that new expressions may be written in.
 func New(enabled func() bool, expressions schema.Expressions) *Validator {
 	return &Validator{enabled: enabled, expressions: expressions}
 }
 
-// Enabled says whether extensions are enforced by this server.
+// Enabled reports whether this server enforces extensions.
 func (v *Validator) Enabled() bool { return v.enabled() }
 
-// Validate gives an error for each mistake in newCRD that is not in oldCRD, which
-// is nil on create. Paths are those of apiextensions.k8s.io/v1.
+// Validate returns an error for each mistake in newCRD that is not in oldCRD, which is nil on
+// create. Paths are those of apiextensions.k8s.io/v1.
 func (v *Validator) Validate(newCRD, oldCRD *apiextensions.CustomResourceDefinition) field.ErrorList {
 	found := v.mistakes(newCRD)
 	if len(found) == 0 {
@@ -66,23 +66,23 @@ type mistake struct {
 	err *field.Error
 }
 
-// version is one version of a definition and what was found about it.
-type version struct {
+// crdVersion is one version of a definition, and what the validation found out about it.
+type crdVersion struct {
 	name string
 	path *field.Path
-	// whole is what was written, schema what of it has to do with permissions. Both
-	// are the same for versions that share them.
-	whole, schema *apiextensions.JSONSchemaProps
-	// counts says that objects are written through it or stored in it.
-	counts bool
+	// full is the schema as written, schema the part that matters for permissions. Versions that
+	// share a schema share both.
+	full, schema *apiextensions.JSONSchemaProps
+	// inUse is set if the version is served or stored.
+	inUse bool
 	// tree is nil if the schema does not compile.
 	tree *schema.Tree
 }
 
-// versionsOf lists the versions that have a schema. A schema that all of them
-// share is kept apart by the internal type, which no author sees.
-func versionsOf(crd *apiextensions.CustomResourceDefinition) []*version {
-	var out []*version
+// versionsOf returns the versions that have a schema. In the internal type, a schema that all
+// versions share is in another field, which no author sees.
+func versionsOf(crd *apiextensions.CustomResourceDefinition) []*crdVersion {
+	var out []*crdVersion
 	cut := map[*apiextensions.JSONSchemaProps]*apiextensions.JSONSchemaProps{}
 	for i := range crd.Spec.Versions {
 		v := &crd.Spec.Versions[i]
@@ -97,12 +97,12 @@ func versionsOf(crd *apiextensions.CustomResourceDefinition) []*version {
 		if cut[whole] == nil {
 			cut[whole] = prune(whole)
 		}
-		out = append(out, &version{
+		out = append(out, &crdVersion{
 			name:   v.Name,
 			path:   field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema"),
-			whole:  whole,
+			full:   whole,
 			schema: cut[whole],
-			counts: v.Served || v.Storage,
+			inUse:  v.Served || v.Storage,
 		})
 	}
 	return out
@@ -118,16 +118,16 @@ func (v *Validator) mistakes(crd *apiextensions.CustomResourceDefinition) []mist
 		return nil
 	}
 	var out []mistake
-	var shared *version
+	var shared *crdVersion
 	for i, version := range versions {
 		if i > 0 && version.schema == versions[0].schema {
 			version.tree = shared.tree
-			continue // all share one schema, once is enough
+			continue // validate a shared schema once
 		}
 		if i == 0 {
 			shared = version
 		}
-		errs := v.version(version)
+		errs := v.validateVersion(version)
 		if legacy(crd) {
 			errs = append(errs, unstructured(version)...)
 		}
@@ -142,13 +142,13 @@ func (v *Validator) mistakes(crd *apiextensions.CustomResourceDefinition) []mist
 	return out
 }
 
-// version looks at one version, and sets its tree if that compiles.
-func (v *Validator) version(version *version) field.ErrorList {
-	errs := append(misplaced(version.schema, version.path), nones(version.schema, version.path)...)
+// validateVersion validates one version, and sets its tree if it compiles.
+func (v *Validator) validateVersion(version *crdVersion) field.ErrorList {
+	errs := append(misplaced(version.schema, version.path), misplacedNone(version.schema, version.path)...)
 	tree, err := v.compile(version.schema)
 	if err != nil {
 		for _, problem := range schema.ProblemsOf(err) {
-			err := at(version, problem)
+			err := fieldError(version, problem)
 			if !slices.ContainsFunc(errs, func(e *field.Error) bool { return e.Field == err.Field }) {
 				errs = append(errs, err)
 			}

@@ -299,8 +299,8 @@ func TestWarnings(t *testing.T) {
 	const schema = `properties: {a: {type: string, +verb: mine}, b: {type: object, +scope: cell, properties: {c: {type: string, +verb: example.org/theirs}, d: {type: string, +verb: replicas}}}}`
 	crd := definition(t, nil, schema, schema+"\n")
 	want := []string{
-		`spec.versions[0].schema.openAPIV3Schema.properties[a].x-kubernetes-permission-verb: permission "mine" is not well-known, somebody else's may be called the same; use "example.com/mine"`,
-		`spec.versions[0].schema.openAPIV3Schema.properties[b].x-kubernetes-permission-scope: permission "cell" is not well-known, somebody else's may be called the same; use "example.com/cell"`,
+		`spec.versions[0].schema.openAPIV3Schema.properties[a].x-kubernetes-permission-verb: permission "mine" is not well-known, and another author may use the same name; use "example.com/mine"`,
+		`spec.versions[0].schema.openAPIV3Schema.properties[b].x-kubernetes-permission-scope: permission "cell" is not well-known, and another author may use the same name; use "example.com/cell"`,
 	}
 	if diff := cmp.Diff(want, validator().Warnings(crd, nil)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

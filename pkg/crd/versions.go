@@ -15,18 +15,18 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// disagreements finds excluded permissions that one version has and another has
-// not. Whoever writes through the version without could change, or drop, what the
-// other one guards. The versions that count are those that are served, and the
-// stored one. Without a conversion webhook a field is the same field in all
-// versions, so there the places must agree as well, and what they hold.
-func disagreements(crd *apiextensions.CustomResourceDefinition, versions []*version) field.ErrorList {
+// disagreements returns an error for each excluded permission that one version has and another
+// lacks. A write through the second version could change, or drop, the field that the first one
+// excludes. Only versions that are served or stored count. Without a conversion webhook all
+// versions have the same fields, so the places of the permissions and their schemas must agree
+// too.
+func disagreements(crd *apiextensions.CustomResourceDefinition, versions []*crdVersion) field.ErrorList {
 	converted := crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensions.WebhookConverter
 	var errs field.ErrorList
-	var first *version
+	var first *crdVersion
 	var expected map[string]string
 	for _, v := range versions {
-		if !v.counts || v.tree == nil {
+		if !v.inUse || v.tree == nil {
 			continue
 		}
 		excluded := excludedIn(v.tree)
@@ -50,18 +50,18 @@ func disagreements(crd *apiextensions.CustomResourceDefinition, versions []*vers
 			}
 		}
 		if !converted {
-			errs = append(errs, misshapen(first, v)...)
+			errs = append(errs, shapeDifferences(first, v)...)
 		}
 	}
 	return errs
 }
 
-func disagreement(v *version, format string, args ...any) *field.Error {
+func disagreement(v *crdVersion, format string, args ...any) *field.Error {
 	return field.Invalid(v.path, field.OmitValueType{}, fmt.Sprintf("version %s ", v.name)+fmt.Sprintf(format, args...))
 }
 
-// excludedIn gives the excluded permissions of a tree, with a mark on those that
-// take a parameter, and the places each of them has.
+// excludedIn returns the excluded permissions of a tree, marked if they have a parameter, and
+// the places of each.
 func excludedIn(tree *schema.Tree) map[string]string {
 	places := map[string][]string{}
 	for _, info := range tree.Permissions() {

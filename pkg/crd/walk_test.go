@@ -83,7 +83,7 @@ func TestWalk(t *testing.T) {
 			}
 			walker := change.NewWalker(tree)
 			for _, pair := range test.changes {
-				set, err := walker.Compare(change.Full, parsed(t, metadata+pair[0]), parsed(t, metadata+pair[1]))
+				set, err := walker.Compare(change.All, parsed(t, metadata+pair[0]), parsed(t, metadata+pair[1]))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -110,7 +110,7 @@ func charged(set change.Set) string {
 		c := &set[i]
 		verb := "-"
 		if last := c.Node.Last(); last != nil {
-			v, err := c.Verb(context.Background(), schema.NewSpending(1_000_000), last)
+			v, err := c.Verb(context.Background(), schema.NewCostBudget(1_000_000), last)
 			if verb = strings.TrimPrefix(v.String(), "granular:"); err != nil {
 				verb = "?"
 			}

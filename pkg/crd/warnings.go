@@ -16,65 +16,65 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// MaxWarnings is how many permissions of one definition are warned about.
+// MaxWarnings is the highest number of warnings for one definition.
 const MaxWarnings = 10
 
-// wellKnown says whether a permission may be used without a domain: those of the
-// built-in kinds may. Who uses one of them means the same concept.
+// wellKnown reports whether a permission may be used without a domain, because a built-in kind
+// has it.
 func wellKnown(name string) bool {
 	found, err := registry.Lookup(name)
 	return err == nil && found != nil
 }
 
-// warning is what an author should know of a definition that is accepted.
+// warning is a warning for the author of an accepted definition.
 type warning struct {
-	// about tells warnings apart, in all versions and across updates.
-	about string
-	path  *field.Path
-	text  string
+	// id identifies the warning, in all versions and across updates.
+	id   string
+	path *field.Path
+	text string
 }
 
-// Warnings returns what the author of newCRD should know, unless oldCRD gave cause for it
-// already: permissions without a domain that no built-in kind has, well-known ones that are
-// excluded, names of parameters that no permission takes, and conventions that end.
+// Warnings returns the warnings for newCRD that oldCRD did not cause already: permissions
+// without a domain that no built-in kind has, well-known permissions that are excluded,
+// parameter sources that no permission uses, and permissions by convention that end.
 func (v *Validator) Warnings(newCRD, oldCRD *apiextensions.CustomResourceDefinition) []string {
 	seen := map[string]bool{}
 	if oldCRD != nil {
-		eachWarning(oldCRD, func(w warning) { seen[w.about] = true })
+		eachWarning(oldCRD, func(w warning) { seen[w.id] = true })
 	}
 	var out []string
 	if oldCRD != nil && usesAny(newCRD) && !usesAny(oldCRD) {
-		out = append(out, fmt.Sprintf("%s: the definition says something of permissions now, so spec, status, conditions and replicas have none by convention any more: "+
+		out = append(out, fmt.Sprintf("%s: the definition now has permission extensions, so spec, status, conditions and replicas have none by convention any more: "+
 			"grants of specification, status, conditions, condition(...) and replicas cover what you give them alone", field.NewPath("spec", "versions")))
 	}
 	eachWarning(newCRD, func(w warning) {
-		if seen[w.about] || len(out) >= MaxWarnings {
+		if seen[w.id] || len(out) >= MaxWarnings {
 			return
 		}
-		seen[w.about] = true
+		seen[w.id] = true
 		out = append(out, fmt.Sprintf("%s: %s", w.path, w.text))
 	})
 	return out
 }
 
-// usesAny reports whether some version says something of permissions.
+// usesAny reports whether some version has a permission extension.
 func usesAny(crd *apiextensions.CustomResourceDefinition) bool {
-	return slices.ContainsFunc(versionsOf(crd), func(v *version) bool { return granular.Uses(v.schema) })
+	return slices.ContainsFunc(versionsOf(crd), func(v *crdVersion) bool { return granular.Uses(v.schema) })
 }
 
-// eachWarning calls f for each cause for a warning in each version.
+// eachWarning calls f for each warning in each version.
 func eachWarning(crd *apiextensions.CustomResourceDefinition, f func(warning)) {
 	domain := crd.Spec.Group
 	if !strings.Contains(domain, ".") {
 		domain = "example.com"
 	}
 	for _, version := range versionsOf(crd) {
-		sources := unused{}
+		sources := unusedSources{}
 		visit(version.schema, version.path, func(s *apiextensions.JSONSchemaProps, path *field.Path) bool {
 			for _, name := range permissions(s.XPermissionVerb) {
-				named(&name, s.XPermissionExcluded, domain, path.Child(schema.ExtVerb), f)
+				warnName(&name, s.XPermissionExcluded, domain, path.Child(schema.ExtVerb), f)
 			}
-			named(s.XPermissionScope, false, domain, path.Child(schema.ExtScope), f)
+			warnName(s.XPermissionScope, false, domain, path.Child(schema.ExtScope), f)
 			sources.see(s, path)
 			return true
 		})
@@ -90,33 +90,33 @@ func permissions(verb *string) []string {
 	return strings.Split(*verb, ",")
 }
 
-// named warns of the name of a permission. A well-known one that is excluded breaks what
-// the name promises: elsewhere, whoever holds update may change what it covers.
-func named(name *string, excluded bool, domain string, path *field.Path, f func(warning)) {
+// warnName warns of the name of a permission. A well-known name promises that the permission is
+// part of update, so it should not be excluded.
+func warnName(name *string, excluded bool, domain string, path *field.Path, f func(warning)) {
 	if name == nil || *name == "" || *name == None || strings.Contains(*name, "/") {
 		return
 	}
 	switch {
 	case !wellKnown(*name):
-		f(warning{about: "name " + *name, path: path,
-			text: fmt.Sprintf("permission %q is not well-known, somebody else's may be called the same; use %q", *name, domain+"/"+*name)})
+		f(warning{id: "name " + *name, path: path,
+			text: fmt.Sprintf("permission %q is not well-known, and another author may use the same name; use %q", *name, domain+"/"+*name)})
 	case excluded:
-		f(warning{about: "excluded " + *name, path: path,
+		f(warning{id: "excluded " + *name, path: path,
 			text: fmt.Sprintf("permission %q is well-known, and on built-in kinds it is part of update; it is excluded here, so a name of its own is clearer, such as %q", *name, domain+"/"+*name)})
 	}
 }
 
-// unused are the names of parameters of one version that no permission was seen to take,
-// and where they stand. The compiler refuses a permission that takes a name from elsewhere
-// than above, so a name that is taken anywhere is used.
-type unused struct {
+// unusedSources collects the parameter sources of one version, and which of them a permission
+// uses. The compiler refuses a permission whose source is not above it, so a source that is used
+// anywhere is used.
+type unusedSources struct {
 	order []warning
 	taken map[string]bool
 }
 
-func (u *unused) see(s *apiextensions.JSONSchemaProps, path *field.Path) {
+func (u *unusedSources) see(s *apiextensions.JSONSchemaProps, path *field.Path) {
 	if source := s.XPermissionParameterSource; source != nil {
-		u.order = append(u.order, warning{about: *source, path: path.Child(schema.ExtSource)})
+		u.order = append(u.order, warning{id: *source, path: path.Child(schema.ExtSource)})
 	}
 	if by := s.XPermissionParameterizedBy; by != nil {
 		if u.taken == nil {
@@ -126,12 +126,12 @@ func (u *unused) see(s *apiextensions.JSONSchemaProps, path *field.Path) {
 	}
 }
 
-func (u *unused) warn(f func(warning)) {
+func (u *unusedSources) warn(f func(warning)) {
 	for _, source := range u.order {
-		if u.taken[source.about] {
+		if u.taken[source.id] {
 			continue
 		}
-		f(warning{about: "source " + source.about, path: source.path,
-			text: fmt.Sprintf("no permission below takes the parameter %q: name it in %s", source.about, schema.ExtParameterized)})
+		f(warning{id: "source " + source.id, path: source.path,
+			text: fmt.Sprintf("no permission below takes the parameter %q: name it in %s", source.id, schema.ExtParameterized)})
 	}
 }

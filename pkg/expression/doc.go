@@ -1,18 +1,16 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package expression evaluates the CEL expressions that make the parameter of a
-// permission from a key: x-kubernetes-permission-parameter-expression.
+// Package expression evaluates the CEL expressions of
+// x-kubernetes-permission-parameter-expression, which compute the parameter of a permission from
+// a key.
 //
-// The model is that of validation rules of custom resources. `self` is the key, a
-// string, and the result is a string. An expression is accepted in the language of
-// the version that the cluster may be rolled back to, its cost is estimated for
-// the longest key that is foreseen, and its cost at run time is limited. Named
-// treatments need none of this and remain the fast path.
+// They resemble the validation rules of custom resources. `self` is the key, a string, and the
+// result is a string. A new expression must be valid in the version that the cluster may be
+// rolled back to. Its cost is estimated for a key of MaxKeyLength bytes, and limited at run
+// time. Named treatments need none of this and are faster.
 //
-// The invariant: whatever goes wrong, there is no parameter. An expression that
-// fails covers nothing.
+// Invariant: after any error there is no parameter. So an expression that fails covers nothing.
 //
-// The package implements a port of the library and knows neither schemas nor
-// permissions.
+// The package implements schema.Expressions and knows neither schemas nor permissions.
 package expression

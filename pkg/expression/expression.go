@@ -23,19 +23,19 @@ import (
 )
 
 const (
-	// MaxLength is the longest expression, in bytes. Upstream has no such limit on
-	// rules, but a rule is evaluated once for an object, and this once for a key.
+	// MaxLength is the length of the longest expression, in bytes. Upstream has no such limit on
+	// rules, but a rule is evaluated once for an object, and an expression once for a key.
 	MaxLength = 1024
-	// MaxKeyLength is the longest key an expression's cost is estimated for, in
-	// bytes: a DNS subdomain, a slash and a name, as labels and finalizers have.
-	// Longer ones are evaluated as well, as far as MaxCost goes.
+	// MaxKeyLength is the length of the key for which the cost is estimated, in bytes: a DNS
+	// subdomain, a slash and a name, as in labels and finalizers. Longer keys are evaluated too,
+	// up to MaxCost.
 	MaxKeyLength = 253 + 1 + 63
-	// MaxCost is the cost of one evaluation, estimated and at run time, in the
-	// units of upstream's PerCallLimit. A tenth of a second is a million of them
-	// (k8s.io/apiserver/pkg/apis/cel); a key must not cost more than a millisecond.
+	// MaxCost is the highest cost of one evaluation, estimated and at run time, in the units of
+	// upstream's PerCallLimit. A million units take a tenth of a second
+	// (k8s.io/apiserver/pkg/apis/cel); a key must not take more than a millisecond.
 	MaxCost = 10_000
-	// EvaluationCost is what an evaluation costs besides its expression: about a
-	// microsecond, for a constant too, which CEL counts as nothing.
+	// EvaluationCost is added to the cost of each evaluation. It is about a microsecond, and
+	// keeps constant expressions, which CEL counts as free, from being free.
 	EvaluationCost = 10
 )
 
@@ -51,11 +51,11 @@ var (
 	_ schema.Expression  = &program{}
 )
 
-// Accepted is the language that new expressions may be written in.
+// Accepted returns the language for new expressions.
 func Accepted() *Language { return &Language{of: environment.NewExpressions} }
 
-// Stored is the language of what was accepted by any version of the server. No
-// cost is estimated any more: versions may estimate differently.
+// Stored returns the language of stored expressions, which some version of the server accepted.
+// Their cost is not estimated, because versions may estimate differently.
 func Stored() *Language { return &Language{of: environment.StoredExpressions} }
 
 var envSet = sync.OnceValues(func() (*environment.EnvSet, error) {
@@ -117,7 +117,7 @@ func estimate(env *cel.Env, ast *cel.Ast) error {
 	return nil
 }
 
-// firstOf gives the first issue without the excerpt of the source that follows it.
+// firstOf returns the first issue, without the excerpt of the source.
 func firstOf(issues *cel.Issues) string {
 	for _, e := range issues.Errors() {
 		return fmt.Sprintf("column %d: %s", e.Location.Column()+1, strings.TrimSpace(e.Message))
@@ -146,7 +146,7 @@ func (p *program) Parameter(ctx context.Context, key string) (parameter string, 
 	return parameter, cost, nil
 }
 
-// costOf returns what an evaluation cost, the most it may where that is not known.
+// costOf returns the cost of an evaluation, the highest possible one if it is not known.
 func costOf(details *cel.EvalDetails) int64 {
 	if cost := details.ActualCost(); cost != nil && *cost < MaxCost {
 		return int64(*cost)
@@ -154,7 +154,7 @@ func costOf(details *cel.EvalDetails) int64 {
 	return MaxCost
 }
 
-// estimator knows the one size that the library can't: that of the key.
+// estimator estimates the size of the key, which the library does not know.
 type estimator struct{}
 
 func (estimator) EstimateSize(element checker.AstNode) *checker.SizeEstimate {

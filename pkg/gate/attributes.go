@@ -22,10 +22,10 @@ var (
 	deployments = gvk.GroupResource{Group: appsv1.GroupName, Resource: "deployments"}
 )
 
-// protectsAs returns what the objects of the kind are to package protect. It is made when
-// it is first needed; a kind has one resource.
+// protectsAs returns the target of the kind in package protect. It is made at first use; a kind
+// has one resource.
 func (k *kind) protectsAs(resource gvk.GroupVersionResource) *protect.Target {
-	if k == noSchema { // which stands for many kinds
+	if k == noSchema { // it serves many kinds
 		return targetOf(resource.GroupResource(), nil)
 	}
 	if known := k.target.Load(); known != nil {
@@ -41,15 +41,15 @@ func (k *kind) protectsAs(resource gvk.GroupVersionResource) *protect.Target {
 }
 
 func targetOf(resource gvk.GroupResource, tree *schema.Tree) *protect.Target {
-	out := copied.Target(protect.Resource{Group: resource.Group, Resource: resource.Resource}, tree)
+	out := copiedAttributes.Target(protect.Resource{Group: resource.Group, Resource: resource.Resource}, tree)
 	if resource == revisions {
 		out = out.WithEmbedded()
 	}
 	return out
 }
 
-// attributes returns the labels and annotations that differ, of the kinds and keys that are
-// asked for: nil keys are all. What is not known by a schema is looked for by name.
+// attributes returns the labels and annotations of the given kinds and keys that differ. Nil
+// keys are all keys. In objects without a schema they are found by name.
 func (k *kind) attributes(target granular.Target, kinds schema.Attribute, keys change.Keys, newObj, oldObj runtime.Object) (change.Attributes, error) {
 	s := k.scratch.Borrow()
 	out, err := k.attributesIn(s, target, kinds, keys, newObj, oldObj)
@@ -86,7 +86,7 @@ func (k *kind) attributesIn(s *convert.Scratch, target granular.Target, kinds sc
 	return out, nil
 }
 
-// byName finds attributes in objects of which no schema speaks: those of any metadata.
+// byName finds attributes in objects without a schema: those of any metadata.
 func byName(kinds schema.Attribute, was, now any) (change.Attributes, error) {
 	after, err := contentOf(now)
 	if err != nil {
@@ -110,15 +110,15 @@ func contentOf(object any) (any, error) {
 	return content, err
 }
 
-// revised finds the attributes in the data of a ControllerRevision, which daemon sets and
-// stateful sets make their templates of.
+// revised finds the attributes in the data of a ControllerRevision, from which daemon sets and
+// stateful sets make their templates.
 func revised(kinds schema.Attribute, was, now any) change.Attributes {
 	at := change.Path{{Field: "data"}}
 	after, ok := dataOf(now)
 	if !ok {
 		return change.Unknown(kinds, at)
 	}
-	before, _ := dataOf(was) // of what can't be read all that is new counts
+	before, _ := dataOf(was) // if the old data can't be read, all new attributes count
 	return change.Embedded(kinds, at, before, after)
 }
 
@@ -134,8 +134,9 @@ func dataOf(object any) (data any, ok bool) {
 	return data, true
 }
 
-// rolledBack returns what stands for a rollback that the deployment controller is told to
-// make. The template that it puts back was admitted some time, but nobody knows for whom.
+// rolledBack returns the attributes that stand for a rollback which the deployment controller is
+// told to make. The old template was admitted at some time, but it is not known for which
+// caller.
 func rolledBack(kinds schema.Attribute, was, now any) change.Attributes {
 	to, asked := rollbackOf(now)
 	if from, before := rollbackOf(was); !asked || before && from == to {
@@ -145,6 +146,6 @@ func rolledBack(kinds schema.Attribute, was, now any) change.Attributes {
 }
 
 func rollbackOf(object any) (to string, asked bool) {
-	to, asked = keyed(metav1.Object.GetAnnotations, object)[appsv1.DeprecatedRollbackTo]
+	to, asked = metadataMap(metav1.Object.GetAnnotations, object)[appsv1.DeprecatedRollbackTo]
 	return to, asked
 }

@@ -48,20 +48,20 @@ func TestAttributesNotCompared(t *testing.T) {
 	sent, was := sentObject(t, podAt(bare)), stored(t, podAt(bare))
 	bad := &noContent{ObjectMeta: metav1.ObjectMeta{Name: "t", UID: "1"}}
 	for name, tc := range map[string]struct {
-		sent, was apiruntime.Object
-		converts  bool
+		callerChange, was apiruntime.Object
+		converts          bool
 	}{
-		"the new object":                {sent: sent, was: was},
-		"the old object":                {sent: was, was: sent},
-		"the new object, without JSON":  {sent: bad, was: object(t, plain), converts: true},
-		"the old object, without JSON":  {sent: object(t, plain), was: bad, converts: true},
-		"a created object, and no JSON": {sent: bad, converts: true},
+		"the new object":                {callerChange: sent, was: was},
+		"the old object":                {callerChange: was, was: sent},
+		"the new object, without JSON":  {callerChange: bad, was: object(t, plain), converts: true},
+		"the old object, without JSON":  {callerChange: object(t, plain), was: bad, converts: true},
+		"a created object, and no JSON": {callerChange: bad, converts: true},
 	} {
 		for _, pending := range []bool{false, true} {
-			of, fails := things, tc.sent
+			of, fails := things, tc.callerChange
 			if !tc.converts {
 				of = pods
-				if tc.sent == was {
+				if tc.callerChange == was {
 					fails = tc.was
 					fails.(metav1.Object).SetUID("2") // it is stored
 				}
@@ -69,7 +69,7 @@ func TestAttributesNotCompared(t *testing.T) {
 			}
 			ctx := contextOf("update", of, "n", "x")
 			w := New(&questioned{}, WithProtection(&inForce{set: protect.New(env), pending: pending})).Begin(ctx, of)
-			if judged(t, goThrough(t, w, ctx, tc.sent, tc.was), nil, says); t.Failed() {
+			if judged(t, goThrough(t, w, ctx, tc.callerChange, tc.was), nil, says); t.Failed() {
 				t.Fatalf("%s, not known what is protected: %t", name, pending)
 			}
 		}

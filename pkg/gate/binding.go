@@ -20,9 +20,9 @@ var (
 	podKind                        = corev1.SchemeGroupVersion.WithKind("Pod")
 )
 
-// BeginOperation starts the verification of a binding: its labels and annotations are
-// merged into those of the pod, on the subresource of the pod and on the resource of
-// bindings alike. No other operation writes any.
+// BeginOperation starts the verification of a binding. The labels and annotations of a binding
+// are merged into those of the pod, both through the subresource of the pod and through the
+// resource bindings. No other operation writes labels or annotations.
 func (g *Gate) BeginOperation(ctx context.Context, target granular.Target) granular.Operation {
 	if target.Kind != bound {
 		return nil
@@ -43,11 +43,11 @@ func (g *Gate) BeginOperation(ctx context.Context, target granular.Target) granu
 // binding is an operation whose object is merged into another.
 type binding struct {
 	guarded
-	// labels and annotations are those of the caller.
+	// labelled and annotated are the labels and annotations that the caller sent.
 	labelled, annotated map[string]string
 }
 
-// Observe sees the binding, before mutating admission adds to it.
+// Observe records the binding before mutating admission adds to it.
 func (b *binding) Observe(_ context.Context, newObj, _ runtime.Object) error {
 	accessor, err := meta.Accessor(newObj)
 	if err != nil {
@@ -57,10 +57,10 @@ func (b *binding) Observe(_ context.Context, newObj, _ runtime.Object) error {
 	return nil
 }
 
-// Verify leaves it to Changed: a binding itself is not stored.
+// Verify does nothing: a binding itself is not stored. Changed verifies the pod.
 func (b *binding) Verify(context.Context, runtime.Object, runtime.Object) error { return nil }
 
-// Changed judges what becomes of the pod.
+// Changed verifies the pod with the binding merged into it.
 func (b *binding) Changed(ctx context.Context, newObj, oldObj runtime.Object) error {
 	if len(b.labelled)+len(b.annotated) == 0 {
 		return nil

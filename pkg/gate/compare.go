@@ -11,17 +11,15 @@ import (
 	"kube-granular.dev/pkg/gate/convert"
 )
 
-// compare returns which permissions changed from old to new. A nil old, or one that
-// was never stored, makes everything in new a change but what every new object of
-// the kind has by default.
+// compare returns which permissions changed from old to new. If old is nil, or was never stored,
+// everything in new is a change, except the defaults of a new object.
 func (k *kind) compare(target granular.Target, mode change.Mode, newObj, oldObj runtime.Object) (change.Set, error) {
 	return k.changes(target, newObj, oldObj, func(old, new any) (change.Set, error) {
 		return k.walker.Compare(mode, old, new)
 	})
 }
 
-// compareObserved is compare for what becomes of an observed change, with which its
-// result is intersected.
+// compareObserved is compare for a result that is intersected with an observed change.
 func (k *kind) compareObserved(target granular.Target, mode change.Mode, observed change.Set, newObj, oldObj runtime.Object) (change.Set, error) {
 	return k.changes(target, newObj, oldObj, func(old, new any) (change.Set, error) {
 		return k.walker.CompareObserved(mode, observed, old, new)
@@ -52,14 +50,14 @@ func (k *kind) changesIn(s *convert.Scratch, target granular.Target, newObj, old
 		if err != nil || newVersioned == any(newObj) {
 			return set, err
 		}
-		standIns, err := k.standIns(target, newObj, oldObj, newVersioned, oldVersioned)
-		return append(standIns, set...), err
+		backed, err := k.annotationBackedChanges(target, newObj, oldObj, newVersioned, oldVersioned)
+		return append(backed, set...), err
 	}
 	set, err := compare(nil, newVersioned)
 	if err != nil {
 		return nil, err
 	}
-	// What is not there was not written; what is there by default neither.
+	// An absent field was not written, and neither was one with its default.
 	if blank := convert.Pristine(target); blank != nil && len(set) > 0 {
 		written, err := compare(blank, newVersioned)
 		if err != nil {
@@ -70,11 +68,11 @@ func (k *kind) changesIn(s *convert.Scratch, target granular.Target, newObj, old
 	if newVersioned == any(newObj) {
 		return set, nil
 	}
-	standIns, err := k.standIns(target, newObj, nil, newVersioned, nil)
-	return append(standIns, set...), err
+	backed, err := k.annotationBackedChanges(target, newObj, nil, newVersioned, nil)
+	return append(backed, set...), err
 }
 
-// locate names the field behind a change, for a message, by one of the walker's ways.
+// locate returns the path of a change for a message, by one of the walker's methods.
 func (k *kind) locate(target granular.Target, c change.Change, newObj, oldObj runtime.Object, by func(w *change.Walker, c change.Change, old, new any) string) string {
 	newVersioned, err := convert.Versioned(target, newObj)
 	if err != nil {

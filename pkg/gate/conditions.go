@@ -13,11 +13,10 @@ import (
 	"kube-granular.dev/granular/permission"
 )
 
-// ConditionsAwareAuthorize answers about a write whose fields could be judged, and about
-// permission verbs, as Authorize does: allowed or not, without conditions. A condition is
-// evaluated at admission, when it is too late for Fallback to mark the request and for a
-// Write to observe it. All else is answered by the configured authorizer, conditions
-// included.
+// ConditionsAwareAuthorize answers like Authorize, without conditions, for permission verbs and
+// for writes whose fields can be verified. Conditions are evaluated at admission, when it is too
+// late for Fallback to mark the request and for a Write to observe it. For all other requests it
+// asks the configured authorizer, conditions included.
 func (g *Gate) ConditionsAwareAuthorize(ctx context.Context, a upstream.Attributes) upstream.ConditionsAwareDecision {
 	if !g.withoutFields && (mayBeGranular(a) || isPermissionVerb(a.GetVerb())) {
 		return upstream.ConditionsAwareDecisionFromParts(g.Authorize(ctx, a))
@@ -25,9 +24,9 @@ func (g *Gate) ConditionsAwareAuthorize(ctx context.Context, a upstream.Attribut
 	return g.Authorizer.ConditionsAwareAuthorize(ctx, a)
 }
 
-// EvaluateConditions evaluates the conditions of deletions and connections. No other request
-// gets conditions from ConditionsAwareAuthorize, so for any other it returns Deny, and
-// ErrorConditionEvaluationNotSupported.
+// EvaluateConditions evaluates the conditions of deletions and connections.
+// ConditionsAwareAuthorize returns no conditions for other requests, so for those it returns
+// Deny and ErrorConditionEvaluationNotSupported.
 func (g *Gate) EvaluateConditions(ctx context.Context, decision upstream.ConditionsAwareDecision, data upstream.ConditionsData) (upstream.Decision, string, error) {
 	if g.withoutFields {
 		return g.Authorizer.EvaluateConditions(ctx, decision, data)

@@ -138,7 +138,7 @@ func TestConversionFails(t *testing.T) {
 			}
 		}
 	}
-	if set, err := noSchema.compare(target(t, ""), change.Full, object(t, larger), object(t, plain)); !errors.Is(err, errNoSchema) {
+	if set, err := noSchema.compare(target(t, ""), change.All, object(t, larger), object(t, plain)); !errors.Is(err, errNoSchema) {
 		t.Errorf("without a schema: %v, %v", set, err)
 	}
 }
@@ -191,9 +191,9 @@ func TestCreatedByDefault(t *testing.T) {
 	}
 }
 
-// TestStandInOfStatus holds that a field which stands in an annotation of a status is the
+// TestAnnotationBackedStatus holds that a field which stands in an annotation of a status is the
 // status's, and that a key which conversion hides is looked for as well.
-func TestStandInOfStatus(t *testing.T) {
+func TestAnnotationBackedStatus(t *testing.T) {
 	of := target(t, strings.Replace(strings.Replace(things, "EXCLUDED", "false", 1), `"data":`, `"status": {"type": "object", "x-kubernetes-permission-verb": "status", "properties": {}}, "data":`, 1))
 	of.Convertor = oldVersion{}
 	was, is := keeping("a", ""), keeping("b", "")
@@ -201,7 +201,7 @@ func TestStandInOfStatus(t *testing.T) {
 		of.Subresource = subresource
 		shownWas, _ := convert.Versioned(of, was)
 		shownIs, _ := convert.Versioned(of, is)
-		set, err := kindOf(of).standIns(of, is, was, shownIs, shownWas)
+		set, err := kindOf(of).annotationBackedChanges(of, is, was, shownIs, shownWas)
 		if err != nil || len(set) != 1 || set[0].Path().String() != want {
 			t.Errorf("%q: %v, %v, wanted %s", subresource, set, err, want)
 		}
@@ -210,7 +210,7 @@ func TestStandInOfStatus(t *testing.T) {
 		return &keeper{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}}
 	}
 	hidden, shown := map[string]string{"moved": "1"}, map[string]string{"moved": "1"}
-	if !standInChanged(metav1.Object.GetAnnotations, with(hidden), with(shown), with(nil), with(shown)) {
+	if !backingChanged(metav1.Object.GetAnnotations, with(hidden), with(shown), with(nil), with(shown)) {
 		t.Error("a key that was shown and is hidden now did not change")
 	}
 }

@@ -17,26 +17,26 @@ import (
 	"kube-granular.dev/pkg/gate/convert"
 )
 
-// conversion is another version of a custom resource, which excludes something. A webhook
-// makes an object of that version of what is written, and may put an annotation or an included
-// field of the caller's where the excluded one is. So what is excluded is compared in that
-// version as well, in what the webhook makes of the old and the new object.
+// conversion is another version of a custom resource, with an excluded permission. A conversion
+// webhook makes an object of that version from the object that is written. It may move an
+// annotation, or an included field, into the excluded one. So excluded fields are also compared
+// in that version, after the webhook converted the old and the new object.
 //
-// What the webhook drops is in neither of them and can't be seen. Included permissions are
-// those of the version that is written.
+// A field that the webhook drops can't be compared. Included permissions are those of the
+// version that is written.
 type conversion struct {
-	// target is that of the request, in the other version.
+	// target is the target of the request, in the other version.
 	target granular.Target
 	kind   *kind
 
-	// observed is what the caller changes of the other version. Everything counts as the
-	// caller's if that could not be seen.
+	// observed is the caller's change in the other version. everything is set if it is not
+	// known; then every change counts as the caller's.
 	observed   change.Set
 	everything bool
 }
 
-// conversionsOf lists them. Those of a scale are its resource's. Nearly every target has none,
-// and that is told inline: every write asks.
+// conversionsOf returns the conversions of a target. For a scale they are those of its resource.
+// Nearly every target has none, which the compiler checks inline, because every write asks.
 func conversionsOf(target granular.Target) []conversion {
 	if target.Schema == nil || len(target.Schema.Converted) == 0 {
 		return nil
@@ -64,14 +64,14 @@ func conversionsFrom(target granular.Target) []conversion {
 	return out
 }
 
-// observe sees the caller's change in the other version.
+// observe records the caller's change in the other version.
 func (c *conversion) observe(newObj, oldObj runtime.Object) {
 	observed, _, _, err := c.compare(newObj, oldObj)
 	c.observed, c.everything = observed, err != nil
 }
 
-// compare returns which excluded permissions change in the other version, and the
-// objects as they are there.
+// compare returns the excluded permissions that change in the other version, and both objects in
+// that version.
 func (c *conversion) compare(newObj, oldObj runtime.Object) (set change.Set, newThere, oldThere runtime.Object, err error) {
 	if c.kind.walker == nil {
 		return nil, nil, nil, c.kind.err
@@ -79,12 +79,12 @@ func (c *conversion) compare(newObj, oldObj runtime.Object) (set change.Set, new
 	if newThere, oldThere, err = c.convert(newObj, oldObj); err != nil {
 		return nil, nil, nil, err
 	}
-	set, err = c.kind.compare(c.target, change.Sparse, newThere, oldThere)
+	set, err = c.kind.compare(c.target, change.ExcludedOnly, newThere, oldThere)
 	return set, newThere, oldThere, err
 }
 
-// convert makes objects of the other version of both, in one call of the webhook. What is
-// not stored stays nil.
+// convert converts both objects to the other version, in one call of the webhook. An object that
+// is not stored stays nil.
 func (c *conversion) convert(newObj, oldObj runtime.Object) (newThere, oldThere runtime.Object, err error) {
 	list := &unstructured.UnstructuredList{}
 	for _, obj := range []runtime.Object{newObj, oldObj} {
@@ -113,8 +113,8 @@ func (c *conversion) convert(newObj, oldObj runtime.Object) (newThere, oldThere 
 	return &there.Items[0], oldThere, nil
 }
 
-// observeConverted sees the caller's change of other versions. A scale does not show its
-// resource yet, so all that it will change counts as the caller's.
+// observeConverted records the caller's change in other versions. For a scale the resource is
+// not known yet, so every change counts as the caller's.
 func (w *write) observeConverted(newObj, oldObj runtime.Object) {
 	if w.scale != nil {
 		return
@@ -124,10 +124,10 @@ func (w *write) observeConverted(newObj, oldObj runtime.Object) {
 	}
 }
 
-// errNotShown is an error of this server.
+// errNotShown is a bug of this server.
 var errNotShown = errors.New("the resource behind the scale is not shown")
 
-// resource is what is written: the object, or what its scale belongs to.
+// resource returns the object that is written, or the resource behind a scale.
 func (w *write) resource(ctx context.Context, newObj, oldObj runtime.Object) (resource, was runtime.Object, err error) {
 	if w.scale == nil || len(w.conversions) == 0 {
 		return newObj, oldObj, nil
@@ -138,7 +138,7 @@ func (w *write) resource(ctx context.Context, newObj, oldObj runtime.Object) (re
 	return resource, was, nil
 }
 
-// verifyConverted judges what is about to change of other versions.
+// verifyConverted verifies what is about to change in other versions.
 func (w *write) verifyConverted(ctx context.Context, newObj, oldObj runtime.Object) error {
 	for i := range w.conversions {
 		c := &w.conversions[i]

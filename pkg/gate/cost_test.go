@@ -29,7 +29,7 @@ const (
 // costly expression. What matters is the evaluations, whatever comes of the request.
 func TestExpressionsOfARequest(t *testing.T) {
 	model, old := target(t, costlyLabels), withLabels(t, "example.com", 0)
-	one, err := language.Compile(thousand + ` ? 'x' : self`)
+	one, err := storedExpressions.Compile(thousand + ` ? 'x' : self`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestExpressionsOfARequest(t *testing.T) {
 				if (err == nil) != (tc.says == "") || err != nil && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), tc.says) || !strings.Contains(err.Error(), "cannot change .metadata.labels[")) {
 					t.Errorf("%v, wanted %s", err, tc.says)
 				}
-				if got := w.decider.Spending().Evaluations(); got != tc.evaluations {
+				if got := w.decider.Costs().Evaluations(); got != tc.evaluations {
 					t.Errorf("%d evaluations, wanted %d", got, tc.evaluations)
 				}
 			}
@@ -91,7 +91,7 @@ func TestCreateContinues(t *testing.T) {
 	if err != nil || decision != upstream.DecisionAllow {
 		t.Fatal(decision, err)
 	}
-	if w == granular.Write(begun) || w.(*write).decider.Spending() != begun.decider.Spending() {
+	if w == granular.Write(begun) || w.(*write).decider.Costs() != begun.decider.Costs() {
 		t.Error("the create has a limit of its own")
 	}
 }

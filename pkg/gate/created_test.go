@@ -66,10 +66,10 @@ func TestCreateHandedEmpty(t *testing.T) {
 	}
 }
 
-// TestCreateStandIn holds that an annotation the server makes a field of is charged as one
+// TestCreateWithAnnotationBackedField holds that an annotation the server makes a field of is charged as one
 // when the object is created too, and refused where fields of the kind are excluded,
 // whatever else the caller sets.
-func TestCreateStandIn(t *testing.T) {
+func TestCreateWithAnnotationBackedField(t *testing.T) {
 	for name, tc := range map[string]struct {
 		excluded string
 		marked   bool
@@ -80,9 +80,9 @@ func TestCreateStandIn(t *testing.T) {
 		"covered":                     {excluded: "false", marked: true, allow: []string{"granular:metadata", "granular:specification"}, new: keeping("b", "")},
 		"by metadata alone":           {excluded: "false", marked: true, allow: []string{"granular:metadata"}, new: keeping("b", ""), says: `cannot change .spec in namespace "n": needs the verb "granular:specification"`},
 		"a plain annotation":          {excluded: "false", marked: true, allow: []string{"granular:metadata"}, new: keeping("", "x")},
-		"excluded, marked":            {excluded: "true", marked: true, allow: []string{"granular:metadata", "granular:specification", "granular:trigger"}, new: keeping("b", ""), says: "an annotation stands in for a field"},
-		"excluded, ordinary":          {excluded: "true", new: keeping("b", ""), says: "an annotation stands in for a field"},
-		"excluded, ordinary, held":    {excluded: "true", allow: []string{"granular:trigger"}, new: keeping("b", ""), says: "an annotation stands in for a field"},
+		"excluded, marked":            {excluded: "true", marked: true, allow: []string{"granular:metadata", "granular:specification", "granular:trigger"}, new: keeping("b", ""), says: "an annotation holds the value of a field"},
+		"excluded, ordinary":          {excluded: "true", new: keeping("b", ""), says: "an annotation holds the value of a field"},
+		"excluded, ordinary, held":    {excluded: "true", allow: []string{"granular:trigger"}, new: keeping("b", ""), says: "an annotation holds the value of a field"},
 		"excluded, plain annotations": {excluded: "true", new: keeping("", "x")},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestCreateThatCanNotBeCompared(t *testing.T) {
 		created, old := &unreadable{Spec: "x"}, &unreadable{}
 		old.UID = "1"
 		old.UID = old.UID[:len(uid)]
-		if set, err := kindOf(of).compare(of, change.Full, created, old); err == nil {
+		if set, err := kindOf(of).compare(of, change.All, created, old); err == nil {
 			t.Errorf("compared with what has the UID %q: %v", uid, set)
 		}
 		ctx := requestContext("create")

@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gate puts the Gate around the authorizer a cluster configured.
+// Package gate wraps the configured authorizer of a cluster with the Gate.
 //
 //	             WithAuthorization              create, update, patch
 //	request ──► configured: NoOpinion ──► Gate.Fallback ──► marked request
@@ -13,17 +13,16 @@
 //	                                        Write.Respond     what the caller sees
 //
 // Fallback decides whether a request may be considered field by field. A Write
-// judges the fields: which permissions changed is for package change to say,
-// whether they are covered is for package decide; here both meet the API
+// verifies the fields: package change computes which permissions changed, and package
+// decide decides whether they are covered. This package connects both with the API
 // server's objects, errors and audit log.
 //
-// Package convert brings objects into the version of the request, package redact says what an
-// answer may show.
+// Package convert converts objects to the version of the request. Package redact removes from
+// a response what the caller may not see.
 //
 // The invariant: a marked request stores nothing that Verify did not accept, and
 // a request that is not marked changes no excluded permission that Verify did not
 // accept.
 //
-// The package holds no rule of its own about fields, and nothing of a request
-// beyond it.
+// The package has no rules of its own about fields, and keeps nothing after a request.
 package gate

@@ -10,13 +10,13 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// nothingToCheck reports whether a caller who holds the ordinary verb may write whatever it
-// allows: no permission is excluded in what is written, nor in another version that a
-// conversion webhook makes of it.
+// nothingToCheck reports whether a caller who holds the ordinary verb may write everything: no
+// permission is excluded in the version that is written, nor in another version that a
+// conversion webhook makes from it.
 //
-// No tree is compiled to find that out where no version of the definition of a custom
-// resource mentions an excluded permission. What every definition has of the server's own,
-// metadata, excludes nothing either.
+// If no version of a custom resource definition mentions an excluded permission, no tree is
+// compiled to find that out. The metadata that the server adds to each definition excludes
+// nothing either.
 func nothingToCheck(target granular.Target) bool {
 	if target.Schema != nil && target.Schema.Excludes != nil && len(target.Schema.Excludes) == 0 {
 		return true
@@ -30,8 +30,8 @@ func nothingToCheck(target granular.Target) bool {
 	return !kindOf(target).excludes()
 }
 
-// excludes reports whether some permission of the kind is excluded. Without a tree it is
-// not known which fields that concerns.
+// excludes reports whether some permission of the kind is excluded. Without a tree it is not
+// known which fields that concerns.
 func (k *kind) excludes() bool {
 	if k.walker == nil {
 		return k.excluded
@@ -39,7 +39,7 @@ func (k *kind) excludes() bool {
 	return k.walker.Tree().HasExcluded()
 }
 
-// mentionsExcluded looks for excluded permissions anywhere among models.
+// mentionsExcluded reports whether any of the models mentions an excluded permission.
 func mentionsExcluded(models map[string]*spec.Schema) bool {
 	for _, model := range models {
 		if model != nil && schemaExcludes(model) {

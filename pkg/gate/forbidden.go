@@ -19,25 +19,25 @@ import (
 	"kube-granular.dev/pkg/metrics"
 )
 
-// refused builds the 403 of a change that is not covered: the object, the field,
-// and the most general and the most specific verb that would have done. It never
-// holds a value, nor every verb that is missing (KEP-3617, "Risks and
-// Mitigations"); and no key that the caller neither sent nor may read.
+// refused returns the 403 for a change that is not covered. It names the object, the field, and
+// the most general and the most specific verb that would have covered it. It never contains a
+// value, nor all verbs that are missing (KEP-3617, "Risks and Mitigations"), nor a key that the
+// caller neither sent nor may read.
 func (w *write) refused(ctx context.Context, refusal *decide.Refusal, newObj, oldObj runtime.Object) error {
 	return w.refusedIn(ctx, w.written(), refusal, newObj, oldObj)
 }
 
-// inVersion is the version of an object that is judged.
+// inVersion is a version of the object that is verified.
 type inVersion struct {
 	kind   *kind
 	target granular.Target
-	// observed is what the caller changes in that version.
+	// observed is the caller's change in that version.
 	observed change.Set
-	// shown is what a message says of the version, empty for the one that was written.
+	// shown names the version in a message. It is empty for the version of the request.
 	shown string
 }
 
-// written is the version of the request.
+// written returns the version of the request.
 func (w *write) written() inVersion {
 	return inVersion{kind: w.kind, target: w.target, observed: w.observed}
 }
@@ -47,15 +47,15 @@ func (w *write) refusedIn(ctx context.Context, in inVersion, refusal *decide.Ref
 	if refusal.Reason == decide.Budget || refusal.Reason == decide.Cost {
 		metrics.OverBudget(ctx)
 	}
-	path, told := w.told(ctx, in, refusal, newObj, oldObj)
-	switch { // the audit log is not the caller
+	path, told := w.visibleTo(ctx, in, refusal, newObj, oldObj)
+	switch { // the audit log shows more than the response
 	case refusal.General == "":
 	case refusal.General == refusal.Specific, refusal.Specific == "":
 		w.missing = []string{refusal.General}
 	default:
 		w.missing = []string{refusal.Specific, refusal.General}
 	}
-	return w.fitting(newObj, func(l redact.Limits) (string, metav1.StatusCause) {
+	return w.boundedForbidden(newObj, func(l redact.Limits) (string, metav1.StatusCause) {
 		path := change.Shorten(path, l.Path)
 		cause := metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: path}
 		if l.Causes {
@@ -65,14 +65,14 @@ func (w *write) refusedIn(ctx context.Context, in inVersion, refusal *decide.Ref
 	})
 }
 
-// told is the field behind a refusal and the refusal, as far as the caller may be told.
-func (w *write) told(ctx context.Context, in inVersion, refusal *decide.Refusal, newObj, oldObj runtime.Object) (string, *decide.Refusal) {
+// visibleTo returns the path of a change and its refusal, as far as the caller may see both.
+func (w *write) visibleTo(ctx context.Context, in inVersion, refusal *decide.Refusal, newObj, oldObj runtime.Object) (string, *decide.Refusal) {
 	c := refusal.Change
 	switch {
 	case in.kind == w.kind && w.tampered && c.Path().String() == w.managedFieldsPath():
-		// The objects hold the server's managed fields by now, not the caller's.
+		// By now the objects have the server's managed fields, not the caller's.
 		return ".metadata.managedFields", refusal
-	case in.kind == w.kind && w.scale.meant(c):
+	case in.kind == w.kind && w.scale.isReplicas(c):
 		return ".spec.replicas", refusal
 	}
 	located := func() string { return in.kind.locate(in.target, c, newObj, oldObj, (*change.Walker).Locate) }
@@ -92,7 +92,7 @@ func (w *write) told(ctx context.Context, in inVersion, refusal *decide.Refusal,
 	return outline, refusal.Withhold(known)
 }
 
-// refuseAll stands in where a request says nothing about its caller.
+// refuseAll is the Write for a request whose context lacks the caller. It refuses everything.
 type refuseAll struct {
 	err error
 }

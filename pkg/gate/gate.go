@@ -16,13 +16,13 @@ import (
 	"kube-granular.dev/pkg/rbacindex"
 )
 
-// Gate is the configured authorizer, which answers everything it did before, and
-// the judge of single fields. It implements the port granular.Gate.
+// Gate is the configured authorizer, wrapped to verify single fields. Its other answers are
+// those of the configured authorizer. It implements granular.Gate.
 type Gate struct {
 	upstream.Authorizer
-	// protection is nil where there are no protected attributes.
+	// protection is nil if there are no protected attributes.
 	protection Protection
-	// withoutFields is set where only what is protected is judged.
+	// withoutFields is set if only protected attributes are verified.
 	withoutFields bool
 }
 
@@ -31,7 +31,7 @@ var (
 	_ upstream.Authorizer = &Gate{}
 )
 
-// New puts the Gate around the configured authorizer.
+// New returns a Gate that wraps the configured authorizer.
 func New(configured upstream.Authorizer, options ...Option) *Gate {
 	g := &Gate{Authorizer: configured}
 	for _, o := range options {
@@ -40,9 +40,8 @@ func New(configured upstream.Authorizer, options ...Option) *Gate {
 	return g
 }
 
-// mayBeGranular says whether a request is of the kind whose fields can be judged.
-// Everything else, deletions, connections and reads among them, never gets past
-// the ordinary verb.
+// mayBeGranular reports whether the fields of a request can be verified. Any other request, such
+// as a deletion, a connection or a read, needs the ordinary verb.
 func mayBeGranular(a upstream.Attributes) bool {
 	if !a.IsResourceRequest() {
 		return false
@@ -54,9 +53,9 @@ func mayBeGranular(a upstream.Attributes) bool {
 	return false
 }
 
-// Authorize asks the configured authorizer. Of a write whose fields could be judged RBAC
-// looks at the caller's bindings alone, as it does for what Fallback goes on to ask:
-// otherwise it is the refused ordinary verb that grows with everybody's bindings.
+// Authorize asks the configured authorizer. For a write whose fields can be verified RBAC reads
+// only the bindings of the caller, as it does for Fallback. Otherwise the cost of refusing the
+// ordinary verb would grow with the number of all bindings.
 func (g *Gate) Authorize(ctx context.Context, a upstream.Attributes) (upstream.Decision, string, error) {
 	if !g.withoutFields && mayBeGranular(a) {
 		ctx = rbacindex.For(ctx, a)
@@ -76,13 +75,12 @@ func (g *Gate) Fallback(ctx context.Context, a upstream.Attributes) (context.Con
 	if decision != upstream.DecisionAllow {
 		return ctx, upstream.DecisionNoOpinion, "", unanswered(ctx, a, err)
 	}
-	marked, _ := granular.WithMarker(withPassed(ctx, a, query))
+	marked, _ := granular.WithMarker(withFilterState(ctx, a, query))
 	audit.Marked(marked)
 	return marked, decision, reason, nil
 }
 
-// unanswered logs what the authorizer failed with, if it did, and returns what its caller
-// may see of that.
+// unanswered logs an error of the authorizer, and returns the error that the caller may see.
 func unanswered(ctx context.Context, a upstream.Attributes, err error) error {
 	if err == nil {
 		return nil
@@ -92,9 +90,8 @@ func unanswered(ctx context.Context, a upstream.Attributes, err error) error {
 	return errUnanswered
 }
 
-// Begin starts the verification of one write. For a caller who holds the ordinary
-// verb, and a kind without excluded permissions of which nothing is protected, that is
-// nothing at all.
+// Begin starts the verification of one write. It returns nil if the caller holds the ordinary
+// verb, the kind has no excluded permission and nothing is protected.
 func (g *Gate) Begin(ctx context.Context, target granular.Target) granular.Write {
 	marker := granular.MarkerFrom(ctx)
 	labels, err := g.protect(ctx, target, marker != nil)
@@ -117,10 +114,10 @@ func (g *Gate) Begin(ctx context.Context, target granular.Target) granular.Write
 	return &guarded{labels: labels, fields: fields}
 }
 
-// begin starts the verification of all fields, or of those with excluded permissions.
+// begin starts the verification of all fields, or of excluded ones only.
 func (g *Gate) begin(ctx context.Context, target granular.Target, marker *granular.Marker) (*write, error) {
 	kind := kindOf(target)
-	if passed := passedAs(ctx); passed != nil {
+	if passed := filterStateFrom(ctx); passed != nil {
 		w := newWrite(ctx, g, target, kind, passed.attributes, marker)
 		w.query, w.warnings = passed.query, passed.warnings
 		w.warnings.Hold()
@@ -133,10 +130,9 @@ func (g *Gate) begin(ctx context.Context, target granular.Target, marker *granul
 	return newWrite(ctx, g, target, kind, attributes, marker), nil
 }
 
-// FallbackCreate asks the verb "granular" for the create that an update or patch
-// of a missing object implies. Its caller may hold update, so no observation of
-// every field took place: then all that is to be stored is the caller's change.
-// What was observed of its labels and annotations is kept.
+// FallbackCreate asks the verb "granular" for the create that an update or patch of a missing
+// object implies. The caller may hold update, so not every field was observed: then everything
+// that is stored counts as the caller's change. The observed labels and annotations are kept.
 func (g *Gate) FallbackCreate(ctx context.Context, target granular.Target, begun granular.Write, a upstream.Attributes) (granular.Write, upstream.Decision, string, error) {
 	if g.withoutFields || !mayBeGranular(a) {
 		return nil, upstream.DecisionNoOpinion, "", nil
@@ -152,7 +148,7 @@ func (g *Gate) FallbackCreate(ctx context.Context, target granular.Target, begun
 	if w != nil && w.marked {
 		return begun, decision, reason, nil
 	}
-	if labels == nil { // attributes may have come into force
+	if labels == nil { // attributes may be protected by now
 		if labels, err = g.protect(ctx, target, true); err != nil {
 			return nil, upstream.DecisionNoOpinion, "", err
 		}
@@ -171,7 +167,8 @@ func (g *Gate) FallbackCreate(ctx context.Context, target granular.Target, begun
 	return &guarded{labels: labels, fields: create}, decision, reason, nil
 }
 
-// partsOf returns what judges the fields of a write, and its labels and annotations.
+// partsOf returns the write that verifies fields, and the one that verifies protected
+// attributes.
 func partsOf(begun granular.Write) (*write, *protected) {
 	switch w := begun.(type) {
 	case *write:

@@ -20,17 +20,17 @@ import (
 	"kube-granular.dev/pkg/audit"
 )
 
-// guarded is a write of which protected labels and annotations are judged, after the other
-// fields, where those are judged at all: a granular caller needs both.
+// guarded is a write that verifies protected labels and annotations, after the other fields if
+// those are verified too. A granular request needs both.
 type guarded struct {
 	labels *protected
-	// fields is nil where nothing else is judged.
+	// fields is nil if no other fields are verified.
 	fields *write
 }
 
 var _ granular.Write = &guarded{}
 
-// Patch shows the fields a patch.
+// Patch passes the patch to fields.
 func (g *guarded) Patch(ctx context.Context, patchType types.PatchType, body []byte) error {
 	if g.fields == nil {
 		return nil
@@ -38,7 +38,7 @@ func (g *guarded) Patch(ctx context.Context, patchType types.PatchType, body []b
 	return g.fields.Patch(ctx, patchType, body)
 }
 
-// Submitted shows the fields what was sent.
+// Submitted passes the objects to fields.
 func (g *guarded) Submitted(ctx context.Context, newObj, oldObj runtime.Object) error {
 	if g.fields == nil {
 		return nil
@@ -46,7 +46,7 @@ func (g *guarded) Submitted(ctx context.Context, newObj, oldObj runtime.Object) 
 	return g.fields.Submitted(ctx, newObj, oldObj)
 }
 
-// Observe sees the caller's change.
+// Observe records the caller's change.
 func (g *guarded) Observe(ctx context.Context, newObj, oldObj runtime.Object) error {
 	if g.fields != nil {
 		if err := g.fields.Observe(ctx, newObj, oldObj); err != nil {
@@ -57,7 +57,7 @@ func (g *guarded) Observe(ctx context.Context, newObj, oldObj runtime.Object) er
 	return nil
 }
 
-// Verify judges what is about to be stored.
+// Verify verifies what is about to be stored.
 func (g *guarded) Verify(ctx context.Context, newObj, oldObj runtime.Object) error {
 	if g.fields != nil {
 		if err := g.fields.Verify(ctx, newObj, oldObj); err != nil {
@@ -72,12 +72,12 @@ func (g *guarded) Verify(ctx context.Context, newObj, oldObj runtime.Object) err
 	return err
 }
 
-// refusedBeside makes the refusal of another judge that of the write.
+// refusedBeside makes the refusal of another verification the verdict of the write.
 func (w *write) refusedBeside(err error) {
-	w.verdict.Store(&verdict{err: err, calls: w.port.calls})
+	w.verdict.Store(&verdict{err: err, calls: w.adapter.calls})
 }
 
-// Respond tells what would have been refused, and leaves the rest to the fields.
+// Respond reports what would have been refused, and passes the result to fields.
 func (g *guarded) Respond(ctx context.Context, result runtime.Object) runtime.Object {
 	g.labels.finish(ctx)
 	if g.fields == nil {
@@ -86,7 +86,7 @@ func (g *guarded) Respond(ctx context.Context, result runtime.Object) runtime.Ob
 	return g.fields.Respond(ctx, result)
 }
 
-// RespondError notes what was missing, and leaves the rest to the fields.
+// RespondError records what was missing, and passes the error to fields.
 func (g *guarded) RespondError(ctx context.Context, err error) error {
 	if last := g.labels.outcome.Load(); last != nil && len(last.missing) > 0 && errors.Is(err, last.err) {
 		audit.Missing(ctx, last.missing...)
@@ -97,10 +97,10 @@ func (g *guarded) RespondError(ctx context.Context, err error) error {
 	return g.fields.RespondError(ctx, err)
 }
 
-// maxWarnings is how many findings a caller is warned of.
+// maxWarnings is the number of findings that a caller is warned of.
 const maxWarnings = 5
 
-// finish tells the caller and the audit log what would have been refused.
+// finish warns the caller, and writes to the audit log, what would have been refused.
 func (p *protected) finish(ctx context.Context) {
 	last := p.outcome.Load()
 	if last == nil || len(last.findings) == 0 {
@@ -119,13 +119,13 @@ func (p *protected) finish(ctx context.Context) {
 		warning.AddWarning(ctx, "", fmt.Sprintf("%d other protected labels and annotations would be refused too", left))
 	}
 	audit.WouldRefuse(ctx, found)
-	if !granular.IsDryRun(ctx) { // of which nothing was stored
+	if !granular.IsDryRun(ctx) { // a dry run stores nothing
 		p.count(last.findings)
 	}
 }
 
-// counter is implemented by a Protection that counts, for each attribute, the requests that
-// it would have refused.
+// counter is implemented by a Protection that counts, for each attribute, the requests that it
+// would have refused.
 type counter interface {
 	Counted(namespace string, attributes ...string)
 }
@@ -154,14 +154,14 @@ func head(names []string, limit int) []string {
 	return append(slices.Clone(names[:limit]), fmt.Sprintf("%d others", len(names)-limit))
 }
 
-// knownFirst parts what the caller of a granular request knows from what it does not, if it
-// may not get the object; see the like of package change for all other fields.
+// knownFirst separates the changes that the caller of a granular request knows from those it
+// does not, if it may not get the object. For other fields see write.knownFirst.
 func (p *protected) knownFirst(ctx context.Context, fields *write, changed change.Attributes) (known, unknown change.Attributes) {
 	if fields == nil || !fields.marked {
 		return changed, nil
 	}
 	for i := range changed {
-		if p.named(fields, &changed[i]) {
+		if p.inRequest(fields, &changed[i]) {
 			known = append(known, changed[i])
 		} else {
 			unknown = append(unknown, changed[i])
@@ -173,9 +173,9 @@ func (p *protected) knownFirst(ctx context.Context, fields *write, changed chang
 	return known, unknown
 }
 
-// named reports whether the key of an attribute, and the elements on the way to it, stand
-// in the request.
-func (p *protected) named(fields *write, a *change.Attribute) bool {
+// inRequest reports whether the key of an attribute, and the keys of the elements on its path,
+// are in the request.
+func (p *protected) inRequest(fields *write, a *change.Attribute) bool {
 	if fields.patch == nil {
 		return slices.ContainsFunc(p.observed, func(o change.Attribute) bool {
 			return o.New.Present && o.Kind == a.Kind && o.String() == a.String()

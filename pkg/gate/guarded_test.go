@@ -53,8 +53,8 @@ func TestWhoseChange(t *testing.T) {
 	const elsewhere = `{"labels": {"a": "c"}}`
 	const devElsewhere = `{"labels": {"a": "c", "env": "dev"}}`
 	for name, tc := range map[string]struct {
-		old, sent, final string
-		refused          bool
+		old, callerChange, final string
+		refused                  bool
 	}{
 		"the caller's":                               {bare, envProd, envProd, true},
 		"added by admission":                         {bare, elsewhere, envProd2, false},
@@ -67,7 +67,7 @@ func TestWhoseChange(t *testing.T) {
 		"another value":                              {bare, envDev, devElsewhere, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := podWrite(t, &questioned{}, &inForce{set: protect.New(env)}, tc.old, tc.sent, tc.final)
+			err := podWrite(t, &questioned{}, &inForce{set: protect.New(env)}, tc.old, tc.callerChange, tc.final)
 			says := ""
 			if tc.refused {
 				says = "needs ClusterRole"
@@ -280,19 +280,19 @@ func TestGranularNeedsBoth(t *testing.T) {
 func TestKeysOfOthers(t *testing.T) {
 	target := endpoint(t, kindNamed("/v1/Pod"), "pods")
 	for name, tc := range map[string]struct {
-		get        bool
-		patch      string
-		old, sent  string
-		says, hide string
+		get               bool
+		patch             string
+		old, callerChange string
+		says, hide        string
 	}{
-		"names it":                   {sent: envProd, old: bare, says: "labels[env]"},
-		"leaves it out":              {sent: bare, old: envProd, says: "cannot change .metadata.labels in namespace", hide: "env"},
-		"leaves it out, may get":     {get: true, sent: bare, old: envProd, says: "labels[env]"},
-		"patches it away":            {patch: `{"metadata":{"labels":{"env":null}}}`, sent: bare, old: envProd, says: "labels[env]"},
-		"patches all away":           {patch: `{"metadata":{"labels":null}}`, sent: bare, old: envProd, says: "cannot change .metadata.labels in namespace", hide: "env"},
-		"patches all away, may get":  {get: true, patch: `{"metadata":{"labels":null}}`, sent: bare, old: envProd, says: "labels[env]"},
-		"its own is judged first":    {sent: envProd, old: `{"labels": {"a": "b", "aa-hidden": "x"}}`, says: "labels[env]", hide: "aa-hidden"},
-		"its own is judged, may get": {get: true, sent: envProd, old: `{"labels": {"a": "b", "aa-hidden": "x"}}`, says: "aa-hidden"},
+		"names it":                   {callerChange: envProd, old: bare, says: "labels[env]"},
+		"leaves it out":              {callerChange: bare, old: envProd, says: "cannot change .metadata.labels in namespace", hide: "env"},
+		"leaves it out, may get":     {get: true, callerChange: bare, old: envProd, says: "labels[env]"},
+		"patches it away":            {patch: `{"metadata":{"labels":{"env":null}}}`, callerChange: bare, old: envProd, says: "labels[env]"},
+		"patches all away":           {patch: `{"metadata":{"labels":null}}`, callerChange: bare, old: envProd, says: "cannot change .metadata.labels in namespace", hide: "env"},
+		"patches all away, may get":  {get: true, patch: `{"metadata":{"labels":null}}`, callerChange: bare, old: envProd, says: "labels[env]"},
+		"its own is judged first":    {callerChange: envProd, old: `{"labels": {"a": "b", "aa-hidden": "x"}}`, says: "labels[env]", hide: "aa-hidden"},
+		"its own is judged, may get": {get: true, callerChange: envProd, old: `{"labels": {"a": "b", "aa-hidden": "x"}}`, says: "aa-hidden"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hidden := protect.Entry{Name: "hidden", Kind: schema.Label, Key: "aa-hidden"}
@@ -307,7 +307,7 @@ func TestKeysOfOthers(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			err := goThrough(t, w, ctx, sentObject(t, podAt(tc.sent)), stored(t, podAt(tc.old)))
+			err := goThrough(t, w, ctx, sentObject(t, podAt(tc.callerChange)), stored(t, podAt(tc.old)))
 			err = w.RespondError(ctx, err)
 			judged(t, err, marker, tc.says)
 			if tc.hide != "" && strings.Contains(err.Error(), tc.hide) {
@@ -416,9 +416,9 @@ func TestAudit(t *testing.T) {
 func TestBindings(t *testing.T) {
 	for _, path := range []string{"pods/binding", "bindings"} {
 		for name, tc := range map[string]struct {
-			old, sent, stored string
-			holds             bool
-			refused           string
+			old, callerChange, stored string
+			holds                     bool
+			refused                   string
 		}{
 			"labels":                {bare, envProd, envProd, false, `labels[env] in namespace "n" through "pods/binding"`},
 			"labels, held":          {bare, envProd, envProd, true, ""},
@@ -443,10 +443,10 @@ func TestBindings(t *testing.T) {
 					t.Fatal("nothing to verify")
 				}
 				pod := stored(t, podAt(tc.old))
-				if err := w.Observe(ctx, stored(t, podAt(tc.sent)), nil); err != nil {
+				if err := w.Observe(ctx, stored(t, podAt(tc.callerChange)), nil); err != nil {
 					t.Fatal(err)
 				}
-				if err := w.Verify(ctx, stored(t, podAt(tc.sent)), nil); err != nil {
+				if err := w.Verify(ctx, stored(t, podAt(tc.callerChange)), nil); err != nil {
 					t.Fatal(err)
 				}
 				verify := granular.Changing(ctx, pod)

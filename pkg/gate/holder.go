@@ -14,9 +14,9 @@ import (
 
 var _ protect.Holder = &protected{}
 
-// Holds answers package protect: whether the caller is bound to a role is known to the
-// Protection, a verb is asked of the configured authorizer, for the resource and the name of
-// the request. No permission and no older grant covers such a verb, unless RBAC's "*" does.
+// Holds implements protect.Holder. The Protection knows who is bound to a role. The configured
+// authorizer is asked for a verb, with the resource and the name of the request. No permission
+// and no older grant covers such a verb, except "*" in RBAC.
 func (p *protected) Holds(ctx context.Context, r protect.Reference) (bool, error) {
 	if r.Kind == protect.Verb {
 		return allows(rbacindex.For(ctx, p.attributes), p.gate.Authorizer, p.attributes, r.Name)
@@ -28,8 +28,9 @@ func (p *protected) Holds(ctx context.Context, r protect.Reference) (bool, error
 	return p.gate.protection.Holds(ctx, u, r)
 }
 
-// bypasses reports whether the caller may write protected attributes whatever admits to
-// them, as upstream's controllers may: they copy the templates of others. It is asked once.
+// bypasses reports whether the caller may write protected attributes without being admitted, as
+// upstream's controllers may, because they copy the templates of others. The authorizer is asked
+// once.
 func (p *protected) bypasses(ctx context.Context) (bool, error) {
 	if p.bypass != nil {
 		return *p.bypass, nil
@@ -46,7 +47,7 @@ func (p *protected) bypasses(ctx context.Context) (bool, error) {
 	return false, err
 }
 
-// referenceID is a reference in the audit log: a verb, or the kind and the name of a role.
+// referenceID returns a reference for the audit log: a verb, or the kind and the name of a role.
 func referenceID(r protect.Reference) string {
 	if r.Kind == protect.Verb {
 		return r.Name

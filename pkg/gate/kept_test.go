@@ -188,7 +188,7 @@ func TestRulesAreReadOnce(t *testing.T) {
 	ask := []string{"granular:a", "granular:b", "granular:c", "granular:d"}
 	for name, complete := range map[string]bool{"complete": true, "incomplete": false} {
 		c := &counting{enumerating: enumerating{incomplete: !complete}}
-		p := &port{authorizer: c, attributes: attributes("patch")}
+		p := &authorizerAdapter{authorizer: c, attributes: attributes("patch")}
 		for range 3 {
 			if first, err := p.FirstAllowed(t.Context(), ask); first != -1 || err != nil {
 				t.Fatal(first, err)
@@ -203,7 +203,7 @@ func TestRulesAreReadOnce(t *testing.T) {
 		}
 	}
 	misled := &enumerating{rules: ask[:1], grants: grants{fail: ask[1:2]}}
-	if first, err := (&port{authorizer: misled, attributes: attributes("patch")}).FirstAllowed(t.Context(), ask); err == nil {
+	if first, err := (&authorizerAdapter{authorizer: misled, attributes: attributes("patch")}).FirstAllowed(t.Context(), ask); err == nil {
 		t.Errorf("the authorizer failed, and %d is allowed", first)
 	}
 }

@@ -22,37 +22,36 @@ import (
 	"kube-granular.dev/pkg/metrics"
 )
 
-// kind is what one schema says about one kind.
+// kind is a Kubernetes kind as one schema describes it.
 type kind struct {
 	walker *change.Walker
-	// err says why there is no walker.
+	// err is the reason why there is no walker.
 	err error
-	// excluded says that there is no walker and that some permission of the
-	// schema is excluded. It is not known which fields that concerns.
+	// excluded is set if there is no walker and some permission of the schema is excluded. It is
+	// not known which fields that concerns.
 	excluded bool
-	// scratch is for what is compared, nil if that need not be converted.
+	// scratch has memory for converted objects, nil if objects need no conversion.
 	scratch *convert.Pool
-	// target is what the kind is to package protect, once that was needed.
+	// target is the target in package protect, nil until needed.
 	target atomic.Pointer[protect.Target]
 }
 
 var (
-	errNoSchema = errors.New("the schema of the kind is not known")
-	noSchema    = &kind{err: errNoSchema}
-	errStandIn  = errors.New("an annotation stands in for a field, and fields of the kind are excluded")
-	errHidden   = errors.New("an excluded permission of its definition has no effect")
+	errNoSchema         = errors.New("the schema of the kind is not known")
+	noSchema            = &kind{err: errNoSchema}
+	errAnnotationBacked = errors.New("an annotation holds the value of a field, and fields of the kind are excluded")
+	errHidden           = errors.New("an excluded permission of its definition has no effect")
 
-	// language is that of the expressions in definitions that are stored.
-	language = expression.Stored()
+	// storedExpressions is the language of expressions in stored definitions.
+	storedExpressions = expression.Stored()
 
-	// shared lets the trees of all kinds, built in or not, have one copy of what is the
-	// same in them. It knows of no models, and of trees only as long as a kind has them,
-	// so nothing of a definition outlives the endpoints that were built from it.
-	shared = schema.NewSharing()
+	// interner lets the trees of all kinds share equal nodes. It keeps nothing alive, so a
+	// definition is freed with the endpoints that were built from it.
+	interner = schema.NewInterner()
 )
 
-// kindOf returns the permission tree of a target. It is compiled when first
-// needed and lives as long as the schema that the endpoint serves.
+// kindOf returns the kind of a target. Its tree is compiled at first use and lives as long as
+// the schema that the endpoint serves.
 func kindOf(target granular.Target) *kind {
 	if target.Schema == nil {
 		return noSchema
@@ -62,13 +61,13 @@ func kindOf(target granular.Target) *kind {
 	}).(*kind)
 }
 
-// compileKind fails closed where no tree is to be had, and where the tree excludes
-// nothing although the definition of the kind does.
+// compileKind fails closed if there is no tree, and if the tree excludes nothing although the
+// definition of the kind does.
 func compileKind(of gvk.GroupVersionKind, source func() map[string]*spec.Schema, excludes []gvk.GroupVersionKind) *kind {
-	options := []schema.Option{schema.WithExpressions(language), schema.WithSharing(shared)}
+	options := []schema.Option{schema.WithExpressions(storedExpressions), schema.WithInterner(interner)}
 	if excludes != nil {
-		// A custom resource: its models are made from the definition the endpoint serves,
-		// and nobody keeps them.
+		// A custom resource. Its models are generated from the definition that the endpoint
+		// serves, and are not kept.
 		options = append(options, schema.WithSource(source))
 	}
 	models := source()
@@ -78,7 +77,7 @@ func compileKind(of gvk.GroupVersionKind, source func() map[string]*spec.Schema,
 	}
 	metrics.Compiled(err == nil)
 	if err != nil {
-		// Whoever may write all fields is not kept from it, unless some are excluded.
+		// Callers who may write all fields still can, unless some fields are excluded.
 		klog.ErrorS(err, "No single fields of the kind can be authorized", "kind", of)
 		return &kind{
 			err:      fmt.Errorf("no permissions are known for %s: %w", of, err),

@@ -17,9 +17,9 @@ import (
 	"kube-granular.dev/pkg/gate/convert"
 )
 
-// tampered reports whether a caller sends managed fields that are not those of the object.
-// Field management starts from the list that is sent, an empty one being a reset, and from
-// the object's own only if there is none. So a list that is there must be the object's own.
+// tampered reports whether a caller sends managed fields that differ from the stored ones. Field
+// management starts from the list that is sent, where an empty list is a reset, and from the
+// stored one only if there is none. So a list that is sent must be the stored one.
 func tampered(newObj, oldObj runtime.Object) bool {
 	sent, plain := plainManagedFields(newObj)
 	if plain && sent == nil {
@@ -29,7 +29,7 @@ func tampered(newObj, oldObj runtime.Object) bool {
 		return hasManagedFields(newObj)
 	}
 	if plain {
-		// To read them takes longer than all else that is done with a granular request.
+		// Decoding managed fields would take longer than everything else in a granular request.
 		if is, ok := plainManagedFields(oldObj); ok && equal.JSON(sent, is) {
 			return false
 		}
@@ -46,8 +46,8 @@ func tampered(newObj, oldObj runtime.Object) bool {
 	return err != nil || !sameManagedFields(list, accessor.GetManagedFields())
 }
 
-// hasManagedFields says whether there are managed fields, for custom resources without
-// reading them.
+// hasManagedFields reports whether an object has managed fields. It does not decode those of
+// custom resources.
 func hasManagedFields(obj runtime.Object) bool {
 	if obj == nil {
 		return false
@@ -60,7 +60,7 @@ func hasManagedFields(obj runtime.Object) bool {
 	return err == nil && len(accessor.GetManagedFields()) > 0
 }
 
-// plainManagedFields gives those of a custom resource as they were decoded.
+// plainManagedFields returns the managed fields of a custom resource as decoded JSON.
 func plainManagedFields(obj runtime.Object) (any, bool) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
@@ -70,9 +70,9 @@ func plainManagedFields(obj runtime.Object) (any, bool) {
 	return metadata["managedFields"], true
 }
 
-// sameManagedFields says whether a caller sends back the managed fields it was given.
-// Many clients write JSON with other spaces and in another order than the server does,
-// so the fields are compared as the server reads them.
+// sameManagedFields reports whether a caller sends back the managed fields that it was given.
+// Many clients write JSON with other spaces and in another order than the server, so the decoded
+// fields are compared.
 func sameManagedFields(a, b []metav1.ManagedFieldsEntry) bool {
 	return slices.EqualFunc(a, b, func(a, b metav1.ManagedFieldsEntry) bool {
 		return a.Manager == b.Manager && a.Operation == b.Operation && a.APIVersion == b.APIVersion && a.Time.Equal(b.Time) &&

@@ -36,9 +36,9 @@ func TestSameManagedFields(t *testing.T) {
 		t.Errorf("an entry has %d fields, and 7 are compared", known)
 	}
 	for _, test := range []struct {
-		name string
-		sent []metav1.ManagedFieldsEntry
-		want bool
+		name         string
+		callerChange []metav1.ManagedFieldsEntry
+		want         bool
 	}{
 		{"the same", []metav1.ManagedFieldsEntry{entry("a", fields)}, true},
 		{"with spaces, in another order", []metav1.ManagedFieldsEntry{entry("a", `{ "f:list": {"k:{\"a\":1}": {"f:b": {}}}, "f:data": {"f:a": {}, ".": {}} }`)}, true},
@@ -55,7 +55,7 @@ func TestSameManagedFields(t *testing.T) {
 		{"a subresource", with(func(e *metav1.ManagedFieldsEntry) { e.Subresource = "status" }), false},
 		{"no JSON", []metav1.ManagedFieldsEntry{entry("a", "{")}, false},
 	} {
-		if got := sameManagedFields(test.sent, server); got != test.want {
+		if got := sameManagedFields(test.callerChange, server); got != test.want {
 			t.Errorf("%s: %v", test.name, got)
 		}
 	}
@@ -70,8 +70,8 @@ func TestTampered(t *testing.T) {
 		return u
 	}
 	for name, tc := range map[string]struct {
-		sent, is *unstructured.Unstructured
-		want     bool
+		callerChange, is *unstructured.Unstructured
+		want             bool
 	}{
 		"none":                          {with("1", `null`), with("1", `[`+one+`]`), false},
 		"a reset by an empty list":      {with("1", `[]`), with("1", `[`+one+`]`), true},
@@ -86,7 +86,7 @@ func TestTampered(t *testing.T) {
 		"no entries":                    {with("1", `["a"]`), with("1", `[`+one+`]`), true},
 		"where there are none":          {with("1", `[`+one+`]`), with("1", `null`), true},
 	} {
-		if got := tampered(tc.sent, tc.is); got != tc.want {
+		if got := tampered(tc.callerChange, tc.is); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
 		typed := func(u *unstructured.Unstructured) runtime.Object {
@@ -98,7 +98,7 @@ func TestTampered(t *testing.T) {
 		if name == "no entries" {
 			continue // a Go type can't hold it
 		}
-		if got := tampered(typed(tc.sent), typed(tc.is)); got != tc.want {
+		if got := tampered(typed(tc.callerChange), typed(tc.is)); got != tc.want {
 			t.Errorf("%s, of a Go type: %t", name, got)
 		}
 	}

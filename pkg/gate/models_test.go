@@ -49,7 +49,7 @@ func TestModelsAreNotKept(t *testing.T) {
 	}
 	gone(t, lazy)
 	// Nor are they made for decisions, and for messages about scalars.
-	set, err := first.compare(lazy.Target, change.Full, object(t, both), object(t, plain))
+	set, err := first.compare(lazy.Target, change.All, object(t, both), object(t, plain))
 	if err != nil || len(set) != 2 {
 		t.Fatalf("%v, %v", set, err)
 	}
@@ -85,7 +85,7 @@ func TestMessagesAreOfTheSchemaServed(t *testing.T) {
 	was, is := object(t, `{"spec":{"list":[{"name":"a","v":1}]}}`), object(t, `{"spec":{"list":[{"name":"a","v":2}]}}`)
 	path := func(of *custom) string {
 		k := kindOf(of.Target)
-		set, err := k.compare(of.Target, change.Full, is, was)
+		set, err := k.compare(of.Target, change.All, is, was)
 		if err != nil || len(set) != 1 {
 			t.Fatalf("%v, %v", set, err)
 		}

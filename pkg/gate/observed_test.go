@@ -193,7 +193,7 @@ func TestWholeIsNoOneChange(t *testing.T) {
 	if err := w.Observe(ctx, object(t, `{"spec":{"size":1,"box":"no object"}}`), old); err != nil {
 		t.Fatal(err)
 	}
-	if of := w.(*write).observed; len(of) != 1 || !of[0].Whole {
+	if of := w.(*write).observed; len(of) != 1 || !of[0].Ambiguous {
 		t.Fatalf("observed %v, wanted one whole change", of)
 	}
 	judged(t, w.Verify(ctx, object(t, `{"spec":{"size":1,"box":{"lock":true}}}`), old), marker, `needs the verb "granular:lock"`)

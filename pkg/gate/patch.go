@@ -14,13 +14,12 @@ import (
 	"kube-granular.dev/pkg/gate/redact"
 )
 
-// Patch refuses the operations of a JSON patch (RFC 6902) that carry a value from one
-// place to another, if their caller may not get the object: a field that may be
-// written and is shown elsewhere, as labels and annotations are that a controller
-// hands on, would show what may not be read.
+// Patch refuses the JSON patch operations (RFC 6902) copy and move if their caller may not get
+// the object. They would copy a value that the caller may not read to a field that is shown
+// elsewhere, such as a label that a controller copies.
 //
-// Of a patch that says what to change a refusal goes by what stands in it. What is applied
-// says what there is to be: what the new object lacks does not stand in it.
+// A refusal of a patch shows only what is in the patch. An apply describes a whole object: a key
+// that the new object lacks is not in its body.
 func (w *write) Patch(ctx context.Context, patchType types.PatchType, body []byte) error {
 	switch patchType {
 	case types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType:
@@ -29,8 +28,8 @@ func (w *write) Patch(ctx context.Context, patchType types.PatchType, body []byt
 	if !w.marked || patchType != types.JSONPatchType {
 		return nil
 	}
-	// As upstream's decoder has it: names are case sensitive, the last one counts. What
-	// does not decode here does not there, and is refused there.
+	// Like upstream's decoder: names are case sensitive, and the last one counts. A patch
+	// that does not decode here does not decode there either, and is refused there.
 	var operations []map[string]json.RawMessage
 	if json.Unmarshal(body, &operations) != nil {
 		return nil
@@ -40,7 +39,7 @@ func (w *write) Patch(ctx context.Context, patchType types.PatchType, body []byt
 		if json.Unmarshal(operation["op"], &op) != nil || op != "copy" && op != "move" || w.mayGet(ctx) {
 			continue
 		}
-		err := w.fitting(nil, func(l redact.Limits) (string, metav1.StatusCause) {
+		err := w.boundedForbidden(nil, func(l redact.Limits) (string, metav1.StatusCause) {
 			return fmt.Sprintf("cannot %s a value%s: that reads the object, and needs the verb \"get\"", op, w.where(l)), metav1.StatusCause{}
 		})
 		w.verdict.Store(&verdict{err: err, missing: []string{"get"}})

@@ -19,41 +19,41 @@ import (
 	"kube-granular.dev/pkg/metrics"
 )
 
-// protected judges the labels and annotations that one write changes. What is protected, and
-// who is admitted, is for package protect to say. The attributes in force are those of one
-// moment for the whole request, retries included.
+// protected verifies the labels and annotations that one write changes. Package protect decides
+// what is protected and who is admitted. One set of protected attributes is used for the whole
+// request, retries included.
 type protected struct {
-	about
+	requestInfo
 	gate *Gate
 	kind *kind
-	// resource is what the objects of the request are to package protect.
+	// resource is the target of the request in package protect.
 	resource *protect.Target
-	// decider is nil, and kinds are all, until the attributes in force are known.
+	// decider is nil, and kinds are all, until the protected attributes are known.
 	decider *protect.Decider
 	kinds   schema.Attribute
 
-	// observed is the caller's own change in the attempt under way. With everything set, all
-	// that is to be stored counts as the caller's.
+	// observed is the caller's change in the current attempt. If everything is set, all that is
+	// to be stored counts as the caller's.
 	observed   change.Attributes
 	everything bool
-	// bypass is whether the caller may bypass what is protected, nil while nobody asked.
+	// bypass is whether the caller may bypass the protection, nil until asked.
 	bypass *bool
-	// outcome is that of the latest attempt. A request that took too long is answered while
-	// it is still under way.
+	// outcome is the result of the latest attempt. A request that took too long is answered
+	// while it is still running.
 	outcome atomic.Pointer[outcome]
 }
 
-// outcome is what became of the labels and annotations of one attempt.
+// outcome is the result for the labels and annotations of one attempt.
 type outcome struct {
 	err error
-	// missing is what would have admitted the change that was refused.
+	// missing is what the caller could hold to be admitted to the refused change.
 	missing []string
-	// findings are what would have been refused if all attributes were enforced.
+	// findings are the changes that would be refused if all attributes were enforced.
 	findings []protect.Finding
 }
 
-// judgeBy takes the attributes that are in force from now on. It reports whether any of
-// them may be in an object of the request.
+// judgeBy sets the protected attributes for the request. It reports whether any of them may be
+// in an object of the request.
 func (p *protected) judgeBy(set *protect.Set) bool {
 	namespace := p.attributes.GetNamespace()
 	p.kinds = set.Active(namespace, p.resource)
@@ -64,13 +64,13 @@ func (p *protected) judgeBy(set *protect.Set) bool {
 	return true
 }
 
-// observe sees the caller's change. What can't be compared is no verdict yet.
+// observe records the caller's change. Objects that can't be compared are refused by verify.
 func (p *protected) observe(newObj, oldObj runtime.Object) {
 	observed, err := p.differing(newObj, oldObj)
 	p.observed, p.everything = observed, err != nil
 }
 
-// differing returns which of the attributes of interest differ.
+// differing returns the labels and annotations that differ and may be protected.
 func (p *protected) differing(newObj, oldObj runtime.Object) (change.Attributes, error) {
 	if p.decider == nil {
 		return p.kind.attributes(p.target, schema.Label|schema.Annotation, nil, newObj, oldObj)
@@ -78,8 +78,8 @@ func (p *protected) differing(newObj, oldObj runtime.Object) (change.Attributes,
 	return p.kind.attributes(p.target, p.kinds, p.decider, newObj, oldObj)
 }
 
-// verify judges what is about to be stored. fields is what judges the other fields of a
-// granular request, nil otherwise.
+// verify verifies what is about to be stored. fields verifies the other fields of a granular
+// request; it is nil for any other request.
 func (p *protected) verify(ctx context.Context, fields *write, newObj, oldObj runtime.Object) error {
 	o := &outcome{}
 	if p.everything || len(p.observed) > 0 {
@@ -125,7 +125,7 @@ func (p *protected) judge(ctx context.Context, fields *write, newObj, oldObj run
 	case bypasses:
 		metrics.ProtectedAttributes(metrics.Bypassed)
 		return &outcome{}
-	case refusal != nil: // else nothing is refused for want of an answer
+	case refusal != nil: // without a refusal, a failed question for the bypass does not matter
 		err = bypassErr
 	}
 	switch {
@@ -146,11 +146,11 @@ func (p *protected) undecided(err error) *outcome {
 	return &outcome{err: err}
 }
 
-// errNotKnown is what a write comes to that changes labels or annotations before it is known
+// errNotKnown is the message for a write that changes labels or annotations before it is known
 // which are protected.
 const errNotKnown = "it is not known yet which labels and annotations are protected, so none can be changed"
 
-// wait waits until the attributes in force are known, and reports whether any is.
+// wait waits until the protected attributes are known, and reports whether any applies.
 func (p *protected) wait(ctx context.Context) (active bool, err error) {
 	err = p.gate.protection.Wait(ctx)
 	set, synced := p.gate.protection.Set()
@@ -165,9 +165,9 @@ func (p *protected) wait(ctx context.Context) (active bool, err error) {
 	return false, unavailable
 }
 
-// refused builds the 403 of a change that is not admitted: the object, the place and the
-// key, and what would have admitted it. It never holds a value. With hide the caller may
-// not be told the key.
+// refused returns the 403 for a change that is not admitted. It names the object, the path and
+// the key, and what would have admitted it. It never contains a value. If hide is set, the
+// caller must not learn the key.
 func (p *protected) refused(newObj runtime.Object, refusal *protect.Refusal, hide bool) *outcome {
 	o := &outcome{}
 	for _, r := range refusal.References {
@@ -176,10 +176,10 @@ func (p *protected) refused(newObj runtime.Object, refusal *protect.Refusal, hid
 	place, needs := refusal.Attribute.String(), refusal.Needs()
 	if hide {
 		at := refusal.Attribute
-		at.Unreadable = true // which has no key
+		at.Unreadable = true // so that the path ends before the key
 		place, needs = at.Outline(), "the request does not name its key"
 	}
-	o.err = p.fitting(newObj, func(l redact.Limits) (string, metav1.StatusCause) {
+	o.err = p.boundedForbidden(newObj, func(l redact.Limits) (string, metav1.StatusCause) {
 		place := change.Shorten(place, l.Path)
 		cause := metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: place}
 		if l.Causes {

@@ -15,32 +15,33 @@ import (
 	"kube-granular.dev/granular/protect"
 )
 
-// Protection is the port to the protected attributes that are in force.
+// Protection provides the protected attributes in force. It is implemented by package protected.
 type Protection interface {
-	// Set returns them, and whether all that are stored are known yet. It allocates nothing.
+	// Set returns the protected attributes, and whether all stored ones are known. It allocates
+	// nothing.
 	Set() (set *protect.Set, synced bool)
-	// Wait waits until they are, for a bounded time.
+	// Wait waits for a bounded time until they are known.
 	Wait(ctx context.Context) error
-	// Holds reports whether a user is bound to a role by a binding that counts.
+	// Holds reports whether a user is bound to a role by a binding that applies.
 	Holds(ctx context.Context, u user.Info, r protect.Reference) (bool, error)
 }
 
 // Option is an option of New.
 type Option func(*Gate)
 
-// WithProtection makes the Gate judge protected labels and annotations too, for all callers.
-// Without one, or with nil, there are none.
+// WithProtection makes the Gate verify protected labels and annotations, for all callers. Nil
+// means that there are none.
 func WithProtection(p Protection) Option {
 	return func(g *Gate) { g.protection = p }
 }
 
-// WithoutFields makes the Gate judge nothing but what is protected: no request is granular,
-// and excluded permissions are asked of nobody.
+// WithoutFields makes the Gate verify only protected attributes: no request is granular, and
+// excluded permissions are not required.
 func WithoutFields() Option {
 	return func(g *Gate) { g.withoutFields = true }
 }
 
-// The right to write protected attributes whatever admits to them. It is asked for all
+// The permission to write protected attributes without being admitted. It is asked for all
 // namespaces, and only for a write that is about to be refused or reported.
 const (
 	BypassVerb     = "bypass"
@@ -50,25 +51,24 @@ const (
 )
 
 var (
-	// copied says what comes out of built-in kinds.
-	copied = protect.Builtin()
-	// anything is a target in which every attribute may be.
-	anything = copied.Target(protect.Resource{}, nil)
+	// copiedAttributes is what controllers copy between objects of built-in kinds.
+	copiedAttributes = protect.Builtin()
+	// anyTarget is a target that may have any attribute.
+	anyTarget = copiedAttributes.Target(protect.Resource{}, nil)
 )
 
-// protect returns what judges the labels and annotations of one write, nil if none of them
-// may be protected. Then nothing was allocated, and no tree was compiled unless it depends
-// on the tree.
+// protect returns what verifies the labels and annotations of one write, nil if none of them may
+// be protected. It allocates nothing then, and compiles a tree only if the answer depends on it.
 func (g *Gate) protect(ctx context.Context, target granular.Target, marked bool) (*protected, error) {
 	if g.protection == nil {
 		return nil, nil
 	}
 	set, synced := g.protection.Set()
-	if synced && set == nil || target.Subresource == "scale" { // which has no attributes that anybody stores
+	if synced && set == nil || target.Subresource == "scale" { // the attributes of a scale are not stored
 		return nil, nil
 	}
 	info, ok := genericapirequest.RequestInfoFrom(ctx)
-	if ok && synced && set.Active(info.Namespace, anything) == 0 {
+	if ok && synced && set.Active(info.Namespace, anyTarget) == 0 {
 		return nil, nil
 	}
 	kind := kindOf(target)
@@ -84,13 +84,13 @@ func (g *Gate) protect(ctx context.Context, target granular.Target, marked bool)
 		return nil, nil
 	}
 	p := &protected{
-		about:      about{target: target, attributes: attributes, marked: marked},
-		gate:       g,
-		kind:       kind,
-		resource:   resource,
-		everything: true,
+		requestInfo: requestInfo{target: target, attributes: attributes, marked: marked},
+		gate:        g,
+		kind:        kind,
+		resource:    resource,
+		everything:  true,
 	}
-	if synced { // and some are in force
+	if synced { // and some apply
 		p.judgeBy(set)
 	}
 	return p, nil

@@ -35,7 +35,7 @@ func TestReasons(t *testing.T) {
 	gate, _, _, marked := passedFilter(t, sized("granular", "granular:size", "create", "get"))
 	rbac := &explaining{gate.Authorizer, map[string]string{}}
 	gate.Authorizer = rbac
-	who := passedAs(marked).attributes.GetUser()
+	who := filterStateFrom(marked).attributes.GetUser()
 
 	for verb, told := range map[string]func(a upstream.Attributes) (upstream.Decision, string, error){
 		"create": func(a upstream.Attributes) (upstream.Decision, string, error) {

@@ -18,21 +18,20 @@ import (
 	"kube-granular.dev/pkg/metrics"
 )
 
-// slow is what makes a span worth a line in the log; it is what upstream takes for a
-// whole write.
+// slow is the duration from which a span is logged. Upstream uses the same for a whole write.
 const slow = 500 * time.Millisecond
 
-// notable is what makes a step worth mentioning in the line about a slow request.
+// notable is the duration from which a step is mentioned in the log line of a slow request.
 const notable = 10 * time.Millisecond
 
-// step is one look at a write.
+// step is one step in the verification of a write.
 type step struct {
 	name    string
 	started time.Time
 	span    *tracing.Span
 }
 
-// begin begins a step, which is a span where somebody collects them.
+// begin starts a step, with a span if spans of the request are recorded.
 func (w *write) begin(ctx context.Context, name string) (context.Context, step) {
 	s := step{name: name, started: time.Now()}
 	if w.recorded {
@@ -45,7 +44,7 @@ func (w *write) begin(ctx context.Context, name string) (context.Context, step) 
 	return ctx, s
 }
 
-// traced is the context of the trace that metrics name, nil if there is none.
+// traced returns the context with the trace for metrics, nil if there is none.
 func (w *write) traced(ctx context.Context) context.Context {
 	if w.recorded {
 		return ctx
@@ -53,7 +52,7 @@ func (w *write) traced(ctx context.Context) context.Context {
 	return nil
 }
 
-// end says how long the step took.
+// end ends the step and returns its duration.
 func (s step) end(ctx context.Context) time.Duration {
 	took := time.Since(s.started)
 	if s.span != nil {
@@ -64,37 +63,36 @@ func (s step) end(ctx context.Context) time.Duration {
 	return took
 }
 
-// verified reports what a verification came to. No value of a field is ever in
-// it: errors of ours hold none.
+// verified reports the result of a verification. It contains no value of a field, because errors
+// of this package contain none.
 func (w *write) verified(ctx context.Context, took time.Duration, newObj runtime.Object, err error) {
 	traced := w.traced(ctx)
 	switch {
 	case err == nil:
 		metrics.Verified(traced, took, metrics.Allowed)
-		if klog.V(5).Enabled() { // which costs less than to look for the logger of the request
-			klog.FromContext(ctx).V(5).Info("Allowed a write field by field", w.what(newObj, "permissions", audit.Listed(w.decider.Used()))...)
+		if klog.V(5).Enabled() { // cheaper than finding the logger of the request
+			klog.FromContext(ctx).V(5).Info("Allowed a write field by field", w.logFields(newObj, "permissions", audit.Listed(w.decider.Used()))...)
 		}
 	case apierrors.IsForbidden(err):
 		metrics.Verified(traced, took, metrics.Refused)
 		if klog.V(4).Enabled() {
-			klog.FromContext(ctx).V(4).Info("Refused a write field by field", w.what(newObj, "reason", err.Error(), "missing", audit.Listed(w.missing), "calls", w.port.calls)...)
+			klog.FromContext(ctx).V(4).Info("Refused a write field by field", w.logFields(newObj, "reason", err.Error(), "missing", audit.Listed(w.missing), "calls", w.adapter.calls)...)
 		}
 	default:
 		metrics.Verified(traced, took, metrics.Error)
 	}
 }
 
-// errUnanswered stands in the answer for what the authorizer failed with: a webhook's error
-// quotes what it was sent, by whom, and from where.
+// errUnanswered replaces an error of the authorizer in the response: the error of a webhook
+// quotes what was sent to it, by whom, and from where.
 var errUnanswered = errors.New("the authorizer could not say which permissions the caller holds, the log of the server says why")
 
-// finish reports once for a request: how often the authorizer was called, and which
-// permissions were used or, if it failed for want of them, which would have had to be
-// held.
+// finish reports once for a request how often the authorizer was called and which permissions
+// were used. If the request was refused for missing permissions, it reports those.
 func (w *write) finish(ctx context.Context, err error) {
 	if err == nil {
 		audit.Permissions(ctx, w.decider.Used())
-		metrics.Calls(w.traced(ctx), w.port.calls)
+		metrics.Calls(w.traced(ctx), w.adapter.calls)
 		return
 	}
 	calls := 0

@@ -17,9 +17,9 @@ import (
 	"kube-granular.dev/pkg/rbacindex"
 )
 
-// Respond gives the caller of a granular request the object only if the caller may
-// get it. Else a permission to write one label of a Secret would read the Secret;
-// what is left is what identifies the object.
+// Respond returns the result to the caller of a granular request only if the caller may get the
+// object. Otherwise a permission to write one label of a Secret would read the Secret. Other
+// callers see only the identity of the object.
 func (w *write) Respond(ctx context.Context, result runtime.Object) runtime.Object {
 	w.finish(ctx, nil)
 	shown := !w.marked || w.mayGet(ctx)
@@ -30,12 +30,11 @@ func (w *write) Respond(ctx context.Context, result runtime.Object) runtime.Obje
 	return redact.Identity(result)
 }
 
-// RespondError takes out of an error what could show a field that the caller may
-// not get: upstream's validation quotes values, a patch that does not decode is
-// quoted as a whole, a conflict names other managers, the storage of roles lists the
-// rules nobody may grant, and an admission plugin or policy may say anything. What is
-// no answer of the API at all, and would become a 500, quotes what could not be merged
-// or converted. What stays is what package redact leaves.
+// RespondError removes from an error what could show a field that the caller may not get:
+// validation quotes values, a patch that does not decode is quoted as a whole, a conflict names
+// other managers, the storage of roles lists the rules that nobody may grant, and an admission
+// plugin or policy may return any text. An error that is no status of the API, and would become
+// a 500, quotes what could not be merged or converted. Package redact decides what remains.
 func (w *write) RespondError(ctx context.Context, err error) error {
 	w.finish(ctx, err)
 	var status apierrors.APIStatus
@@ -47,15 +46,15 @@ func (w *write) RespondError(ctx context.Context, err error) error {
 		return err
 	}
 	if !answer {
-		// Upstream logs what it makes a 500 of.
-		utilruntime.HandleErrorWithContext(ctx, redact.Logged(err), "A granular write failed", w.what(nil)...)
+		// Upstream logs an error before it becomes a 500.
+		utilruntime.HandleErrorWithContext(ctx, redact.Logged(err), "A granular write failed", w.logFields(nil)...)
 		status = apierrors.NewInternalError(redact.ErrHidden)
 	}
-	return &apierrors.StatusError{ErrStatus: redact.Status(status.Status(), w.said())}
+	return &apierrors.StatusError{ErrStatus: redact.Status(status.Status(), w.requestNames())}
 }
 
-// harmless says which errors hold nothing of the object: our own, that of a create
-// that upstream refused, and those that name the object and say no more.
+// harmless reports whether an error contains nothing of the object: an error of this package,
+// that of a create which upstream refused, or one that only names the object.
 func (w *write) harmless(err error, status metav1.Status) bool {
 	if last := w.verdict.Load(); last != nil && last.err != nil && apierrors.IsForbidden(err) && errors.Is(err, last.err) {
 		return true
@@ -66,13 +65,13 @@ func (w *write) harmless(err error, status metav1.Status) bool {
 	return redact.NamesOnly(err, status, w.target.Resource.GroupResource(), registry.OptimisticLockErrorMsg)
 }
 
-// said is what the request says of its object.
-func (w *write) said() redact.Request {
+// requestNames returns how the request names its object.
+func (w *write) requestNames() redact.Request {
 	return redact.Request{Name: w.attributes.GetName(), Resource: w.target.Resource.GroupResource(), Kind: w.target.Kind.GroupKind()}
 }
 
-// mayGet asks for get on the object of the request, once. A create that was posted names
-// no object; then get must be allowed for any.
+// mayGet reports whether the caller may get the object of the request, and asks once. A create
+// that was posted names no object; then get must be allowed for any.
 func (w *write) mayGet(ctx context.Context) bool {
 	if known := w.readable.Load(); known != nil {
 		return *known

@@ -11,19 +11,19 @@ import (
 	"kube-granular.dev/granular/change"
 )
 
-// scale is what the scale of a custom resource stands for: a field of the resource.
-// Its permission, if it is excluded, is asked of everybody who changes the field
-// this way; an included one gives way to those of the scale itself, because roles
+// scale is the scale of a custom resource, which stands for a field of the resource. If the
+// field's permission is excluded, it is required from everybody who changes the field through
+// the scale. If it is included, the permissions of the scale itself apply instead, because roles
 // name the subresource.
 type scale struct {
 	kind *kind
 	path []string
-	// set says that the caller sets the replicas to what they are not. It is seen
-	// in front of admission alone: what is to be stored shows missing replicas as 0.
+	// set is set if the caller changes the replicas. That is only known before admission: in the
+	// object to be stored, missing replicas are shown as 0.
 	set bool
 }
 
-// scaleOf returns nil where the target is no scale of a custom resource.
+// scaleOf returns nil if the target is not the scale of a custom resource.
 func scaleOf(target granular.Target) *scale {
 	if target.Scale == nil {
 		return nil
@@ -40,18 +40,18 @@ func (s *scale) excludes() bool {
 	return s.field().Node.ExcludedAt
 }
 
-// field is the change of the resource's field.
+// field returns the change of the resource's field.
 func (s *scale) field() change.Change { return s.kind.walker.Charge(s.path...) }
 
-// observe notes whether the caller changes the replicas.
+// observe records whether the caller changes the replicas.
 func (s *scale) observe(newObj, oldObj runtime.Object) {
 	now, ok := newObj.(*autoscalingv1.Scale)
 	was, okOld := oldObj.(*autoscalingv1.Scale)
 	s.set = !ok || !okOld || now.Spec.Replicas != was.Spec.Replicas
 }
 
-// changes adds what the scale means for the resource to what changed of the scale
-// itself, which matters for marked requests only.
+// changes adds the change of the resource's field to the changes of the scale itself. The latter
+// matter only for marked requests.
 func (s *scale) changes(observed, changed change.Set, marked bool) change.Set {
 	if !marked {
 		changed = nil
@@ -72,7 +72,7 @@ func (s *scale) changes(observed, changed change.Set, marked bool) change.Set {
 	return changed
 }
 
-// meant says whether a change is that of the resource's field.
-func (s *scale) meant(c change.Change) bool {
+// isReplicas reports whether a change is that of the resource's field.
+func (s *scale) isReplicas(c change.Change) bool {
 	return s != nil && s.kind.walker != nil && c.Node == s.field().Node
 }

@@ -10,7 +10,7 @@ import (
 	"kube-granular.dev/granular/change"
 )
 
-// sender is the caller of a granular request, as one who may not get the object.
+// sender returns the caller of a granular request, as one who may not get the object.
 func (w *write) sender(in inVersion) *change.Sender {
 	if w.patch == nil {
 		return in.kind.walker.Sender(nil, in.observed)
@@ -18,9 +18,9 @@ func (w *write) sender(in inVersion) *change.Sender {
 	return in.kind.walker.Sender(w.patch.Has, nil)
 }
 
-// knownFirst puts what a caller who may not get the object does not know behind all else.
-// It is judged last, so which change is refused, and for want of what, depends on it only
-// where nothing else is refused; and then the refusal names nothing of it.
+// knownFirst moves the changes that the caller does not know to the end, if the caller may not
+// get the object. They are decided last. So the refusal depends on them only if everything else
+// is covered, and then it names nothing of them.
 func (w *write) knownFirst(ctx context.Context, changes change.Set) change.Set {
 	if !w.marked || len(changes) < 2 {
 		return changes
@@ -28,7 +28,7 @@ func (w *write) knownFirst(ctx context.Context, changes change.Set) change.Set {
 	sender := w.sender(w.written())
 	knows := func(c change.Change) bool {
 		_, all := sender.Knows(&c)
-		return all || w.scale.meant(c)
+		return all || w.scale.isReplicas(c)
 	}
 	first := slices.IndexFunc(changes, func(c change.Change) bool { return !knows(c) })
 	if first < 0 || first == len(changes)-1 || w.mayGet(ctx) {

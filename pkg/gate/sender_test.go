@@ -110,21 +110,21 @@ func TestNothingOfWhatIsHidden(t *testing.T) {
 func TestOwnIsJudgedFirst(t *testing.T) {
 	excluded := strings.Replace(labelled, `"label",`, `"label", "x-kubernetes-permission-excluded": true,`, 1)
 	for name, tc := range map[string]struct {
-		old, sent []string
-		allow     []string
-		ordinary  bool
-		says      string
-		asksGet   bool
+		old, callerChange []string
+		allow             []string
+		ordinary          bool
+		says              string
+		asksGet           bool
 	}{
-		"hidden before":          {old: []string{"a"}, sent: []string{"b"}, says: "labels[b] in", asksGet: true},
-		"hidden behind":          {old: []string{"b"}, sent: []string{"a"}, says: "labels[a] in"},
-		"hidden behind, covered": {old: []string{"b"}, sent: []string{"a"}, allow: []string{"granular:label(a)"}, says: ".metadata.labels in", asksGet: true},
-		"hidden between":         {old: []string{"b"}, sent: []string{"a", "c"}, allow: []string{"granular:label(a)"}, says: "labels[c] in", asksGet: true},
-		"one by one":             {old: []string{"a", "c"}, sent: []string{"b", "d"}, allow: []string{"granular:label(b)"}, says: "labels[d] in", asksGet: true},
-		"own is covered":         {old: []string{"a", "c"}, sent: []string{"b"}, allow: []string{"granular:label(b)"}, says: ".metadata.labels in", asksGet: true},
-		"nothing is hidden":      {sent: []string{"a", "b"}, says: "labels[a] in"},
-		"may get":                {old: []string{"a"}, sent: []string{"b"}, allow: []string{"get"}, says: "labels[a] in", asksGet: true},
-		"holds the verb":         {old: []string{"a"}, sent: []string{"b"}, ordinary: true, says: "labels[a] in"},
+		"hidden before":          {old: []string{"a"}, callerChange: []string{"b"}, says: "labels[b] in", asksGet: true},
+		"hidden behind":          {old: []string{"b"}, callerChange: []string{"a"}, says: "labels[a] in"},
+		"hidden behind, covered": {old: []string{"b"}, callerChange: []string{"a"}, allow: []string{"granular:label(a)"}, says: ".metadata.labels in", asksGet: true},
+		"hidden between":         {old: []string{"b"}, callerChange: []string{"a", "c"}, allow: []string{"granular:label(a)"}, says: "labels[c] in", asksGet: true},
+		"one by one":             {old: []string{"a", "c"}, callerChange: []string{"b", "d"}, allow: []string{"granular:label(b)"}, says: "labels[d] in", asksGet: true},
+		"own is covered":         {old: []string{"a", "c"}, callerChange: []string{"b"}, allow: []string{"granular:label(b)"}, says: ".metadata.labels in", asksGet: true},
+		"nothing is hidden":      {callerChange: []string{"a", "b"}, says: "labels[a] in"},
+		"may get":                {old: []string{"a"}, callerChange: []string{"b"}, allow: []string{"get"}, says: "labels[a] in", asksGet: true},
+		"holds the verb":         {old: []string{"a"}, callerChange: []string{"b"}, ordinary: true, says: "labels[a] in"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			labels := func(keys []string) *unstructured.Unstructured {
@@ -143,10 +143,10 @@ func TestOwnIsJudgedFirst(t *testing.T) {
 			}
 			g := &grants{allow: tc.allow}
 			w := New(g).Begin(ctx, target(t, model))
-			if err := w.Observe(ctx, labels(tc.sent), labels(tc.old)); err != nil {
+			if err := w.Observe(ctx, labels(tc.callerChange), labels(tc.old)); err != nil {
 				t.Fatal(err)
 			}
-			judged(t, w.Verify(ctx, labels(tc.sent), labels(tc.old)), marker, tc.says)
+			judged(t, w.Verify(ctx, labels(tc.callerChange), labels(tc.old)), marker, tc.says)
 			if asks := slices.Contains(g.asked, "get"); asks != tc.asksGet {
 				t.Errorf("asked %q", g.asked)
 			}
@@ -160,8 +160,8 @@ func TestKeysThatComeBack(t *testing.T) {
 	model := target(t, labelled)
 	old := labelsOf(t, map[string]any{"hidden": "a"})
 	for name, tc := range map[string]struct {
-		sent map[string]any
-		says string
+		callerChange map[string]any
+		says         string
 	}{
 		"taken away": {map[string]any{}, "cannot change .metadata.labels in"},
 		"changed":    {map[string]any{"hidden": "b"}, "cannot change .metadata.labels[hidden] in"},
@@ -174,7 +174,7 @@ func TestKeysThatComeBack(t *testing.T) {
 			}
 			ctx, marker := granular.WithMarker(requestContext("update"))
 			w := New(g).Begin(ctx, model)
-			if err := w.Observe(ctx, labelsOf(t, tc.sent), old); err != nil {
+			if err := w.Observe(ctx, labelsOf(t, tc.callerChange), old); err != nil {
 				t.Fatal(err)
 			}
 			t.Run(name, func(t *testing.T) {

@@ -19,62 +19,62 @@ import (
 	"kube-granular.dev/pkg/rbacindex"
 )
 
-// write follows one request. The storage may try several times. What the caller sent belongs
-// to the attempt under way; what the authorizer answered is kept.
+// write verifies the fields of one request. The storage may try several times. What the caller
+// sent belongs to one attempt; the answers of the authorizer are kept.
 type write struct {
-	about
+	requestInfo
 	gate  *Gate
 	kind  *kind
 	scale *scale
-	// conversions are the other versions of a custom resource that are judged as well.
+	// conversions are the other versions of a custom resource that are verified too.
 	conversions []conversion
 	// marker is nil if only the create that an update implies is granular.
 	marker *granular.Marker
-	// recorded is set where somebody collects the spans of the request.
+	// recorded is set if spans of the request are recorded.
 	recorded bool
 
 	questions
-	sent
-	answer
+	callerChange
+	response
 }
 
 var _ granular.Write = &write{}
 
 func newWrite(ctx context.Context, gate *Gate, target granular.Target, kind *kind, attributes upstream.Attributes, marker *granular.Marker) *write {
 	w := &write{
-		about:       about{target: target, attributes: attributes, marked: marker != nil},
-		gate:        gate,
-		kind:        kind,
-		scale:       scaleOf(target),
-		conversions: conversionsOf(target),
-		marker:      marker,
-		recorded:    trace.SpanFromContext(ctx).IsRecording(),
-		questions:   questions{port: port{authorizer: gate.Authorizer, attributes: attributes}},
-		sent:        sent{everything: true},
+		requestInfo:  requestInfo{target: target, attributes: attributes, marked: marker != nil},
+		gate:         gate,
+		kind:         kind,
+		scale:        scaleOf(target),
+		conversions:  conversionsOf(target),
+		marker:       marker,
+		recorded:     trace.SpanFromContext(ctx).IsRecording(),
+		questions:    questions{adapter: authorizerAdapter{authorizer: gate.Authorizer, attributes: attributes}},
+		callerChange: callerChange{everything: true},
 	}
-	w.decider = *decide.New(&w.port, decide.DefaultBudget)
+	w.decider = *decide.New(&w.adapter, decide.DefaultBudget)
 	return w
 }
 
-// mode returns which changes matter.
+// mode returns which changes are compared.
 func (w *write) mode() change.Mode {
 	if w.marked {
-		return change.Full
+		return change.All
 	}
-	return change.Sparse
+	return change.ExcludedOnly
 }
 
-// Submitted notes whether the caller edits or resets managed fields. Field management
-// replaces them, so this can't be seen any later. Absent managed fields mean that
-// the server keeps its own; on a subresource it always does. An apply can't send any.
+// Submitted records whether the caller edits or resets managed fields. Field management replaces
+// them, so this can't be seen later. Without managed fields the server keeps the stored ones; on
+// a subresource it always does. An apply can't send any.
 func (w *write) Submitted(_ context.Context, newObj, oldObj runtime.Object) error {
-	// Who holds the ordinary verb may edit them.
+	// A caller who holds the ordinary verb may edit them.
 	w.tampered = w.marked && w.target.Subresource == "" && tampered(newObj, oldObj)
 	return nil
 }
 
-// Observe sees the caller's change. An object that can't be compared is no
-// verdict yet: Verify refuses it, after the errors that come first upstream.
+// Observe records the caller's change. It accepts objects that can't be compared. Verify refuses
+// them, after the errors that upstream returns first.
 func (w *write) Observe(ctx context.Context, newObj, oldObj runtime.Object) error {
 	ctx, step := w.begin(ctx, "Observe granular change")
 	defer func() { metrics.Observed(w.traced(ctx), step.end(ctx)) }()
@@ -89,13 +89,13 @@ func (w *write) Observe(ctx context.Context, newObj, oldObj runtime.Object) erro
 	return nil
 }
 
-// Verify judges what is about to be stored: the fields that the caller changed and
-// that did change must be covered.
+// Verify verifies what is about to be stored: every field that the caller changed, and that does
+// change, must be covered.
 func (w *write) Verify(ctx context.Context, newObj, oldObj runtime.Object) error {
 	ctx, step := w.begin(ctx, "Verify granular change")
 	w.missing = nil
 	err := w.verify(ctx, newObj, oldObj)
-	w.verdict.Store(&verdict{err: err, missing: w.missing, calls: w.port.calls})
+	w.verdict.Store(&verdict{err: err, missing: w.missing, calls: w.adapter.calls})
 	w.verified(ctx, step.end(ctx), newObj, err)
 	if w.unanswered {
 		w.finish(ctx, err)
@@ -104,15 +104,15 @@ func (w *write) Verify(ctx context.Context, newObj, oldObj runtime.Object) error
 }
 
 func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error {
-	if err := w.unknown(); err != nil {
+	if err := w.schemaError(); err != nil {
 		return w.forbidden(newObj, fmt.Errorf("its fields can't be verified: %w", err))
 	}
 	if w.owned && hasManagedFields(oldObj) && !hasManagedFields(newObj) {
-		// The object is too large with them, which is the caller's doing.
+		// Upstream dropped them because the caller made the object too large.
 		w.tampered = true
 	}
 	asking := ctx
-	if w.marked || w.everything || w.scale != nil || len(w.observed) > 0 || len(w.conversions) > 0 { // else nothing will be asked
+	if w.marked || w.everything || w.scale != nil || len(w.observed) > 0 || len(w.conversions) > 0 { // otherwise nothing will be asked
 		asking, w.query = rbacindex.ForMore(ctx, w.attributes, w.query)
 	}
 	if !w.coveredAsObserved(asking) {
@@ -130,14 +130,14 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 	if w.marker != nil {
 		w.marker.SetVerified()
 		if w.readable.Load() == nil {
-			w.askGet(asking) // the answer will depend on it, and what RBAC reads is at hand now
+			w.askGet(asking) // the response depends on it, and RBAC has the bindings at hand
 		}
 	}
 	return nil
 }
 
-// coveredAsObserved spares the second look. What a scale means for its resource and managed
-// fields that were edited are not in what was observed.
+// coveredAsObserved reports whether the second comparison is not needed. It is needed for a
+// scale and for edited managed fields, because the observed changes do not include them.
 func (w *write) coveredAsObserved(ctx context.Context) bool {
 	if w.everything || w.scale != nil || w.tampered {
 		return false
@@ -145,7 +145,7 @@ func (w *write) coveredAsObserved(ctx context.Context) bool {
 	return w.decider.CoveredAsObserved(ctx, w.observed, w.marked)
 }
 
-// verifyFinal judges what the caller changed of what is about to change.
+// verifyFinal verifies those of the final changes that the caller made.
 func (w *write) verifyFinal(ctx context.Context, newObj, oldObj runtime.Object) error {
 	if ctx.Err() != nil {
 		return ended() // before the objects are compared again
@@ -170,8 +170,8 @@ func (w *write) verifyFinal(ctx context.Context, newObj, oldObj runtime.Object) 
 	return w.refused(ctx, refusal, newObj, oldObj)
 }
 
-// decide returns a refusal of a change that is not covered, or an error for the caller where
-// that could not be decided.
+// decide returns a refusal if a change is not covered, or an error for the caller if that could
+// not be decided.
 func (w *write) decide(ctx context.Context, changes change.Set, marked bool, newObj runtime.Object) (*decide.Refusal, error) {
 	refusal, err := w.decider.Decide(ctx, changes, marked)
 	switch {
@@ -183,13 +183,12 @@ func (w *write) decide(ctx context.Context, changes change.Set, marked bool, new
 	return nil, w.failed(ctx, newObj, err)
 }
 
-// ended is what a request comes to that is over before it was verified.
+// ended returns the error for a request that ended before it was verified.
 func ended() error {
 	return apierrors.NewTimeoutError("the request ended before its fields were verified", 0)
 }
 
-// changes is what is about to change. Of a scale that is of interest for granular
-// requests only.
+// changes returns the final changes. Those of a scale matter only for granular requests.
 func (w *write) changes(newObj, oldObj runtime.Object) (change.Set, error) {
 	if w.scale != nil && !w.marked {
 		return nil, nil
@@ -198,16 +197,16 @@ func (w *write) changes(newObj, oldObj runtime.Object) (change.Set, error) {
 		return w.kind.compare(w.target, w.mode(), newObj, oldObj)
 	}
 	changes, err := w.kind.compareObserved(w.target, w.mode(), w.observed, newObj, oldObj)
-	if err != nil || !change.Gone(w.observed, changes) {
+	if err != nil || !change.Dropped(w.observed, changes) {
 		return changes, err
 	}
-	// It may have been put where nobody observed anything.
+	// The value may have been moved to a field in which nothing was observed.
 	return w.kind.compare(w.target, w.mode(), newObj, oldObj)
 }
 
-// unknown says why the request can't be judged. The scale's own permissions don't
-// matter to a caller who holds the ordinary verb, the resource's always do.
-func (w *write) unknown() error {
+// schemaError returns why the fields of the request can't be verified. For a caller who holds
+// the ordinary verb, the schema of a scale does not matter; that of its resource always does.
+func (w *write) schemaError() error {
 	if w.scale != nil && w.scale.kind.walker == nil {
 		return w.scale.kind.err
 	}
@@ -217,12 +216,12 @@ func (w *write) unknown() error {
 	return nil
 }
 
-// managedFields is what editing them by hand is charged to.
+// managedFields returns the change that editing managed fields is charged to.
 func (w *write) managedFields() change.Change {
 	return w.kind.walker.Charge("metadata", "managedFields")
 }
 
-// managedFieldsPath is where that is in the object.
+// managedFieldsPath returns the path of that change.
 func (w *write) managedFieldsPath() string {
 	c := w.managedFields()
 	return c.Path().String()

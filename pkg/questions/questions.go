@@ -13,15 +13,15 @@ import (
 	"kube-granular.dev/granular/permission"
 )
 
-// Questions are those that are being asked. The zero value is ready to use.
+// Questions is the set of questions that are being asked. The zero value is ready to use.
 type Questions struct {
 	mu sync.Mutex
-	// asked holds a channel for each question, which is closed when it is answered.
-	asked map[question]chan struct{}
+	// pending has a channel for each question, which is closed when the question is answered.
+	pending map[question]chan struct{}
 }
 
-// question is one of one authorizer: two webhooks may answer the same differently, and so
-// may one that was configured anew.
+// question is a question to one authorizer. Two webhooks may answer the same question
+// differently, and so may one webhook with a new configuration.
 type question struct {
 	authorizer any
 	text       string
@@ -30,16 +30,15 @@ type question struct {
 var _ granular.Questions = &Questions{}
 
 // Ask implements granular.Questions. Only questions of the Gate wait: "granular" and the verbs
-// of permissions. All others are asked as upstream asks them, at the same time and as often.
-// Who waited is not waited for: if it finds no answer,
-// those who waited with it ask beside it, as they would have without this package.
+// of permissions. Nobody waits for a caller that has waited: if it finds no answer, it asks at
+// the same time as the others that waited, as all would without this package.
 func (q *Questions) Ask(ctx context.Context, authorizer any, verb, text string) (answered func()) {
 	if verb != permission.General && !strings.HasPrefix(verb, permission.General+":") {
 		return func() {}
 	}
 	key := question{authorizer, text}
 	q.mu.Lock()
-	others, asked := q.asked[key]
+	others, asked := q.pending[key]
 	if asked {
 		q.mu.Unlock()
 		select {
@@ -49,14 +48,14 @@ func (q *Questions) Ask(ctx context.Context, authorizer any, verb, text string) 
 		return func() {}
 	}
 	mine := make(chan struct{})
-	if q.asked == nil {
-		q.asked = map[question]chan struct{}{}
+	if q.pending == nil {
+		q.pending = map[question]chan struct{}{}
 	}
-	q.asked[key] = mine
+	q.pending[key] = mine
 	q.mu.Unlock()
 	return func() {
 		q.mu.Lock()
-		delete(q.asked, key)
+		delete(q.pending, key)
 		q.mu.Unlock()
 		close(mine)
 	}

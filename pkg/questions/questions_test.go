@@ -38,8 +38,8 @@ func TestAskWaits(t *testing.T) {
 		if returned != 3 {
 			t.Fatalf("%d of 3 came back after the answer", returned)
 		}
-		if len(q.asked) != 0 {
-			t.Errorf("%d questions are kept", len(q.asked))
+		if len(q.pending) != 0 {
+			t.Errorf("%d questions are kept", len(q.pending))
 		}
 	})
 }

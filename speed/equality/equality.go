@@ -13,9 +13,9 @@ import (
 	"kube-granular.dev/granular/equal"
 )
 
-// New gives a function for InstallCompiled of the forked package reflect. It knows no
-// answer while enabled says false, and none for Equalities other than equality.Semantic.
-// It may be used by any number of goroutines.
+// New returns a function for InstallCompiled of the forked package reflect. The function returns
+// no result while enabled returns false, nor for Equalities other than equality.Semantic. It may
+// be used by any number of goroutines.
 func New(enabled func() bool) func(e forked.Equalities, a, b any) (equal, known bool) {
 	c := &comparisons{}
 	return func(e forked.Equalities, a, b any) (equal, known bool) {
@@ -26,22 +26,22 @@ func New(enabled func() bool) func(e forked.Equalities, a, b any) (equal, known 
 	}
 }
 
-// isSemantic tells equality.Semantic from others, and from copies, which may have been
-// given other functions.
+// isSemantic reports whether e is equality.Semantic itself. A copy may have been given other
+// functions.
 func isSemantic(e forked.Equalities) bool {
 	return reflect.ValueOf(e).UnsafePointer() == reflect.ValueOf(upstream.Semantic.Equalities).UnsafePointer()
 }
 
-// comparisons are compiled when a type is first asked for.
+// comparisons compiles a comparison when a type is first compared.
 type comparisons struct {
 	made sync.Map // reflect.Type to comparison
 }
 
-// comparison is nil for a type that is not understood.
+// comparison is nil for a type that is not supported.
 type comparison func(a, b reflect.Value) bool
 
-// compare leaves to upstream what is not understood, and what is no object nor a part of
-// one, for which upstream is as fast.
+// compare returns no result for types that are not supported, and for scalars, which upstream
+// compares as fast.
 func (c *comparisons) compare(a, b any) (equal, known bool) {
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
 	if !x.IsValid() || !y.IsValid() || x.Type() != y.Type() {
@@ -67,7 +67,7 @@ func (c *comparisons) of(t reflect.Type) comparison {
 	found, ok := c.made.Load(t)
 	if !ok {
 		f := comparison(nil)
-		if understood(t) {
+		if supported(t) {
 			f = equal.Semantic(t)
 		}
 		found, _ = c.made.LoadOrStore(t, f)

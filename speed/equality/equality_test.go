@@ -74,7 +74,7 @@ func TestSameAnswers(t *testing.T) {
 	equal, all := 0, 0
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
 		typ := kinds[name]
-		if !understood(typ) || typ.Kind() != reflect.Struct || typ == timeType {
+		if !supported(typ) || typ.Kind() != reflect.Struct || typ == timeType {
 			continue
 		}
 		for seed := range uint64(60) {
@@ -93,7 +93,7 @@ func TestSameAnswers(t *testing.T) {
 func FuzzSameAnswers(f *testing.F) {
 	c := &comparisons{}
 	types := slices.DeleteFunc(slices.SortedFunc(maps.Values(kinds), func(a, b reflect.Type) int { return cmp.Compare(a.String(), b.String()) }),
-		func(t reflect.Type) bool { return !understood(t) })
+		func(t reflect.Type) bool { return !supported(t) })
 	for seed := range uint64(3) {
 		f.Add(seed, uint16(seed))
 	}

@@ -38,7 +38,7 @@ type (
 )
 
 func TestNotUnderstood(t *testing.T) {
-	if !understood(reflect.TypeFor[owned]()) {
+	if !supported(reflect.TypeFor[owned]()) {
 		t.Error("a number is not understood")
 	}
 	if err := upstream.Semantic.AddFunc(func(a, b owned) bool { return true }); err != nil {
@@ -49,20 +49,20 @@ func TestNotUnderstood(t *testing.T) {
 		reflect.TypeFor[anything](), reflect.TypeFor[function](), reflect.TypeFor[itself](), reflect.TypeFor[numbered](), reflect.TypeFor[selector](),
 		reflect.TypeFor[stamped](), reflect.TypeFor[channel](), reflect.TypeFor[address](), reflect.TypeFor[owned](), reflect.TypeFor[[]owned](), reflect.TypeFor[runtime.RawExtension](), reflect.TypeFor[unstructured.Unstructured](),
 		reflect.TypeFor[map[string]any](), reflect.TypeFor[[]any](), timeType} {
-		if understood(typ) {
+		if supported(typ) {
 			t.Errorf("%s is understood", typ)
 		}
 	}
 	for _, typ := range []reflect.Type{reflect.TypeFor[core.Pod](), reflect.TypeFor[corev1.Pod](), reflect.TypeFor[apps.Deployment](), reflect.TypeFor[core.Node](), reflect.TypeFor[core.Service](),
 		reflect.TypeFor[core.ConfigMap](), reflect.TypeFor[core.Secret](), reflect.TypeFor[map[string]string](), reflect.TypeFor[[]core.Container](),
 		quantityType, reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime]()} {
-		if !understood(typ) {
+		if !supported(typ) {
 			t.Errorf("%s is not understood", typ)
 		}
 	}
 	not := 0
 	for _, typ := range kinds {
-		if !understood(typ) {
+		if !supported(typ) {
 			not++
 		}
 	}

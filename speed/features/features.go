@@ -1,13 +1,12 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package features holds the feature gates of what makes upstream's own work cheaper.
+// Package features defines the feature gates of the optimizations of upstream's own work.
 //
-// All of them are alpha and off. Off means upstream's code. None depends on a gate of
-// authorization, and none of those on one of these.
+// All gates are alpha and off by default. If a gate is off, upstream's code runs. They do not
+// depend on the gates of authorization, nor the other way round.
 //
-// The package only names gates and adds them to a registry it is given. Who asks
-// a gate, and when, is the business of package wiring.
+// The package only defines gates and adds them to a registry. Package wiring reads them.
 package features
 
 import (
@@ -15,24 +14,23 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// PrunedFieldManagement makes the field management of updates convert and compare
-// only what the update changed. The managers are the same, and cost less.
+// PrunedFieldManagement makes field management convert and compare only the fields that an
+// update changed. The resulting managers are the same.
 //
 // alpha: v1.37
 const PrunedFieldManagement featuregate.Feature = "PrunedFieldManagement"
 
-// CompiledEquality makes the comparisons of objects in strategies and validation use code
-// compiled for their types. The answers are the same, and cost less.
+// CompiledEquality makes strategies and validation compare objects with code that is compiled
+// for their types. The results are the same.
 //
 // alpha: v1.37
 const CompiledEquality featuregate.Feature = "CompiledEquality"
 
-// prunedDefault and compiledDefault are set by the linker, and only where upstream's own
-// tests are run with a gate on: they start servers in their own ways, with flags of their
-// own.
+// prunedDefault and compiledDefault are set by the linker, and only to run upstream's own tests
+// with a gate on, because these start servers with their own flags.
 var prunedDefault, compiledDefault = "false", "false"
 
-// Register adds the gates to a registry. It must happen before flags are read.
+// Register adds the gates to a registry. Call it before flags are parsed.
 func Register(gates featuregate.MutableVersionedFeatureGate) error {
 	return gates.AddVersioned(map[featuregate.Feature]featuregate.VersionedSpecs{
 		PrunedFieldManagement: {

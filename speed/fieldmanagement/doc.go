@@ -1,8 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fieldmanagement makes field management cheaper: what an update left
-// alone is taken out of the live and the new object before upstream converts both
+// Package fieldmanagement makes field management cheaper: it removes the fields that an
+// update did not change from the live and the new object before upstream converts both
 // to typed values and compares them.
 //
 //	live                      new                       compared
@@ -10,7 +10,7 @@
 //	spec     {…}              spec     {…}              nothing of it
 //	status   {…}              status   {…}              nothing of it
 //
-// The invariant: managers and errors are the very ones upstream computes from the
+// Invariant: managers and errors are exactly those that upstream computes from the
 // whole objects. It rests on what structured-merge-diff does with an update:
 // managers depend on the objects through typed.Compare alone, and Compare finds
 // nothing below two fields of equal representation that are valid. So a field is
@@ -22,22 +22,22 @@
 //     memory;
 //   - valid against the schema, because every value of its Go type is, or, for
 //     unstructured objects, because the new object was validated as a whole;
-//   - below nothing that is left out of JSON for being zero, since what is absent
-//     on one side only is a difference;
+//   - not inside a struct that JSON leaves out if it is zero, because a field that is
+//     absent on one side only is a difference;
 //
-// and nothing is dropped where a manager has another API version than the
-// request: a conversion may read any field.
+// and nothing is dropped if a manager has another API version than the request,
+// because a conversion may read any field.
 //
-// Of a set, what lies in dropped fields is left as it is spelled. That is right if the
-// set is spelled as upstream's encoder would spell it, which read proves in one pass, and
-// if reconciliation finds nothing to do there (settled): an update changes a set only by
-// paths that Compare found, and it found none there, above or below. A set that read
-// does not prove is decoded by upstream; so is one that somebody asks for, from then on,
-// since he may change it.
+// The part of a set of managed fields that is in dropped fields stays encoded. That is
+// correct if the set is encoded exactly as upstream's encoder would encode it, which read
+// checks in one pass, and if reconciliation with the schema changes nothing there
+// (reconciled): an update changes a set only by paths that Compare found, and it found none
+// there. If read can't confirm the encoding, upstream decodes the set. A set is also decoded
+// when a caller asks for it, because the caller may change it.
 //
-// Where labels and annotations are all that is left, an unstructured object stands for
-// each of the two.
+// If only labels and annotations are left, each of the two objects is replaced by an
+// unstructured one.
 //
-// The package changes no object it is given; pruned objects are copies that share
-// what was not dropped.
+// The package changes none of its arguments. Pruned objects are copies that share the
+// fields that were not dropped.
 package fieldmanagement

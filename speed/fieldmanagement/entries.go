@@ -10,16 +10,15 @@ import (
 	"strings"
 )
 
-// entries are the types of maps of which single entries are dropped: labels and
-// annotations, and the data of config maps and secrets.
+// entries are the types of maps from which single entries are dropped: labels and annotations,
+// and the data of config maps and secrets.
 var entries = map[reflect.Type]func(a, b reflect.Value) []dropped{
 	reflect.TypeFor[map[string]string](): dropEntries(func(v, w string) bool { return v == w }),
 	reflect.TypeFor[map[string][]byte](): dropEntries(func(v, w []byte) bool { return (v == nil) == (w == nil) && bytes.Equal(v, w) }),
 }
 
-// dropEntries puts copies without the equal entries in the place of two maps, which are
-// not equal. No map loses its last entry: an empty one is left out of JSON, which only
-// on one side is a difference.
+// dropEntries replaces two different maps by copies without the equal entries. Each map keeps at
+// least one entry: JSON leaves out an empty map, and a map on one side only is a difference.
 func dropEntries[V any](equal func(v, w V) bool) func(a, b reflect.Value) []dropped {
 	return func(x, y reflect.Value) (out []dropped) {
 		a, _ := x.Interface().(map[string]V)
@@ -42,7 +41,7 @@ func dropEntries[V any](equal func(v, w V) bool) func(a, b reflect.Value) []drop
 	}
 }
 
-// remaining copies the entries of a that were not dropped.
+// remaining returns a copy of the entries of a that were not dropped.
 func remaining[V any](a map[string]V, out []dropped) map[string]V {
 	left := make(map[string]V, len(a)-len(out))
 	for k, v := range a {

@@ -13,15 +13,15 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// On an update only the live object has managedFields: upstream has taken them off
-// the new one. So Compare says that they were removed, and that they were atomic,
-// which any list of managers says as well as the long one they really are.
+// On an update only the live object has managedFields, because upstream has removed them from
+// the new one. So Compare reports that an atomic field was removed. It reports the same for any
+// list of managers, so a short one replaces the real one.
 
-// stub stands for the managedFields of a live object. It is never written.
+// stub replaces the managedFields of a live object. It is never written.
 var stub = []metav1.ManagedFieldsEntry{{}}
 
-// stubManagedFields replaces the managers of the live object where they are of the
-// shape the schema knows.
+// stubManagedFields replaces the managers of the live object if they have the shape of the
+// schema.
 func stubManagedFields(live, new reflect.Value, managers fieldpath.ManagedFields) {
 	entries, ok := live.Interface().([]metav1.ManagedFieldsEntry)
 	if !ok || len(entries) == 0 || new.Len() > 0 {
@@ -29,7 +29,7 @@ func stubManagedFields(live, new reflect.Value, managers fieldpath.ManagedFields
 	}
 	for i := range entries {
 		if f := entries[i].FieldsV1; f != nil {
-			if raw := f.GetRawBytes(); !wasRead(managers, raw) && (len(raw) == 0 || raw[0] != '{' || !json.Valid(raw)) {
+			if raw := f.GetRawBytes(); !isDecodedIn(managers, raw) && (len(raw) == 0 || raw[0] != '{' || !json.Valid(raw)) {
 				return
 			}
 		}
@@ -37,11 +37,11 @@ func stubManagedFields(live, new reflect.Value, managers fieldpath.ManagedFields
 	live.Set(reflect.ValueOf(stub))
 }
 
-// wasRead says that bytes are those of a set that was read in this update: mostly the
-// new object came with the entries of the live one.
-func wasRead(managers fieldpath.ManagedFields, raw []byte) bool {
+// isDecodedIn reports whether bytes are those of a set that was decoded in this update. Mostly
+// the new object has the entries of the live one.
+func isDecodedIn(managers fieldpath.ManagedFields, raw []byte) bool {
 	for _, set := range managers {
-		if u, ok := set.(*unread); ok && bytes.Equal(u.fields.raw, raw) {
+		if u, ok := set.(*lazySet); ok && bytes.Equal(u.fields.raw, raw) {
 			return true
 		}
 	}
@@ -51,7 +51,7 @@ func wasRead(managers fieldpath.ManagedFields, raw []byte) bool {
 // plainStub is stub for unstructured objects. It is never written.
 var plainStub = []any{map[string]any{}}
 
-// knownManagers says that decoded managers are of the shape the schema knows.
+// knownManagers reports whether decoded managers have the shape of the schema.
 func knownManagers(list []any) bool {
 	for _, item := range list {
 		entry, ok := item.(map[string]any)
@@ -76,7 +76,7 @@ func knownManagers(list []any) bool {
 	return len(list) > 0
 }
 
-// onlyMaps says that a value is made of maps alone, as field sets are.
+// onlyMaps reports whether a value consists of maps only, like a set of fields.
 func onlyMaps(v any) bool {
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -90,9 +90,8 @@ func onlyMaps(v any) bool {
 	return true
 }
 
-// managedFieldsOf says that the schema of a kind has metadata.managedFields as one
-// atomic list, against which every list of managers is valid whose field sets are
-// JSON objects.
+// managedFieldsOf reports whether the schema of a kind has metadata.managedFields as one atomic
+// list, for which every list of managers is valid whose sets are JSON objects.
 func (p *prover) managedFieldsOf(root schema.TypeRef) bool {
 	metadata, ok := p.field(root, "metadata")
 	if !ok {
@@ -140,7 +139,7 @@ func (p *prover) field(tr schema.TypeRef, name string) (schema.TypeRef, bool) {
 	return fieldType(atom.Map, name)
 }
 
-// anything says that every JSON object is valid against a type.
+// anything reports whether every JSON object is valid against a type.
 func (p *prover) anything(tr schema.TypeRef) bool {
 	atom, ok := p.schema.Resolve(tr)
 	if !ok || atom.Map == nil || len(atom.Map.Fields) > 0 {
@@ -149,8 +148,8 @@ func (p *prover) anything(tr schema.TypeRef) bool {
 	return untyped(p, atom.Map.ElementType, 0)
 }
 
-// untyped follows the types the schema uses for values it knows nothing of: a
-// deduced one, and an atomic one for what lies in its lists.
+// untyped checks the types that a schema uses for unknown values: a deduced type, and an atomic
+// one for elements of its lists.
 func untyped(p *prover, tr schema.TypeRef, depth int) bool {
 	atom, ok := p.schema.Resolve(tr)
 	if !ok || atom.Scalar == nil || *atom.Scalar != schema.Untyped || atom.List == nil || atom.Map == nil || len(atom.Map.Fields) > 0 ||

@@ -8,7 +8,7 @@ import (
 	"cmp"
 )
 
-// compareElements orders path elements that were read, as fieldpath.PathElement does.
+// compareElements orders scanned path elements like fieldpath.PathElement.
 func compareElements(a, b []byte) int {
 	if a[0] != b[0] {
 		return cmp.Compare(a[0], b[0]) // f, k and v are in order
@@ -23,7 +23,7 @@ func compareElements(a, b []byte) int {
 	return bytes.Compare(a, b)
 }
 
-// compareKeys compares names and values in turns; what ends first is less.
+// compareKeys compares names and values in turn. If one ends first, it is less.
 func compareKeys(a, b []byte) int {
 	for {
 		name, value, restOfA := firstKey(a)
@@ -41,8 +41,7 @@ func compareKeys(a, b []byte) int {
 	}
 }
 
-// firstKey takes the first name and value out of what follows a brace or a comma;
-// what is left of the last one is a brace at most.
+// firstKey returns the first name and value after a brace or a comma, and the rest.
 func firstKey(s []byte) (name, value, rest []byte) {
 	s = s[1+len(quote):]
 	end := bytes.IndexByte(s, '\\')
@@ -51,7 +50,7 @@ func firstKey(s []byte) (name, value, rest []byte) {
 	return name, s[:end], s[end:]
 }
 
-// compareScalars puts numbers first, strings next, and false before true.
+// compareScalars orders numbers before strings, strings before booleans, and false before true.
 func compareScalars(a, b []byte) int {
 	x, y := rank(a), rank(b)
 	switch {

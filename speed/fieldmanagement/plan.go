@@ -16,36 +16,35 @@ import (
 	"kube-granular.dev/granular/equal"
 )
 
-// structPlan says what of a struct may be dropped. The nil structPlan is nothing.
+// structPlan describes what may be dropped from a struct. Nothing may if it is nil.
 type structPlan struct {
 	fields []fieldPlan
-	// whole says that the fields are all there are, and may all be dropped.
+	// whole is set if fields has all fields of the struct, and all may be dropped.
 	whole bool
-	// count is how many fields there are, bare whether there may be left of them what
-	// bareObject copies.
-	count int
-	bare  bool
+	// count is the number of fields of the struct. minimal is set if the rest may be a
+	// minimalObject.
+	count   int
+	minimal bool
 }
 
 type fieldPlan struct {
 	name  string
 	typ   reflect.Type
 	index []int
-	// equal compares the field on both sides. It is nil where the field may not be
-	// dropped.
+	// equal compares the field of both objects. It is nil if the field may not be dropped.
 	equal func(a, b reflect.Value) bool
-	// below is what of the field may be dropped where it differs.
+	// below is what may be dropped from the field if it differs.
 	below   *structPlan
 	pointer bool
 	managed bool
-	// entries drops what is equal of a map that differs.
+	// entries drops equal entries from a map that differs.
 	entries func(a, b reflect.Value) []dropped
 }
 
 var objectMetaType = reflect.TypeFor[metav1.ObjectMeta]()
 
-// compile plans a struct whose schema is that of tr. Types under way are not
-// entered again: deep down there is little to save.
+// compile plans a struct with the schema tr. It does not enter a type again inside itself,
+// because little can be saved there.
 func (p *prover) compile(t reflect.Type, tr schema.TypeRef, within map[reflect.Type]bool) *structPlan {
 	atom, ok := p.schema.Resolve(tr)
 	if !ok || atom.Map == nil || t.Kind() != reflect.Struct || within[t] {
@@ -69,7 +68,7 @@ func (p *prover) compile(t reflect.Type, tr schema.TypeRef, within map[reflect.T
 		if plan.pointer = inner.Kind() == reflect.Pointer; plan.pointer {
 			inner = inner.Elem()
 		}
-		// A zero value that JSON leaves out must not come from dropping.
+		// Dropping fields must not produce a zero value that JSON leaves out.
 		if inner.Kind() == reflect.Struct && !f.entry.CanOmit(zeroOf(f.typ)) && !converts(inner) && !converts(f.typ) && !p.atomic(ref) {
 			plan.below = p.compile(inner, ref, within)
 		}
@@ -90,9 +89,9 @@ func (p *prover) compile(t reflect.Type, tr schema.TypeRef, within map[reflect.T
 	return out
 }
 
-// equality gives the comparison of a field that holds what upstream's does. What
-// an atomic list holds, upstream compares with reflect.DeepEqual; what a list by
-// key holds, only where it lies in a further list; and so equal.Exact does it.
+// equality returns a comparison for a field that is as strict as upstream's. Upstream compares
+// the elements of atomic lists with reflect.DeepEqual, and those of lists by key only inside a
+// further list. equal.Exact does the same.
 func (p *prover) equality(t reflect.Type, tr schema.TypeRef, plan fieldPlan) func(a, b reflect.Value) bool {
 	atom, ok := p.schema.Resolve(tr)
 	switch below := plan.below; {
@@ -116,12 +115,11 @@ func (p *prover) equality(t reflect.Type, tr schema.TypeRef, plan fieldPlan) fun
 	return equal.Exact(t)
 }
 
-// structs says that a type may hold lists at a place the schema says nothing of
-// here.
+// structs reports whether a type may contain lists that the schema does not describe here.
 func structs(t reflect.Type) bool { return t.Kind() == reflect.Struct && !converts(t) }
 
-// elements compares lists by key element by element. Where there are keys given, an
-// element that JSON leaves all of out is no valid one.
+// elements compares lists by key, element by element. If keys are given, an element without any
+// of them is not valid and not equal.
 func elements(t reflect.Type, keys []*value.FieldCacheEntry) func(a, b reflect.Value) bool {
 	one := equal.Exact(t.Elem())
 	return func(a, b reflect.Value) bool {
@@ -139,7 +137,7 @@ func elements(t reflect.Type, keys []*value.FieldCacheEntry) func(a, b reflect.V
 	}
 }
 
-// equal says that all fields are equal.
+// equal reports whether all fields are equal.
 func (s *structPlan) equal(a, b reflect.Value) bool {
 	for i := range s.fields {
 		f := &s.fields[i]
@@ -150,7 +148,7 @@ func (s *structPlan) equal(a, b reflect.Value) bool {
 	return true
 }
 
-// zeroOf gives the least value of a type that is there at all.
+// zeroOf returns the zero value of a type, or a pointer to one.
 func zeroOf(t reflect.Type) reflect.Value {
 	if t.Kind() == reflect.Pointer {
 		return reflect.New(t.Elem())
@@ -158,8 +156,8 @@ func zeroOf(t reflect.Type) reflect.Value {
 	return reflect.New(t).Elem()
 }
 
-// root keeps what is read of an object by other means than comparison: its kind,
-// and its name for errors.
+// root keeps the fields of an object that are read otherwise than by comparison: its kind, and
+// its name for errors.
 func (s *structPlan) root(stub bool) {
 	if s == nil {
 		return
@@ -177,7 +175,7 @@ func (s *structPlan) root(stub bool) {
 	for i := range s.fields {
 		names[s.fields[i].name] = true
 	}
-	s.bare = s.mayBeBare(names)
+	s.minimal = s.mayBeMinimal(names)
 	keep(s, "apiVersion", "kind")
 	for i := range s.fields {
 		f := &s.fields[i]
@@ -193,8 +191,8 @@ func (s *structPlan) root(stub bool) {
 	}
 }
 
-// prune drops what is equal in a and b, structs of the plan's type that belong to
-// the caller, and says what that was, in order.
+// prune drops the fields that are equal in a and b and returns them in order. a and b are
+// structs of the plan's type that belong to the caller.
 func (s *structPlan) prune(a, b reflect.Value, managers fieldpath.ManagedFields) (out []dropped) {
 	part := func(f *fieldPlan, d []dropped) {
 		if len(d) > 0 {
@@ -242,8 +240,8 @@ type jsonField struct {
 	entry *value.FieldCacheEntry
 }
 
-// jsonFieldsOf lists the fields of a struct, and false if it has a field that is
-// reached in a way not known here.
+// jsonFieldsOf returns the fields of a struct, and false if it has a field that is not supported
+// here.
 func jsonFieldsOf(t reflect.Type) ([]jsonField, bool) {
 	entries := value.TypeReflectEntryOf(t).Fields()
 	seen := map[string]bool{}

@@ -16,30 +16,30 @@ import (
 	"kube-granular.dev/granular/equal"
 )
 
-// prover says of Go types whether every value of theirs is valid against a schema,
-// duplicates allowed. Where it does not know it says no.
+// prover proves for Go types that every value is valid against a schema that allows duplicates.
+// If it can't prove it, it returns false.
 type prover struct {
 	schema *schema.Schema
-	// proven holds what was asked before. While a type is under way it counts as
-	// valid: a value can't be its own part. So what was found meanwhile holds only
-	// if the proof it is a part of succeeds.
-	proven    map[proof]bool
-	meanwhile []proof
+	// known has earlier results. A type that is being proven counts as valid, because a value
+	// can't contain itself. So results found meanwhile (tentative) hold only if the outer proof
+	// succeeds.
+	known     map[proof]bool
+	tentative []proof
 	depth     int
 }
 
 type proof struct {
 	typ reflect.Type
-	// The name of a type of the schema, or where it is inlined. Neither keeps the
-	// schema alive longer than the prover.
+	// name is the name of a type of the schema. inlined and list are an inlined type. None of
+	// them keeps the schema alive longer than the prover.
 	name         string
 	inlined      *schema.Map
 	list         *schema.List
 	relationship schema.ElementRelationship
 }
 
-// spelled are the types that represent themselves, and as what scalar.
-var spelled = map[reflect.Type][]schema.Scalar{
+// scalarTypes are the types that are scalars in JSON, and their scalar types.
+var scalarTypes = map[reflect.Type][]schema.Scalar{
 	reflect.TypeFor[metav1.Time]():        {schema.String},
 	reflect.TypeFor[metav1.MicroTime]():   {schema.String},
 	reflect.TypeFor[metav1.Duration]():    {schema.String},
@@ -47,7 +47,7 @@ var spelled = map[reflect.Type][]schema.Scalar{
 	reflect.TypeFor[intstr.IntOrString](): {},
 }
 
-// converts says that a type represents itself in a way of its own.
+// converts reports whether a type has its own representation in JSON.
 func converts(t reflect.Type) bool { return value.TypeReflectEntryOf(t).CanConvertToUnstructured() }
 
 func (p *prover) valid(t reflect.Type, tr schema.TypeRef) bool {
@@ -62,41 +62,41 @@ func (p *prover) valid(t reflect.Type, tr schema.TypeRef) bool {
 	if tr.ElementRelationship != nil {
 		key.relationship = *tr.ElementRelationship
 	}
-	if known, ok := p.proven[key]; ok {
+	if known, ok := p.known[key]; ok {
 		return known
 	}
-	if p.proven == nil {
-		p.proven = map[proof]bool{}
+	if p.known == nil {
+		p.known = map[proof]bool{}
 	}
-	p.proven[key] = true
-	p.meanwhile = append(p.meanwhile, key)
+	p.known[key] = true
+	p.tentative = append(p.tentative, key)
 	p.depth++
 	valid := p.prove(t, atom)
 	p.depth--
 	if !valid {
-		p.proven[key] = false
+		p.known[key] = false
 	}
 	if p.depth == 0 {
-		for _, k := range p.meanwhile {
-			if !valid && p.proven[k] {
-				delete(p.proven, k)
+		for _, k := range p.tentative {
+			if !valid && p.known[k] {
+				delete(p.known, k)
 			}
 		}
-		p.meanwhile = p.meanwhile[:0]
+		p.tentative = p.tentative[:0]
 	}
 	return valid
 }
 
 func (p *prover) prove(t reflect.Type, atom schema.Atom) bool {
-	if kinds, ok := spelled[t]; ok {
+	if kinds, ok := scalarTypes[t]; ok {
 		return scalar(atom, kinds...)
 	}
 	if equal.Opaque(t) {
-		return true // no such value is ever held equal, so none is dropped
+		return true // no two such values are equal, so none is dropped
 	}
 	if converts(t) {
-		// A pointer to what is spelled converts as what it points to does.
-		_, ok := spelled[deref(t)]
+		// A pointer to such a type converts like the type itself.
+		_, ok := scalarTypes[deref(t)]
 		return (ok || equal.Opaque(deref(t))) && t.Kind() == reflect.Pointer && p.prove(t.Elem(), atom)
 	}
 	switch t.Kind() {
@@ -119,7 +119,7 @@ func (p *prover) prove(t reflect.Type, atom schema.Atom) bool {
 	case reflect.Struct:
 		return atom.Map != nil && p.object(t, atom.Map)
 	}
-	return false // floats, interfaces and whatever no API type should have
+	return false // floats, interfaces and other types that no API type should have
 }
 
 func deref(t reflect.Type) reflect.Type {
@@ -158,7 +158,7 @@ func (p *prover) object(t reflect.Type, m *schema.Map) bool {
 	return true
 }
 
-// fieldType gives the type a schema has for a field.
+// fieldType returns the type of a field in a schema.
 func fieldType(m *schema.Map, name string) (schema.TypeRef, bool) {
 	if f, ok := m.FindField(name); ok {
 		return f.Type, true
@@ -166,13 +166,13 @@ func fieldType(m *schema.Map, name string) (schema.TypeRef, bool) {
 	return m.ElementType, m.ElementType != schema.TypeRef{}
 }
 
-// atomic says that a type is compared as a whole.
+// atomic reports whether a type is compared as a whole.
 func (p *prover) atomic(tr schema.TypeRef) bool {
 	atom, ok := p.schema.Resolve(tr)
 	return !ok || atom.Map == nil || atom.Map.ElementRelationship == schema.Atomic
 }
 
-// list proves that each element is valid and, where lists go by key, has one.
+// list proves that each element is valid and, in a list by keys, has a key.
 func (p *prover) list(elem reflect.Type, l *schema.List) bool {
 	if l.ElementRelationship == schema.Associative {
 		if len(l.Keys) == 0 {
@@ -189,8 +189,8 @@ func (p *prover) list(elem reflect.Type, l *schema.List) bool {
 	return p.valid(elem, l.ElementType)
 }
 
-// keysOf gives the keys of which each element of a list must have one, if that is
-// all that is wrong with the list.
+// keysOf returns the keys of which each element of a list must have one, if only that could make
+// the list invalid.
 func (p *prover) keysOf(t reflect.Type, tr schema.TypeRef) []*value.FieldCacheEntry {
 	atom, ok := p.schema.Resolve(tr)
 	if !ok || t.Kind() != reflect.Slice || converts(t) || atom.List == nil || atom.List.ElementRelationship != schema.Associative {
@@ -209,7 +209,7 @@ func (p *prover) keysOf(t reflect.Type, tr schema.TypeRef) []*value.FieldCacheEn
 	return out
 }
 
-// keyed says that an element always has at least one of the keys.
+// keyed reports whether an element always has at least one of the keys.
 func (p *prover) keyed(elem reflect.Type, l *schema.List) bool {
 	atom, ok := p.schema.Resolve(l.ElementType)
 	if !ok || atom.Map == nil {
@@ -227,7 +227,7 @@ func (p *prover) keyed(elem reflect.Type, l *schema.List) bool {
 	return false
 }
 
-// jsonName reads a json tag as structured-merge-diff does.
+// jsonName reads a json tag like structured-merge-diff.
 func jsonName(f reflect.StructField) (name string, inline, omit bool) {
 	if f.PkgPath != "" && !f.Anonymous {
 		return "", false, true

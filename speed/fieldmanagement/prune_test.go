@@ -134,10 +134,10 @@ func TestMayBeBare(t *testing.T) {
 	below := &structPlan{}
 	both := map[string]bool{"apiVersion": true, "kind": true}
 	for _, test := range []struct {
-		name  string
-		field fieldPlan
-		names map[string]bool
-		bare  bool
+		name    string
+		field   fieldPlan
+		names   map[string]bool
+		minimal bool
 	}{
 		{"an object", fieldPlan{name: "metadata", typ: objectMetaType, below: below}, both, true},
 		{"no version", fieldPlan{name: "metadata", typ: objectMetaType, below: below}, map[string]bool{"kind": true}, false},
@@ -147,14 +147,14 @@ func TestMayBeBare(t *testing.T) {
 		{"no metadata", fieldPlan{name: "spec", typ: objectMetaType, below: below}, both, false},
 	} {
 		s := &structPlan{fields: []fieldPlan{test.field}, count: 3}
-		if s.bare = s.mayBeBare(test.names); s.bare != test.bare {
-			t.Errorf("%s: may be bare %v", test.name, s.bare)
+		if s.minimal = s.mayBeMinimal(test.names); s.minimal != test.minimal {
+			t.Errorf("%s: may be bare %v", test.name, s.minimal)
 		}
 	}
 	all := []dropped{{name: "a"}}
-	if s := (&structPlan{count: 3}); s.isBare(all) {
+	if s := (&structPlan{count: 3}); s.isMinimal(all) {
 		t.Error("bare though it may not be")
-	} else if s.bare = true; !s.isBare(all) {
+	} else if s.minimal = true; !s.isMinimal(all) {
 		t.Error("not bare, so the above says nothing")
 	}
 }
@@ -163,8 +163,8 @@ func TestMayBeBare(t *testing.T) {
 func TestBareMetadata(t *testing.T) {
 	s := &structPlan{count: 6}
 	for _, test := range []struct {
-		d    []dropped
-		bare bool
+		d       []dropped
+		minimal bool
 	}{
 		{nil, false},
 		{[]dropped{{name: "uid"}}, true},
@@ -172,13 +172,13 @@ func TestBareMetadata(t *testing.T) {
 		{[]dropped{{name: "labels"}}, false},
 		{[]dropped{{"uid", []dropped{{name: "part"}}}}, false},
 	} {
-		if bareMetadata(s, test.d) != test.bare {
-			t.Errorf("%v: bare %v", test.d, !test.bare)
+		if minimalMetadata(s, test.d) != test.minimal {
+			t.Errorf("%v: bare %v", test.d, !test.minimal)
 		}
 	}
 	o := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}}}
 	want := map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{}}
-	if got := bareObject(o, kindNamed("v1/Pod")); !reflect.DeepEqual(got.Object, want) {
+	if got := minimalObject(o, kindNamed("v1/Pod")); !reflect.DeepEqual(got.Object, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

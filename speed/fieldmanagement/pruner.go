@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// Pruner implements managedfields.Pruner for one field manager. It may be used by
-// any number of goroutines.
+// Pruner implements managedfields.Pruner for one field manager. It may be used by any number of
+// goroutines.
 type Pruner struct {
 	converter managedfields.TypeConverter
 	enabled   func() bool
@@ -26,8 +26,8 @@ type Pruner struct {
 
 var _ managedfields.Pruner = &Pruner{}
 
-// NewPruner makes the pruner of a field manager that has the given converter. It
-// prunes nothing while enabled says false.
+// NewPruner returns the Pruner of a field manager with the given converter. It prunes nothing
+// while enabled returns false.
 func NewPruner(converter managedfields.TypeConverter, enabled func() bool) *Pruner {
 	return &Pruner{converter: converter, enabled: enabled}
 }
@@ -37,30 +37,30 @@ type kindOf struct {
 	typ reflect.Type
 }
 
-// plan says what may be dropped from the objects of one kind and Go type.
-type plan struct {
-	// object is nil for unstructured objects and where nothing may be dropped.
+// prunePlan describes what may be dropped from objects of one kind and Go type.
+type prunePlan struct {
+	// object is nil for unstructured objects and if nothing may be dropped.
 	object *structPlan
-	// stub says that managedFields of the live object are one atomic list of known
-	// shape, for which another list may stand.
+	// stub is set if the managedFields of the live object are one atomic list of known shape,
+	// which another list may replace.
 	stub bool
 	root root
 }
 
-// Prune returns live and new without what is equal in both, or as they are where
-// that might make a difference, and of the managers what they manage of the rest.
+// Prune returns live and new without the fields that are equal in both, and the managers of the
+// remaining fields. It returns its arguments if dropping fields might change the result.
 func (p *Pruner) Prune(live, new runtime.Object, version fieldpath.APIVersion, managers fieldpath.ManagedFields) (runtime.Object, runtime.Object, fieldpath.ManagedFields, func(fieldpath.ManagedFields) fieldpath.ManagedFields) {
 	a, b, d, plan := p.prune(live, new, version, managers)
 	if len(d) == 0 {
 		return a, b, managers, unchanged
 	}
-	compared, restore := plan.part(managers, d)
+	compared, restore := plan.split(managers, d)
 	return a, b, compared, restore
 }
 
 func unchanged(managers fieldpath.ManagedFields) fieldpath.ManagedFields { return managers }
 
-func (p *Pruner) prune(live, new runtime.Object, version fieldpath.APIVersion, managers fieldpath.ManagedFields) (runtime.Object, runtime.Object, []dropped, *plan) {
+func (p *Pruner) prune(live, new runtime.Object, version fieldpath.APIVersion, managers fieldpath.ManagedFields) (runtime.Object, runtime.Object, []dropped, *prunePlan) {
 	if !p.enabled() {
 		return live, new, nil, nil
 	}
@@ -93,8 +93,8 @@ func (p *Pruner) prune(live, new runtime.Object, version fieldpath.APIVersion, m
 	b.Elem().Set(after.Elem())
 	d := plan.object.prune(a.Elem(), b.Elem(), managers)
 	x, y := a.Interface().(runtime.Object), b.Interface().(runtime.Object)
-	if plan.object.isBare(d) {
-		if p, q := bareObject(x, gvk), bareObject(y, gvk); p != nil && q != nil {
+	if plan.object.isMinimal(d) {
+		if p, q := minimalObject(x, gvk), minimalObject(y, gvk); p != nil && q != nil {
 			return p, q, d, plan
 		}
 	}
@@ -105,24 +105,24 @@ func isStructPointer(v reflect.Value) bool {
 	return v.Kind() == reflect.Pointer && !v.IsNil() && v.Elem().Kind() == reflect.Struct
 }
 
-func (p *Pruner) planOf(k kindOf) *plan {
+func (p *Pruner) planOf(k kindOf) *prunePlan {
 	found, ok := p.plans.Load(k)
 	if !ok {
 		found, _ = p.plans.LoadOrStore(k, p.compile(k))
 	}
-	return found.(*plan)
+	return found.(*prunePlan)
 }
 
-// compile learns the schema of a kind from an object that has nothing but it.
-func (p *Pruner) compile(k kindOf) *plan {
+// compile gets the schema of a kind by converting an object that has only its kind.
+func (p *Pruner) compile(k kindOf) *prunePlan {
 	bare := &unstructured.Unstructured{}
 	bare.SetGroupVersionKind(k.gvk)
 	value, err := p.converter.ObjectToTyped(bare, typed.AllowDuplicates)
 	if err != nil || value.Schema() == nil {
-		return &plan{}
+		return &prunePlan{}
 	}
 	s := &prover{schema: value.Schema()}
-	out := &plan{stub: s.managedFieldsOf(value.TypeRef()), root: root{value.Schema(), value.TypeRef(), sound(value.Schema(), value.TypeRef(), map[string]bool{})}}
+	out := &prunePlan{stub: s.managedFieldsOf(value.TypeRef()), root: root{value.Schema(), value.TypeRef(), complete(value.Schema(), value.TypeRef(), map[string]bool{})}}
 	if k.typ != reflect.TypeFor[unstructured.Unstructured]() && !converts(k.typ) {
 		out.object = s.compile(k.typ, value.TypeRef(), map[reflect.Type]bool{})
 		out.object.root(out.stub)

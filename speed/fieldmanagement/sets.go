@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// NewDecoder gives a decoder for managedfields.InstallDecoder. It leaves all entries
-// to upstream while enabled says false, and those whose spelling it is not sure of.
+// NewDecoder returns a decoder for managedfields.InstallDecoder. It leaves all entries to
+// upstream while enabled returns false, and entries whose encoding read can't confirm.
 func NewDecoder(enabled func() bool) func(*metav1.ManagedFieldsEntry) fieldpath.VersionedSet {
 	return func(e *metav1.ManagedFieldsEntry) fieldpath.VersionedSet {
 		if !enabled() {
@@ -22,73 +22,72 @@ func NewDecoder(enabled func() bool) func(*metav1.ManagedFieldsEntry) fieldpath.
 		if !ok {
 			return nil
 		}
-		return &unread{fields: f, version: fieldpath.APIVersion(e.APIVersion), applied: e.Operation == metav1.ManagedFieldsOperationApply}
+		return &lazySet{fields: f, version: fieldpath.APIVersion(e.APIVersion), applied: e.Operation == metav1.ManagedFieldsOperationApply}
 	}
 }
 
-// unread is the set of one entry, decoded when somebody asks for it. Like the sets of
-// upstream it belongs to one request.
-type unread struct {
-	fields  *fields
+// lazySet is the set of one entry, which is decoded when it is needed. Like upstream's sets it
+// belongs to one request.
+type lazySet struct {
+	fields  *encodedSet
 	version fieldpath.APIVersion
 	applied bool
 	set     *fieldpath.Set
 }
 
-var _ managedfields.EncodedSet = &unread{}
+var _ managedfields.EncodedSet = &lazySet{}
 
-func (u *unread) APIVersion() fieldpath.APIVersion { return u.version }
-func (u *unread) Applied() bool                    { return u.applied }
+func (u *lazySet) APIVersion() fieldpath.APIVersion { return u.version }
+func (u *lazySet) Applied() bool                    { return u.applied }
 
-func (u *unread) Set() *fieldpath.Set {
+func (u *lazySet) Set() *fieldpath.Set {
 	if u.set == nil {
 		u.set = decode(u.fields.raw)
 	}
 	return u.set
 }
 
-// Encoded returns what was read. Who has asked for the set may have changed it, and
-// then it is not known.
-func (u *unread) Encoded() ([]byte, bool) { return u.fields.raw, u.set == nil }
+// Encoded returns the original encoding. It returns false once Set was called, because the
+// caller may have changed the set.
+func (u *lazySet) Encoded() ([]byte, bool) { return u.fields.raw, u.set == nil }
 
-// Union leaves it to upstream.
-func (u *unread) Union(fieldpath.VersionedSet) fieldpath.VersionedSet { return nil }
+// Union returns nil, so that upstream computes the union.
+func (u *lazySet) Union(fieldpath.VersionedSet) fieldpath.VersionedSet { return nil }
 
-// decode decodes what was read, which upstream does without an error.
+// decode decodes a set that read has confirmed, which never fails.
 func decode(raw []byte) *fieldpath.Set {
 	set := &fieldpath.Set{}
 	_ = set.FromJSON(bytes.NewReader(raw))
 	return set
 }
 
-// parted is a set of which upstream was shown only what lies in fields that are
-// compared.
-type parted struct {
-	// compared is what upstream has made of that, before how it was spelled.
+// partialSet is a set of which upstream gets only the part in compared fields.
+type partialSet struct {
+	// compared is upstream's result for that part, before its encoding before the update.
 	compared fieldpath.VersionedSet
 	before   []byte
-	// whole is the set as it was, of which rest was dropped.
-	whole *fields
+	// whole is the original set, and rest are the fields that were dropped from it.
+	whole *encodedSet
 	rest  []dropped
 	set   *fieldpath.Set
 }
 
-var _ managedfields.EncodedSet = &parted{}
+var _ managedfields.EncodedSet = &partialSet{}
 
-func (p *parted) APIVersion() fieldpath.APIVersion { return p.compared.APIVersion() }
-func (p *parted) Applied() bool                    { return p.compared.Applied() }
+func (p *partialSet) APIVersion() fieldpath.APIVersion { return p.compared.APIVersion() }
+func (p *partialSet) Applied() bool                    { return p.compared.Applied() }
 
-func (p *parted) Set() *fieldpath.Set {
+func (p *partialSet) Set() *fieldpath.Set {
 	if p.set == nil {
-		p.set = p.compared.Set().Union(decode(union(nothing.walk(nil), p.whole.walk(p.rest))))
+		p.set = p.compared.Set().Union(decode(union(emptySet.iterate(nil), p.whole.iterate(p.rest))))
 	}
 	return p.set
 }
 
-var nothing = &fields{}
+var emptySet = &encodedSet{}
 
-// Encoded spells the set without decoding the rest.
-func (p *parted) Encoded() ([]byte, bool) {
+// Encoded returns the encoding of the set, without decoding the dropped part.
+func (p *partialSet) Encoded() ([]byte, bool) {
 	if p.set != nil {
 		return nil, false
 	}
@@ -99,16 +98,16 @@ func (p *parted) Encoded() ([]byte, bool) {
 	}
 	f, ok := read(now)
 	if !ok || f.members() != set.Size() {
-		return nil, false // an element with nothing in it is spelled as a member is
+		return nil, false // an element with nothing in it has the encoding of a member
 	}
 	if bytes.Equal(now, p.before) {
 		return p.whole.raw, true
 	}
-	return union(f.walk(nil), p.whole.walk(p.rest)), true
+	return union(f.iterate(nil), p.whole.iterate(p.rest)), true
 }
 
-// Union adds a set to the part that is compared.
-func (p *parted) Union(set fieldpath.VersionedSet) fieldpath.VersionedSet {
+// Union adds a set to the compared part.
+func (p *partialSet) Union(set fieldpath.VersionedSet) fieldpath.VersionedSet {
 	if p.set != nil {
 		return nil
 	}
@@ -117,18 +116,18 @@ func (p *parted) Union(set fieldpath.VersionedSet) fieldpath.VersionedSet {
 	return &out
 }
 
-// part takes out of the managers of an update what lies in fields that were dropped.
-// What it returns makes the managers that come of the update whole again.
-func (p *plan) part(managers fieldpath.ManagedFields, d []dropped) (fieldpath.ManagedFields, func(fieldpath.ManagedFields) fieldpath.ManagedFields) {
+// split removes the dropped fields from the managers of an update. The function that it returns
+// adds them again to the resulting managers.
+func (p *prunePlan) split(managers fieldpath.ManagedFields, d []dropped) (fieldpath.ManagedFields, func(fieldpath.ManagedFields) fieldpath.ManagedFields) {
 	compared := make(fieldpath.ManagedFields, len(managers))
-	out := map[string]*parted{}
+	out := map[string]*partialSet{}
 	for name, set := range managers {
 		compared[name] = set
-		u, ok := set.(*unread)
+		u, ok := set.(*lazySet)
 		if !ok || u.set != nil {
 			continue
 		}
-		if q := partOf(u, d, p.root); q != nil {
+		if q := splitSet(u, d, p.root); q != nil {
 			out[name], compared[name] = q, q.compared
 		}
 	}
@@ -144,12 +143,12 @@ func (p *plan) part(managers fieldpath.ManagedFields, d []dropped) (fieldpath.Ma
 	}
 }
 
-// partOf parts one set, or gives nil where nothing of it can be left out.
-func partOf(u *unread, d []dropped, r root) *parted {
-	rest := u.fields.walk(d)
-	if _, _, any := rest.next(); !any || r.schema == nil || !u.fields.walk(d).settled(r, r.ref) {
+// splitSet splits one set. It returns nil if no part can be left out.
+func splitSet(u *lazySet, d []dropped, r root) *partialSet {
+	rest := u.fields.iterate(d)
+	if _, _, any := rest.next(); !any || r.schema == nil || !u.fields.iterate(d).reconciled(r, r.ref) {
 		return nil
 	}
 	before := u.fields.compared(d)
-	return &parted{compared: fieldpath.NewVersionedSet(decode(before), u.version, u.applied), before: before, whole: u.fields, rest: d}
+	return &partialSet{compared: fieldpath.NewVersionedSet(decode(before), u.version, u.applied), before: before, whole: u.fields, rest: d}
 }

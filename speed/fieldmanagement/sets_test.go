@@ -14,20 +14,20 @@ import (
 
 const podFields = `{"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:spec":{"f:nodeName":{}}}`
 
-func unreadPod(t *testing.T, raw string) *unread {
+func unreadPod(t *testing.T, raw string) *lazySet {
 	t.Helper()
 	e := managedBy("m", raw)
-	u, ok := NewDecoder(func() bool { return true })(&e).(*unread)
+	u, ok := NewDecoder(func() bool { return true })(&e).(*lazySet)
 	if !ok {
 		t.Fatalf("%s: not read", raw)
 	}
 	return u
 }
 
-func partedPod(t *testing.T, raw string, d ...dropped) *parted {
+func partedPod(t *testing.T, raw string, d ...dropped) *partialSet {
 	t.Helper()
 	plan := NewPruner(builtinConverter(t), func() bool { return true }).planOf(kindOf{kindNamed("v1/Pod"), reflect.TypeFor[corev1.Pod]()})
-	return partOf(unreadPod(t, raw), d, plan.root)
+	return splitSet(unreadPod(t, raw), d, plan.root)
 }
 
 // TestDecoder holds which entries are left to upstream.
@@ -76,7 +76,7 @@ func TestEncoded(t *testing.T) {
 		t.Errorf("parted: %s %v", raw, ok)
 	}
 	const more = `{"f:metadata":{"f:labels":{".":{},"f:a":{},"f:b":{}}},"f:spec":{"f:nodeName":{}}}`
-	q := p.Union(status).(*parted)
+	q := p.Union(status).(*partialSet)
 	if raw, ok := q.Encoded(); !ok || string(raw) != more {
 		t.Errorf("union: %s %v", raw, ok)
 	}
@@ -107,14 +107,14 @@ func TestAskedFor(t *testing.T) {
 	plan := NewPruner(builtinConverter(t), func() bool { return true }).planOf(kindOf{kindNamed("v1/Pod"), reflect.TypeFor[corev1.Pod]()})
 	asked, fresh := unreadPod(t, podFields), unreadPod(t, podFields)
 	asked.Set().Insert(fieldpath.MakePathOrDie("spec", "hostname"))
-	compared, restore := plan.part(fieldpath.ManagedFields{"asked": asked, "fresh": fresh}, []dropped{{name: "spec"}})
+	compared, restore := plan.split(fieldpath.ManagedFields{"asked": asked, "fresh": fresh}, []dropped{{name: "spec"}})
 	if compared["asked"] != fieldpath.VersionedSet(asked) || compared["fresh"] == fieldpath.VersionedSet(fresh) {
 		t.Errorf("compared: %v", compared)
 	}
 	if got := restore(compared); !got["asked"].Set().Has(fieldpath.MakePathOrDie("spec", "hostname")) || !got["fresh"].Set().Has(fieldpath.MakePathOrDie("spec", "nodeName")) {
 		t.Errorf("restored: %v", got)
 	}
-	if partOf(fresh, []dropped{{name: "spec"}}, root{ref: plan.root.ref}) != nil {
+	if splitSet(fresh, []dropped{{name: "spec"}}, root{ref: plan.root.ref}) != nil {
 		t.Error("parted without a schema")
 	}
 }

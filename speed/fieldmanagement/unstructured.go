@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// unstructured prunes objects that say nothing about what they may hold. The new
-// one is validated as a whole first, and thereby what both have in common.
-func (p *Pruner) unstructured(plan *plan, live, new *unstructured.Unstructured) (x, y runtime.Object, out []dropped) {
+// unstructured prunes unstructured objects. It first validates the whole new object, which also
+// validates the part that both have in common.
+func (p *Pruner) unstructured(plan *prunePlan, live, new *unstructured.Unstructured) (x, y runtime.Object, out []dropped) {
 	if live.Object == nil || new.Object == nil {
 		return live, new, nil
 	}
@@ -24,7 +24,7 @@ func (p *Pruner) unstructured(plan *plan, live, new *unstructured.Unstructured) 
 		return live, new, nil // validation would cost more than it saves, as on create
 	}
 	if _, err := p.converter.ObjectToTyped(new, typed.AllowDuplicates); err != nil {
-		return live, new, nil // fails again, for all to see
+		return live, new, nil // upstream reports the error
 	}
 	if same {
 		a, b = map[string]any{}, map[string]any{}
@@ -34,7 +34,7 @@ func (p *Pruner) unstructured(plan *plan, live, new *unstructured.Unstructured) 
 	before, ok := live.Object["metadata"].(map[string]any)
 	after, ok2 := new.Object["metadata"].(map[string]any)
 	if ok && ok2 && before != nil && after != nil {
-		// What was looked into is a copy, and gone if it was equal.
+		// The metadata is a copy, which is missing if it was equal.
 		x, y := map[string]any{}, map[string]any{}
 		if kept, ok := a["metadata"].(map[string]any); ok {
 			x = kept
@@ -51,7 +51,7 @@ func (p *Pruner) unstructured(plan *plan, live, new *unstructured.Unstructured) 
 	return &unstructured.Unstructured{Object: a}, &unstructured.Unstructured{Object: b}, out
 }
 
-// restore puts back what is read by other means than comparison.
+// restore puts back the fields that are read otherwise than by comparison.
 func restore(pruned, from map[string]any, names ...string) {
 	for _, name := range names {
 		if v, ok := from[name]; ok && pruned != nil {
@@ -60,16 +60,15 @@ func restore(pruned, from map[string]any, names ...string) {
 	}
 }
 
-// maxDepth bounds how deep maps are looked into; what lies deeper is compared by
-// upstream.
+// maxDepth bounds the depth in which maps are compared. Upstream compares what is deeper.
 const maxDepth = 64
 
-// difference counts values that were dropped from both sides, and those kept.
+// difference counts the values that were dropped from both sides, and those kept.
 type difference struct{ same, kept int }
 
-// prune gives copies of two maps without what is equal in both, and what that was, in
-// order, and says whether it was all; then it gives no copies. Lists are dropped or
-// kept as they are.
+// prune returns copies of two maps without the entries that are equal in both, and the sorted
+// names of these. If the maps are equal, same is true and there are no copies. Lists are dropped
+// or kept as a whole.
 func (d *difference) prune(a, b map[string]any, depth int) (x, y map[string]any, out []dropped, same bool) {
 	same = true
 	differ := func() {
@@ -121,7 +120,7 @@ func (d *difference) prune(a, b map[string]any, depth int) (x, y map[string]any,
 	return x, y, out, same
 }
 
-// equalPlain compares values of one Go type only: 1 and 1.0 may differ to a schema.
+// equalPlain compares values of the same Go type. 1 and 1.0 may differ in a schema.
 func equalPlain(a, b any, depth int) bool {
 	if depth > maxDepth {
 		return false
@@ -167,7 +166,7 @@ func equalPlain(a, b any, depth int) bool {
 	return false
 }
 
-// size counts the values of maps in maps.
+// size returns the number of values in nested maps.
 func size(v any) int {
 	m, ok := v.(map[string]any)
 	if !ok {

@@ -1,14 +1,13 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wiring connects what makes upstream's own work cheaper with a kube-apiserver it
-// is linked into.
+// Package wiring installs the optimizations of upstream's own work in a kube-apiserver.
 //
-// Importing it is all that has to be done, and the patches in patches/speed do just that:
-// the feature gates become known, and where theirs is on, field managers prune, and
-// compiled comparisons answer equality.Semantic.
+// Importing the package is enough, and a patch in patches/speed does that. It registers the
+// feature gates. If its gate is on, field managers prune objects, or equality.Semantic uses
+// compiled comparisons.
 //
-// This is the only package of speed that registers anything anywhere. It holds no logic.
+// This is the only package of speed that registers anything. It has no logic.
 package wiring
 
 import (

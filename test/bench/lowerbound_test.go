@@ -141,7 +141,7 @@ func TestLowerBoundAgrees(t *testing.T) {
 		walker := change.NewWalker(tree)
 		agree := func(old, after runtime.Object, what string) (equal bool) {
 			for _, pair := range [][2]runtime.Object{{old, after}, {after, old}} {
-				set, err := walker.Compare(change.Full, pair[0], pair[1])
+				set, err := walker.Compare(change.All, pair[0], pair[1])
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -35,19 +35,19 @@ func BenchmarkTrees(b *testing.B) {
 	roots := builtin(all)
 	for _, way := range []struct {
 		name string
-		of   func(*schema.Sharing) func() *schema.Models
+		of   func(*schema.Interner) func() *schema.Models
 	}{
-		{"together", func(s *schema.Sharing) func() *schema.Models {
-			known := schema.NewModels(all, schema.WithSharing(s))
+		{"together", func(s *schema.Interner) func() *schema.Models {
+			known := schema.NewModels(all, schema.WithInterner(s))
 			return func() *schema.Models { return known }
 		}},
-		{"each", func(s *schema.Sharing) func() *schema.Models {
-			return func() *schema.Models { return schema.NewModels(all, schema.WithSharing(s)) }
+		{"each", func(s *schema.Interner) func() *schema.Models {
+			return func() *schema.Models { return schema.NewModels(all, schema.WithInterner(s)) }
 		}},
 	} {
 		b.Run(way.name, func(b *testing.B) {
-			compile := func(sharing *schema.Sharing) []*schema.Tree {
-				of := way.of(sharing)
+			compile := func(interner *schema.Interner) []*schema.Tree {
+				of := way.of(interner)
 				trees := make([]*schema.Tree, 0, len(roots))
 				for _, name := range roots {
 					tree, err := of().Compile(name)
@@ -61,20 +61,20 @@ func BenchmarkTrees(b *testing.B) {
 			b.ReportAllocs()
 			start := processCPU(b)
 			for b.Loop() {
-				compile(schema.NewSharing())
+				compile(schema.NewInterner())
 			}
 			b.ReportMetric(float64((processCPU(b)-start).Microseconds())/1000/float64(b.N), "cpu-ms")
 			b.ReportMetric(float64(len(roots)), "trees")
 			places := 0
-			for _, tree := range compile(schema.NewSharing()) {
-				for range tree.Places() {
+			for _, tree := range compile(schema.NewInterner()) {
+				for range tree.NodePaths() {
 					places++
 				}
 			}
 			b.ReportMetric(float64(places), "places")
 			b.ReportMetric(float64(retained(func() any {
-				sharing := schema.NewSharing()
-				return []any{compile(sharing), sharing}
+				interner := schema.NewInterner()
+				return []any{compile(interner), interner}
 			})), "retained-B")
 		})
 	}

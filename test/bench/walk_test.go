@@ -248,9 +248,9 @@ func BenchmarkWalk(b *testing.B) {
 				return v
 			}
 			sides := []side{
-				{"full", 100, func() { found(b, walker, change.Full, old, after, c.name != "unchanged") }},
+				{"full", 100, func() { found(b, walker, change.All, old, after, c.name != "unchanged") }},
 				{"sparse", 100, func() {
-					if _, err := walker.Compare(change.Sparse, old, after); err != nil {
+					if _, err := walker.Compare(change.ExcludedOnly, old, after); err != nil {
 						b.Fatal(err)
 					}
 				}},

@@ -13,7 +13,7 @@ import (
 
 // ancestors are the fields above the one a permission stands on, as far up as the
 // scope it is in.
-func ancestors(t *testing.T, place schema.Place) []string {
+func ancestors(t *testing.T, place schema.NodePath) []string {
 	t.Helper()
 	v := load(t)
 	for len(place) > 1 && place.Node().Field == "" {
@@ -40,7 +40,7 @@ func TestNames(t *testing.T) {
 	met, scopes, nouns := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	wrong := map[string]bool{}
 	for _, k := range kinds {
-		for place := range k.Tree.Places() {
+		for place := range k.Tree.NodePaths() {
 			n := place.Node()
 			for _, p := range n.Own() {
 				scope, base := v.Split(p.Name)

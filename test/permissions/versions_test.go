@@ -17,7 +17,7 @@ import (
 // general first, parameters included.
 func chains(tree *schema.Tree) map[string][]string {
 	out := map[string][]string{}
-	for place := range tree.Places() {
+	for place := range tree.NodePaths() {
 		n := place.Node()
 		if !n.Carries() {
 			continue

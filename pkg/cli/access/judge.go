@@ -134,7 +134,7 @@ func (r *Reviews) field(ctx context.Context, of *changes.Rehearsed, c change.Cha
 	out.Excluded = excluded
 	decider := decide.New(authorizer{r, target}, 0)
 	for _, p := range candidates {
-		if verbs, err := c.Verbs(ctx, decider.Spending(), p); err == nil {
+		if verbs, err := c.Verbs(ctx, decider.Costs(), p); err == nil {
 			all := make([]string, len(verbs))
 			for i := range verbs {
 				all[i] = verbs[i].String()

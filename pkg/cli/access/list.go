@@ -58,7 +58,7 @@ func List(ctx context.Context, client authorizationclient.AuthorizationV1Interfa
 		if err := l.start(ctx); err != nil {
 			return nil, err
 		}
-		for place := range k.Tree.Places() {
+		for place := range k.Tree.NodePaths() {
 			if n := place.Node(); len(n.Own()) == 0 || !written(place, sub) {
 				continue
 			}
@@ -82,7 +82,7 @@ func spelled(k *kinds.Kind, sub string) string {
 
 // written reports whether a place can be written through a subresource. A status is written
 // through the subresource of that name where there is one; metadata through any.
-func written(place schema.Place, sub string) bool {
+func written(place schema.NodePath, sub string) bool {
 	pattern := place.Pattern()
 	if sub == "status" {
 		return !strings.HasPrefix(pattern, ".spec")
@@ -110,7 +110,7 @@ func (l *lister) start(ctx context.Context) (err error) {
 	return err
 }
 
-func (l *lister) item(ctx context.Context, place schema.Place) (*Item, error) {
+func (l *lister) item(ctx context.Context, place schema.NodePath) (*Item, error) {
 	candidates, excluded := decide.Candidates(place.Node())
 	out := &Item{Field: strings.TrimPrefix(place.Pattern(), "."), Verb: kinds.Last(candidates), Allowed: "no"}
 	switch {

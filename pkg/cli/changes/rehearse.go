@@ -166,7 +166,7 @@ func (r *Rehearsed) compare(object map[string]any) (change.Set, error) {
 	if !r.Creates {
 		old = r.old
 	}
-	return r.walker.Compare(change.Full, old, object)
+	return r.walker.Compare(change.All, old, object)
 }
 
 func asObject(o map[string]any) any {

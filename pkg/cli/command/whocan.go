@@ -119,7 +119,7 @@ func wants(text string, k *kinds.Kind, tree *schema.Tree) (*access.Wanted, error
 	out := &access.Wanted{Granular: true, Included: true}
 	var common []string
 	found := false
-	for place := range tree.Places() {
+	for place := range tree.NodePaths() {
 		candidates, _ := decide.Candidates(place.Node())
 		at := slices.IndexFunc(place.Node().Own(), func(p *schema.Permission) bool { return p.Name == verb.Permission })
 		if at < 0 {

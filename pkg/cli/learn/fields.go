@@ -27,7 +27,7 @@ var errUnknown = errors.New("the log does not hold what the request changed")
 
 // created returns the excluded fields of an object that a caller with the verb create made.
 func created(w *change.Walker, e *event) (change.Set, error) {
-	return written(w, e, change.Sparse, nil)
+	return written(w, e, change.ExcludedOnly, nil)
 }
 
 // changed returns the fields that an update or a patch changed, for which the caller has to
@@ -37,7 +37,7 @@ func changed(w *change.Walker, e *event, old []byte) (change.Set, error) {
 		return nil, errUnknown
 	}
 	if e.ResponseStatus.Code == 201 {
-		return written(w, e, change.Full, nil)
+		return written(w, e, change.All, nil)
 	}
 	if e.Verb == "update" {
 		if old == nil || !continues(old, e.RequestObject) {
@@ -47,7 +47,7 @@ func changed(w *change.Walker, e *event, old []byte) (change.Set, error) {
 		if err != nil {
 			return nil, errUnknown
 		}
-		return written(w, e, change.Full, was)
+		return written(w, e, change.All, was)
 	}
 	if len(e.RequestObject) == 0 || len(e.ResponseObject) == 0 {
 		return nil, errUnknown
@@ -67,11 +67,11 @@ func changed(w *change.Walker, e *event, old []byte) (change.Set, error) {
 	if !ok {
 		return named(w, e, after)
 	}
-	observed, err := w.Compare(change.Full, was, own)
+	observed, err := w.Compare(change.All, was, own)
 	if err != nil {
 		return nil, errUnknown
 	}
-	final, err := w.Compare(change.Full, was, after)
+	final, err := w.Compare(change.All, was, after)
 	if err != nil {
 		return nil, errUnknown
 	}
@@ -80,7 +80,7 @@ func changed(w *change.Walker, e *event, old []byte) (change.Set, error) {
 		return set, nil
 	}
 	// What the manager gave up is not in what it applies, and gone.
-	gone, err := w.Compare(change.Full, was, left(was, after, w.Tree().Root))
+	gone, err := w.Compare(change.All, was, left(was, after, w.Tree().Root))
 	if err != nil {
 		return nil, errUnknown
 	}
@@ -93,7 +93,7 @@ func named(w *change.Walker, e *event, after map[string]any) (change.Set, error)
 	if err != nil {
 		return nil, errUnknown
 	}
-	set, err := w.Compare(change.Full, from, after)
+	set, err := w.Compare(change.All, from, after)
 	if err != nil {
 		return nil, errUnknown
 	}

@@ -195,7 +195,7 @@ func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
 	}
 	verbs, whole := e.verbs()
 	if e.Verb == "create" {
-		if w.Idle(change.Sparse) {
+		if w.NothingToCheck(change.ExcludedOnly) {
 			return
 		}
 		switch set, err := created(w, e); {

@@ -81,7 +81,7 @@ func decoded(data []byte, err error, typed runtime.Object) (map[string]any, bool
 
 // distance returns in how many places two objects differ.
 func distance(w *change.Walker, a, b map[string]any) int {
-	set, err := w.Compare(change.Full, a, b)
+	set, err := w.Compare(change.All, a, b)
 	if err != nil {
 		return 1 << 30
 	}

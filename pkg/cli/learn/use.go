@@ -136,7 +136,7 @@ func distinct(ctx context.Context, set change.Set) (change.Set, string) {
 			}
 			b.WriteByte(' ')
 		}
-		if c.Whole {
+		if c.Ambiguous {
 			b.WriteByte('*')
 		}
 		if !keys[b.String()] {

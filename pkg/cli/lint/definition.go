@@ -133,7 +133,7 @@ func (in *inside) style(node *yaml.Node, group string) {
 					continue
 				}
 				if known, err := registry.Lookup(name); err == nil && known == nil {
-					in.found(place, Warning, "permission %q is not well-known, somebody else's may be called the same; use %q", name, group+"/"+name)
+					in.found(place, Warning, "permission %q is not well-known, and another author may use the same name; use %q", name, group+"/"+name)
 				}
 			}
 		}

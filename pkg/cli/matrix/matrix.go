@@ -88,7 +88,7 @@ func rowsOf(k *kinds.Kind, subjects []Subject, namespace string) []Row {
 	_, status := k.Subresource("status")
 	at := map[string]int{}
 	var out []Row
-	for place := range k.Tree.Places() {
+	for place := range k.Tree.NodePaths() {
 		candidates, excluded := decide.Candidates(place.Node())
 		for _, own := range place.Node().Own() {
 			target := access.Target{Group: k.Resource.Group, Version: k.Resource.Version, Resource: k.Resource.Resource}

@@ -48,7 +48,7 @@ func set(t *testing.T, w *change.Walker, text string) change.Set {
 	if err := json.Unmarshal([]byte(text), &object); err != nil {
 		t.Fatal(err)
 	}
-	out, err := w.Compare(change.Full, map[string]any{"metadata": map[string]any{"labels": map[string]any{"x": "y"}}, "spec": map[string]any{"guard": map[string]any{}}}, object)
+	out, err := w.Compare(change.All, map[string]any{"metadata": map[string]any{"labels": map[string]any{"x": "y"}}, "spec": map[string]any{"guard": map[string]any{}}}, object)
 	if err != nil {
 		t.Fatal(err)
 	}

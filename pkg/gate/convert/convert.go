@@ -11,10 +11,11 @@ import (
 	"k8s.io/apiserver/pkg/authorization/granular"
 )
 
-// ErrNotComparable is returned for an object that nothing converts.
+// ErrNotComparable means that an object can't be converted to the version of the request.
 var ErrNotComparable = errors.New("the object can't be compared field by field")
 
-// Before returns what a new object is shown against, nil standing for nothing at all.
+// Before returns the object that a new object is compared with in a message, nil if there is
+// none.
 func Before(target granular.Target, oldObj runtime.Object) (any, error) {
 	if Stored(oldObj) {
 		return Versioned(target, oldObj)
@@ -22,11 +23,10 @@ func Before(target granular.Target, oldObj runtime.Object) (any, error) {
 	return Pristine(target), nil
 }
 
-// Pristine returns an object that says nothing, after defaulting. Defaults come with
-// decoding: the phase of a namespace is set before anybody can look, and is not what
-// its creator wrote. Upstream's convertors are schemes, which make and default the
-// objects they convert; where one is not, and for custom resources, everything in a
-// new object counts.
+// Pristine returns an empty object with its defaults. Decoding sets defaults: a namespace has a
+// phase before anybody can compare it, and its creator did not write the phase. Upstream's
+// convertors are schemes, which create and default objects. For other convertors, and for custom
+// resources, it returns nil, and every field of a new object counts.
 func Pristine(target granular.Target) any {
 	scheme, ok := target.Convertor.(interface {
 		runtime.ObjectCreater
@@ -43,8 +43,8 @@ func Pristine(target granular.Target) any {
 	return object
 }
 
-// Versioned brings an object into the version of the request, which is the one
-// that permissions are written for. The result may share memory with obj.
+// Versioned converts an object to the version of the request, in which permissions are defined.
+// The result may share memory with obj.
 func Versioned(target granular.Target, obj runtime.Object) (any, error) {
 	if _, ok := obj.(runtime.Unstructured); ok {
 		// A custom resource is held in the version of the request already.
@@ -56,8 +56,8 @@ func Versioned(target granular.Target, obj runtime.Object) (any, error) {
 	return target.Convertor.ConvertToVersion(obj, target.Kind.GroupVersion())
 }
 
-// Stored reports whether an object comes from storage. Handlers pass an empty object
-// for one that does not exist yet.
+// Stored reports whether an object comes from storage. For an object that does not exist yet,
+// handlers pass an empty one.
 func Stored(obj runtime.Object) bool {
 	accessor, err := meta.Accessor(obj)
 	return err == nil && accessor.GetUID() != ""

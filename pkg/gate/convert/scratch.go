@@ -12,34 +12,32 @@ import (
 	"k8s.io/apiserver/pkg/authorization/granular"
 )
 
-// Scratch holds the new and the old object of one comparison in the version of the request,
-// which nobody needs afterwards. The next comparison of the kind has them written over, so
-// that it makes none of its own. Between comparisons they are empty.
+// Scratch holds the converted new and old object of one comparison. The next comparison of the
+// kind overwrites them instead of allocating new ones. Between comparisons they are empty.
 //
-// What a comparison finds may not refer to them: it names fields, and shares no more than
-// text with the objects.
+// The result of a comparison must not refer to them. It names fields, and shares only strings
+// with the objects.
 type Scratch struct {
-	new, old version
+	new, old buffer
 }
 
-// version is an object that others are converted into.
-type version struct {
-	// of is the type that was converted, and by whom, from which the object's own follows: a
-	// kind is compared in one version.
+// buffer is an object that other objects are converted into.
+type buffer struct {
+	// of is the type that was converted, and by the convertor. Both determine the type of into,
+	// because a kind is compared in one version.
 	of   reflect.Type
 	by   runtime.ObjectConvertor
 	kind gvk.GroupVersionKind
 	into runtime.Object
 }
 
-// Pool lends scratches for the comparisons of one kind. A nil Pool lends none: a custom
-// resource is not converted.
+// Pool lends Scratches for the comparisons of one kind. A nil Pool lends none: custom resources
+// are not converted.
 type Pool struct {
 	pool sync.Pool
 }
 
-// Borrow returns a scratch to be handed back by GiveBack, or by nobody where a comparison
-// panics.
+// Borrow returns a Scratch. Return it with GiveBack; after a panic it may be dropped.
 func (p *Pool) Borrow() *Scratch {
 	if p == nil {
 		return nil
@@ -50,7 +48,7 @@ func (p *Pool) Borrow() *Scratch {
 	return &Scratch{}
 }
 
-// GiveBack empties a scratch, and lends it to the next comparison.
+// GiveBack empties a Scratch and returns it to the pool.
 func (p *Pool) GiveBack(s *Scratch) {
 	if s != nil {
 		s.new.empty()
@@ -64,18 +62,18 @@ func (s *Scratch) New(target granular.Target, obj runtime.Object) (any, error) {
 	if s == nil {
 		return Versioned(target, obj)
 	}
-	return s.new.versioned(target, obj)
+	return s.new.convert(target, obj)
 }
 
-// Old is Versioned for the old object.
+// Old is Versioned for the old object of a comparison.
 func (s *Scratch) Old(target granular.Target, obj runtime.Object) (any, error) {
 	if s == nil {
 		return Versioned(target, obj)
 	}
-	return s.old.versioned(target, obj)
+	return s.old.convert(target, obj)
 }
 
-func (v *version) versioned(target granular.Target, obj runtime.Object) (any, error) {
+func (v *buffer) convert(target granular.Target, obj runtime.Object) (any, error) {
 	of := reflect.TypeOf(obj)
 	if v.into != nil && v.of == of && v.by == target.Convertor {
 		err := target.Convertor.Convert(obj, v.into, target.Kind.GroupVersion())
@@ -83,18 +81,18 @@ func (v *version) versioned(target granular.Target, obj runtime.Object) (any, er
 		return v.into, err
 	}
 	out, err := Versioned(target, obj)
-	// A scheme makes a new object and converts into that, or has nothing to convert. What
-	// another convertor does is not known.
+	// A scheme converts into a new object, or returns obj if there is nothing to convert.
+	// Other convertors may behave differently.
 	_, scheme := target.Convertor.(runtime.ObjectCreater)
 	if into, ok := out.(runtime.Object); ok && scheme && err == nil && into != obj {
-		*v = version{of: of, by: target.Convertor, kind: into.GetObjectKind().GroupVersionKind(), into: into}
+		*v = buffer{of: of, by: target.Convertor, kind: into.GetObjectKind().GroupVersionKind(), into: into}
 	}
 	return out, err
 }
 
-// empty leaves nothing of an object for a conversion that does not set every field, and
-// nothing that it shares with the object it was made of.
-func (v *version) empty() {
+// empty clears the object, because a conversion may not set every field, and because the object
+// shares memory with the one it was made from.
+func (v *buffer) empty() {
 	if v.into != nil {
 		reflect.ValueOf(v.into).Elem().SetZero()
 	}

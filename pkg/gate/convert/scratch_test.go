@@ -104,7 +104,7 @@ func TestScratchRefused(t *testing.T) {
 		t.Error("another convertor is not asked:", err)
 	}
 	pool.GiveBack(s)
-	for _, v := range []version{s.new, s.old} {
+	for _, v := range []buffer{s.new, s.old} {
 		if !reflect.ValueOf(v.into).Elem().IsZero() {
 			t.Errorf("%v is left", v.into)
 		}

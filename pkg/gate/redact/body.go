@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// Body is a patch in JSON, of which it is asked what stands in it.
+// Body is a patch in JSON. It answers which keys are in the patch.
 type Body struct {
 	text []byte
-	// operations says that names may stand in it as parts of a pointer (RFC 6901).
+	// operations is set for a JSON patch, whose JSON pointers (RFC 6901) contain names.
 	operations bool
-	// holds is set when it is needed.
+	// holds is nil until needed.
 	holds map[string]struct{}
 }
 
-// NewBody returns the body of a patch. operations says that it is a JSON patch.
+// NewBody returns the body of a patch. operations is set for a JSON patch.
 func NewBody(text []byte, operations bool) *Body { return &Body{text: text, operations: operations} }
 
-// Has reports whether a key or an element of a list stands in the patch, wherever. It may
-// miss one that is spelled in an odd way, and never finds what is not there.
+// Has reports whether a key, or an element of a list, is anywhere in the patch. It may miss one
+// with an unusual spelling, but never finds one that is not there.
 func (p *Body) Has(key string) bool {
 	if p.holds == nil {
 		p.holds = map[string]struct{}{}
@@ -36,7 +36,7 @@ func (p *Body) read() {
 	for body := p.text; len(body) > 0; {
 		var text string
 		if text, body = next(body); text == "" {
-			continue // neither is an empty key taken for known
+			continue // an empty key never counts as known
 		}
 		p.holds[text] = struct{}{}
 		if p.operations && text[0] == '/' {
@@ -47,8 +47,8 @@ func (p *Body) read() {
 	}
 }
 
-// next returns the string, number or word at the beginning of JSON, empty if another sign
-// is there, and what comes behind it.
+// next returns the string, number or literal at the beginning of JSON, empty for any other
+// character, and the rest.
 func next(body []byte) (string, []byte) {
 	if body[0] != '"' {
 		end := bytes.IndexAny(body, "\",:[]{} \t\r\n")

@@ -13,19 +13,18 @@ import (
 	"kube-granular.dev/granular/change"
 )
 
-// MaxRefusal is the size of the largest refusal of ours, in bytes of JSON. What a caller
-// sends, and how it and its objects are named, makes none larger: refusals are sent,
-// logged and audited.
+// MaxRefusal is the size of the largest refusal, in bytes of JSON. Refusals are sent, logged and
+// audited, so nothing that a caller sends or names makes one larger.
 const MaxRefusal = 4096
 
-// Limits are how much of what a caller chose is shown, in bytes before it is quoted.
+// Limits bounds how much a message shows of values that a caller chose, in bytes before quoting.
 type Limits struct {
 	Name, Path int
-	// Causes says that the cause repeats what is missing.
+	// Causes is set if the cause repeats what is missing.
 	Causes bool
 }
 
-// Hardly any refusal needs the second.
+// Usual fits nearly every refusal. Narrow is for the rest.
 var (
 	Usual  = Limits{Name: 256, Path: change.MaxPathLength, Causes: true}
 	Narrow = Limits{Name: 64, Path: 128}
@@ -40,11 +39,10 @@ func SizeOf(err *apierrors.StatusError) int {
 	return len(text)
 }
 
-// Ellipsis ends what Head shortened.
+// Ellipsis ends a text that Head shortened.
 const Ellipsis = "..."
 
-// Head returns the beginning of a text that is longer than a limit. It does not end
-// inside a character.
+// Head shortens a text to a limit. It does not cut inside a character.
 func Head(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -55,7 +53,7 @@ func Head(s string, limit int) string {
 	return s[:limit] + Ellipsis
 }
 
-// Logged returns what the log shows of an error.
+// Logged returns an error for the log, shortened if it is long.
 func Logged(err error) error {
 	if text := err.Error(); len(text) > MaxRefusal {
 		return errors.New(Head(text, MaxRefusal))

@@ -18,7 +18,7 @@ func TestNamesOnly(t *testing.T) {
 	const stored, name = "the object has been modified", "t"
 	things := gvk.GroupResource{Group: "example.com", Resource: "things"}
 	secret := errors.New("it holds a secret")
-	said := func(err *apierrors.StatusError) *apierrors.StatusError {
+	request := func(err *apierrors.StatusError) *apierrors.StatusError {
 		err.ErrStatus.Message += ", and it holds a secret"
 		return err
 	}
@@ -31,11 +31,11 @@ func TestNamesOnly(t *testing.T) {
 		want bool
 	}{
 		"not found":                  {apierrors.NewNotFound(things, name), true},
-		"not found, and more":        {said(apierrors.NewNotFound(things, name)), false},
+		"not found, and more":        {request(apierrors.NewNotFound(things, name)), false},
 		"not found, no details":      {bare(apierrors.NewNotFound(things, name)), false},
 		"not found of another":       {apierrors.NewNotFound(gvk.GroupResource{Resource: "pods"}, name), false},
 		"there already":              {apierrors.NewAlreadyExists(things, name), true},
-		"there already, and more":    {said(apierrors.NewAlreadyExists(things, name)), false},
+		"there already, and more":    {request(apierrors.NewAlreadyExists(things, name)), false},
 		"a conflict":                 {apierrors.NewConflict(things, name, errors.New(stored)), true},
 		"a conflict for a reason":    {apierrors.NewConflict(things, name, secret), false},
 		"a conflict of managers":     {apierrors.NewApplyConflict([]metav1.StatusCause{{Field: ".data"}}, "it holds a secret"), false},

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Identity returns an object of the same type that holds nothing but its identity.
+// Identity returns an object of the same type that has only the identity of result: name,
+// namespace, uid and resource version.
 func Identity(result runtime.Object) runtime.Object {
 	old, err := meta.Accessor(result)
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ErrHidden is what is told of an error that tells too much.
+// ErrHidden replaces an error that shows too much.
 var ErrHidden = errors.New("the object was refused; why is shown only to callers who may get it")
 
-// The words of the API's own. A webhook chooses all of a refusal's, and many put the whole
-// sentence into the reason.
+// reasons and causes are the values that the API defines. A webhook may choose others, and many
+// put a whole sentence into the reason.
 var (
 	reasons = sets.New(
 		metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden, metav1.StatusReasonNotFound,
@@ -39,53 +39,52 @@ var (
 	)
 )
 
-// Request is what a request says of the object that it writes.
+// Request is how a request names the object that it writes.
 type Request struct {
 	Name     string
 	Resource schema.GroupResource
 	Kind     schema.GroupKind
 }
 
-// Status returns what is left of a refusal that tells nothing of the object: its code, words
-// of the API's own, what the request said itself, and of each field what every object of the
-// kind has.
-func Status(told metav1.Status, said Request) metav1.Status {
-	out := metav1.Status{Status: metav1.StatusFailure, Code: told.Code, Message: ErrHidden.Error()}
-	if reasons.Has(told.Reason) {
-		out.Reason = told.Reason
+// Status returns a refusal that shows nothing of the object: its code, reasons and causes that
+// the API defines, the names in the request, and for each field only the part that every object
+// of the kind has.
+func Status(status metav1.Status, request Request) metav1.Status {
+	out := metav1.Status{Status: metav1.StatusFailure, Code: status.Code, Message: ErrHidden.Error()}
+	if reasons.Has(status.Reason) {
+		out.Reason = status.Reason
 	}
-	if told.Details == nil {
+	if status.Details == nil {
 		return out
 	}
 	out.Details = &metav1.StatusDetails{
-		Name:              Head(oneOf(told.Details.Name, said.Name), Usual.Name),
-		Group:             oneOf(told.Details.Group, said.Resource.Group, said.Kind.Group),
-		Kind:              oneOf(told.Details.Kind, said.Resource.Resource, said.Kind.Kind),
-		RetryAfterSeconds: told.Details.RetryAfterSeconds,
+		Name:              Head(oneOf(status.Details.Name, request.Name), Usual.Name),
+		Group:             oneOf(status.Details.Group, request.Resource.Group, request.Kind.Group),
+		Kind:              oneOf(status.Details.Kind, request.Resource.Resource, request.Kind.Kind),
+		RetryAfterSeconds: status.Details.RetryAfterSeconds,
 	}
-	for _, cause := range told.Details.Causes {
-		quiet := metav1.StatusCause{Field: fieldOfEvery(cause.Field)}
+	for _, cause := range status.Details.Causes {
+		redacted := metav1.StatusCause{Field: fieldOfEvery(cause.Field)}
 		if causes.Has(cause.Type) {
-			quiet.Type = cause.Type
+			redacted.Type = cause.Type
 		}
-		if quiet != (metav1.StatusCause{}) && !slices.Contains(out.Details.Causes, quiet) {
-			out.Details.Causes = append(out.Details.Causes, quiet)
+		if redacted != (metav1.StatusCause{}) && !slices.Contains(out.Details.Causes, redacted) {
+			out.Details.Causes = append(out.Details.Causes, redacted)
 		}
 	}
 	return out
 }
 
-// oneOf returns told if it is known.
-func oneOf(told string, known ...string) string {
-	if slices.Contains(known, told) {
-		return told
+// oneOf returns told if it is among known, and otherwise "".
+func oneOf(status string, known ...string) string {
+	if slices.Contains(known, status) {
+		return status
 	}
 	return ""
 }
 
-// fieldOfEvery returns the first name of a field's path, and in metadata the second, as far as
-// they are names. What follows may be the key of a map: upstream's validation looks at all
-// of an object, whoever wrote it.
+// fieldOfEvery returns the first name of a field's path, and in metadata also the second. The
+// rest may be the key of a map: upstream validates the whole object, whoever wrote it.
 func fieldOfEvery(path string) string {
 	path, _, _ = strings.Cut(strings.TrimPrefix(path, "."), "[")
 	first, rest, _ := strings.Cut(path, ".")
@@ -98,7 +97,7 @@ func fieldOfEvery(path string) string {
 	return first
 }
 
-// maxFieldLength is the length of the longest name that is taken for a field's.
+// maxFieldLength is the length of the longest name that counts as a field's.
 const maxFieldLength = 63
 
 func isName(s string) bool {

@@ -49,7 +49,7 @@ func TestFieldOfEvery(t *testing.T) {
 // TestStatus holds that of what a webhook says only the API's own words are left.
 func TestStatus(t *testing.T) {
 	const name = "t"
-	said := Request{Name: name, Resource: gvk.GroupResource{Group: "example.com", Resource: "things"}, Kind: gvk.GroupKind{Group: "example.com", Kind: "Thing"}}
+	request := Request{Name: name, Resource: gvk.GroupResource{Group: "example.com", Resource: "things"}, Kind: gvk.GroupKind{Group: "example.com", Kind: "Thing"}}
 	const secret = "it is a secret"
 	got := Status(metav1.Status{
 		ListMeta: metav1.ListMeta{Continue: secret}, Status: secret, Code: 418, Reason: secret, Message: secret,
@@ -59,15 +59,15 @@ func TestStatus(t *testing.T) {
 			{Type: metav1.CauseTypeFieldValueInvalid, Field: "data[a]"},
 			{Type: metav1.CauseTypeFieldValueInvalid, Field: "data[b]"},
 		}},
-	}, said)
+	}, request)
 	want := metav1.Status{Status: metav1.StatusFailure, Code: 418, Message: ErrHidden.Error(), Details: &metav1.StatusDetails{
 		RetryAfterSeconds: 3, Causes: []metav1.StatusCause{{Field: "data"}, {Type: metav1.CauseTypeFieldValueInvalid, Field: "data"}},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	own := apierrors.NewInvalid(said.Kind, name, field.ErrorList{field.Required(field.NewPath("data"), secret), field.TooShort(field.NewPath("data"), secret, 1)}).ErrStatus
-	got = Status(own, said)
+	own := apierrors.NewInvalid(request.Kind, name, field.ErrorList{field.Required(field.NewPath("data"), secret), field.TooShort(field.NewPath("data"), secret, 1)}).ErrStatus
+	got = Status(own, request)
 	own.Message = ErrHidden.Error()
 	for i := range own.Details.Causes {
 		own.Details.Causes[i].Message = ""

@@ -10,11 +10,10 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 )
 
-// Warnings stands in front of the recorder of a granular request's warnings.
-// Upstream's warnings quote fields of the whole object, those that the caller did
-// not send among them. So they are held back while the object is written, until it
-// is known whether the caller may get it. What comes before is about the body the
-// caller sent and goes through.
+// Warnings is the warning recorder of a granular request. Upstream's warnings quote fields of
+// the whole object, including those that the caller did not send. So they are held back while
+// the object is written, until it is known whether the caller may get it. Earlier warnings are
+// about the caller's body and are recorded at once.
 type Warnings struct {
 	record func(agent, text string)
 
@@ -31,12 +30,13 @@ const (
 	dropping
 )
 
-// NewWarnings returns what stands in front of the recorder of ctx, and does nothing yet.
+// NewWarnings returns a recorder that passes warnings to the recorder of ctx until Hold is
+// called.
 func NewWarnings(ctx context.Context) *Warnings {
 	return &Warnings{record: func(agent, text string) { warning.AddWarning(ctx, agent, text) }}
 }
 
-// AddWarning is called by upstream, wherever it has something to say.
+// AddWarning implements warning.Recorder.
 func (w *Warnings) AddWarning(agent, text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -48,7 +48,7 @@ func (w *Warnings) AddWarning(agent, text string) {
 	}
 }
 
-// Hold keeps warnings back from now on.
+// Hold holds warnings back from now on.
 func (w *Warnings) Hold() {
 	if w == nil {
 		return
@@ -58,7 +58,7 @@ func (w *Warnings) Hold() {
 	w.state = held
 }
 
-// Settle lets them go, or forgets them and all to come.
+// Settle records the held warnings and all later ones if show is set. Otherwise it drops them.
 func (w *Warnings) Settle(show bool) {
 	if w == nil {
 		return

@@ -1,11 +1,11 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package alike sends the same writes to a server with PrunedFieldManagement, to one with
-// CompiledEquality, and to one with neither, and holds that nobody can tell them apart.
+// Package alike sends the same writes to three servers: one with PrunedFieldManagement, one with
+// CompiledEquality, and one with neither. It tests that their responses are the same.
 //
-// The invariant: after every request all have answered with the same code, and have the
-// same object with the same entries of managedFields, byte for byte, but for times, uids
-// and resource versions. Entries are compared in an order that no clock decides, because
-// the servers' own is by time.
+// Invariant: after every request all servers have returned the same code, and have the same
+// object with the same entries of managedFields, byte for byte, except times, uids and resource
+// versions. Entries are sorted by something other than time before they are compared, because
+// the servers sort them by time.
 package alike

@@ -68,8 +68,8 @@ func agreeTyped(t *testing.T, w *Walker, kind string, seed uint64) {
 		if pair[0] != nil {
 			typedOld, plainOld = typedFrom(t, kind, pair[0]), pair[0]
 		}
-		plain := compareOrFail(t, w, Full, plainOld, pair[1])
-		typed := compareOrFail(t, w, Full, typedOld, typedFrom(t, kind, pair[1]))
+		plain := compareOrFail(t, w, All, plainOld, pair[1])
+		typed := compareOrFail(t, w, All, typedOld, typedFrom(t, kind, pair[1]))
 		if diff := cmp.Diff(verbs(plain), verbs(typed)); diff != "" {
 			t.Fatalf("seed %d (-plain +typed):\n%s\nold %v\nnew %v", seed, diff, pair[0], pair[1])
 		}
@@ -133,15 +133,15 @@ func FuzzJSON(f *testing.F) {
 		if json.Unmarshal([]byte(a), &twin) != nil {
 			return
 		}
-		for _, mode := range []Mode{Full, Sparse} {
+		for _, mode := range []Mode{All, ExcludedOnly} {
 			if set := compareOrFail(t, w, mode, old, twin); set != nil {
 				t.Errorf("the same object: %v", verbs(set))
 			}
-			if set := compareOrFail(t, w, mode, nil, new); mode == Full && len(new) > 0 && set == nil && !onlySystem(new) {
+			if set := compareOrFail(t, w, mode, nil, new); mode == All && len(new) > 0 && set == nil && !onlySystem(new) {
 				t.Errorf("nothing is charged for creating %s", b)
 			}
 		}
-		set := compareOrFail(t, w, Full, old, new)
+		set := compareOrFail(t, w, All, old, new)
 		if set == nil && !same(w, old, new) {
 			t.Errorf("no charge from %s to %s", a, b)
 		}

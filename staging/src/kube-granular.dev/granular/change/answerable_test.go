@@ -91,8 +91,8 @@ func TestAnswerable(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w := walkerOf(t, test.kind)
 			old := any(plainOf(t, test.old))
-			observed := compareOrFail(t, w, Full, old, plainOf(t, test.observed))
-			final := compareOrFail(t, w, Full, old, plainOf(t, test.final))
+			observed := compareOrFail(t, w, All, old, plainOf(t, test.observed))
+			final := compareOrFail(t, w, All, old, plainOf(t, test.final))
 			if diff := cmp.Diff(test.want, verbs(Answerable(observed, final))); diff != "" {
 				t.Errorf("observed %q, final %q (-want +got):\n%s", verbs(observed), verbs(final), diff)
 			}
@@ -115,9 +115,9 @@ func TestGone(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w := walkerOf(t, deployment)
 			old := any(plainOf(t, test.old))
-			observed := compareOrFail(t, w, Full, old, plainOf(t, test.observed))
-			final := compareOrFail(t, w, Full, old, plainOf(t, test.final))
-			if got := Gone(observed, final); got != test.want {
+			observed := compareOrFail(t, w, All, old, plainOf(t, test.observed))
+			final := compareOrFail(t, w, All, old, plainOf(t, test.final))
+			if got := Dropped(observed, final); got != test.want {
 				t.Errorf("observed %q, final %q: %t", verbs(observed), verbs(final), got)
 			}
 		})

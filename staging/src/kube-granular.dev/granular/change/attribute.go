@@ -12,13 +12,13 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Value is what an attribute holds before or after a write.
+// Value is the value of an attribute before or after a write.
 type Value struct {
 	// Text is the value, empty if there is none.
 	Text string
-	// Present tells an empty value from none.
+	// Present tells an empty value from an absent one.
 	Present bool
-	// Unreadable says that what is present is not a string.
+	// Unreadable is set if the value is present and not a string.
 	Unreadable bool
 }
 
@@ -26,23 +26,24 @@ type Value struct {
 type Attribute struct {
 	// Kind is Label or Annotation.
 	Kind schema.Attribute
-	// Path is where the map lies that has the key.
+	// Path is the location of the map that has the key.
 	Path Path
 	Key  string
 	// Old and New differ. One of them may be absent.
 	Old, New Value
-	// Unreadable says that what is new at Path is no map, so that it can't be told which
-	// keys it stands for. Key is empty and both values are absent.
+	// Unreadable is set if the new value at Path is not a map, so that its keys are not known.
+	// Key is empty and both values are absent.
 	Unreadable bool
-	// Embedded says that the attribute was found by Embedded.
+	// Embedded is set for an attribute that Embedded or Unknown returned.
 	Embedded bool
 
-	// id is the spelling of Path, place that without the identity of elements.
-	id, place string
+	// pathID is an unambiguous spelling of Path. pattern is pathID without the identity of
+	// elements.
+	pathID, pattern string
 }
 
-// Scopes returns the scopes that the attribute lies in, the outermost first. An attribute
-// of the object itself lies in none.
+// Scopes returns the scopes that contain the attribute, the outermost first. No scope contains
+// an attribute of the object itself.
 func (a *Attribute) Scopes() []string {
 	var out []string
 	for _, s := range a.Path {
@@ -55,12 +56,12 @@ func (a *Attribute) Scopes() []string {
 	return out
 }
 
-// String returns the place of the attribute, its key included, as a message shows it. It
-// shows keys and no value.
+// String returns the location of the attribute, its key included, as messages show it. It shows
+// keys and no value.
 func (a *Attribute) String() string { return a.shown(a.Path) }
 
-// Outline is String for whoever may not see the objects: of elements of maps and lists on
-// the way to the attribute it shows no identity.
+// Outline is String for a caller who may not see the objects. It shows no identity of the
+// elements of maps and lists on the path.
 func (a *Attribute) Outline() string {
 	path := slices.Clone(a.Path)
 	for i := range path {
@@ -73,16 +74,16 @@ func (a *Attribute) shown(path Path) string {
 	if a.Unreadable {
 		return path.String()
 	}
-	return Shorten(path.String()+"["+bare(a.Key)+"]", MaxPathLength)
+	return Shorten(path.String()+"["+unquotedIfPlain(a.Key)+"]", MaxPathLength)
 }
 
-// Attributes are the labels and annotations that one write changes, sorted by place and
-// key, each at most once with the same values.
+// Attributes are the labels and annotations that one write changes, sorted by path and key,
+// without duplicates.
 type Attributes []Attribute
 
 func compareAttributes(a, b Attribute) int {
 	return cmp.Or(
-		strings.Compare(a.id, b.id), cmp.Compare(a.Kind, b.Kind), strings.Compare(a.Key, b.Key),
+		strings.Compare(a.pathID, b.pathID), cmp.Compare(a.Kind, b.Kind), strings.Compare(a.Key, b.Key),
 		compareValues(a.Old, b.Old), compareValues(a.New, b.New),
 		compareFlags(a.Unreadable, b.Unreadable), compareFlags(a.Embedded, b.Embedded))
 }
@@ -101,24 +102,24 @@ func compareFlags(a, b bool) int {
 	return 1
 }
 
-// normal sorts and drops what is there twice.
-func (s Attributes) normal() Attributes {
+// normalize returns the attributes sorted and without duplicates.
+func (s Attributes) normalize() Attributes {
 	for i := range s {
-		s[i].spell()
+		s[i].setPathIDs()
 	}
 	slices.SortFunc(s, compareAttributes)
 	return slices.CompactFunc(s, func(a, b Attribute) bool { return compareAttributes(a, b) == 0 })
 }
 
-// spell notes the spellings of the path.
-func (a *Attribute) spell() {
-	if a.place == "" {
-		a.id, a.place = a.Path.id(), a.Path.place()
+// setPathIDs computes pathID and pattern.
+func (a *Attribute) setPathIDs() {
+	if a.pattern == "" {
+		a.pathID, a.pattern = a.Path.id(), a.Path.pattern()
 	}
 }
 
-// appendID makes a spelling of the step that no other step has and that ends
-// where it ends, so a path leads through another exactly if it begins with its ID.
+// appendID appends an unambiguous spelling of the step. A path begins with another exactly if
+// its spelling begins with the other's.
 func (s Step) appendID(b []byte) []byte {
 	if s.Field != "" {
 		return strconv.AppendQuote(append(b, '.'), s.Field)
@@ -138,8 +139,8 @@ func (p Path) id() string {
 	return string(b)
 }
 
-// place spells the path without the identity of elements.
-func (p Path) place() string {
+// pattern returns the spelling of the path without the identity of elements.
+func (p Path) pattern() string {
 	var b []byte
 	for _, s := range p {
 		s.Keys = nil
@@ -148,13 +149,14 @@ func (p Path) place() string {
 	return string(b)
 }
 
-// IntersectAttributes returns what the caller has to answer for: of attributes that changed
-// in the caller's own change, as observed before mutating admission, and that are about to
-// change, both the final change and, where it differs, the caller's own.
+// IntersectAttributes returns the attributes that the caller must be authorized for: those that
+// the caller changed, as observed before mutating admission, and that are about to change. The
+// result has the final change and, if it differs, the caller's own.
 //
-// Two changes are of one attribute if kind, place and key are the same. Which element of a
-// list or a map it lies in does not matter: what admission moved or renamed would
-// be lost. What can't be read stands for every key at its place and below.
+// Two changes are of one attribute if kind, pattern and key are the same. The identity of list
+// and map elements on the path does not matter: otherwise an attribute that admission moved, or
+// whose element it renamed, would be lost. An unreadable location stands for every key at and
+// below it.
 func IntersectAttributes(observed, final Attributes) Attributes {
 	if len(observed) == 0 || len(final) == 0 {
 		return nil
@@ -162,57 +164,57 @@ func IntersectAttributes(observed, final Attributes) Attributes {
 	before, after := newAttributeIndex(observed), newAttributeIndex(final)
 	var out Attributes
 	for i := range final {
-		if before.meets(&final[i]) {
+		if before.has(&final[i]) {
 			out = append(out, final[i])
 		}
 	}
 	for i := range observed {
-		if after.meets(&observed[i]) {
+		if after.has(&observed[i]) {
 			out = append(out, observed[i])
 		}
 	}
-	return out.normal()
+	return out.normalize()
 }
 
-// attributeIndex finds attributes by kind, place and key.
+// attributeIndex finds attributes by kind, pattern and key.
 type attributeIndex struct {
 	keys map[attributeKey]bool
-	// unreadable has the places that stand for all below them.
+	// unreadable has the unreadable locations, which stand for everything below them.
 	unreadable map[attributeKey]bool
-	// places is sorted, one slice for each kind.
-	places map[schema.Attribute][]string
+	// patterns has a sorted slice for each kind.
+	patterns map[schema.Attribute][]string
 }
 
 type attributeKey struct {
-	kind       schema.Attribute
-	place, key string
+	kind         schema.Attribute
+	pattern, key string
 }
 
 func newAttributeIndex(s Attributes) *attributeIndex {
-	x := &attributeIndex{keys: map[attributeKey]bool{}, unreadable: map[attributeKey]bool{}, places: map[schema.Attribute][]string{}}
+	x := &attributeIndex{keys: map[attributeKey]bool{}, unreadable: map[attributeKey]bool{}, patterns: map[schema.Attribute][]string{}}
 	for i := range s {
 		a := &s[i]
 		if a.Unreadable {
-			x.unreadable[attributeKey{kind: a.Kind, place: a.place}] = true
+			x.unreadable[attributeKey{kind: a.Kind, pattern: a.pattern}] = true
 		} else {
-			x.keys[attributeKey{a.Kind, a.place, a.Key}] = true
+			x.keys[attributeKey{a.Kind, a.pattern, a.Key}] = true
 		}
-		x.places[a.Kind] = append(x.places[a.Kind], a.place)
+		x.patterns[a.Kind] = append(x.patterns[a.Kind], a.pattern)
 	}
-	for _, places := range x.places {
-		slices.Sort(places)
+	for _, patterns := range x.patterns {
+		slices.Sort(patterns)
 	}
 	return x
 }
 
-// meets reports whether the index has the attribute, or what may be it.
-func (x *attributeIndex) meets(a *Attribute) bool {
+// has reports whether the index has the attribute, or an unreadable one that may stand for it.
+func (x *attributeIndex) has(a *Attribute) bool {
 	if a.Unreadable {
-		places := x.places[a.Kind]
-		if i, _ := slices.BinarySearch(places, a.place); i < len(places) && strings.HasPrefix(places[i], a.place) {
+		patterns := x.patterns[a.Kind]
+		if i, _ := slices.BinarySearch(patterns, a.pattern); i < len(patterns) && strings.HasPrefix(patterns[i], a.pattern) {
 			return true
 		}
-	} else if x.keys[attributeKey{a.Kind, a.place, a.Key}] {
+	} else if x.keys[attributeKey{a.Kind, a.pattern, a.Key}] {
 		return true
 	}
 	if len(x.unreadable) == 0 {
@@ -221,7 +223,7 @@ func (x *attributeIndex) meets(a *Attribute) bool {
 	var b []byte
 	for _, s := range a.Path {
 		s.Keys = nil
-		if b = s.appendID(b); x.unreadable[attributeKey{kind: a.Kind, place: string(b)}] {
+		if b = s.appendID(b); x.unreadable[attributeKey{kind: a.Kind, pattern: string(b)}] {
 			return true
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// attributeWalk looks for labels and annotations that differ. It goes only where the tree
-// says that there are any.
+// attributeWalk finds labels and annotations that differ. It visits only the nodes that have
+// some at or below them.
 type attributeWalk struct {
 	kinds schema.Attribute
 	keys  Keys
@@ -28,18 +28,18 @@ type Keys interface {
 	Wanted(kind schema.Attribute, key string) bool
 }
 
-// Attributes returns the labels and annotations that differ, of the kinds that are asked
-// for: those of the object itself and those in the templates that its tree knows. Equal
-// values are no difference. The objects are those of Compare, and old is nil on create.
+// Attributes returns the labels and annotations of the given kinds that differ: those of the
+// object itself and those in the templates that its tree knows. The objects are those of
+// Compare, and old is nil on create.
 //
-// Elements of lists are matched by their keys. A list whose elements have none, an
-// atomic one, has them matched by what is equal at its start and end, then by the name
-// that the elements carry, then by position; what is left over went or came with
-// all its attributes. So a key that moves to another element is reported, and elements that
-// are inserted or reordered by their names change nothing in the others.
+// Elements of lists are matched by their keys. Elements of an atomic list have no keys. They are
+// matched by equality at the start and the end of the list, then by the name of the element,
+// then by position. Each unmatched element counts as added or removed with all its attributes.
+// So a key that moves to another element is reported, and inserting or reordering named elements
+// changes nothing in the others.
 //
-// Keys that are not wanted are left out; nil wants all. What can't be read is always
-// reported.
+// Keys for which keys.Wanted returns false are left out; nil keys want all. Values that can't be
+// read are always reported.
 //
 // An error means that the objects can't be compared; the write must then be refused.
 func (w *Walker) Attributes(kinds schema.Attribute, keys Keys, old, new any) (Attributes, error) {
@@ -53,9 +53,9 @@ func (w *Walker) Attributes(kinds schema.Attribute, keys Keys, old, new any) (At
 		}
 		before := plainView{}
 		if ok {
-			before = plainView{value: o, there: true}
+			before = plainView{value: o, present: true}
 		}
-		return runAttributes(w, kinds, keys, before, plainView{value: n, there: true}), nil
+		return runAttributes(w, kinds, keys, before, plainView{value: n, present: true}), nil
 	}
 	v := reflect.ValueOf(new)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
@@ -82,7 +82,7 @@ func runAttributes[V view[V]](w *Walker, kinds schema.Attribute, keys Keys, old,
 	clear(k.path[:cap(k.path)])
 	k.keys, k.out = nil, nil
 	attributeWalks.Put(k)
-	return out.normal()
+	return out.normalize()
 }
 
 func attributesOf[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
@@ -97,8 +97,8 @@ func attributesOf[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
 		keysOf(w, n, own, old, new)
 		return
 	}
-	if !new.shaped(n) {
-		w.unreadable(n.Attributes()) // and no template, so what is in the old one goes
+	if !new.hasShape(n) {
+		w.unreadable(n.Attributes()) // the attributes of the old template count as removed
 	}
 	switch n.Kind {
 	case schema.Object:
@@ -117,11 +117,11 @@ func attributesOf[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
 		before, beforeByID, ok := elements(n, old)
 		after, afterByID, ok2 := elements(n, new)
 		if !ok || !ok2 {
-			looseList(w, n, old, new)
+			compareUnkeyed(w, n, old, new)
 			return
 		}
 		for _, e := range before {
-			now := new.none()
+			now := new.absentElem()
 			if i, kept := afterByID[e.id]; kept {
 				now = after[i].value
 			}
@@ -129,25 +129,24 @@ func attributesOf[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
 		}
 		for _, e := range after {
 			if _, kept := beforeByID[e.id]; !kept {
-				elementOf(w, n, e.keys, new.none(), e.value)
+				elementOf(w, n, e.keys, new.absentElem(), e.value)
 			}
 		}
 	default:
-		looseList(w, n, old, new)
+		compareUnkeyed(w, n, old, new)
 	}
 }
 
-// keysOf reports the keys of a map that differ. An old value that is no map has no keys
-// that anybody could have read.
+// keysOf reports the keys of a map that differ. An old value that is not a map has no keys.
 func keysOf[V view[V]](w *attributeWalk, n *schema.Node, own schema.Attribute, old, new V) {
-	if !new.keyed() {
+	if !new.isStringMap() {
 		w.unreadable(own)
-		new = new.none()
+		new = new.absentElem()
 	}
-	if !old.keyed() {
-		old = old.none()
+	if !old.isStringMap() {
+		old = old.absentElem()
 	}
-	at := Attribute{Kind: own} // what all have in common is made once
+	at := Attribute{Kind: own} // shared by all keys of the map
 	for _, key := range old.differingKeys(new) {
 		wanted := w.keys == nil || w.keys.Wanted(own, key)
 		below := n.Kind == schema.Map && n.Elem().Attributes() != 0
@@ -158,7 +157,7 @@ func keysOf[V view[V]](w *attributeWalk, n *schema.Node, own schema.Attribute, o
 		if wanted {
 			if at.Path == nil {
 				at.Path = slices.Clone(w.path)
-				at.spell()
+				at.setPathIDs()
 			}
 			at.Key, at.Old, at.New = key, valueOf(a), valueOf(b)
 			w.out = append(w.out, at)
@@ -185,8 +184,7 @@ func elementOf[V view[V]](w *attributeWalk, n *schema.Node, keys []string, old, 
 
 func (w *attributeWalk) pop() { w.path = w.path[:len(w.path)-1] }
 
-// unreadable reports a place at which something new stands that can't be read, once for
-// each kind.
+// unreadable reports a location whose new value can't be read, once for each kind.
 func (w *attributeWalk) unreadable(kinds schema.Attribute) {
 	for _, kind := range [...]schema.Attribute{schema.Label, schema.Annotation} {
 		if kinds&w.kinds&kind != 0 {
@@ -195,8 +193,8 @@ func (w *attributeWalk) unreadable(kinds schema.Attribute) {
 	}
 }
 
-// looseList matches the elements of a list that have no keys, or not each its own.
-func looseList[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
+// compareUnkeyed compares lists whose elements have no keys, or share one.
+func compareUnkeyed[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
 	start, endOld, endNew := 0, old.len(), new.len()
 	for start < min(endOld, endNew) && old.index(start).equal(new.index(start)) {
 		start++
@@ -204,9 +202,9 @@ func looseList[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
 	for endOld > start && endNew > start && old.index(endOld-1).equal(new.index(endNew-1)) {
 		endOld, endNew = endOld-1, endNew-1
 	}
-	before, beforeAt := called(n, old, start, endOld)
-	after, afterAt := called(n, new, start, endNew)
-	none, matched := new.none(), make([]bool, endNew-start)
+	before, beforeAt := elementNames(n, old, start, endOld)
+	after, afterAt := elementNames(n, new, start, endNew)
+	none, matched := new.absentElem(), make([]bool, endNew-start)
 	for i := start; i < endOld; i++ {
 		name, with := before[i-start], -1
 		switch at, ok := afterAt[name]; {
@@ -228,12 +226,12 @@ func looseList[V view[V]](w *attributeWalk, n *schema.Node, old, new V) {
 	}
 }
 
-// called returns the names of some elements, and where each name is, -1 if there are
-// several of it. No name is in no place.
-func called[V view[V]](n *schema.Node, list V, from, to int) ([]string, map[string]int) {
+// elementNames returns the names of some elements, and the position of each name, -1 if several
+// elements have it. The empty name has no position.
+func elementNames[V view[V]](n *schema.Node, list V, from, to int) ([]string, map[string]int) {
 	names, at := make([]string, 0, to-from), map[string]int{}
 	for i := from; i < to; i++ {
-		name := list.index(i).called()
+		name := list.index(i).objectName()
 		if n.Kind == schema.ListMap {
 			if keys, ok := list.key(n, i); ok {
 				name = "=" + identity(keys) // an empty key is one too

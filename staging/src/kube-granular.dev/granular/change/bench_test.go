@@ -70,10 +70,10 @@ func TestNoAllocationsWithoutChange(t *testing.T) {
 	a, b := bigPod(), bigPod()
 	x, y := bigWidget(), bigWidget()
 	for name, run := range map[string]func() Set{
-		"pod, full":      func() Set { s, _ := pods.Compare(Full, a, b); return s },
-		"pod, sparse":    func() Set { s, _ := pods.Compare(Sparse, a, b); return s },
-		"widget, full":   func() Set { s, _ := widgets.Compare(Full, x, y); return s },
-		"widget, sparse": func() Set { s, _ := widgets.Compare(Sparse, x, y); return s },
+		"pod, full":      func() Set { s, _ := pods.Compare(All, a, b); return s },
+		"pod, sparse":    func() Set { s, _ := pods.Compare(ExcludedOnly, a, b); return s },
+		"widget, full":   func() Set { s, _ := widgets.Compare(All, x, y); return s },
+		"widget, sparse": func() Set { s, _ := widgets.Compare(ExcludedOnly, x, y); return s },
 	} {
 		run() // compiles, and fills the pool
 		if set := run(); set != nil {
@@ -99,7 +99,7 @@ func BenchmarkPod(b *testing.B) {
 		b.Run(c.name+"/full", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := w.Compare(Full, old, c.new); err != nil {
+				if _, err := w.Compare(All, old, c.new); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -107,7 +107,7 @@ func BenchmarkPod(b *testing.B) {
 		b.Run(c.name+"/sparse", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := w.Compare(Sparse, old, c.new); err != nil {
+				if _, err := w.Compare(ExcludedOnly, old, c.new); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -139,7 +139,7 @@ func BenchmarkWidget(b *testing.B) {
 	b.Run("unchanged/full", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := w.Compare(Full, old, same); err != nil {
+			if _, err := w.Compare(All, old, same); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -147,7 +147,7 @@ func BenchmarkWidget(b *testing.B) {
 	b.Run("unchanged/sparse", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := w.Compare(Sparse, old, same); err != nil {
+			if _, err := w.Compare(ExcludedOnly, old, same); err != nil {
 				b.Fatal(err)
 			}
 		}

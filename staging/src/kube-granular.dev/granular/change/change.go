@@ -17,48 +17,50 @@ type Change struct {
 	// Node is the node charged: the nearest one at or above the difference that
 	// carries a permission, otherwise the root.
 	Node *schema.Node
-	// Whole says that what happened below Extent could not be told apart, so the
-	// change stands for anything below it.
-	Whole bool
-	// Presence says that Whole is set because the container at Extent appeared or
-	// vanished and nothing in it changed.
+	// Ambiguous is set if the differences below Extent can't be told apart. The change then
+	// stands for anything below Extent.
+	Ambiguous bool
+	// Presence is set if Ambiguous is set only because the container at Extent was added or
+	// removed, and nothing in it changed.
 	Presence bool
-	// Brings says that a container between Node's place and the root appeared or vanished
-	// with the change.
-	Brings bool
-	// gone is how many steps lead to the first element of Extent, or Path, that is in the
-	// old object alone, 0 if there is none.
-	gone int32
+	// WithContainer is set if a container between Node's location and the root was added or
+	// removed together with the change.
+	WithContainer bool
+	// removedAt is the number of steps to the first element of Extent, or of Path, that only the
+	// old object has. It is 0 if there is none.
+	removedAt int32
 
-	// values are those that permissions of Node's chain make their parameter of. A change
-	// shares them with others, so nobody writes to them.
+	// values are the values from which permissions of Node's chain make their parameter. Other
+	// changes may share the slice, so it is never modified in place.
 	values []placeValue
 
-	// at and extent are what Path and Extent spell out.
-	at, extent *place
+	// at and extent are the locations that Path and Extent return.
+	at, extent *location
 }
 
-// Path returns where Node lies in the object. Where no permission covers the
-// difference, it is the field of the root. It is made anew each time.
+// Path returns the location of Node in the object. If no permission covers the difference, it
+// returns the top-level field. The result is allocated at each call.
 func (c *Change) Path() Path { return c.at.path() }
 
-// Extent returns, where Whole is set, Path or that of a container below it.
+// Extent returns the location of the container that an Ambiguous change stands for. It is Path,
+// or a location below Path.
 func (c *Change) Extent() Path { return c.extent.path() }
 
-// Above returns the change as it is told to who knows only the first steps of its Path: a
-// place, and nothing of what happened there.
-func (c *Change) Above(steps int) Change { return Change{at: c.at.up(steps)} }
+// Truncate returns the change for a caller who knows only the first steps of its Path. The
+// result has that location and nothing else.
+func (c *Change) Truncate(steps int) Change { return Change{at: c.at.up(steps)} }
 
-// narrowest returns the narrowest place known to hold the difference.
-func (c *Change) narrowest() *place {
-	if c.Whole {
+// narrowest returns the narrowest location that is known to contain the difference.
+func (c *Change) narrowest() *location {
+	if c.Ambiguous {
 		return c.extent
 	}
 	return c.at
 }
 
-// Parameter gives the raw key a permission of the node's chain is parameterised
-// by, empty if it takes none or is parameterised by a value; see Values.
+// Parameter returns the raw key that parameterises a permission of the node's chain. It is empty
+// if the permission takes no parameter, or makes it from a
+// value; see Values.
 func (c *Change) Parameter(p *schema.Permission) string {
 	from := p.Parameter
 	if from == nil || from.FromValue || from.SourceDepth >= depthOf(c.at) {
@@ -72,25 +74,25 @@ func (c *Change) Parameter(p *schema.Permission) string {
 	return keys[from.SourceKey]
 }
 
-// Verb returns the verb of a permission of the node's chain, or of its first value the
-// narrowest one. An error means that the permission has no verb for this change, so it can't
-// cover it.
-func (c *Change) Verb(ctx context.Context, spending *schema.Spending, p *schema.Permission) (permission.Verb, error) {
+// Verb returns the verb of a permission of the node's chain. If the parameter is made from values,
+// it is the narrowest verb of the first value. An error means that the permission has no verb for
+// this change, so it can't cover it.
+func (c *Change) Verb(ctx context.Context, costs *schema.CostBudget, p *schema.Permission) (permission.Verb, error) {
 	if p.Parameter == nil || !p.Parameter.FromValue {
-		return p.Verb(ctx, spending, c.Parameter(p))
+		return p.Verb(ctx, costs, c.Parameter(p))
 	}
 	values, known := c.Values(p)
 	if !known {
 		return permission.Verb{}, schema.ErrNoParameter
 	}
-	return p.Verb(ctx, spending, values[0])
+	return p.Verb(ctx, costs, values[0])
 }
 
-// Verbs returns the narrowest verbs of a permission of the node's chain that together cover
-// the change: one, or one for each value. An error means that there are none.
-func (c *Change) Verbs(ctx context.Context, spending *schema.Spending, p *schema.Permission) ([]permission.Verb, error) {
+// Verbs returns the narrowest verbs of a permission of the node's chain that together cover the
+// change: one, or one for each value. An error means that no verbs cover it.
+func (c *Change) Verbs(ctx context.Context, costs *schema.CostBudget, p *schema.Permission) ([]permission.Verb, error) {
 	if p.Parameter == nil || !p.Parameter.FromValue {
-		v, err := c.Verb(ctx, spending, p)
+		v, err := c.Verb(ctx, costs, p)
 		return []permission.Verb{v}, err
 	}
 	values, known := c.Values(p)
@@ -100,22 +102,22 @@ func (c *Change) Verbs(ctx context.Context, spending *schema.Spending, p *schema
 	out := make([]permission.Verb, len(values))
 	for i, text := range values {
 		var err error
-		if out[i], err = p.Verb(ctx, spending, text); err != nil {
+		if out[i], err = p.Verb(ctx, costs, text); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// Uses reports whether a verb of a permission of the node's chain covers the change, or one of
-// its values.
-func (c *Change) Uses(ctx context.Context, spending *schema.Spending, p *schema.Permission, verb string) bool {
+// Uses reports whether a verb of a permission of the node's chain covers the change or one of its
+// values.
+func (c *Change) Uses(ctx context.Context, costs *schema.CostBudget, p *schema.Permission, verb string) bool {
 	keys := []string{c.Parameter(p)}
 	if p.Parameter != nil && p.Parameter.FromValue {
 		keys, _ = c.Values(p)
 	}
 	for _, key := range keys {
-		verbs, err := p.Verbs(ctx, spending, key)
+		verbs, err := p.Verbs(ctx, costs, key)
 		if err == nil && slices.ContainsFunc(verbs, func(v permission.Verb) bool { return v.String() == verb }) {
 			return true
 		}
@@ -123,26 +125,26 @@ func (c *Change) Uses(ctx context.Context, spending *schema.Spending, p *schema.
 	return false
 }
 
-// String names the change in tests and traces: its path, and an asterisk if it
-// is Whole. It shows keys, but no values.
+// String returns the change for tests and traces: its path, followed by an asterisk if it is
+// Ambiguous. It shows keys and no values.
 func (c *Change) String() string {
 	path := c.Path().String()
 	s := path
 	if s == "" {
 		s = "."
 	}
-	if c.Whole {
+	if c.Ambiguous {
 		s += " *" + strings.TrimPrefix(c.Extent().String(), path)
 	}
 	return s
 }
 
-// Set is the changes of one write, sorted by path, each at most once. The nil
-// Set is no change.
+// Set is the changes of one write, sorted by path, without duplicates. The nil Set means that
+// nothing changed.
 type Set []Change
 
-// Top returns the field of the root the change lies under, empty where it is the root
-// itself.
+// Top returns the name of the top-level field that contains the change. It is empty if the
+// change is at the root.
 func (c *Change) Top() string {
 	if top := c.at.up(1); top != nil {
 		return top.Field
@@ -150,20 +152,20 @@ func (c *Change) Top() string {
 	return ""
 }
 
-// normal sorts and drops what is there twice.
-func (s Set) normal() Set {
+// normalize returns the set sorted and without duplicates.
+func (s Set) normalize() Set {
 	if s.ordered() {
 		return s
 	}
 	return newIndex(s).sorted(s)
 }
 
-// ordered reports whether a set is seen to be in order, with nothing in it twice. A walk
-// mostly charges in order.
+// ordered reports whether the set is known to be sorted and without duplicates. A walk mostly
+// charges in order.
 func (s Set) ordered() bool {
 	for i := 1; i < len(s); i++ {
 		a, b := &s[i-1], &s[i]
-		if !a.at.before(b.at) && (a.at != b.at || a.Whole || !b.Whole) {
+		if !a.at.before(b.at) && (a.at != b.at || a.Ambiguous || !b.Ambiguous) {
 			return false
 		}
 	}

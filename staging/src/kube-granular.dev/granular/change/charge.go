@@ -5,13 +5,12 @@ package change
 
 import "kube-granular.dev/granular/schema"
 
-// Charge makes the change a difference at a field is charged to, for writes that
-// reach an object by another way than the object's own representation: the field
-// a scale subresource stands for, or metadata.managedFields edited by hand. The
-// fields lead from the root through objects and, as keys, through maps; elements of
-// lists can't be named.
+// Charge returns the change that a difference at a field is charged to. It serves writes that
+// reach an object in another way than by its own representation: the field behind a scale
+// subresource, or metadata.managedFields edited by hand. The fields lead from the root through
+// objects and, as keys, through maps. Elements of lists can't be named.
 func (w *Walker) Charge(fields ...string) Change {
-	k := walk{mode: Full, tree: w.Tree()}
+	k := walk{mode: All, tree: w.Tree()}
 	n := w.tree.Root
 	for _, field := range fields {
 		if n.Kind == schema.Map {

@@ -50,7 +50,7 @@ func TestCompareRefuses(t *testing.T) {
 		"not a pointer":     {corev1.Pod{}, corev1.Pod{}},
 		"a pointer to text": {new(string), new(string)},
 	} {
-		if set, err := pods.Compare(Full, pair[0], pair[1]); err == nil {
+		if set, err := pods.Compare(All, pair[0], pair[1]); err == nil {
 			t.Errorf("%s: %v", name, verbs(set))
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 func compareMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	changed, keys := false, old.differingKeys(new)
-	slices.Sort(keys) // so that what is charged is in order
+	slices.Sort(keys) // so that changes are charged in order
 	for _, key := range keys {
 		if compareElem(w, n, []string{key}, old.at(key), new.at(key)) {
 			changed = true
@@ -22,15 +22,16 @@ func compareMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return changed
 }
 
-// element is one element of a list with an identity.
+// element is one element of a list whose elements have an identity.
 type element[V any] struct {
 	value V
 	keys  []string
 	id    string
 }
 
-// elements gives the elements of a list by identity, and false if one has none
-// or two have the same: then nothing says which of the old is which of the new.
+// elements returns the elements of a list and their positions by identity. It returns false if
+// an element has no identity, or if two elements have the same one: nothing then tells which old
+// element is which new one.
 func elements[V view[V]](n *schema.Node, list V) ([]element[V], map[string]int, bool) {
 	out := make([]element[V], 0, list.len())
 	byID := make(map[string]int, list.len())
@@ -60,7 +61,7 @@ func identity(keys []string) string {
 	return b.String()
 }
 
-// shownKeys are the keys of an element as paths and parameters have them.
+// shownKeys returns the keys of an element as paths and parameters have them.
 func shownKeys(n *schema.Node, keys []string) []string {
 	if n.Kind == schema.Set {
 		return keys[:1]
@@ -74,7 +75,7 @@ func compareListMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	if !ok || !ok2 {
 		return byPosition(w, n, old, new, true)
 	}
-	none := new.none()
+	none := new.absentElem()
 	changed, reordered, last := false, false, -1
 	one := func(keys []string, a, b V) {
 		if compareElem(w, n, keys, a, b) {
@@ -98,17 +99,16 @@ func compareListMap[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 			one(e.keys, none, e.value)
 		}
 	}
-	// Elements that have an owner each have no order among them. Where one owner
-	// has them all, as a pod its containers, the order is the owner's to decide.
-	if reordered && !n.Elem().Carries() && (w.mode == Full || n.ExcludedAt) {
+	// The order of elements with a permission each is no change. If one permission covers them
+	// all, as with the containers of a pod, it covers their order too.
+	if reordered && !n.Elem().Carries() && (w.mode == All || n.ExcludedAt) {
 		w.charge(n)
 		changed = true
 	}
 	return changed
 }
 
-// compareSet finds elements by value. How often one occurs counts, its place
-// does not.
+// compareSet finds elements by value. The number of equal elements counts, their order does not.
 func compareSet[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	count := map[string]int{}
 	shown := map[string]element[V]{}
@@ -133,9 +133,9 @@ func compareSet[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 			ids = append(ids, id)
 		}
 	}
-	slices.Sort(ids) // nearly as the elements are: their text comes first
+	slices.Sort(ids) // almost the order of the elements: an id begins with their text
 	for _, id := range ids {
-		before, after := new.none(), shown[id].value
+		before, after := new.absentElem(), shown[id].value
 		if count[id] < 0 {
 			before, after = after, before
 		}
@@ -150,11 +150,11 @@ func compareList[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return byPosition(w, n, old, new, false)
 }
 
-// byPosition pairs elements by position. Where that is for want of a better
-// identity, the change stands for anything in the list, and what has different
-// keys at one position went and came.
+// byPosition pairs elements by their position. If ambiguous is set, the elements should have had
+// an identity and have none: the change then stands for anything in the list, and elements with
+// different keys at one position count as one removed and one added.
 func byPosition[V view[V]](w *walk, n *schema.Node, old, new V, whole bool) bool {
-	none := new.none()
+	none := new.absentElem()
 	changed := false
 	one := func(keys []string, a, b V) {
 		if keys != nil {
@@ -192,9 +192,9 @@ func byPosition[V view[V]](w *walk, n *schema.Node, old, new V, whole bool) bool
 	}
 	switch {
 	case whole:
-		w.whole(n, false)
+		w.ambiguous(n, false)
 		changed = true
-	case old.len() != new.len() && (w.mode == Full || n.ExcludedAt):
+	case old.len() != new.len() && (w.mode == All || n.ExcludedAt):
 		w.charge(n)
 		changed = true
 	}

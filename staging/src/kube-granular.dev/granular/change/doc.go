@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package change says which permission nodes differ between two objects.
+// Package change computes which permission nodes differ between two objects.
 //
 //	tree                      old            new            charged
 //	metadata                                                -
@@ -10,30 +10,30 @@
 //	spec  specification       paused: false  paused: true   specification at .spec
 //	└─ replicas               3              3              -
 //
-// A difference is charged to the deepest node above it that carries a
-// permission, once for each place that node has in the object. A node is charged
-// for its remainder only: what leads to a deeper permission is that one's affair.
-// Where no permission covers a difference, the charge names the field of the
-// root it lies under and its chain is empty: nothing can cover it.
+// A difference is charged to the deepest node at or above it that carries a permission. A node
+// is charged once for each location it has in the object, and only for its remainder: the fields
+// that lead to no deeper permission. If no permission covers a difference, the change names the
+// top-level field that contains it, and its chain of permissions is empty.
 //
-// Equality is that of representation and strict: 1G is not 1e9. Where the same
-// thing has several representations that no storage keeps apart, such as a nil
-// and an empty map of a Go type, they count as equal. Elements of list-maps and
-// sets are found by key and by value, so a reorder of what has an owner each is
-// no change; where the elements share an owner, their order is the owner's too.
+// Values are compared strictly, by representation: 1G is not 1e9. Representations that storage
+// does not keep apart, such as a nil and an empty map of a Go type, are equal. Elements of
+// list-maps are found by their keys, and elements of sets by their value. A new order of such a
+// list is no change if each element carries its own permission. It is a change of the list if
+// one permission covers all elements.
 //
-// Which labels and annotations differ, whoever may change them by permission, is another
-// question, because their keys may be protected: Attributes answers it with the values of
-// both sides, in the object's own metadata and in every template that the tree knows.
+// Attributes answers a different question: which labels and annotations differ. Their keys may
+// be protected, whatever permissions the caller holds. It returns the values of both objects,
+// for the object's own metadata and for every template that the tree knows.
 //
-// One walk serves Go types and unstructured objects, behind a view of either.
-// Go types are compiled to plans first. The package starts no goroutine, keeps
-// no object and asks nobody.
+// One walk compares Go types and unstructured objects, through a view of either. Go types are
+// compiled to plans first. The package starts no goroutine, keeps no object and calls no
+// authorizer.
 //
-// A message names the place of a change: all of it, or to a Sender who may not see the
-// objects no more than what that knows. It is short, and cut nowhere inside an escape.
+// A message names the location of a change. A Sender may not see the objects, so a message to it
+// names only the part of the location that it knows. The name is bounded in length, and is never
+// cut inside an escape.
 //
-// The invariant: every difference of two objects is charged, and twice the same
-// two objects give the same Set. What can't be told apart, such as two elements
-// with one key, is charged as Whole and stands for all that may be below it.
+// Invariant: every difference between two objects is charged, and the same two objects always
+// yield the same Set. If parts of an object can't be told apart, such as two elements with one
+// key, the change is Ambiguous and stands for everything that may be below it.
 package change

@@ -12,31 +12,31 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Embedded returns the labels and annotations that differ in two values that hold objects,
-// or patches of objects, of which no schema speaks: what is below labels and
-// annotations of any metadata. The values are decoded JSON, nil where there is none, and
-// at is where they lie.
+// Embedded returns the labels and annotations that differ between two values. The values hold
+// objects, or patches of objects, that no schema describes. Embedded reads what is below labels
+// and annotations of any metadata. The values are decoded JSON, nil if absent. at is their
+// location.
 //
-// Elements of lists are matched by position. Names are compared without regard to case,
-// because who reads such values by Go's encoding/json has no regard to it either.
+// Elements of lists are matched by position. Names are compared without regard to case, because
+// Go's encoding/json, with which consumers read such values, ignores case too.
 func Embedded(kinds schema.Attribute, at Path, old, new any) Attributes {
 	if equal.JSON(old, new) {
 		return nil
 	}
 	k := embeddedWalk{kinds: kinds, found: map[embeddedKey]*Attribute{}}
-	k.look(slices.Clip(at), old)
+	k.visit(slices.Clip(at), old)
 	k.new = true
-	k.look(slices.Clip(at), new)
+	k.visit(slices.Clip(at), new)
 	for _, a := range k.found {
 		if a.Old != a.New {
 			k.out = append(k.out, *a)
 		}
 	}
-	return k.out.normal()
+	return k.out.normalize()
 }
 
-// Unknown returns the attributes that stand for whatever may come out of a place that can't
-// be read, one for each kind.
+// Unknown returns one unreadable attribute of each kind, which stands for anything that a
+// location that can't be read may hold.
 func Unknown(kinds schema.Attribute, at Path) Attributes {
 	var out Attributes
 	for _, kind := range [...]schema.Attribute{schema.Label, schema.Annotation} {
@@ -44,24 +44,24 @@ func Unknown(kinds schema.Attribute, at Path) Attributes {
 			out = append(out, Attribute{Kind: kind, Path: at, Unreadable: true, Embedded: true})
 		}
 	}
-	return out.normal()
+	return out.normalize()
 }
 
 type embeddedKey struct {
-	kind       schema.Attribute
-	place, key string
+	kind         schema.Attribute
+	pattern, key string
 }
 
 type embeddedWalk struct {
 	kinds schema.Attribute
-	// new says that the walk is in the new value.
+	// new is set while the walk is in the new value.
 	new   bool
 	found map[embeddedKey]*Attribute
-	// out has what can't be read.
+	// out has the unreadable attributes.
 	out Attributes
 }
 
-func (w *embeddedWalk) look(at Path, value any) {
+func (w *embeddedWalk) visit(at Path, value any) {
 	switch value := value.(type) {
 	case map[string]any:
 		for name, v := range value {
@@ -69,11 +69,11 @@ func (w *embeddedWalk) look(at Path, value any) {
 			if strings.EqualFold(name, "metadata") {
 				w.metadata(below, v)
 			}
-			w.look(slices.Clip(below), v)
+			w.visit(slices.Clip(below), v)
 		}
 	case []any:
 		for i, v := range value {
-			w.look(slices.Clip(append(at, Step{Keys: []string{strconv.Itoa(i)}})), v)
+			w.visit(slices.Clip(append(at, Step{Keys: []string{strconv.Itoa(i)}})), v)
 		}
 	}
 }

@@ -98,7 +98,7 @@ func TestEveryFieldIsLookedAt(t *testing.T) {
 	}
 	charged := func(old, new *object) string {
 		var out []string
-		for _, c := range compareOrFail(t, w, Full, old, new) {
+		for _, c := range compareOrFail(t, w, All, old, new) {
 			name := "nothing"
 			if c.Node.Last() != nil {
 				name = c.Node.Last().Name
@@ -142,7 +142,7 @@ func TestDefaultInWhatIsNew(t *testing.T) {
 			} `json:"inner"`
 		} `json:"spec"`
 	}
-	set := compareOrFail(t, NewWalker(tree), Full, (*object)(nil), &object{})
+	set := compareOrFail(t, NewWalker(tree), All, (*object)(nil), &object{})
 	if len(set) != 1 || set[0].Node.Last() == nil || set[0].Node.Last().Name != "spec" {
 		t.Errorf("%v", verbs(set))
 	}

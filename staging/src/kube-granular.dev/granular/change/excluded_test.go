@@ -77,7 +77,7 @@ func TestExcluded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			set, err := NewWalker(tree).Compare(Sparse, plainOf(t, test.old), plainOf(t, test.new))
+			set, err := NewWalker(tree).Compare(ExcludedOnly, plainOf(t, test.old), plainOf(t, test.new))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -79,7 +79,7 @@ func verbs(s Set) []string {
 		c := &s[i]
 		verb := "-"
 		if last := c.Node.Last(); last != nil {
-			v, err := c.Verb(context.Background(), schema.NewSpending(1000), last)
+			v, err := c.Verb(context.Background(), schema.NewCostBudget(1000), last)
 			if verb = strings.TrimPrefix(v.String(), "granular:"); err != nil {
 				verb = err.Error()
 			}

@@ -8,42 +8,42 @@ import (
 	"slices"
 )
 
-// index numbers the places of some changes, so that what is the same place has one number
-// whichever walk made it, and what lies below a place has the numbers that follow. Each
-// place is looked at once: the work grows with the places and their keys, not with the
-// length of the paths to them.
+// index numbers the locations of some changes. A location has the same number in every walk, and
+// the locations below it have the numbers that follow. Each location is visited once, so the
+// work grows with the number of locations and keys, not with the length of their paths.
 type index struct {
-	ids map[*place]int32
-	// nodes are the distinct places in the order they were met, which is that of no path.
-	nodes []node
+	ids map[*location]int32
+	// entries are the distinct locations in the order in which they were added.
+	entries []indexEntry
 }
 
-// node is one place. The first is the root.
-type node struct {
+// indexEntry is one location. The first is the root.
+type indexEntry struct {
 	above int32
 	step  *Step
-	// first is the number of the place in the order of paths, last that of the last below.
+	// first is the number of the location in the order of paths. last is the number of the last
+	// location below it.
 	first, last int32
 }
 
-// leads is what tells the places apart that one place leads to.
-type leads struct {
+// edge identifies a location among those that start from one location.
+type edge struct {
 	above int32
 	field string
-	// key stands for all keys, of which there are so many.
+	// key is the identity of all keys, and keys is their number.
 	key  string
 	keys int
 }
 
-// newIndex numbers the places of all changes.
+// newIndex numbers the locations of all changes.
 func newIndex(sets ...Set) *index {
 	n := 0
 	for _, set := range sets {
 		n += len(set)
 	}
-	x := &index{ids: make(map[*place]int32, n+1), nodes: make([]node, 1, n+1)}
+	x := &index{ids: make(map[*location]int32, n+1), entries: make([]indexEntry, 1, n+1)}
 	x.ids[nil] = 0
-	known := make(map[leads]int32, n)
+	known := make(map[edge]int32, n)
 	for _, set := range sets {
 		for i := range set {
 			x.add(set[i].at, known)
@@ -54,49 +54,49 @@ func newIndex(sets ...Set) *index {
 	return x
 }
 
-func (x *index) add(p *place, known map[leads]int32) int32 {
+func (x *index) add(p *location, known map[edge]int32) int32 {
 	if id, ok := x.ids[p]; ok {
 		return id
 	}
-	to := leads{above: x.add(p.above, known), field: p.Field, keys: len(p.Keys)}
+	to := edge{above: x.add(p.above, known), field: p.Field, keys: len(p.Keys)}
 	if len(p.Keys) > 0 {
 		to.key = identity(p.Keys)
 	}
 	id, ok := known[to]
 	if !ok {
-		id = int32(len(x.nodes))
-		x.nodes = append(x.nodes, node{above: to.above, step: &p.Step})
+		id = int32(len(x.entries))
+		x.entries = append(x.entries, indexEntry{above: to.above, step: &p.Step})
 		known[to] = id
 	}
 	x.ids[p] = id
 	return id
 }
 
-// number assigns numbers in the order of paths: a place comes before what is below it, and
-// what leads on from one place is ordered by compareSteps.
+// number assigns numbers in the order of paths: a location comes before those below it, and
+// compareSteps orders those that start from one location.
 func (x *index) number() {
-	// below[starts[i]:starts[i+1]] is what node i leads to.
-	starts := make([]int32, len(x.nodes)+1)
-	for _, n := range x.nodes[1:] {
+	// below[starts[i]:starts[i+1]] are the entries that start from entry i.
+	starts := make([]int32, len(x.entries)+1)
+	for _, n := range x.entries[1:] {
 		starts[n.above+1]++
 	}
-	for i := range x.nodes {
+	for i := range x.entries {
 		starts[i+1] += starts[i]
 	}
-	below, filled := make([]int32, len(x.nodes)-1), slices.Clone(starts)
-	for id := 1; id < len(x.nodes); id++ {
-		above := x.nodes[id].above
+	below, filled := make([]int32, len(x.entries)-1), slices.Clone(starts)
+	for id := 1; id < len(x.entries); id++ {
+		above := x.entries[id].above
 		below[filled[above]] = int32(id)
 		filled[above]++
 	}
 	next := int32(0)
 	var visit func(id int32)
 	visit = func(id int32) { // no deeper than trees are
-		n := &x.nodes[id]
+		n := &x.entries[id]
 		n.first = next
 		next++
 		here := below[starts[id]:starts[id+1]]
-		slices.SortFunc(here, func(a, b int32) int { return compareSteps(x.nodes[a].step, x.nodes[b].step) })
+		slices.SortFunc(here, func(a, b int32) int { return compareSteps(x.entries[a].step, x.entries[b].step) })
 		for _, child := range here {
 			visit(child)
 		}
@@ -105,18 +105,18 @@ func (x *index) number() {
 	visit(0)
 }
 
-// of returns the node of a place.
-func (x *index) of(p *place) *node { return &x.nodes[x.ids[p]] }
+// of returns the entry of a location.
+func (x *index) of(p *location) *indexEntry { return &x.entries[x.ids[p]] }
 
 // compare orders changes by path.
 func (x *index) compare(a, b *Change) int {
 	if d := cmp.Compare(x.of(a.at).first, x.of(b.at).first); d != 0 {
 		return d
 	}
-	if a.Whole != b.Whole {
-		return order(a.Whole)
+	if a.Ambiguous != b.Ambiguous {
+		return order(a.Ambiguous)
 	}
-	if a.Whole {
+	if a.Ambiguous {
 		if d := cmp.Compare(x.of(a.extent).first, x.of(b.extent).first); d != 0 {
 			return d
 		}
@@ -127,7 +127,7 @@ func (x *index) compare(a, b *Change) int {
 	return 0
 }
 
-// order puts what is not so before what is.
+// order orders false before true, for two values that differ. is is the first of them.
 func order(is bool) int {
 	if is {
 		return 1
@@ -135,15 +135,15 @@ func order(is bool) int {
 	return -1
 }
 
-// sorted returns a set in order, with nothing in it twice. Most places have one change.
+// sorted returns the set sorted and without duplicates. Most locations have one change.
 func (x *index) sorted(s Set) Set {
-	starts := make([]int32, len(x.nodes)+1)
+	starts := make([]int32, len(x.entries)+1)
 	numbers := make([]int32, len(s))
 	for i := range s {
 		numbers[i] = x.of(s[i].at).first
 		starts[numbers[i]+1]++
 	}
-	for i := range x.nodes {
+	for i := range x.entries {
 		starts[i+1] += starts[i]
 	}
 	out, filled := make(Set, len(s)), slices.Clone(starts)
@@ -151,7 +151,7 @@ func (x *index) sorted(s Set) Set {
 		out[filled[number]] = s[i]
 		filled[number]++
 	}
-	for i := range x.nodes {
+	for i := range x.entries {
 		if here := out[starts[i]:starts[i+1]]; len(here) > 1 {
 			slices.SortStableFunc(here, func(a, b Change) int { return x.compare(&a, &b) })
 		}
@@ -159,8 +159,8 @@ func (x *index) sorted(s Set) Set {
 	return x.merged(out)
 }
 
-// merged returns a set in order with nothing in it twice. What was there twice has the values
-// of all.
+// merged removes repeated changes from a set in order. The change that is kept gets the values of
+// the others.
 func (x *index) merged(s Set) Set {
 	kept, shared := 0, true
 	for i := range s {

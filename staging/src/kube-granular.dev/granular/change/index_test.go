@@ -18,8 +18,8 @@ import (
 
 // randomPlace makes a place of few names, so that the same ones are met again. Each is made
 // anew, as by a walk of its own, or leads on from one that was made.
-func randomPlace(r *rand.Rand, made []*place) *place {
-	var p *place
+func randomPlace(r *rand.Rand, made []*location) *location {
+	var p *location
 	if len(made) > 0 && r.IntN(2) == 0 {
 		p = made[r.IntN(len(made))]
 	}
@@ -37,21 +37,21 @@ func randomPlace(r *rand.Rand, made []*place) *place {
 		default:
 			step.Field = names[r.IntN(5)]
 		}
-		p = &place{above: p, depth: depthOf(p) + 1, Step: step}
+		p = &location{above: p, depth: depthOf(p) + 1, Step: step}
 	}
 	return p
 }
 
 func randomSet(r *rand.Rand) Set {
-	var made []*place
+	var made []*location
 	out := Set{}
 	for range r.IntN(6) {
 		at := randomPlace(r, made)
 		made = append(made, at)
 		c := Change{at: at}
 		if r.IntN(3) == 0 {
-			c.Whole, c.Presence, c.extent = true, r.IntN(2) == 0, at
-			if below := randomPlace(r, []*place{at}); r.IntN(2) == 0 && below.up(depthOf(at)) == at {
+			c.Ambiguous, c.Presence, c.extent = true, r.IntN(2) == 0, at
+			if below := randomPlace(r, []*location{at}); r.IntN(2) == 0 && below.up(depthOf(at)) == at {
 				c.extent = below
 			}
 		}
@@ -63,11 +63,11 @@ func randomSet(r *rand.Rand) Set {
 // copyOf is what another walk would have made of the same.
 func copyOf(s Set) Set {
 	out := Set{}
-	copies := map[*place]*place{nil: nil}
-	var copied func(p *place) *place
-	copied = func(p *place) *place {
+	copies := map[*location]*location{nil: nil}
+	var copied func(p *location) *location
+	copied = func(p *location) *location {
 		if _, ok := copies[p]; !ok {
-			copies[p] = &place{above: copied(p.above), depth: p.depth, Step: p.Step}
+			copies[p] = &location{above: copied(p.above), depth: p.depth, Step: p.Step}
 		}
 		return copies[p]
 	}
@@ -86,8 +86,8 @@ func plainIntersect(observed, final Set) map[string]bool {
 		for j := range observed {
 			f, o := &final[i], &observed[j]
 			same := spelled(f.Path()) == spelled(o.Path())
-			holdsFinal := o.Whole && !o.Presence && strings.HasPrefix(reach(f), reach(o))
-			holdsObserved := f.Whole && strings.HasPrefix(reach(o), reach(f))
+			holdsFinal := o.Ambiguous && !o.Presence && strings.HasPrefix(reach(f), reach(o))
+			holdsObserved := f.Ambiguous && strings.HasPrefix(reach(o), reach(f))
 			if same || holdsFinal || holdsObserved {
 				out[plainly(f)] = true
 			}
@@ -100,7 +100,7 @@ func plainIntersect(observed, final Set) map[string]bool {
 }
 
 func plainly(c *Change) string {
-	return fmt.Sprintf("%s %t %t %s", spelled(c.Path()), c.Whole, c.Presence, spelled(c.Extent()))
+	return fmt.Sprintf("%s %t %t %s", spelled(c.Path()), c.Ambiguous, c.Presence, spelled(c.Extent()))
 }
 
 func TestIntersectAgreesWithItsComment(t *testing.T) {
@@ -110,16 +110,16 @@ func TestIntersectAgreesWithItsComment(t *testing.T) {
 		if r.IntN(3) == 0 {
 			final = copyOf(observed) // as where nobody else changed anything, or little
 			for i := range final {
-				if c := &final[i]; c.Whole && r.IntN(4) == 0 {
+				if c := &final[i]; c.Ambiguous && r.IntN(4) == 0 {
 					c.Presence = !c.Presence
 				}
-				if c := &final[i]; c.Whole && r.IntN(4) == 0 {
-					c.extent = &place{above: c.extent, depth: depthOf(c.extent) + 1, Step: Step{Field: "a"}}
+				if c := &final[i]; c.Ambiguous && r.IntN(4) == 0 {
+					c.extent = &location{above: c.extent, depth: depthOf(c.extent) + 1, Step: Step{Field: "a"}}
 				}
 			}
 		}
 		if r.IntN(2) == 0 {
-			observed, final = observed.normal(), final.normal()
+			observed, final = observed.normalize(), final.normalize()
 		}
 		got := Intersect(observed, final)
 		found := map[string]bool{}
@@ -148,7 +148,7 @@ func TestNormalOrders(t *testing.T) {
 			want[plainly(&set[i])] = true
 		}
 		texts := func(s Set) (out []string) {
-			s = s.normal()
+			s = s.normalize()
 			for i := range s {
 				out = append(out, plainly(&s[i]))
 			}
@@ -229,8 +229,8 @@ func TestMemoryOfChanges(t *testing.T) {
 			old, new := nestedObject(tc.levels, tc.outer, map[string]any{"k": "v"}), nestedObject(tc.levels, tc.outer, values)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			observed := compareOrFail(t, w, Full, old, new)
-			final, err := w.CompareObserved(Full, observed, old, new)
+			observed := compareOrFail(t, w, All, old, new)
+			final, err := w.CompareObserved(All, observed, old, new)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -271,7 +271,7 @@ func TestLocateLooksOnce(t *testing.T) {
 		return map[string]any{"spec": map[string]any{"settings": map[string]any{"s": map[string]any{"a": same, "b": []any{same, at}}}}}
 	}
 	old, new := object("v"), object("w")
-	set := compareOrFail(t, w, Full, old, new)
+	set := compareOrFail(t, w, All, old, new)
 	if got, want := w.Locate(set[0], old, new), ".spec.settings[s].b[1].d.d.d"; !strings.HasPrefix(got, want) || len(got) != MaxPathLength {
 		t.Errorf("got %s", got)
 	}

@@ -3,27 +3,26 @@
 
 package change
 
-// Intersect gives the final changes the caller has to answer for: those the
-// caller made, as observed before mutating admission, and that are about to be
-// stored. What is in one set alone is not the caller's, or never happened.
+// Intersect returns the final changes that the caller must be authorized for: those that the
+// caller made, as observed before mutating admission, and that are about to be stored. A change
+// that only one of the sets has is not the caller's, or never happened.
 //
-// Two changes are the same if they charge one node at one path. Where either
-// side could not tell apart what happened below a place, it is taken to hold
-// everything below. A container whose mere presence the caller changed, and in
-// which somebody else put something, stays the caller's presence change: what
-// was put there is not the caller's, that there is a place for it is.
+// Two changes are the same if they charge one node at one path. An Ambiguous change stands for
+// everything below its Extent. If the caller added or removed a container, and somebody else put
+// something into it, the caller is charged for the container alone: the content is not the
+// caller's, its presence is.
 func Intersect(observed, final Set) Set {
 	if len(observed) == 0 || len(final) == 0 {
 		return nil
 	}
-	if alike(observed, final) && final.ordered() {
+	if sameChanges(observed, final) && final.ordered() {
 		return final.withValuesOf(observed)
 	}
 	x := newIndex(observed, final)
-	seen := x.held(observed)
+	seen := x.coverage(observed)
 	var out Set
 	for i := range final {
-		if f := &final[i]; seen.answers(f) {
+		if f := &final[i]; seen.matches(f) {
 			out = append(out, *f)
 			if f.HasValues() && !seen.charged[x.of(f.at).first] {
 				out[len(out)-1].forgetValues() // those that the caller sent are not known
@@ -31,11 +30,11 @@ func Intersect(observed, final Set) Set {
 		}
 	}
 	out = append(out, x.sent(observed, out)...)
-	var stored *held
+	var stored *coverage
 	for i := range observed {
 		if o := &observed[i]; o.Presence {
 			if stored == nil {
-				stored = x.held(final)
+				stored = x.coverage(final)
 			}
 			if stored.below(o.extent) {
 				out = append(out, *o)
@@ -45,48 +44,48 @@ func Intersect(observed, final Set) Set {
 	return x.sorted(out)
 }
 
-// alike reports whether two sets are seen to have the same changes, one by one.
-func alike(a, b Set) bool {
+// sameChanges reports whether two sets are known to have the same changes, one by one.
+func sameChanges(a, b Set) bool {
 	if len(a) != len(b) {
 		return false
 	}
-	var known, below twins
+	var known, below locationMemo
 	for i := range a {
 		x, y := &a[i], &b[i]
-		if x.Whole != y.Whole || x.Presence != y.Presence || !known.same(x.at, y.at) || x.Whole && !below.same(x.extent, y.extent) {
+		if x.Ambiguous != y.Ambiguous || x.Presence != y.Presence || !known.same(x.at, y.at) || x.Ambiguous && !below.same(x.extent, y.extent) {
 			return false
 		}
 	}
 	return true
 }
 
-// held is what a set holds, by the numbers of an index.
-type held struct {
+// coverage describes a set by the numbers of an index.
+type coverage struct {
 	*index
-	// charged says of each place whether it is charged.
+	// charged reports for each location whether it is charged.
 	charged []bool
-	// covered says of each whether it is below a place, or is one, that a change stands for
-	// as a whole, presence aside.
+	// covered reports for each location whether it is at or below the Extent of an Ambiguous
+	// change that is more than a presence change.
 	covered []bool
-	// reaches counts, up to each number, the places known to hold a difference most
-	// narrowly.
+	// reaches counts, up to each number, the narrowest locations that are known to contain a
+	// difference.
 	reaches []int32
 }
 
-func (x *index) held(s Set) *held {
-	h := &held{index: x, charged: make([]bool, len(x.nodes)), covered: make([]bool, len(x.nodes)), reaches: make([]int32, len(x.nodes)+1)}
-	wholes := make([]bool, len(x.nodes))
+func (x *index) coverage(s Set) *coverage {
+	h := &coverage{index: x, charged: make([]bool, len(x.entries)), covered: make([]bool, len(x.entries)), reaches: make([]int32, len(x.entries)+1)}
+	wholes := make([]bool, len(x.entries))
 	for i := range s {
 		c := &s[i]
 		h.charged[x.of(c.at).first] = true
-		if c.Whole && !c.Presence {
+		if c.Ambiguous && !c.Presence {
 			wholes[x.ids[c.extent]] = true
 		}
 		h.reaches[x.of(c.narrowest()).first+1]++
 	}
-	// What leads to a place was met before it.
-	for id := range x.nodes {
-		n := &x.nodes[id]
+	// An entry comes after the one above it.
+	for id := range x.entries {
+		n := &x.entries[id]
 		if wholes[id] = wholes[id] || id > 0 && wholes[n.above]; wholes[id] {
 			h.covered[n.first] = true
 		}
@@ -95,14 +94,14 @@ func (x *index) held(s Set) *held {
 	return h
 }
 
-// answers reports whether a final change is among the observed ones. At one place
-// there is but one node, so the place is enough.
-func (h *held) answers(f *Change) bool {
-	return h.charged[h.of(f.at).first] || f.Whole && h.below(f.extent) || h.covered[h.of(f.narrowest()).first]
+// matches reports whether a final change is among the observed ones. One location has one node,
+// so comparing locations is enough.
+func (h *coverage) matches(f *Change) bool {
+	return h.charged[h.of(f.at).first] || f.Ambiguous && h.below(f.extent) || h.covered[h.of(f.narrowest()).first]
 }
 
-// below reports whether anything is charged at or below a place.
-func (h *held) below(p *place) bool {
+// below reports whether anything is charged at or below a location.
+func (h *coverage) below(p *location) bool {
 	n := h.of(p)
 	return h.reaches[n.last+1] > h.reaches[n.first]
 }

@@ -131,8 +131,8 @@ func TestIntersect(t *testing.T) {
 			if o := plainOf(t, test.old); o != nil {
 				old = o
 			}
-			observed := compareOrFail(t, w, Full, old, plainOf(t, test.observed))
-			final := compareOrFail(t, w, Full, old, plainOf(t, test.final))
+			observed := compareOrFail(t, w, All, old, plainOf(t, test.observed))
+			final := compareOrFail(t, w, All, old, plainOf(t, test.final))
 			if diff := cmp.Diff(test.want, verbs(Intersect(observed, final))); diff != "" {
 				t.Errorf("observed %q, final %q (-want +got):\n%s", verbs(observed), verbs(final), diff)
 			}
@@ -169,7 +169,7 @@ func TestIntersectOfLikeSets(t *testing.T) {
 				}
 				at[steps[len(steps)-1]] = int64(2)
 			}
-			return compareOrFail(t, w, Full, old, new)
+			return compareOrFail(t, w, All, old, new)
 		}
 		if diff := cmp.Diff(test.want, verbs(Intersect(with(test.observed), with(test.final)))); diff != "" {
 			t.Errorf("%v and %v (-want +got):\n%s", test.observed, test.final, diff)

@@ -82,7 +82,7 @@ func TestIntersectUnreadableElements(t *testing.T) {
 	label := func(p Path, new string) Attribute {
 		return Attribute{Kind: schema.Label, Path: p, Key: "env", New: Value{Text: new, Present: true}}
 	}
-	readable := Attributes{label(at("a", "z"), "prod"), label(at("b", "m"), "prod")}.normal()
+	readable := Attributes{label(at("a", "z"), "prod"), label(at("b", "m"), "prod")}.normalize()
 	for name, test := range map[string]struct {
 		path Path
 		want []string
@@ -92,7 +92,7 @@ func TestIntersectUnreadableElements(t *testing.T) {
 		"all":        {at("c"), []string{`Label .list["a"].z[env] - > "prod"`, `Label .list["b"].m[env] - > "prod"`, `Label .list["c"] unreadable`}},
 		"another":    {at("c", "k"), []string{}},
 	} {
-		unreadable := Attributes{{Kind: schema.Label, Path: test.path, Unreadable: true}}.normal()
+		unreadable := Attributes{{Kind: schema.Label, Path: test.path, Unreadable: true}}.normalize()
 		for _, got := range []Attributes{IntersectAttributes(unreadable, readable), IntersectAttributes(readable, unreadable)} {
 			if diff := cmp.Diff(test.want, shownAttributes(got)); diff != "" {
 				t.Errorf("%s: %s", name, diff)

@@ -38,12 +38,12 @@ func TestElementsWithoutIdentity(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := walkerFor(t, test.properties)
-			set := compareOrFail(t, w, Full, plainOf(t, test.old), plainOf(t, test.new))
+			set := compareOrFail(t, w, All, plainOf(t, test.old), plainOf(t, test.new))
 			if diff := cmp.Diff(test.want, verbs(set)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			// Nothing is excluded, so an ordinary caller is not looked at.
-			if set := compareOrFail(t, w, Sparse, plainOf(t, test.old), plainOf(t, test.new)); len(set) > 0 {
+			if set := compareOrFail(t, w, ExcludedOnly, plainOf(t, test.old), plainOf(t, test.new)); len(set) > 0 {
 				t.Errorf("sparse: %v", verbs(set))
 			}
 		})
@@ -57,14 +57,14 @@ func TestSetKeepsPresenceApart(t *testing.T) {
 	place := w.Charge("a")
 	whole := func(presence bool) Change {
 		c := place
-		c.Whole, c.Presence, c.extent = true, presence, c.at
+		c.Ambiguous, c.Presence, c.extent = true, presence, c.at
 		return c
 	}
 	for _, set := range []Set{
 		{whole(true), whole(false), place, w.Charge("c"), whole(true)}, {w.Charge("c"), place, whole(false), whole(true), place},
 		{whole(false), whole(true), w.Charge("c"), place}, {place, whole(true), whole(true), whole(false), w.Charge("c")},
 	} {
-		got := set.normal()
+		got := set.normalize()
 		var shown []string
 		for _, c := range got {
 			shown = append(shown, strings.TrimSpace(c.String()+" "+map[bool]string{true: "presence"}[c.Presence]))

@@ -14,19 +14,18 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Locate gives the path of the most specific difference below a change, for a
-// message: .spec.strategy.type, .metadata.labels[foo.com/bar],
-// .status.conditions[type="Ready"].reason. It shows names, keys and the elements
-// of sets, which are identity, and never a value; at most MaxPathLength bytes,
-// only printable ASCII. It looks at everything once at the most, which is slow and meant
-// for refusals.
+// Locate returns the path of the most specific difference below a change, for a message:
+// .spec.strategy.type, .metadata.labels[foo.com/bar], .status.conditions[type="Ready"].reason.
+// It shows names, keys and elements of sets, which are identities, and never a value. The path
+// is printable ASCII of at most MaxPathLength bytes. Locate compares each value at most once. It
+// is slow and meant for refusals.
 func (w *Walker) Locate(c Change, old, new any) string {
 	return w.locate(c, old, new, depthOf(c.narrowest()), false)
 }
 
-// Outline is Locate for whoever may not see the objects, and knows the first steps of
-// the change's place; see Sender. The keys of maps and lists and the elements of sets are
-// part of an object: the path ends before the first that is not known.
+// Outline is Locate for a caller who may not see the objects and knows only the first steps of
+// the location; see Sender. Keys of maps and lists and elements of sets are part of an object,
+// so the path ends before the first unknown one.
 func (w *Walker) Outline(c Change, old, new any, known int) string {
 	return w.locate(c, old, new, known, true)
 }
@@ -34,22 +33,22 @@ func (w *Walker) Outline(c Change, old, new any, known int) string {
 func (w *Walker) locate(c Change, old, new any, known int, outline bool) string {
 	start, n := c.narrowest().path(), w.tree.Root
 	if len(start) > 0 {
-		n = start[len(start)-1].Node // nil in no tree
+		n = start[len(start)-1].Node // nil for a field that is in no tree
 	}
 	if known < len(start) {
 		return start[:known].String()
 	}
-	l := locator{whole: c.Whole, outline: outline}
+	l := locator{ambiguous: c.Ambiguous, outline: outline}
 	var out strings.Builder
-	at := w.spot(start, old, new)
+	at := w.pairAt(start, old, new)
 	var above *schema.Node
 	for _, s := range start {
 		s.show(&out, above)
 		above = s.Node
 	}
 	if at.node = n; at.composite() {
-		// The definitions may have to be made again: not for a scalar. Where they can't
-		// be had, the way to the change has to do.
+		// The definitions may have to be generated again, so not for a scalar. Without them
+		// the message names the location of the change.
 		if root := w.Tree().Schema(); root.Known() {
 			at.cursor = w.follow(root, start)
 			l.descend(at)
@@ -61,7 +60,7 @@ func (w *Walker) locate(c Change, old, new any, known int, outline bool) string 
 	return Shorten(out.String(), MaxPathLength)
 }
 
-// follow leads a cursor from the root along a path.
+// follow moves a cursor from the root along a path.
 func (w *Walker) follow(c schema.Cursor, path Path) schema.Cursor {
 	above := w.tree.Root
 	for _, s := range path {
@@ -78,13 +77,13 @@ func (w *Walker) follow(c schema.Cursor, path Path) schema.Cursor {
 	return c
 }
 
-// spot finds a place in both objects. What is not on the way is not looked at: a Go object
-// is made plain from the place on.
-func (w *Walker) spot(path Path, old, new any) spot {
+// pairAt finds the values at a location of both objects. Nothing else is read: of a Go object,
+// only the value at the location is converted to decoded JSON.
+func (w *Walker) pairAt(path Path, old, new any) valuePair {
 	before, plainOld := content(old)
 	after, plainNew := content(new)
 	if plainNew && (plainOld || isNil(old)) {
-		at := spot{node: w.tree.Root, b: after}
+		at := valuePair{node: w.tree.Root, b: after}
 		if plainOld {
 			at.a = before
 		}
@@ -93,17 +92,17 @@ func (w *Walker) spot(path Path, old, new any) spot {
 		}
 		return at
 	}
-	a, okA := w.within(old, path)
-	b, okB := w.within(new, path)
+	a, okA := w.valueAt(old, path)
+	b, okB := w.valueAt(new, path)
 	if !okA || !okB {
-		return spot{}
+		return valuePair{}
 	}
-	return spot{a: a, b: b, elem: len(path) > 0 && path[len(path)-1].Field == ""}
+	return valuePair{a: a, b: b, elem: len(path) > 0 && path[len(path)-1].Field == ""}
 }
 
-// within returns what is at a place of a Go object as decoded JSON, nil for nothing, and
-// false where that can't be told.
-func (w *Walker) within(object any, path Path) (any, bool) {
+// valueAt returns the value at a location of a Go object as decoded JSON, nil if it is absent.
+// It returns false if the value can't be determined.
+func (w *Walker) valueAt(object any, path Path) (any, bool) {
 	if isNil(object) {
 		return nil, true
 	}
@@ -135,26 +134,26 @@ func (w *Walker) within(object any, path Path) (any, bool) {
 		}
 		n = s.Node
 	}
-	if v.nothing() {
+	if v.isEmpty() {
 		return nil, true
 	}
-	return v.plain()
+	return v.decoded()
 }
 
-// spot is one place in both objects. A nil value is an absent one.
-type spot struct {
+// valuePair holds the values of both objects at one location. A nil value is an absent one.
+type valuePair struct {
 	cursor schema.Cursor
 	node   *schema.Node
 	a, b   any
-	// elem says that this is an element of a list.
+	// elem is set for an element of a list.
 	elem bool
 }
 
-func (s spot) child(name string) spot {
+func (s valuePair) child(name string) valuePair {
 	a, _ := s.a.(map[string]any)
 	b, _ := s.b.(map[string]any)
-	out := spot{a: a[name], b: b[name]}
-	if out.composite() { // else nothing is to be known of it
+	out := valuePair{a: a[name], b: b[name]}
+	if out.composite() { // a scalar needs no cursor
 		out.cursor = s.cursor.Field(name)
 	}
 	if s.node != nil && s.node.Kind == schema.Map {
@@ -165,15 +164,15 @@ func (s spot) child(name string) spot {
 	return out
 }
 
-func (s spot) element(of schema.Cursor, a, b any) spot {
-	out := spot{cursor: of, a: a, b: b, elem: true}
+func (s valuePair) element(of schema.Cursor, a, b any) valuePair {
+	out := valuePair{cursor: of, a: a, b: b, elem: true}
 	if s.node != nil {
 		out.node = s.node.Elem()
 	}
 	return out
 }
 
-func (s spot) follow(step Step) spot {
+func (s valuePair) follow(step Step) valuePair {
 	if step.Field != "" {
 		return s.child(step.Field)
 	}
@@ -195,61 +194,60 @@ func (s spot) follow(step Step) spot {
 	return s.element(s.cursor.Elem(), find(s.a), find(s.b))
 }
 
-// composite says that there may be a difference to name below.
-func (s spot) composite() bool { return s.objects() || s.lists() }
+// composite reports whether a difference below the pair could be named.
+func (s valuePair) composite() bool { return s.objects() || s.lists() }
 
-// objects says that both are objects, or that one is and the other is not there.
-func (s spot) objects() bool {
+// objects reports whether both values are objects, or one is and the other is absent.
+func (s valuePair) objects() bool {
 	a, mapA := s.a.(map[string]any)
 	b, mapB := s.b.(map[string]any)
 	return mapA && mapB || !s.elem && (len(a) > 0 && s.b == nil || len(b) > 0 && s.a == nil)
 }
 
-func (s spot) lists() bool {
+func (s valuePair) lists() bool {
 	_, listA := s.a.([]any)
 	_, listB := s.b.([]any)
 	return listA && listB
 }
 
-// locator looks for a difference to name. Nothing is compared before it is looked into, or
-// each level would compare all that is below it again.
+// locator finds a difference to name. It compares a value only when it descends into it;
+// otherwise each level would compare everything below it again.
 type locator struct {
-	// steps are shown, the last one first.
-	steps []string
-	whole bool
-	// outline keeps what is no field of the schema to itself.
+	// steps are the steps of the path as text, the last one first.
+	steps     []string
+	ambiguous bool
+	// outline is set if the path must show only fields of the schema.
 	outline bool
 }
 
-// descend goes on to what differs and reports whether there is something to name. What a
-// deeper permission covers is charged by itself and passed over. Scalars that are the same
-// are not asked for.
-func (l *locator) descend(s spot) bool {
+// descend descends into a pair of different values, and reports whether it found a difference to
+// name. It skips what a deeper permission covers, because that is charged on its own.
+func (l *locator) descend(s valuePair) bool {
 	switch {
 	case s.objects():
 		return l.fields(s)
 	case s.lists() && l.outline:
-		return l.all(s) && !equal.JSON(s.a, s.b)
+		return l.nameable(s) && !equal.JSON(s.a, s.b)
 	case s.lists():
 		return l.elements(s)
 	}
 	return true
 }
 
-// all reports whether the change is of all that is in a place: where something in it
-// differs that can't be named, the place is.
-func (l *locator) all(s spot) bool { return s.node == nil || l.whole }
+// nameable reports whether the change stands for everything at a location. If something there
+// differs that can't be named, the location itself is named.
+func (l *locator) nameable(s valuePair) bool { return s.node == nil || l.ambiguous }
 
-// into tries one place below, shown by show.
-func (l *locator) into(s spot, show func() string) bool {
-	if !l.all(s) && s.node.Carries() || !l.descend(s) {
+// tryBelow descends into a pair below, and adds its step if that found a difference.
+func (l *locator) tryBelow(s valuePair, show func() string) bool {
+	if !l.nameable(s) && s.node.Carries() || !l.descend(s) {
 		return false
 	}
 	l.steps = append(l.steps, show())
 	return true
 }
 
-func (l *locator) fields(s spot) bool {
+func (l *locator) fields(s valuePair) bool {
 	a, _ := s.a.(map[string]any)
 	b, _ := s.b.(map[string]any)
 	names := slices.Collect(maps.Keys(a))
@@ -268,7 +266,7 @@ func (l *locator) fields(s spot) bool {
 			differs = differs || !equal.JSON(a[name], b[name])
 			continue
 		}
-		if l.into(s.child(name), func() string {
+		if l.tryBelow(s.child(name), func() string {
 			var out strings.Builder
 			if s.cursor.IsKey(name) {
 				showElement(&out, schema.Map, nil, []string{name})
@@ -280,10 +278,10 @@ func (l *locator) fields(s spot) bool {
 			return true
 		}
 	}
-	return differs && l.all(s)
+	return differs && l.nameable(s)
 }
 
-// sameScalar spares a look into what most values are.
+// sameScalar reports whether two values are equal scalars. It avoids descending into them.
 func sameScalar(a, b any) bool {
 	switch a.(type) {
 	case map[string]any, []any:
@@ -292,13 +290,13 @@ func sameScalar(a, b any) bool {
 	return equal.JSON(a, b)
 }
 
-func (l *locator) elements(s spot) bool {
+func (l *locator) elements(s valuePair) bool {
 	kind, names := s.cursor.List()
 	n, of := schema.NewList(kind, names), s.cursor.Elem()
-	old, new := plainView{value: s.a, there: true}, plainView{value: s.b, there: true}
+	old, new := plainView{value: s.a, present: true}, plainView{value: s.b, present: true}
 	differs := old.len() != new.len() || (old.list() == nil) != (new.list() == nil)
 	one := func(a, b any, show func() string) bool {
-		return !sameScalar(a, b) && l.into(s.element(of, a, b), show)
+		return !sameScalar(a, b) && l.tryBelow(s.element(of, a, b), show)
 	}
 	before, beforeByID, ok := elements(n, old)
 	after, afterByID, ok2 := elements(n, new)
@@ -308,7 +306,7 @@ func (l *locator) elements(s spot) bool {
 				return true
 			}
 		}
-		return differs && l.all(s)
+		return differs && l.nameable(s)
 	}
 	shown := func(e element[plainView]) func() string {
 		return func() string {
@@ -317,7 +315,7 @@ func (l *locator) elements(s spot) bool {
 			return out.String()
 		}
 	}
-	// Without an element to name it may be their order that differs.
+	// If no element differs, their order may.
 	reordered, last := false, -1
 	for _, e := range before {
 		var b any
@@ -334,6 +332,6 @@ func (l *locator) elements(s spot) bool {
 			return true
 		}
 	}
-	// Of a list whose elements are told apart the order is what changed.
-	return reordered && kind == schema.ListMap || (differs || reordered) && l.all(s)
+	// The elements have an identity, so the order changed.
+	return reordered && kind == schema.ListMap || (differs || reordered) && l.nameable(s)
 }

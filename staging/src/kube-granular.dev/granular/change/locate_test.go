@@ -74,7 +74,7 @@ func TestLocate(t *testing.T) {
 		t.Run(test.want, func(t *testing.T) {
 			w := walkerOf(t, test.kind)
 			old, new := plainOf(t, test.old), plainOf(t, test.new)
-			set := compareOrFail(t, w, Full, old, new)
+			set := compareOrFail(t, w, All, old, new)
 			if got := w.Locate(set[0], old, new); got != test.want {
 				t.Errorf("got %s", got)
 			}
@@ -82,7 +82,7 @@ func TestLocate(t *testing.T) {
 				return
 			}
 			typedOld, typedNew := typedOf(t, test.kind, test.old), typedOf(t, test.kind, test.new)
-			set = compareOrFail(t, w, Full, typedOld, typedNew)
+			set = compareOrFail(t, w, All, typedOld, typedNew)
 			if got := w.Locate(set[0], typedOld, typedNew); got != test.want {
 				t.Errorf("Go type: got %s", got)
 			}
@@ -99,7 +99,7 @@ func TestLocateIsBounded(t *testing.T) {
 	}
 	new := map[string]any{"spec": map[string]any{"settings": map[string]any{"s": deep}}}
 	old := map[string]any{"spec": map[string]any{"settings": map[string]any{}}}
-	set := compareOrFail(t, w, Full, old, new)
+	set := compareOrFail(t, w, All, old, new)
 	got := w.Locate(set[0], old, new)
 	if len(got) > MaxPathLength {
 		t.Errorf("%d bytes", len(got))
@@ -119,7 +119,7 @@ func TestLocateIsBounded(t *testing.T) {
 		rest = map[string]any{name: rest}
 	}
 	new = map[string]any{"spec": map[string]any{"settings": map[string]any{"s": rest}}}
-	set = compareOrFail(t, w, Full, old, new)
+	set = compareOrFail(t, w, All, old, new)
 	if got := w.Locate(set[0], old, new); got != shown[:MaxPathLength-len(ellipsis)]+ellipsis {
 		t.Errorf("%d bytes: %s", len(got), got)
 	}
@@ -134,7 +134,7 @@ func TestLocateTellsNilFromEmpty(t *testing.T) {
 	for _, pair := range [][2]any{{map[string]any(nil), map[string]any{}}, {[]any(nil), []any{}}} {
 		for _, pair := range [][2]any{pair, {pair[1], pair[0]}} {
 			old, new := object(pair[0]), object(pair[1])
-			if got := w.Locate(compareOrFail(t, w, Full, old, new)[0], old, new); got != ".spec.settings[s].p" {
+			if got := w.Locate(compareOrFail(t, w, All, old, new)[0], old, new); got != ".spec.settings[s].p" {
 				t.Errorf("%#v to %#v: %s", pair[0], pair[1], got)
 			}
 		}
@@ -195,7 +195,7 @@ func TestLocateFindsThePlace(t *testing.T) {
 		}
 		for name, pair := range map[string][2]any{"JSON": {old, plainOf(t, test.new)}, "Go type": {typed(test.old), typed(test.new)}} {
 			var got []string
-			for _, c := range compareOrFail(t, w, Full, pair[0], pair[1]) {
+			for _, c := range compareOrFail(t, w, All, pair[0], pair[1]) {
 				got = append(got, w.Locate(c, pair[0], pair[1]))
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {

@@ -44,10 +44,10 @@ func TestPutInAnothersPlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := walkerOf(t, deployment)
 			old, new := "status: {conditions: ["+test.old+"]}", "status: {conditions: ["+test.new+"]}"
-			if diff := cmp.Diff(test.want, verbs(compareOrFail(t, w, Full, plainOf(t, old), plainOf(t, new)))); diff != "" {
+			if diff := cmp.Diff(test.want, verbs(compareOrFail(t, w, All, plainOf(t, old), plainOf(t, new)))); diff != "" {
 				t.Errorf("plain (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.want, verbs(compareOrFail(t, w, Full, typedOf(t, deployment, old), typedOf(t, deployment, new)))); diff != "" {
+			if diff := cmp.Diff(test.want, verbs(compareOrFail(t, w, All, typedOf(t, deployment, old), typedOf(t, deployment, new)))); diff != "" {
 				t.Errorf("typed (-want +got):\n%s", diff)
 			}
 		})
@@ -93,7 +93,7 @@ func TestElementsBehindPointers(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got := verbs(compareOrFail(t, w, Full, &objects[0], &objects[1]))
+		got := verbs(compareOrFail(t, w, All, &objects[0], &objects[1]))
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s to %s (-want +got):\n%s", test.old, test.new, diff)
 		}
@@ -106,7 +106,7 @@ func TestLocateInAtomicList(t *testing.T) {
 		steps: {type: array, items: {properties: {approval: {x-kubernetes-permission-verb: approval, properties: {by: {type: string}, at: {type: string}}}}}}}}}`)
 	old := plainOf(t, `spec: {steps: [{approval: {by: a, at: x}}, {approval: {by: a, at: x}}]}`)
 	new := plainOf(t, `spec: {steps: [{approval: {by: a, at: x}}, {approval: {by: a, at: y}}]}`)
-	set := compareOrFail(t, w, Full, old, new)
+	set := compareOrFail(t, w, All, old, new)
 	if len(set) != 1 {
 		t.Fatal(verbs(set))
 	}
@@ -117,7 +117,7 @@ func TestLocateInAtomicList(t *testing.T) {
 	}
 	old = plainOf(t, `spec: {steps: [{approval: {by: a, at: x}}, {approval: {by: a, at: x}}]}`)
 	new = plainOf(t, `spec: {steps: [{approval: {by: b, at: x}}, {approval: {by: a, at: y}}]}`)
-	for i, c := range compareOrFail(t, w, Full, old, new) {
+	for i, c := range compareOrFail(t, w, All, old, new) {
 		if got, want := w.Locate(c, old, new), ".spec.steps[*].approval"; got != want {
 			t.Errorf("change %d: %s, want %s", i, got, want)
 		}

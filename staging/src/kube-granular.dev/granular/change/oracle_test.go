@@ -161,11 +161,11 @@ func agree(t *testing.T, w *Walker, o *oracle, definitions map[string]*spec.Sche
 	root := definitions[w.Tree().Name]
 	old := tame(g.Value(root, 9))
 	new := tame(g.Change(root, old, 9))
-	got := compareOrFail(t, w, Full, old, new)
+	got := compareOrFail(t, w, All, old, new)
 	if diff := cmp.Diff(o.compare(t, old, new), shown(got)); diff != "" {
 		t.Fatalf("seed %d (-oracle +walk):\n%s\nold %v\nnew %v", seed, diff, old, new)
 	}
-	again := compareOrFail(t, w, Full, new, old)
+	again := compareOrFail(t, w, All, new, old)
 	if diff := cmp.Diff(shown(got), shown(again)); diff != "" {
 		t.Fatalf("seed %d: the way back differs (-there +back):\n%s", seed, diff)
 	}
@@ -176,7 +176,7 @@ func agree(t *testing.T, w *Walker, o *oracle, definitions map[string]*spec.Sche
 			excluded = append(excluded, verbs(Set{c})...)
 		}
 	}
-	if diff := cmp.Diff(excluded, verbs(compareOrFail(t, w, Sparse, old, new))); diff != "" {
+	if diff := cmp.Diff(excluded, verbs(compareOrFail(t, w, ExcludedOnly, old, new))); diff != "" {
 		t.Fatalf("seed %d (-full +sparse):\n%s", seed, diff)
 	}
 	return len(got)

@@ -9,14 +9,14 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// compareOwned compares an atomic list whose elements each belong to whoever holds the
-// permission for their value. An element that is in both lists is no change. Other elements of
-// the same value are compared with each other. All that are left went or came.
+// compareOwned compares an atomic list whose elements each have a permission for their value. An
+// element that both lists have is not a change. Other elements with the same value are compared
+// with each other. The remaining elements were removed or added.
 //
-//	old   a1  b  c       b is in both, a1 is compared with a2
-//	new   b  a2  d       c went, d came, and a and b changed places
+//	old   a1  b  c       b is in both lists, and a1 is compared with a2;
+//	new   b  a2  d       c was removed, d was added, and a and b changed places
 //
-// The order of the elements belongs to the list: what changes it is charged to the list.
+// A change of the order is charged to the list.
 func compareOwned[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	first, behind := 0, 0
 	short := min(old.len(), new.len())
@@ -45,15 +45,15 @@ func compareOwned[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 			last = j
 			one(v, p.after[j])
 		} else {
-			one(v, new.none())
+			one(v, new.absentElem())
 		}
 	}
 	for j, v := range p.after {
 		if !p.taken[j] {
-			one(new.none(), v)
+			one(new.absentElem(), v)
 		}
 	}
-	if reordered && (w.mode == Full || n.ExcludedAt) {
+	if reordered && (w.mode == All || n.ExcludedAt) {
 		w.charge(n)
 		changed = true
 	}
@@ -68,10 +68,10 @@ func part[V view[V]](list V, from, to int) []V {
 	return out
 }
 
-// encoded returns the JSON of an element. What has the same JSON may still differ, and is
-// compared.
+// encoded returns the JSON of an element. Two elements with the same JSON may still differ, so
+// they are compared.
 func encoded[V view[V]](v V) (string, bool) {
-	value, ok := v.plain()
+	value, ok := v.decoded()
 	if !ok {
 		return "", false
 	}
@@ -82,7 +82,7 @@ func encoded[V view[V]](v V) (string, bool) {
 // pairs are the elements of two lists, each with at most one partner in the other.
 type pairs[V any] struct {
 	before, after []V
-	// partner is the position in after, -1 for what has none.
+	// partner is the position of the partner in after, or -1.
 	partner []int
 	taken   []bool
 }
@@ -95,7 +95,7 @@ func newPairs[V any](before, after []V) *pairs[V] {
 	return p
 }
 
-// match makes partners of elements that have none and the same identity, in their order.
+// match pairs elements that have no partner and the same identity, in order.
 func (p *pairs[V]) match(identity func(V) (string, bool)) {
 	waiting := map[string][]int{}
 	for j, v := range p.after {

@@ -13,17 +13,17 @@ import (
 
 // Step is one step of a concrete path.
 type Step struct {
-	// Node is the node the step arrives at; nil where a field is in no tree.
+	// Node is the node that the step leads to. It is nil for a field that is in no tree.
 	Node *schema.Node
 	// Field is the name of a field, empty for an element.
 	Field string
-	// Keys identify an element: the key of a Map, the values of a ListMap's keys
-	// in its order, the element of a Set. Empty for an element of an atomic List,
-	// which has no identity.
+	// Keys identify an element: the key of a Map, the key values of a ListMap element in the
+	// order of its keys, or the value of a Set element. They are empty for an element of an
+	// atomic List, which has no identity.
 	Keys []string
 }
 
-// Path leads from the root to a place in an object.
+// Path is the steps from the root to a location in an object.
 type Path []Step
 
 // Bounds of what a message shows, in bytes.
@@ -34,8 +34,7 @@ const (
 	ellipsis      = "..."
 )
 
-// String gives the path as a message shows it: printable ASCII alone, at most
-// MaxPathLength bytes.
+// String returns the path as messages show it: printable ASCII, at most MaxPathLength bytes.
 func (p Path) String() string {
 	var b strings.Builder
 	var above *schema.Node
@@ -46,8 +45,8 @@ func (p Path) String() string {
 	return Shorten(b.String(), MaxPathLength)
 }
 
-// show writes the step that leads on from the node above, which is nil for the root:
-// that is an object and has no elements.
+// show writes the step that leads on from the node above. That node is nil for the root, which
+// is an object and has no elements.
 func (s Step) show(b *strings.Builder, above *schema.Node) {
 	switch {
 	case s.Field != "":
@@ -59,8 +58,8 @@ func (s Step) show(b *strings.Builder, above *schema.Node) {
 	}
 }
 
-// showElement shows an element by its identity.
-func showElement(b *strings.Builder, kind schema.Kind, names []schema.Key, keys []string) {
+// showElement writes an element by its identity.
+func showElement(b *strings.Builder, kind schema.NodeKind, names []schema.Key, keys []string) {
 	b.WriteByte('[')
 	for i, k := range keys {
 		if i > 0 {
@@ -68,7 +67,7 @@ func showElement(b *strings.Builder, kind schema.Kind, names []schema.Key, keys 
 		}
 		switch {
 		case kind == schema.Map:
-			b.WriteString(bare(k))
+			b.WriteString(unquotedIfPlain(k))
 		case kind == schema.ListMap && i < len(names):
 			b.WriteString(names[i].Name + "=" + quoted(k))
 		default:
@@ -79,15 +78,15 @@ func showElement(b *strings.Builder, kind schema.Kind, names []schema.Key, keys 
 }
 
 func showField(b *strings.Builder, name string) {
-	if name == bare(name) && !strings.ContainsAny(name, "./[]") {
+	if name == unquotedIfPlain(name) && !strings.ContainsAny(name, "./[]") {
 		b.WriteString("." + name)
 		return
 	}
-	b.WriteString("[" + bare(name) + "]")
+	b.WriteString("[" + unquotedIfPlain(name) + "]")
 }
 
-// bare shows a key without quotes where nobody could misread it.
-func bare(key string) string {
+// unquotedIfPlain returns a key without quotes if nobody could misread it.
+func unquotedIfPlain(key string) string {
 	for i := 0; i < len(key); i++ {
 		c := key[i]
 		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-_./", c) >= 0) {
@@ -112,8 +111,8 @@ func quoted(key string) string {
 	return strconv.QuoteToASCII(key) + cut
 }
 
-// Shorten cuts what String, Locate or Outline returned to at most limit bytes, and never
-// inside an escape.
+// Shorten cuts a result of String, Locate or Outline to at most limit bytes, never inside an
+// escape.
 func Shorten(path string, limit int) string {
 	if len(path) <= limit {
 		return path

@@ -12,35 +12,35 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// plainView looks at decoded JSON: map[string]any, []any, string, bool, int64,
-// float64 and nil.
+// plainView is a view of decoded JSON: map[string]any, []any, string, bool, int64, float64 and
+// nil.
 type plainView struct {
-	value any
-	there bool
-	// lax says that null and empty containers count as absent.
-	lax bool
+	value   any
+	present bool
+	// emptyIsAbsent is set if null and empty containers count as absent.
+	emptyIsAbsent bool
 }
 
 func (v plainView) state() state {
 	switch value := v.value.(type) {
 	case nil:
-		if v.there && !v.lax {
+		if v.present && !v.emptyIsAbsent {
 			return null
 		}
 		return absent
 	case map[string]any:
-		if v.lax && len(value) == 0 {
+		if v.emptyIsAbsent && len(value) == 0 {
 			return absent
 		}
 	case []any:
-		if v.lax && len(value) == 0 {
+		if v.emptyIsAbsent && len(value) == 0 {
 			return absent
 		}
 	}
 	return present
 }
 
-func (v plainView) blank() bool { return v.state() == absent }
+func (v plainView) unset() bool { return v.state() == absent }
 
 func (v plainView) identical(o plainView) bool {
 	a, ok := v.value.(map[string]any)
@@ -53,11 +53,11 @@ func (v plainView) equal(o plainView) bool {
 	return a == b && (a != present || equal.JSON(v.value, o.value))
 }
 
-func (v plainView) quick(plainView) bool { return false }
+func (v plainView) canScan(plainView) bool { return false }
 
-func (v plainView) next(int, plainView, *fast.Found) (child, behind int) { return 0, 0 }
+func (v plainView) nextDiffering(int, plainView, *fast.Position) (child, behind int) { return 0, 0 }
 
-func (v plainView) shaped(n *schema.Node) bool {
+func (v plainView) hasShape(n *schema.Node) bool {
 	ok := v.value == nil
 	switch n.Kind {
 	case schema.Object, schema.Map:
@@ -83,7 +83,7 @@ func (v plainView) list() []any {
 func (v plainView) field(n *schema.Node, i int) plainView {
 	child := n.Fields()[i]
 	value, ok := v.object()[child.Field]
-	return plainView{value: value, there: ok, lax: child.NilIsEmpty}
+	return plainView{value: value, present: ok, emptyIsAbsent: child.NilIsEmpty}
 }
 
 func (v plainView) sameRest(n *schema.Node, o plainView) bool {
@@ -94,7 +94,7 @@ func (v plainView) sameRest(n *schema.Node, o plainView) bool {
 		}
 	}
 	for field, y := range b {
-		if _, ok := a[field]; !ok && !sameField(n, field, plainView{lax: n.NilIsEmpty}, plainView{y, true, n.NilIsEmpty}) {
+		if _, ok := a[field]; !ok && !sameField(n, field, plainView{emptyIsAbsent: n.NilIsEmpty}, plainView{y, true, n.NilIsEmpty}) {
 			return false
 		}
 	}
@@ -138,14 +138,14 @@ func (v plainView) differingKeys(o plainView) []string {
 
 func (v plainView) at(key string) plainView {
 	value, ok := v.object()[key]
-	return plainView{value: value, there: ok}
+	return plainView{value: value, present: ok}
 }
 
-func (v plainView) none() plainView { return plainView{} }
+func (v plainView) absentElem() plainView { return plainView{} }
 
 func (v plainView) len() int { return len(v.list()) }
 
-func (v plainView) index(i int) plainView { return plainView{value: v.list()[i], there: true} }
+func (v plainView) index(i int) plainView { return plainView{value: v.list()[i], present: true} }
 
 func (v plainView) key(n *schema.Node, i int) ([]string, bool) {
 	value := v.list()[i]
@@ -173,11 +173,11 @@ func (v plainView) key(n *schema.Node, i int) ([]string, bool) {
 	return append(out, kinds), all // 80 is not "80", and a key may be either
 }
 
-func (v plainView) plain() (any, bool) { return v.value, v.there }
+func (v plainView) decoded() (any, bool) { return v.value, v.present }
 
 func (v plainView) omitempty() bool { return false }
 
-// scalarText gives a scalar as a parameter and a message show it, and its kind.
+// scalarText returns the text of a scalar, as parameters and messages show it, and its type.
 func scalarText(v any) (text, kind string, ok bool) {
 	switch v := v.(type) {
 	case string:
@@ -194,7 +194,7 @@ func scalarText(v any) (text, kind string, ok bool) {
 	return "", "", false
 }
 
-func (v plainView) keyed() bool {
+func (v plainView) isStringMap() bool {
 	_, ok := v.value.(map[string]any)
 	return ok || v.value == nil
 }
@@ -225,7 +225,7 @@ func (v plainView) valueText(field string) (string, textState) {
 	return text, hasText
 }
 
-func (v plainView) called() string {
+func (v plainView) objectName() string {
 	if name, _ := v.at("metadata").at("name").text(); name != "" {
 		return name
 	}

@@ -13,29 +13,29 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// plan says where in a Go type the parts of a tree's node are.
-type plan struct {
+// typePlan maps a node of the tree to the fields of a Go type.
+type typePlan struct {
 	node *schema.Node
-	// typ is the type of the value, inner what a pointer points to.
+	// typ is the type of the value. inner is the type that it points to, or typ itself.
 	typ, inner reflect.Type
-	// zero is an inner value of nothing; it is never written.
+	// zero is a zero value of type inner. It is never written.
 	zero reflect.Value
-	// equal compares values of typ, restEqual what leads to no child.
+	// equal compares values of typ. restEqual compares the fields that lead to no child.
 	equal, restEqual fast.Func
 	// object finds the fields of a struct that differ.
 	object *fast.Object
-	// fields lies parallel to node.Fields; rest names what leads to no child.
+	// fields is parallel to node.Fields. rest lists the fields that lead to no child.
 	fields []fieldPlan
 	rest   []restPlan
-	elem   *plan
+	elem   *typePlan
 	keys   []keyPlan
-	// value is where the value lies that a permission of the node makes its parameter of.
+	// value locates the value from which a permission of the node makes its parameter.
 	value keyPlan
 }
 
 type fieldPlan struct {
 	index []int
-	plan  *plan
+	plan  *typePlan
 	zero  reflect.Value
 }
 
@@ -46,20 +46,20 @@ type restPlan struct {
 
 type keyPlan struct {
 	index []int
-	// omitted says that JSON leaves out a zero key, so that it is no identity.
+	// omitted is set if JSON leaves out a zero key, so that a zero key is no identity.
 	omitted  bool
 	fallback any
 }
 
-// compiled makes the comparisons of the walk.
+// compiled makes and caches the comparisons of the walk.
 var compiled = equal.Strict()
 
-// compile follows a tree through a Go type by the names in its json tags. A type
-// that lacks what the tree names is refused: it is not the version the schema
-// describes.
-func compile(at schema.Place, t reflect.Type) (*plan, error) {
+// compile matches the nodes of a tree with the fields of a Go type, by the names in json tags.
+// It refuses a type that lacks a field of the tree, because the type is not the version that the
+// schema describes.
+func compile(at schema.NodePath, t reflect.Type) (*typePlan, error) {
 	n := at.Node()
-	p := &plan{node: n, typ: t, inner: t, equal: compiled.Of(t)}
+	p := &typePlan{node: n, typ: t, inner: t, equal: compiled.Of(t)}
 	if t.Kind() == reflect.Pointer {
 		p.inner = t.Elem()
 	}
@@ -81,7 +81,7 @@ func compile(at schema.Place, t reflect.Type) (*plan, error) {
 		return p, p.fieldsOf(at)
 	case schema.Map:
 		if p.inner.Key().Kind() != reflect.String {
-			return nil, fmt.Errorf("%s: the keys of a Go %s are no strings", at.Pattern(), p.inner)
+			return nil, fmt.Errorf("%s: the keys of a Go %s are not strings", at.Pattern(), p.inner)
 		}
 	}
 	if p.elem, err = compile(append(at, n.Elem()), p.inner.Elem()); err != nil {
@@ -90,7 +90,7 @@ func compile(at schema.Place, t reflect.Type) (*plan, error) {
 	return p, p.listKeys(at)
 }
 
-var wantKind = map[schema.Kind]reflect.Kind{
+var wantKind = map[schema.NodeKind]reflect.Kind{
 	schema.Object:  reflect.Struct,
 	schema.Map:     reflect.Map,
 	schema.ListMap: reflect.Slice,
@@ -98,7 +98,7 @@ var wantKind = map[schema.Kind]reflect.Kind{
 	schema.List:    reflect.Slice,
 }
 
-func (p *plan) fieldsOf(at schema.Place) error {
+func (p *typePlan) fieldsOf(at schema.NodePath) error {
 	found := map[string]jsonField{}
 	for _, f := range jsonFields(p.inner, nil) {
 		if _, twice := found[f.name]; twice && p.node.Child(f.name) != nil {
@@ -142,8 +142,8 @@ func (p *plan) fieldsOf(at schema.Place) error {
 	return nil
 }
 
-// valueOf finds a scalar field, or the value itself where no field is named.
-func (p *plan) valueOf(at schema.Place, field string) (keyPlan, error) {
+// valueOf locates a scalar field, or the value itself if the name of the field is empty.
+func (p *typePlan) valueOf(at schema.NodePath, field string) (keyPlan, error) {
 	if field == "" && scalarKind(p.inner) {
 		return keyPlan{}, nil
 	}
@@ -157,9 +157,9 @@ func (p *plan) valueOf(at schema.Place, field string) (keyPlan, error) {
 	return keyPlan{}, fmt.Errorf("%s: a Go %s has no scalar %s for a parameter", at.Pattern(), p.inner, strings.TrimSuffix(schema.Self+"."+field, "."))
 }
 
-func (p *plan) listKeys(at schema.Place) error {
+func (p *typePlan) listKeys(at schema.NodePath) error {
 	if p.node.Kind == schema.Set && !scalarKind(p.elem.inner) {
-		return fmt.Errorf("%s: a Go %s is no set of scalars", at.Pattern(), p.inner)
+		return fmt.Errorf("%s: a Go %s is not a set of scalars", at.Pattern(), p.inner)
 	}
 	for _, key := range p.node.Keys() {
 		found := -1
@@ -187,9 +187,9 @@ type jsonField struct {
 	omitted bool
 }
 
-// jsonFields lists the fields of a struct by their names in JSON, those of
-// inlined structs included. A field JSON leaves out goes by its Go name in
-// brackets: it is compared, but no schema can name it.
+// jsonFields lists the fields of a struct by their names in JSON, including those of inlined
+// structs. A field that JSON leaves out is listed by its Go name in brackets: it is compared,
+// but no schema can name it.
 func jsonFields(t reflect.Type, at []int) []jsonField {
 	var out []jsonField
 	for i := range t.NumField() {

@@ -44,9 +44,9 @@ func TestTypesThatDoNotFit(t *testing.T) {
 				B string `json:"b"`
 			} `json:"s"`
 		}{}, ".s.a: a Go"},
-		{"a map whose keys are no strings", `{m: {additionalProperties: {x-kubernetes-permission-verb: a}}}`, &struct {
+		{"a map whose keys are not strings", `{m: {additionalProperties: {x-kubernetes-permission-verb: a}}}`, &struct {
 			M map[int]string `json:"m"`
-		}{}, ".m: the keys of a Go map[int]string are no strings"},
+		}{}, ".m: the keys of a Go map[int]string are not strings"},
 		{"a map of something else", `{m: {additionalProperties: {properties: ` + field + `}}}`, &struct {
 			M map[string]string `json:"m"`
 		}{}, ".m[*]"},
@@ -58,7 +58,7 @@ func TestTypesThatDoNotFit(t *testing.T) {
 		}{}, ".l: "},
 		{"no set of scalars", `{l: {type: array, x-kubernetes-list-type: set, items: {type: string, x-kubernetes-permission-verb: a}}}`, &struct {
 			L []inlined `json:"l"`
-		}{}, ".l: a Go []change.inlined is no set of scalars"},
+		}{}, ".l: a Go []change.inlined is not a set of scalars"},
 		{"a key that is no scalar", `{l: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], items: {x-kubernetes-permission-verb: a, properties: {k: {type: string}}}}}`, &struct {
 			L []struct {
 				K []string `json:"k"`
@@ -68,7 +68,7 @@ func TestTypesThatDoNotFit(t *testing.T) {
 			L []string `json:"l"`
 		}{}, "has no scalar key k"},
 	} {
-		_, err := walkerFor(t, test.properties).Compare(Full, test.object, test.object)
+		_, err := walkerFor(t, test.properties).Compare(All, test.object, test.object)
 		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%s: %v", test.name, err)
 		}
@@ -83,7 +83,7 @@ type withoutMetadata struct {
 // A kind without metadata is compared; one that lacks metadata with permissions is refused.
 func TestTypeWithoutMetadata(t *testing.T) {
 	w := walkerFor(t, `{metadata: {type: object}, a: {x-kubernetes-permission-verb: a}}`)
-	if got := verbs(compareOrFail(t, w, Full, &withoutMetadata{"x"}, &withoutMetadata{"y"})); !cmp.Equal(got, []string{"a .a"}) {
+	if got := verbs(compareOrFail(t, w, All, &withoutMetadata{"x"}, &withoutMetadata{"y"})); !cmp.Equal(got, []string{"a .a"}) {
 		t.Errorf("got %v", got)
 	}
 	for name, metadata := range map[string]string{
@@ -91,7 +91,7 @@ func TestTypeWithoutMetadata(t *testing.T) {
 		"of a field":    `{type: object, properties: {name: {x-kubernetes-permission-verb: name}}}`,
 		"of its values": `{type: object, additionalProperties: {x-kubernetes-permission-verb: name}}`,
 	} {
-		if _, err := walkerFor(t, `{metadata: `+metadata+`, a: {x-kubernetes-permission-verb: a}}`).Compare(Full, &withoutMetadata{}, &withoutMetadata{}); err == nil {
+		if _, err := walkerFor(t, `{metadata: `+metadata+`, a: {x-kubernetes-permission-verb: a}}`).Compare(All, &withoutMetadata{}, &withoutMetadata{}); err == nil {
 			t.Errorf("a type without metadata, which has permissions %s, is compared", name)
 		}
 	}
@@ -107,14 +107,14 @@ type unnamed struct {
 // What JSON does not show is compared, and shown as what no schema can name.
 func TestFieldsWithoutNames(t *testing.T) {
 	w := walkerFor(t, `{Plain: {x-kubernetes-permission-verb: plain}, Hidden: {x-kubernetes-permission-verb: hidden}}`)
-	if _, err := w.Compare(Full, &unnamed{}, &unnamed{}); err == nil {
+	if _, err := w.Compare(All, &unnamed{}, &unnamed{}); err == nil {
 		t.Error("a field that JSON leaves out is the one of its Go name")
 	}
 	w = walkerFor(t, `{Plain: {x-kubernetes-permission-verb: plain}}`)
 	for want, changed := range map[string]*unnamed{
 		"plain .Plain": {Plain: "x"}, `- ["(Hidden)"]`: {Hidden: "x"}, `- ["(secret)"]`: {secret: "x"},
 	} {
-		if got := verbs(compareOrFail(t, w, Full, &unnamed{}, changed)); !cmp.Equal(got, []string{want}) {
+		if got := verbs(compareOrFail(t, w, All, &unnamed{}, changed)); !cmp.Equal(got, []string{want}) {
 			t.Errorf("got %v, want %s", got, want)
 		}
 	}

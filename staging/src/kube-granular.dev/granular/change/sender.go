@@ -10,42 +10,43 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Sender is whoever sent a request and may not see the object. It knows the fields of
-// the schema, and the keys of maps and lists and the elements of sets that stand in its
-// own request; the others are what it may not see.
+// Sender is the caller of a request who may not see the object. It knows the fields of the
+// schema, and the keys of maps and lists and elements of sets in its own request. All others are
+// hidden from it.
 type Sender struct {
 	walker   *Walker
-	wrote    func(key string) bool
+	inBody   func(key string) bool
 	observed Set
-	// root is the schema's own, once it was needed: it may have to be made.
+	// root is the cursor at the root of the schema. It is nil until needed, because the schema
+	// may have to be generated.
 	root *schema.Cursor
 }
 
-// Sender returns the sender of a request of which wrote says what stands in it, or, where
-// that is nil, of one that holds all of the new object that observed was made with.
+// Sender returns the sender of a request. inBody reports whether a key is in the body of the
+// request. If it is nil, the body is the whole new object that observed was computed from.
 func (w *Walker) Sender(wrote func(key string) bool, observed Set) *Sender {
-	return &Sender{walker: w, wrote: wrote, observed: observed}
+	return &Sender{walker: w, inBody: wrote, observed: observed}
 }
 
-// Knows returns how many steps the sender knows of the place of a change, which are those
-// that a message may show, and whether its verbs depend on those alone. Verbs that are made of
-// a value depend on the value that was there.
+// Knows returns how many steps of the location of a change the sender knows, which a message may
+// show, and whether the verbs of the change depend on those steps alone.
+// Verbs made from values depend on the old value, which the sender may not see.
 func (s *Sender) Knows(c *Change) (steps int, verbs bool) {
 	place := c.narrowest().path()
-	steps = slices.IndexFunc(place, func(step Step) bool { return s.hides(step) })
+	steps = slices.IndexFunc(place, func(step Step) bool { return s.isHidden(step) })
 	if steps < 0 {
 		return len(place), !c.HasValues()
 	}
-	if s.wrote != nil {
-		steps = s.written(place, steps)
+	if s.inBody != nil {
+		steps = s.knownFromBody(place, steps)
 	} else {
-		steps = s.brought(c, place, steps)
+		steps = s.knownFromObject(c, place, steps)
 	}
 	return steps, steps >= depthOf(c.at) && !c.HasValues()
 }
 
-// hides says that a step is one that not every object of the kind has.
-func (s *Sender) hides(step Step) bool {
+// isHidden reports whether a step is one that not every object of the kind has.
+func (s *Sender) isHidden(step Step) bool {
 	if step.Field == "" || step.Node != nil {
 		return len(step.Keys) > 0
 	}
@@ -56,22 +57,23 @@ func (s *Sender) hides(step Step) bool {
 	return !s.root.Has(step.Field)
 }
 
-// written returns how many steps are known, from the first that has to be written on.
-func (s *Sender) written(place Path, from int) int {
+// knownFromBody returns how many steps are known. The steps from index from on must be in the
+// body if they are hidden.
+func (s *Sender) knownFromBody(place Path, from int) int {
 	for i := from; i < len(place); i++ {
 		step := place[i]
-		if s.hides(step) && !s.wroteStep(place[:i], step) {
+		if s.isHidden(step) && !s.bodyHasStep(place[:i], step) {
 			return i
 		}
 	}
 	return len(place)
 }
 
-// wroteStep says that a step stands in the request: its field, or the keys of its
-// element. Of these the ones that are the schema's default may be left out, but not all.
-func (s *Sender) wroteStep(above Path, step Step) bool {
+// bodyHasStep reports whether a step is in the body: its field, or the keys of its element. Keys
+// that have their default value may be left out, but not all of them.
+func (s *Sender) bodyHasStep(above Path, step Step) bool {
 	if step.Field != "" {
-		return s.wrote(step.Field)
+		return s.inBody(step.Field)
 	}
 	var names []schema.Key
 	if n := len(above); n > 0 && above[n-1].Node != nil {
@@ -79,7 +81,7 @@ func (s *Sender) wroteStep(above Path, step Step) bool {
 	}
 	one := false
 	for i, key := range step.Keys {
-		if s.wrote(key) {
+		if s.inBody(key) {
 			one = true
 			continue
 		}
@@ -93,28 +95,28 @@ func (s *Sender) wroteStep(above Path, step Step) bool {
 	return one
 }
 
-// brought is written where the new object is what was written. What is about to be stored
-// may hold more by now, so it is the change as observed that counts.
-func (s *Sender) brought(c *Change, place Path, from int) int {
+// knownFromObject is knownFromBody for a body that is the new object. The object about to be
+// stored may hold more by now, so the observed change decides.
+func (s *Sender) knownFromObject(c *Change, place Path, from int) int {
 	if place[from].Field != "" {
 		return from
 	}
 	i := sort.Search(len(s.observed), func(i int) bool {
-		return comparePlaces(s.observed[i].at, c.at) >= 0
+		return compareLocations(s.observed[i].at, c.at) >= 0
 	})
 	known := from
 	for ; i < len(s.observed); i++ {
 		o := &s.observed[i]
-		if comparePlaces(o.at, c.at) != 0 {
+		if compareLocations(o.at, c.at) != 0 {
 			break
 		}
-		if o.gone > 0 && int(o.gone) <= depthOf(c.at) {
-			return max(from, int(o.gone)-1)
+		if o.removedAt > 0 && int(o.removedAt) <= depthOf(c.at) {
+			return max(from, int(o.removedAt)-1)
 		}
 		known = depthOf(c.at)
 	}
-	// What is below the path is not what was observed.
-	for known < len(place) && !s.hides(place[known]) {
+	// Steps below the observed path were not observed.
+	for known < len(place) && !s.isHidden(place[known]) {
 		known++
 	}
 	return known

@@ -16,9 +16,9 @@ func TestOutline(t *testing.T) {
 	for _, test := range []struct {
 		kind, old, new string
 		// wrote is nil where the new object is what was written.
-		wrote []string
-		want  string
-		verbs bool
+		inBody []string
+		want   string
+		verbs  bool
 	}{
 		{deployment, "spec: {strategy: {type: A}}", "spec: {strategy: {type: B}}", none, ".spec.strategy.type", true},
 		{deployment, "metadata: {labels: {foo.com/bar: v}}", "metadata: {labels: {}}", none, ".metadata.labels", false},
@@ -54,10 +54,10 @@ func TestOutline(t *testing.T) {
 		t.Run(test.old+" to "+test.new, func(t *testing.T) {
 			w := walkerOf(t, test.kind)
 			old, new := plainOf(t, test.old), plainOf(t, test.new)
-			set := compareOrFail(t, w, Full, old, new)
+			set := compareOrFail(t, w, All, old, new)
 			var wrote func(string) bool
-			if test.wrote != nil {
-				wrote = func(key string) bool { return slices.Contains(test.wrote, key) }
+			if test.inBody != nil {
+				wrote = func(key string) bool { return slices.Contains(test.inBody, key) }
 			}
 			known, verbs := w.Sender(wrote, set).Knows(&set[0])
 			if got := w.Outline(set[0], old, new, known); got != test.want || verbs != test.verbs {
@@ -75,9 +75,9 @@ func TestOutline(t *testing.T) {
 func TestUnobserved(t *testing.T) {
 	w := walkerOf(t, deployment)
 	labels := func(text string) any { return plainOf(t, "metadata: {labels: {"+text+"}}") }
-	stored := compareOrFail(t, w, Full, labels("k: v"), labels("k: w"))
+	stored := compareOrFail(t, w, All, labels("k: v"), labels("k: w"))
 	for _, observed := range []string{"k: v", "a: w, k: v", "z: w, k: v", "a: w, z: w, k: v"} {
-		set := compareOrFail(t, w, Full, labels("k: v"), labels(observed))
+		set := compareOrFail(t, w, All, labels("k: v"), labels(observed))
 		if known, verbs := w.Sender(nil, set).Knows(&stored[0]); known != 2 || verbs {
 			t.Errorf("with %s observed, %d steps are known", observed, known)
 		}
@@ -93,7 +93,7 @@ func TestOutlineOfLists(t *testing.T) {
 		{`{basket: {tags: [a, b], zone: a}}`, `{basket: {tags: [a, b], zone: b}}`, ".basket.zone"},
 	} {
 		old, new := plainOf(t, test.old), plainOf(t, test.new)
-		if got := w.Outline(compareOrFail(t, w, Full, old, new)[0], old, new, 1); got != test.want {
+		if got := w.Outline(compareOrFail(t, w, All, old, new)[0], old, new, 1); got != test.want {
 			t.Errorf("%s to %s: %s, not %s", test.old, test.new, got, test.want)
 		}
 	}
@@ -105,8 +105,8 @@ func TestKnownBelowAPath(t *testing.T) {
 	w := walkerFor(t, `{pools: {additionalProperties: {x-kubernetes-permission-verb: pool, properties: {
 		inner: {properties: {doors: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {properties: {name: {type: string}, open: {x-kubernetes-permission-verb: open}}}}}}}}}}`)
 	old, new := plainOf(t, `{pools: {a: {inner: {doors: [{name: x}, {name: x}]}}}}`), plainOf(t, `{pools: {a: {inner: {doors: [{name: x}, {name: x, other: true}]}}}}`)
-	for _, c := range compareOrFail(t, w, Full, old, new) {
-		if !c.Whole {
+	for _, c := range compareOrFail(t, w, All, old, new) {
+		if !c.Ambiguous {
 			continue
 		}
 		if known, verbs := w.Sender(nil, Set{c}).Knows(&c); known != 4 || !verbs {
@@ -120,7 +120,7 @@ func TestKnownBelowAPath(t *testing.T) {
 // TestGoneIsOfOneElement holds that an element is known that came beside one that went.
 func TestGoneIsOfOneElement(t *testing.T) {
 	w := walkerOf(t, deployment)
-	set := compareOrFail(t, w, Full, plainOf(t, "status: {conditions: [{type: A}]}"), plainOf(t, "status: {conditions: [{type: B}]}"))
+	set := compareOrFail(t, w, All, plainOf(t, "status: {conditions: [{type: A}]}"), plainOf(t, "status: {conditions: [{type: B}]}"))
 	var known []int
 	for i := range set {
 		steps, _ := w.Sender(nil, set).Knows(&set[i])

@@ -84,11 +84,11 @@ func TestIdentityOfGoTypes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if diff := cmp.Diff(test.want, verbs(compareOrFail(t, w, Full, &objects[0], &objects[1]))); diff != "" {
+		if diff := cmp.Diff(test.want, verbs(compareOrFail(t, w, All, &objects[0], &objects[1]))); diff != "" {
 			t.Errorf("%s to %s (-want +got):\n%s", test.old, test.new, diff)
 		}
 		// As JSON they are the same, where JSON holds the same.
-		if diff := cmp.Diff(test.want, verbs(compareOrFail(t, w, Full, plainOf(t, test.old), plainOf(t, test.new)))); diff != "" {
+		if diff := cmp.Diff(test.want, verbs(compareOrFail(t, w, All, plainOf(t, test.old), plainOf(t, test.new)))); diff != "" {
 			t.Errorf("plain, %s to %s (-want +got):\n%s", test.old, test.new, diff)
 		}
 	}
@@ -149,7 +149,7 @@ func TestDefaultsOfGoTypes(t *testing.T) {
 				}
 				return out
 			}
-			for mode, want := range map[Mode][]string{Full: test.full, Sparse: test.sparse} {
+			for mode, want := range map[Mode][]string{All: test.full, ExcludedOnly: test.sparse} {
 				if diff := cmp.Diff(want, verbs(compareOrFail(t, w, mode, read(test.old), read(test.new)))); diff != "" {
 					t.Errorf("mode %d (-want +got):\n%s", mode, diff)
 				}
@@ -181,7 +181,7 @@ func TestMisshapenWithWhatHoldsIt(t *testing.T) {
 		{`{a: 1, spec: {inner: {guard: [1]}}}`, `{a: 1, spec: {inner: {guard: [1]}}}`, nil},
 		{`{a: 1, spec: {inner: {guard: [1]}}}`, `{a: 1, spec: {inner: {guard: {level: 1}}}}`, []string{"specification .spec *.inner.guard", "level .spec.inner.guard.level"}},
 	} {
-		if diff := cmp.Diff(test.want, verbs(compareOrFail(t, w, Full, plainOf(t, test.old), plainOf(t, test.new)))); diff != "" {
+		if diff := cmp.Diff(test.want, verbs(compareOrFail(t, w, All, plainOf(t, test.old), plainOf(t, test.new)))); diff != "" {
 			t.Errorf("%s to %s (-want +got):\n%s", test.old, test.new, diff)
 		}
 	}

@@ -12,25 +12,25 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// typedView looks at a value of a Go type along its plan.
+// typedView is a view of a value of a Go type, read by its plan.
 type typedView struct {
 	v reflect.Value
-	p *plan
-	// void says that what holds the value is absent and v stands in for nothing.
-	void bool
-	// elem says that the value is an element, whose presence counts by itself.
+	p *typePlan
+	// parentAbsent is set if the object that holds the value is absent. v is then a zero value.
+	parentAbsent bool
+	// elem is set for an element of a map or list, which is present even if it is zero.
 	elem bool
 }
 
-// inner follows the pointer, and gives the invalid value where nothing is.
-func (v typedView) inner() reflect.Value {
+// deref follows a pointer. It returns the invalid value for nil.
+func (v typedView) deref() reflect.Value {
 	if v.v.IsValid() && v.v.Kind() == reflect.Pointer {
 		return v.v.Elem()
 	}
 	return v.v
 }
 
-func (v typedView) nothing() bool {
+func (v typedView) isEmpty() bool {
 	switch v.v.Kind() {
 	case reflect.Invalid:
 		return true
@@ -43,13 +43,13 @@ func (v typedView) nothing() bool {
 }
 
 func (v typedView) state() state {
-	if v.v.IsValid() && v.elem || !v.nothing() {
+	if v.v.IsValid() && v.elem || !v.isEmpty() {
 		return present
 	}
 	return absent
 }
 
-func (v typedView) blank() bool { return v.void || v.nothing() && !(v.elem && v.v.IsValid()) }
+func (v typedView) unset() bool { return v.parentAbsent || v.isEmpty() && !(v.elem && v.v.IsValid()) }
 
 func (v typedView) identical(o typedView) bool {
 	if !v.v.IsValid() || !o.v.IsValid() {
@@ -71,36 +71,37 @@ func (v typedView) equal(o typedView) bool {
 	return equal.Values(v.v, o.v)
 }
 
-func (v typedView) shaped(*schema.Node) bool { return true }
+func (v typedView) hasShape(*schema.Node) bool { return true }
 
 func (v typedView) field(_ *schema.Node, i int) typedView {
 	f := &v.p.fields[i]
 	if f.plan == nil {
 		return typedView{}
 	}
-	if base := v.inner(); base.IsValid() {
-		return typedView{v: base.FieldByIndex(f.index), p: f.plan, void: v.void}
+	if base := v.deref(); base.IsValid() {
+		return typedView{v: base.FieldByIndex(f.index), p: f.plan, parentAbsent: v.parentAbsent}
 	}
-	return typedView{v: f.zero, p: f.plan, void: true}
+	return typedView{v: f.zero, p: f.plan, parentAbsent: true}
 }
 
-// quick is for two objects that are there: what is void has defaults to be thought of.
-func (v typedView) quick(o typedView) bool {
-	return !v.void && !o.void && v.inner().CanAddr() && o.inner().CanAddr()
+// canScan reports whether both objects are present. Absent ones may have defaults, which a scan
+// does not consider.
+func (v typedView) canScan(o typedView) bool {
+	return !v.parentAbsent && !o.parentAbsent && v.deref().CanAddr() && o.deref().CanAddr()
 }
 
-func (v typedView) next(at int, o typedView, found *fast.Found) (child, behind int) {
-	return v.p.object.Next(fast.Address(v.inner()), fast.Address(o.inner()), at, found)
+func (v typedView) nextDiffering(at int, o typedView, found *fast.Position) (child, behind int) {
+	return v.p.object.Next(fast.Address(v.deref()), fast.Address(o.deref()), at, found)
 }
 
-// same says whether nothing differs in two objects of which quick is true.
-func (v typedView) same(o typedView) (fast.Found, bool) {
-	return v.p.object.Same(fast.Address(v.inner()), fast.Address(o.inner()))
+// same reports whether two objects are equal. It may be called if canScan returned true.
+func (v typedView) same(o typedView) (fast.Position, bool) {
+	return v.p.object.Same(fast.Address(v.deref()), fast.Address(o.deref()))
 }
 
-// bases gives the structs of both sides; an absent one is a zero one.
+// bases returns the structs of both objects, a zero one in place of an absent one.
 func (v typedView) bases(o typedView) (a, b reflect.Value) {
-	a, b = v.inner(), o.inner()
+	a, b = v.deref(), o.deref()
 	if !a.IsValid() {
 		a = v.p.zero
 	}
@@ -130,7 +131,7 @@ func (v typedView) differing(_ *schema.Node, o typedView) []string {
 }
 
 func (v typedView) differingKeys(o typedView) []string {
-	a, b := v.inner(), o.inner()
+	a, b := v.deref(), o.deref()
 	if a.CanAddr() && b.CanAddr() && a.Type().Elem().Kind() == reflect.String {
 		return fast.DifferingKeys(fast.Address(a), fast.Address(b))
 	}
@@ -155,11 +156,11 @@ func (v typedView) differingKeys(o typedView) []string {
 	return out
 }
 
-func (v typedView) none() typedView { return typedView{p: v.p.elem, elem: true} }
+func (v typedView) absentElem() typedView { return typedView{p: v.p.elem, elem: true} }
 
 func (v typedView) at(key string) typedView {
-	out := v.none()
-	if m := v.inner(); m.IsValid() && !m.IsNil() {
+	out := v.absentElem()
+	if m := v.deref(); m.IsValid() && !m.IsNil() {
 		k := reflect.New(m.Type().Key()).Elem()
 		k.SetString(key)
 		out.v = m.MapIndex(k)
@@ -168,18 +169,18 @@ func (v typedView) at(key string) typedView {
 }
 
 func (v typedView) len() int {
-	if list := v.inner(); list.IsValid() {
+	if list := v.deref(); list.IsValid() {
 		return list.Len()
 	}
 	return 0
 }
 
 func (v typedView) index(i int) typedView {
-	return typedView{v: v.inner().Index(i), p: v.p.elem, elem: true}
+	return typedView{v: v.deref().Index(i), p: v.p.elem, elem: true}
 }
 
 func (v typedView) key(n *schema.Node, i int) ([]string, bool) {
-	e := v.index(i).inner()
+	e := v.index(i).deref()
 	if !e.IsValid() {
 		return make([]string, max(2, len(n.Keys()))), false
 	}
@@ -207,7 +208,7 @@ func (v typedView) key(n *schema.Node, i int) ([]string, bool) {
 	return out, all
 }
 
-func (v typedView) plain() (any, bool) {
+func (v typedView) decoded() (any, bool) {
 	if !v.v.IsValid() || !v.v.CanInterface() {
 		return nil, false
 	}
@@ -224,7 +225,7 @@ func (v typedView) plain() (any, bool) {
 
 func (v typedView) omitempty() bool { return true }
 
-// scalarOf returns a scalar of any Go type as decoded JSON would have it.
+// scalarOf returns a scalar of any Go type as decoded JSON has it.
 func scalarOf(v reflect.Value) any {
 	switch {
 	case v.Kind() == reflect.String:
@@ -241,7 +242,7 @@ func scalarOf(v reflect.Value) any {
 	return nil
 }
 
-func (v typedView) keyed() bool {
+func (v typedView) isStringMap() bool {
 	t := v.p.inner
 	return t.Kind() == reflect.Map && t.Key().Kind() == reflect.String && t.Elem().Kind() == reflect.String
 }
@@ -254,8 +255,8 @@ func (v typedView) text() (string, bool) {
 }
 
 func (v typedView) valueText(field string) (string, textState) {
-	base := v.inner()
-	if v.void || !base.IsValid() {
+	base := v.deref()
+	if v.parentAbsent || !base.IsValid() {
 		return "", noValue
 	}
 	from := &v.p.value
@@ -276,20 +277,20 @@ func (v typedView) valueText(field string) (string, textState) {
 	return text, hasText
 }
 
-func (v typedView) called() string {
+func (v typedView) objectName() string {
 	for i, child := range v.p.node.Fields() {
 		if child.Field == "metadata" && v.p.fields[i].plan != nil {
-			if name := v.field(v.p.node, i).named("name"); name != "" {
+			if name := v.field(v.p.node, i).textField("name"); name != "" {
 				return name
 			}
 		}
 	}
-	return v.named("name")
+	return v.textField("name")
 }
 
-// named returns the text in a field, which the tree may know or not.
-func (v typedView) named(field string) string {
-	base := v.inner()
+// textField returns the text of a field, whether or not the tree has it.
+func (v typedView) textField(field string) string {
+	base := v.deref()
 	if !base.IsValid() || v.p.inner.Kind() != reflect.Struct {
 		return ""
 	}

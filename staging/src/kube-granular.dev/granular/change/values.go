@@ -9,22 +9,22 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// placeValue is one value that the parameter of a permission is made of, as the place of a change
-// had it or has it.
+// placeValue is a value from which a permission makes its parameter: the old or the new value at
+// the location of a change.
 type placeValue struct {
 	of   *schema.Permission
 	text string
-	// unknown is set where the value has no text, so the permission can't cover the change.
+	// unknown is set if the value has no text. The permission then can't cover the change.
 	unknown bool
 }
 
-// HasValues reports whether the change lies at or below a place that has a permission whose
-// parameter is made of the value there.
+// HasValues reports whether the change is at or below a field with a permission whose parameter is
+// made from the field's value.
 func (c *Change) HasValues() bool { return len(c.values) > 0 }
 
-// Values returns every value that the place had or has, of which a permission of the node's
-// chain makes its parameter, each once. It reports false where they are not all known. The
-// permission covers the change only if it covers each of them.
+// Values returns the old and new values from which a permission of the node's chain makes its
+// parameter, each once. It returns false if a value is not known. The permission covers the change
+// only if it covers each value.
 func (c *Change) Values(p *schema.Permission) ([]string, bool) {
 	var out []string
 	met := map[string]bool{}
@@ -44,9 +44,8 @@ func (c *Change) Values(p *schema.Permission) ([]string, bool) {
 	return out, len(out) > 0
 }
 
-// valued adds the values of both sides of a place to the changes that were charged at the
-// place and below it.
-func valued[V view[V]](changes []Change, p *schema.Permission, old, new V) {
+// addValues adds the old and the new value of a field to the changes at and below it.
+func addValues[V view[V]](changes []Change, p *schema.Permission, old, new V) {
 	var values []placeValue
 	for _, side := range [...]V{old, new} {
 		switch text, found := side.valueText(p.Parameter.Field); found {
@@ -56,7 +55,7 @@ func valued[V view[V]](changes []Change, p *schema.Permission, old, new V) {
 			values = append(values, placeValue{of: p, unknown: true})
 		}
 	}
-	if len(values) == 0 { // absent and null: there is a change, and nothing that it is of
+	if len(values) == 0 { // from absent to null, or back: a change without a value
 		values = append(values, placeValue{of: p, unknown: true})
 	}
 	for i := range changes {
@@ -64,8 +63,8 @@ func valued[V view[V]](changes []Change, p *schema.Permission, old, new V) {
 	}
 }
 
-// withValuesOf returns a set whose changes have the values of both sets. Both have the same
-// changes, one by one.
+// withValuesOf returns the set with the values of both sets, which have the same changes in the
+// same order.
 func (s Set) withValuesOf(observed Set) Set {
 	copied := false
 	for i := range s {
@@ -80,13 +79,13 @@ func (s Set) withValuesOf(observed Set) Set {
 	return s
 }
 
-// sent returns the observed changes with values whose place has one among the changes that
-// count: what the caller sent must be covered, beside what is about to be stored.
+// sent returns the observed changes with values whose location is also in counted. The values
+// that the caller sent must be covered, in addition to those that are about to be stored.
 func (x *index) sent(observed, counted Set) Set {
 	if !slices.ContainsFunc(observed, func(c Change) bool { return c.HasValues() }) {
 		return nil
 	}
-	counts := make([]bool, len(x.nodes))
+	counts := make([]bool, len(x.entries))
 	for i := range counted {
 		counts[x.of(counted[i].at).first] = true
 	}
@@ -99,7 +98,7 @@ func (x *index) sent(observed, counted Set) Set {
 	return out
 }
 
-// forgetValues makes the values of a change unknown.
+// forgetValues sets the values of a change to unknown.
 func (c *Change) forgetValues() {
 	c.values = slices.Clone(c.values)
 	for i := range c.values {
@@ -107,14 +106,14 @@ func (c *Change) forgetValues() {
 	}
 }
 
-// textState is how the value that a parameter is made of is there.
+// textState is the state of a value from which a parameter is made.
 type textState int
 
 const (
-	// noText values have no text.
+	// noText is the state of a value that is not a scalar.
 	noText textState = iota
-	// noValue is the value of what is absent or null.
+	// noValue is the state of an absent or null value.
 	noValue
-	// hasText values have a text; a missing field of an object has the empty one.
+	// hasText is the state of a scalar. A missing field of an object has the empty text.
 	hasText
 )

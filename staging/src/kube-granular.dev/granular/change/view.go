@@ -8,7 +8,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// state is how a value is there.
+// state tells whether a value is absent, null or present.
 type state int
 
 const (
@@ -17,59 +17,57 @@ const (
 	present
 )
 
-// view is a value of an object as the walk sees it. There are two: typed for Go
-// types and plain for unstructured ones. The zero view is an absent value.
+// view is a value of an object as the walk sees it. There are two implementations: typedView for
+// Go types and plainView for unstructured objects. The zero view is an absent value.
 type view[V any] interface {
 	state() state
-	// blank says that the value is not there because nobody put one there, so the
-	// schema's default stands for it.
-	blank() bool
-	// identical says that both are the very same value in memory. It is cheap and
-	// may say false of equal values.
+	// unset reports whether nobody set the value, so that the schema's default applies.
+	unset() bool
+	// identical reports whether both are the same value in memory. It is cheap, and may return
+	// false for equal values.
 	identical(V) bool
-	// equal compares strictly, by representation, and may be asked about absent values.
+	// equal compares strictly, by representation. Absent values may be compared.
 	equal(V) bool
-	// shaped says whether the value is what the node's kind expects. Absent and
-	// null are; a view that is not is taken for absent by all methods below.
-	shaped(*schema.Node) bool
+	// hasShape reports whether the value is what the node's kind expects. Absent and null values
+	// are. The methods below treat a view without the expected shape as absent.
+	hasShape(*schema.Node) bool
 
-	// field gives the child of an object at the position in n.Fields.
+	// field returns the child of an object at a position in n.Fields.
 	field(n *schema.Node, i int) V
-	// quick says that next can be asked, and what leads to no child then as well. next
-	// gives the next child that may differ, from a position on, and the position behind
-	// it; the number of children for what leads to none, and more than that for nothing.
-	quick(other V) bool
-	next(at int, other V, found *fast.Found) (child, behind int)
-	// sameRest compares the fields of an object that lead to no child, and differing
-	// names those that differ. That the server's own differ is never seen.
+	// canScan reports whether nextDiffering may be called. nextDiffering returns the next child
+	// that may differ, beginning at a position, and the position after it. The child is
+	// len(n.Fields()) for fields that lead to no child, and more than that at the end.
+	canScan(other V) bool
+	nextDiffering(at int, other V, found *fast.Position) (child, behind int)
+	// sameRest compares the fields of an object that lead to no child, and differing returns the
+	// names of those that differ. Fields that the server itself writes are not compared.
 	sameRest(n *schema.Node, other V) bool
 	differing(n *schema.Node, other V) []string
-	// differingKeys lists the keys of two maps whose values are not equal, or that
-	// one of them lacks.
+	// differingKeys returns the keys of two maps whose values differ, or that one of them lacks.
 	differingKeys(other V) []string
-	// at gives the value of a map's key.
+	// at returns the value of a key of a map.
 	at(key string) V
 
-	// none is an absent element of the map or list.
-	none() V
+	// absentElem returns an absent element of the map or list.
+	absentElem() V
 
-	// len, index and key look at a list. key gives what identifies an element of
-	// a ListMap or Set, and false if it can't be told: the text of each key, and
-	// after these what tells keys of the same text apart.
+	// len, index and key read a list. key returns the identity of an element of a ListMap or
+	// Set: the text of each key, followed by what tells apart keys with the same text. It
+	// returns false if the element has no identity.
 	len() int
 	index(i int) V
 	key(n *schema.Node, i int) ([]string, bool)
-	// keyed reports whether the value is a map or absent, with texts in it if its type
-	// says what is in it. text returns a scalar that is a string.
-	keyed() bool
+	// isStringMap reports whether the value is absent or a map. For a Go type it must be a map
+	// of strings. text returns a scalar that is a string.
+	isStringMap() bool
 	text() (string, bool)
 	// valueText returns the text of a scalar, or of the scalar in a field of an object.
 	valueText(field string) (string, textState)
-	// called returns the name of an object in a list: that in its metadata, or else its
-	// own. It is empty if there is none.
-	called() string
-	// plain gives the value as decoded JSON, and false if it has no such form.
-	plain() (any, bool)
-	// omitempty says that plain leaves out what is zero.
+	// objectName returns the name of an object in a list: the name in its metadata, or else its
+	// own field name. It is empty if there is none.
+	objectName() string
+	// decoded returns the value as decoded JSON, and false if it has no such form.
+	decoded() (any, bool)
+	// omitempty reports whether decoded leaves out zero values.
 	omitempty() bool
 }

@@ -26,15 +26,15 @@ func TestViewsOfWhatDoesNotFit(t *testing.T) {
 		"nothing": {}, "a field that is not exported": hidden, "a function": reflect.ValueOf(func() {}),
 		"what writes itself badly": reflect.ValueOf(badly{}),
 	} {
-		if value, ok := (typedView{v: v}).plain(); value != nil || ok {
+		if value, ok := (typedView{v: v}).decoded(); value != nil || ok {
 			t.Errorf("%s is %v, %t", name, value, ok)
 		}
 	}
-	if value, ok := (typedView{v: reflect.ValueOf("x")}).plain(); value != "x" || !ok {
+	if value, ok := (typedView{v: reflect.ValueOf("x")}).decoded(); value != "x" || !ok {
 		t.Errorf("x is %v, %t", value, ok)
 	}
 	for _, value := range []any{nil, "x", []any{}, map[string]any{}} {
-		if !(plainView{value: value}).shaped(&schema.Node{Kind: schema.Leaf}) {
+		if !(plainView{value: value}).hasShape(&schema.Node{Kind: schema.Leaf}) {
 			t.Errorf("%v does not fit a leaf", value)
 		}
 	}
@@ -59,7 +59,7 @@ func TestParameterBelowItsSource(t *testing.T) {
 func TestShowElement(t *testing.T) {
 	names := []schema.Key{{Name: "name"}}
 	for _, test := range []struct {
-		kind  schema.Kind
+		kind  schema.NodeKind
 		names []schema.Key
 		keys  []string
 		want  string
@@ -83,7 +83,7 @@ func TestShowElement(t *testing.T) {
 func TestBringsOfElements(t *testing.T) {
 	w := walkerFor(t, `{items: {type: array, x-kubernetes-permission-verb: items, items: {properties: {other: {type: string},
 		guard: {type: string, x-kubernetes-permission-verb: guard, x-kubernetes-permission-excluded: true}}}}}`)
-	for _, mode := range []Mode{Sparse, Full} {
+	for _, mode := range []Mode{ExcludedOnly, All} {
 		set := compareOrFail(t, w, mode, plainOf(t, `{}`), plainOf(t, `{items: [{guard: a}]}`))
 		found := false
 		for i := range set {
@@ -91,14 +91,14 @@ func TestBringsOfElements(t *testing.T) {
 				t.Errorf("%v: %v is one of presence", mode, set[i].String())
 			}
 			if set[i].Node.Last().Name == "guard" {
-				found = set[i].Brings
+				found = set[i].WithContainer
 			}
 		}
 		if !found {
 			t.Errorf("%v: of %v none is the guard, which brings the list", mode, verbs(set))
 		}
 	}
-	if set := compareOrFail(t, w, Sparse, plainOf(t, `{}`), plainOf(t, `{items: [{other: a}]}`)); len(set) > 0 {
+	if set := compareOrFail(t, w, ExcludedOnly, plainOf(t, `{}`), plainOf(t, `{items: [{other: a}]}`)); len(set) > 0 {
 		t.Errorf("without an excluded field: %v", verbs(set))
 	}
 }
@@ -108,14 +108,14 @@ func TestBringsOfElements(t *testing.T) {
 func TestWithinWhatDoesNotFit(t *testing.T) {
 	const properties = `{parts: {type: array, items: {properties: {name: {type: string, x-kubernetes-permission-verb: named}}}}}`
 	w := walkerFor(t, properties)
-	if value, ok := w.within(3, nil); value != nil || ok {
+	if value, ok := w.valueAt(3, nil); value != nil || ok {
 		t.Errorf("a number is %v, %t", value, ok)
 	}
-	if value, ok := w.within(&strange{}, Path{{Field: "nothing"}}); value != nil || ok {
+	if value, ok := w.valueAt(&strange{}, Path{{Field: "nothing"}}); value != nil || ok {
 		t.Errorf("a field in no tree is %v, %t", value, ok)
 	}
 	for _, objects := range [][2]any{{3, &strange{}}, {&strange{}, 3}} {
-		if got := w.spot(nil, objects[0], objects[1]); got.a != nil || got.b != nil {
+		if got := w.pairAt(nil, objects[0], objects[1]); got.a != nil || got.b != nil {
 			t.Errorf("the place of a change in %T and %T is %v", objects[0], objects[1], got)
 		}
 	}

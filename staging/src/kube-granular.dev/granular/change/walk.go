@@ -8,34 +8,34 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// walk is one comparison under way. Nothing of it outlives Compare but out.
+// walk is one comparison in progress. Only out is used after Compare returns.
 type walk struct {
 	mode Mode
-	// in says which fields of the root are looked at.
-	in   fields
+	// in is the set of top-level fields to compare.
+	in   fieldSet
 	tree *schema.Tree
-	path []visit
+	path []walkStep
 	out  Set
-	// created says that there was nothing before, and byDefault that the walk is in an
-	// object of such a new one that is just its own default.
+	// created is set if there is no old object. byDefault is set while the walk is inside an
+	// object that is new and has only its default values.
 	created, byDefault bool
-	// gone is how deep the path leads to the first element that is not in the new object,
-	// 0 if it leads to none.
-	gone int
-	// found is where the last look at the fields of a Go type ended.
-	found fast.Found
+	// removedAt is the depth of the first element on the path that is not in the new object, 0
+	// if there is none.
+	removedAt int
+	// found is where the last scan of the fields of a Go type ended.
+	found fast.Position
 }
 
-// wanted says whether anything at or below the node is of interest.
-func (w *walk) wanted(n *schema.Node) bool {
-	return w.mode == Full || n.ExcludedAt || n.ExcludedBelow
+// ofInterest reports whether the mode asks for anything at or below the node.
+func (w *walk) ofInterest(n *schema.Node) bool {
+	return w.mode == All || n.ExcludedAt || n.ExcludedBelow
 }
 
 func (w *walk) push(n *schema.Node, field string, keys []string) {
-	w.path = append(w.path, visit{Step: Step{Node: n, Field: field, Keys: keys}})
+	w.path = append(w.path, walkStep{Step: Step{Node: n, Field: field, Keys: keys}})
 }
 
-// at is the node the walk is below, at a depth.
+// at returns the node on the path at a depth.
 func (w *walk) at(depth int) *schema.Node {
 	if depth == 0 {
 		return w.tree.Root
@@ -45,20 +45,20 @@ func (w *walk) at(depth int) *schema.Node {
 
 func (w *walk) pop() { w.path = w.path[:len(w.path)-1] }
 
-// charge charges the place the walk is at, n, or what it was given as a field of
-// the root, to the nearest node above that carries a permission.
+// charge charges the current location, or the top-level field on the path if n is the root, to
+// the nearest node at or above it that carries a permission.
 func (w *walk) charge(n *schema.Node) {
-	if w.mode == Full || n.ExcludedAt {
+	if w.mode == All || n.ExcludedAt {
 		w.add(n, Change{})
 	}
 }
 
-// whole charges the place and lets the change stand for all that is below it. A
-// Sparse walk doesn't look at all that is below, so presence alone says nothing
-// there unless the place is excluded itself.
-func (w *walk) whole(n *schema.Node, presence bool) {
-	if w.mode == Full || n.ExcludedAt || n.ExcludedBelow && !presence {
-		w.add(n, Change{Whole: true, Presence: presence})
+// ambiguous charges the current location with a change that stands for everything below it. With
+// ExcludedOnly the walk does not compare everything below. So the presence of a container is
+// then charged only if the container itself is excluded.
+func (w *walk) ambiguous(n *schema.Node, presence bool) {
+	if w.mode == All || n.ExcludedAt || n.ExcludedBelow && !presence {
+		w.add(n, Change{Ambiguous: true, Presence: presence})
 	}
 }
 
@@ -73,28 +73,28 @@ func (w *walk) add(n *schema.Node, c Change) {
 	if !c.Node.Carries() {
 		depth = min(1, len(w.path)) // no permission at all: name the field of the root
 	}
-	if c.Whole {
+	if c.Ambiguous {
 		c.extent = w.here(len(w.path))
 	}
-	c.at, c.gone = w.here(depth), int32(w.gone)
+	c.at, c.removedAt = w.here(depth), int32(w.removedAt)
 	w.out = append(w.out, c)
 }
 
-// compareElem walks one element of a map or list.
+// compareElem compares one element of a map or list, and reports whether it changed.
 func compareElem[V view[V]](w *walk, n *schema.Node, keys []string, old, new V) bool {
 	w.push(n.Elem(), "", keys)
-	was := w.gone
+	was := w.removedAt
 	if was == 0 && new.state() == absent {
-		w.gone = len(w.path)
+		w.removedAt = len(w.path)
 	}
 	changed := compareNode(w, n.Elem(), old, new)
-	w.gone = was
+	w.removedAt = was
 	w.pop()
 	return changed
 }
 
-// compareNode walks one node and says whether anything at or below it changed.
-// The path already leads to it.
+// compareNode compares one node and reports whether anything at or below it changed. The path
+// already leads to the node.
 func compareNode[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	p := n.TakesValue()
 	if p == nil {
@@ -103,7 +103,7 @@ func compareNode[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	before := len(w.out)
 	changed := compareAt(w, n, old, new)
 	if len(w.out) > before {
-		valued(w.out[before:], p, old, new)
+		addValues(w.out[before:], p, old, new)
 	}
 	return changed
 }
@@ -119,11 +119,11 @@ func compareAt[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 		w.charge(n)
 		return true
 	}
-	if !old.shaped(n) || !new.shaped(n) {
+	if !old.hasShape(n) || !new.hasShape(n) {
 		if old.equal(new) {
 			return false
 		}
-		w.whole(n, false)
+		w.ambiguous(n, false)
 		below(w, n, old, new)
 		return true
 	}
@@ -135,15 +135,15 @@ func compareAt[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 		return changed
 	}
 	if changed {
-		// Who may change what is further down need not be who may change this.
+		// A caller who may change a field below may lack the permission for the container.
 		for i := range w.out[before:] {
 			if c := &w.out[before+i]; depthOf(c.at) > len(w.path) {
-				c.Brings = true
+				c.WithContainer = true
 			}
 		}
 		return true
 	}
-	w.whole(n, true)
+	w.ambiguous(n, true)
 	return true
 }
 
@@ -164,29 +164,29 @@ func below[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	return compareList(w, n, old, new)
 }
 
-// onlyDefault says that a field appeared or vanished together with what the schema
-// would have put there by itself. For an excluded permission of the field that is no
-// change, only one of what holds the field; for one in the field only where the whole
-// object is new. In an object that was there, the field could go with what holds it, by
-// one default, and come back by another, or be left out. No schema puts an element into
-// a map or list: a default of theirs stands for null.
+// onlyDefault reports whether a field was added or removed with exactly the value that the
+// schema sets by default. Such a field is no change for its own excluded permission, only for
+// the permission of the object that holds it. For an excluded permission of a field inside, it
+// is no change only if the whole object is new: otherwise the field could be removed together
+// with its object and come back with another default. No schema adds an element to a map or
+// list; a default of an element stands for null.
 func onlyDefault[V view[V]](w *walk, n *schema.Node, old, new V) bool {
-	if old.blank() == new.blank() || len(w.path) == 0 || w.at(len(w.path)-1).Kind != schema.Object {
+	if old.unset() == new.unset() || len(w.path) == 0 || w.at(len(w.path)-1).Kind != schema.Object {
 		return false
 	}
 	there := new
-	if new.blank() {
+	if new.unset() {
 		there = old
 	}
-	value, ok := there.plain()
+	value, ok := there.decoded()
 	return ok && n.OnlyDefault(value, there.omitempty())
 }
 
-// chargeAbove charges what holds a field that only took its default. Where no
-// permission covers that, the server's default is nobody's change.
+// chargeAbove charges the object that holds a field which only took its default. If no
+// permission covers that object, the default set by the server is nobody's change.
 func (w *walk) chargeAbove() bool {
 	above := w.at(len(w.path) - 1)
-	if w.mode == Sparse && !above.ExcludedAt || above.Last() == nil {
+	if w.mode == ExcludedOnly && !above.ExcludedAt || above.Last() == nil {
 		return false
 	}
 	last := w.path[len(w.path)-1]
@@ -199,10 +199,10 @@ func (w *walk) chargeAbove() bool {
 func compareObject[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 	changed, sameRest := false, true
 	fields := n.Fields()
-	everything := w.mode == Full && (n != w.tree.Root || w.in == everywhere)
-	if everything && old.quick(new) { // a look at all is more than a few fields need
+	everything := w.mode == All && (n != w.tree.Root || w.in == allFields)
+	if everything && old.canScan(new) { // a scan of all fields is too much for a few of them
 		// Most fields are the same, which is cheap to tell for all of them at once.
-		for i, at := old.next(0, new, &w.found); i <= len(fields); i, at = old.next(at, new, &w.found) {
+		for i, at := old.nextDiffering(0, new, &w.found); i <= len(fields); i, at = old.nextDiffering(at, new, &w.found) {
 			if i == len(fields) {
 				sameRest = false
 			} else if compareField(w, n, i, old, new) {
@@ -211,11 +211,11 @@ func compareObject[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 		}
 	} else {
 		for i, child := range fields {
-			if w.wanted(child) && (n != w.tree.Root || w.in.has(i)) && compareField(w, n, i, old, new) {
+			if w.ofInterest(child) && (n != w.tree.Root || w.in.has(i)) && compareField(w, n, i, old, new) {
 				changed = true
 			}
 		}
-		if w.mode == Sparse && !n.ExcludedAt {
+		if w.mode == ExcludedOnly && !n.ExcludedAt {
 			return changed
 		}
 		sameRest = old.sameRest(n, new)
@@ -227,7 +227,7 @@ func compareObject[V view[V]](w *walk, n *schema.Node, old, new V) bool {
 		w.charge(n)
 		return true
 	}
-	// Nothing covers these; each is charged by itself, to be named by itself.
+	// No permission covers these fields. Each is charged on its own, so that a message names it.
 	for _, field := range old.differing(n, new) {
 		w.push(nil, field, nil)
 		w.charge(n)

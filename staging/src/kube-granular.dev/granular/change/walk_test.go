@@ -239,10 +239,10 @@ func TestCompare(t *testing.T) {
 			old, new := any(plainOf(t, test.old)), any(plainOf(t, test.new))
 			check := func(view string, old, new any) {
 				t.Helper()
-				if diff := cmp.Diff(test.full, verbs(compareOrFail(t, w, Full, old, new))); diff != "" {
+				if diff := cmp.Diff(test.full, verbs(compareOrFail(t, w, All, old, new))); diff != "" {
 					t.Errorf("%s, full (-want +got):\n%s", view, diff)
 				}
-				if diff := cmp.Diff(test.sparse, verbs(compareOrFail(t, w, Sparse, old, new))); diff != "" {
+				if diff := cmp.Diff(test.sparse, verbs(compareOrFail(t, w, ExcludedOnly, old, new))); diff != "" {
 					t.Errorf("%s, sparse (-want +got):\n%s", view, diff)
 				}
 			}

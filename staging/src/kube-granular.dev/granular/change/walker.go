@@ -14,71 +14,71 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Mode says which changes are of interest.
+// Mode selects the changes that a comparison returns.
 type Mode int
 
 const (
-	// Sparse looks at excluded permissions only: the request of a caller who
-	// holds the ordinary verb.
-	Sparse Mode = iota
-	// Full looks at everything: a granular request.
-	Full
+	// ExcludedOnly selects changes of excluded permissions. It is for a caller who holds the
+	// ordinary verb.
+	ExcludedOnly Mode = iota
+	// All selects all changes. It is for a granular request.
+	All
 )
 
 // Walker compares objects of one kind along the kind's tree. It may be used by any number
 // of goroutines.
 type Walker struct {
 	tree *schema.Tree
-	// plans has one entry for each Go type that was compared, which is one for most kinds
-	// and none for custom resources.
-	plans atomic.Pointer[[]typePlan]
+	// plans has one entry for each Go type that was compared: one for most kinds, none for
+	// custom resources.
+	plans atomic.Pointer[[]cachedPlan]
 }
 
-// typePlan is the plan of a Go type, or why there is none.
-type typePlan struct {
+// cachedPlan is the plan of a Go type, or the error that there is none.
+type cachedPlan struct {
 	typ  reflect.Type
-	plan *plan
+	plan *typePlan
 	err  error
 }
 
-// walks are those under way, of any kind.
+// walks holds unused walks, for all kinds.
 var walks = sync.Pool{New: func() any { return &walk{} }}
 
-// NewWalker returns the walker of a tree.
+// NewWalker returns the walker for a tree.
 func NewWalker(tree *schema.Tree) *Walker { return &Walker{tree: tree} }
 
-// Tree returns the tree that the walker was made for.
+// Tree returns the tree of the walker.
 func (w *Walker) Tree() *schema.Tree { return w.tree }
 
-// Idle says that Compare would find nothing whatever the objects hold: a Sparse
-// walk of a kind without excluded permissions.
-func (w *Walker) Idle(mode Mode) bool { return mode == Sparse && !w.tree.HasExcluded() }
+// NothingToCheck reports whether Compare finds nothing for any objects: the mode is ExcludedOnly
+// and the kind has no excluded permission.
+func (w *Walker) NothingToCheck(mode Mode) bool { return mode == ExcludedOnly && !w.tree.HasExcluded() }
 
-// Compare says which permission nodes changed from old to new. Both are pointers
-// to the same Go type, or both are map[string]any or have UnstructuredContent.
-// old is nil on create. An error means that the objects can't be compared
-// against the tree; the write must then be refused.
+// Compare returns which permission nodes changed from old to new. Both are pointers to the same
+// Go type, or both are map[string]any or have UnstructuredContent. old is nil on create. An
+// error means that the objects can't be compared against the tree; the write must then be
+// refused.
 func (w *Walker) Compare(mode Mode, old, new any) (Set, error) {
-	return w.compare(mode, everywhere, old, new)
+	return w.compare(mode, allFields, old, new)
 }
 
-// CompareObserved is Compare for a change that was observed before: it looks only at
-// those fields of the root in which something was. Intersect makes the same of its
-// result and observed as of that of Compare.
+// CompareObserved is Compare for a change that was observed before: it compares only the
+// top-level fields in which something was observed. Intersect of the observed changes yields the
+// same with its result as with the result of Compare.
 func (w *Walker) CompareObserved(mode Mode, observed Set, old, new any) (Set, error) {
 	if isNil(old) {
-		// That the root appears is a change of its own, unless something in it is one.
+		// The new root is a change of its own, unless something in it changed.
 		return w.Compare(mode, old, new)
 	}
 	return w.compare(mode, observed.fields(w.tree.Root), old, new)
 }
 
-func (w *Walker) compare(mode Mode, in fields, old, new any) (Set, error) {
-	if w.Idle(mode) {
+func (w *Walker) compare(mode Mode, in fieldSet, old, new any) (Set, error) {
+	if w.NothingToCheck(mode) {
 		return nil, nil
 	}
 	if w.tree.Root.Kind != schema.Object {
-		return nil, fmt.Errorf("walk of %s: the root is no object", w.tree.Name)
+		return nil, fmt.Errorf("walk of %s: the root is not an object", w.tree.Name)
 	}
 	if n, ok := content(new); ok {
 		o, ok := content(old)
@@ -87,9 +87,9 @@ func (w *Walker) compare(mode Mode, in fields, old, new any) (Set, error) {
 		}
 		before := plainView{}
 		if ok {
-			before = plainView{value: o, there: true}
+			before = plainView{value: o, present: true}
 		}
-		return run(w, mode, in, fast.Found{}, before, plainView{value: n, there: true}), nil
+		return run(w, mode, in, fast.Position{}, before, plainView{value: n, present: true}), nil
 	}
 	v := reflect.ValueOf(new)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
@@ -105,8 +105,8 @@ func (w *Walker) compare(mode Mode, in fields, old, new any) (Set, error) {
 			return nil, fmt.Errorf("walk of %s: old is a %T, new a %T", w.tree.Name, old, new)
 		}
 	}
-	after, found := typedView{v: v, p: p}, fast.Found{}
-	if mode == Full && in == everywhere && before.quick(after) { // else all is more than is asked for
+	after, found := typedView{v: v, p: p}, fast.Position{}
+	if mode == All && in == allFields && before.canScan(after) { // otherwise a scan of all fields is more than needed
 		same := false
 		if found, same = before.same(after); same {
 			return nil, nil
@@ -115,24 +115,25 @@ func (w *Walker) compare(mode Mode, in fields, old, new any) (Set, error) {
 	return run(w, mode, in, found, before, after), nil
 }
 
-// run walks two objects; found is where a look at their fields ended, if there was one.
-func run[V view[V]](w *Walker, mode Mode, in fields, found fast.Found, old, new V) Set {
+// run walks two objects. found is the position at which a scan of their fields ended, if there
+// was one.
+func run[V view[V]](w *Walker, mode Mode, in fieldSet, found fast.Position, old, new V) Set {
 	k := walks.Get().(*walk)
-	k.mode, k.tree, k.in, k.path, k.out, k.created, k.byDefault, k.gone = mode, w.tree, in, k.path[:0], nil, old.state() == absent, false, 0
+	k.mode, k.tree, k.in, k.path, k.out, k.created, k.byDefault, k.removedAt = mode, w.tree, in, k.path[:0], nil, old.state() == absent, false, 0
 	k.found = found
 	compareNode(k, w.tree.Root, old, new)
 	out := k.out
 	clear(k.path[:cap(k.path)])
-	k.tree, k.out, k.found = nil, nil, fast.Found{}
+	k.tree, k.out, k.found = nil, nil, fast.Position{}
 	walks.Put(k)
-	return out.normal()
+	return out.normalize()
 }
 
-// plan returns the plan of a Go type, which is compiled when it is first needed.
-func (w *Walker) plan(t reflect.Type) (*plan, error) {
+// plan returns the plan of a Go type, and compiles it at first use.
+func (w *Walker) plan(t reflect.Type) (*typePlan, error) {
 	for {
 		known := w.plans.Load()
-		var list []typePlan
+		var list []cachedPlan
 		if known != nil {
 			list = *known
 		}
@@ -141,18 +142,18 @@ func (w *Walker) plan(t reflect.Type) (*plan, error) {
 				return list[i].plan, list[i].err
 			}
 		}
-		p, err := compile(schema.Place{w.tree.Root}, t)
+		p, err := compile(schema.NodePath{w.tree.Root}, t)
 		if err != nil {
 			p = nil
 		}
-		next := append(slices.Clip(list), typePlan{t, p, err})
+		next := append(slices.Clip(list), cachedPlan{t, p, err})
 		if w.plans.CompareAndSwap(known, &next) {
 			return p, err
 		}
 	}
 }
 
-// content gives the map behind an unstructured object.
+// content returns the map of an unstructured object.
 func content(object any) (map[string]any, bool) {
 	switch o := object.(type) {
 	case map[string]any:

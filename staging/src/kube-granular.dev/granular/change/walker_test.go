@@ -42,13 +42,13 @@ func TestObjectsThatDoNotFit(t *testing.T) {
 	} {
 		w := walkerFor(t, field)
 		for range 2 { // what is known of a type the second time is the same
-			if _, err := w.Compare(Full, test.old, test.new); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := w.Compare(All, test.old, test.new); err == nil || !strings.Contains(err.Error(), test.want) {
 				// A nil that is wrapped is no map, and is refused as another type is.
 				if name != "no new object that is wrapped" || err == nil {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
-			if _, err := w.CompareObserved(Full, Set{w.Charge("a")}, test.old, test.new); err == nil {
+			if _, err := w.CompareObserved(All, Set{w.Charge("a")}, test.old, test.new); err == nil {
 				t.Errorf("%s, as observed: no error", name)
 			}
 		}
@@ -56,7 +56,7 @@ func TestObjectsThatDoNotFit(t *testing.T) {
 	for name, old := range map[string]any{"nothing": nil, "no wrapped object": (*wrapped)(nil), "no map": map[string]any(nil)} {
 		w := walkerFor(t, field)
 		for new, what := range map[any]string{&wrapped{plain}: "a wrapped object"} {
-			if got := verbs(compareOrFail(t, w, Full, old, new)); len(got) != 1 || got[0] != "a .a" {
+			if got := verbs(compareOrFail(t, w, All, old, new)); len(got) != 1 || got[0] != "a .a" {
 				t.Errorf("from %s to %s: %v", name, what, got)
 			}
 		}
@@ -67,7 +67,7 @@ func TestObjectsThatDoNotFit(t *testing.T) {
 func TestRootThatIsNoObject(t *testing.T) {
 	w := walkerFor(t, `{}`)
 	w.Tree().Root.Kind = 0
-	if set, err := w.Compare(Full, nil, map[string]any{"a": 1}); err == nil || !strings.Contains(err.Error(), "the root is no object") {
+	if set, err := w.Compare(All, nil, map[string]any{"a": 1}); err == nil || !strings.Contains(err.Error(), "the root is not an object") {
 		t.Errorf("%v, %v", set, err)
 	}
 }

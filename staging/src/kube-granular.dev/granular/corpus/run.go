@@ -39,9 +39,9 @@ func Run(s *Scenario, w *change.Walker, object func(Object) (any, error)) (Outco
 		}
 		forms[i] = form
 	}
-	mode := change.Full
+	mode := change.All
 	if s.Unmarked {
-		mode = change.Sparse
+		mode = change.ExcludedOnly
 	}
 	observed, err := w.Compare(mode, forms[0], forms[1])
 	if err != nil {

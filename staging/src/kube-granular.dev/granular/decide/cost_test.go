@@ -123,7 +123,7 @@ func thingChanges(t *testing.T, w *change.Walker, in string, n int, fields ...st
 			before[k] = "w"
 		}
 	}
-	set, err := w.Compare(change.Full, object{"spec": object{in: before}}, object{"spec": object{in: values}})
+	set, err := w.Compare(change.All, object{"spec": object{in: before}}, object{"spec": object{in: values}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,11 +173,11 @@ func TestCost(t *testing.T) {
 				if refusal != nil && (refusal.Reason == Cost) != strings.Contains(tc.refused, "units") {
 					t.Errorf("reason %s", refusal.Reason)
 				}
-				if d.Spending().Evaluations() != tc.evaluations {
-					t.Errorf("%d evaluations", d.Spending().Evaluations())
+				if d.Costs().Evaluations() != tc.evaluations {
+					t.Errorf("%d evaluations", d.Costs().Evaluations())
 				}
-				if d.Spending().Spent() > MaxCost+1000 {
-					t.Errorf("%d units", d.Spending().Spent())
+				if d.Costs().Spent() > MaxCost+1000 {
+					t.Errorf("%d units", d.Costs().Spent())
 				}
 			}
 			for key, times := range language.keys {
@@ -223,12 +223,12 @@ func TestEnded(t *testing.T) {
 	set := thingChanges(t, w, "many", 300, "x")
 	d := New(&holder{t: t, holds: []string{"granular:x(a)"}}, 0)
 	language.during = func() {
-		if d.Spending().Evaluations() == 100 {
+		if d.Costs().Evaluations() == 100 {
 			cancel()
 		}
 	}
-	if refusal, err := d.Decide(ctx, set, true); !errors.Is(err, context.Canceled) || refusal != nil || d.Spending().Evaluations() != 100 {
-		t.Errorf("%v, %v after %d evaluations", refusal, err, d.Spending().Evaluations())
+	if refusal, err := d.Decide(ctx, set, true); !errors.Is(err, context.Canceled) || refusal != nil || d.Costs().Evaluations() != 100 {
+		t.Errorf("%v, %v after %d evaluations", refusal, err, d.Costs().Evaluations())
 	}
 	// The verb is held, and still nothing is decided.
 	if refusal, err := d.Decide(ctx, set[:1], true); !errors.Is(err, context.Canceled) || refusal != nil {
@@ -244,7 +244,7 @@ func TestEnded(t *testing.T) {
 	// Without expressions it is noticed as well, however many changes one verb covers.
 	ctx, cancel = context.WithCancel(t.Context())
 	h := &ending{cancel: cancel}
-	if _, err := New(h, 0).Decide(ctx, changesOf(t, "apps", "v1", "Deployment", change.Full, labels(0), labels(1000)), true); !errors.Is(err, context.Canceled) {
+	if _, err := New(h, 0).Decide(ctx, changesOf(t, "apps", "v1", "Deployment", change.All, labels(0), labels(1000)), true); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -278,7 +278,7 @@ func TestLongKey(t *testing.T) {
 	}
 	a, b := strings.Repeat("a", longKey), strings.Repeat("b", longKey)
 	changes := func(in string) change.Set {
-		set, err := w.Compare(change.Full, object{"spec": object{in: object{a: object{"k": ""}, b: object{"k": ""}}}}, object{"spec": object{in: object{a: many, b: object{"k": "v"}}}})
+		set, err := w.Compare(change.All, object{"spec": object{in: object{a: object{"k": ""}, b: object{"k": ""}}}}, object{"spec": object{in: object{a: many, b: object{"k": "v"}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -290,7 +290,7 @@ func TestLongKey(t *testing.T) {
 		if refusal, err := d.Decide(t.Context(), changes("computed"), true); refusal != nil || err != nil {
 			t.Fatal(refusal, err)
 		}
-		if got := d.Spending().Evaluations(); got != 2*(i+1) {
+		if got := d.Costs().Evaluations(); got != 2*(i+1) {
 			t.Errorf("%d evaluations", got)
 		}
 	}

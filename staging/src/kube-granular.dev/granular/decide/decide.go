@@ -14,60 +14,57 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Authorizer is the port to whoever knows what a caller may do. The request's
-// user, resource, subresource and name are the adapter's business.
+// Authorizer answers whether the caller holds a verb. It is the interface to the API server,
+// whose adapter knows the request's user, resource, subresource and name.
 type Authorizer interface {
-	// FirstAllowed is given verbs from general to specific, at least one, and
-	// returns the index of the first that is allowed, or -1. All before it were
-	// refused if there is no error. An error means that some of them could not be
-	// answered, which is neither an allowance nor a refusal of any of them.
+	// FirstAllowed takes at least one verb, ordered from general to specific, and returns the
+	// index of the first that is allowed, or -1. Without an error, all verbs before it were
+	// refused. An error means that some of them could not be answered: those are neither allowed
+	// nor refused.
 	FirstAllowed(ctx context.Context, verbs []string) (int, error)
 }
 
 const (
 	// DefaultBudget is how many verbs may be asked for one request.
 	DefaultBudget = 64
-	// MaxCost is what the parameter expressions of one request may cost together, in
-	// their own units: what upstream lets a single validation rule cost, about a tenth
-	// of a second.
+	// MaxCost limits the cost of all parameter expressions of one request, in their own units.
+	// It is what upstream allows for a single validation rule, about a tenth of a second.
 	MaxCost = 1_000_000
-	// looks is how many changes are decided between two looks at whether the request is
-	// over already.
-	looks = 64
+	// contextCheckInterval is the number of changes between two checks of the context.
+	contextCheckInterval = 64
 )
 
-// Decider decides about one request, retries included. It is not safe for
-// concurrent use.
+// Decider decides about one request, retries included. It is not safe for concurrent use.
 type Decider struct {
 	authorizer Authorizer
 	budget     int
-	// asked are the verbs that were asked, at most budget; those of them that are in
-	// used were allowed, those in unanswered may not have been answered, all others were
-	// refused.
+	// asked are the verbs that were asked, at most budget. Those in used were allowed. Those in
+	// unanswered may not have been answered. All others were refused.
 	asked      []string
 	used       []string
 	unanswered []string
 	// failure is the first error of the authorizer.
 	failure error
-	// spending is that of the request, nil until there is an expression: few kinds have one.
-	spending *schema.Spending
-	// long are the last verbs that were made of long keys.
-	long map[*schema.Permission]made
+	// costs is the cost budget of the request. It is nil until an expression is evaluated,
+	// because few kinds have one.
+	costs *schema.CostBudget
+	// long remembers, for each permission, the last verb that was made from a long key.
+	long map[*schema.Permission]verbResult
 }
 
-// made is a verb, or why there is none, and the key it was made of.
-type made struct {
+// verbResult is the verb that was made from a key, or the error that there is none.
+type verbResult struct {
 	key, verb string
 	// long is the beginning of a parameter that is too long.
 	long string
 	err  error
 }
 
-// longKey is the length from which on a key is not read again for each change below it:
-// a body may have one of a megabyte, and as many changes.
+// longKey is the length from which the verb of a key is remembered. A body may have a key of a
+// megabyte and as many changes below it, which must not read the key again each time.
 const longKey = 512
 
-// New makes the decider of one request. A budget of 0 means DefaultBudget.
+// New returns the decider of one request. A budget of 0 means DefaultBudget.
 func New(a Authorizer, budget int) *Decider {
 	if budget <= 0 {
 		budget = DefaultBudget
@@ -75,32 +72,30 @@ func New(a Authorizer, budget int) *Decider {
 	return &Decider{authorizer: a, budget: budget}
 }
 
-// Continue lets what another decider spent on the request count against the limit of this
-// one as well, and the other way round.
-func (d *Decider) Continue(other *Decider) { d.spending = other.Spending() }
+// Continue makes the decider share the cost budget of another decider of the same request.
+func (d *Decider) Continue(other *Decider) { d.costs = other.Costs() }
 
-// Spending returns what the parameter expressions of the request have cost.
-func (d *Decider) Spending() *schema.Spending {
-	if d.spending == nil {
-		d.spending = schema.NewSpending(MaxCost)
+// Costs returns the cost budget of the request.
+func (d *Decider) Costs() *schema.CostBudget {
+	if d.costs == nil {
+		d.costs = schema.NewCostBudget(MaxCost)
 	}
-	return d.spending
+	return d.costs
 }
 
-// Asked gives the verbs the authorizer was asked, in order, each once. A verb
+// Asked returns the verbs that the authorizer was asked, in order, without duplicates. A verb
 // after the first allowed one of a question was not asked.
 func (d *Decider) Asked() []string { return d.asked }
 
-// Used gives the verbs that covered a change, in the order of their first use.
+// Used returns the verbs that covered a change, in the order of their first use.
 func (d *Decider) Used() []string { return d.used }
 
-// Decide says whether the caller may make all the changes, nil meaning yes.
-// Marked requests need a permission for every change, unmarked ones only for
-// what is excluded. It stops at the first change that is not covered, and fails once the
-// context has ended.
+// Decide returns nil if the caller may make all changes, and otherwise the refusal of the first
+// one that is not covered. A marked request needs a permission for every change, an unmarked one
+// only for excluded fields. Decide returns an error if the context has ended.
 func (d *Decider) Decide(ctx context.Context, changes change.Set, marked bool) (*Refusal, error) {
 	for i := range changes {
-		if i%looks == 0 && ctx.Err() != nil {
+		if i%contextCheckInterval == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		c := &changes[i]
@@ -116,27 +111,30 @@ func (d *Decider) Decide(ctx context.Context, changes change.Set, marked bool) (
 	return nil, nil
 }
 
-// CoveredAsObserved says that the caller changed nothing, as observed before mutating
-// admission, or one thing that the caller may change. Then it does not matter whether that
-// is still there in what is about to be stored, and nothing has to be compared again. Else,
-// or where the authorizer failed, Decide is to be asked about what is Answerable of both. Of
-// several changes one might be gone and not be covered, and then what was asked about the
-// others would count; a change that is Whole stands for what is excluded below it; and of
-// one that Brings a container the container might be left. Of one that has values others may
-// be stored.
+// CoveredAsObserved reports whether the changes observed before mutating admission need no
+// second comparison with the object about to be stored. That is so if the caller changed
+// nothing, or made exactly one change that is covered. It returns false for:
+//
+//   - several changes: one might be gone and not be covered, and then the answers
+//     for the others would count;
+//   - an Ambiguous change, which stands for excluded fields below it;
+//   - a change WithContainer, whose container might remain without it;
+//   - a change that HasValues, because another value may be about to be stored.
+//
+// If it returns false, or if the authorizer failed, call Decide with the Answerable changes.
 func (d *Decider) CoveredAsObserved(ctx context.Context, observed change.Set, marked bool) bool {
 	if len(observed) == 0 {
 		return true
 	}
-	if len(observed) > 1 || observed[0].Whole || observed[0].Brings || observed[0].HasValues() {
+	if len(observed) > 1 || observed[0].Ambiguous || observed[0].WithContainer || observed[0].HasValues() {
 		return false
 	}
 	refusal, err := d.Decide(ctx, observed, marked)
 	return refusal == nil && err == nil
 }
 
-// Candidates gives the permissions that may cover a change of a node, most
-// general first, and whether one of them is excluded.
+// Candidates returns the permissions that may cover a change of a node, most general first, and
+// whether one of them is excluded.
 func Candidates(n *schema.Node) (candidates []*schema.Permission, excluded bool) {
 	deepest, chain := -1, n.Chain()
 	for i, p := range chain {
@@ -156,46 +154,46 @@ func Candidates(n *schema.Node) (candidates []*schema.Permission, excluded bool)
 }
 
 // verb returns the verb of a permission for a change.
-func (d *Decider) verb(ctx context.Context, c *change.Change, p *schema.Permission) made {
+func (d *Decider) verb(ctx context.Context, c *change.Change, p *schema.Permission) verbResult {
 	key := c.Parameter(p)
 	if len(key) < longKey {
-		return d.make(ctx, p, key)
+		return d.makeVerb(ctx, p, key)
 	}
 	last, ok := d.long[p]
-	if !ok || last.key != key { // which is told at a glance if it is the same place
-		if last = d.make(ctx, p, key); ctx.Err() != nil {
-			return made{err: ctx.Err()}
+	if !ok || last.key != key { // fast if both are the same string in memory
+		if last = d.makeVerb(ctx, p, key); ctx.Err() != nil {
+			return verbResult{err: ctx.Err()}
 		}
 	}
 	if d.long == nil {
-		d.long = map[*schema.Permission]made{}
+		d.long = map[*schema.Permission]verbResult{}
 	}
 	last.key = key
 	d.long[p] = last
 	return last
 }
 
-func (d *Decider) make(ctx context.Context, p *schema.Permission, key string) made {
-	// Without one, no expression is evaluated.
-	var spending *schema.Spending
+func (d *Decider) makeVerb(ctx context.Context, p *schema.Permission, key string) verbResult {
+	// A nil budget evaluates no expression.
+	var costs *schema.CostBudget
 	if p.Parameter != nil && p.Parameter.Expression != nil {
-		spending = d.Spending()
+		costs = d.Costs()
 	}
-	v, err := p.Verb(ctx, spending, key)
+	v, err := p.Verb(ctx, costs, key)
 	switch {
 	case errors.Is(err, permission.ErrTooLong):
-		return made{key: key, long: permission.Head(v.Parameter, shownOfParameter), err: err}
+		return verbResult{key: key, long: permission.Head(v.Parameter, shownOfParameter), err: err}
 	case err != nil:
-		return made{key: key, err: err}
+		return verbResult{key: key, err: err}
 	}
-	return made{key: key, verb: v.String()}
+	return verbResult{key: key, verb: v.String()}
 }
 
 func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*schema.Permission) (*Refusal, error) {
 	if len(candidates) == 0 {
 		return &Refusal{Reason: NoPermission, Change: *c}, nil
 	}
-	candidates, ofValue := ofValues(candidates)
+	candidates, ofValue := splitByValue(candidates)
 	if ofValue == nil {
 		return d.coverAlways(ctx, c, candidates)
 	}
@@ -235,11 +233,11 @@ func (d *Decider) coverAlways(ctx context.Context, c *change.Change, candidates 
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			overspent = overspent || errors.Is(err, schema.ErrOverspent)
+			overspent = overspent || errors.Is(err, schema.ErrCostExceeded)
 			if errors.Is(err, permission.ErrTooLong) {
 				long, tooLong = made.long, true
 			}
-			continue // it has no parameter for this key, so it covers nothing of it
+			continue // no parameter for this key, so the permission does not cover it
 		}
 		verb := made.verb
 		verbs = append(verbs, verb)
@@ -260,8 +258,8 @@ func (d *Decider) coverAlways(ctx context.Context, c *change.Change, candidates 
 		return refusal(Refusal{Reason: NoParameter}), nil
 	}
 	left := d.budget - len(d.asked)
-	short := len(ask) > left
-	if short {
+	overBudget := len(ask) > left
+	if overBudget {
 		ask = ask[:left]
 	}
 	if len(ask) > 0 {
@@ -277,18 +275,18 @@ func (d *Decider) coverAlways(ctx context.Context, c *change.Change, candidates 
 	if slices.ContainsFunc(verbs, d.isUnanswered) {
 		return nil, d.failure // one of them might have been allowed
 	}
-	if short {
-		return refusal(Refusal{Reason: Budget, General: broad(candidates, verbs[0]), Specific: verbs[len(verbs)-1]}), nil
+	if overBudget {
+		return refusal(Refusal{Reason: Budget, General: broadest(candidates, verbs[0]), Specific: verbs[len(verbs)-1]}), nil
 	}
 	if overspent {
-		return refusal(Refusal{Reason: Cost, General: broad(candidates, verbs[0])}), nil
+		return refusal(Refusal{Reason: Cost, General: broadest(candidates, verbs[0])}), nil
 	}
 	return refusal(Refusal{Reason: NotCovered, General: verbs[0], Specific: verbs[len(verbs)-1]}), nil
 }
 
-// broad picks what to ask for instead of many narrow grants: the narrowest
-// candidate that takes no parameter, or else the most general one.
-func broad(candidates []*schema.Permission, general string) string {
+// broadest returns the verb to grant in place of many narrow ones: the most specific candidate
+// without a parameter, or else the most general one.
+func broadest(candidates []*schema.Permission, general string) string {
 	best := general
 	for _, p := range candidates {
 		if p.Parameter == nil {
@@ -298,8 +296,9 @@ func broad(candidates []*schema.Permission, general string) string {
 	return best
 }
 
-// ask returns an error only for an answer that makes no sense. Where the authorizer failed,
-// the verbs that were not allowed are remembered as unanswered.
+// ask returns the index of the first allowed verb, or -1. It returns an error only for an
+// impossible answer. If the authorizer failed, the verbs that were not allowed are recorded as
+// unanswered.
 func (d *Decider) ask(ctx context.Context, verbs []string) (int, error) {
 	first, err := d.authorizer.FirstAllowed(ctx, verbs)
 	if first >= len(verbs) {

@@ -68,7 +68,7 @@ func labels(n int) object {
 func TestMemoryLastsForRetries(t *testing.T) {
 	h := &holder{t: t, holds: []string{"granular:label(domain0000.com)", "granular:labels"}}
 	d := New(h, 0)
-	set := changesOf(t, "apps", "v1", "Deployment", change.Full, labels(0), labels(3))
+	set := changesOf(t, "apps", "v1", "Deployment", change.All, labels(0), labels(3))
 	for range 3 {
 		refusal, err := d.Decide(context.Background(), set, true)
 		if refusal != nil || err != nil {
@@ -88,7 +88,7 @@ func TestMemoryLastsForRetries(t *testing.T) {
 
 func TestBudget(t *testing.T) {
 	old, new := labels(0), labels(5000)
-	set := changesOf(t, "apps", "v1", "Deployment", change.Full, old, new)
+	set := changesOf(t, "apps", "v1", "Deployment", change.All, old, new)
 	h := &holder{t: t}
 	for i := range 5000 {
 		h.holds = append(h.holds, fmt.Sprintf("granular:label(domain%04d.com)", i))
@@ -113,7 +113,7 @@ func TestBudget(t *testing.T) {
 }
 
 func TestBudgetInTheMiddleOfAChain(t *testing.T) {
-	set := changesOf(t, "apps", "v1", "Deployment", change.Full, labels(0), labels(1))
+	set := changesOf(t, "apps", "v1", "Deployment", change.All, labels(0), labels(1))
 	for budget := 1; budget <= 3; budget++ {
 		d := New(&holder{t: t, holds: []string{"granular:label(domain0000.com)"}}, budget)
 		refusal, err := d.Decide(context.Background(), set, true)
@@ -142,9 +142,9 @@ func TestExcluded(t *testing.T) {
 		guard[test.field] = test.new
 		new := object{"spec": object{"colour": "red", "guard": guard}}
 		for _, marked := range []bool{true, false} {
-			mode := change.Sparse
+			mode := change.ExcludedOnly
 			if marked {
-				mode = change.Full
+				mode = change.All
 			}
 			set := changesOf(t, "example.com", "v1", "Widget", mode, old, new)
 			for _, verb := range all {
@@ -161,7 +161,7 @@ func TestExcluded(t *testing.T) {
 }
 
 func TestUnmarkedIsNotAskedForIncluded(t *testing.T) {
-	set := changesOf(t, "apps", "v1", "Deployment", change.Full, labels(0), labels(3))
+	set := changesOf(t, "apps", "v1", "Deployment", change.All, labels(0), labels(3))
 	d := New(&holder{t: t}, 0)
 	if refusal, err := d.Decide(context.Background(), set, false); refusal != nil || err != nil || len(d.Asked()) > 0 {
 		t.Error(refusal, err, d.Asked())
@@ -169,7 +169,7 @@ func TestUnmarkedIsNotAskedForIncluded(t *testing.T) {
 }
 
 func TestNoPermission(t *testing.T) {
-	set := changesOf(t, "", "v1", "ConfigMap", change.Full, object{}, object{"immutable": true})
+	set := changesOf(t, "", "v1", "ConfigMap", change.All, object{}, object{"immutable": true})
 	d := New(&holder{t: t, holds: []string{"granular"}}, 0)
 	refusal, err := d.Decide(context.Background(), set, true)
 	if err != nil || refusal == nil || refusal.Reason != NoPermission {
@@ -205,9 +205,9 @@ func (u *unsteady) FirstAllowed(ctx context.Context, verbs []string) (int, error
 // verb allows, allows nothing, refuses nothing, and is not asked again.
 func TestUnanswered(t *testing.T) {
 	const metadata, all, first, second = "granular:metadata", "granular:labels", "granular:label(domain0000.com)", "granular:label(domain0001.com)"
-	one := changesOf(t, "apps", "v1", "Deployment", change.Full, labels(0), labels(1))
-	two := changesOf(t, "apps", "v1", "Deployment", change.Full, labels(0), labels(2))
-	replicas := changesOf(t, "apps", "v1", "Deployment", change.Full, object{"metadata": object{"name": "a"}}, object{"metadata": object{"name": "a"}, "spec": object{"replicas": int64(1)}})
+	one := changesOf(t, "apps", "v1", "Deployment", change.All, labels(0), labels(1))
+	two := changesOf(t, "apps", "v1", "Deployment", change.All, labels(0), labels(2))
+	replicas := changesOf(t, "apps", "v1", "Deployment", change.All, object{"metadata": object{"name": "a"}}, object{"metadata": object{"name": "a"}, "spec": object{"replicas": int64(1)}})
 	tests := map[string]struct {
 		changes      change.Set
 		holds, fails []string
@@ -266,7 +266,7 @@ type broken struct {
 func (b broken) FirstAllowed(context.Context, []string) (int, error) { return b.index, b.err }
 
 func TestAuthorizerThatFails(t *testing.T) {
-	set := changesOf(t, "apps", "v1", "Deployment", change.Full, labels(0), labels(1))
+	set := changesOf(t, "apps", "v1", "Deployment", change.All, labels(0), labels(1))
 	down := errors.New("down")
 	d := New(broken{index: 0, err: down}, 0)
 	if refusal, err := d.Decide(context.Background(), set, true); !errors.Is(err, down) || refusal != nil {
@@ -296,7 +296,7 @@ func keyed(labels ...string) object {
 // that take no parameter, and that nobody is asked about it.
 func TestTooLong(t *testing.T) {
 	long := strings.Repeat("ä", 400) + "/x"
-	set := changesOf(t, "apps", "v1", "Deployment", change.Full, keyed(), keyed(long))
+	set := changesOf(t, "apps", "v1", "Deployment", change.All, keyed(), keyed(long))
 	all := []string{"granular:metadata", "granular:labels"}
 	for _, held := range append(all, "granular:label("+strings.Repeat("%C3%A4", 400)+")") {
 		d := New(&holder{t: t, holds: []string{held}}, 0)
@@ -324,7 +324,7 @@ func TestTooLong(t *testing.T) {
 func TestWithhold(t *testing.T) {
 	refused := func(budget int, holds []string, labels ...string) *Refusal {
 		t.Helper()
-		set := changesOf(t, "apps", "v1", "Deployment", change.Full, keyed(labels...), keyed())
+		set := changesOf(t, "apps", "v1", "Deployment", change.All, keyed(labels...), keyed())
 		refusal, err := New(&holder{t: t, holds: holds}, budget).Decide(context.Background(), set, true)
 		if err != nil || refusal == nil {
 			t.Fatal(refusal, err)
@@ -358,7 +358,7 @@ func TestWithhold(t *testing.T) {
 
 // TestWithholdUncovered holds that what no permission covers stays so for who knows less.
 func TestWithholdUncovered(t *testing.T) {
-	set, err := thingWalker(t, &priced{}).Compare(change.Full, object{"other": "a"}, object{"other": "b"})
+	set, err := thingWalker(t, &priced{}).Compare(change.All, object{"other": "a"}, object{"other": "b"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -376,7 +376,7 @@ func TestWithholdExcluded(t *testing.T) {
 	door := func(alarm string) object {
 		return object{"spec": object{"doors": []any{object{"floor": int64(1), "alarm": alarm}}}}
 	}
-	set := changesOf(t, "example.com", "v1", "Widget", change.Full, door("a"), door("b"))
+	set := changesOf(t, "example.com", "v1", "Widget", change.All, door("a"), door("b"))
 	refusal, err := New(&holder{t: t}, 0).Decide(context.Background(), set, true)
 	if err != nil || refusal == nil {
 		t.Fatal(refusal, err)

@@ -1,35 +1,35 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package decide says whether the permissions a caller holds cover the changes
-// of one write.
+// Package decide decides whether the permissions that a caller holds cover the
+// changes of one write.
 //
 //	chain of a change, general to specific       candidates
 //	metadata > labels > label(a)                 all three
 //	specification > guard! > guardMode           guard!, guardMode
 //	specification > guard! > guardLock!          guard!, guardLock!
 //
-// (! is excluded.) A change is covered by the first of its candidates the caller
-// holds. Where the chain has an excluded permission, what encloses it covers only
-// if it is excluded itself: otherwise yesterday's grant of specification would
-// hold tomorrow's excluded field. What lies below the last excluded one is a
-// narrower grant within it and covers as well.
+// (! is excluded.) A change is covered by the first of its candidates that the
+// caller holds. If the chain has an excluded permission, a more general permission
+// is a candidate only if it is excluded itself: otherwise a grant of specification
+// would cover a field that is excluded later. A permission below the last excluded
+// one is a narrower grant within it, and is a candidate too.
 //
-// A marked request needs a cover for every change; an unmarked one, whose caller
-// holds the ordinary verb, only where a chain has an excluded permission.
+// Every change of a marked request must be covered. An unmarked request, whose
+// caller holds the ordinary verb, must be covered only for changes whose chain has
+// an excluded permission.
 //
-// Nobody is asked a verb twice for one request, retries included, and there is a
-// budget of verbs: what a request costs the authorizer is bounded however much
-// it changes. A verb that the authorizer could not answer is neither allowed nor
-// refused: a change that another verb covers does not need it, and one that no
-// verb covers is an error then, not a refusal. What a request's parameter expressions
-// cost is bounded too, each of them evaluated once for a key.
+// The authorizer is asked each verb at most once for a request, retries included,
+// and only a limited number of verbs. So its work is bounded, however much the
+// request changes. A verb that the authorizer could not answer is neither allowed
+// nor refused: a change that another verb covers does not need it, and a change that
+// no verb covers is then an error, not a refusal. The cost of parameter expressions
+// is bounded too, and each is evaluated once for a key.
 //
-// What a refusal says may depend on keys that the caller must not learn: Withhold leaves
-// of it what does not.
+// A refusal may depend on keys that the caller must not learn. Withhold removes
+// everything from it that does.
 //
-// The invariant: Decide gives neither a refusal nor an error only if every change
-// that needs a cover has one that the authorizer itself allowed. The package
-// knows no user and no resource, keeps nothing between requests and words no more
-// of a message than the library knows.
+// Invariant: Decide returns neither a refusal nor an error only if the authorizer
+// allowed a verb for every change that must be covered. The package knows no user
+// and no resource, and keeps nothing between requests.
 package decide

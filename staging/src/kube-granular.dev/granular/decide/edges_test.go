@@ -45,7 +45,7 @@ func changed(t *testing.T, properties, old, new string) change.Set {
 			t.Fatal(err)
 		}
 	}
-	set, err := change.NewWalker(tree).Compare(change.Full, objects[0], objects[1])
+	set, err := change.NewWalker(tree).Compare(change.All, objects[0], objects[1])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestNoParameter(t *testing.T) {
 // Who may just be asked all that there is to ask lacks a permission, not room to ask; what
 // was answered once is not asked again; and the authorizer is never asked for nothing.
 func TestTheLastQuestion(t *testing.T) {
-	set := changesOf(t, "apps", "v1", "Deployment", change.Full, labels(0), labels(1))
+	set := changesOf(t, "apps", "v1", "Deployment", change.All, labels(0), labels(1))
 	for budget, want := range map[int]Reason{2: Budget, 3: NotCovered, 4: NotCovered} {
 		a := &asked{}
 		d := New(a, budget)
@@ -136,7 +136,7 @@ func TestTheLastQuestion(t *testing.T) {
 
 // An answer beyond the question is none.
 func TestAnswerBeyondTheQuestion(t *testing.T) {
-	set := changesOf(t, "apps", "v1", "Deployment", change.Full, labels(0), labels(1))
+	set := changesOf(t, "apps", "v1", "Deployment", change.All, labels(0), labels(1))
 	for index, wrong := range map[int]bool{2: false, 3: true, 4: true} {
 		refusal, err := New(broken{index: index}, 0).Decide(context.Background(), set, true)
 		if (err != nil) != wrong || refusal != nil {

@@ -18,11 +18,11 @@ import (
 func TestCoveredAsObserved(t *testing.T) {
 	labeled := labels(1)
 	labeled["metadata"].(object)["labels"].(object)["domain0000.com/x"] = "2"
-	one := changesOf(t, "apps", "v1", "Deployment", change.Full, labels(1), labeled)
-	first := changesOf(t, "apps", "v1", "Deployment", change.Full, object{"metadata": object{"name": "a"}}, labels(1))
-	two := changesOf(t, "apps", "v1", "Deployment", change.Full, labels(0), labels(2))
+	one := changesOf(t, "apps", "v1", "Deployment", change.All, labels(1), labeled)
+	first := changesOf(t, "apps", "v1", "Deployment", change.All, object{"metadata": object{"name": "a"}}, labels(1))
+	two := changesOf(t, "apps", "v1", "Deployment", change.All, labels(0), labels(2))
 	whole := change.Set{one[0]}
-	whole[0].Whole = true
+	whole[0].Ambiguous = true
 	all := []string{"granular:metadata", "granular:labels", "granular:label(domain0000.com)"}
 	tests := map[string]struct {
 		observed change.Set

@@ -40,7 +40,7 @@ func covered(c *change.Change, holds []string) bool {
 
 // verbOf is for trees without expressions: there every permission has a verb.
 func verbOf(c *change.Change, p *schema.Permission) string {
-	v, err := c.Verb(context.Background(), schema.NewSpending(1000), p)
+	v, err := c.Verb(context.Background(), schema.NewCostBudget(1000), p)
 	if err != nil {
 		return ""
 	}
@@ -70,9 +70,9 @@ func randomSet(t *testing.T, seed uint64, marked bool) change.Set {
 	}
 	g := testmodels.Generator{IntN: r.IntN, Definitions: definitions}
 	old := g.Value(definitions[tree.Name], 8)
-	mode := change.Sparse
+	mode := change.ExcludedOnly
 	if marked {
-		mode = change.Full
+		mode = change.All
 	}
 	set, err := change.NewWalker(tree).Compare(mode, old, g.Change(definitions[tree.Name], old, 8))
 	if err != nil {

@@ -12,24 +12,24 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Reason says why a change was refused.
+// Reason is why a change was refused.
 type Reason int
 
 const (
-	// NotCovered: the caller holds none of the permissions that would do.
+	// NotCovered: the caller holds none of the permissions that cover the change.
 	NotCovered Reason = iota + 1
-	// NoPermission: there is no permission that would do.
+	// NoPermission: no permission covers the change.
 	NoPermission
-	// Budget: too many verbs were asked already.
+	// Budget: the request would have to ask more verbs than it may.
 	Budget
-	// NoParameter: no permission that covers the change has a parameter for its
-	// key, because its expression fails or the parameter would be too long.
+	// NoParameter: no permission that covers the change has a parameter for its key. Its
+	// expression fails, or the parameter would be too long.
 	NoParameter
-	// Cost: the parameter expressions of the request cost too much already, and no
-	// permission without one covers the change.
+	// Cost: the parameter expressions of the request have used up its cost budget, and no
+	// permission without an expression covers the change.
 	Cost
-	// Withheld: what would have covered the change depends on what the caller may not
-	// be told.
+	// Withheld: the verbs that would cover the change depend on something that the caller must
+	// not learn.
 	Withheld
 )
 
@@ -55,19 +55,18 @@ func (r Reason) String() string {
 type Refusal struct {
 	Reason Reason
 	Change change.Change
-	// General and Specific are the most general and most specific verb that
-	// would have covered the change; equal if there is but one, empty for
-	// NoPermission, NoParameter and Withheld. For Budget, General is the one to hold instead
-	// of many; for Cost, the one to hold instead of those with an expression, empty if there
-	// is none.
+	// General and Specific are the most general and the most specific verb that would have
+	// covered the change. They are equal if there is only one, and empty for NoPermission,
+	// NoParameter and Withheld. For Budget, General is the one verb to hold instead of many. For
+	// Cost, it is the verb to hold instead of those with an expression, empty if there is none.
 	General, Specific string
 
 	budget int
-	// long is the beginning of the last parameter that is too long to be one, and
-	// tooLong says that there is one.
+	// long is the beginning of the last parameter that is too long. tooLong is set if there is
+	// one.
 	long    string
 	tooLong bool
-	// ofValue is set where a candidate's parameter is made of a value.
+	// ofValue is set if the parameter of a candidate is made from a value.
 	ofValue bool
 	// offered are the verbs that would have covered the change.
 	offered []offer
@@ -79,21 +78,20 @@ type offer struct {
 	verb       string
 }
 
-// shownOfParameter is how much a message shows of what is too long to be a parameter,
-// in bytes.
+// shownOfParameter is how many bytes a message shows of a parameter that is too long.
 const shownOfParameter = 64
 
-// Withhold returns what may be told of the refusal to a caller who knows no more than
-// the first steps of the path of the change; see change.Sender. It depends on nothing
-// that follows: not on the key, not on what became of asking for it. It depends on no value
-// either.
+// Withhold returns the refusal for a caller who knows only the first steps of the path of the
+// change; see change.Sender. The result depends on no later step: not on the key, and not on the
+// authorizer's answers about it. It depends on no
+// value either.
 func (r *Refusal) Withhold(known int) *Refusal {
 	path := r.Change.Path()
 	if known >= len(path) && !r.ofValue {
 		return r
 	}
 	known = min(known, len(path))
-	out := &Refusal{Reason: Withheld, Change: r.Change.Above(known)}
+	out := &Refusal{Reason: Withheld, Change: r.Change.Truncate(known)}
 	if r.Reason == NoPermission {
 		out.Reason = NoPermission
 		return out
@@ -114,9 +112,9 @@ func (r *Refusal) Withhold(known int) *Refusal {
 	return out
 }
 
-// Cannot gives the part of a message that names the field, such as "cannot
-// change .spec.replicas". path is what change.Walker.Locate found; if it is
-// empty the change's own path stands in.
+// Cannot returns the part of a message that names the field, such as "cannot change
+// .spec.replicas". path is the result of change.Walker.Locate; if it is empty, the change's own
+// path is used.
 func (r *Refusal) Cannot(path string) string {
 	if path == "" {
 		path = r.Change.Path().String()
@@ -127,8 +125,8 @@ func (r *Refusal) Cannot(path string) string {
 	return "cannot change " + path
 }
 
-// Needs returns the part of a message that says what is missing. It names at most
-// two verbs, however many would do, and the narrower one first: people copy the first.
+// Needs returns the part of a message that tells what is missing. It names at most two verbs,
+// the narrower one first, because people copy the first.
 func (r *Refusal) Needs() string {
 	switch {
 	case r.Reason == NoPermission:
@@ -164,5 +162,5 @@ func (r *Refusal) length() string {
 	return fmt.Sprintf("the parameter \"%s...\" is longer than the %d bytes that a verb may have", r.long, permission.MaxParameterLength)
 }
 
-// Message joins both parts, for tools that know no user.
+// Message returns both parts, for tools that know no user.
 func (r *Refusal) Message(path string) string { return r.Cannot(path) + ": " + r.Needs() }

@@ -13,9 +13,9 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// ofValues splits candidates into those that cover a change whatever its values are, and those
-// whose parameter is made of a value. It allocates nothing where there are none of these.
-func ofValues(candidates []*schema.Permission) (others, ofValue []*schema.Permission) {
+// splitByValue separates candidates that cover a change whatever its values are from those whose
+// parameter is made from a value. It allocates nothing if there are none of the latter.
+func splitByValue(candidates []*schema.Permission) (others, ofValue []*schema.Permission) {
 	if !slices.ContainsFunc(candidates, takesValue) {
 		return candidates, nil
 	}
@@ -31,9 +31,8 @@ func ofValues(candidates []*schema.Permission) (others, ofValue []*schema.Permis
 
 func takesValue(p *schema.Permission) bool { return p.Parameter != nil && p.Parameter.FromValue }
 
-// coverValues looks for a permission that covers every value of a change, after the other
-// candidates covered nothing: refusal and failure are what became of those, both nil if there
-// were none.
+// coverValues looks for a permission that covers every value of a change. The other candidates
+// did not cover it: refusal and failure are their result, both nil if there are no others.
 func (d *Decider) coverValues(ctx context.Context, c *change.Change, candidates []*schema.Permission, refusal *Refusal, failure error) (*Refusal, error) {
 	r := Refusal{Reason: NoParameter, Change: *c, budget: d.budget, ofValue: true}
 	if refusal != nil {
@@ -61,7 +60,7 @@ func (d *Decider) coverValues(ctx context.Context, c *change.Change, candidates 
 		}
 	}
 	if failure != nil {
-		return nil, failure // it might have been allowed
+		return nil, failure // the verb that was not answered might be held
 	}
 	if len(r.offered) == 0 {
 		return &r, nil
@@ -70,7 +69,7 @@ func (d *Decider) coverValues(ctx context.Context, c *change.Change, candidates 
 	switch r.Reason {
 	case Budget:
 		r.General, r.Specific = general.verb, specific.verb
-		for _, o := range r.offered { // what needs no verb for each value
+		for _, o := range r.offered { // prefer a verb for all values
 			if o.permission.Parameter == nil {
 				r.General = o.verb
 			}
@@ -81,40 +80,43 @@ func (d *Decider) coverValues(ctx context.Context, c *change.Change, candidates 
 	return &r, nil
 }
 
-// holding is what became of asking for all values of one permission.
-type holding int
+// answer is the result of asking for the values of one permission.
+type answer int
 
 const (
-	// lacking one value that is not covered.
-	lacking holding = iota
+	// notHeld means that no verb covers one of the values.
+	notHeld answer = iota
 	held
-	// unanswered, because the authorizer failed.
+	// unanswered means that the authorizer failed.
 	unanswered
-	// unasked, because the budget does not reach.
+	// unasked means that the budget of verbs was used up.
 	unasked
 )
 
-// holdsAll asks for values until one is not covered, and returns the narrowest verb that
-// would have covered that one, empty if there is none. An error is the end of the request, or
-// an answer that makes no sense.
-func (d *Decider) holdsAll(ctx context.Context, p *schema.Permission, values []string, r *Refusal) (holding, string, error) {
-	var spending *schema.Spending
+// holdsAll asks for values until one is not covered. It returns the narrowest verb that would cover
+// that value, or "" if there is none. An error means that the request ended, or that the
+// authorizer returned an impossible answer.
+func (d *Decider) holdsAll(ctx context.Context, p *schema.Permission, values []string, r *Refusal) (answer, string, error) {
+	var costs *schema.CostBudget
 	if p.Parameter.Expression != nil {
-		spending = d.Spending()
+		costs = d.Costs()
 	}
 	for i, value := range values {
-		if i%looks == 0 && ctx.Err() != nil {
-			return lacking, "", ctx.Err()
+		if i%contextCheckInterval == 0 && ctx.Err() != nil {
+			return notHeld, "", ctx.Err()
 		}
-		of, err := p.Verbs(ctx, spending, value)
+		of, err := p.Verbs(ctx, costs, value)
 		if ctx.Err() != nil {
-			return lacking, "", ctx.Err()
+			return notHeld, "", ctx.Err()
 		}
 		if err != nil {
 			if errors.Is(err, permission.ErrTooLong) {
 				r.tooLong, r.long = true, permission.Head(of[0].Parameter, shownOfParameter)
 			}
-			return lacking, "", nil
+			if errors.Is(err, schema.ErrCostExceeded) {
+				r.Reason = Cost
+			}
+			return notHeld, "", nil
 		}
 		verbs := make([]string, len(of))
 		for j := range of {
@@ -127,8 +129,9 @@ func (d *Decider) holdsAll(ctx context.Context, p *schema.Permission, values []s
 	return held, "", nil
 }
 
-// holdsOne asks for those of some verbs that were not asked yet, as far as the budget goes.
-func (d *Decider) holdsOne(ctx context.Context, verbs []string) (holding, error) {
+// holdsOne reports whether one of some verbs is held. It asks for those that were not asked yet, as
+// far as the budget permits.
+func (d *Decider) holdsOne(ctx context.Context, verbs []string) (answer, error) {
 	if slices.ContainsFunc(verbs, func(v string) bool { return slices.Contains(d.used, v) }) {
 		return held, nil
 	}
@@ -143,7 +146,7 @@ func (d *Decider) holdsOne(ctx context.Context, verbs []string) (holding, error)
 	if len(ask) > 0 {
 		first, err := d.ask(ctx, ask)
 		if err != nil {
-			return lacking, err
+			return notHeld, err
 		}
 		if first >= 0 {
 			d.used = append(d.used, ask[first])
@@ -156,5 +159,5 @@ func (d *Decider) holdsOne(ctx context.Context, verbs []string) (holding, error)
 	if len(ask) < wanted {
 		return unasked, nil
 	}
-	return lacking, nil
+	return notHeld, nil
 }

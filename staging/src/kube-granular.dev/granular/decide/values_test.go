@@ -144,9 +144,9 @@ func TestValues(t *testing.T) {
 		{name: "excluded elements are reordered by a holder of update", unmarked: true, old: "spec: {guards: [{key: a}, {key: b}]}", new: "spec: {guards: [{key: b}, {key: a}]}"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			mode := change.Full
+			mode := change.All
 			if test.unmarked {
-				mode = change.Sparse
+				mode = change.ExcludedOnly
 			}
 			old := parsed(t, test.old)
 			w := valuesWalker(t)
@@ -227,7 +227,7 @@ func TestValuesOfLists(t *testing.T) {
 				holds = append(holds, key)
 			}
 		}
-		set, err := w.Compare(change.Full, withTaints(old), withTaints(new))
+		set, err := w.Compare(change.All, withTaints(old), withTaints(new))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -292,7 +292,7 @@ func (f partlyFailing) FirstAllowed(_ context.Context, verbs []string) (int, err
 
 func TestValuesThatAreNotAnswered(t *testing.T) {
 	w := valuesWalker(t)
-	set, err := w.Compare(change.Full, parsed(t, "spec: {image: a.example/x}"), parsed(t, "spec: {image: b.example/x}"))
+	set, err := w.Compare(change.All, parsed(t, "spec: {image: a.example/x}"), parsed(t, "spec: {image: b.example/x}"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +326,7 @@ func TestValuesAreWithheld(t *testing.T) {
 		{"spec: {mode: secret}", "spec: {mode: " + strings.Repeat("b", 1000) + "}", "mode(b)", "which permission it takes is shown only to callers who may get it"},
 		{"spec: {mode: bad}", "spec: {mode: b}", "mode(b)", "which permission it takes is shown only to callers who may get it"},
 	} {
-		set, err := w.Compare(change.Full, parsed(t, test.old), parsed(t, test.new))
+		set, err := w.Compare(change.All, parsed(t, test.old), parsed(t, test.new))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -353,7 +353,7 @@ func TestValuesAreBounded(t *testing.T) {
 	for i := range 1000 {
 		keys = append(keys, fmt.Sprintf("k%d", i))
 	}
-	set, err := w.Compare(change.Full, withTaints(nil), withTaints(keys))
+	set, err := w.Compare(change.All, withTaints(nil), withTaints(keys))
 	if err != nil {
 		t.Fatal(err)
 	}

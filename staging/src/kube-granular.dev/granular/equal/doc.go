@@ -5,15 +5,14 @@
 //
 //	            1G, 1e9   nil, {}   spelling in a slice
 //	Semantic    equal     equal     equal       equality.Semantic of k8s.io/apimachinery
-//	Values      differ    equal     equal       what the walk of package change asks
+//	Values      differ    equal     equal       used by the walk of package change
 //	Exact       differ    differ    differ      structured-merge-diff
 //	Bitwise     differ    differ    differ      reflect.DeepEqual
 //	JSON        -         differ    -           decoded JSON: maps, slices and scalars
 //
-// Values and JSON are what counts as equal where fields are authorized: a caller must not
-// be able to rewrite what it does not hold into something that merely means the same. The
-// other comparisons serve upstream's own work, each at least as strict as the comparison it
-// stands in for.
+// Values and JSON decide what is equal when fields are authorized: a caller must not be able
+// to rewrite a field it may not write into another form with the same meaning. The other
+// comparisons are for upstream's own work. Each is at least as strict as the one it replaces.
 //
 // Comparisons of Go types are functions that package fast compiles once for a type. The
 // reference for each of them is a comparison by reflection in this package.

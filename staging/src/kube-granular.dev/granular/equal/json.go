@@ -8,10 +8,9 @@ import (
 	"reflect"
 )
 
-// JSON reports whether two values of decoded JSON are the same, as strictly as Values.
-// The only two representations of one thing are a whole number as int64 and as float64. A
-// value of a type that decoded JSON does not have is different from everything, itself
-// included.
+// JSON reports whether two values of decoded JSON are equal, as strictly as Values. Only whole
+// numbers may have different types: int64 and float64. A value of a type that decoded JSON does
+// not have equals nothing, not even itself.
 func JSON(a, b any) bool {
 	switch a := a.(type) {
 	case nil:
@@ -47,7 +46,7 @@ func equalMap(a, b map[string]any) bool {
 	}
 	for k, x := range a {
 		y, ok := b[k]
-		// Most values are text, for which a call would cost as much as they do.
+		// Most values are strings. Comparing them here saves a call.
 		if text, is := x.(string); is {
 			if other, is := y.(string); !is || text != other {
 				return false
@@ -79,8 +78,8 @@ func SameMap(a, b map[string]any) bool {
 	return a != nil && reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
 }
 
-// Integer returns a number of decoded JSON as an int64, and whether it is whole and exactly
-// one. The float64 -0 is not: it is not the representation of 0.
+// Integer returns a number of decoded JSON as an int64, and whether that is exact. It is not for
+// the float64 -0, which has another representation than 0.
 func Integer(v any) (int64, bool) {
 	switch v := v.(type) {
 	case int64:

@@ -20,38 +20,38 @@ var (
 	intstrType   = reflect.TypeFor[intstr.IntOrString]()
 )
 
-// Values reports whether two Go values are equal by representation. It is the reference
-// for what counts as equal: a nil and an empty map or slice do, as protobuf can't tell
-// them apart, while a nil pointer and one to a zero value do not. Functions and channels
-// are different unless both are nil.
-func Values(a, b reflect.Value) bool { return equalValues(a, b, loosely) }
+// Values reports whether two Go values have equal representations. It is the reference for what
+// is equal: a nil and an empty map or slice are, because protobuf can't tell them apart; a nil
+// pointer and a pointer to a zero value are not. Functions and channels are different unless
+// both are nil.
+func Values(a, b reflect.Value) bool { return equalValues(a, b, nilEqualsEmpty) }
 
 // strictness is how strict a comparison is, from the least strict to the most.
 type strictness int
 
 const (
-	// bySemantics holds equal what stands for the same.
-	bySemantics strictness = iota
-	// loosely holds a nil and an empty map or slice equal.
-	loosely
-	// exactly tells those apart, and compares what lies in slices byBits.
-	exactly
-	// byBits tells apart what Go does.
-	byBits
+	// semanticStrictness compares by meaning.
+	semanticStrictness strictness = iota
+	// nilEqualsEmpty compares by representation. A nil and an empty map or slice are equal.
+	nilEqualsEmpty
+	// exactStrictness tells those apart, and compares elements of slices with bitwiseStrictness.
+	exactStrictness
+	// bitwiseStrictness tells apart everything that Go does.
+	bitwiseStrictness
 )
 
-func exactlyEqual(a, b reflect.Value) bool { return equalValues(a, b, exactly) }
+func exactlyEqual(a, b reflect.Value) bool { return equalValues(a, b, exactStrictness) }
 
-func semanticallyEqual(a, b reflect.Value) bool { return equalValues(a, b, bySemantics) }
+func semanticallyEqual(a, b reflect.Value) bool { return equalValues(a, b, semanticStrictness) }
 
-func bitwiseEqual(a, b reflect.Value) bool { return equalValues(a, b, byBits) }
+func bitwiseEqual(a, b reflect.Value) bool { return equalValues(a, b, bitwiseStrictness) }
 
 func equalValues(a, b reflect.Value, how strictness) bool {
 	if a.Type() != b.Type() {
 		return false
 	}
 	switch t := a.Type(); {
-	case how > loosely && fast.Opaque(t):
+	case how > nilEqualsEmpty && fast.Opaque(t):
 		return false
 	case (t == quantityType || t == timeType || t == intstrType) && !a.CanInterface():
 		return false
@@ -59,7 +59,7 @@ func equalValues(a, b reflect.Value, how strictness) bool {
 		return equalQuantity(read[resource.Quantity](a), read[resource.Quantity](b), how)
 	case t == timeType:
 		return equalTime(read[time.Time](a), read[time.Time](b), how)
-	case t == intstrType && how > bySemantics:
+	case t == intstrType && how > semanticStrictness:
 		return equalIntOrString(read[intstr.IntOrString](a), read[intstr.IntOrString](b), how)
 	}
 	switch a.Kind() {
@@ -101,14 +101,14 @@ func equalValues(a, b reflect.Value, how strictness) bool {
 }
 
 func equalSequence(a, b reflect.Value, how strictness) bool {
-	if a.Len() != b.Len() || how > loosely && a.Kind() == reflect.Slice && a.IsNil() != b.IsNil() {
+	if a.Len() != b.Len() || how > nilEqualsEmpty && a.Kind() == reflect.Slice && a.IsNil() != b.IsNil() {
 		return false
 	}
 	if a.Kind() == reflect.Slice && a.UnsafePointer() == b.UnsafePointer() {
 		return true
 	}
-	if a.Kind() == reflect.Slice && how == exactly {
-		how = byBits
+	if a.Kind() == reflect.Slice && how == exactStrictness {
+		how = bitwiseStrictness
 	}
 	for i := range a.Len() {
 		if !equalValues(a.Index(i), b.Index(i), how) {
@@ -119,7 +119,7 @@ func equalSequence(a, b reflect.Value, how strictness) bool {
 }
 
 func equalTypedMap(a, b reflect.Value, how strictness) bool {
-	if a.Len() != b.Len() || how > loosely && a.IsNil() != b.IsNil() {
+	if a.Len() != b.Len() || how > nilEqualsEmpty && a.IsNil() != b.IsNil() {
 		return false
 	}
 	if a.UnsafePointer() == b.UnsafePointer() {
@@ -134,9 +134,9 @@ func equalTypedMap(a, b reflect.Value, how strictness) bool {
 	return true
 }
 
-// read copies a value out: a Quantity remembers its spelling in itself, which
-// must not happen to a shared object. The types asked for occur in exported
-// fields only; anything else would not be an API type.
+// read returns a copy of a value. A Quantity remembers its spelling in itself, which must not
+// happen to a shared object. All values of these types are in exported fields, as in any API
+// type.
 func read[T any](v reflect.Value) T {
 	out, _ := reflect.TypeAssert[T](v)
 	return out
@@ -144,9 +144,9 @@ func read[T any](v reflect.Value) T {
 
 func equalQuantity(a, b resource.Quantity, how strictness) bool {
 	switch how {
-	case bySemantics:
+	case semanticStrictness:
 		return a.Cmp(b) == 0
-	case byBits:
+	case bitwiseStrictness:
 		return a == b
 	}
 	return a == b || a.String() == b.String()
@@ -154,9 +154,9 @@ func equalQuantity(a, b resource.Quantity, how strictness) bool {
 
 func equalTime(a, b time.Time, how strictness) bool {
 	switch how {
-	case bySemantics:
+	case semanticStrictness:
 		return a.UTC() == b.UTC() // by the clock on the wall alone
-	case byBits:
+	case bitwiseStrictness:
 		return a == b
 	}
 	return a.Equal(b)
@@ -164,12 +164,12 @@ func equalTime(a, b time.Time, how strictness) bool {
 
 func equalIntOrString(a, b intstr.IntOrString, how strictness) bool {
 	switch {
-	case a.Type != b.Type || how == byBits && a != b:
+	case a.Type != b.Type || how == bitwiseStrictness && a != b:
 		return false
 	case a.Type == intstr.Int:
 		return a.IntVal == b.IntVal
 	case a.Type == intstr.String:
 		return a.StrVal == b.StrVal
 	}
-	return how == loosely && a == b
+	return how == nilEqualsEmpty && a == b
 }

@@ -9,13 +9,13 @@
 //	granular:label(example.com)         ... Parameter: "example.com", Parameterized: true
 //	granular:example.com/nodePool       a third party's permission
 //
-// A parameter may be any byte string, because keys are charged before anybody
-// validated them. What could confuse a reader or a pattern is percent-escaped,
-// and a verb has exactly one spelling. What is longer than MaxParameterLength bytes then
-// is no parameter: a verb is a few hundred bytes at most, whatever a caller sends.
+// A parameter may be any byte string, because keys are charged before they are
+// validated. Characters that could confuse a reader or a pattern are percent-escaped,
+// and a verb has exactly one spelling. A parameter has at most MaxParameterLength
+// bytes after escaping, so a verb is short, whatever a caller sends.
 //
-// The invariant: Parse(v.String()) returns v, and whatever Parse accepts is
-// printed as it was read. Two different permissions never share a spelling.
+// Invariant: Parse(v.String()) returns v, and String returns what Parse accepted.
+// Two different permissions never share a spelling.
 //
-// The package knows no schema and no object, and asks nobody.
+// The package knows no schema and no object, and calls no authorizer.
 package permission

@@ -11,10 +11,10 @@ import (
 
 const hex = "0123456789ABCDEF"
 
-// plain says which bytes of a parameter stand for themselves: all a well-formed
-// label key, finalizer or condition type is made of. Everything else, percent
-// itself included, is escaped: a parenthesis could end the parameter early, an
-// asterisk could be read as a pattern, a space or a comma-like rune could hide.
+// plain reports whether a byte of a parameter needs no escape: the characters of a well-formed
+// label key, finalizer or condition type. Every other byte, percent included, is escaped: a
+// parenthesis could end the parameter early, an asterisk could be read as a pattern, and a space
+// or an unusual rune could be overlooked.
 func plain(c byte) bool {
 	switch {
 	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
@@ -35,8 +35,8 @@ func escape(b *strings.Builder, s string) {
 	}
 }
 
-// fits returns how many bytes of s can be escaped into limit bytes. It never ends inside
-// an escape or a character.
+// fits returns how many bytes of s can be escaped into limit bytes. The prefix never ends inside
+// a character.
 func fits(s string, limit int) int {
 	for i := 0; i < len(s); {
 		_, size := utf8.DecodeRuneInString(s[i:])
@@ -54,8 +54,8 @@ func fits(s string, limit int) int {
 	return len(s)
 }
 
-// unescape accepts only what escape writes: upper-case digits, and no escape of
-// a byte that needs none.
+// unescape accepts only the output of escape: upper-case hexadecimal digits, and no escape of a
+// byte that needs none.
 func unescape(s string) (string, error) {
 	if strings.IndexByte(s, '%') < 0 {
 		for i := 0; i < len(s); i++ {

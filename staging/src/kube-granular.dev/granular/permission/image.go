@@ -5,18 +5,18 @@ package permission
 
 import "strings"
 
-// MaxPrefixes is how many parameters ImageRepositoryPrefix makes of one image at the most.
-// Each of them may have to be asked.
+// MaxPrefixes is the largest number of parameters that ImageRepositoryPrefix makes from one image.
+// The authorizer may be asked for each of them.
 const MaxPrefixes = 8
 
-// imagePrefixes returns the prefixes of the repository of an image, the shortest first:
+// imagePrefixes returns the prefixes of the repository of an image, shortest first:
 // registry.example/team/app:v1 has registry.example, registry.example/team and
-// registry.example/team/app. It returns at most MaxPrefixes of them.
+// registry.example/team/app. It returns at most MaxPrefixes.
 //
-// It returns nil for an image that does not name its registry, because each node decides
-// what nginx means. It returns nil as well for an image that has a second spelling, such as
-// docker.io/nginx for docker.io/library/nginx: a grant of one would miss the other. Tag and
-// digest are no part of the repository. What is accepted is a part of the grammar of
+// It returns nil for an image that does not name its registry, because each node decides what
+// nginx means. It also returns nil for an image with a second spelling, such as docker.io/nginx
+// for docker.io/library/nginx, because a grant for one spelling would miss the other. Tag and digest
+// are not part of the repository. The accepted images are a subset of the grammar of
 // github.com/distribution/reference.
 func imagePrefixes(image string) []string {
 	name := image
@@ -63,8 +63,8 @@ func imagePrefixes(image string) []string {
 const maxRepository = 255
 
 // isRegistry reports whether the first component of a name is a registry: a host with a dot
-// or a port, or localhost. Upper case and addresses in brackets are not accepted: a registry
-// has one spelling here.
+// or a port, or localhost. Upper case and addresses in brackets are not accepted, so that a registry
+// has one spelling.
 func isRegistry(s string) bool {
 	host, port, ported := strings.Cut(s, ":")
 	if host == "index.docker.io" {
@@ -85,8 +85,8 @@ func isRegistry(s string) bool {
 	return true
 }
 
-// isPathComponent reports whether s is lower-case letters and digits with single dots, one or
-// two underscores or any number of dashes between them.
+// isPathComponent reports whether s consists of lower-case letters and digits, separated by one dot,
+// one or two underscores, or dashes.
 func isPathComponent(s string) bool {
 	for {
 		n := 0
@@ -112,7 +112,8 @@ func isPathComponent(s string) bool {
 	}
 }
 
-// isTag reports whether s is up to 128 word characters, dots and dashes, a word character first.
+// isTag reports whether s has at most 128 word characters, dots and dashes, and begins with a word
+// character.
 func isTag(s string) bool {
 	return len(s) <= 128 && all(s, func(c byte) bool { return word(c) || c == '.' || c == '-' }) && word(s[0])
 }
@@ -124,7 +125,7 @@ func isDigest(s string) bool {
 	return size > 0 && len(sum) == size && all(sum, func(c byte) bool { return digit(c) || 'a' <= c && c <= 'f' })
 }
 
-// all reports whether s is not empty and every byte of it is so.
+// all reports whether s is not empty and is accepts each of its bytes.
 func all(s string, is func(byte) bool) bool {
 	for i := range len(s) {
 		if !is(s[i]) {

@@ -16,10 +16,10 @@ const (
 	MaxNameLength   = 63
 )
 
-// Validate reports whether a permission is well-formed, by an error if not: a name in lowerCamelCase,
-// alone or behind a third party's domain and a slash. The name of the general verb is
-// nobody's, since granular:granular reads like it and covers one field. Errors repeat at most
-// one character of the input, which a caller may have chosen.
+// Validate returns an error if the name of a permission is not well-formed: lowerCamelCase, or a
+// third party's domain, a slash and a lowerCamelCase name. The name of the general verb is not
+// allowed, because granular:granular would read like it and cover one field. Errors repeat at
+// most one character of the input, which a caller may have chosen.
 func Validate(permission string) error {
 	if strings.HasPrefix(permission, prefix) {
 		return fmt.Errorf("permission: the name is written without %q, which only verbs begin with", prefix)
@@ -55,8 +55,8 @@ func alphanumeric(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
-// validateDomain wants a DNS-1123 subdomain with at least one dot: a domain
-// without one is nobody's property.
+// validateDomain requires a DNS-1123 subdomain with at least one dot. A name without a dot
+// belongs to nobody.
 func validateDomain(domain string) error {
 	if len(domain) > MaxDomainLength {
 		return fmt.Errorf("permission: the domain is longer than %d bytes", MaxDomainLength)
@@ -79,16 +79,15 @@ func validateDomain(domain string) error {
 	return nil
 }
 
-// character returns the character at a byte of s, quoted. A name comes from a schema or from
-// a verb, neither of which is a secret; one character is no place to hide a message in.
+// character returns the character at a byte of s, quoted.
 func character(s string, at int) string {
 	r, _ := utf8.DecodeRuneInString(s[at:])
 	return strconv.QuoteRune(r)
 }
 
-// Scoped puts a permission below a scope: labels below podTemplate becomes
-// podTemplateLabels, example.com/nodePool becomes example.com/podTemplateNodePool.
-// A domain of the scope is kept only where the permission has none.
+// Scoped returns the name of a permission below a scope: labels below podTemplate is
+// podTemplateLabels, example.com/nodePool is example.com/podTemplateNodePool. The domain of the
+// scope is used only if the permission has none.
 func Scoped(scope, permission string) string {
 	if scope == "" {
 		return permission

@@ -3,14 +3,14 @@
 
 package permission
 
-// The permissions to set, change and remove protected labels and annotations. Their
-// parameter is the full key.
+// ProtectedLabel and ProtectedAnnotation are the permissions to set, change and remove protected
+// labels and annotations. Their parameter is the full key.
 //
-// They are of no schema, or the author of one could make them mean a field.
+// No schema may have them. Otherwise the author of a schema could use them for a field.
 const (
 	ProtectedLabel      = "protectedLabel"
 	ProtectedAnnotation = "protectedAnnotation"
 )
 
-// Reserved reports whether no schema may have a permission of this name, scope included.
+// Reserved reports whether the name, with its scope, is not allowed in a schema.
 func Reserved(name string) bool { return name == ProtectedLabel || name == ProtectedAnnotation }

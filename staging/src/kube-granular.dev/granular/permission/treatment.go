@@ -8,23 +8,23 @@ import (
 	"strings"
 )
 
-// Treatment says how a raw key or value becomes a parameter (KEP-3617, "Complete List of
-// parameter treatments").
+// Treatment is how a raw key or value becomes a parameter (KEP-3617, "Complete List of parameter
+// treatments").
 type Treatment string
 
 const (
-	// Verbatim takes the key as it is.
+	// Verbatim uses the key as it is.
 	Verbatim Treatment = ""
-	// SlashDelimitedPrefix takes what stands before the first slash, and the
-	// whole key if there is none: example.com/a gives example.com.
+	// SlashDelimitedPrefix uses the part before the first slash, or the whole key if there is
+	// none: example.com/a yields example.com.
 	SlashDelimitedPrefix Treatment = "slash-delimited-prefix"
-	// ImageRepositoryPrefix takes the registry of a container image, and every longer prefix
-	// of its repository; any of them will do. See MaxPrefixes.
+	// ImageRepositoryPrefix uses the registry of a container image, and each longer prefix of
+	// its repository. Any of them suffices. See MaxPrefixes.
 	ImageRepositoryPrefix Treatment = "image-repository-prefix"
 )
 
-// ParseTreatment accepts the known treatments and nothing else: an unknown one
-// must stop the schema, not be read as verbatim.
+// ParseTreatment returns an error for an unknown treatment. The schema must then be refused, and
+// the treatment not be read as verbatim.
 func ParseTreatment(s string) (Treatment, error) {
 	switch t := Treatment(s); t {
 	case Verbatim, SlashDelimitedPrefix, ImageRepositoryPrefix:
@@ -33,11 +33,11 @@ func ParseTreatment(s string) (Treatment, error) {
 	return "", fmt.Errorf("unknown parameter treatment, known are %q and %q", SlashDelimitedPrefix, ImageRepositoryPrefix)
 }
 
-// Several reports whether a key may have several parameters, of which any will do. Then
-// Parameters returns them, and else Apply the one.
+// Several reports whether a key may have several parameters. Then Parameters returns them, and
+// any of them suffices.
 func (t Treatment) Several() bool { return t == ImageRepositoryPrefix }
 
-// Apply returns the parameter made from a raw key, where a key has one.
+// Apply returns the parameter for a raw key. Use Parameters for a Treatment with Several.
 func (t Treatment) Apply(key string) string {
 	if t == SlashDelimitedPrefix {
 		key, _, _ = strings.Cut(key, "/")
@@ -45,8 +45,8 @@ func (t Treatment) Apply(key string) string {
 	return key
 }
 
-// Parameters returns the parameters made from a raw key, the most general first. There is
-// none where the key is not what the treatment takes; then the permission does not cover it.
+// Parameters returns the parameters for a raw key, most general first. It returns none for a key
+// that the treatment does not accept. The permission then does not cover the key.
 func (t Treatment) Parameters(key string) []string {
 	if t.Several() {
 		return imagePrefixes(key)

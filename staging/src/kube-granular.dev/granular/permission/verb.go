@@ -8,23 +8,21 @@ import (
 	"strings"
 )
 
-// General is the verb that lets a request be considered field by field
-// although the caller does not hold the ordinary verb (KEP-3617, "API Server
-// Additional Plumbing and Checks"). It covers no field on its own.
+// General is the verb that lets a request be considered field by field although the caller does
+// not hold the ordinary verb (KEP-3617, "API Server Additional Plumbing and Checks"). It covers
+// no field on its own.
 const General = "granular"
 
 const prefix = General + ":"
 
-// MaxParameterLength is the length of the longest parameter, in bytes, escaped. A domain
-// of 253 bytes fits. What an authorizer is asked, and what is logged of it, is bounded by
-// it, whatever the key of a caller.
+// MaxParameterLength is the length of the longest escaped parameter, in bytes. A domain of 253
+// bytes fits. It bounds what is sent to authorizers and logged, whatever key a caller sends.
 const MaxParameterLength = 256
 
-// ErrTooLong says that a key makes no parameter, because that would be longer than
-// MaxParameterLength.
+// ErrTooLong means that the parameter of a key would be longer than MaxParameterLength.
 var ErrTooLong = fmt.Errorf("the parameter is longer than %d bytes", MaxParameterLength)
 
-// CheckParameter returns ErrTooLong for what is too long to be a parameter.
+// CheckParameter returns ErrTooLong if a parameter is too long.
 func CheckParameter(parameter string) error {
 	if fits(parameter, MaxParameterLength) < len(parameter) {
 		return ErrTooLong
@@ -32,8 +30,8 @@ func CheckParameter(parameter string) error {
 	return nil
 }
 
-// Head returns what a message shows of a parameter that is too long: the beginning,
-// escaped, at most limit bytes. It ends in no escape and in no character.
+// Head returns the beginning of a parameter that is too long, for a message: escaped, at most
+// limit bytes, and not cut inside an escape or a character.
 func Head(parameter string, limit int) string {
 	var b strings.Builder
 	escape(&b, parameter[:fits(parameter, limit)])
@@ -44,14 +42,14 @@ func Head(parameter string, limit int) string {
 type Verb struct {
 	// Permission is the name, scope included. Empty means the general verb.
 	Permission string
-	// Parameter is the unescaped parameter. It may be empty, and no longer than
+	// Parameter is the unescaped parameter. It may be empty, and is no longer than
 	// CheckParameter allows.
 	Parameter string
 	// Parameterized tells label() from label.
 	Parameterized bool
 }
 
-// String gives the one spelling of the verb. It is what an authorizer sees.
+// String returns the only spelling of the verb. Authorizers are asked for it.
 func (v Verb) String() string {
 	if v.Permission == "" {
 		return General
@@ -69,8 +67,8 @@ func (v Verb) String() string {
 	return b.String()
 }
 
-// Parse reads a verb. A parameter is at most MaxParameterLength bytes long. Only the spelling String gives is accepted, so that no
-// two strings in a role mean the same verb. Errors never repeat the input.
+// Parse parses a verb. It accepts only the result of String, so that no two strings in a role
+// mean the same verb. Errors never repeat the input.
 func Parse(s string) (Verb, error) {
 	if s == General {
 		return Verb{}, nil

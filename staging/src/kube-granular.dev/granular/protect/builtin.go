@@ -26,7 +26,7 @@ var (
 	labelsAndOthers = schema.Label | schema.Annotation
 )
 
-// Builtin returns what comes out of built-in kinds, as upstream's controllers have it.
+// Builtin returns the table of built-in kinds: what upstream's controllers copy.
 func Builtin() *Table {
 	to := func(r ...Resource) []Resource { return r }
 	table := NewTable(

@@ -11,11 +11,11 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Holder is the port to whoever knows what a caller holds. The caller, and the resource
-// and name that a verb is asked for, are the adapter's business.
+// Holder answers what a caller holds. It is the interface to the API server, whose adapter knows
+// the caller, and the resource and name that a verb is asked for.
 type Holder interface {
-	// Holds reports whether the caller is bound to the role by a binding that counts, or
-	// has the verb. An error refuses the write; it is no answer.
+	// Holds reports whether the caller is bound to the role by a binding that applies, or holds
+	// the verb. After an error the write must be refused.
 	Holds(ctx context.Context, r Reference) (bool, error)
 }
 
@@ -30,7 +30,7 @@ type Decider struct {
 	holder    Holder
 	budget    int
 	asked     []Reference
-	// answers lies parallel to asked.
+	// answers is parallel to asked.
 	answers []answer
 }
 
@@ -48,11 +48,11 @@ func NewDecider(s *Set, namespace string, t *Target, h Holder, budget int) *Deci
 	return &Decider{set: s, target: t, namespace: t.namespace(namespace), holder: h, budget: budget}
 }
 
-// Asked returns the references that the holder was asked about, in order, each once.
+// Asked returns the references that the holder was asked about, in order, without duplicates.
 func (d *Decider) Asked() []Reference { return d.asked }
 
-// Wanted reports whether some entry has the key. It looks at no entry and allocates nothing;
-// with it a walk leaves out the keys that Decide has nothing to say about.
+// Wanted reports whether some entry has the key. It allocates nothing. With it a walk leaves out
+// the keys for which Decide has nothing to check.
 func (d *Decider) Wanted(kind schema.Attribute, key string) bool {
 	if d.set == nil {
 		return false
@@ -60,11 +60,11 @@ func (d *Decider) Wanted(kind schema.Attribute, key string) bool {
 	return d.set.cluster.has(kind, key) || d.namespace != "" && d.set.namespaces[d.namespace].has(kind, key)
 }
 
-// Decide returns the first change that no entry admits in some scope, nil if there is none.
-// Where there is none it also returns what entries with mode Audit find.
+// Decide returns the refusal of the first change that no entry admits in some scope. If all
+// changes are admitted, it returns what entries with mode Audit would have refused.
 //
-// An error means that the holder failed on what a change depends on. The write must then be
-// refused.
+// An error means that the holder failed on something that a change depends on. The write must
+// then be refused.
 func (d *Decider) Decide(ctx context.Context, changes change.Attributes) (*Refusal, []Finding, error) {
 	for i := range changes {
 		var refusal *Refusal
@@ -89,8 +89,8 @@ func (d *Decider) Decide(ctx context.Context, changes change.Attributes) (*Refus
 	return nil, findings, nil
 }
 
-// Concerned returns the names of the entries of all scopes that protect a value of the
-// change, sorted. It is for reports; nothing is asked.
+// Concerned returns the names of the entries of all scopes that protect the old or the new value
+// of the change, sorted. It is for reports and does not call the holder.
 func (d *Decider) Concerned(a *change.Attribute) []string {
 	var out []string
 	d.set.applicable(d.namespace, func(s *scope) bool {
@@ -106,8 +106,8 @@ func (d *Decider) Concerned(a *change.Attribute) []string {
 	return slices.Compact(out)
 }
 
-// entries returns those of a scope that have the key of a change, in the order in which
-// they are asked, with those that only audit or without them.
+// entries returns the entries of a scope that have the key of a change, in the order in which
+// they are evaluated, with or without those of mode Audit.
 func (d *Decider) entries(s *scope, a *change.Attribute, audit bool) []*Entry {
 	var out []*Entry
 	var to []Resource
@@ -137,7 +137,7 @@ func (d *Decider) entries(s *scope, a *change.Attribute, audit bool) []*Entry {
 	return out
 }
 
-// enforce judges a change by one scope.
+// enforce decides about a change by one scope.
 func (d *Decider) enforce(ctx context.Context, s *scope, a *change.Attribute) (*Refusal, error) {
 	entries := d.entries(s, a, false)
 	if len(entries) == 0 {
@@ -154,10 +154,10 @@ func (d *Decider) enforce(ctx context.Context, s *scope, a *change.Attribute) (*
 		if len(concerned) == 0 {
 			continue
 		}
-		switch held, short, err := d.holdsAny(ctx, admitting); {
+		switch held, overBudget, err := d.holdsAny(ctx, admitting); {
 		case err != nil:
 			return nil, err
-		case short:
+		case overBudget:
 			return &Refusal{Reason: Budget, Attribute: *a, Namespace: s.namespace, budget: d.budget}, nil
 		case !held:
 			return refused(s, a, admitting), nil
@@ -166,8 +166,8 @@ func (d *Decider) enforce(ctx context.Context, s *scope, a *change.Attribute) (*
 	return nil, nil
 }
 
-// audit returns what would be refused in a scope if all entries were enforced, unless none
-// that audits is concerned. Then nothing is asked.
+// audit returns what a scope would refuse if all its entries were enforced, unless no entry of
+// mode Audit is concerned. Then the holder is not called.
 func (d *Decider) audit(ctx context.Context, s *scope, a *change.Attribute) *Finding {
 	if !s.audits {
 		return nil
@@ -189,9 +189,9 @@ func (d *Decider) audit(ctx context.Context, s *scope, a *change.Attribute) *Fin
 		if !slices.ContainsFunc(concerned, func(e *Entry) bool { return e.Mode == Audit }) {
 			continue
 		}
-		held, short, err := d.holdsAny(ctx, admitting)
+		held, overBudget, err := d.holdsAny(ctx, admitting)
 		if !held {
-			found.Unsure = found.Unsure || short || err != nil
+			found.Undecided = found.Undecided || overBudget || err != nil
 			found.add(concerned)
 		}
 	}
@@ -201,8 +201,8 @@ func (d *Decider) audit(ctx context.Context, s *scope, a *change.Attribute) *Fin
 	return &found
 }
 
-// protecting returns the entries that are concerned with a value, and what somebody may
-// hold to be admitted to it by one of them, each once.
+// protecting returns the entries that protect a value, and the references of those that admit
+// it, without duplicates.
 func protecting(entries []*Entry, side change.Value, key string) (concerned []*Entry, admitting []Reference) {
 	for _, e := range entries {
 		if !e.protects(side.Unreadable, side.Text) {
@@ -219,9 +219,9 @@ func protecting(entries []*Entry, side change.Value, key string) (concerned []*E
 	return concerned, admitting
 }
 
-// holdsAny reports whether the caller holds any of the references. What was asked before is
-// not asked again, and comes first. short says that the budget did not suffice.
-func (d *Decider) holdsAny(ctx context.Context, references []Reference) (held, short bool, err error) {
+// holdsAny reports whether the caller holds any of the references. Answers that are known come
+// first and are not asked for again. overBudget reports that the budget was used up.
+func (d *Decider) holdsAny(ctx context.Context, references []Reference) (held, overBudget bool, err error) {
 	for _, r := range references {
 		if i := slices.Index(d.asked, r); i >= 0 && d.answers[i].held {
 			return true, false, nil

@@ -412,7 +412,7 @@ func TestHolderFails(t *testing.T) {
 			}
 			unsure := 0
 			for _, f := range findings {
-				if f.Unsure {
+				if f.Undecided {
 					unsure++
 				}
 			}

@@ -5,12 +5,12 @@
 //
 // An Entry protects one key, or all keys of a domain, in the whole cluster or in one
 // namespace. Entries of the cluster are one scope, those of a namespace another. A
-// change has up to two sides: the value that goes and the value that comes. Absent is no
-// side, so setting has one, changing two, removing one.
+// change has up to two sides: the old and the new value. An absent value is no side, so
+// setting has one side, changing two, removing one.
 //
 //	for every scope that applies, and for every side of the change:
 //	  concerned  the entries that protect this value
-//	  no entry is concerned         the side is free
+//	  no entry is concerned         the side is not protected
 //	  one of them admits            the side is admitted
 //	  none of them admits           the write is refused
 //
@@ -39,17 +39,18 @@
 //	  cluster: env by P; namespace: env by T       P alone         yes, by the namespace
 //	  an object with env=prod is deleted           nothing         no, that changes no label
 //
-// A filter of resources names what comes out. The labels of a pod template come out as
-// those of pods, so an entry for pods protects them in every workload. A Table says what
-// comes out of which place; of a template that it does not know, everything may.
+// A filter of resources applies to the objects that attributes end up in. Controllers copy
+// the labels of a pod template to pods, so an entry for pods protects them in every workload.
+// A Table has what is copied from where. The attributes of a template that it does not know
+// may end up anywhere.
 //
-// Entries with mode Audit refuse nothing and admit nothing. Of what would be refused if all
-// of them were enforced, they make Findings.
+// Entries with mode Audit refuse nothing and admit nothing. They yield a Finding for each
+// change that would be refused if all of them were enforced.
 //
 // A Set is immutable and may be used by any number of goroutines; a Decider serves one
-// request. Who holds a role or a verb is asked through the port Holder: each at most once
-// for a request, in an order that depends on the entries and the changes alone, and
-// only for entries that are concerned. If it fails the write is to be refused.
+// request. The Holder answers whether a caller holds a role or a verb. It is asked about
+// each at most once for a request, in an order that depends only on the entries and the
+// changes, and only for entries that are concerned. If it fails, the write must be refused.
 //
 // The invariant: more entries with mode Enforce in another scope never make a refused
 // write an admitted one, and neither do entries that leave a value unprotected.

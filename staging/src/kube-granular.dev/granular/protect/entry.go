@@ -12,11 +12,11 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Mode says what an entry does about a change that it does not admit.
+// Mode is what an entry does with a change that it does not admit.
 type Mode string
 
 const (
-	// Enforce refuses the change. So does every mode but Audit.
+	// Enforce refuses the change. Any mode but Audit does.
 	Enforce Mode = "Enforce"
 	// Audit reports it.
 	Audit Mode = "Audit"
@@ -29,8 +29,7 @@ const (
 	Verb        = "Verb"
 )
 
-// RoleRef names a role. The zero RoleRef stands for the verb form: the caller must hold
-// the verb of the key that changes.
+// RoleRef names a role. The zero RoleRef means that the caller must hold the verb of the key.
 type RoleRef struct {
 	// Kind is ClusterRole or Role.
 	Kind, Name string
@@ -41,22 +40,22 @@ type Resource struct{ Group, Resource string }
 
 // Entry is one protected attribute.
 type Entry struct {
-	// Name is that of the object it was made from, for findings.
+	// Name is the name of the object that the entry was made from, for findings.
 	Name string
-	// Namespace is where it acts, empty for the whole cluster.
+	// Namespace is the namespace that the entry applies to, empty for the whole cluster.
 	Namespace string
 	// Kind is Label or Annotation.
 	Kind schema.Attribute
 	// Key is a full key, or a domain such as example.com/*.
 	Key string
-	// ProtectedValues are the only values that are protected. AllowedValues are the only
-	// values that the entry admits, while every value is protected. At most one of them has
-	// values; where neither has, the entry protects and admits every value.
+	// ProtectedValues are the only values that are protected. AllowedValues protect every value,
+	// and are the only ones that the entry admits. At most one of both lists has values. If
+	// neither has, the entry protects and admits every value.
 	ProtectedValues, AllowedValues []string
 	Role                           RoleRef
 	Mode                           Mode
-	// Resources are those that the entry is for, all if there are none. ExcludeResources
-	// are not among them. They name what comes out; see Table.
+	// Resources are the resources that the entry applies to, all if there are none, except
+	// ExcludeResources. They name the resources that attributes are copied to; see Table.
 	Resources, ExcludeResources []Resource
 }
 
@@ -64,10 +63,10 @@ type Entry struct {
 type Reference struct {
 	// Kind is ClusterRole, Role or Verb.
 	Kind string
-	// Namespace is that of the entry that refers to a role. It says which bindings count:
-	// in the cluster, where it is empty, only those of the cluster.
+	// Namespace is the namespace of the entry that refers to a role. It decides which bindings
+	// count: if it is empty, only cluster role bindings.
 	Namespace string
-	// Name is the name of the role, or the verb as an authorizer is asked for it.
+	// Name is the name of the role, or the verb that an authorizer is asked for.
 	Name string
 }
 
@@ -75,8 +74,8 @@ func (r Reference) compare(o Reference) int {
 	return cmp.Or(strings.Compare(r.Kind, o.Kind), strings.Compare(r.Namespace, o.Namespace), strings.Compare(r.Name, o.Name))
 }
 
-// VerbOf returns the verb for one key of a kind of attribute. A key that is too long to be
-// the parameter of a verb has none.
+// VerbOf returns the verb for a key of a kind of attribute. It returns false if the key is too
+// long to be the parameter of a verb.
 func VerbOf(kind schema.Attribute, key string) (verb string, ok bool) {
 	if permission.CheckParameter(key) != nil {
 		return "", false
@@ -88,8 +87,8 @@ func VerbOf(kind schema.Attribute, key string) (verb string, ok bool) {
 	return v.String(), true
 }
 
-// reference returns what admits somebody to a key by the entry. Where there is nothing, it
-// admits nobody.
+// reference returns what a caller must hold to be admitted by the entry for a key. If it returns
+// false, the entry admits nobody.
 func (e *Entry) reference(key string) (r Reference, ok bool) {
 	if e.Role == (RoleRef{}) {
 		verb, ok := VerbOf(e.Kind, key)
@@ -98,12 +97,12 @@ func (e *Entry) reference(key string) (r Reference, ok bool) {
 	return Reference{Kind: e.Role.Kind, Namespace: e.Namespace, Name: e.Role.Name}, true
 }
 
-// protects reports whether the entry is concerned with a value, and admits whether it
-// admits anybody to it. What can't be read may be any value.
+// protects reports whether the entry protects a value. An unreadable value may be any value.
 func (e *Entry) protects(unreadable bool, value string) bool {
 	return unreadable || len(e.AllowedValues) > 0 || len(e.ProtectedValues) == 0 || slices.Contains(e.ProtectedValues, value)
 }
 
+// admits reports whether the entry admits anybody to a value.
 func (e *Entry) admits(unreadable bool, value string) bool {
 	values := e.AllowedValues
 	if len(values) == 0 {
@@ -112,7 +111,7 @@ func (e *Entry) admits(unreadable bool, value string) bool {
 	return len(values) == 0 || !unreadable && slices.Contains(values, value)
 }
 
-// appliesTo reports whether the filter selects any of what comes out.
+// appliesTo reports whether the filter selects any of the resources.
 func (e *Entry) appliesTo(out []Resource, known bool) bool {
 	if !known || len(e.Resources) == 0 && len(e.ExcludeResources) == 0 {
 		return true
@@ -125,6 +124,5 @@ func (e *Entry) appliesTo(out []Resource, known bool) bool {
 	return false
 }
 
-// domain returns what stands before the first slash, with the slash. It is empty if there
-// is none.
+// domain returns the part of a key up to and including the first slash, empty if there is none.
 func domain(key string) string { return key[:strings.IndexByte(key, '/')+1] }

@@ -12,7 +12,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Fault is a class of problems, after those of an API's field errors.
+// Fault is a class of problems, named after those of the API's field errors.
 type Fault string
 
 const (
@@ -23,12 +23,12 @@ const (
 	Forbidden    Fault = "Forbidden"
 )
 
-// Problem says what is wrong with one field of an entry.
+// Problem describes what is wrong with one field of an entry.
 type Problem struct {
-	// Field is a path as the API has it, such as protectedValues[1].
+	// Field is a path as in the API, such as protectedValues[1].
 	Field string
 	Fault Fault
-	// Detail is a sentence without its subject. It does not repeat what the field holds.
+	// Detail is a sentence without its subject. It does not repeat the value of the field.
 	Detail string
 }
 
@@ -36,11 +36,11 @@ func (p Problem) String() string { return p.Field + ": " + p.Detail }
 
 // Bounds of an entry.
 const (
-	// MaxValues is the most values that an entry lists.
+	// MaxValues is the highest number of values in an entry.
 	MaxValues = 256
-	// MaxResources is the most resources that a filter lists.
+	// MaxResources is the highest number of resources in a filter.
 	MaxResources = 64
-	// MaxAnnotationValue is the longest value of an annotation that an entry lists, in bytes.
+	// MaxAnnotationValue is the longest annotation value in an entry, in bytes.
 	MaxAnnotationValue = 4096
 
 	maxLabelText = 63
@@ -53,7 +53,7 @@ func (p *problems) add(fault Fault, field, detail string, args ...any) {
 	*p = append(*p, Problem{Field: field, Fault: fault, Detail: fmt.Sprintf(detail, args...)})
 }
 
-// Problems returns what is wrong with the entry, field by field, nil if nothing is.
+// Problems returns the problems of the entry by field, nil if there are none.
 func (e *Entry) Problems() []Problem {
 	var p problems
 	if e.Kind != schema.Label && e.Kind != schema.Annotation {
@@ -79,7 +79,7 @@ func (e *Entry) Problems() []Problem {
 	return p
 }
 
-// keyProblems holds a key to upstream's rules: those of annotations take a domain in any
+// keyProblems checks a key by upstream's rules. Keys of annotations may have a domain in any
 // case.
 func (e *Entry) keyProblems(p *problems) {
 	const field = "attributeName"
@@ -140,7 +140,7 @@ func (e *Entry) valueProblems(p *problems, field string, values []string) {
 		at := fmt.Sprintf("%s[%d]", field, i)
 		switch {
 		case seen[v]:
-			p.add(Duplicate, at, "is there twice")
+			p.add(Duplicate, at, "is listed twice")
 		case e.Kind == schema.Label && !isLabelText(v):
 			p.add(Invalid, at, "must be empty, or at most %d letters, digits, '-', '_' and '.', which begin and end with a letter or digit", maxLabelText)
 		case e.Kind == schema.Annotation && len(v) > MaxAnnotationValue:
@@ -159,7 +159,7 @@ func resourceProblems(p *problems, field string, resources []Resource) {
 		at := fmt.Sprintf("%s[%d]", field, i)
 		switch {
 		case slices.Contains(resources[:i], r):
-			p.add(Duplicate, at, "is there twice")
+			p.add(Duplicate, at, "is listed twice")
 		case r.Resource == "":
 			p.add(Required, at+".resource", "is a resource in the plural, such as pods")
 		case r.Resource == "*" || r.Group == "*":
@@ -174,8 +174,8 @@ func resourceProblems(p *problems, field string, resources []Resource) {
 	}
 }
 
-// isLabelText reports whether a text may be the value of a label. What is not empty may be
-// the name in a key as well.
+// isLabelText reports whether a text may be the value of a label. If it is not empty, it may
+// also be the name in a key.
 func isLabelText(s string) bool {
 	if len(s) > maxLabelText {
 		return false
@@ -208,7 +208,7 @@ func isDomainName(s string) bool {
 	return true
 }
 
-// KindOf returns the kind of attribute that an API names, 0 for any other text.
+// KindOf returns the kind of attribute with a name in the API, 0 for any other text.
 func KindOf(name string) schema.Attribute {
 	switch name {
 	case schema.Label.String():
@@ -219,8 +219,8 @@ func KindOf(name string) schema.Attribute {
 	return 0
 }
 
-// Duplicates returns the names of entries that say the same as another one of their scope:
-// kind, key, role, values, mode and filter. They change nothing; a lint reports them.
+// Duplicates returns the names of entries that repeat another entry of their scope: kind, key,
+// role, values, mode and filter. They have no effect; a lint reports them.
 func Duplicates(entries []Entry) []string {
 	var out []string
 	seen := map[string]bool{}

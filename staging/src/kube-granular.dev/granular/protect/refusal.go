@@ -12,18 +12,18 @@ import (
 	"kube-granular.dev/granular/permission"
 )
 
-// Reason says why a change was refused.
+// Reason is why a change was refused.
 type Reason int
 
 const (
 	// NotHeld: the caller holds nothing that admits the change.
 	NotHeld Reason = iota + 1
-	// Nobody: no entry admits anybody to a value of the change, or the key is too long
-	// for a verb.
+	// Nobody: no entry admits anybody to a value of the change, or the key is too long for a
+	// verb.
 	Nobody
-	// Unreadable: what was written can't be read as labels or annotations.
+	// Unreadable: the new value can't be read as labels or annotations.
 	Unreadable
-	// Budget: too much was asked already.
+	// Budget: the request would have to ask more references than it may.
 	Budget
 )
 
@@ -41,17 +41,17 @@ func (r Reason) String() string {
 	return "unknown"
 }
 
-// MaxReferences is how many references a Refusal names.
+// MaxReferences is the highest number of references in a Refusal.
 const MaxReferences = 3
 
 // Refusal is the first change that is not admitted.
 type Refusal struct {
 	Reason    Reason
 	Attribute change.Attribute
-	// Namespace is the scope that refuses, empty for the cluster.
+	// Namespace is the namespace of the scope that refuses, empty for the cluster.
 	Namespace string
-	// References are what the caller might hold to be admitted by this scope to the value
-	// that was refused, at most MaxReferences. More is how many others there are.
+	// References are what the caller could hold to be admitted by this scope to the refused
+	// value, at most MaxReferences. More is the number of further ones.
 	References []Reference
 	More       int
 
@@ -69,8 +69,8 @@ func refused(s *scope, a *change.Attribute, admitting []Reference) *Refusal {
 	return out
 }
 
-// Cannot returns the part of a message that names the attribute. With outline it is for
-// whoever may not see the object.
+// Cannot returns the part of a message that names the attribute. outline is set for a caller who
+// may not see the object.
 func (r *Refusal) Cannot(outline bool) string {
 	place := r.Attribute.String()
 	if outline {
@@ -79,7 +79,7 @@ func (r *Refusal) Cannot(outline bool) string {
 	return fmt.Sprintf("cannot change %s, a protected %s", place, strings.ToLower(r.Attribute.Kind.String()))
 }
 
-// Needs returns the part of a message that says what is missing. It never shows a value.
+// Needs returns the part of a message that tells what is missing. It never shows a value.
 func (r *Refusal) Needs() string {
 	where := "in the cluster"
 	if r.Namespace != "" {
@@ -110,10 +110,10 @@ func (r *Refusal) Needs() string {
 	return out + ", for it is protected " + where
 }
 
-// Message joins both parts.
+// Message returns both parts.
 func (r *Refusal) Message(outline bool) string { return r.Cannot(outline) + ": " + r.Needs() }
 
-// String names what is referred to, for messages.
+// String returns the reference as messages show it.
 func (r Reference) String() string {
 	if r.Kind == Verb {
 		return fmt.Sprintf("the verb %q", r.Name)
@@ -121,16 +121,16 @@ func (r Reference) String() string {
 	return fmt.Sprintf("%s %q", r.Kind, r.Name)
 }
 
-// Finding is a change that entries with mode Audit would have refused in one scope, had
-// all entries been enforced.
+// Finding is a change that entries with mode Audit would have refused in one scope if all
+// entries were enforced.
 type Finding struct {
 	Attribute change.Attribute
-	// Namespace is the scope, empty for the cluster.
+	// Namespace is the namespace of the scope, empty for the cluster.
 	Namespace string
-	// Entries names the entries with mode Audit that are concerned, sorted.
+	// Entries are the names of the concerned entries with mode Audit, sorted.
 	Entries []string
-	// Unsure says that it is not known what the caller holds.
-	Unsure bool
+	// Undecided is set if it is not known what the caller holds.
+	Undecided bool
 }
 
 func (f *Finding) add(concerned []*Entry) {

@@ -5,8 +5,8 @@ package protect
 
 import "kube-granular.dev/granular/schema"
 
-// reserved are the keys that the server and its controllers set by themselves, on objects
-// of any caller. Nobody could create a pod or a namespace if they were protected.
+// reserved are keys that the server and its controllers set on objects of any caller. If they
+// were protected, nobody could create a pod or a namespace.
 var reserved = map[attribute]bool{}
 
 func init() {
@@ -33,6 +33,6 @@ func init() {
 	}
 }
 
-// Reserved reports whether the server itself sets a key. An entry can't name it, and one
-// of its domain leaves it out.
+// Reserved reports whether the server itself sets a key. No entry may name such a key, and an
+// entry for its domain does not apply to it.
 func Reserved(kind schema.Attribute, key string) bool { return reserved[attribute{kind, key}] }

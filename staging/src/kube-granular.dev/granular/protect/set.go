@@ -12,7 +12,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Set is the entries that are in force. It is immutable. The nil Set has none.
+// Set is the entries in force. It is immutable. The nil Set has none.
 type Set struct {
 	cluster    *scope
 	namespaces map[string]*scope
@@ -21,17 +21,18 @@ type Set struct {
 // scope has the entries of the cluster or of one namespace.
 type scope struct {
 	namespace string
-	// keys has entries by their key or, with a slash at the end, their domain, in the order
-	// in which they are asked. all has them in none.
+	// keys has the entries by key, or by domain with a slash at the end, in the order in which
+	// they are evaluated. all has all entries, in no order.
 	keys map[attribute][]*Entry
 	all  []*Entry
-	// audits says that some entry has the mode Audit.
+	// audits is set if some entry has the mode Audit.
 	audits bool
-	// open are the kinds of attributes that some entry protects in every resource, and by
-	// those that some entry protects in one. listed are all of the latter.
-	open, listed schema.Attribute
-	by           map[Resource]schema.Attribute
-	// roles are those that some entry refers to.
+	// allResources are the kinds of attributes that some entry protects in every resource.
+	// byResource are those that some entry protects in one resource, and someResources is their
+	// union.
+	allResources, someResources schema.Attribute
+	byResource                  map[Resource]schema.Attribute
+	// roles are the roles that some entry refers to.
 	roles map[RoleRef]bool
 }
 
@@ -40,8 +41,8 @@ type attribute struct {
 	key  string
 }
 
-// New returns the set of entries. Entries should have no Problems; those that name what
-// the server itself sets are left out.
+// New returns the set of some entries, which should have no Problems. It leaves out entries for
+// keys that the server itself sets.
 func New(entries ...Entry) *Set {
 	by := map[string][]Entry{}
 	for _, e := range entries {
@@ -54,8 +55,8 @@ func New(entries ...Entry) *Set {
 	return out
 }
 
-// With returns a set with other entries in one namespace, or in the cluster if it is
-// empty. Whatever namespace the entries have, they act in this one.
+// With returns a set with other entries in one namespace, or in the cluster if the namespace is
+// empty. Entries apply there, whatever namespace they have.
 func (s *Set) With(namespace string, entries ...Entry) *Set {
 	out := &Set{}
 	if s != nil {
@@ -81,7 +82,7 @@ func (s *Set) put(namespace string, of *scope) {
 
 // newScope returns nil if there are no entries.
 func newScope(namespace string, entries []Entry) *scope {
-	out := &scope{namespace: namespace, keys: map[attribute][]*Entry{}, by: map[Resource]schema.Attribute{}, roles: map[RoleRef]bool{}}
+	out := &scope{namespace: namespace, keys: map[attribute][]*Entry{}, byResource: map[Resource]schema.Attribute{}, roles: map[RoleRef]bool{}}
 	for _, e := range entries {
 		if Reserved(e.Kind, e.Key) {
 			continue
@@ -97,12 +98,12 @@ func newScope(namespace string, entries []Entry) *scope {
 		out.all = append(out.all, &e)
 		out.audits = out.audits || e.Mode == Audit
 		if len(e.Resources) == 0 {
-			out.open |= e.Kind
+			out.allResources |= e.Kind
 		} else {
-			out.listed |= e.Kind
+			out.someResources |= e.Kind
 		}
 		for _, r := range e.Resources {
-			out.by[r] |= e.Kind
+			out.byResource[r] |= e.Kind
 		}
 		if e.Role != (RoleRef{}) {
 			out.roles[e.Role] = true
@@ -117,7 +118,7 @@ func newScope(namespace string, entries []Entry) *scope {
 	return out
 }
 
-// inOrder is the order in which entries are asked.
+// inOrder compares entries by the order in which they are evaluated.
 func inOrder(a, b *Entry) int {
 	x, _ := a.reference("")
 	y, _ := b.reference("")
@@ -126,9 +127,9 @@ func inOrder(a, b *Entry) int {
 
 func (e *Entry) isDomain() bool { return strings.HasSuffix(e.Key, "/*") }
 
-// Active returns the kinds of attributes of which some entry may protect one in the
-// objects of a target in a namespace. If there are none, the objects need not be compared.
-// It looks at no entry and allocates nothing.
+// Active returns the kinds of attributes that some entry may protect in the objects of a target
+// in a namespace. If it returns 0, the objects need not be compared. It reads no entry and
+// allocates nothing.
 func (s *Set) Active(namespace string, t *Target) schema.Attribute {
 	if s == nil {
 		return 0
@@ -144,16 +145,16 @@ func (s *scope) active(t *Target) schema.Attribute {
 	if s == nil {
 		return 0
 	}
-	out := s.open | s.listed&t.unknown
-	if s.listed&^out != 0 {
-		for i := range t.out {
-			out |= s.by[t.out[i].resource] & t.out[i].kinds
+	out := s.allResources | s.someResources&t.unknown
+	if s.someResources&^out != 0 {
+		for i := range t.resources {
+			out |= s.byResource[t.resources[i].resource] & t.resources[i].kinds
 		}
 	}
 	return out
 }
 
-// RefersTo reports whether an entry of a namespace, or of the cluster if it is empty,
+// RefersTo reports whether an entry of a namespace, or of the cluster if the namespace is empty,
 // refers to a role.
 func (s *Set) RefersTo(namespace string, role RoleRef) bool {
 	if s == nil {
@@ -166,8 +167,8 @@ func (s *Set) RefersTo(namespace string, role RoleRef) bool {
 	return of != nil && of.roles[role]
 }
 
-// applicable calls with the entries of the scopes that act in a namespace: the cluster's,
-// then the namespace's, until it returns false.
+// applicable calls with for the scopes that apply to a namespace, the cluster's first, until it
+// returns false.
 func (s *Set) applicable(namespace string, with func(*scope) bool) {
 	if s == nil || s.cluster != nil && !with(s.cluster) || namespace == "" {
 		return

@@ -304,7 +304,7 @@ func TestBudget(t *testing.T) {
 		t.Errorf("%s, %v, %d asked", shown(refusal), err, len(c.asked))
 	}
 	_, findings, c, err := write{new: labels(many), holds: holdAll(3 * DefaultBudget)}.run(t, []Entry{env("d", key("example.com/*"), byVerb, audit)})
-	if err != nil || len(findings) != 2*DefaultBudget || !findings[0].Unsure || len(c.asked) != DefaultBudget {
+	if err != nil || len(findings) != 2*DefaultBudget || !findings[0].Undecided || len(c.asked) != DefaultBudget {
 		t.Errorf("%d findings, %v, %d asked", len(findings), err, len(c.asked))
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Source is a place in the objects of a resource from which labels or annotations are
-// copied into other objects.
+// Source is a place in the objects of a resource whose labels or annotations are copied into
+// other objects.
 type Source struct {
 	From Resource
 	// Scope is the innermost scope of the place, empty for the object's own metadata.
@@ -20,11 +20,11 @@ type Source struct {
 	Kinds schema.Attribute
 	// Keys are the only keys that are copied, all if there are none.
 	Keys []string
-	// To are the resources that come out.
+	// To are the resources that the attributes are copied to.
 	To []Resource
 }
 
-// Table says what comes out of which place. It is immutable.
+// Table has the resources that attributes are copied to, by their source. It is immutable.
 type Table struct {
 	sources map[origin][]Source
 }
@@ -37,7 +37,7 @@ type origin struct {
 // NewTable returns a table of sources.
 func NewTable(sources ...Source) *Table { return (&Table{}).With(sources...) }
 
-// With returns a table that has further sources.
+// With returns a table with further sources.
 func (t *Table) With(sources ...Source) *Table {
 	out := &Table{sources: make(map[origin][]Source, len(t.sources)+len(sources))}
 	for at, known := range t.sources {
@@ -50,11 +50,11 @@ func (t *Table) With(sources ...Source) *Table {
 	return out
 }
 
-// comesOut returns the resources as whose attributes a place comes out. It is not known of
-// templates that are in no source, so of those of custom resources, nor of places that
-// are neither in a scope nor in the object's own metadata. Without a key it returns what
-// may come out of any.
-func (t *Table) comesOut(from Resource, kind schema.Attribute, key string, scope string, own bool) (out []Resource, known bool) {
+// targetsOf returns the resources that an attribute applies to: the resource itself for its own
+// metadata, and those it is copied to. They are not known for templates that have no source,
+// such as those of custom resources, and for places that are neither in a scope nor in the
+// object's own metadata. Without a key it returns the resources of any key.
+func (t *Table) targetsOf(from Resource, kind schema.Attribute, key string, scope string, own bool) (out []Resource, known bool) {
 	switch {
 	case own:
 		out = append(out, from)
@@ -84,29 +84,29 @@ func (t *Table) of(from Resource, a *change.Attribute) ([]Resource, bool) {
 	if a.Unreadable {
 		own = scope == "" && len(a.Path) > 0 && a.Path[0].Field == "metadata"
 	}
-	return t.comesOut(from, a.Kind, a.Key, scope, own)
+	return t.targetsOf(from, a.Kind, a.Key, scope, own)
 }
 
-// Target is what a resource is to a table and the tree of its kind: all that may come out
-// of its objects. It is immutable and made once for a kind.
+// Target is a resource as seen by a table and the tree of its kind: all resources that its
+// attributes may apply to. It is immutable and made once for a kind.
 type Target struct {
 	resource Resource
 	table    *Table
-	// places are the kinds of attributes that there are at all.
+	// places are the kinds of attributes that the objects may have.
 	places schema.Attribute
-	// out has every resource that comes out of any place once.
-	out []outcome
-	// unknown are the kinds of attributes of which anything may come out.
+	// resources are the resources that attributes of the objects apply to.
+	resources []targetResource
+	// unknown are the kinds of attributes that may apply to any resource.
 	unknown schema.Attribute
 }
 
-type outcome struct {
+type targetResource struct {
 	resource Resource
 	kinds    schema.Attribute
 }
 
-// Target returns the target of a resource, whose objects have the tree. Without one
-// anything may come out.
+// Target returns the target of a resource whose objects have the tree. If tree is nil,
+// attributes may apply to any resource.
 func (t *Table) Target(resource Resource, tree *schema.Tree) *Target {
 	out := &Target{resource: resource, table: t}
 	if tree == nil {
@@ -114,7 +114,7 @@ func (t *Table) Target(resource Resource, tree *schema.Tree) *Target {
 		return out
 	}
 	out.places = tree.Root.Attributes()
-	for place := range tree.Places() {
+	for place := range tree.NodePaths() {
 		kind := place.Node().Attribute()
 		if kind == 0 {
 			continue
@@ -125,7 +125,7 @@ func (t *Table) Target(resource Resource, tree *schema.Tree) *Target {
 				scope = s
 			}
 		}
-		to, known := t.comesOut(resource, kind, "", scope, scope == "" && len(place) == 3 && place[1].Field == "metadata")
+		to, known := t.targetsOf(resource, kind, "", scope, scope == "" && len(place) == 3 && place[1].Field == "metadata")
 		if !known {
 			out.unknown |= kind
 		}
@@ -136,8 +136,8 @@ func (t *Table) Target(resource Resource, tree *schema.Tree) *Target {
 	return out
 }
 
-// WithEmbedded returns the target of a resource whose objects embed others of which no
-// schema speaks, so that anything may come out.
+// WithEmbedded returns the target of a resource whose objects embed objects that no schema
+// describes, so that their attributes may apply to any resource.
 func (t *Target) WithEmbedded() *Target {
 	out := *t
 	out.places, out.unknown = schema.Label|schema.Annotation, schema.Label|schema.Annotation
@@ -145,18 +145,18 @@ func (t *Target) WithEmbedded() *Target {
 }
 
 func (t *Target) add(r Resource, kind schema.Attribute) {
-	for i := range t.out {
-		if t.out[i].resource == r {
-			t.out[i].kinds |= kind
+	for i := range t.resources {
+		if t.resources[i].resource == r {
+			t.resources[i].kinds |= kind
 			return
 		}
 	}
-	t.out = append(t.out, outcome{r, kind})
+	t.resources = append(t.resources, targetResource{r, kind})
 }
 
-// namespace returns the namespace whose entries act on an object. A Namespace is in the
-// namespace of its own name as far as authorizers are asked, and in none here: who rules in
-// it does not rule over it.
+// namespace returns the namespace whose entries apply to an object. Authorizers treat a
+// Namespace as an object of its own namespace; here it belongs to none, because whoever
+// administers a namespace must not decide about its labels.
 func (t *Target) namespace(of string) string {
 	if t.resource == (Resource{Resource: "namespaces"}) {
 		return ""

@@ -11,55 +11,54 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Registry is everything that is known of the permissions of built-in kinds. It
-// is read-only.
+// Registry is the permissions of all built-in kinds. It is read-only.
 type Registry struct {
 	// Permissions are sorted by name.
 	Permissions []Permission `json:"permissions"`
-	// Kinds are those that places speak of, sorted by group, kind and version.
+	// Kinds are the kinds that Place.Kinds refers to, sorted by group, kind and version.
 	Kinds []Kind `json:"kinds"`
 }
 
 // Permission is one permission of built-in kinds.
 type Permission struct {
-	// Name has its scope in front: podTemplateLabels.
+	// Name includes the scope, as in podTemplateLabels.
 	Name string `json:"name"`
 	// Meaning is one line for people.
 	Meaning string `json:"meaning"`
-	// Scope is the scope whose prefix the name has, if any.
+	// Scope is the scope that the name begins with, if any.
 	Scope string `json:"scope,omitempty"`
-	// Excluded permissions are no part of update.
+	// Excluded is set if the permission is no part of update.
 	Excluded bool `json:"excluded"`
-	// Parameter is nil if the verb takes none.
+	// Parameter is nil if the verb has none.
 	Parameter *Parameter `json:"parameter,omitempty"`
 	Places    []Place    `json:"places"`
 }
 
-// Parameter is what stands between the parentheses of the verb.
+// Parameter describes the text between the parentheses of the verb.
 type Parameter struct {
-	// Source names what the parameter is made from, such as label-key.
+	// Source names the source of the parameter, such as label-key.
 	Source string `json:"source"`
-	// Treatment is empty if the source is taken verbatim.
+	// Treatment is empty if the source is used verbatim.
 	Treatment string `json:"treatment,omitempty"`
 }
 
-// Place is a field that a permission covers, with all that is below it.
+// Place is a field that a permission covers, with everything below it.
 type Place struct {
 	// Path is a pattern such as .metadata.labels[*].
 	Path string `json:"path"`
-	// Above are the permissions that cover the place as well, most general first.
+	// Above are the permissions that cover the place too, most general first.
 	Above []string `json:"above,omitempty"`
-	// Kinds have the place, as "apps/v1 Deployment". All means every kind.
+	// Kinds are the kinds that have the place, as "apps/v1 Deployment". All means every kind.
 	Kinds []string `json:"kinds"`
 }
 
-// All stands in Place.Kinds for every kind of the registry.
+// All is the entry of Place.Kinds for every kind of the registry.
 const All = "*"
 
 // Kind is one kind in one version.
 type Kind struct {
 	Kind string `json:"kind"`
-	// Resources take the kind, as a role names them: deployments.apps/scale.
+	// Resources are the resources of the kind, as a role names them: deployments.apps/scale.
 	Resources []string `json:"resources"`
 }
 
@@ -82,7 +81,7 @@ var load = sync.OnceValues(func() (*index, error) {
 	return out, nil
 })
 
-// Load gives the registry. It fails only if the data it was built with is broken.
+// Load returns the registry. It fails only if the embedded data is broken.
 func Load() (*Registry, error) {
 	i, err := load()
 	if err != nil {
@@ -91,8 +90,8 @@ func Load() (*Registry, error) {
 	return &i.Registry, nil
 }
 
-// Lookup finds a permission by its name, scope included. It gives nil for a name
-// that no built-in kind has.
+// Lookup returns the permission with a name, scope included. It returns nil if no built-in kind
+// has the name.
 func Lookup(name string) (*Permission, error) {
 	i, err := load()
 	if err != nil {

@@ -94,12 +94,12 @@ func BenchmarkCustomResources(b *testing.B) {
 				for i := range all {
 					sources[i] = schema.WithSource(func() map[string]*spec.Schema { return all[i] })
 				}
-				compile := func(sharing *schema.Sharing) []*change.Walker {
+				compile := func(sharing *schema.Interner) []*change.Walker {
 					walkers := make([]*change.Walker, of.versions*many)
 					for at := range walkers {
 						i := at % many
 						kind := gvkschema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: fmt.Sprintf("Kind%d", i%len(models))}
-						tree, err := schema.NewModels(all[i], schema.WithSharing(sharing), sources[i]).ByKind(kind)
+						tree, err := schema.NewModels(all[i], schema.WithInterner(sharing), sources[i]).ByKind(kind)
 						if err != nil {
 							b.Fatal(err)
 						}
@@ -110,10 +110,10 @@ func BenchmarkCustomResources(b *testing.B) {
 				b.ReportAllocs()
 				start := spent(b)
 				for b.Loop() {
-					compile(schema.NewSharing())
+					compile(schema.NewInterner())
 				}
 				b.ReportMetric(float64((spent(b)-start).Microseconds())/float64(b.N)/float64(many), "cpu-µs/CRD")
-				sharing := schema.NewSharing()
+				sharing := schema.NewInterner()
 				before := heap()
 				walkers := compile(sharing)
 				b.ReportMetric(float64(heap()-before)/float64(many), "B/CRD")

@@ -12,29 +12,29 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// Compile makes the permission tree of one definition; use Models to make many.
+// Compile compiles the permission tree of one definition. Use Models to compile many.
 func Compile(definitions map[string]*spec.Schema, root string) (*Tree, error) {
 	return NewModels(definitions).Compile(root)
 }
 
-// ByKind makes the permission tree of one kind; use Models to make many.
+// ByKind compiles the permission tree of one kind. Use Models to compile many.
 func ByKind(definitions map[string]*spec.Schema, kind gvkschema.GroupVersionKind) (*Tree, error) {
 	return NewModels(definitions).ByKind(kind)
 }
 
-// Compile makes the permission tree of the definition named root. An error means
-// that the schema's permissions can't be enforced; the kind must then be treated
-// as one whose every field may be excluded.
+// Compile compiles the permission tree of the definition named root. An error means that the
+// permissions of the schema can't be enforced. Every field of the kind must then be treated as
+// possibly excluded.
 func (m *Models) Compile(root string) (*Tree, error) {
 	s := m.definitions[root]
 	if s == nil {
 		return nil, fmt.Errorf("schema: no definition %s", root)
 	}
-	known := m.learned()
-	defer m.done(known)
+	known := m.takeCache()
+	defer m.returnCache(known)
 	known.survey.extend(m.definitions, root)
-	c := &compiler{models: m, root: root, knowledge: known, expressions: map[string]compiledExpression{}}
-	n, err := c.node(layers{s}, place{trail: &trail{name: root}, root: true})
+	c := &compiler{models: m, root: root, compileCache: known, expressions: map[string]compiledExpression{}}
+	n, err := c.node(layers{s}, compileContext{entered: &definitionStack{name: root}, root: true})
 	if err == nil {
 		err = c.report(nil, c.survey.check(root))
 	}
@@ -46,68 +46,67 @@ func (m *Models) Compile(root string) (*Tree, error) {
 	return tree, nil
 }
 
-// place is what the way from the root to a schema says about it.
-type place struct {
-	trail *trail
-	at    *where
-	// field is the name of the place below an object.
+// compileContext is what the path from the root determines for a schema.
+type compileContext struct {
+	entered *definitionStack
+	at      *schemaPath
+	// field is the name of the field.
 	field string
-	// last ends the chain.
+	// last is the last permission of the chain above.
 	last  *Permission
 	scope string
-	// emitters are the parameter sources on the way, the innermost last.
-	emitters []emitter
-	// root marks the object itself, metadata its own metadata and all below,
-	// ownMetadata that metadata alone.
+	// sources are the parameter sources on the path, the innermost last.
+	sources []parameterSource
+	// root is set for the object itself, metadata for its own metadata and all below,
+	// ownMetadata for that metadata alone.
 	root, metadata, ownMetadata bool
-	// vague says that the way leads through a map that names some of its keys, so that
-	// what is below has a default for some keys, and maybe another for others.
-	vague bool
+	// variedDefaults is set below a map that names some of its keys, because those keys may have
+	// other defaults than the rest.
+	variedDefaults bool
 }
 
-type emitter struct {
+type parameterSource struct {
 	source     string
 	depth, key int
 }
 
 type compiler struct {
 	models *Models
-	*knowledge
+	*compileCache
 	root string
 	// metadata is the definition of the object's own metadata.
 	metadata    string
 	expressions map[string]compiledExpression
-	// cursors are those of places at or below which something is excluded.
-	cursors map[*where]Cursor
+	// cursors are the cursors of schemas at or below which a permission is excluded.
+	cursors map[*schemaPath]Cursor
 	nodes   int
-	// fresh is how much was made that no other tree has.
+	// fresh counts the nodes and permissions that no other tree has.
 	fresh    int
 	problems Problems
 }
 
-// node compiles what is at a place. It gives nil if neither a permission nor
-// keys of labels or annotations are in it, or if there is a problem that leaves nothing to
-// look at.
-func (c *compiler) node(in layers, p place) (*Node, error) {
+// node compiles a schema. It returns nil if the schema has neither a permission nor keys of
+// labels or annotations, or if a problem leaves nothing to compile.
+func (c *compiler) node(in layers, p compileContext) (*Node, error) {
 	if p.ownMetadata {
 		in = c.ownMetadata(in)
 	}
-	at, whole := c.circumstances(in, p)
+	at, whole := c.cacheKey(in, p)
 	if !whole {
 		return c.make(in, p)
 	}
-	if n, known := c.recall(at); known {
+	if n, known := c.lookUp(at); known {
 		return n, nil
 	}
 	problems := len(c.problems)
 	n, err := c.make(in, p)
 	if err == nil && len(c.problems) == problems {
-		c.remember(at, n)
+		c.store(at, n)
 	}
 	return n, err
 }
 
-func (c *compiler) make(in layers, p place) (*Node, error) {
+func (c *compiler) make(in layers, p compileContext) (*Node, error) {
 	l, err := c.expand(in, &p)
 	if err != nil {
 		return nil, c.report(p.at, err)
@@ -141,25 +140,25 @@ func (c *compiler) make(in layers, p place) (*Node, error) {
 		return nil, c.stop(faultf("", "more than %d places with permissions", MaxNodes))
 	}
 	c.finish(n, p)
-	if c.models.plain {
+	if c.models.uncached {
 		return n, nil
 	}
-	// What the root's own definition spells out is rarely in another tree. Where part of
-	// it is new, it is not looked up, nor does it get an entry: that would cost as much as
-	// the node. A third tree that has it finds that of the second.
-	if p.trail.above == nil && !p.metadata && c.fresh != fresh && n.Kind != Leaf {
+	// The inline schemas of the root definition are rarely in another tree. If part of the
+	// node is new, it is neither looked up nor added: an entry would cost as much as the
+	// node itself. A third tree that has the node shares it with the second.
+	if p.entered.above == nil && !p.metadata && c.fresh != fresh && n.Kind != Leaf {
 		c.fresh++
 		return n, nil
 	}
-	shared := c.models.sharing.node(n)
+	shared := c.models.interner.node(n)
 	if shared == n {
 		c.fresh++
 	}
 	return shared, nil
 }
 
-// finish says what is excluded where, and what the default of such a field is.
-func (c *compiler) finish(n *Node, p place) {
+// finish sets what is excluded at and below a node, and its default if decisions need that.
+func (c *compiler) finish(n *Node, p compileContext) {
 	for above := n.last; above != nil; above = above.above {
 		n.ExcludedAt = n.ExcludedAt || above.Excluded
 	}
@@ -168,16 +167,16 @@ func (c *compiler) finish(n *Node, p place) {
 		n.traits.addBelow(child.Attributes())
 	}
 	n.traits.addBelow(n.Attribute())
-	if n.defaults() && n.Field != "" && !p.vague {
+	if n.defaults() && n.Field != "" && !p.variedDefaults {
 		if fallback := c.cursor(p.at).Default(); fallback != nil {
-			n.few().fallback = fallback
+			n.ensureExtra().fallback = fallback
 		}
 	}
 }
 
-// cursor looks at a place as a message would: the compiler itself follows no more than
-// may hold a permission.
-func (c *compiler) cursor(at *where) Cursor {
+// cursor returns the cursor at a path. The compiler itself follows only schemas that may have a
+// permission.
+func (c *compiler) cursor(at *schemaPath) Cursor {
 	if at == nil {
 		return c.models.definitions.root(c.root)
 	}
@@ -193,19 +192,20 @@ func (c *compiler) cursor(at *where) Cursor {
 		in = above.layers.additional()
 	}
 	if c.cursors == nil {
-		c.cursors = map[*where]Cursor{}
+		c.cursors = map[*schemaPath]Cursor{}
 	}
 	c.cursors[at] = above.at(in)
 	return c.cursors[at]
 }
 
-// expand follows what may hold a permission, and notes which definitions it entered.
-func (c *compiler) expand(in layers, p *place) (layers, error) {
+// expand follows references that may lead to a permission, and records the definitions it
+// entered.
+func (c *compiler) expand(in layers, p *compileContext) (layers, error) {
 	if !slices.ContainsFunc(in, refers) {
 		return in, nil
 	}
-	above, embedded := p.trail, !p.metadata && p.scope == ""
-	e := expansion{definitions: c.models.definitions, trail: above, follow: func(name string) (bool, error) {
+	above, embedded := p.entered, !p.metadata && p.scope == ""
+	e := expansion{definitions: c.models.definitions, entered: above, follow: func(name string) (bool, error) {
 		found := c.survey.scans[name]
 		switch {
 		case found == nil:
@@ -225,12 +225,12 @@ func (c *compiler) expand(in layers, p *place) (layers, error) {
 		return true, c.survey.check(name)
 	}}
 	err := e.all(in)
-	p.trail = e.trail
+	p.entered = e.entered
 	return e.out, err
 }
 
-// ownMetadata finds what describes the object's own metadata. A custom
-// resource's schema says no more than that it is an object.
+// ownMetadata returns the schema of the object's own metadata. The schema of a custom resource
+// only says that it is an object.
 func (c *compiler) ownMetadata(in layers) layers {
 	e := expansion{definitions: c.models.definitions, follow: func(string) (bool, error) { return false, nil }}
 	if err := e.all(in); err == nil && e.first != "" {
@@ -244,7 +244,7 @@ func (c *compiler) ownMetadata(in layers) layers {
 	return in
 }
 
-func (c *compiler) children(n *Node, l layers, p place) error {
+func (c *compiler) children(n *Node, l layers, p compileContext) error {
 	var fields []*Node
 	if p.root {
 		// First, because it says which definition is the object's own metadata.
@@ -269,11 +269,11 @@ func (c *compiler) children(n *Node, l layers, p place) error {
 	return c.elements(n, l, p)
 }
 
-// carrying names the fields of which any layer may have a permission, sorted.
+// carrying returns the sorted names of the fields that may have a permission in any layer.
 func (c *compiler) carrying(l layers) []string {
 	var names []string
 	for _, s := range l {
-		fields := c.survey.promising[identity(s.Properties)]
+		fields := c.survey.candidates[identity(s.Properties)]
 		for i := range fields {
 			if c.survey.fieldCarries(&fields[i]) {
 				names = append(names, fields[i].name)
@@ -287,7 +287,7 @@ func (c *compiler) carrying(l layers) []string {
 	return names
 }
 
-func (c *compiler) field(fields *[]*Node, name string, l layers, p place) error {
+func (c *compiler) field(fields *[]*Node, name string, l layers, p compileContext) error {
 	below := p
 	below.at, below.field = p.at.field(name), name
 	below.root = false
@@ -301,7 +301,7 @@ func (c *compiler) field(fields *[]*Node, name string, l layers, p place) error 
 	return nil
 }
 
-// stop reports a problem after which nothing more is looked at.
+// stop reports a problem that ends the compilation.
 func (c *compiler) stop(err error) error {
 	if err := c.report(nil, err); err != nil {
 		return err

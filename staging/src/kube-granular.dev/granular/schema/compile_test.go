@@ -327,12 +327,12 @@ func TestTree(t *testing.T) {
 	}
 	// Nobody is shown a place after the last one that was asked for.
 	all := 0
-	for range tree.Places() {
+	for range tree.NodePaths() {
 		all++
 	}
 	for n := range all {
 		seen := 0
-		for range tree.Places() {
+		for range tree.NodePaths() {
 			if seen++; seen > n {
 				break
 			}

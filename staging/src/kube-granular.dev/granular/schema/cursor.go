@@ -3,19 +3,19 @@
 
 package schema
 
-// Cursor looks at a schema, permissions aside, on the way down an object. It serves
-// messages, which are slow, and the compiler. The zero Cursor knows nothing.
+// Cursor reads a schema, without its permissions, along the path to a field. It serves messages,
+// which may be slow, and the compiler. The zero Cursor is at no schema.
 type Cursor struct {
 	definitions definitions
 	layers      layers
 }
 
-// Schema is the cursor at the root of the tree's kind. The definitions may have to be
-// made for it, which takes milliseconds; see WithSource. Where they can't be had, the
-// cursor knows nothing.
+// Schema returns the cursor at the root of the tree's kind. The definitions may have to be
+// generated for it, which takes milliseconds; see WithSource. If they are not available, it
+// returns the zero Cursor.
 func (t *Tree) Schema() Cursor { return t.schemas().root(t.Name) }
 
-// root is the cursor at the root of a definition.
+// root returns the cursor at the root of a definition.
 func (d definitions) root(name string) Cursor {
 	if d[name] == nil {
 		return Cursor{}
@@ -23,7 +23,7 @@ func (d definitions) root(name string) Cursor {
 	return Cursor{definitions: d}.at(layers{d[name]})
 }
 
-// Known says that the cursor is at a place of which something is known.
+// Known reports whether the cursor is at a schema.
 func (c Cursor) Known() bool { return len(c.layers) > 0 }
 
 func (c Cursor) at(in layers) Cursor {
@@ -36,10 +36,10 @@ func (c Cursor) at(in layers) Cursor {
 	return Cursor{definitions: c.definitions, layers: e.out}
 }
 
-// Has says whether the schema names a field.
+// Has reports whether the schema names a field.
 func (c Cursor) Has(name string) bool { return len(c.layers.property(name)) > 0 }
 
-// Field steps to a named field.
+// Field returns the cursor at a named field, or at a key of a map.
 func (c Cursor) Field(name string) Cursor {
 	if c.definitions == nil {
 		return c
@@ -50,7 +50,7 @@ func (c Cursor) Field(name string) Cursor {
 	return c.at(c.layers.additional())
 }
 
-// Elem steps to what a list holds.
+// Elem returns the cursor at the elements of a list.
 func (c Cursor) Elem() Cursor {
 	if c.definitions == nil {
 		return c
@@ -58,13 +58,13 @@ func (c Cursor) Elem() Cursor {
 	return c.at(c.layers.items())
 }
 
-// IsKey says whether a name below is the key of a map rather than a field.
+// IsKey reports whether a name is the key of a map and not a field.
 func (c Cursor) IsKey(name string) bool {
 	return len(c.layers.property(name)) == 0 && len(c.layers.additional()) > 0
 }
 
-// List says how the elements of a list are told apart. List means by position.
-func (c Cursor) List() (Kind, []Key) {
+// List returns how the elements of a list are identified. The kind List means by position.
+func (c Cursor) List() (NodeKind, []Key) {
 	listType, _ := c.layers.text(extListType)
 	switch listType {
 	case "map":
@@ -86,8 +86,8 @@ func (c Cursor) List() (Kind, []Key) {
 	return List, nil
 }
 
-// OnlyDefaults says whether a decoded JSON value is what the schema puts there on its
-// own; see Default.Is.
+// OnlyDefaults reports whether a decoded JSON value is the default of the schema; see
+// Default.Is.
 func (c Cursor) OnlyDefaults(value any, omitempty bool) bool {
 	return c.Default().Is(value, omitempty)
 }

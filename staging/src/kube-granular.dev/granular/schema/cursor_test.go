@@ -76,7 +76,7 @@ Port: {properties: {port: {type: integer}, protocol: {type: string, default: TCP
 		}
 	}
 	for of, want := range map[string]struct {
-		Kind schema.Kind
+		Kind schema.NodeKind
 		Keys []schema.Key
 	}{
 		"ports": {schema.ListMap, []schema.Key{{Name: "port"}, {Name: "protocol", Default: "TCP"}}},

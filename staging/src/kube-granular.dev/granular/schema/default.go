@@ -10,26 +10,26 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// maxDefaults is how many defaults within each other one Default may have, so that
-// definitions that refer to others many times over can't make it vast.
+// maxDefaults bounds how many nested defaults one Default may have, because definitions that
+// refer to each other could make it huge.
 const maxDefaults = 300
 
-// Default is what a schema puts into a place on its own. It stands for itself: no
-// decision needs the definitions again. The nil Default is that of places that have none.
+// Default is the value that a schema sets for an absent field. It does not refer to the
+// definitions, so no decision needs them. The nil Default means that there is none.
 type Default struct {
-	// value is the default where it is neither an object nor a list.
+	// value is the default if it is neither an object nor a list.
 	value any
 	kind  reflect.Kind
-	// zero says that the default is what Go's omitempty leaves out.
+	// zero is set if Go's omitempty leaves out the default.
 	zero bool
-	// fields are those of a default that is an object, and others those that it lacks
-	// and that have a default of their own.
+	// fields are the fields of a default that is an object. others are fields that this object
+	// lacks and that have a default of their own.
 	fields, others map[string]*Default
 	elems          []*Default
 }
 
-// Default gives the default of the place, nil if it has none, or if that is vast or
-// without end, as it may be where definitions hold themselves.
+// Default returns the default of the schema. It returns nil if there is none, or if it is huge
+// or infinite, as with definitions that refer to themselves.
 func (c Cursor) Default() *Default {
 	d := defaulter{left: maxDefaults}
 	out := d.own(c)
@@ -39,9 +39,8 @@ func (c Cursor) Default() *Default {
 	return out
 }
 
-// Is says whether a decoded JSON value is the default, or an object of nothing but
-// defaults. omitempty says that the value was encoded from a Go type, which leaves out
-// what is zero.
+// Is reports whether a decoded JSON value is the default, or an object of defaults only.
+// omitempty is set if the value was encoded from a Go type, which leaves out zero values.
 func (d *Default) Is(value any, omitempty bool) bool {
 	if d == nil {
 		return false
@@ -67,7 +66,7 @@ func (d *Default) isObject(object map[string]any, omitempty bool) bool {
 	for name, v := range object {
 		field, ok := d.fields[name]
 		if !ok {
-			field = d.others[name] // the values of a map have a default, its keys have none
+			field = d.others[name] // a map has a default for its values, none for its keys
 		}
 		if !field.Is(v, omitempty) {
 			return false
@@ -81,14 +80,14 @@ func (d *Default) isObject(object map[string]any, omitempty bool) bool {
 	return true
 }
 
-// defaulter follows defaults through a schema.
+// defaulter collects the defaults of a schema.
 type defaulter struct {
-	// within are the definitions on the way.
+	// within are the definitions that were entered on the way.
 	within []*spec.Schema
 	left   int
 }
 
-// own is the default that a place has itself.
+// own returns the default that the schema at the cursor has itself.
 func (d *defaulter) own(c Cursor) *Default {
 	if fallback, ok := c.layers.fallback(); ok {
 		return d.of(c, fallback)
@@ -96,7 +95,7 @@ func (d *defaulter) own(c Cursor) *Default {
 	return nil
 }
 
-// of is what is put into a place where something above has a default.
+// of returns the default of a schema of which an ancestor has the default fallback.
 func (d *defaulter) of(c Cursor, fallback any) *Default {
 	if d.left--; d.left < 0 {
 		return nil
@@ -147,7 +146,7 @@ func (d *defaulter) of(c Cursor, fallback any) *Default {
 	return out
 }
 
-// plainEqual compares JSON values; a number is the same in any of Go's types.
+// plainEqual compares JSON values. Numbers may be of different Go types.
 func plainEqual(a, b any) bool {
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
 	if !x.IsValid() || !y.IsValid() || x.Kind() == y.Kind() {
@@ -162,7 +161,7 @@ func plainEqual(a, b any) bool {
 		x.CanInt() && y.CanInt() && x.Int() == y.Int()
 }
 
-// zero says that a default is what Go's omitempty leaves out.
+// zero reports whether Go's omitempty leaves out a default.
 func zero(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:

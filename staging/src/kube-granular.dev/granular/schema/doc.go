@@ -3,8 +3,8 @@
 
 // Package schema compiles permission trees from OpenAPI schemas.
 //
-// A schema says with vendor extensions which permissions cover a field. A tree
-// keeps of it only what leads to a permission:
+// A schema has vendor extensions that name the permissions of a field. A tree
+// has only those fields of the schema that have a permission, or lead to one:
 //
 //	Deployment
 //	├─ metadata            metadata

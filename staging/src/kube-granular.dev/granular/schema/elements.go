@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// elements compiles what is in a map or a list.
-func (c *compiler) elements(n *Node, l layers, p place) error {
+// elements compiles the schema of the elements of a map or a list.
+func (c *compiler) elements(n *Node, l layers, p compileContext) error {
 	additional, items := l.additional(), l.items()
 	if !c.survey.carry(additional) && !c.survey.carry(items) {
 		return nil
@@ -31,10 +31,10 @@ func (c *compiler) elements(n *Node, l layers, p place) error {
 		if err != nil {
 			return c.report(p.at, err)
 		}
-		below.vague = p.vague || whole.named()
+		below.variedDefaults = p.variedDefaults || whole.named()
 	}
 	var err error
-	if below.emitters, err = c.emitters(n, kind, l, item, p); err != nil {
+	if below.sources, err = c.sources(n, kind, l, item, p); err != nil {
 		return c.report(p.at, err)
 	}
 	elem, err := c.node(in, below)
@@ -42,7 +42,7 @@ func (c *compiler) elements(n *Node, l layers, p place) error {
 		return err
 	}
 	if elem == nil {
-		n.rare = nil
+		n.extra = nil
 		return nil
 	}
 	if n.count > 0 || len(additional) > 0 && len(items) > 0 {
@@ -53,10 +53,10 @@ func (c *compiler) elements(n *Node, l layers, p place) error {
 	return nil
 }
 
-// listKind reads how the elements of a list are told apart, and, if they are, all that is
-// said of them. Sets of anything but scalars have no key a permission could speak of and
-// count as atomic.
-func (c *compiler) listKind(n *Node, l, items layers) (kind Kind, item layers, err error) {
+// listKind returns how the elements of a list are identified, and the expanded schema of an
+// element if they are. A set of anything but scalars has no key that a permission could take, so
+// it counts as atomic.
+func (c *compiler) listKind(n *Node, l, items layers) (kind NodeKind, item layers, err error) {
 	listType, err := l.text(extListType)
 	if err != nil {
 		return 0, nil, err
@@ -73,7 +73,7 @@ func (c *compiler) listKind(n *Node, l, items layers) (kind Kind, item layers, e
 		for _, name := range names {
 			key := Key{Name: name}
 			key.Default, _ = c.survey.property(item, name).fallback()
-			n.few().keys = append(n.few().keys, key)
+			n.ensureExtra().keys = append(n.ensureExtra().keys, key)
 		}
 		return ListMap, item, nil
 	case "set":
@@ -87,8 +87,8 @@ func (c *compiler) listKind(n *Node, l, items layers) (kind Kind, item layers, e
 	return List, nil, nil
 }
 
-// expandKeys follows every reference: keys and types are wanted here, whether or
-// not there is a permission beside them.
+// expandKeys follows every reference, whether or not it leads to a permission, because the keys
+// and types of elements are needed.
 func (c *compiler) expandKeys(in layers) (layers, error) {
 	if !slices.ContainsFunc(in, refers) {
 		return in, nil
@@ -98,10 +98,10 @@ func (c *compiler) expandKeys(in layers) (layers, error) {
 	return e.out, err
 }
 
-// emitters adds the parameter sources of a container: its own extension, the one
-// on the scalar a set holds, and those on the key properties of a list-map.
-func (c *compiler) emitters(n *Node, kind Kind, l, item layers, p place) ([]emitter, error) {
-	out, depth := slices.Clip(p.emitters), p.at.depth()
+// sources adds the parameter sources of a container: its own extension, the one of the scalars
+// of a set, and those of the key properties of a list-map.
+func (c *compiler) sources(n *Node, kind NodeKind, l, item layers, p compileContext) ([]parameterSource, error) {
+	out, depth := slices.Clip(p.sources), p.at.depth()
 	source, err := l.text(ExtSource)
 	if err != nil {
 		return nil, err
@@ -110,14 +110,14 @@ func (c *compiler) emitters(n *Node, kind Kind, l, item layers, p place) ([]emit
 		if kind == List || kind == ListMap && len(n.Keys()) != 1 {
 			return nil, faultf(ExtSource, "the list has no single key")
 		}
-		out = append(out, emitter{source: source, depth: depth})
+		out = append(out, parameterSource{source: source, depth: depth})
 	}
 	if kind == Set {
 		if source, err = item.text(ExtSource); err != nil {
 			return nil, err
 		}
 		if source != "" {
-			out = append(out, emitter{source: source, depth: depth})
+			out = append(out, parameterSource{source: source, depth: depth})
 		}
 	}
 	for i, key := range n.Keys() {
@@ -130,12 +130,12 @@ func (c *compiler) emitters(n *Node, kind Kind, l, item layers, p place) ([]emit
 			return nil, fmt.Errorf("key %q: %w", key.Name, err)
 		}
 		if source != "" {
-			out = append(out, emitter{source: source, depth: depth, key: i})
+			out = append(out, parameterSource{source: source, depth: depth, key: i})
 		}
 	}
-	for _, e := range out[len(p.emitters):] {
+	for _, e := range out[len(p.sources):] {
 		if _, value := selfField(e.source); value {
-			return nil, faultf(ExtSource, "%q stands for the value of a place and can't be the name of a source", Self)
+			return nil, faultf(ExtSource, "%q means the value of a field, so no source may have this name", Self)
 		}
 	}
 	return out, nil

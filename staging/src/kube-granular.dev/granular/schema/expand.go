@@ -9,13 +9,13 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// trail is the definitions entered on the way from the root.
-type trail struct {
-	above *trail
+// definitionStack is the definitions that were entered on the way from the root.
+type definitionStack struct {
+	above *definitionStack
 	name  string
 }
 
-func (t *trail) has(name string) bool {
+func (t *definitionStack) has(name string) bool {
 	for ; t != nil; t = t.above {
 		if t.name == name {
 			return true
@@ -24,15 +24,15 @@ func (t *trail) has(name string) bool {
 	return false
 }
 
-// expansion turns the schemas that stand at a place into everything that is said
-// about it: references and allOf followed, a field's own words first.
+// expansion collects all schemas that apply to one field: it follows references and allOf. The
+// field's own schema comes first.
 type expansion struct {
 	definitions definitions
-	// follow says whether to enter a definition that is met for the first time here.
-	follow func(name string) (bool, error)
-	trail  *trail
-	out    layers
-	// first is the first definition referred to, entered or not.
+	// follow reports whether to enter a definition that is met for the first time.
+	follow  func(name string) (bool, error)
+	entered *definitionStack
+	out     layers
+	// first is the first definition that is referred to, entered or not.
 	first string
 }
 
@@ -65,13 +65,13 @@ func (e *expansion) enter(name string) error {
 	if e.first == "" {
 		e.first = name
 	}
-	if follow, err := e.follow(name); err != nil || !follow || e.trail.has(name) {
+	if follow, err := e.follow(name); err != nil || !follow || e.entered.has(name) {
 		return err
 	}
 	s := e.definitions[name]
 	if s == nil {
 		return fmt.Errorf("definition %s is missing", name)
 	}
-	e.trail = &trail{above: e.trail, name: name}
+	e.entered = &definitionStack{above: e.entered, name: name}
 	return e.add(s)
 }

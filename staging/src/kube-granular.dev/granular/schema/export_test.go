@@ -11,20 +11,20 @@ import (
 )
 
 // Plain compiles every kind by itself and every place of it by itself.
-var Plain Option = func(m *Models) { m.plain = true }
+var Plain Option = func(m *Models) { m.uncached = true }
 
 // Size returns how many slots the tables have.
-func (s *Sharing) Size() int { return s.nodes.Size() + s.permissions.Size() }
+func (s *Interner) Size() int { return s.nodes.Size() + s.permissions.Size() }
 
 // Permissions returns how many of the entries are of permissions.
-func (s *Sharing) Permissions() int { return s.permissions.Used() }
+func (s *Interner) Permissions() int { return s.permissions.Used() }
 
 // Default gives what OnlyDefault compares with.
 func (n *Node) Default() *Default {
-	if n.rare == nil {
+	if n.extra == nil {
 		return nil
 	}
-	return n.rare.fallback
+	return n.extra.fallback
 }
 
 func (d *Default) String() string {

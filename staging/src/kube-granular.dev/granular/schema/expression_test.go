@@ -70,14 +70,14 @@ root:
 		t.Errorf("compiled %d times, wanted once for both places", language.compiled)
 	}
 	p := tree.Root.Child("m").Elem().Chain()[0]
-	if v, err := p.Verb(t.Context(), schema.NewSpending(10), "key"); err != nil || v.String() != "granular:a(KEY)" {
+	if v, err := p.Verb(t.Context(), schema.NewCostBudget(10), "key"); err != nil || v.String() != "granular:a(KEY)" {
 		t.Errorf("got %s, %v", v, err)
 	}
 	const drawn = "root (object)\n  m (map)\n    * (object) a(k .m expression)\n      b (leaf) b(k .m expression)\n  metadata (object)\n"
 	if diff := cmp.Diff(drawn, tree.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if v, err := p.Verb(t.Context(), schema.NewSpending(10), ""); err == nil {
+	if v, err := p.Verb(t.Context(), schema.NewCostBudget(10), ""); err == nil {
 		t.Errorf("the expression fails, yet there is a verb %s", v)
 	}
 }

@@ -25,8 +25,8 @@ const (
 	objectMetaDefault = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 )
 
-// marked says whether a schema itself carries a permission extension. One that
-// is not known counts: it is better refused later than passed over.
+// marked reports whether a schema itself has a permission extension. Unknown ones count: it is
+// better to refuse them later than to ignore them.
 func marked(s *spec.Schema) bool {
 	for k := range s.Extensions {
 		if strings.HasPrefix(k, extPrefix) {
@@ -36,29 +36,30 @@ func marked(s *spec.Schema) bool {
 	return false
 }
 
-// layers are the schemas that describe one place together: a field's own first,
-// then what it refers to. For one extension the first that has it wins.
+// layers are the schemas that apply to one field together: its own first, then those it refers
+// to. The first that has an extension wins.
 type layers []*spec.Schema
 
-func (l layers) extension(key string) word {
+func (l layers) extension(key string) extensionValue {
 	for _, s := range l {
 		if v, ok := s.Extensions[key]; ok {
-			return word{value: v, said: true}
+			return extensionValue{value: v, set: true}
 		}
 	}
-	return word{}
+	return extensionValue{}
 }
 
 func (l layers) text(key string) (string, error) { return l.extension(key).text(key) }
 
-// word is the value of an extension, which may be nil, if there is one.
-type word struct {
+// extensionValue is the value of an extension, which may be nil, and whether the extension is
+// set.
+type extensionValue struct {
 	value any
-	said  bool
+	set   bool
 }
 
-func (w word) text(key string) (string, error) {
-	if !w.said {
+func (w extensionValue) text(key string) (string, error) {
+	if !w.set {
 		return "", nil
 	}
 	s, ok := w.value.(string)
@@ -71,9 +72,9 @@ func (w word) text(key string) (string, error) {
 	return s, nil
 }
 
-// flag gives true or false. A bare Go marker arrives as an empty string.
-func (w word) flag(key string) (bool, error) {
-	if !w.said {
+// flag returns a boolean. A bare Go marker has the value "".
+func (w extensionValue) flag(key string) (bool, error) {
+	if !w.set {
 		return false, nil
 	}
 	switch w.value {
@@ -85,13 +86,13 @@ func (w word) flag(key string) (bool, error) {
 	return false, faultf(key, "must be true or false")
 }
 
-// marks are the permission extensions of a place.
+// marks are the permission extensions of a field.
 type marks struct {
 	any                                                                 bool
-	verb, excluded, source, parameterized, treatment, expression, scope word
+	verb, excluded, source, parameterized, treatment, expression, scope extensionValue
 }
 
-// marks collects them in one go. One that this version does not know is an error.
+// marks collects the permission extensions. An unknown one is an error.
 func (l layers) marks() (m marks, err error) {
 	for _, s := range l {
 		for key, value := range s.Extensions {
@@ -103,15 +104,15 @@ func (l layers) marks() (m marks, err error) {
 			if w == nil {
 				return m, faultf(key, "unknown extension")
 			}
-			if !w.said {
-				*w = word{value: value, said: true}
+			if !w.set {
+				*w = extensionValue{value: value, set: true}
 			}
 		}
 	}
 	return m, nil
 }
 
-func (m *marks) of(key string) *word {
+func (m *marks) of(key string) *extensionValue {
 	switch key {
 	case ExtVerb:
 		return &m.verb
@@ -151,7 +152,7 @@ func (l layers) listMapKeys() ([]string, error) {
 	return keys, nil
 }
 
-// property collects what every layer says of a field.
+// property returns the schemas of a field from every layer.
 func (l layers) property(name string) layers {
 	var out layers
 	for _, s := range l {
@@ -162,10 +163,10 @@ func (l layers) property(name string) layers {
 	return out
 }
 
-// refers says that a schema is not all there is to say.
+// refers reports whether a schema has references or an allOf to follow.
 func refers(s *spec.Schema) bool { return refName(s) != "" || len(s.AllOf) > 0 }
 
-// named says whether any field has a name.
+// named reports whether any layer names a field.
 func (l layers) named() bool {
 	for _, s := range l {
 		if len(s.Properties) > 0 {
@@ -195,7 +196,7 @@ func (l layers) items() layers {
 	return out
 }
 
-// scalar says that every value described is a string, number or boolean.
+// scalar reports whether every value is a string, number or boolean.
 func (l layers) scalar() bool {
 	for _, s := range l {
 		for _, t := range s.Type {

@@ -27,13 +27,13 @@ func FuzzCompile(f *testing.F) {
 	if data, err := json.Marshal(definitions); err == nil {
 		f.Add(string(data))
 	}
-	sharing := schema.NewSharing()
+	sharing := schema.NewInterner()
 	f.Fuzz(func(t *testing.T, text string) {
 		definitions := map[string]*spec.Schema{}
 		if json.Unmarshal([]byte(text), &definitions) != nil {
 			return
 		}
-		models := schema.NewModels(definitions, schema.WithSharing(sharing))
+		models := schema.NewModels(definitions, schema.WithInterner(sharing))
 		for name := range definitions {
 			tree, err := models.Compile(name)
 			// Without anything known of another kind, and nothing shared.
@@ -55,7 +55,7 @@ func FuzzCompile(f *testing.F) {
 func check(t *testing.T, tree *schema.Tree) {
 	t.Helper()
 	places := 0
-	for place := range tree.Places() {
+	for place := range tree.NodePaths() {
 		n := place.Node()
 		if places++; places > schema.MaxNodes || len(n.Chain()) > schema.MaxPermissionsOnPath {
 			t.Fatalf("%s: place %d, chain of %d", place.Pattern(), places, len(n.Chain()))

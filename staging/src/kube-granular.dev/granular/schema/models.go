@@ -14,40 +14,39 @@ import (
 // definitions are schemas by name, which refer to each other.
 type definitions map[string]*spec.Schema
 
-// Models is a set of definitions to compile many trees of. It may be shared by any
-// number of goroutines; the definitions must not be changed any more.
+// Models is a set of definitions from which many trees are compiled. It may be shared by any
+// number of goroutines. The definitions must not be changed any more.
 type Models struct {
 	definitions definitions
 	expressions Expressions
 	maxOnPath   int
-	sharing     *Sharing
+	interner    *Interner
 	source      func() map[string]*spec.Schema
-	// plain makes the compiler do without knowledge and sharing, for tests.
-	plain bool
+	// uncached disables the cache and the interner, for tests.
+	uncached bool
 }
 
-// NewModels costs nothing, so it may be called for every kind. References among the
-// definitions are resolved by the last segment of their path, so both #/definitions/x
-// and #/components/schemas/x do.
+// NewModels returns the Models of some definitions. It is cheap, so it may be called for every
+// kind. References are resolved by the last segment of their path, so both #/definitions/x and
+// #/components/schemas/x resolve to x.
 func NewModels(definitions map[string]*spec.Schema, options ...Option) *Models {
 	m := &Models{definitions: definitions, maxOnPath: MaxPermissionsOnPath}
 	for _, option := range options {
 		option(m)
 	}
-	if m.sharing == nil {
-		m.sharing = NewSharing()
+	if m.interner == nil {
+		m.interner = NewInterner()
 	}
 	return m
 }
 
-// ByKind compiles the tree of the definition that says, in
-// x-kubernetes-group-version-kind, that it is the kind.
+// ByKind compiles the tree of the definition whose x-kubernetes-group-version-kind has the kind.
 func (m *Models) ByKind(kind gvkschema.GroupVersionKind) (*Tree, error) {
 	// An index would be the slower way: a few definitions, those of options and events,
 	// list hundreds of kinds each, and a kind is looked up once.
 	found, name := 0, ""
 	for candidate, s := range m.definitions {
-		if s != nil && says(s, kind) {
+		if s != nil && definesKind(s, kind) {
 			found, name = found+1, candidate
 		}
 	}
@@ -60,8 +59,8 @@ func (m *Models) ByKind(kind gvkschema.GroupVersionKind) (*Tree, error) {
 	return nil, fmt.Errorf("schema: %d definitions for kind %s", found, kind)
 }
 
-// says whether a definition is that of a kind.
-func says(s *spec.Schema, kind gvkschema.GroupVersionKind) bool {
+// definesKind reports whether a definition is that of a kind.
+func definesKind(s *spec.Schema, kind gvkschema.GroupVersionKind) bool {
 	list, _ := s.Extensions[extKinds].([]any)
 	for _, entry := range list {
 		var group, version, name any
@@ -80,11 +79,11 @@ func says(s *spec.Schema, kind gvkschema.GroupVersionKind) bool {
 	return false
 }
 
-// unescaped are bytes that a reference never escapes.
+// unescaped are the bytes that a reference never escapes.
 const unescaped = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
 
-// refName is the last segment of a reference. Where that has nothing to escape, which
-// is nearly always, the reference need not be put together for it.
+// refName returns the last segment of a reference, empty if there is no reference. A fragment
+// without escapes, which is the usual case, is read without building the reference.
 func refName(s *spec.Schema) string {
 	url := s.Ref.GetURL()
 	if url == nil {

@@ -11,53 +11,53 @@ import (
 	"kube-granular.dev/granular/permission"
 )
 
-// Kind says how the walk looks at the values below a node.
-type Kind uint8
+// NodeKind is how a walk compares the values of a node. It is not a Kubernetes kind.
+type NodeKind uint8
 
 const (
-	// Leaf values are compared as a whole, whatever is in them.
-	Leaf Kind = iota
+	// Leaf values are compared as a whole, whatever they hold.
+	Leaf NodeKind = iota
 	// Object has named fields, some of which lead to a permission.
 	Object
 	// Map has one child, Elem, for every key.
 	Map
-	// ListMap is a list whose elements are told apart by Keys.
+	// ListMap is a list whose elements are identified by Keys.
 	ListMap
-	// Set is a list whose elements are scalars and their own identity.
+	// Set is a list of scalars, which are their own identity.
 	Set
-	// List is an atomic list with permissions inside: elements have no identity,
-	// they are compared by position.
+	// List is an atomic list with permissions inside. Its elements have no identity and are
+	// compared by position.
 	List
 )
 
-// Permission is one permission a node carries, scope applied. Permissions are read-only
-// and known by their address: the same one below the same others has one.
+// Permission is one permission of a node; its name includes the scope. Permissions are read-only
+// and may be compared by address: the same permission below the same others has one address.
 type Permission struct {
 	Name string
 	// Parameter is nil if the permission takes none.
 	Parameter *Parameter
-	// above is the next more general permission, and more how many there are above.
+	// above is the next more general permission, and depth the number of permissions above.
 	above *Permission
-	// leaf is the first leaf that was compiled with the permission as its last. It
-	// belongs to the Sharing, and to nobody else.
-	leaf *Node
-	more uint8
-	// Excluded permissions are no part of update: they are asked even for
-	// callers who hold it.
+	// leaf is the first leaf that was compiled with the permission as its last. Only the
+	// Interner uses it.
+	leaf  *Node
+	depth uint8
+	// Excluded permissions are no part of update: they are required even from callers who hold
+	// update.
 	Excluded bool
 }
 
-// Parameter says where the parameter of a permission comes from, and what is made of it.
+// Parameter describes the source of a permission's parameter, and how it is made from the key.
 type Parameter struct {
 	// Source names the parameter source; see Self for those of values.
 	Source string
-	// SourceDepth is how far below the root, which is 0, the node lies that emits
-	// the parameter: a Map, ListMap or Set above the node that carries the
-	// permission. It is 0 for a parameter made of a value.
+	// SourceDepth is the depth of the node that is the parameter source: a Map, ListMap or Set
+	// above the node that carries the permission. The root has depth 0. It is 0 for a
+	// parameter made from a value.
 	SourceDepth int
-	// FromValue is set if the parameter is made of the value at the node that carries the
-	// permission, or of Field there. Then a change has a parameter for every value that the
-	// place had or has, and all of them must be covered.
+	// FromValue is set if the parameter is made from the value at the node that carries the
+	// permission, or from Field of that value. A change then has one parameter for each value
+	// that the field had or gets, and the permission must be held for all of them.
 	FromValue bool
 	Field     string
 	// SourceKey is the position in that node's Keys for a ListMap, otherwise 0.
@@ -67,11 +67,11 @@ type Parameter struct {
 	Expression Expression
 }
 
-// Verbs returns the verbs that cover a raw key or value, the most general first: any of them
-// will do. There is one, but where Treatment.Several. Errors are those of Verb.
-func (p *Permission) Verbs(ctx context.Context, spending *Spending, key string) ([]permission.Verb, error) {
+// Verbs returns the verbs that cover a raw key or value, most general first. Any of them suffices.
+// There is one, unless the treatment has Several. Errors are those of Verb.
+func (p *Permission) Verbs(ctx context.Context, costs *CostBudget, key string) ([]permission.Verb, error) {
 	if p.Parameter == nil || p.Parameter.Expression != nil || !p.Parameter.Treatment.Several() {
-		v, err := p.Verb(ctx, spending, key)
+		v, err := p.Verb(ctx, costs, key)
 		return []permission.Verb{v}, err
 	}
 	var out []permission.Verb
@@ -84,15 +84,14 @@ func (p *Permission) Verbs(ctx context.Context, spending *Spending, key string) 
 	return out, nil
 }
 
-// ErrNoParameter means that a treatment takes no such key or value.
-var ErrNoParameter = errors.New("there is no parameter for it")
+// ErrNoParameter means that the treatment of a permission accepts no such key or value.
+var ErrNoParameter = errors.New("the treatment accepts no such key or value")
 
-// Verb returns the verb for a raw key, which is ignored where there is no parameter. Where
-// there may be several, it is the most specific one, which covers nothing but what is below it.
-// An error means that there is no verb that covers this key. With permission.ErrTooLong
-// comes the verb that nobody may be asked, so that a message can show of what it is. An
-// expression counts against what the request may spend.
-func (p *Permission) Verb(ctx context.Context, spending *Spending, key string) (permission.Verb, error) {
+// Verb returns the verb for a raw key, which is ignored if the permission has no parameter. An
+// error means that no verb covers this key. With permission.ErrTooLong it returns the verb that
+// is too long to be asked, so that a message can show its beginning. The cost of an expression
+// is charged to costs. Of several verbs it returns the most specific one.
+func (p *Permission) Verb(ctx context.Context, costs *CostBudget, key string) (permission.Verb, error) {
 	if p.Parameter == nil {
 		return permission.Verb{Permission: p.Name}, nil
 	}
@@ -108,7 +107,7 @@ func (p *Permission) Verb(ctx context.Context, spending *Spending, key string) (
 		parameter = p.Parameter.Treatment.Apply(key)
 	default:
 		var err error
-		if parameter, err = spending.parameter(ctx, p.Parameter.Expression, key); err != nil {
+		if parameter, err = costs.parameter(ctx, p.Parameter.Expression, key); err != nil {
 			return permission.Verb{}, err
 		}
 	}
@@ -116,7 +115,7 @@ func (p *Permission) Verb(ctx context.Context, spending *Spending, key string) (
 	return v, permission.CheckParameter(parameter)
 }
 
-// chain gives the last permissions of the chain that ends with p, most general first.
+// chain returns the last permissions of the chain that ends with p, most general first.
 func (p *Permission) chain(last int) []*Permission {
 	if last == 0 {
 		return nil
@@ -128,112 +127,111 @@ func (p *Permission) chain(last int) []*Permission {
 	return out
 }
 
-// length is how many permissions there are in the chain that ends with p.
+// length returns the number of permissions in the chain that ends with p.
 func (p *Permission) length() int {
 	if p == nil {
 		return 0
 	}
-	return int(p.more) + 1
+	return int(p.depth) + 1
 }
 
 // Key is one key of a list-map.
 type Key struct {
 	Name string
-	// Default stands in for a missing key, as in server-side apply. It is nil if
-	// a missing key leaves the element without identity.
+	// Default is the value of a missing key, as in server-side apply. If it is nil, an element
+	// without the key has no identity.
 	Default any
 }
 
-// Node is what there is at a place in a tree. Nodes are read-only once compiled and
-// may be shared by any number of goroutines. Where the same lies below the same
-// permissions there is one node, in how many places and trees ever: a node does not
-// know what is above it. No node lies below itself.
+// Node is a field or an element type in a tree. Nodes are read-only once compiled and may be
+// shared by any number of goroutines. Equal nodes below the same permissions are one node, in
+// all places and trees, so a node does not refer to its parent. No node is below itself.
 //
-// There is one for every field of every definition that has a permission, so it is
-// kept small: what few nodes have lies behind a pointer.
+// There is a node for every field with a permission, so it is small: what only few nodes have is
+// behind a pointer.
 type Node struct {
-	// Field is the name below an Object; empty for the root and for elements.
+	// Field is the name of the field; empty for the root and for elements.
 	Field string
-	// last ends the chain.
+	// last is the last permission of the chain.
 	last *Permission
-	// near holds the fields of an Object, or the element of what has one, if there are
-	// so few; rare has them else.
-	near *[near]*Node
-	rare *rare
-	// count is how many there are.
+	// inline holds the fields of an Object, or the element of a container, if there are at most
+	// maxInline. Otherwise extra has them.
+	inline *[maxInline]*Node
+	extra  *extra
+	// count is the number of children.
 	count  uint16
-	Kind   Kind
+	Kind   NodeKind
 	traits traits
-	// own is how many at the end of the chain the node itself carries.
+	// own is the number of permissions at the end of the chain that the node itself carries.
 	own uint8
-	// NilIsEmpty says that an absent, a null and an empty container are one and
-	// the same below this node: the object's own metadata.
+	// NilIsEmpty is set in the object's own metadata: an absent, a null and an empty container
+	// are equal below this node.
 	NilIsEmpty bool
-	// ExcludedAt says that the chain holds an excluded permission.
+	// ExcludedAt is set if the chain has an excluded permission.
 	ExcludedAt bool
-	// ExcludedBelow says that a node below carries an excluded permission.
+	// ExcludedBelow is set if a node below carries an excluded permission.
 	ExcludedBelow bool
 }
 
-// near is how many children most nodes have at the most.
-const near = 3
+// maxInline is the number of children that most nodes do not exceed.
+const maxInline = 3
 
-// rare is what few nodes have.
-type rare struct {
+// extra has what only few nodes have.
+type extra struct {
 	keys     []Key
 	fallback *Default
 	children []*Node
 }
 
-func (n *Node) few() *rare {
-	if n.rare == nil {
-		n.rare = &rare{}
+func (n *Node) ensureExtra() *extra {
+	if n.extra == nil {
+		n.extra = &extra{}
 	}
-	return n.rare
+	return n.extra
 }
 
-// NewList makes a node of no tree, which says how the elements of a list are told
-// apart and nothing else.
-func NewList(kind Kind, keys []Key) *Node { return &Node{Kind: kind, rare: &rare{keys: keys}} }
+// NewList returns a node that is in no tree. It describes only how the elements of a list are
+// identified.
+func NewList(kind NodeKind, keys []Key) *Node { return &Node{Kind: kind, extra: &extra{keys: keys}} }
 
-// below gives the fields of an Object, or the element of what has one.
+// below returns the fields of an Object, or the element of a container.
 func (n *Node) below() []*Node {
 	switch {
 	case n.count == 0:
 		return nil
-	case n.count <= near:
-		return n.near[:n.count]
+	case n.count <= maxInline:
+		return n.inline[:n.count]
 	}
-	return n.rare.children
+	return n.extra.children
 }
 
 func (n *Node) setBelow(below []*Node) {
 	n.count = uint16(len(below))
-	if len(below) > near {
-		n.few().children = append(make([]*Node, 0, len(below)), below...) // without room to grow
+	if len(below) > maxInline {
+		n.ensureExtra().children = append(make([]*Node, 0, len(below)), below...) // without room to grow
 		return
 	}
-	n.near = new([near]*Node)
-	copy(n.near[:], below)
+	n.inline = new([maxInline]*Node)
+	copy(n.inline[:], below)
 }
 
-// Chain gives every permission that covers the node, most general first. It is made
-// anew each time.
+// Chain returns all permissions that cover the node, most general first. The result is allocated
+// at each call.
 func (n *Node) Chain() []*Permission { return n.last.chain(n.last.length()) }
 
-// Own gives those at the end of Chain that the node itself carries.
+// Own returns the permissions at the end of Chain that the node itself carries.
 func (n *Node) Own() []*Permission { return n.last.chain(int(n.own)) }
 
-// Last is the most specific permission that covers the node, nil if none does. It
-// costs less than Chain.
+// Last returns the most specific permission that covers the node, nil if none does. It costs
+// less than Chain.
 func (n *Node) Last() *Permission { return n.last }
 
-// Carries says whether the node itself carries a permission. Changes without
-// such a node above them are charged to the root field they lie under.
+// Carries reports whether the node itself carries a permission. A change that has no such node
+// at or above it is charged to its top-level field.
 func (n *Node) Carries() bool { return n.own > 0 }
 
-// Fields gives the children of an Object that lead to a permission, sorted by name;
-// what is not here is the node's remainder. Nobody may change them.
+// Fields returns the children of an Object that have a permission or lead to one, sorted by
+// name. All other fields are the node's remainder. The result must not be changed.
 func (n *Node) Fields() []*Node {
 	if n.Kind != Object {
 		return nil
@@ -241,36 +239,36 @@ func (n *Node) Fields() []*Node {
 	return n.below()
 }
 
-// Elem is the child of a Map, ListMap, Set or List, and nil for other nodes.
+// Elem returns the child of a Map, ListMap, Set or List, and nil for other nodes.
 func (n *Node) Elem() *Node {
-	if n.Kind <= Object || n.near == nil {
+	if n.Kind <= Object || n.inline == nil {
 		return nil
 	}
-	return n.near[0]
+	return n.inline[0]
 }
 
-// Keys gives the keys of a ListMap, in the schema's order. Nobody may change them.
+// Keys returns the keys of a ListMap, in the schema's order. The result must not be changed.
 func (n *Node) Keys() []Key {
-	if n.rare == nil {
+	if n.extra == nil {
 		return nil
 	}
-	return n.rare.keys
+	return n.extra.keys
 }
 
-// defaults says that decisions need the default of the field: its own permission is
-// excluded, or it is an object that holds such a field.
+// defaults reports whether decisions need the default of the field: its own permission is
+// excluded, or it is an object that contains such a field.
 func (n *Node) defaults() bool {
 	return n.own > 0 && n.last.Excluded || n.Kind == Object && n.ExcludedBelow
 }
 
-// OnlyDefault says whether a decoded JSON value is what the schema puts into the
-// field on its own; see Default.Is. It is known only of fields that have an excluded
-// permission of their own, and of objects that hold one: of others nobody has to ask.
+// OnlyDefault reports whether a decoded JSON value is the default of the field; see Default.Is.
+// It is known only for fields with an excluded permission of their own and for objects that
+// contain one. For other fields it is false.
 func (n *Node) OnlyDefault(value any, omitempty bool) bool {
-	return n.rare != nil && n.rare.fallback.Is(value, omitempty)
+	return n.extra != nil && n.extra.fallback.Is(value, omitempty)
 }
 
-// Child finds a field among Fields, or gives nil.
+// Child returns a field among Fields, or nil.
 func (n *Node) Child(field string) *Node {
 	fields := n.Fields()
 	lo, hi := 0, len(fields)
@@ -288,17 +286,16 @@ func (n *Node) Child(field string) *Node {
 	return nil
 }
 
-// System names the fields of an Object whose change is nobody's: the server writes
-// them. They are compared by no walk.
+// System returns the fields of an Object that the server itself writes. No walk compares them.
 func (n *Node) System() []string { return systemFields[n.traits.system()] }
 
-// Ignores says whether a field of an Object is the server's own.
+// Ignores reports whether the server itself writes a field of an Object.
 func (n *Node) Ignores(field string) bool {
 	return slices.Contains(systemFields[n.traits.system()], field)
 }
 
-// What a caller puts into these of an object's own metadata is replaced or refused
-// by upstream itself.
+// systemFields are fields of an object's own metadata. Upstream itself replaces or refuses what
+// a caller writes into them.
 var systemFields = [...][]string{
 	rootSystem: {"apiVersion", "kind"},
 	metadataSystem: {

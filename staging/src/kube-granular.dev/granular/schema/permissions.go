@@ -9,10 +9,10 @@ import (
 	"kube-granular.dev/granular/permission"
 )
 
-// permissions reads what a place itself carries and makes the node's chain. A
-// scope carries a permission of its own name, which covers all in it. A verb on
-// the same place is one of what the scope lies in: only below are names prefixed.
-func (c *compiler) permissions(n *Node, l layers, p *place) error {
+// permissions adds the permissions of a field to the node's chain. A scope is also a permission
+// of the same name, which covers everything in it. A verb on the same field belongs to the
+// enclosing scope: only names below the field get the prefix.
+func (c *compiler) permissions(n *Node, l layers, p *compileContext) error {
 	n.last = p.last
 	m, err := l.marks()
 	if err != nil || !m.any {
@@ -84,8 +84,8 @@ func (c *compiler) permissions(n *Node, l layers, p *place) error {
 	return c.add(n, ExtScope, Permission{Name: scope, Excluded: excluded && verb == ""})
 }
 
-// parameter says where a permission's parameter comes from and what is made of it.
-func (c *compiler) parameter(l layers, p *place, source, treatment, expression string) (out *Parameter, err error) {
+// parameter returns the source of a permission's parameter, and how it is made from the key or value.
+func (c *compiler) parameter(l layers, p *compileContext, source, treatment, expression string) (out *Parameter, err error) {
 	if source == "" {
 		return nil, nil
 	}
@@ -93,7 +93,7 @@ func (c *compiler) parameter(l layers, p *place, source, treatment, expression s
 		if out, err = c.value(l, source, field); err != nil {
 			return nil, err
 		}
-	} else if out = p.emitted(source); out == nil {
+	} else if out = p.parameterFrom(source); out == nil {
 		return nil, faultf(ExtParameterized, "no map or list above has %s: %s", ExtSource, source)
 	}
 	if out.Treatment, err = permission.ParseTreatment(treatment); err != nil {
@@ -105,9 +105,9 @@ func (c *compiler) parameter(l layers, p *place, source, treatment, expression s
 	return out, err
 }
 
-// emitted returns the parameter that the innermost source of a name gives, nil if there is none.
-func (p *place) emitted(source string) *Parameter {
-	for _, e := range slices.Backward(p.emitters) {
+// parameterFrom returns the parameter of the innermost source with a name, or nil if there is none.
+func (p *compileContext) parameterFrom(source string) *Parameter {
+	for _, e := range slices.Backward(p.sources) {
 		if e.source == source {
 			return &Parameter{Source: source, SourceDepth: e.depth, SourceKey: e.key}
 		}
@@ -129,7 +129,7 @@ func (c *compiler) add(n *Node, extension string, p Permission) error {
 	if n.last.length() >= c.models.maxOnPath {
 		return faultf(extension, "more than %d permissions on one path", c.models.maxOnPath)
 	}
-	last, fresh := c.models.sharing.below(n.last, p)
+	last, fresh := c.models.interner.below(n.last, p)
 	if fresh {
 		c.fresh++
 	}

@@ -13,19 +13,20 @@ import (
 // MaxProblems is how many problems of one schema are reported.
 const MaxProblems = 20
 
-// Step is one step from the root of a schema to a place in it: to a named field,
-// or, where Elem is set, to what a map or a list holds.
+// Step is one step from the root of a schema to a schema inside it: to a named field, or, if
+// Elem is set, to the elements of a map or a list.
 type Step struct {
 	Field string
 	Elem  bool
 }
 
-// Problem says why what a schema says about one place can't be enforced. It never
-// repeats what the author wrote there.
+// Problem describes why the permission extensions at one place of a schema can't be enforced. It
+// never repeats what the author wrote there.
 type Problem struct {
-	// Place is where, empty for the root or for the schema as a whole.
+	// Place is the path to the place. It is empty for the root and for problems of the whole
+	// schema.
 	Place []Step
-	// Extension is the vendor extension at fault, empty if it is none in particular.
+	// Extension is the vendor extension at fault, empty if no single one is.
 	Extension string
 	// Reason is a sentence without its subject.
 	Reason string
@@ -59,8 +60,8 @@ func (p Problems) Error() string {
 	return fmt.Sprintf("%v (and %d more)", p[0], len(p)-1)
 }
 
-// ProblemsOf gives the problems behind an error of Compile or ByKind. An error of
-// another kind becomes a problem of the schema as a whole.
+// ProblemsOf returns the problems in an error of Compile or ByKind. Any other error becomes a
+// problem of the whole schema.
 func ProblemsOf(err error) Problems {
 	if err == nil {
 		return nil
@@ -72,7 +73,7 @@ func ProblemsOf(err error) Problems {
 	return Problems{{Reason: err.Error()}}
 }
 
-// fault is a problem whose place is not known yet.
+// fault is a problem without its place.
 type fault struct {
 	extension, reason string
 }
@@ -83,12 +84,12 @@ func faultf(extension, format string, args ...any) error {
 	return &fault{extension: extension, reason: fmt.Sprintf(format, args...)}
 }
 
-// errTooMany ends a compilation that has reported enough, or must not go on.
+// errTooMany ends a compilation that has reported enough problems, or can't continue.
 var errTooMany = errors.New("too many problems")
 
-// report notes a problem at a place. The compilation goes on, so that an author
-// sees more than the first, unless that is what must not happen.
-func (c *compiler) report(at *where, err error) error {
+// report records a problem at a place. The compilation continues, so that an author sees more
+// than the first problem, unless the result is errTooMany.
+func (c *compiler) report(at *schemaPath, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -103,16 +104,18 @@ func (c *compiler) report(at *where, err error) error {
 	return nil
 }
 
-// where is a place, known by the way to it. The root is nil.
-type where struct {
-	above *where
+// schemaPath is the path to a schema. The root is nil.
+type schemaPath struct {
+	above *schemaPath
 	step  Step
 }
 
-func (w *where) field(name string) *where { return &where{above: w, step: Step{Field: name}} }
-func (w *where) elem() *where             { return &where{above: w, step: Step{Elem: true}} }
+func (w *schemaPath) field(name string) *schemaPath {
+	return &schemaPath{above: w, step: Step{Field: name}}
+}
+func (w *schemaPath) elem() *schemaPath { return &schemaPath{above: w, step: Step{Elem: true}} }
 
-func (w *where) steps() []Step {
+func (w *schemaPath) steps() []Step {
 	var out []Step
 	for ; w != nil; w = w.above {
 		out = append(out, w.step)
@@ -121,7 +124,7 @@ func (w *where) steps() []Step {
 	return out
 }
 
-func (w *where) depth() int {
+func (w *schemaPath) depth() int {
 	n := 0
 	for ; w != nil; w = w.above {
 		n++

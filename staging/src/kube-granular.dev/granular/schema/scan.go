@@ -10,56 +10,56 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// scan is what one look through a definition found, references not followed.
+// scan is the result of scanning one definition, without following its references.
 type scan struct {
 	name   string
 	number int
 	survey *survey
-	// carries says that a permission is in the definition or, after spread, in
-	// anything it refers to. Only such references are ever followed.
+	// carries is set if the definition has a permission or, after spread, if anything that it
+	// refers to has one. Only such references are followed.
 	carries bool
-	// excludes says the same of excluded permissions.
+	// excludes is the same for excluded permissions.
 	excludes bool
-	// marks is how many extensions of permissions were met so far.
+	// marks counts the permission extensions so far.
 	marks int
 	refs  []string
-	// unsure holds references from where no permission can work.
-	unsure []string
-	// reach is all that the definition leads to, itself too; nil until asked for.
+	// conditionalRefs are references below anyOf and the like, where no permission can be
+	// enforced.
+	conditionalRefs []string
+	// reach is the definition and everything that it refers to, directly or not. It is nil until
+	// needed.
 	reach bits
-	// misplaced names an extension that stands where none can work.
+	// misplaced is an extension that stands where none can be enforced.
 	misplaced string
 }
 
-// schema looks at s. Below anyOf and the like nothing says which of the schemas
-// holds for a value, so a permission there would cover sometimes this and
-// sometimes that.
-//
-// It says whether there is a permission or a reference in s.
-func (f *scan) schema(s *spec.Schema, unsure bool) bool {
-	// Most schemas are of scalars, and say nothing of what follows.
-	promising := len(s.Extensions) > 0 && f.extensions(s.Extensions, unsure)
+// schema scans s, and reports whether it has a permission or a reference. Below anyOf and the
+// like (conditional), it depends on the value which schema applies. A permission there would
+// cover a field for some values only, so it is refused.
+func (f *scan) schema(s *spec.Schema, conditional bool) bool {
+	// Most schemas are scalars, which have none of the following.
+	candidate := len(s.Extensions) > 0 && f.extensions(s.Extensions, conditional)
 	if ref := refName(s); ref != "" {
-		promising = true
+		candidate = true
 		f.refs = append(f.refs, ref)
-		if unsure {
-			f.unsure = append(f.unsure, ref)
+		if conditional {
+			f.conditionalRefs = append(f.conditionalRefs, ref)
 		}
 	}
 	if len(s.Properties) > 0 {
-		if below := f.properties(s.Properties, unsure); below != nil {
-			promising = true
-			f.survey.promising[identity(s.Properties)] = below
+		if below := f.properties(s.Properties, conditional); below != nil {
+			candidate = true
+			f.survey.candidates[identity(s.Properties)] = below
 		}
 	}
 	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-		promising = f.schema(s.AdditionalProperties.Schema, unsure) || promising
+		candidate = f.schema(s.AdditionalProperties.Schema, conditional) || candidate
 	}
 	if s.Items != nil && s.Items.Schema != nil {
-		promising = f.schema(s.Items.Schema, unsure) || promising
+		candidate = f.schema(s.Items.Schema, conditional) || candidate
 	}
 	for i := range s.AllOf {
-		promising = f.schema(&s.AllOf[i], unsure) || promising
+		candidate = f.schema(&s.AllOf[i], conditional) || candidate
 	}
 	for i := range s.OneOf {
 		f.schema(&s.OneOf[i], true)
@@ -81,46 +81,45 @@ func (f *scan) schema(s *spec.Schema, unsure bool) bool {
 	if s.AdditionalItems != nil && s.AdditionalItems.Schema != nil {
 		f.schema(s.AdditionalItems.Schema, true)
 	}
-	return promising
+	return candidate
 }
 
-// properties gives those in which there is a permission or a reference, by name.
-func (f *scan) properties(all map[string]spec.Schema, unsure bool) []field {
-	// Declared in the loop, a value would be taken for something that outlives it; and a
-	// schema is large.
-	room := &f.survey.room
-	height := len(room.met)
+// properties returns the sorted fields that have a permission or a reference.
+func (f *scan) properties(all map[string]spec.Schema, conditional bool) []field {
+	// Variables of the loop would be allocated at each round, and a schema is large.
+	arena := &f.survey.arena
+	height := len(arena.stack)
 	var name string
 	var value spec.Schema
 	for name, value = range all {
 		marks, refs := f.marks, len(f.refs)
-		if f.schema(&value, unsure) {
-			room.met = append(room.met, field{name: name, in: f, marked: f.marks > marks, from: refs, to: len(f.refs)})
+		if f.schema(&value, conditional) {
+			arena.stack = append(arena.stack, field{name: name, in: f, marked: f.marks > marks, from: refs, to: len(f.refs)})
 		}
 	}
-	if height == len(room.met) {
+	if height == len(arena.stack) {
 		return nil
 	}
-	out := room.pop(height)
+	out := arena.pop(height)
 	slices.SortFunc(out, byName)
 	return out
 }
 
-// extensions says whether there is a permission in those of a schema.
-func (f *scan) extensions(all spec.Extensions, unsure bool) bool {
-	promising := false
+// extensions reports whether a schema has a permission extension.
+func (f *scan) extensions(all spec.Extensions, conditional bool) bool {
+	candidate := false
 	for key, value := range all {
 		if !strings.HasPrefix(key, extPrefix) {
 			continue
 		}
-		promising, f.carries = true, true
+		candidate, f.carries = true, true
 		f.marks++
 		if key == ExtExcluded && value != false && value != "false" {
 			f.excludes = true
 		}
-		if unsure && (f.misplaced == "" || key < f.misplaced) {
+		if conditional && (f.misplaced == "" || key < f.misplaced) {
 			f.misplaced = key
 		}
 	}
-	return promising
+	return candidate
 }

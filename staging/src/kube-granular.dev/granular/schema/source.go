@@ -10,48 +10,48 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// WithSource is for definitions that are large and were put together for one
-// compilation: trees do not keep them. For cursors, which serve messages alone, they are
-// made again, and used again until the garbage collector takes them.
+// WithSource sets the source of definitions that are large and generated for one compilation.
+// Trees do not keep such definitions. For cursors, which serve only messages, they are generated
+// again, and cached until the garbage collector frees them.
 //
-// The source must give definitions equal to those of the Models, whenever and from
-// whatever goroutine it is called, and must not come back to the tree; it gives nil
-// where it can't. Nobody may change what it gives.
+// The source must return definitions equal to those of the Models at any time and from any
+// goroutine, and must not call the tree. It returns nil if they are not available. The result
+// must not be changed.
 func WithSource(source func() map[string]*spec.Schema) Option {
 	return func(m *Models) { m.source = source }
 }
 
-// loan is what a source gave last, unless the garbage collector took it.
-type loan struct {
+// definitionCache holds the last result of a source through a weak pointer.
+type definitionCache struct {
 	making      sync.Mutex
 	definitions weak.Pointer[definitions]
 }
 
-// kept stands for a loan where there is none: definitions that somebody has anyway.
-var kept loan
+// permanent marks trees whose definitions are held by somebody else anyway, and need no cache.
+var permanent definitionCache
 
-// definedBy says where the definitions are to be had that the tree was compiled from.
+// definedBy sets the source of the definitions that the tree was compiled from.
 func (t *Tree) definedBy(m *Models) {
 	if t.source = m.source; t.source == nil {
 		all := m.definitions
 		t.source = func() map[string]*spec.Schema { return all }
-		t.lent.Store(&kept)
+		t.cached.Store(&permanent)
 	}
 }
 
-// schemas gives the definitions the tree was compiled from, nil if they can't be had.
-// Who waits for others to make them need not do so again.
+// schemas returns the definitions that the tree was compiled from, nil if they are not
+// available. Concurrent callers wait for one of them to generate the definitions.
 func (t *Tree) schemas() definitions {
 	if t.source == nil {
-		return nil // a tree that nobody compiled
+		return nil // the tree was not compiled
 	}
-	l := t.lent.Load()
-	if l == &kept {
+	l := t.cached.Load()
+	if l == &permanent {
 		return t.source()
 	}
 	if l == nil {
-		t.lent.CompareAndSwap(nil, &loan{})
-		l = t.lent.Load()
+		t.cached.CompareAndSwap(nil, &definitionCache{})
+		l = t.cached.Load()
 	}
 	l.making.Lock()
 	defer l.making.Unlock()

@@ -12,43 +12,42 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// survey is one look through all definitions that a root refers to, before any of
-// them is compiled. What it holds of a definition is final, for it was reached with
-// all that it refers to.
+// survey is the scan of all definitions that a root refers to, before any of them is compiled.
+// The result for a definition is final, because everything that it refers to was scanned too.
 type survey struct {
 	scans map[string]*scan
-	// promising are, for each map of properties, those in which there is a permission, or
-	// a reference to what may have one, sorted. Others are not looked at again.
-	promising map[uintptr][]field
-	room      room
+	// candidates has, for each map of properties, the sorted fields that have a permission or a
+	// reference to a definition that may have one. Other fields are not visited again.
+	candidates map[uintptr][]field
+	arena      arena
 }
 
-// field is a property that has permissions, or refers to what may have them.
+// field is a property that has permissions or references.
 type field struct {
 	name string
-	// in is where it was met, and from and to are which of the references there it has.
+	// in is the scan that found the field. from and to delimit its references in in.refs.
 	in       *scan
 	from, to int
 	marked   bool
-	// schema is nil until asked for: in its map it has no address, and it is large.
+	// schema is nil until needed. It is a copy, because a value in a map has no address.
 	schema *spec.Schema
 }
 
 func byName(a, b field) int { return strings.Compare(a.name, b.name) }
 
-// size is how much was found.
+// size returns the number of values in the survey.
 func (s *survey) size() int {
-	return len(s.scans) + len(s.promising) + s.room.used + len(s.room.fields) + cap(s.room.met)
+	return len(s.scans) + len(s.candidates) + s.arena.used + len(s.arena.fields) + cap(s.arena.stack)
 }
 
-// forget leaves the room and nothing in it.
-func (s *survey) forget() {
+// reset empties the survey and its arena.
+func (s *survey) reset() {
 	clear(s.scans)
-	clear(s.promising)
-	s.room.leave()
+	clear(s.candidates)
+	s.arena.reset()
 }
 
-// fieldCarries says whether there may be a permission in a field.
+// fieldCarries reports whether there may be a permission in a field.
 func (s *survey) fieldCarries(f *field) bool {
 	return f.marked || slices.ContainsFunc(f.in.refs[f.from:f.to], s.nameCarries)
 }
@@ -58,8 +57,8 @@ func (s *survey) nameCarries(name string) bool {
 	return target == nil || target.carries
 }
 
-// extend looks through the definitions that are reached from root, and through that
-// of the metadata every object has, unless it did so before.
+// extend scans the definitions that root refers to, and the definition of object metadata,
+// unless they were scanned before.
 func (s *survey) extend(all definitions, root string) {
 	usedBy := map[string][]*scan{}
 	queue := []string{root, objectMetaDefault}
@@ -81,8 +80,8 @@ func (s *survey) extend(all definitions, root string) {
 	s.spread(usedBy)
 }
 
-// spread hands on from every definition to those that refer to it, cycles
-// included, that there is a permission, and an excluded one, in it.
+// spread marks every definition that refers, directly or not, to one with a permission, or with
+// an excluded one. Definitions may refer to each other in cycles.
 func (s *survey) spread(usedBy map[string][]*scan) {
 	var queue []string
 	for name := range usedBy {
@@ -104,13 +103,13 @@ func (s *survey) spread(usedBy map[string][]*scan) {
 	}
 }
 
-// check refuses a definition in which a permission stands where none can work.
+// check returns an error for a definition that has a permission where none can be enforced.
 func (s *survey) check(name string) error {
 	found := s.scans[name]
 	if found.misplaced != "" {
 		return fmt.Errorf("definition %s: %s can't stand below anyOf, oneOf, not or a pattern", name, found.misplaced)
 	}
-	for _, ref := range found.unsure {
+	for _, ref := range found.conditionalRefs {
 		if target := s.scans[ref]; target != nil && target.carries {
 			return fmt.Errorf("definition %s: a permission of %s can't stand below anyOf, oneOf, not or a pattern", name, ref)
 		}
@@ -118,9 +117,9 @@ func (s *survey) check(name string) error {
 	return nil
 }
 
-// reaches reports whether a definition, or any that it refers to, is on a trail, of which
-// each was found. If none is, then what is made of it does not depend on the way to it.
-func (s *survey) reaches(from *scan, t *trail) bool {
+// reaches reports whether a definition, or any that it refers to, is on the stack. If none is,
+// the result for the definition does not depend on the path to it.
+func (s *survey) reaches(from *scan, t *definitionStack) bool {
 	if from.reach == nil {
 		from.reach = s.reach(from)
 	}
@@ -151,14 +150,13 @@ func (s *survey) reach(from *scan) bits {
 	return out
 }
 
-// bits is a set of definitions by their number. Those that are not in it yet may have
-// greater numbers than it has room for.
+// bits is a set of definitions by their number. A number beyond its length is not in the set.
 type bits []uint64
 
 func (b bits) has(i int) bool { return i/64 < len(b) && b[i/64]&(1<<(i%64)) != 0 }
 func (b bits) add(i int)      { b[i/64] |= 1 << (i % 64) }
 
-// carry says whether there may be a permission in the schemas.
+// carry reports whether there may be a permission in any of the schemas.
 func (s *survey) carry(in layers) bool {
 	for _, one := range in {
 		if s.carries(one) {
@@ -175,7 +173,7 @@ func (s *survey) carries(in *spec.Schema) bool {
 	if name := refName(in); name != "" && s.nameCarries(name) {
 		return true
 	}
-	fields := s.promising[identity(in.Properties)]
+	fields := s.candidates[identity(in.Properties)]
 	for i := range fields {
 		if s.fieldCarries(&fields[i]) {
 			return true
@@ -190,25 +188,26 @@ func (s *survey) carries(in *spec.Schema) bool {
 		in.Items != nil && in.Items.Schema != nil && s.carries(in.Items.Schema)
 }
 
-// property collects what every layer says of a field.
+// property returns the schemas of a field from every layer.
 func (s *survey) property(l layers, name string) layers {
 	var out layers
 	for _, one := range l {
-		fields := s.promising[identity(one.Properties)]
+		fields := s.candidates[identity(one.Properties)]
 		if i, found := slices.BinarySearchFunc(fields, field{name: name}, byName); found {
 			f := &fields[i]
 			if f.schema == nil {
-				f.schema = s.room.copy(one.Properties, name)
+				f.schema = s.arena.copy(one.Properties, name)
 			}
 			out = append(out, f.schema)
 		} else if _, ok := one.Properties[name]; ok {
-			out = append(out, s.room.copy(one.Properties, name))
+			out = append(out, s.arena.copy(one.Properties, name))
 		}
 	}
 	return out
 }
 
-// identity tells maps apart, whatever is in them. Copies of a schema share theirs.
+// identity identifies a map by its address, whatever it holds. Copies of a schema share their
+// maps.
 func identity(properties map[string]spec.Schema) uintptr {
 	return reflect.ValueOf(properties).Pointer()
 }

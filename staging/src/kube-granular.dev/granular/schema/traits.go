@@ -3,18 +3,17 @@
 
 package schema
 
-// Attribute is a kind of attribute that objects carry in their metadata, or a set of
-// such kinds.
+// Attribute is a kind of metadata attribute, label or annotation, or a set of these kinds.
 type Attribute uint8
 
 const (
-	// Label is the kind of labels.
+	// Label is a label.
 	Label Attribute = 1 << iota
-	// Annotation is the kind of annotations.
+	// Annotation is an annotation.
 	Annotation
 )
 
-// String returns the name of one kind, as an API names it.
+// String returns the name of the kind, as an API has it.
 func (a Attribute) String() string {
 	switch a {
 	case 0:
@@ -27,15 +26,15 @@ func (a Attribute) String() string {
 	return "Label or Annotation"
 }
 
-// attributeOf says of a parameter source which attribute has it as its key. The metadata
-// of built-in kinds has these sources, and so has every map that is marked alike.
+// attributeOf returns the kind of attribute whose key is a parameter source. The metadata of
+// built-in kinds has these sources, and any other map may have them.
 var attributeOf = map[string]Attribute{"label-key": Label, "annotation-key": Annotation}
 
-// Attribute returns the kind of attribute whose keys the value of the node has, and 0 for
-// other nodes. Such a node is a Map, or a Leaf if no permission takes the key.
+// Attribute returns the kind of attribute whose keys the node's value has, and 0 for other
+// nodes. Such a node is a Map, or a Leaf if no permission takes the key.
 func (n *Node) Attribute() Attribute { return n.traits.attribute() }
 
-// Attributes returns the kinds of attributes that there are at the node and below.
+// Attributes returns the kinds of attributes at and below the node.
 func (n *Node) Attributes() Attribute { return n.traits.below() }
 
 // Scope returns the name of the scope that begins at the node, and "" if none does.
@@ -46,9 +45,9 @@ func (n *Node) Scope() string {
 	return n.last.Name // a scope is the last permission of its own node
 }
 
-// attribute returns the kind of attribute that a parameter source stands for. The key of a
-// list or a scalar is none: attributes are maps of strings.
-func (l layers) attribute(source word) Attribute {
+// attribute returns the kind of attribute that a parameter source stands for. It is 0 for lists
+// and scalars, because attributes are maps of strings.
+func (l layers) attribute(source extensionValue) Attribute {
 	name, _ := source.value.(string)
 	found := attributeOf[name]
 	if found == 0 || len(l.items()) > 0 {
@@ -60,7 +59,7 @@ func (l layers) attribute(source word) Attribute {
 	return found
 }
 
-// mayBe reports whether no schema says that a value is of another type.
+// mayBe reports whether no schema requires another type.
 func (l layers) mayBe(name string) bool {
 	for _, s := range l {
 		if len(s.Type) > 0 && !s.Type.Contains(name) {
@@ -70,7 +69,7 @@ func (l layers) mayBe(name string) bool {
 	return true
 }
 
-// system is a kind of node that has fields of the server.
+// system is the kind of a node that has fields which the server itself writes.
 type system uint8
 
 const (
@@ -79,13 +78,13 @@ const (
 	metadataSystem
 )
 
-// traits is what little there is to say of a node, in one byte: there are many nodes.
+// traits packs small facts about a node into one byte, because there are many nodes.
 //
 //	bits 0, 1  system
 //	bit 2      a scope begins here
 //	bits 3, 4  the attribute whose keys are here
 //	bits 5, 6  the attributes whose keys are here or below
-//	bit 7      the parameter of a permission is made of the value here
+//	bit 7      a permission here makes its parameter from the value
 type traits uint8
 
 const (

@@ -16,7 +16,7 @@ import (
 // attributes lists every place that has keys of an attribute, with the scopes it lies in.
 func attributes(tree *schema.Tree) []string {
 	var out []string
-	for place := range tree.Places() {
+	for place := range tree.NodePaths() {
 		if place.Node().Attribute() == 0 {
 			continue
 		}

@@ -12,46 +12,46 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// Bounds of a tree. Past them the schema is refused: a kind without a tree can
-// be changed by no granular request.
+// Bounds of a tree. A schema that exceeds one is refused: no granular request can change a kind
+// without a tree.
 const (
-	// MaxPermissionsOnPath is the longest chain. Built-in kinds reach nine: the
-	// annotations of a claim template in a volume of a cron job's pods. Every
-	// permission of a chain may be asked for every field, so authors of custom
-	// resources are held to fewer.
+	// MaxPermissionsOnPath is the length of the longest chain. Built-in kinds reach nine: the
+	// annotations of a claim template in a volume of a cron job's pods. A request may have to
+	// ask for every permission of a chain, so authors of custom resources get a lower limit.
 	MaxPermissionsOnPath = 12
-	// MaxNodes is the most places a tree may have, nodes that are shared counted at
-	// each of them.
+	// MaxNodes is the highest number of places in a tree. A shared node counts once for each of
+	// its places.
 	MaxNodes = 10000
-	// MaxDepth is how deep below the root a permission may lie.
+	// MaxDepth is the greatest depth of a permission below the root.
 	MaxDepth = 128
 )
 
 // Tree is the permission tree of one kind in one version.
 type Tree struct {
-	// Name is the definition the tree was compiled from, for messages.
+	// Name is the definition that the tree was compiled from, for messages.
 	Name string
-	// Root is never nil; it may have neither fields nor permissions.
+	// Root is never nil. It may have neither fields nor permissions.
 	Root *Node
 
-	// source gives the definitions the tree was compiled from. It makes them each time,
-	// unless lent says that they are kept.
+	// source returns the definitions that the tree was compiled from. It generates them at each
+	// call, unless cached is permanent.
 	source func() map[string]*spec.Schema
-	lent   atomic.Pointer[loan]
+	cached atomic.Pointer[definitionCache]
 }
 
-// HasExcluded reports whether the requests of callers who hold the ordinary verb are looked
-// at too.
+// HasExcluded reports whether some permission is excluded, so that requests of callers who hold
+// the ordinary verb are checked too.
 func (t *Tree) HasExcluded() bool { return t.Root.ExcludedAt || t.Root.ExcludedBelow }
 
-// Place is where a node lies in a tree: the nodes from the root to it.
-type Place []*Node
+// NodePath is the nodes from the root to a node. A shared node has a NodePath for each of its
+// places.
+type NodePath []*Node
 
-// Node is what lies there.
-func (p Place) Node() *Node { return p[len(p)-1] }
+// Node returns the node that the path leads to.
+func (p NodePath) Node() *Node { return p[len(p)-1] }
 
-// Pattern gives the place in any object, such as .metadata.labels[*].
-func (p Place) Pattern() string {
+// Pattern returns the path without keys, such as .metadata.labels[*].
+func (p NodePath) Pattern() string {
 	var b strings.Builder
 	for i, n := range p {
 		switch {
@@ -65,14 +65,14 @@ func (p Place) Pattern() string {
 	return b.String()
 }
 
-// Places gives every place of the tree, depth first over sorted fields. A place is
-// good until the next one is asked for.
-func (t *Tree) Places() iter.Seq[Place] {
-	return func(yield func(Place) bool) { Place{t.Root}.below(yield) }
+// NodePaths yields every path of the tree, depth first over sorted fields. A path is valid until
+// the next one is yielded.
+func (t *Tree) NodePaths() iter.Seq[NodePath] {
+	return func(yield func(NodePath) bool) { NodePath{t.Root}.below(yield) }
 }
 
-// below gives a place and all below it.
-func (p Place) below(yield func(Place) bool) bool {
+// below yields a path and all paths below it.
+func (p NodePath) below(yield func(NodePath) bool) bool {
 	if !yield(p) {
 		return false
 	}
@@ -86,20 +86,20 @@ func (p Place) below(yield func(Place) bool) bool {
 	return elem == nil || append(p, elem).below(yield)
 }
 
-// Info describes one permission for documentation.
+// Info describes one permission at one place, for documentation.
 type Info struct {
 	*Permission
-	// Pattern is where the permission lies, see Place.Pattern.
+	// Pattern is the place of the permission; see NodePath.Pattern.
 	Pattern string
 	// Above names the permissions that cover it, most general first.
 	Above []string
 }
 
-// Permissions lists every permission of the tree at every place it has, in the
-// order of Places.
+// Permissions returns every permission of the tree at every place it has, in the order of
+// NodePaths.
 func (t *Tree) Permissions() []Info {
 	var out []Info
-	for place := range t.Places() {
+	for place := range t.NodePaths() {
 		n := place.Node()
 		chain := n.Chain()
 		for i := len(chain) - int(n.own); i < len(chain); i++ {
@@ -115,12 +115,12 @@ func (t *Tree) Permissions() []Info {
 
 var kindNames = [...]string{Leaf: "leaf", Object: "object", Map: "map", ListMap: "list-map", Set: "set", List: "list"}
 
-func (k Kind) String() string { return kindNames[k] }
+func (k NodeKind) String() string { return kindNames[k] }
 
-// String draws the tree, one node a line, for people and golden files.
+// String returns a drawing of the tree, one line for each node, for people and golden files.
 func (t *Tree) String() string {
 	var b strings.Builder
-	for place := range t.Places() {
+	for place := range t.NodePaths() {
 		n := place.Node()
 		b.WriteString(strings.Repeat("  ", len(place)-1))
 		switch {

@@ -10,9 +10,9 @@ import (
 	"kube-granular.dev/granular/permission"
 )
 
-// Self is what a permission names as its parameter source if its parameter is made of a
-// value: "self" is the value of the place that carries the permission, "self.key" that of its
-// field key. No map or list may have a source of such a name.
+// Self is the parameter source of a permission whose parameter is made from a value: "self" is
+// the value of the field that carries the permission, and "self.key" the value of its field key.
+// No map or list may have a source with such a name.
 const Self = "self"
 
 // selfField returns the field that a source names, empty for the value itself.
@@ -23,8 +23,9 @@ func selfField(source string) (field string, ok bool) {
 	return strings.CutPrefix(source, Self+".")
 }
 
-// names splits what x-kubernetes-permission-verb holds: one permission, or, where the
-// parameter is made of the value, a general one that takes none and the one that takes it.
+// names splits the text of x-kubernetes-permission-verb. It holds one permission. If the
+// parameter is made from the value, it may hold two: a general one without a parameter, and the
+// one with it.
 func names(verb, source string) ([]string, error) {
 	general, specific, two := strings.Cut(verb, ",")
 	if !two {
@@ -34,7 +35,7 @@ func names(verb, source string) ([]string, error) {
 		return []string{verb}, permission.Validate(verb)
 	}
 	if _, value := selfField(source); !value {
-		return nil, faultf("", "only where %s is %q or one of its fields may there be two permissions, the more general one first", ExtParameterized, Self)
+		return nil, faultf("", "two permissions need %s: %s or one of its fields; the general one comes first", ExtParameterized, Self)
 	}
 	if err := permission.Validate(general); err != nil {
 		return nil, err
@@ -42,13 +43,13 @@ func names(verb, source string) ([]string, error) {
 	return []string{general, specific}, permission.Validate(specific)
 }
 
-// value describes a parameter made of the value of a place.
+// value returns a parameter that is made from a value.
 func (c *compiler) value(l layers, source, field string) (*Parameter, error) {
 	whole, err := c.expandKeys(l)
 	if err != nil {
 		return nil, err
 	}
-	what := "the value of the place"
+	what := "the value"
 	if field != "" {
 		if whole, err = c.expandKeys(c.survey.property(whole, field)); err != nil {
 			return nil, err
@@ -63,8 +64,8 @@ func (c *compiler) value(l layers, source, field string) (*Parameter, error) {
 	return &Parameter{Source: source, FromValue: true, Field: field}, nil
 }
 
-// spelled reports whether every value described is a string, an integer or a boolean, which
-// have one spelling each.
+// spelled reports whether every value is a string, an integer or a boolean. Only these have one
+// spelling each.
 func (l layers) spelled() bool {
 	for _, s := range l {
 		if s.Format == "int-or-string" {
@@ -77,8 +78,8 @@ func (l layers) spelled() bool {
 	return false
 }
 
-// TakesValue returns the permission that the node itself carries whose parameter is made of the
-// value at the node, nil if there is none.
+// TakesValue returns the permission of the node itself whose parameter is made from the value at
+// the node, or nil if there is none.
 func (n *Node) TakesValue() *Permission {
 	if n.traits&valueTrait == 0 {
 		return nil

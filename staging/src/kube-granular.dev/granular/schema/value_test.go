@@ -44,7 +44,7 @@ Image: {type: string}
 
 func TestCompileRefusesParametersOfValues(t *testing.T) {
 	for _, test := range []struct{ name, field, want string }{
-		{"of an object", "{type: object, +verb: a, +parameterized-by: self}", "the value of the place is not a string, an integer or a boolean"},
+		{"of an object", "{type: object, +verb: a, +parameterized-by: self}", "the value is not a string, an integer or a boolean"},
 		{"of a number", "{type: number, +verb: a, +parameterized-by: self}", "is not a string, an integer or a boolean"},
 		{"of a list", "{type: array, items: {type: string}, +verb: a, +parameterized-by: self}", "is not a string, an integer or a boolean"},
 		{"of anything", "{+verb: a, +parameterized-by: self}", "is not a string, an integer or a boolean"},
@@ -56,10 +56,10 @@ func TestCompileRefusesParametersOfValues(t *testing.T) {
 		{"of a field that is an object", "{type: object, +verb: a, +parameterized-by: self.k, properties: {k: {type: object}}}", "that field is not a string"},
 		{"of a field that is missing", `{type: object, +verb: a, +parameterized-by: self.k, properties: {k: {$ref: "#/definitions/A"}}}`, "definition A is missing"},
 		{"of a value that is missing", `{+verb: a, +parameterized-by: self, allOf: [{$ref: "#/definitions/A"}]}`, "definition A is missing"},
-		{"a source of that name", "{+parameter-source: self, additionalProperties: {+verb: a}}", "stands for the value of a place"},
-		{"a source of a field", "{+parameter-source: self.key, additionalProperties: {+verb: a}}", "stands for the value of a place"},
-		{"two permissions of a key", `{+parameter-source: k, additionalProperties: {+verb: "a,b", +parameterized-by: k}}`, "only where x-kubernetes-permission-parameterized-by is"},
-		{"two permissions of nothing", `{type: string, +verb: "a,b"}`, "only where x-kubernetes-permission-parameterized-by is"},
+		{"a source of that name", "{+parameter-source: self, additionalProperties: {+verb: a}}", "means the value of a field"},
+		{"a source of a field", "{+parameter-source: self.key, additionalProperties: {+verb: a}}", "means the value of a field"},
+		{"two permissions of a key", `{+parameter-source: k, additionalProperties: {+verb: "a,b", +parameterized-by: k}}`, "two permissions need x-kubernetes-permission-parameterized-by: self"},
+		{"two permissions of nothing", `{type: string, +verb: "a,b"}`, "two permissions need x-kubernetes-permission-parameterized-by: self"},
 		{"three permissions", `{type: string, +verb: "a,b,c", +parameterized-by: self}`, "permission: "},
 		{"a malformed general one", `{type: string, +verb: "A,b", +parameterized-by: self}`, "permission: "},
 		{"a malformed specific one", `{type: string, +verb: "a, b", +parameterized-by: self}`, "permission: "},

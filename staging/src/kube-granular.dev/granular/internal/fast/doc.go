@@ -4,13 +4,13 @@
 // Package fast compares values of a Go type strictly, by functions compiled once
 // for the type that work on addresses.
 //
-// It is the one place of the library that uses unsafe. A function made for a
-// type is only ever given addresses of values of that very type, which the
-// caller keeps alive; it reads and never writes, and keeps no address. Structs
-// are compared as words of memory first, and by what a word is a part of where it
-// differs. A Found has addresses, for as long as its holder wants.
+// It is the only package of the library that uses unsafe. A function compiled for a
+// type takes addresses of values of that type, which the caller keeps alive. It only
+// reads, and keeps no address. Structs are compared word by word; only where two
+// words differ are the fields compared that they belong to. A Position holds
+// addresses as long as its owner keeps it.
 //
-// The invariant: it says what the walk's reference comparison by reflection says,
-// for every pair of values. A fuzzer of package equal holds it to that. Types it
-// has no fast way for it hands to the reference.
+// Invariant: a compiled comparison returns the same as the reference comparison by
+// reflection, for every pair of values. A fuzz test of package equal checks that.
+// Types without a fast comparison are compared by the reference.
 package fast

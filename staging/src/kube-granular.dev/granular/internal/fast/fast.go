@@ -16,45 +16,46 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Func says whether the values at two addresses are equal.
+// Func reports whether the values at two addresses are equal.
 type Func func(a, b unsafe.Pointer) bool
 
-// Reference is the comparison that decides what equal means.
+// Reference is the comparison that defines what equal means.
 type Reference func(a, b reflect.Value) bool
 
-// Address is where an addressable value lies. It is what its Addr points to, without
-// looking up the type of that pointer.
+// Address returns the address of an addressable value. It is the same as that of Addr, without a
+// lookup of the pointer's type.
 func Address(v reflect.Value) unsafe.Pointer { return unsafe.Pointer(v.UnsafeAddr()) }
 
-// Compiler makes functions and keeps them by type. It may be used by any number
-// of goroutines.
+// Compiler compiles comparisons and caches them by type. It may be used by any number of
+// goroutines.
 type Compiler struct {
 	reference Reference
 	exact     bool
-	// inLists makes what lies in slices, nil where the compiler itself does.
+	// inLists compiles comparisons for elements of slices. If it is nil, the compiler itself
+	// does.
 	inLists *Compiler
 	bitwise bool
-	// semantic counts quantities and instants by what they stand for.
+	// semantic compares quantities and instants by meaning.
 	semantic bool
 	made     sync.Map // reflect.Type to *entry
 }
 
-// entry lets a type refer to itself before its function is there.
+// entry is the comparison of a type, which may not be compiled yet: a type may refer to itself.
 type entry struct {
 	c    *Compiler
 	t    reflect.Type
 	once sync.Once
-	made atomic.Pointer[made]
+	made atomic.Pointer[comparison]
 }
 
-// made is what compares values of a type: words, if they are structs that are nothing but
-// these, or else a function.
-type made struct {
+// comparison compares values of a type: by words if the type is a struct that needs nothing
+// else, otherwise by a function.
+type comparison struct {
 	words *structure
 	run   Func
 }
 
-func (e *entry) get() *made {
+func (e *entry) get() *comparison {
 	if m := e.made.Load(); m != nil {
 		return m
 	}
@@ -70,7 +71,7 @@ func (e *entry) equal(a, b unsafe.Pointer) bool {
 	return m.run(a, b)
 }
 
-// equalList compares as many values as there are, each of a size.
+// equalList compares n values of a size.
 func (e *entry) equalList(a, b unsafe.Pointer, n int, size uintptr) bool {
 	if a == b {
 		return true
@@ -89,33 +90,31 @@ func (e *entry) equalList(a, b unsafe.Pointer, n int, size uintptr) bool {
 	return true
 }
 
-// New makes a compiler for what the reference holds equal, which is a nil and an
-// empty map or slice too.
+// New returns a compiler for a reference that holds a nil and an empty map or slice equal.
 func New(reference Reference) *Compiler { return &Compiler{reference: reference} }
 
-// NewExact makes a compiler for a reference that tells nil from empty, holds no
-// int-or-string equal that is neither, and leaves what lies in slices to inLists.
+// NewExact returns a compiler for a reference that tells nil from empty, holds an int-or-string
+// that is neither unequal to everything, and compares elements of slices like inLists.
 func NewExact(reference Reference, inLists *Compiler) *Compiler {
 	return &Compiler{reference: reference, exact: true, inLists: inLists}
 }
 
-// NewBitwise makes a compiler for a reference that tells apart whatever Go does:
-// one quantity, instant or int-or-string kept in two ways is two.
+// NewBitwise returns a compiler for a reference that tells apart everything that Go does: one
+// quantity, instant or int-or-string in two representations is not equal.
 func NewBitwise(reference Reference) *Compiler {
 	return &Compiler{reference: reference, exact: true, bitwise: true}
 }
 
-// NewSemantic makes a compiler for a reference that holds equal what stands for the same.
-// An int-or-string is a struct to it.
+// NewSemantic returns a compiler for a reference that compares by meaning. It compares an
+// int-or-string like any struct.
 func NewSemantic(reference Reference) *Compiler {
 	return &Compiler{reference: reference, semantic: true}
 }
 
-// Of gives the function for a type.
+// Of returns the comparison for a type.
 func (c *Compiler) Of(t reflect.Type) Func { return c.entry(t).equal }
 
-// entry is what will be made for a type, at the latest when it is first used: a type may
-// lead to itself.
+// entry returns the entry of a type, which is compiled at first use.
 func (c *Compiler) entry(t reflect.Type) *entry {
 	found, ok := c.made.Load(t)
 	if !ok {
@@ -130,23 +129,23 @@ var (
 	intstrType   = reflect.TypeFor[intstr.IntOrString]()
 )
 
-// special says that values of a type are not compared field by field.
+// special reports whether values of a type are not compared field by field.
 func (c *Compiler) special(t reflect.Type) bool {
 	return t == quantityType || t == timeType || t == intstrType && !c.semantic || c.exact && Opaque(t)
 }
 
-func (c *Compiler) compile(t reflect.Type) *made {
+func (c *Compiler) compile(t reflect.Type) *comparison {
 	if t.Kind() == reflect.Struct && !c.special(t) {
 		s := c.structure(t, [][]int{nil})
-		if len(s.apart) == 0 {
-			return &made{words: s}
+		if len(s.separate) == 0 {
+			return &comparison{words: s}
 		}
-		return &made{run: s.equal}
+		return &comparison{run: s.equal}
 	}
-	return &made{run: c.function(t)}
+	return &comparison{run: c.function(t)}
 }
 
-// function makes the function for a type that is no struct, or one of its own kind.
+// function compiles a comparison for a type that is not a struct, or is special.
 func (c *Compiler) function(t reflect.Type) Func {
 	switch t {
 	case quantityType:
@@ -182,16 +181,16 @@ func (c *Compiler) function(t reflect.Type) Func {
 	case reflect.Map:
 		return c.mapping(t)
 	}
-	if plain(t) {
+	if plainMemory(t) {
 		return memory(t.Size())
 	}
-	return c.slow(t)
+	return c.byReference(t)
 }
 
 var marshalerType = reflect.TypeFor[json.Marshaler]()
 
-// Opaque says that values of a type say themselves what they look like, and
-// nothing is known of how. Pointers to them are not opaque: they may be nil.
+// Opaque reports whether values of a type write their own JSON in an unknown way. Pointers to
+// them are not opaque, because they may be nil.
 func Opaque(t reflect.Type) bool {
 	switch {
 	case t == quantityType || t == timeType || t == intstrType || t.Kind() == reflect.Pointer:
@@ -202,15 +201,15 @@ func Opaque(t reflect.Type) bool {
 	return t.Implements(marshalerType) || reflect.PointerTo(t).Implements(marshalerType)
 }
 
-// slow hands a value to the reference.
-func (c *Compiler) slow(t reflect.Type) Func {
+// byReference returns the comparison by the reference.
+func (c *Compiler) byReference(t reflect.Type) Func {
 	return func(a, b unsafe.Pointer) bool {
 		return c.reference(reflect.NewAt(t, a).Elem(), reflect.NewAt(t, b).Elem())
 	}
 }
 
-// plain says that values of the type are equal exactly if their memory is.
-func plain(t reflect.Type) bool {
+// plainMemory reports whether values of the type are equal exactly if their memory is.
+func plainMemory(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
 		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr,
@@ -234,8 +233,8 @@ func memory(size uintptr) Func {
 	}
 }
 
-// quantity works on copies: a Quantity remembers its spelling in itself, which
-// must not happen to an object others read.
+// quantity compares copies: a Quantity remembers its spelling in itself, which must not happen
+// to a shared object.
 func (c *Compiler) quantity(a, b resource.Quantity) bool {
 	if c.semantic {
 		return a.Cmp(b) == 0
@@ -258,7 +257,7 @@ func (c *Compiler) intOrString(a, b unsafe.Pointer) bool {
 
 func (c *Compiler) slice(t reflect.Type) Func {
 	elem, size, exact := t.Elem(), t.Elem().Size(), c.exact
-	if plain(elem) {
+	if plainMemory(elem) {
 		return func(a, b unsafe.Pointer) bool {
 			x, y := *(*[]byte)(a), *(*[]byte)(b)
 			if len(x) != len(y) || exact && (x == nil) != (y == nil) {

@@ -8,43 +8,45 @@ import (
 	"unsafe"
 )
 
-// Object finds the fields in which two structs differ. All that lies in them is one
-// look, structs in structs included.
+// Object finds the fields in which two structs differ. It compares structs inside structs in the
+// same scan.
 type Object struct {
 	structure
 	fields []part
-	// of says which field a word is a part of, ofApart that of what is looked at apart.
-	of, ofApart []int
+	// owner is the field that each word belongs to. separateOwner is the field of each separate
+	// op.
+	owner, separateOwner []int
 }
 
-// part is where a field lies, and what finds fields in it.
+// part is the location of a field, and the Object of the field if it is a struct.
 type part struct {
 	offset uintptr
 	end    int
 	object *Object
 }
 
-// Field is a field of a struct, given by its index path. One without has no value. Object
-// is that of a field that is a struct, of which it looks at nothing but what that does.
+// Field is a field of a struct, given by its index path. A Field without a path has no value. If
+// the field is a struct, Object finds differences in it, and nothing else of the field is
+// compared.
 type Field struct {
 	Path   []int
 	Object *Object
 }
 
-// Found is the place Next found last, so that who looks into the field begins there. It
-// keeps addresses; the zero one has none.
-type Found struct {
+// Position is where Next stopped last, so that a scan of that field begins there. It holds
+// addresses, except for the zero Position.
+type Position struct {
 	in   *Object
 	a, b unsafe.Pointer
 	at   int
 }
 
-// Object gives what compares fields of a struct, and its rest.
+// Object returns the Object for some fields of a struct and its remaining fields.
 func (c *Compiler) Object(t reflect.Type, fields []Field, rest [][]int) *Object {
 	o := &Object{structure: structure{ops: []op{{}}}, fields: make([]part, len(fields))}
 	size := t.Size() / wordSize
 	if wholeWords(t) {
-		o.words, o.of = make([]word, size), make([]int, size)
+		o.words, o.owner = make([]word, size), make([]int, size)
 	}
 	owners := make([][][]int, len(fields)+1)
 	for i, f := range fields {
@@ -67,19 +69,19 @@ func (c *Compiler) Object(t reflect.Type, fields []Field, rest [][]int) *Object 
 			}
 			for w := offset / wordSize; o.words != nil && w*wordSize < offset+of.Size(); w++ {
 				if o.words[w].mask != 0 {
-					o.of[w] = i
+					o.owner[w] = i
 				}
 			}
 		}
-		for len(o.ofApart) < len(o.apart) {
-			o.ofApart = append(o.ofApart, i)
+		for len(o.separateOwner) < len(o.separate) {
+			o.separateOwner = append(o.separateOwner, i)
 		}
 	}
 	return o
 }
 
-// sharedWords says which words of a struct are of more than one owner: they can't say whose
-// the difference is.
+// sharedWords returns the words of a struct that belong to more than one owner. They can't tell
+// which of the owners differs.
 func sharedWords(t reflect.Type, owners [][][]int) map[uintptr]bool {
 	owner, shared := map[uintptr]int{}, map[uintptr]bool{}
 	for i, paths := range owners {
@@ -96,8 +98,8 @@ func sharedWords(t reflect.Type, owners [][][]int) map[uintptr]bool {
 	return shared
 }
 
-// include looks at a field as another does that is in it. What does not fill words has
-// none.
+// include adds the words and ops of the Object of a field. A field that does not fill whole
+// words has no words.
 func (o *Object) include(in *Object, at uintptr) {
 	first, ops := at/wordSize, uint32(len(o.ops)-1)
 	for i, w := range in.words {
@@ -110,49 +112,50 @@ func (o *Object) include(in *Object, at uintptr) {
 		inner.offset, inner.end = inner.offset+at, inner.end+int(first)
 		o.ops = append(o.ops, inner)
 	}
-	for _, inner := range in.apart {
+	for _, inner := range in.separate {
 		inner.offset += at
-		o.apart = append(o.apart, inner)
+		o.separate = append(o.separate, inner)
 	}
 }
 
-// Same says whether nothing differs in two structs, and else what Next may begin with.
-func (o *Object) Same(a, b unsafe.Pointer) (Found, bool) {
+// Same reports whether two structs are equal. If they are not, it returns the position where
+// Next may begin.
+func (o *Object) Same(a, b unsafe.Pointer) (Position, bool) {
 	at := o.differs(a, b, 0)
-	if at >= len(o.words) && o.nextApart(a, b, 0) == len(o.apart) {
-		return Found{}, true
+	if at >= len(o.words) && o.nextSeparate(a, b, 0) == len(o.separate) {
+		return Position{}, true
 	}
-	return Found{in: o, a: a, b: b, at: at}, false
+	return Position{in: o, a: a, b: b, at: at}, false
 }
 
-// Next gives the next field that may differ, from a position on, and the position behind
-// it: the first is 0. The number of fields stands for the rest, and more than that for
-// nothing. A field may come twice.
-func (o *Object) Next(a, b unsafe.Pointer, at int, found *Found) (field, next int) {
+// Next returns the next field that may differ, beginning at a position, and the position after
+// it. The first position is 0. The number of fields stands for the remaining fields, and a
+// higher number for the end. A field may be returned twice.
+func (o *Object) Next(a, b unsafe.Pointer, at int, found *Position) (field, next int) {
 	if at == 0 && found.in == o && found.a == a && found.b == b {
 		at = found.at
 	} else if at < len(o.words) {
 		at = o.differs(a, b, at)
 	}
 	if at < len(o.words) {
-		field = o.of[at]
+		field = o.owner[at]
 		if field == len(o.fields) {
 			return field, at + 1
 		}
 		p := &o.fields[field]
 		if p.object != nil {
-			*found = Found{in: p.object, a: unsafe.Add(a, p.offset), b: unsafe.Add(b, p.offset), at: at - int(p.offset/wordSize)}
+			*found = Position{in: p.object, a: unsafe.Add(a, p.offset), b: unsafe.Add(b, p.offset), at: at - int(p.offset/wordSize)}
 		}
 		return field, p.end
 	}
-	if i := o.nextApart(a, b, at-len(o.words)); i < len(o.apart) {
-		return o.ofApart[i], len(o.words) + i + 1
+	if i := o.nextSeparate(a, b, at-len(o.words)); i < len(o.separate) {
+		return o.separateOwner[i], len(o.words) + i + 1
 	}
 	return len(o.fields) + 1, at
 }
 
-func (o *Object) nextApart(a, b unsafe.Pointer, i int) int {
-	for i < len(o.apart) && o.apart[i].equal(a, b) {
+func (o *Object) nextSeparate(a, b unsafe.Pointer, i int) int {
+	for i < len(o.separate) && o.separate[i].equal(a, b) {
 		i++
 	}
 	return i

@@ -107,16 +107,16 @@ type everyday struct {
 func TestLookedAtTogether(t *testing.T) {
 	of := reflect.TypeFor[everyday]()
 	for name, test := range map[string]struct {
-		c     *Compiler
-		apart int
+		c        *Compiler
+		separate int
 	}{
 		"New": {New(reference), 0}, "NewSemantic": {NewSemantic(reference), 0},
 		// An int-or-string that is neither is equal to nothing.
 		"NewExact": {NewExact(reference, NewBitwise(reference)), 1}, "NewBitwise": {NewBitwise(reference), 1},
 	} {
 		s, o := test.c.structure(of, [][]int{nil}), test.c.Object(of, nil, [][]int{nil})
-		if len(s.apart) != test.apart || len(o.apart) != test.apart {
-			t.Errorf("%s looks at %d and %d by themselves", name, len(s.apart), len(o.apart))
+		if len(s.separate) != test.separate || len(o.separate) != test.separate {
+			t.Errorf("%s looks at %d and %d by themselves", name, len(s.separate), len(o.separate))
 		}
 		if want := int(of.Size() / wordSize); len(s.words) != want || len(o.words) != want {
 			t.Errorf("%s looks at %d and %d words", name, len(s.words), len(o.words))

@@ -8,26 +8,27 @@ import (
 	"unsafe"
 )
 
-// structure says how structs of a type, or some of their fields, are compared: word by
-// word, since most fields of most objects are absent on both sides, and what was copied
-// leads to the same memory. Only where words differ has anything else to be looked at.
+// structure describes how structs of a type, or some of their fields, are compared: word by
+// word. Most fields of most objects are absent in both, and copies refer to the same memory.
+// Only if two words differ are the values compared that they belong to.
 type structure struct {
 	words []word
-	// ops are what words lead to. The first is of none.
+	// ops compare the values that words belong to. The first is unused.
 	ops []op
-	// apart are looked at whatever the words say: what may be unlike itself, and what
-	// does not fill words.
-	apart []op
-	// shared are words that say nothing, known while it is made.
+	// separate are the ops that always run: for values that may differ from themselves, and for
+	// values that do not fill words.
+	separate []op
+	// shared are the words of several owners, which are not compared. It is used only while
+	// compiling.
 	shared map[uintptr]bool
 }
 
-// word says what it means that a word of two structs differs.
+// word describes one word of a struct.
 type word struct {
-	// mask has the bits that count. Padding may hold anything.
+	// mask has the bits that are compared. Padding is not.
 	mask uint64
-	// op says whether what the word is a part of is equal all the same. Without one,
-	// it is not.
+	// op is the index of the op that decides whether the values are equal although the word
+	// differs. If it is 0, they are not.
 	op uint32
 }
 
@@ -36,21 +37,21 @@ const (
 	block    = 4
 )
 
-// equal says whether two structs are.
+// equal reports whether two structs are equal.
 func (s *structure) equal(a, b unsafe.Pointer) bool {
 	if s.differs(a, b, 0) < len(s.words) {
 		return false
 	}
-	for i := range s.apart {
-		if !s.apart[i].equal(a, b) {
+	for i := range s.separate {
+		if !s.separate[i].equal(a, b) {
 			return false
 		}
 	}
 	return true
 }
 
-// differs gives the first word from the ith on that tells two structs apart, or how many
-// there are.
+// differs returns the first word, beginning at i, that makes two structs different, or the
+// number of words if there is none.
 func (s *structure) differs(a, b unsafe.Pointer, i int) int {
 	words := s.words
 	for i < len(words) {
@@ -79,37 +80,37 @@ func (s *structure) differs(a, b unsafe.Pointer, i int) int {
 	return i
 }
 
-// op compares one field, of which the words differ or say nothing.
+// op compares one field whose words differ or can't be compared.
 type op struct {
 	offset uintptr
 	// end is the word behind it.
-	end int
-	how how
-	// elem is what a pointer or list leads to, and size that of it.
+	end  int
+	kind opKind
+	// elem is the type that a pointer or list refers to, and size its size.
 	elem *entry
 	size uintptr
 	run  Func
 }
 
-// how says what a field is, if it needs no function of its own.
-type how uint8
+// opKind is the kind of a field, so that common ones need no function of their own.
+type opKind uint8
 
 const (
-	// call is for all else.
-	call how = iota
-	// text is a string, texts a list of them, and textMap a map of them to them.
+	// call uses the op's function.
+	call opKind = iota
+	// text is a string, texts a list of strings, and textMap a map of strings.
 	text
 	texts
 	textMap
-	// pointer and list lead to values of one type.
+	// pointer and list refer to values of one type.
 	pointer
 	list
 )
 
-// equal says whether what the op compares is equal in the structs at two addresses.
+// equal reports whether the field of the op is equal in the structs at two addresses.
 func (o *op) equal(a, b unsafe.Pointer) bool {
 	a, b = unsafe.Add(a, o.offset), unsafe.Add(b, o.offset)
-	switch o.how {
+	switch o.kind {
 	case text:
 		return *(*string)(a) == *(*string)(b)
 	case texts:
@@ -135,8 +136,8 @@ func (o *op) equal(a, b unsafe.Pointer) bool {
 	return o.run(a, b)
 }
 
-// Fields gives the function that compares some fields of a struct, each given by its
-// index path through structs that lie in one another.
+// Fields returns the comparison of some fields of a struct, each given by its index path through
+// nested structs.
 func (c *Compiler) Fields(t reflect.Type, paths [][]int) Func {
 	s := c.structure(t, paths)
 	return s.equal
@@ -155,7 +156,7 @@ func (c *Compiler) structure(t reflect.Type, paths [][]int) *structure {
 	return s
 }
 
-// wholeWords says that values of a type are made of words that lie as those of 64 bits do.
+// wholeWords reports whether values of a type consist of aligned 64-bit words.
 func wholeWords(t reflect.Type) bool {
 	return unsafe.Sizeof(uintptr(0)) == wordSize && t.Align() == wordSize && t.Size()%wordSize == 0
 }
@@ -168,19 +169,19 @@ func locate(t reflect.Type, path []int) (offset uintptr, of reflect.Type) {
 	return offset, t
 }
 
-// add lets a structure look at a field. words says that it has them.
+// add makes a structure compare a field. words is set if the structure has words.
 func (c *Compiler) add(s *structure, t reflect.Type, at uintptr, words bool) {
 	switch {
 	case t.Kind() == reflect.Struct && !c.special(t):
 		for i := range t.NumField() {
 			c.add(s, t.Field(i).Type, at+t.Field(i).Offset, words)
 		}
-	case plain(t) && words && !s.shared[at/wordSize]:
+	case plainMemory(t) && words && !s.shared[at/wordSize]:
 		mask := (*[wordSize]byte)(unsafe.Pointer(&s.words[at/wordSize].mask))
 		for i := range t.Size() {
 			mask[at%wordSize+i] = 0xff
 		}
-	case words && c.likeItself(t):
+	case words && c.reflexive(t):
 		o := c.op(t, at)
 		for i := at / wordSize; i < at/wordSize+t.Size()/wordSize; i++ {
 			s.words[i] = word{mask: 1<<64 - 1, op: uint32(len(s.ops))}
@@ -190,13 +191,13 @@ func (c *Compiler) add(s *structure, t reflect.Type, at uintptr, words bool) {
 		}
 		s.ops = append(s.ops, o)
 	default:
-		s.apart = append(s.apart, c.op(t, at))
+		s.separate = append(s.separate, c.op(t, at))
 	}
 }
 
-// likeItself reports whether a value of a type is equal to any of the same words, of which it has
-// no part alone. A function is like no other, nor is what is opaque.
-func (c *Compiler) likeItself(t reflect.Type) bool {
+// reflexive reports whether a value equals any value with the same words, and fills its words
+// alone. Functions and opaque values are never equal.
+func (c *Compiler) reflexive(t reflect.Type) bool {
 	switch {
 	case c.exact && Opaque(t):
 		return false
@@ -214,12 +215,12 @@ func (c *Compiler) likeItself(t reflect.Type) bool {
 
 func (c *Compiler) op(t reflect.Type, at uintptr) op {
 	o := op{offset: at, end: int((at + t.Size()) / wordSize), run: c.Of(t)}
-	o.how, o.elem, o.size = c.how(t)
+	o.kind, o.elem, o.size = c.opKind(t)
 	return o
 }
 
-// how says what a type is to an op, and what a pointer or list of it leads to.
-func (c *Compiler) how(t reflect.Type) (how, *entry, uintptr) {
+// opKind returns the kind of a type, and the type that a pointer or list refers to.
+func (c *Compiler) opKind(t reflect.Type) (opKind, *entry, uintptr) {
 	switch {
 	case c.exact && Opaque(t):
 	case t.Kind() == reflect.String:
@@ -228,7 +229,7 @@ func (c *Compiler) how(t reflect.Type) (how, *entry, uintptr) {
 		return pointer, c.entry(t.Elem()), 0
 	case !c.exact && t.Kind() == reflect.Map && t.Key().Kind() == reflect.String && t.Elem().Kind() == reflect.String:
 		return textMap, nil, 0
-	case t.Kind() != reflect.Slice || c.exact || plain(t.Elem()):
+	case t.Kind() != reflect.Slice || c.exact || plainMemory(t.Elem()):
 	case t.Elem().Kind() == reflect.String:
 		return texts, nil, 0
 	default:

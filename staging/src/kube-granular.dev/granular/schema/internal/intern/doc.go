@@ -1,11 +1,11 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package intern keeps one copy of values that are the same (an interner).
+// Package intern keeps one copy of equal values (an interner).
 //
-// A Table holds weak pointers: it never keeps a value alive, and forgets the values that
-// nobody else holds any longer. Its size follows from how many values were alive at once.
+// A Table holds weak pointers. It never keeps a value alive, and drops values that nobody else
+// holds. Its size is bounded by the number of values that were alive at once.
 //
-// The invariant: of two values that are the same and alive, One returned one address. The
-// package knows nothing of what the values are.
+// Invariant: for two equal values that are alive, One returned the same address. The package
+// knows nothing about the values.
 package intern

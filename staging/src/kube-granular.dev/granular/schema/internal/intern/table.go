@@ -14,9 +14,9 @@ type Table[T any] struct {
 	used int
 }
 
-// One returns the value of the table that is the same as mine, or else adds mine and
-// returns it. All values of a table must be given the same hashOf, and same must hold only
-// for values of one hash.
+// One returns the value of the table that equals mine. If there is none, it adds mine and
+// returns it. All calls must pass the same hashOf. same must be true only for values with the
+// same hash.
 func (t *Table[T]) One(mine *T, hashOf func(*T) uint64, same func(*T) bool) *T {
 	if 4*(t.used+1) > 3*len(t.slots) {
 		t.resize(hashOf)
@@ -35,8 +35,8 @@ func (t *Table[T]) Size() int { return len(t.slots) }
 // Used returns how many slots are taken, those of collected values too.
 func (t *Table[T]) Used() int { return t.used }
 
-// find returns the value that is the same, or else the empty slot where it belongs. The
-// value is returned as a strong pointer: looked up again, it might be collected.
+// find returns the equal value, or the empty slot for it. The value is returned as a strong
+// pointer, because it might be collected before a second lookup.
 func (t *Table[T]) find(hash uint64, same func(*T) bool) (uint64, *T) {
 	mask := uint64(len(t.slots) - 1)
 	for i := hash & mask; ; i = (i + 1) & mask {
@@ -49,7 +49,7 @@ func (t *Table[T]) find(hash uint64, same func(*T) bool) (uint64, *T) {
 	}
 }
 
-// resize makes room, and drops the slots of collected values.
+// resize rebuilds the table with free slots, and drops the slots of collected values.
 func (t *Table[T]) resize(hashOf func(*T) uint64) {
 	var live []*T
 	for _, slot := range t.slots {

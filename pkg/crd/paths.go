@@ -13,8 +13,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// at makes an error of a problem of the compiler, with the path an author knows.
-func at(version *version, problem *schema.Problem) *field.Error {
+// fieldError returns the error for a problem of the compiler, with the path in the definition.
+func fieldError(version *crdVersion, problem *schema.Problem) *field.Error {
 	path, s := descend(version, problem.Place)
 	if problem.Extension == "" {
 		return field.Invalid(path, field.OmitValueType{}, problem.Reason)
@@ -23,7 +23,7 @@ func at(version *version, problem *schema.Problem) *field.Error {
 }
 
 // descend follows the steps of the compiler through an author's schema.
-func descend(version *version, place []schema.Step) (*field.Path, *apiextensions.JSONSchemaProps) {
+func descend(version *crdVersion, place []schema.Step) (*field.Path, *apiextensions.JSONSchemaProps) {
 	path, s := version.path, version.schema
 	for _, step := range place {
 		switch {
@@ -65,7 +65,7 @@ func items(s *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaProps {
 	return s.Items.Schema
 }
 
-// extensions are the permission extensions of a schema by name, as written.
+// extensions returns the permission extensions of a schema by name.
 func extensions(s *apiextensions.JSONSchemaProps) map[string]any {
 	out := map[string]any{}
 	s.EachPermissionExtension(func(name string, value any) { out[name] = value })
@@ -81,8 +81,8 @@ func written(s *apiextensions.JSONSchemaProps, extension string) any {
 	return field.OmitValueType{}
 }
 
-// visit calls f for every schema that describes values: not for those below allOf
-// and the like, which upstream's structural schemas keep free of extensions.
+// visit calls f for every schema that describes values. It leaves out schemas below allOf and
+// the like, because structural schemas have no extensions there.
 func visit(s *apiextensions.JSONSchemaProps, path *field.Path, f func(s *apiextensions.JSONSchemaProps, path *field.Path) bool) {
 	if s == nil || !f(s, path) {
 		return
@@ -99,8 +99,8 @@ func visit(s *apiextensions.JSONSchemaProps, path *field.Path, f func(s *apiexte
 	visit(items(s), path.Child("items"), f)
 }
 
-// misplaced finds extensions where the compiler does not see them: those the
-// server replaces, those of the object as a whole, and sources without keys.
+// misplaced returns an error for each extension that the compiler does not see: those that the
+// server replaces, those of the object as a whole, and parameter sources without keys.
 func misplaced(root *apiextensions.JSONSchemaProps, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	forbid := func(s *apiextensions.JSONSchemaProps, path *field.Path, why string) {
@@ -113,7 +113,7 @@ func misplaced(root *apiextensions.JSONSchemaProps, path *field.Path) field.Erro
 			errs = append(errs, field.Forbidden(path.Child(name), why))
 		}
 	}
-	keys := map[string]bool{} // paths of schemas that describe keys
+	keys := map[string]bool{} // the paths of schemas of keys
 	visit(root, path, func(s *apiextensions.JSONSchemaProps, path *field.Path) bool {
 		if s == root && !isNone(s) {
 			forbid(s, path, "the object as a whole has no permission: its metadata has its own")
@@ -133,7 +133,7 @@ func misplaced(root *apiextensions.JSONSchemaProps, path *field.Path) field.Erro
 		} else if isList(s, "set") {
 			keys[path.Child("items").String()] = true
 		}
-		if s.XPermissionParameterSource != nil && s != root && !emits(s) && !keys[path.String()] {
+		if s.XPermissionParameterSource != nil && s != root && !hasKeys(s) && !keys[path.String()] {
 			errs = append(errs, field.Invalid(path.Child(schema.ExtSource), *s.XPermissionParameterSource,
 				"must stand on a map, on a list of type map with one key or of type set, or on the schema of such a key"))
 		}
@@ -142,8 +142,8 @@ func misplaced(root *apiextensions.JSONSchemaProps, path *field.Path) field.Erro
 	return errs
 }
 
-// emits says whether a schema describes something with keys.
-func emits(s *apiextensions.JSONSchemaProps) bool {
+// hasKeys reports whether a schema describes a container with keys.
+func hasKeys(s *apiextensions.JSONSchemaProps) bool {
 	return values(s) != nil || isList(s, "map") && len(s.XListMapKeys) == 1 || isList(s, "set")
 }
 
@@ -151,12 +151,12 @@ func isList(s *apiextensions.JSONSchemaProps, listType string) bool {
 	return s.XListType != nil && *s.XListType == listType && items(s) != nil
 }
 
-// withoutIdentity finds excluded permissions in elements of atomic lists. Such
-// elements are told apart by their position alone: who may change the rest of two
-// elements could make each of them the other, excluded field and all.
-func withoutIdentity(version *version, tree *schema.Tree) field.ErrorList {
+// withoutIdentity returns an error for each excluded permission in elements of atomic lists.
+// Such elements are identified by position only. A caller who may change the other fields of two
+// elements could make each of them the other, including its excluded field.
+func withoutIdentity(version *crdVersion, tree *schema.Tree) field.ErrorList {
 	var errs field.ErrorList
-	for place := range tree.Places() {
+	for place := range tree.NodePaths() {
 		n := place.Node()
 		for _, p := range n.Own() {
 			if !p.Excluded || !inAtomic(place) {
@@ -170,7 +170,7 @@ func withoutIdentity(version *version, tree *schema.Tree) field.ErrorList {
 	return errs
 }
 
-func inAtomic(place schema.Place) bool {
+func inAtomic(place schema.NodePath) bool {
 	for _, above := range slices.Backward(place[:len(place)-1]) {
 		if above.Kind == schema.List {
 			return !above.ExcludedAt
@@ -179,7 +179,7 @@ func inAtomic(place schema.Place) bool {
 	return false
 }
 
-func stepsTo(place schema.Place) []schema.Step {
+func stepsTo(place schema.NodePath) []schema.Step {
 	var out []schema.Step
 	for _, n := range place[1:] {
 		out = append(out, schema.Step{Field: n.Field, Elem: n.Field == ""})

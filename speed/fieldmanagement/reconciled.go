@@ -5,10 +5,10 @@ package fieldmanagement
 
 import "sigs.k8s.io/structured-merge-diff/v6/schema"
 
-// settled says that upstream's reconciliation of a set with the schema it is managed
-// by, which makes one field of what has become atomic, would find nothing to do in
-// what of the set was dropped. What it would fail on is not settled.
-func (w walk) settled(r root, tr schema.TypeRef) bool {
+// reconciled reports whether upstream's reconciliation with the schema would change nothing in
+// the dropped part of a set. Reconciliation merges the fields of a type that has become atomic.
+// It returns false if reconciliation would fail.
+func (w setIterator) reconciled(r root, tr schema.TypeRef) bool {
 	atom, ok := r.schema.Resolve(tr)
 	n, of, more := w.next()
 	switch {
@@ -26,8 +26,8 @@ func (w walk) settled(r root, tr schema.TypeRef) bool {
 		return !more
 	}
 	for ; more; n, of, more = w.next() {
-		if r.sound && w.nodes[n].after == n+1 {
-			continue // below which there is nothing to find
+		if r.complete && w.nodes[n].after == n+1 {
+			continue // nothing is below it
 		}
 		below := schema.TypeRef{}
 		if atom.Map == nil {
@@ -38,26 +38,25 @@ func (w walk) settled(r root, tr schema.TypeRef) bool {
 			}
 		}
 		if atom.Map != nil && below == (schema.TypeRef{}) {
-			continue // upstream leaves alone what no schema has
+			continue // upstream ignores what is not in the schema
 		}
-		if !w.into(n, of).settled(r, below) {
+		if !w.into(n, of).reconciled(r, below) {
 			return false
 		}
 	}
 	return true
 }
 
-// root is where the schema of a kind begins.
+// root is the root type of a kind in its schema.
 type root struct {
 	schema *schema.Schema
 	ref    schema.TypeRef
-	// sound says that there is a type wherever the schema says so.
-	sound bool
+	// complete is set if every type that the schema refers to exists.
+	complete bool
 }
 
-// sound says that every type that can be reached has one, which makes a walk to it
-// needless.
-func sound(s *schema.Schema, tr schema.TypeRef, seen map[string]bool) bool {
+// complete reports whether every type that can be reached exists.
+func complete(s *schema.Schema, tr schema.TypeRef, seen map[string]bool) bool {
 	if name := tr.NamedType; name != nil {
 		if seen[*name] {
 			return true
@@ -68,16 +67,16 @@ func sound(s *schema.Schema, tr schema.TypeRef, seen map[string]bool) bool {
 	if atom.Map == nil && atom.Scalar == nil && atom.List == nil {
 		return false
 	}
-	if atom.List != nil && !sound(s, atom.List.ElementType, seen) {
+	if atom.List != nil && !complete(s, atom.List.ElementType, seen) {
 		return false
 	}
 	if atom.Map == nil {
 		return true
 	}
 	for _, f := range atom.Map.Fields {
-		if !sound(s, f.Type, seen) {
+		if !complete(s, f.Type, seen) {
 			return false
 		}
 	}
-	return atom.Map.ElementType == (schema.TypeRef{}) || sound(s, atom.Map.ElementType, seen)
+	return atom.Map.ElementType == (schema.TypeRef{}) || complete(s, atom.Map.ElementType, seen)
 }

@@ -21,7 +21,7 @@ import (
 func nodes(trees ...*schema.Tree) map[*schema.Node]bool {
 	out := map[*schema.Node]bool{}
 	for _, tree := range trees {
-		for place := range tree.Places() {
+		for place := range tree.NodePaths() {
 			out[place.Node()] = true
 		}
 	}
@@ -37,13 +37,13 @@ two: {properties: {metadata: {$ref: "#/definitions/Meta"}, spec: {+verb: specifi
 Meta: {+verb: metadata, properties: {labels: {+verb: labels, +parameter-source: k, additionalProperties: {+verb: label, +parameterized-by: k}}}}
 A: {properties: {x: {+verb: x, properties: {z: {+verb: z}}}}}
 `
-	sharing := schema.NewSharing()
-	first := schema.NewModels(definitionsOf(t, text), schema.WithSharing(sharing))
+	sharing := schema.NewInterner()
+	first := schema.NewModels(definitionsOf(t, text), schema.WithInterner(sharing))
 	one, err := first.Compile("one")
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := schema.NewModels(definitionsOf(t, text), schema.WithSharing(sharing)).Compile("two")
+	two, err := schema.NewModels(definitionsOf(t, text), schema.WithInterner(sharing)).Compile("two")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,10 +77,10 @@ A: {properties: {x: {+verb: x, properties: {z: {+verb: z}}}}}
 // TestSharingForgets holds that nodes no tree uses any more are neither kept nor
 // remembered.
 func TestSharingForgets(t *testing.T) {
-	sharing := schema.NewSharing()
+	sharing := schema.NewInterner()
 	compile := func(i int) *schema.Tree {
 		definitions := definitionsOf(t, fmt.Sprintf("root: {properties: {a%d: {+verb: a%d, properties: {b: {+verb: b}}}}}", i, i))
-		tree, err := schema.NewModels(definitions, schema.WithSharing(sharing)).Compile("root")
+		tree, err := schema.NewModels(definitions, schema.WithInterner(sharing)).Compile("root")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,10 +144,10 @@ func TestSharingInParallel(t *testing.T) {
 // each other and with built-in kinds, each by one entry.
 func TestSharingOfCustomResources(t *testing.T) {
 	const text = `root: {properties: {spec: {+verb: specification, properties: {a: {+verb: example.com/a}}}}}`
-	sharing := schema.NewSharing()
+	sharing := schema.NewInterner()
 	compile := func(options ...schema.Option) *schema.Node {
 		definitions := definitionsOf(t, text)
-		tree, err := schema.NewModels(definitions, append(options, schema.WithSharing(sharing))...).Compile("root")
+		tree, err := schema.NewModels(definitions, append(options, schema.WithInterner(sharing))...).Compile("root")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,13 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// An object of which labels and annotations are left has the shape of all it had, and
-// upstream goes through every field of every struct in it. So it is replaced by a map
-// of what is left. A field that is zero on both sides, or on none there, is no
-// difference either way.
+// If only labels and annotations are left of an object, upstream still visits every field of
+// its structs. So the object is replaced by a map of what is left, the minimal object. Fields
+// that are zero, or absent, in both objects are equal in either form.
 
-// mayBeBare says that a struct is one of those objects.
-func (s *structPlan) mayBeBare(names map[string]bool) bool {
+// mayBeMinimal reports whether a struct is an object with metadata.
+func (s *structPlan) mayBeMinimal(names map[string]bool) bool {
 	for i := range s.fields {
 		if f := &s.fields[i]; f.name == "metadata" && f.typ == objectMetaType && f.below != nil {
 			return names["apiVersion"] && names["kind"]
@@ -25,9 +24,9 @@ func (s *structPlan) mayBeBare(names map[string]bool) bool {
 	return false
 }
 
-// isBare says that nothing but kind, name, labels, annotations and managers was left.
-func (s *structPlan) isBare(d []dropped) bool {
-	if !s.bare {
+// isMinimal reports whether only kind, name, labels, annotations and managers are left.
+func (s *structPlan) isMinimal(d []dropped) bool {
+	if !s.minimal {
 		return false
 	}
 	left := s.count - 2 // apiVersion and kind
@@ -35,7 +34,7 @@ func (s *structPlan) isBare(d []dropped) bool {
 		switch {
 		case len(here.below) == 0:
 			left--
-		case here.name == "metadata" && bareMetadata(s.metadata(), here.below):
+		case here.name == "metadata" && minimalMetadata(s.metadata(), here.below):
 			left--
 		}
 	}
@@ -51,7 +50,7 @@ func (s *structPlan) metadata() *structPlan {
 	return nil
 }
 
-func bareMetadata(s *structPlan, d []dropped) bool {
+func minimalMetadata(s *structPlan, d []dropped) bool {
 	left := s.count - 5
 	for _, here := range d {
 		bare := here.name == "name" || here.name == "namespace" || here.name == "managedFields" || here.name == "labels" || here.name == "annotations"
@@ -62,8 +61,8 @@ func bareMetadata(s *structPlan, d []dropped) bool {
 	return left == 0
 }
 
-// bareObject copies what is left of an object, or gives nil where that is more.
-func bareObject(o runtime.Object, gvk schema.GroupVersionKind) *unstructured.Unstructured {
+// minimalObject returns a copy of what is left of an object, or nil if more is left.
+func minimalObject(o runtime.Object, gvk schema.GroupVersionKind) *unstructured.Unstructured {
 	m, err := meta.Accessor(o)
 	if err != nil {
 		return nil

@@ -29,17 +29,17 @@ func TestRoomIsLeftEmpty(t *testing.T) {
 	for _, test := range []struct {
 		permissions int
 		again       bool
-	}{{1, true}, {20, true}, {maxRoom / 4, true}, {maxRoom / 2, false}, {4 * maxRoom, false}} {
+	}{{1, true}, {20, true}, {maxReusedArena / 4, true}, {maxReusedArena / 2, false}, {4 * maxReusedArena, false}} {
 		t.Run(fmt.Sprint(test.permissions), func(t *testing.T) {
 			definitions := definitionsWith(test.permissions)
-			var k *knowledge
+			var k *compileCache
 			// With the race detector a pool loses some of what it gets.
 			for range 20 {
 				m := NewModels(definitions, WithSource(func() map[string]*spec.Schema { return definitions }))
 				if _, err := m.Compile("root"); err != nil {
 					t.Fatal(err)
 				}
-				if got, _ := m.sharing.forgot.Get().(*knowledge); got != nil {
+				if got, _ := m.interner.emptyCaches.Get().(*compileCache); got != nil {
 					k = got
 				}
 			}
@@ -49,15 +49,15 @@ func TestRoomIsLeftEmpty(t *testing.T) {
 			if k == nil {
 				return
 			}
-			r := &k.survey.room
+			r := &k.survey.arena
 			if len(r.copies) < test.permissions || cap(r.fields) < test.permissions {
 				t.Errorf("room for %d and %d of %d", len(r.copies), cap(r.fields), test.permissions)
 			}
-			if k.models != nil || len(k.survey.scans)+len(k.survey.promising)+len(k.outcomes)+len(k.verbs)+r.used+len(r.fields)+len(r.met) > 0 {
+			if k.models != nil || len(k.survey.scans)+len(k.survey.candidates)+len(k.entries)+len(k.verbs)+r.used+len(r.fields)+len(r.stack) > 0 {
 				t.Errorf("something is known: %+v", k)
 			}
 			if slices.ContainsFunc(r.copies, func(s *spec.Schema) bool { return !reflect.ValueOf(*s).IsZero() }) ||
-				slices.ContainsFunc(slices.Concat(r.fields[:cap(r.fields)], r.met[:cap(r.met)]), func(f field) bool { return f != (field{}) }) {
+				slices.ContainsFunc(slices.Concat(r.fields[:cap(r.fields)], r.stack[:cap(r.stack)]), func(f field) bool { return f != (field{}) }) {
 				t.Error("something is left")
 			}
 		})
@@ -66,7 +66,7 @@ func TestRoomIsLeftEmpty(t *testing.T) {
 
 // TestHashesTellApart holds that what differs is looked for in different places.
 func TestHashesTellApart(t *testing.T) {
-	s := NewSharing()
+	s := NewInterner()
 	above, leaf := &Permission{Name: "above"}, &Node{Field: "leaf"}
 	permissions := map[uint64]bool{}
 	for _, p := range []*Permission{
@@ -84,7 +84,7 @@ func TestHashesTellApart(t *testing.T) {
 	nodes := map[uint64]bool{}
 	for _, n := range []*Node{
 		{}, {Field: "a"}, {Field: "b"}, {Field: "a", last: above}, {Field: "a", Kind: Map}, holds,
-		{Field: "a", rare: &rare{keys: []Key{{Name: "k"}}}}, {Field: "a", rare: &rare{keys: []Key{{Name: "l"}}}},
+		{Field: "a", extra: &extra{keys: []Key{{Name: "k"}}}}, {Field: "a", extra: &extra{keys: []Key{{Name: "l"}}}},
 	} {
 		if hash := s.hashOfNode(n); nodes[hash] {
 			t.Errorf("%+v has the hash of another", n)
@@ -96,9 +96,9 @@ func TestHashesTellApart(t *testing.T) {
 
 // TestLeavesTakeNoEntry holds that a permission of one leaf leads to it, in any tree.
 func TestLeavesTakeNoEntry(t *testing.T) {
-	s, definitions := NewSharing(), definitionsWith(20)
+	s, definitions := NewInterner(), definitionsWith(20)
 	for range 2 {
-		if _, err := NewModels(definitions, WithSharing(s)).Compile("root"); err != nil {
+		if _, err := NewModels(definitions, WithInterner(s)).Compile("root"); err != nil {
 			t.Fatal(err)
 		}
 	}

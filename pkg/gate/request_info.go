@@ -18,18 +18,18 @@ import (
 	"kube-granular.dev/pkg/gate/redact"
 )
 
-// about is what messages say of a request.
-type about struct {
+// requestInfo is the request, for error messages, the log and questions to the authorizer.
+type requestInfo struct {
 	target     granular.Target
 	attributes upstream.Attributes
-	// marked is set where every changed field must be covered, because the caller
-	// does not hold the ordinary verb.
+	// marked is set if every changed field must be covered, because the caller does not hold the
+	// ordinary verb.
 	marked bool
 }
 
-// fitting returns the 403 that says what the caller can't do, with its cause, if it has
-// one, and no more of either than fits.
-func (a *about) fitting(obj runtime.Object, says func(redact.Limits) (string, metav1.StatusCause)) error {
+// boundedForbidden returns the 403 with the text that says returns, and with its cause, if it
+// has one. It shortens both to keep the error within redact.MaxRefusal.
+func (a *requestInfo) boundedForbidden(obj runtime.Object, says func(redact.Limits) (string, metav1.StatusCause)) error {
 	var err *apierrors.StatusError
 	for _, l := range []redact.Limits{redact.Usual, redact.Narrow} {
 		text, cause := says(l)
@@ -48,15 +48,15 @@ func (a *about) fitting(obj runtime.Object, says func(redact.Limits) (string, me
 	return err
 }
 
-// forbidden refuses the whole object, because its fields can't be judged.
-func (a *about) forbidden(newObj runtime.Object, why error) error {
-	return a.fitting(newObj, func(l redact.Limits) (string, metav1.StatusCause) {
+// forbidden refuses the whole object, because its fields can't be verified.
+func (a *requestInfo) forbidden(newObj runtime.Object, why error) error {
+	return a.boundedForbidden(newObj, func(l redact.Limits) (string, metav1.StatusCause) {
 		return fmt.Sprintf("can't write it%s: %v", a.where(l), why), metav1.StatusCause{}
 	})
 }
 
-// where returns in which namespace, and through which subresource: roles name both.
-func (a *about) where(l redact.Limits) string {
+// where returns the namespace and the subresource of the request, for messages. Roles name both.
+func (a *requestInfo) where(l redact.Limits) string {
 	where := ""
 	if namespace := a.attributes.GetNamespace(); namespace != "" {
 		where = fmt.Sprintf(" in namespace %q", redact.Head(namespace, l.Name))
@@ -67,15 +67,15 @@ func (a *about) where(l redact.Limits) string {
 	return where
 }
 
-func (a *about) user() string {
+func (a *requestInfo) user() string {
 	if user := a.attributes.GetUser(); user != nil {
 		return user.GetName()
 	}
 	return ""
 }
 
-// name is that of the request, or, where a create is posted, that of the object.
-func (a *about) name(obj runtime.Object) string {
+// name returns the name in the request, or that of the object if a create is posted.
+func (a *requestInfo) name(obj runtime.Object) string {
 	if name := a.attributes.GetName(); name != "" {
 		return name
 	}
@@ -85,14 +85,14 @@ func (a *about) name(obj runtime.Object) string {
 	return ""
 }
 
-// failed returns the 500 of a write that the authorizer failed on, and logs what it said.
-func (a *about) failed(ctx context.Context, newObj runtime.Object, err error) error {
-	klog.FromContext(ctx).Error(redact.Logged(err), "Unable to verify a write field by field", a.what(newObj)...)
+// failed returns the 500 for a write on which the authorizer failed, and logs the error.
+func (a *requestInfo) failed(ctx context.Context, newObj runtime.Object, err error) error {
+	klog.FromContext(ctx).Error(redact.Logged(err), "Unable to verify a write field by field", a.logFields(newObj)...)
 	return apierrors.NewInternalError(errUnanswered)
 }
 
-// what names the request in a line of the log.
-func (a *about) what(obj runtime.Object, more ...any) []any {
+// logFields returns the fields that identify the request in a line of the log.
+func (a *requestInfo) logFields(obj runtime.Object, more ...any) []any {
 	return append([]any{
 		"user", redact.Head(a.user(), redact.Usual.Name), "resource", a.target.Resource, "subresource", a.target.Subresource,
 		"object", klog.KRef(redact.Head(a.attributes.GetNamespace(), redact.Usual.Name), redact.Head(a.name(obj), redact.Usual.Name)), "marked", a.marked,

@@ -93,8 +93,8 @@ func TestCompareObserved(t *testing.T) {
 // because nothing is looked at in which the caller put something that was dropped.
 func TestCompareObservedOnCreate(t *testing.T) {
 	w := walkerOf(t, "example.com/v1/Widget")
-	observed := compareOrFail(t, w, Full, nil, plainOf(t, "status: {conditions: [{type: A}]}"))
-	final, err := w.CompareObserved(Full, observed, nil, plainOf(t, "spec: {size: 2}"))
+	observed := compareOrFail(t, w, All, nil, plainOf(t, "status: {conditions: [{type: A}]}"))
+	final, err := w.CompareObserved(All, observed, nil, plainOf(t, "spec: {size: 2}"))
 	if err != nil {
 		t.Fatal(err)
 	}

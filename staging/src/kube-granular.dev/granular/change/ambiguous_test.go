@@ -31,12 +31,12 @@ func TestIntersectWhole(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w := walkerFor(t, parts)
 			old := plainOf(t, test.old)
-			observed := compareOrFail(t, w, Full, old, plainOf(t, test.observed))
-			final := compareOrFail(t, w, Full, old, plainOf(t, test.final))
+			observed := compareOrFail(t, w, All, old, plainOf(t, test.observed))
+			final := compareOrFail(t, w, All, old, plainOf(t, test.final))
 			if diff := cmp.Diff(test.want, verbs(Intersect(observed, final))); diff != "" {
 				t.Errorf("observed %q, final %q (-want +got):\n%s", verbs(observed), verbs(final), diff)
 			}
-			again, err := w.CompareObserved(Full, observed, old, plainOf(t, test.final))
+			again, err := w.CompareObserved(All, observed, old, plainOf(t, test.final))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,9 +63,9 @@ func TestObservedOfARootWithPermission(t *testing.T) {
 	old := plainOf(t, `{a: {b: 1}, c: {b: 1}, x: 1}`)
 	for _, observed := range []string{`{a: [1], c: {b: 1}, x: 1}`, `{a: {b: 1}, c: {b: 1}, x: 2}`} {
 		for _, final := range []string{`{a: {b: 1}, c: {b: 1, d: 1}, x: 1}`, `{a: {b: 1}, c: [1], x: 1}`, `{a: {b: 1, d: 1}, c: {b: 1}, x: 3}`} {
-			seen := compareOrFail(t, w, Full, old, plainOf(t, observed))
-			want := Intersect(seen, compareOrFail(t, w, Full, old, plainOf(t, final)))
-			got, err := w.CompareObserved(Full, seen, old, plainOf(t, final))
+			seen := compareOrFail(t, w, All, old, plainOf(t, observed))
+			want := Intersect(seen, compareOrFail(t, w, All, old, plainOf(t, final)))
+			got, err := w.CompareObserved(All, seen, old, plainOf(t, final))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,7 +118,7 @@ func TestLocateWhole(t *testing.T) {
 			}
 			new := plainOf(t, test.new)
 			var got []string
-			for _, c := range compareOrFail(t, w, Full, old, new) {
+			for _, c := range compareOrFail(t, w, All, old, new) {
 				got = append(got, w.Locate(c, old, new))
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {

@@ -122,7 +122,7 @@ func TestSameTreeAsServedBelowLists(t *testing.T) {
 // keys are those of all lists of a tree.
 func keys(tree *schema.Tree) map[string][]schema.Key {
 	out := map[string][]schema.Key{}
-	for place := range tree.Places() {
+	for place := range tree.NodePaths() {
 		if k := place.Node().Keys(); k != nil {
 			out[place.Pattern()] = k
 		}

@@ -87,21 +87,21 @@ func TestBothWaysAgree(t *testing.T) {
 		a.Name = pick(random, []string{"t", "u", ""})
 		a.Namespace = pick(random, []string{"n", ""})
 		ask := []string{pick(random, verbs[:4]), pick(random, verbs[:4]), pick(random, verbs[:4])}
-		already := random.IntN(2) * few // more verbs than a few with these, or no more
+		already := random.IntN(2) * maxSingleQuestions // more verbs than a few with these, or no more
 
-		together := &port{authorizer: r.authorizer(), attributes: a, calls: already}
+		together := &authorizerAdapter{authorizer: r.authorizer(), attributes: a, calls: already}
 		got, err := together.FirstAllowed(context.Background(), ask)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := (&port{authorizer: r.authorizer(), attributes: a}).oneByOne(context.Background(), ask)
+		want, err := (&authorizerAdapter{authorizer: r.authorizer(), attributes: a}).oneByOne(context.Background(), ask)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got != want {
 			t.Fatalf("asked %q of %+v: from rules %d, one by one %d\n%+v", ask, a, got, want, r.clusterRoles)
 		}
-		if many := already > 0; together.complete != many || many && together.calls > already+2 || together.calls > already+few {
+		if many := already > 0; together.complete != many || many && together.calls > already+2 || together.calls > already+maxSingleQuestions {
 			t.Fatalf("%d calls after %d, complete: %t", together.calls-already, already, together.complete)
 		}
 		if got >= 0 {
@@ -149,7 +149,7 @@ func TestRulesAreNoVerdict(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := (&port{authorizer: &tc.enumerating, attributes: tc.attributes}).FirstAllowed(context.Background(), ask)
+			got, err := (&authorizerAdapter{authorizer: &tc.enumerating, attributes: tc.attributes}).FirstAllowed(context.Background(), ask)
 			if (err != nil) != tc.wantErr {
 				t.Fatal(err)
 			}
@@ -204,7 +204,7 @@ func TestAnswersWithErrors(t *testing.T) {
 		var asked []string
 		attributes := attributes("update")
 		erring := erring{says: tc.says, fails: tc.fails, asked: &asked}
-		p := &port{authorizer: erring, attributes: &attributes}
+		p := &authorizerAdapter{authorizer: erring, attributes: &attributes}
 		if first, err := p.FirstAllowed(t.Context(), verbs); first != tc.first || err != tc.err {
 			t.Errorf("%s: %d, %v", name, first, err)
 		}
@@ -219,12 +219,12 @@ func TestAnswersWithErrors(t *testing.T) {
 	end()
 	var asked []string
 	attributes := attributes("update")
-	p := &port{authorizer: erring{says: says{b: allow}, fails: all, asked: &asked}, attributes: &attributes}
+	p := &authorizerAdapter{authorizer: erring{says: says{b: allow}, fails: all, asked: &asked}, attributes: &attributes}
 	if first, err := p.FirstAllowed(ended, verbs); first != -1 || err != errErring || len(asked) != 1 {
 		t.Errorf("after the end of the request: %d, %v, asked %q", first, err, asked)
 	}
 	// What is answered then is an answer.
-	p = &port{authorizer: erring{says: says{b: allow}, asked: &asked}, attributes: &attributes}
+	p = &authorizerAdapter{authorizer: erring{says: says{b: allow}, asked: &asked}, attributes: &attributes}
 	if first, err := p.FirstAllowed(ended, verbs); first != 1 || err != nil {
 		t.Errorf("after the end of the request, without a failure: %d, %v", first, err)
 	}

@@ -3,36 +3,38 @@
 
 package fieldmanagement
 
-// dropped is a field that was taken out of both objects of an update.
+// dropped is a field that was removed from both objects of an update.
 type dropped struct {
 	name string
-	// below are the fields below it that were. With none it was all of it.
+	// below are the fields below it that were removed. If it is empty, the whole field was.
 	below []dropped
 }
 
-// walk goes through the elements of a set that lie side by side and are, or have below
-// them, what was dropped; with nothing dropped, through all.
-type walk struct {
-	*fields
+// setIterator iterates over the sibling elements of a set that were dropped, or have dropped
+// fields below them. If d is nil, it iterates over all.
+type setIterator struct {
+	*encodedSet
 	at, end int32
 	d       []dropped
 }
 
-func (f *fields) walk(d []dropped) walk { return walk{f, 0, int32(len(f.nodes)), d} }
-
-// into walks what lies below an element.
-func (w walk) into(n int32, d []dropped) walk {
-	return walk{w.fields, n + 1, w.nodes[n].after, d}
+func (f *encodedSet) iterate(d []dropped) setIterator {
+	return setIterator{f, 0, int32(len(f.nodes)), d}
 }
 
-// next gives an element and what of it was dropped; nil is all of it.
-func (w *walk) next() (n int32, below []dropped, ok bool) {
+// into returns an iterator over the elements below an element.
+func (w setIterator) into(n int32, d []dropped) setIterator {
+	return setIterator{w.encodedSet, n + 1, w.nodes[n].after, d}
+}
+
+// next returns the next element and what was dropped of it; nil means all of it.
+func (w *setIterator) next() (n int32, below []dropped, ok bool) {
 	for w.at < w.end {
 		n, w.at = w.at, w.nodes[w.at].after
 		if w.d == nil {
 			return n, nil, true
 		}
-		here := w.fields.dropped(n, &w.d)
+		here := w.encodedSet.dropped(n, &w.d)
 		switch {
 		case here == nil:
 		case len(here.below) == 0:
@@ -47,9 +49,8 @@ func (w *walk) next() (n int32, below []dropped, ok bool) {
 	return 0, nil, false
 }
 
-// dropped looks an element up in what was dropped, both of which are in order: it takes
-// off what comes before.
-func (f *fields) dropped(n int32, d *[]dropped) *dropped {
+// dropped finds an element in d, and removes from d what comes before it. Both are sorted.
+func (f *encodedSet) dropped(n int32, d *[]dropped) *dropped {
 	key := f.key(int(n))
 	if key[0] != 'f' {
 		return nil
@@ -63,13 +64,13 @@ func (f *fields) dropped(n int32, d *[]dropped) *dropped {
 	return nil
 }
 
-// compared spells what of a set lies in nothing that was dropped.
-func (f *fields) compared(d []dropped) []byte {
+// compared returns the encoding of the part of a set that was not dropped.
+func (f *encodedSet) compared(d []dropped) []byte {
 	out := append(make([]byte, 0, 512), '{')
-	return append(f.without(out, f.walk(nil), d), '}')
+	return append(f.without(out, f.iterate(nil), d), '}')
 }
 
-func (f *fields) without(out []byte, w walk, d []dropped) []byte {
+func (f *encodedSet) without(out []byte, w setIterator, d []dropped) []byte {
 	for n, _, ok := w.next(); ok; n, _, ok = w.next() {
 		here, e := f.dropped(n, &d), &f.nodes[n]
 		switch {
@@ -80,7 +81,7 @@ func (f *fields) without(out []byte, w walk, d []dropped) []byte {
 			out = f.open(comma(out), e)
 			opened := len(out)
 			if e.member {
-				out = append(out, alone...)
+				out = append(out, memberMark...)
 			}
 			bare := len(out)
 			switch out = f.without(out, w.into(n, nil), here.below); {
@@ -96,15 +97,15 @@ func (f *fields) without(out []byte, w walk, d []dropped) []byte {
 	return out
 }
 
-// alone says in a set that the element it lies in is a member.
-var alone = dot[:len(dot)-1]
+// memberMark in an encoded set marks the element that contains it as a member.
+var memberMark = memberPrefix[:len(memberPrefix)-1]
 
-// open writes an element and the brace of what lies below it.
-func (f *fields) open(out []byte, n *node) []byte {
+// open appends an element and an opening brace.
+func (f *encodedSet) open(out []byte, n *node) []byte {
 	return append(append(out, f.raw[n.start-1:n.colon+1]...), ':', '{')
 }
 
-// comma separates what comes next from what is there, unless that is a brace.
+// comma appends a comma, unless the last character is an opening brace.
 func comma(out []byte) []byte {
 	if out[len(out)-1] == '{' {
 		return out
@@ -112,13 +113,13 @@ func comma(out []byte) []byte {
 	return append(out, ',')
 }
 
-// union spells the union of a set, all of it, with what of another was dropped.
-func union(a, b walk) []byte {
+// union returns the encoding of the union of one set and the dropped part of another.
+func union(a, b setIterator) []byte {
 	out := append(make([]byte, 0, len(a.raw)+len(b.raw)), '{')
 	return append(merge(out, a, b), '}')
 }
 
-func merge(out []byte, a, b walk) []byte {
+func merge(out []byte, a, b setIterator) []byte {
 	i, ofA, moreA := a.next()
 	j, ofB, moreB := b.next()
 	for moreA || moreB {
@@ -140,9 +141,9 @@ func merge(out []byte, a, b walk) []byte {
 		default:
 			x, y := a.into(i, ofA), b.into(j, ofB)
 			out = a.open(out, &a.nodes[i])
-			// Of what was dropped in part, the element itself was not.
+			// If only a part of an element was dropped, the element itself was not.
 			if (a.nodes[i].member || ofB == nil && b.nodes[j].member) && (x.at < x.end || y.at < y.end) {
-				out = append(out, alone...)
+				out = append(out, memberMark...)
 			}
 			out = append(merge(out, x, y), '}')
 		}
@@ -156,10 +157,10 @@ func merge(out []byte, a, b walk) []byte {
 	return out
 }
 
-// write spells what of an element was dropped.
-func (w walk) write(out []byte, n int32, d []dropped) []byte {
+// write appends the dropped part of an element.
+func (w setIterator) write(out []byte, n int32, d []dropped) []byte {
 	if d == nil {
 		return append(out, w.raw[w.nodes[n].start-1:w.nodes[n].end]...)
 	}
-	return append(merge(w.open(out, &w.nodes[n]), w.into(n, d), walk{}), '}')
+	return append(merge(w.open(out, &w.nodes[n]), w.into(n, d), setIterator{}), '}')
 }

@@ -12,39 +12,39 @@ import (
 	"kube-granular.dev/granular/schema/internal/intern"
 )
 
-// Sharing keeps one copy of what is the same in many trees: nodes that are the same
-// with all that is below them and under the same permissions, and permissions under
-// the same permissions. It holds nothing itself: what no tree uses any longer is
-// gone. It may be used by any number of goroutines, and by any number of Models.
+// Interner keeps one copy of equal nodes and permissions of many trees. Nodes are equal if
+// everything below and above them is equal: their children and their chain of permissions. It
+// holds weak pointers, so it keeps nothing alive. It may be used by any number of goroutines and
+// any number of Models.
 //
-// Its own size is bounded by what was in use at once.
-type Sharing struct {
+// Its own size is bounded by the number of values that were in use at once.
+type Interner struct {
 	mu    sync.Mutex
 	seed  maphash.Seed
 	nodes intern.Table[Node]
-	// permissions tells chains apart too: each ends one.
+	// permissions identifies chains too: each permission ends one.
 	permissions intern.Table[Permission]
-	// learned holds knowledge for compilations that follow soon.
-	learned sync.Pool
-	// forgot holds knowledge of nothing, for the room it has.
-	forgot sync.Pool
+	// filledCaches holds caches for compilations that follow soon.
+	filledCaches sync.Pool
+	// emptyCaches holds empty caches, whose memory is used again.
+	emptyCaches sync.Pool
 }
 
-// NewSharing makes a Sharing that knows nothing yet.
-func NewSharing() *Sharing { return &Sharing{seed: maphash.MakeSeed()} }
+// NewInterner returns an empty Interner.
+func NewInterner() *Interner { return &Interner{seed: maphash.MakeSeed()} }
 
-// WithSharing makes trees of these Models share what is the same with trees of
-// other Models. Without it trees of the same Models share.
-func WithSharing(s *Sharing) Option {
-	return func(m *Models) { m.sharing = s }
+// WithInterner makes trees of these Models share equal nodes with trees of other Models. By
+// default only trees of the same Models share.
+func WithInterner(s *Interner) Option {
+	return func(m *Models) { m.interner = s }
 }
 
-// below puts a permission below another, which may be nil. Where both are the same, so
-// is the result; else it is fresh.
-func (s *Sharing) below(above *Permission, p Permission) (last *Permission, fresh bool) {
-	p.above, p.more = above, uint8(above.length())
+// below returns a permission below another, which may be nil. Equal permissions below the same
+// one have one address. fresh reports that the permission is new.
+func (s *Interner) below(above *Permission, p Permission) (last *Permission, fresh bool) {
+	p.above, p.depth = above, uint8(above.length())
 	if p.Parameter != nil && p.Parameter.Expression != nil {
-		// Nothing says when two expressions are the same.
+		// Expressions can't be compared.
 		return &p, true
 	}
 	s.mu.Lock()
@@ -53,7 +53,7 @@ func (s *Sharing) below(above *Permission, p Permission) (last *Permission, fres
 	return last, last == &p
 }
 
-func (s *Sharing) hashOfPermission(p *Permission) uint64 {
+func (s *Interner) hashOfPermission(p *Permission) uint64 {
 	var h maphash.Hash
 	h.SetSeed(s.seed)
 	maphash.WriteComparable(&h, p.above)
@@ -71,11 +71,12 @@ func (p *Permission) same(o *Permission) bool {
 		(p.Parameter == nil || *p.Parameter == *o.Parameter)
 }
 
-// node gives the node that is the same, or n. What is below n must be shared already.
-func (s *Sharing) node(n *Node) *Node {
+// node returns the interned node that equals n, or n itself. The children of n must be interned
+// already.
+func (s *Interner) node(n *Node) *Node {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Most leaves have a permission that no other has: it finds them without an entry.
+	// Most leaves have a permission of their own. It refers to them, so they need no entry.
 	if n.Kind == Leaf && n.own > 0 {
 		if n.last.leaf == nil {
 			n.last.leaf = n
@@ -87,7 +88,7 @@ func (s *Sharing) node(n *Node) *Node {
 	return s.nodes.One(n, s.hashOfNode, n.same)
 }
 
-func (s *Sharing) hashOfNode(n *Node) uint64 {
+func (s *Interner) hashOfNode(n *Node) uint64 {
 	var h maphash.Hash
 	h.SetSeed(s.seed)
 	maphash.WriteComparable(&h, n.last)
@@ -105,11 +106,11 @@ func (s *Sharing) hashOfNode(n *Node) uint64 {
 func (n *Node) same(o *Node) bool {
 	return n.last == o.last && n.Field == o.Field && n.Kind == o.Kind && n.traits == o.traits && n.own == o.own &&
 		n.NilIsEmpty == o.NilIsEmpty && n.ExcludedAt == o.ExcludedAt && n.ExcludedBelow == o.ExcludedBelow &&
-		slices.Equal(n.below(), o.below()) && n.rare.same(o.rare)
+		slices.Equal(n.below(), o.below()) && n.extra.same(o.extra)
 }
 
-// same compares all but children. Who has any of it has a rare.
-func (r *rare) same(o *rare) bool {
+// same compares everything but children.
+func (r *extra) same(o *extra) bool {
 	if r == nil || o == nil {
 		return r == o
 	}

@@ -5,9 +5,9 @@ package fieldmanagement
 
 import "bytes"
 
-// fields is a set of fields as managedFields spells it (FieldsV1), read but not
+// encodedSet is a set of fields in the encoding of managedFields (FieldsV1), scanned but not
 // decoded.
-type fields struct {
+type encodedSet struct {
 	raw []byte
 	// nodes are the path elements in the order of raw, each before those below it.
 	nodes []node
@@ -15,35 +15,35 @@ type fields struct {
 
 // node is one path element.
 type node struct {
-	// raw[start:colon] is the element, raw[start-1:end] with its quotes and all that
-	// lies below it.
+	// raw[start:colon] is the element. raw[start-1:end] is the element with its quotes and
+	// everything below it.
 	start, colon, end int32
-	// after is the index of the first node that is not below this one.
+	// after is the index of the next node that is not below this one.
 	after int32
-	// member says that the path itself belongs to the set.
+	// member is set if the path itself is in the set.
 	member bool
 }
 
 const maxRaw = 1 << 24
 
-// read reads a set, and says whether it is spelled in the one way upstream's encoder
-// would spell it, in which case upstream's decoder reads it without an error. It
-// refuses to say so of what is rare: escapes, characters that some encoders escape,
-// fractions and long numbers, null, indices, and values that are lists or maps.
-func read(raw []byte) (*fields, bool) {
+// read scans a set, and reports whether it is encoded exactly as upstream's encoder would encode
+// it. Such a set is decoded by upstream without an error. It returns false for rare cases that
+// it does not check: escapes, characters that some encoders escape, fractions and long numbers,
+// null, indices, and values that are lists or maps.
+func read(raw []byte) (*encodedSet, bool) {
 	if len(raw) > maxRaw {
 		return nil, false
 	}
-	f := &fields{raw: raw, nodes: make([]node, 0, len(raw)/20)}
+	f := &encodedSet{raw: raw, nodes: make([]node, 0, len(raw)/20)}
 	end, _, ok := f.object(0, 0)
 	return f, ok && end == len(raw)
 }
 
-var dot = []byte(`".":{},`)
+var memberPrefix = []byte(`".":{},`)
 
-// object reads what lies below an element, and says whether that is a member. Of the
-// root, nobody is.
-func (f *fields) object(at, depth int) (end int, member, ok bool) {
+// object scans what is below an element, and reports whether the element is a member. The root
+// is none.
+func (f *encodedSet) object(at, depth int) (end int, member, ok bool) {
 	raw := f.raw
 	if depth > maxDepth || at+1 >= len(raw) || raw[at] != '{' {
 		return 0, false, false
@@ -52,8 +52,8 @@ func (f *fields) object(at, depth int) (end int, member, ok bool) {
 	if raw[at] == '}' {
 		return at + 1, true, true
 	}
-	if member = depth > 0 && bytes.HasPrefix(raw[at:], dot); member {
-		at += len(dot)
+	if member = depth > 0 && bytes.HasPrefix(raw[at:], memberPrefix); member {
+		at += len(memberPrefix)
 	}
 	for previous := -1; ; {
 		if at >= len(raw) || raw[at] != '"' {
@@ -84,8 +84,8 @@ func (f *fields) object(at, depth int) (end int, member, ok bool) {
 	}
 }
 
-// members counts the paths of the set.
-func (f *fields) members() (n int) {
+// members returns the number of paths in the set.
+func (f *encodedSet) members() (n int) {
 	for i := range f.nodes {
 		if f.nodes[i].member {
 			n++
@@ -94,7 +94,7 @@ func (f *fields) members() (n int) {
 	return n
 }
 
-func (f *fields) key(n int) []byte { return f.raw[f.nodes[n].start:f.nodes[n].colon] }
+func (f *encodedSet) key(n int) []byte { return f.raw[f.nodes[n].start:f.nodes[n].colon] }
 
 // unescaped are the characters that no encoder escapes.
 var unescaped = func() (out [256]bool) {
@@ -104,7 +104,7 @@ var unescaped = func() (out [256]bool) {
 	return out
 }()
 
-// readElement reads a path element, and gives where it ends.
+// readElement scans a path element, and returns its end.
 func readElement(raw []byte, at int) (end int, ok bool) {
 	if at+2 >= len(raw) || raw[at+1] != ':' {
 		return 0, false
@@ -126,7 +126,7 @@ func readElement(raw []byte, at int) (end int, ok bool) {
 
 var quote = []byte(`\"`)
 
-// readKeys reads the keys of an element of a list.
+// readKeys scans the keys of an element of a list.
 func readKeys(raw []byte, at int) (end int, ok bool) {
 	if raw[at] != '{' {
 		return 0, false
@@ -154,7 +154,7 @@ func readKeys(raw []byte, at int) (end int, ok bool) {
 	}
 }
 
-// readQuoted reads a string in a string.
+// readQuoted scans a string inside a string.
 func readQuoted(raw []byte, at int) (end int, ok bool) {
 	if at >= len(raw) || !bytes.HasPrefix(raw[at:], quote) {
 		return 0, false
@@ -166,11 +166,11 @@ func readQuoted(raw []byte, at int) (end int, ok bool) {
 	return at + len(quote), at < len(raw) && bytes.HasPrefix(raw[at:], quote)
 }
 
-// maxDigits are digits that survive being a floating-point number, as which upstream
-// reads them.
+// maxDigits is the number of digits that a floating-point number, as which upstream decodes
+// numbers, always preserves.
 const maxDigits = 15
 
-var yes, no = []byte("true"), []byte("false")
+var trueText, falseText = []byte("true"), []byte("false")
 
 func readScalar(raw []byte, at int) (end int, ok bool) {
 	if at >= len(raw) {
@@ -180,9 +180,9 @@ func readScalar(raw []byte, at int) (end int, ok bool) {
 	case '\\':
 		return readQuoted(raw, at)
 	case 't':
-		return at + len(yes), bytes.HasPrefix(raw[at:], yes)
+		return at + len(trueText), bytes.HasPrefix(raw[at:], trueText)
 	case 'f':
-		return at + len(no), bytes.HasPrefix(raw[at:], no)
+		return at + len(falseText), bytes.HasPrefix(raw[at:], falseText)
 	}
 	end = at
 	if raw[end] == '-' {

@@ -61,9 +61,9 @@ func keeping(kept, plain string) *keeper {
 	return out
 }
 
-// TestStandIn holds that an annotation the server makes a field of is charged as one,
+// TestAnnotationBackedField holds that an annotation the server makes a field of is charged as one,
 // and that nobody gets it past an excluded permission.
-func TestStandIn(t *testing.T) {
+func TestAnnotationBackedField(t *testing.T) {
 	for name, tc := range map[string]struct {
 		excluded string
 		marked   bool
@@ -77,8 +77,8 @@ func TestStandIn(t *testing.T) {
 		"by metadata alone":            {excluded: "false", marked: true, allow: []string{"granular:metadata"}, new: keeping("b", ""), says: `cannot change .spec in namespace "n": needs the verb "granular:specification"`},
 		"by the specification alone":   {excluded: "false", marked: true, allow: []string{"granular:specification"}, new: keeping("b", ""), says: `cannot change .metadata`},
 		"a plain annotation":           {excluded: "false", marked: true, allow: []string{"granular:metadata"}, new: keeping("a", "x")},
-		"excluded, marked":             {excluded: "true", marked: true, allow: []string{"granular:metadata", "granular:specification", "granular:trigger"}, new: keeping("b", ""), says: "an annotation stands in for a field"},
-		"excluded, ordinary":           {excluded: "true", new: keeping("b", ""), says: "an annotation stands in for a field"},
+		"excluded, marked":             {excluded: "true", marked: true, allow: []string{"granular:metadata", "granular:specification", "granular:trigger"}, new: keeping("b", ""), says: "an annotation holds the value of a field"},
+		"excluded, ordinary":           {excluded: "true", new: keeping("b", ""), says: "an annotation holds the value of a field"},
 		"excluded, a plain annotation": {excluded: "true", new: keeping("a", "x")},
 		"ordinary":                     {excluded: "false", new: keeping("b", ""), idle: true},
 	} {
@@ -106,9 +106,9 @@ func TestStandIn(t *testing.T) {
 	}
 }
 
-// TestStandInComesAndGoes holds that it makes no difference on which side a field stands in
+// TestAnnotationBackedFieldIsAddedOrRemoved holds that it makes no difference on which side a field stands in
 // the metadata, nor whether among annotations or labels.
-func TestStandInComesAndGoes(t *testing.T) {
+func TestAnnotationBackedFieldIsAddedOrRemoved(t *testing.T) {
 	of := target(t, strings.Replace(things, "EXCLUDED", "false", 1))
 	for _, label := range []bool{false, true} {
 		for _, tc := range []struct {
@@ -119,14 +119,14 @@ func TestStandInComesAndGoes(t *testing.T) {
 			old, new := keeping(tc.old, ""), keeping(tc.new, "")
 			versionedOld, _ := convert.Versioned(of, old)
 			versionedNew, _ := convert.Versioned(of, new)
-			set, err := kindOf(of).standIns(of, new, old, versionedNew, versionedOld)
+			set, err := kindOf(of).annotationBackedChanges(of, new, old, versionedNew, versionedOld)
 			if err != nil || (len(set) > 0) != tc.charged {
 				t.Errorf("from %q to %q, label %t: %v, %v", tc.old, tc.new, label, set, err)
 			}
 		}
 		created := keeping("a", "")
 		shown, _ := convert.Versioned(of, created)
-		if set, err := kindOf(of).standIns(of, created, nil, shown, nil); err != nil || len(set) != 1 {
+		if set, err := kindOf(of).annotationBackedChanges(of, created, nil, shown, nil); err != nil || len(set) != 1 {
 			t.Errorf("created, label %t: %v, %v", label, set, err)
 		}
 	}

@@ -258,7 +258,7 @@ func TestSplit(t *testing.T) {
 		if len(d) == 0 {
 			continue
 		}
-		compared, rest := f.compared(d), union(nothing.walk(nil), f.walk(d))
+		compared, rest := f.compared(d), union(emptySet.iterate(nil), f.iterate(d))
 		for _, part := range []struct {
 			raw     []byte
 			dropped bool
@@ -281,18 +281,18 @@ func TestSplit(t *testing.T) {
 		if len(a.nodes) > 0 && len(b.nodes) > 0 {
 			parted++
 		}
-		if again := union(a.walk(nil), f.walk(d)); string(again) != string(raw) {
+		if again := union(a.iterate(nil), f.iterate(d)); string(again) != string(raw) {
 			t.Fatalf("%s and %s: %s, want %s", compared, rest, again, raw)
 		}
 		other := randomSet(r, 3)
 		if text, err := other.ToJSON(); err == nil {
 			if c, ok := read(text); ok {
 				want, err := set.Union(decode(text)).ToJSON()
-				if got := union(f.walk(nil), c.walk(nil)); err != nil || string(got) != string(want) {
+				if got := union(f.iterate(nil), c.iterate(nil)); err != nil || string(got) != string(want) {
 					t.Fatalf("%s and %s: %s, want %s (%v)", raw, text, got, want, err)
 				}
 				want, err = decode(text).Union(decode(rest)).ToJSON()
-				if got := union(c.walk(nil), f.walk(d)); err != nil || string(got) != string(want) {
+				if got := union(c.iterate(nil), f.iterate(d)); err != nil || string(got) != string(want) {
 					t.Fatalf("%s and %v of %s: %s, want %s (%v)", text, d, raw, got, want, err)
 				}
 			}
@@ -334,13 +334,13 @@ func TestSettled(t *testing.T) {
 		if !leaves {
 			changed++
 		}
-		at := root{v.Schema(), v.TypeRef(), r.IntN(2) == 0 && sound(v.Schema(), v.TypeRef(), map[string]bool{})}
+		at := root{v.Schema(), v.TypeRef(), r.IntN(2) == 0 && complete(v.Schema(), v.TypeRef(), map[string]bool{})}
 		// A part is settled as the set of it alone would be.
 		d := []dropped{{"metadata", []dropped{{name: "labels"}}}, {name: "spec"}, {"status", []dropped{{name: "f0"}, {name: "f1"}}}}[r.IntN(3):]
-		if part, err := typed.ReconcileFieldSetWithSchema(decode(union(nothing.walk(nil), f.walk(d))), v); f.walk(d).settled(at, at.ref) != (err == nil && part == nil) {
+		if part, err := typed.ReconcileFieldSetWithSchema(decode(union(emptySet.iterate(nil), f.iterate(d))), v); f.iterate(d).reconciled(at, at.ref) != (err == nil && part == nil) {
 			t.Fatalf("seed %d: of %s %v is settled otherwise than upstream's %v (%v)", seed, raw, d, part, err)
 		}
-		if f.walk(nil).settled(at, at.ref) {
+		if f.iterate(nil).reconciled(at, at.ref) {
 			settled++
 			if !leaves {
 				t.Fatalf("seed %d: %s is settled, and upstream makes %v of it (%v)", seed, raw, got, err)
@@ -361,12 +361,12 @@ func TestSettled(t *testing.T) {
 	known := schema.TypeRef{NamedType: &there}
 	for i, ref := range []schema.TypeRef{{NamedType: &gone}, {}, {Inlined: schema.Atom{List: &schema.List{}}}, {Inlined: schema.Atom{Map: &schema.Map{Fields: []schema.StructField{{Name: "a", Type: schema.TypeRef{NamedType: &gone}}}}}},
 		{Inlined: schema.Atom{Map: &schema.Map{ElementType: schema.TypeRef{NamedType: &gone}}}}} {
-		if f.walk(nil).settled(root{s, ref, sound(s, ref, map[string]bool{})}, ref) {
+		if f.iterate(nil).reconciled(root{s, ref, complete(s, ref, map[string]bool{})}, ref) {
 			t.Errorf("%d: settled", i)
 		}
 	}
 	for i, ref := range []schema.TypeRef{known, {Inlined: schema.Atom{Map: &schema.Map{}}}, {Inlined: schema.Atom{Map: &schema.Map{ElementType: known}}}, {Inlined: schema.Atom{List: &schema.List{ElementType: known}}}} {
-		if !sound(s, ref, map[string]bool{}) || !f.walk(nil).settled(root{s, ref, true}, ref) {
+		if !complete(s, ref, map[string]bool{}) || !f.iterate(nil).reconciled(root{s, ref, true}, ref) {
 			t.Errorf("%d: not settled", i)
 		}
 	}

@@ -54,14 +54,14 @@ func TestSpendingLimit(t *testing.T) {
 		{"no limit at all", 0, 3, []string{"a"}, "", 0, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s, p, covered := NewSpending(tc.limit), permissionOf(&costly{cost: tc.cost}), ""
+			s, p, covered := NewCostBudget(tc.limit), permissionOf(&costly{cost: tc.cost}), ""
 			for _, key := range tc.keys {
 				v, err := p.Verb(t.Context(), s, key)
 				if err == nil {
 					if covered += v.Parameter; v.Parameter != key {
 						t.Errorf("%s covers %q", v, key)
 					}
-				} else if !errors.Is(err, ErrOverspent) {
+				} else if !errors.Is(err, ErrCostExceeded) {
 					t.Error(err)
 				}
 			}
@@ -73,7 +73,7 @@ func TestSpendingLimit(t *testing.T) {
 }
 
 func TestSpendingRemembers(t *testing.T) {
-	s := NewSpending(100)
+	s := NewCostBudget(100)
 	fails := errors.New("no parameter")
 	one, other, failing := &costly{cost: 1}, &costly{cost: 1}, &costly{cost: 1, err: fails}
 	for range 3 {
@@ -106,7 +106,7 @@ func TestSpendingRemembers(t *testing.T) {
 func TestSpendingInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	e := &costly{cost: 1, during: cancel}
-	s := NewSpending(100)
+	s := NewCostBudget(100)
 	if _, err := permissionOf(e).Verb(ctx, s, "key"); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
@@ -116,7 +116,7 @@ func TestSpendingInterrupted(t *testing.T) {
 }
 
 func TestNoSpending(t *testing.T) {
-	if _, err := permissionOf(&costly{cost: 1}).Verb(t.Context(), nil, "key"); !errors.Is(err, ErrOverspent) {
+	if _, err := permissionOf(&costly{cost: 1}).Verb(t.Context(), nil, "key"); !errors.Is(err, ErrCostExceeded) {
 		t.Error(err)
 	}
 	if v, err := (&Permission{Name: "a"}).Verb(t.Context(), nil, "key"); err != nil || v.String() != "granular:a" {

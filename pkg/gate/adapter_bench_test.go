@@ -84,12 +84,12 @@ func BenchmarkSixteenRefused(b *testing.B) {
 			}},
 			{"together", 20, func() (bool, error) {
 				asking, _ := rbacindex.ForSeveral(b.Context(), a)
-				got, err := (&port{authorizer: authorizer, attributes: a}).FirstAllowed(asking, verbs)
+				got, err := (&authorizerAdapter{authorizer: authorizer, attributes: a}).FirstAllowed(asking, verbs)
 				return got >= 0, err
 			}},
 			{"one-by-one", 2, func() (bool, error) {
 				asking, _ := rbacindex.ForSeveral(b.Context(), a)
-				got, err := (&port{authorizer: authorizer, attributes: a}).oneByOne(asking, verbs)
+				got, err := (&authorizerAdapter{authorizer: authorizer, attributes: a}).oneByOne(asking, verbs)
 				return got >= 0, err
 			}},
 		}

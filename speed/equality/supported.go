@@ -11,24 +11,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// alike are the types whose functions in equality.Semantic say what equal.Semantic does.
-var alike = map[reflect.Type]bool{
+// sameFunction are the types whose functions in equality.Semantic are equivalent to
+// equal.Semantic.
+var sameFunction = map[reflect.Type]bool{
 	reflect.TypeFor[resource.Quantity](): true,
 	reflect.TypeFor[metav1.Time]():       true,
 	reflect.TypeFor[metav1.MicroTime]():  true,
 }
 
-// fieldsV1 has a function of its own as well, which says what comparing its bytes does.
-// It is a type with an unexported field in builds that keep it as a string.
+// fieldsV1 also has a function of its own, which is equivalent to comparing its bytes. In builds
+// that keep it as a string, the type has an unexported field.
 var fieldsV1 = reflect.TypeFor[metav1.FieldsV1]()
 
-// understood says that the compiled comparison of a type gives upstream's answer for all
-// values there are of it.
-func understood(t reflect.Type) bool { return understands(t, map[reflect.Type]bool{}) }
+// supported reports whether the compiled comparison of a type is equivalent to upstream's code
+// for all values.
+func supported(t reflect.Type) bool { return supports(t, map[reflect.Type]bool{}) }
 
-// understands is understood of a type that lies within others.
-func understands(t reflect.Type, within map[reflect.Type]bool) bool {
-	if alike[t] {
+// supports is supported for a type inside others.
+func supports(t reflect.Type, within map[reflect.Type]bool) bool {
+	if sameFunction[t] {
 		return true
 	}
 	if _, own := upstream.Semantic.Equalities[t]; own && t != fieldsV1 || within[t] {
@@ -42,12 +43,12 @@ func understands(t reflect.Type, within map[reflect.Type]bool) bool {
 		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return true
 	case reflect.Pointer, reflect.Slice, reflect.Array:
-		return understands(t.Elem(), within)
+		return supports(t.Elem(), within)
 	case reflect.Map:
-		return t.Key().Kind() == reflect.String && understands(t.Elem(), within)
+		return t.Key().Kind() == reflect.String && supports(t.Elem(), within)
 	case reflect.Struct:
 		for i := range t.NumField() {
-			if f := t.Field(i); !f.IsExported() || !understands(f.Type, within) {
+			if f := t.Field(i); !f.IsExported() || !supports(f.Type, within) {
 				return false
 			}
 		}

@@ -107,8 +107,8 @@ func TestPatchOperations(t *testing.T) {
 	}
 }
 
-// TestStandIns holds what counts as an annotation that conversion put there.
-func TestStandIns(t *testing.T) {
+// TestAnnotationBackedKeys holds what counts as an annotation that conversion put there.
+func TestAnnotationBackedKeys(t *testing.T) {
 	with := func(annotations map[string]string) *appsv1.Deployment {
 		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}}
 	}
@@ -127,12 +127,12 @@ func TestStandIns(t *testing.T) {
 		"taken away and the same": {own, own, map[string]string{"own": "1"}, map[string]string{"own": "1"}, false},
 	}
 	for name, tc := range tests {
-		got := standInChanged(metav1.Object.GetAnnotations, with(tc.newHub), with(tc.oldHub), with(tc.newShown), with(tc.oldShown))
+		got := backingChanged(metav1.Object.GetAnnotations, with(tc.newHub), with(tc.oldHub), with(tc.newShown), with(tc.oldShown))
 		if got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
-	if standInChanged(metav1.Object.GetAnnotations, with(own), nil, with(own), nil) {
+	if backingChanged(metav1.Object.GetAnnotations, with(own), nil, with(own), nil) {
 		t.Error("a create of plain annotations")
 	}
 }

@@ -37,7 +37,7 @@ func everything(m *schema.Models, name string) string {
 // shown is a tree with all that a walk and a decision look at.
 func shown(tree *schema.Tree) string {
 	var b strings.Builder
-	for place := range tree.Places() {
+	for place := range tree.NodePaths() {
 		n := place.Node()
 		fmt.Fprintf(&b, "%s %v %v %v %v %v %v %d:", place.Pattern(), n.Kind, n.NilIsEmpty, n.ExcludedAt, n.ExcludedBelow, n.System(), n.Keys(), len(n.Own()))
 		for _, p := range n.Chain() {
@@ -56,15 +56,15 @@ func shown(tree *schema.Tree) string {
 // what each gives where nothing is known of others and nothing shared.
 func compareWithPlain(t *testing.T, definitions map[string]*spec.Schema, names []string, options ...schema.Option) (compiled int) {
 	t.Helper()
-	sharing := schema.NewSharing()
-	options = append([]schema.Option{schema.WithSharing(sharing)}, options...)
+	sharing := schema.NewInterner()
+	options = append([]schema.Option{schema.WithInterner(sharing)}, options...)
 	models := schema.NewModels(definitions, options...)
 	for round := range 3 {
 		if round == 2 { // as the server does, for each kind
 			models = schema.NewModels(definitions, options...)
 		}
 		for _, name := range names {
-			want := everything(schema.NewModels(definitions, append(options[:len(options):len(options)], schema.WithSharing(schema.NewSharing()), schema.Plain)...), name)
+			want := everything(schema.NewModels(definitions, append(options[:len(options):len(options)], schema.WithInterner(schema.NewInterner()), schema.Plain)...), name)
 			if diff := cmp.Diff(want, everything(models, name)); diff != "" {
 				t.Fatalf("%s (-alone +after others):\n%s", name, diff)
 			}
@@ -91,7 +91,7 @@ func TestKnowledgeChangesNothing(t *testing.T) {
 // each definition is met again and again, below other permissions, scopes, sources
 // and definitions.
 func TestKnowledgeOfRandomDefinitions(t *testing.T) {
-	sharing, compiled := schema.NewSharing(), 0
+	sharing, compiled := schema.NewInterner(), 0
 	for seed := range uint64(1500) {
 		compiled += compareRandom(t, sharing, seed)
 	}
@@ -162,7 +162,7 @@ B: {+verb: b, properties: {c: {+verb: c}}}
 word: {properties: {e: {$ref: '#/definitions/E'}}}
 E: {properties: {m: {+parameter-source: k, additionalProperties: {+verb: e, +parameterized-by: k, +parameter-expression: upper}}}}
 `)
-	sharing := schema.NewSharing()
+	sharing := schema.NewInterner()
 	for _, step := range []struct {
 		root    string
 		options []schema.Option
@@ -173,7 +173,7 @@ E: {properties: {m: {+parameter-source: k, additionalProperties: {+verb: e, +par
 		{"word", []schema.Option{schema.WithExpressions(&shout{})}, ""}, {"word", nil, "is not supported here"}, {"word", []schema.Option{schema.WithExpressions(&shout{})}, ""},
 	} {
 		for range 2 {
-			_, err := schema.NewModels(definitions, append(step.options, schema.WithSharing(sharing))...).Compile(step.root)
+			_, err := schema.NewModels(definitions, append(step.options, schema.WithInterner(sharing))...).Compile(step.root)
 			if (err == nil) != (step.fails == "") || err != nil && !strings.Contains(err.Error(), step.fails) {
 				t.Errorf("%s: %v, wanted %q", step.root, err, step.fails)
 			}
@@ -204,7 +204,7 @@ A: {properties: {x: {+verb: x}}}
 // TestNothingIsKnownOfSources holds that what one source made is not taken for what another
 // makes of the same names, whether or not both had their definitions from somebody.
 func TestNothingIsKnownOfSources(t *testing.T) {
-	sharing := schema.NewSharing()
+	sharing := schema.NewInterner()
 	for i := range 20 {
 		verb := []string{"one", "two", "three"}[i%3]
 		definitions := definitionsOf(t, `
@@ -213,7 +213,7 @@ A: {properties: {x: {+verb: `+verb+`}}}
 `)
 		source := func() map[string]*spec.Schema { return definitions }
 		for _, options := range [][]schema.Option{nil, {schema.WithSource(source)}} {
-			tree, err := schema.NewModels(definitions, append(options, schema.WithSharing(sharing))...).Compile("root")
+			tree, err := schema.NewModels(definitions, append(options, schema.WithInterner(sharing))...).Compile("root")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -247,10 +247,10 @@ func TestTreesOutliveTheirRoom(t *testing.T) {
 		was  string
 	}
 	var trees []kept
-	sharing := schema.NewSharing()
+	sharing := schema.NewInterner()
 	for seed := range uint64(1500) {
 		definitions := randomDefinitions(rand.New(rand.NewPCG(seed, 7)))
-		models := schema.NewModels(definitions, schema.WithSharing(sharing), schema.WithExpressions(echo(nil)),
+		models := schema.NewModels(definitions, schema.WithInterner(sharing), schema.WithExpressions(echo(nil)),
 			schema.WithSource(func() map[string]*spec.Schema { return definitions }))
 		for _, name := range slices.Sorted(maps.Keys(definitions)) {
 			if tree, err := models.Compile(name); err == nil {
@@ -270,17 +270,17 @@ func TestTreesOutliveTheirRoom(t *testing.T) {
 
 func FuzzKnowledge(f *testing.F) {
 	f.Add(uint64(1297))
-	sharing := schema.NewSharing()
+	sharing := schema.NewInterner()
 	f.Fuzz(func(t *testing.T, seed uint64) { compareRandom(t, sharing, seed) })
 }
 
-func compareRandom(t *testing.T, sharing *schema.Sharing, seed uint64) int {
+func compareRandom(t *testing.T, sharing *schema.Interner, seed uint64) int {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 7))
 	definitions := randomDefinitions(r)
 	names := slices.Sorted(maps.Keys(definitions))
 	r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-	options := []schema.Option{schema.WithSharing(sharing), schema.WithExpressions(echo(nil))}
+	options := []schema.Option{schema.WithInterner(sharing), schema.WithExpressions(echo(nil))}
 	// Of a source nothing is known, but its room had others in it, of the same names.
 	source := schema.WithSource(func() map[string]*spec.Schema { return definitions })
 	compareWithPlain(t, definitions, names, append(options[:len(options):len(options)], source)...)
@@ -372,9 +372,9 @@ func TestKnowledgeIsOfTheOptions(t *testing.T) {
 root: {properties: {a: {$ref: "#/definitions/A"}}}
 A: {+verb: x, properties: {b: {+verb: w, +parameter-source: k, additionalProperties: {+verb: z, +parameterized-by: k, +parameter-expression: self}}}}
 `)
-	sharing := schema.NewSharing()
+	sharing := schema.NewInterner()
 	compile := func(options ...schema.Option) error {
-		_, err := schema.NewModels(definitions, append(options, schema.WithSharing(sharing))...).Compile("root")
+		_, err := schema.NewModels(definitions, append(options, schema.WithInterner(sharing))...).Compile("root")
 		return err
 	}
 	if err := compile(schema.WithExpressions(echo(nil))); err != nil {
@@ -391,10 +391,10 @@ A: {+verb: x, properties: {b: {+verb: w, +parameter-source: k, additionalPropert
 // TestKnowledgeIsForgotten holds that definitions nobody compiles any more are not kept
 // by those who share trees.
 func TestKnowledgeIsForgotten(t *testing.T) {
-	sharing := schema.NewSharing()
+	sharing := schema.NewInterner()
 	definition := func() weak.Pointer[spec.Schema] {
 		definitions := definitionsOf(t, "root: {properties: {a: {+verb: x}}}")
-		if _, err := schema.NewModels(definitions, schema.WithSharing(sharing)).Compile("root"); err != nil {
+		if _, err := schema.NewModels(definitions, schema.WithInterner(sharing)).Compile("root"); err != nil {
 			t.Fatal(err)
 		}
 		return weak.Make(definitions["root"])

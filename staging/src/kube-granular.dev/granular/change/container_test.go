@@ -34,16 +34,16 @@ func TestBrings(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := walkerOf(t, tc.kind)
-			sets := []Set{compareOrFail(t, w, Full, plainOf(t, tc.old), plainOf(t, tc.new))}
+			sets := []Set{compareOrFail(t, w, All, plainOf(t, tc.old), plainOf(t, tc.new))}
 			if tc.kind == deployment {
-				sets = append(sets, compareOrFail(t, w, Full, typedOf(t, tc.kind, tc.old), typedOf(t, tc.kind, tc.new)))
+				sets = append(sets, compareOrFail(t, w, All, typedOf(t, tc.kind, tc.old), typedOf(t, tc.kind, tc.new)))
 			}
 			for _, set := range sets {
-				if len(set) != 1 || set[0].Whole {
+				if len(set) != 1 || set[0].Ambiguous {
 					t.Fatalf("got %v, wanted one change", verbs(set))
 				}
-				if set[0].Brings != tc.want {
-					t.Errorf("%v: %t", verbs(set), set[0].Brings)
+				if set[0].WithContainer != tc.want {
+					t.Errorf("%v: %t", verbs(set), set[0].WithContainer)
 				}
 			}
 		})
@@ -53,11 +53,11 @@ func TestBrings(t *testing.T) {
 // TestBringsIsOfOneChange holds that others are left alone.
 func TestBringsIsOfOneChange(t *testing.T) {
 	w := walkerOf(t, "example.com/v1/Widget")
-	set := compareOrFail(t, w, Full, plainOf(t, `{metadata: {labels: {a: "1"}}, spec: {size: 1}}`),
+	set := compareOrFail(t, w, All, plainOf(t, `{metadata: {labels: {a: "1"}}, spec: {size: 1}}`),
 		plainOf(t, `{metadata: {labels: {a: "2"}}, spec: {size: 2, guard: {level: 1}}}`))
 	var brings []bool
 	for i := range set {
-		brings = append(brings, set[i].Brings)
+		brings = append(brings, set[i].WithContainer)
 	}
 	// The label, the guard's level, the size.
 	if want := []bool{false, true, false}; !slices.Equal(brings, want) {
@@ -76,17 +76,17 @@ func TestBringsOfLists(t *testing.T) {
 		new  string
 		want []string
 	}{
-		{Sparse, `{spec: {atomic: [{level: 1}]}}`, []string{"level .spec.atomic[*].level brings"}},
-		{Sparse, `{spec: {atomic: [{}]}}`, nil},
-		{Full, `{spec: {atomic: [{level: 1}]}}`, []string{"- .spec", "level .spec.atomic[*].level brings"}},
-		{Full, `{spec: {atomic: [{}]}}`, []string{"- .spec", "- .spec *.atomic[*]"}},
-		{Full, `{spec: {named: [{name: a}, {name: a}]}}`, []string{"- .spec", "- .spec *.named"}},
-		{Sparse, `{spec: {named: [{name: a, level: 1}, {name: a}]}}`, []string{"- .spec *.named", `level .spec.named[name="a"].level brings`}},
+		{ExcludedOnly, `{spec: {atomic: [{level: 1}]}}`, []string{"level .spec.atomic[*].level brings"}},
+		{ExcludedOnly, `{spec: {atomic: [{}]}}`, nil},
+		{All, `{spec: {atomic: [{level: 1}]}}`, []string{"- .spec", "level .spec.atomic[*].level brings"}},
+		{All, `{spec: {atomic: [{}]}}`, []string{"- .spec", "- .spec *.atomic[*]"}},
+		{All, `{spec: {named: [{name: a}, {name: a}]}}`, []string{"- .spec", "- .spec *.named"}},
+		{ExcludedOnly, `{spec: {named: [{name: a, level: 1}, {name: a}]}}`, []string{"- .spec *.named", `level .spec.named[name="a"].level brings`}},
 	} {
 		var got []string
 		set := compareOrFail(t, w, test.mode, plainOf(t, `{a: 1}`), plainOf(t, strings.Replace(test.new, "{", "{a: 1, ", 1)))
 		for i, shown := range verbs(set) {
-			if set[i].Brings {
+			if set[i].WithContainer {
 				shown += " brings"
 			}
 			got = append(got, shown)

@@ -80,9 +80,9 @@ func fits(t *testing.T, name string, err error) {
 // TestFittingIsExact holds that a refusal which fits is sent as it is, one byte more has the
 // narrow limits, and what does not fit within these either is cut to what does.
 func TestFittingIsExact(t *testing.T) {
-	of := about{target: target(t, labelled), attributes: attributes("update")}
+	of := requestInfo{target: target(t, labelled), attributes: attributes("update")}
 	refusal := func(usual, narrow int, cause metav1.StatusCause) *apierrors.StatusError {
-		err := of.fitting(nil, func(l redact.Limits) (string, metav1.StatusCause) {
+		err := of.boundedForbidden(nil, func(l redact.Limits) (string, metav1.StatusCause) {
 			if l == redact.Usual {
 				return strings.Repeat("u", usual), cause
 			}

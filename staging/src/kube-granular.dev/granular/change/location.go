@@ -1,0 +1,139 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// location is a step of a walk and the location that it starts from, which is nil for the root.
+// Changes below one location share it. So memory grows with the number of charged locations, not
+// with the length of the paths to them.
+type location struct {
+	above *location
+	depth int
+	Step
+}
+
+// depthOf returns the number of steps from the root to a location.
+func depthOf(p *location) int {
+	if p == nil {
+		return 0
+	}
+	return p.depth
+}
+
+// path returns the steps from the root to the location.
+func (p *location) path() Path {
+	if p == nil {
+		return nil
+	}
+	out := make(Path, p.depth)
+	for ; p != nil; p = p.above {
+		out[p.depth-1] = p.Step
+	}
+	return out
+}
+
+// up returns the ancestor of p at a depth, or p itself if p is not that deep.
+func (p *location) up(depth int) *location {
+	for p != nil && p.depth > depth {
+		p = p.above
+	}
+	return p
+}
+
+// compareSteps orders the steps that lead on from one location: fields by name, then elements by
+// their keys.
+func compareSteps(a, b *Step) int {
+	if (a.Field == "") != (b.Field == "") {
+		if a.Field != "" {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(strings.Compare(a.Field, b.Field), slices.Compare(a.Keys, b.Keys))
+}
+
+// before reports whether p is known to come before q. For locations of different walks the order
+// may not be known.
+func (p *location) before(q *location) bool {
+	depth := min(depthOf(p), depthOf(q))
+	a, b := p.up(depth), q.up(depth)
+	if a == b {
+		return depthOf(p) < depthOf(q)
+	}
+	for a.above != b.above {
+		a, b = a.above, b.above
+	}
+	return compareSteps(&a.Step, &b.Step) < 0
+}
+
+// compareLocations orders locations of any walks in the order of a Set: a location comes before
+// those below it.
+func compareLocations(a, b *location) int {
+	depth := min(depthOf(a), depthOf(b))
+	return cmp.Or(compareSameDepth(a.up(depth), b.up(depth)), cmp.Compare(depthOf(a), depthOf(b)))
+}
+
+// compareSameDepth orders locations of the same depth.
+func compareSameDepth(a, b *location) int {
+	if a == b {
+		return 0
+	}
+	if d := compareSameDepth(a.above, b.above); d != 0 {
+		return d
+	}
+	return compareSteps(&a.Step, &b.Step)
+}
+
+// locationMemo remembers two locations of different walks that are known to be the same. Nil is
+// the root.
+type locationMemo struct{ a, b *location }
+
+// same reports whether two locations are the same, and remembers the locations above them,
+// because the next two locations mostly start from there.
+func (t *locationMemo) same(a, b *location) bool {
+	if depthOf(a) != depthOf(b) {
+		return false
+	}
+	for x, y := a, b; x != y && (x != t.a || y != t.b); x, y = x.above, y.above {
+		if compareSteps(&x.Step, &y.Step) != 0 {
+			return false
+		}
+	}
+	if a != nil {
+		t.a, t.b = a.above, b.above
+	}
+	return true
+}
+
+// here returns the location of the walk at a depth. Locations are made only when something is
+// charged at or below them, because most of what is compared is equal.
+func (w *walk) here(depth int) *location {
+	known := depth
+	for known > 0 && w.path[known-1].location == nil {
+		known--
+	}
+	var at *location
+	if known > 0 {
+		at = w.path[known-1].location
+	}
+	made := make([]location, depth-known)
+	for i := range made {
+		step := &w.path[known+i]
+		made[i] = location{above: at, depth: known + i + 1, Step: step.Step}
+		at = &made[i]
+		step.location = at
+	}
+	return at
+}
+
+// walkStep is a step of the walk, and its location once that was made.
+type walkStep struct {
+	Step
+	location *location
+}

@@ -1,0 +1,52 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import "k8s.io/kube-openapi/pkg/validation/spec"
+
+// maxReusedArena is the largest size of a survey whose arena is used again, counted in values of
+// ten to five hundred bytes.
+const maxReusedArena = 1024
+
+// arena holds the memory of a survey: most of what a compilation allocates. When a survey is no
+// longer needed, the next one uses its arena.
+type arena struct {
+	// copies are copies of properties, because a value in a map has no address. The first used
+	// ones are taken.
+	copies []*spec.Schema
+	used   int
+	// fields are the fields of all maps, one after the other.
+	fields []field
+	// stack has the fields that were found so far in the maps that are being scanned.
+	stack []field
+}
+
+// copy returns the address of a copy of a property.
+func (r *arena) copy(properties map[string]spec.Schema, name string) *spec.Schema {
+	if r.used == len(r.copies) {
+		r.copies = append(r.copies, new(spec.Schema))
+	}
+	p := r.copies[r.used]
+	r.used++
+	*p = properties[name]
+	return p
+}
+
+// pop removes the fields above a height from the stack and returns a copy of them.
+func (r *arena) pop(height int) []field {
+	start := len(r.fields)
+	r.fields = append(r.fields, r.stack[height:]...)
+	r.stack = r.stack[:height]
+	return r.fields[start:len(r.fields):len(r.fields)]
+}
+
+// reset empties the arena. What was in it must not be used any more.
+func (r *arena) reset() {
+	for _, p := range r.copies[:r.used] {
+		*p = spec.Schema{}
+	}
+	clear(r.fields)
+	clear(r.stack[:cap(r.stack)])
+	r.used, r.fields = 0, r.fields[:0]
+}

@@ -1,0 +1,83 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import (
+	"context"
+	"errors"
+	"reflect"
+)
+
+// ErrCostExceeded means that the expressions of a request have used up its cost budget.
+var ErrCostExceeded = errors.New("the parameter expressions of the request cost too much")
+
+// CostBudget limits the cost of all parameter expressions of one request, and remembers their
+// results. An expression that is comparable is evaluated and charged once for a key, however
+// many permissions, changes and attempts need it.
+//
+// Invariant: the expressions of a request cost no more than the limit plus one evaluation, and a
+// result beyond the limit covers nothing. No evaluation is free, so the number of remembered
+// results is bounded too. A CostBudget is not safe for concurrent use.
+type CostBudget struct {
+	limit, spent int64
+	evaluations  int
+	known        map[evaluation]result
+}
+
+type evaluation struct {
+	by  Expression
+	key string
+}
+
+type result struct {
+	parameter string
+	err       error
+}
+
+// NewCostBudget returns a budget with a limit, in the units of Expression.
+func NewCostBudget(limit int64) *CostBudget { return &CostBudget{limit: limit} }
+
+// Limit returns the highest total cost.
+func (s *CostBudget) Limit() int64 { return s.limit }
+
+// Spent returns the total cost so far.
+func (s *CostBudget) Spent() int64 { return s.spent }
+
+// Evaluations returns the number of evaluations so far.
+func (s *CostBudget) Evaluations() int { return s.evaluations }
+
+// parameter evaluates an expression for a key, unless the result is remembered. A failure is a
+// result, too. The end of the context and ErrCostExceeded are not. A nil CostBudget evaluates
+// nothing.
+func (s *CostBudget) parameter(ctx context.Context, by Expression, key string) (string, error) {
+	if s == nil {
+		return "", ErrCostExceeded
+	}
+	of := evaluation{by, key}
+	comparable := reflect.ValueOf(by).Comparable()
+	if comparable {
+		if r, ok := s.known[of]; ok {
+			return r.parameter, r.err
+		}
+	}
+	if s.spent >= s.limit {
+		return "", ErrCostExceeded
+	}
+	s.evaluations++
+	parameter, cost, err := by.Parameter(ctx, key)
+	s.spent += max(cost, 1)
+	if ended := ctx.Err(); ended != nil {
+		return "", ended
+	}
+	if s.spent > s.limit {
+		return "", ErrCostExceeded
+	}
+	if comparable {
+		if s.known == nil {
+			s.known = map[evaluation]result{}
+		}
+		s.known[of] = result{parameter, err}
+	}
+	return parameter, err
+}
