@@ -28,7 +28,7 @@ var _ granular.Configurations = Checks{}
 // there is none returns what else is wrong, with the names of the file and the field.
 func (Checks) Check(file string, config *apiserverapi.AuthorizationConfiguration, err error) error {
 	if err == nil {
-		err = webhooks(config.Authorizers)
+		err = checkWebhooks(config.Authorizers)
 	}
 	if err != nil {
 		return fmt.Errorf("--authorization-config %s: %w", file, err)
@@ -36,7 +36,7 @@ func (Checks) Check(file string, config *apiserverapi.AuthorizationConfiguration
 	return nil
 }
 
-func webhooks(authorizers []apiserverapi.AuthorizerConfiguration) error {
+func checkWebhooks(authorizers []apiserverapi.AuthorizerConfiguration) error {
 	compiler := authorizationcel.NewDefaultCompiler()
 	var all []error
 	for i, a := range authorizers {
@@ -55,7 +55,7 @@ func webhooks(authorizers []apiserverapi.AuthorizerConfiguration) error {
 			}
 		}
 		for j, condition := range a.Webhook.MatchConditions {
-			if err := affordable(compiler, condition); err != nil {
+			if err := checkCost(compiler, condition); err != nil {
 				all = append(all, field.Invalid(at.Child("matchConditions").Index(j).Child("expression"), condition.Expression, err.Error()))
 			}
 		}
@@ -66,10 +66,10 @@ func webhooks(authorizers []apiserverapi.AuthorizerConfiguration) error {
 // costExceeded is how cel-go says that an expression cost more than it may.
 const costExceeded = "actual cost limit exceeded"
 
-// affordable evaluates a condition for a large request, and returns an error if that costs
+// checkCost evaluates a condition for a large request, and returns an error if that costs
 // more than the server allows. Other errors depend on the request. The limit of the cost ends
 // the evaluation.
-func affordable(compiler authorizationcel.Compiler, condition apiserverapi.WebhookMatchCondition) error {
+func checkCost(compiler authorizationcel.Compiler, condition apiserverapi.WebhookMatchCondition) error {
 	matcher, errs := validation.ValidateAndCompileMatchConditions(compiler, []apiserverapi.WebhookMatchCondition{condition})
 	if len(errs) > 0 || matcher == nil {
 		return errs.ToAggregate()

@@ -38,8 +38,8 @@ func (c *Chain) Conditional() bool {
 	return false
 }
 
-// Until returns when the chain ends, nil if it does not end by itself.
-func (c *Chain) Until() *metav1.Time {
+// ExpiresAt returns when the chain ends, nil if it does not end by itself.
+func (c *Chain) ExpiresAt() *metav1.Time {
 	var until time.Time
 	for _, link := range c.Links {
 		if !link.Until.IsZero() && (until.IsZero() || link.Until.Before(until)) {
@@ -52,21 +52,21 @@ func (c *Chain) Until() *metav1.Time {
 	return &metav1.Time{Time: until}
 }
 
-// Touch notes that the chain is used.
-func (c *Chain) Touch() {
+// RecordUse notes that the chain is used.
+func (c *Chain) RecordUse() {
 	for _, link := range c.Links {
 		if link.idle > 0 {
-			link.use.touch(c.index.now())
+			link.usage.record(c.index.now())
 		}
 	}
 }
 
-// holds reports why the chain does not hold, whatever it is used for.
-func (c *Chain) holds(caller user.Info) *Refusal {
+// checkValid reports why the chain does not hold, whatever it is used for.
+func (c *Chain) checkValid(caller user.Info) *Refusal {
 	now := c.index.now()
 	for i, link := range c.Links {
 		ancestor := i < len(c.Links)-1
-		if r := c.index.holds(link, now); r != nil {
+		if r := c.index.checkValid(link, now); r != nil {
 			if ancestor && r.Reason == NotFound {
 				r.Reason = AncestorGone
 			}
@@ -78,33 +78,33 @@ func (c *Chain) holds(caller user.Info) *Refusal {
 			to = c.Links[i+1].Delegator
 		}
 		if !link.isDelegate(to) {
-			return refuse(NotDelegate, fmt.Sprintf("%s is not to user %q", described(link), to.GetName()))
+			return refuse(NotDelegate, fmt.Sprintf("%s is not to user %q", describe(link), to.GetName()))
 		}
 	}
 	if root := c.Root(); root.Keep && root.Delegator.GetName() == caller.GetName() {
-		return refuse(NotDelegate, fmt.Sprintf("%s keeps what its delegator may have lost, so that user can't use it", described(root)))
+		return refuse(NotDelegate, fmt.Sprintf("%s keeps what its delegator may have lost, so that user can't use it", describe(root)))
 	}
 	return nil
 }
 
-// Reaches reports why a chain does not reach as far as a request, before the delegator is
+// CheckCovers reports why a chain does not reach as far as a request, before the delegator is
 // asked about. The request is the caller's own if it is what is to be done next, and not a
 // question about something else: only that is looked at when it is stored.
-func (c *Chain) Reaches(a authorizer.Attributes, own bool) *Refusal {
+func (c *Chain) CheckCovers(a authorizer.Attributes, own bool) *Refusal {
 	for i, link := range c.Links {
-		if !link.allows(a) && (i == len(c.Links)-1 || !link.allowsInstead(a)) {
-			return refuse(NotCovered, fmt.Sprintf("%s does not allow it", described(link)))
+		if !link.allows(a) && (i == len(c.Links)-1 || !link.allowsOrIncludes(a)) {
+			return refuse(NotCovered, fmt.Sprintf("%s does not allow it", describe(link)))
 		}
-		if !link.reaches(a.GetVerb()) || link.conditional() && !(own && a.IsResourceRequest() && stores(a)) {
-			return refuse(NotCovered, fmt.Sprintf("%s has conditions, and allows only writes that can be looked at", described(link)))
+		if !link.canVerify(a.GetVerb()) || link.conditional() && !(own && a.IsResourceRequest() && storesObject(a)) {
+			return refuse(NotCovered, fmt.Sprintf("%s has conditions, and allows only writes that can be looked at", describe(link)))
 		}
 	}
 	return nil
 }
 
-// stores reports whether what is written by a request is stored as the object that it names.
+// storesObject reports whether what is written by a request is stored as the object that it names.
 // Whatever else is posted, reviews, bindings and connections among it, reaches no condition.
-func stores(a authorizer.Attributes) bool {
+func storesObject(a authorizer.Attributes) bool {
 	switch a.GetSubresource() {
 	case "", "status", "scale", "resize", "ephemeralcontainers", "approval", "finalize":
 	default:
@@ -125,28 +125,28 @@ func IsPermission(verb string) bool {
 	return verb == "granular" || strings.HasPrefix(verb, "granular:")
 }
 
-// Readable reports why the object of a request could not be read.
-func (c *Chain) Readable(a authorizer.Attributes) *Refusal {
-	reading := Reading(a)
+// CheckReadable reports why the object of a request could not be read.
+func (c *Chain) CheckReadable(a authorizer.Attributes) *Refusal {
+	reading := ReadRequest(a)
 	for _, link := range c.Links {
 		if !link.allows(reading) {
-			return refuse(NotCovered, fmt.Sprintf("%s has conditions, and does not allow to read the object", described(link)))
+			return refuse(NotCovered, fmt.Sprintf("%s has conditions, and does not allow to read the object", describe(link)))
 		}
 	}
 	return nil
 }
 
-// Reading returns the question whether the object of a request may be read.
-func Reading(a authorizer.Attributes) authorizer.Attributes { return verb{a, "get"} }
+// ReadRequest returns the question whether the object of a request may be read.
+func ReadRequest(a authorizer.Attributes) authorizer.Attributes { return withVerb{a, "get"} }
 
-// verb is a request with another verb.
-type verb struct {
+// withVerb is a request with another verb.
+type withVerb struct {
 	authorizer.Attributes
 	verb string
 }
 
-func (v verb) GetVerb() string  { return v.verb }
-func (v verb) IsReadOnly() bool { return v.verb == "get" }
+func (v withVerb) GetVerb() string  { return v.verb }
+func (v withVerb) IsReadOnly() bool { return v.verb == "get" }
 
 // InScope reports whether requests in a namespace are, or everywhere if that is empty.
 func (d *Delegation) InScope(namespace string) bool { return d.inScope(namespace) }
@@ -159,21 +159,21 @@ func (c *Chain) Entries() []v1alpha1.ChainEntry {
 }
 
 func (d *Delegation) entry() v1alpha1.ChainEntry {
-	e := v1alpha1.ChainEntry{Via: v1alpha1.ViaDelegation, By: Short(d.Delegator.GetName()), ByUID: Short(d.Delegator.GetUID()), Name: d.Name, UID: d.UID}
+	e := v1alpha1.ChainEntry{Via: v1alpha1.ViaDelegation, By: Truncate(d.Delegator.GetName()), ByUID: Truncate(d.Delegator.GetUID()), Name: d.Name, UID: d.UID}
 	if !d.Until.IsZero() {
 		e.Until = &metav1.Time{Time: d.Until}
 	}
 	return e
 }
 
-// Short returns a name, cut if it is long.
-func Short(name string) string {
+// Truncate returns a name, cut if it is long.
+func Truncate(name string) string {
 	if len(name) <= 256 {
 		return name
 	}
 	return strings.ToValidUTF8(name[:253], "") + "..."
 }
 
-func described(d *Delegation) string {
+func describe(d *Delegation) string {
 	return fmt.Sprintf("AuthorityDelegation %q", d.Name)
 }

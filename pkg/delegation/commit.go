@@ -34,7 +34,7 @@ func (c *Commit) Begin(newObj, oldObj runtime.Object) *Refusal {
 	}
 	c.chain.index.commits.RLock()
 	c.held = true
-	if r := c.chain.Still(c.caller); r != nil {
+	if r := c.chain.Recheck(c.caller); r != nil {
 		c.End()
 		return r
 	}
@@ -57,13 +57,13 @@ func (c *Chain) verify(ctx context.Context, newObj, oldObj runtime.Object) *Refu
 	if oldObj != nil && !Exists(oldObj) {
 		oldObj = nil
 	}
-	shown := &shown{ctx: ctx, newObj: newObj, oldObj: oldObj, budget: budget}
+	shown := &conditionInput{ctx: ctx, newObj: newObj, oldObj: oldObj, budget: budget}
 	for _, link := range c.Links {
-		if link.objects != nil && !isAmong(oldObj, link) {
-			return refuse(Condition, described(link)+" is for other objects than this one")
+		if link.objects != nil && !isSelectedObject(oldObj, link) {
+			return refuse(Condition, describe(link)+" is for other objects than this one")
 		}
 		if link.broken != nil {
-			return refuse(Condition, described(link)+" has a condition that can't be used: "+link.broken.Error())
+			return refuse(Condition, describe(link)+" has a condition that can't be used: "+link.broken.Error())
 		}
 		for i := range link.conditions {
 			if r := link.conditions[i].check(link, shown); r != nil {
@@ -81,7 +81,7 @@ func Exists(obj runtime.Object) bool {
 	return err != nil || accessor.GetUID() != "" || accessor.GetResourceVersion() != ""
 }
 
-func isAmong(obj runtime.Object, d *Delegation) bool {
+func isSelectedObject(obj runtime.Object, d *Delegation) bool {
 	if obj == nil {
 		return false
 	}

@@ -48,11 +48,11 @@ var environments = sync.OnceValues(func() (*environment.EnvSet, error) {
 
 // condition is a condition that compiled.
 type condition struct {
-	program    cel.Program
-	source     string
-	message    string
-	versions   []string
-	hash, prev bool // which hashes it mentions
+	program               cel.Program
+	source                string
+	message               string
+	versions              []string
+	usesHash, usesOldHash bool // which hashes it mentions
 }
 
 // Compile reports why an expression can't be the condition of a new delegation.
@@ -99,57 +99,57 @@ func compileOne(c v1alpha1.DelegationCondition, language environment.Type) (*con
 	}
 	return &condition{
 		program: program, source: c.Expression, message: c.Message, versions: c.APIVersions,
-		hash: strings.Contains(c.Expression, hashVariable), prev: strings.Contains(c.Expression, oldHashVariable),
+		usesHash: strings.Contains(c.Expression, hashVariable), usesOldHash: strings.Contains(c.Expression, oldHashVariable),
 	}, nil
 }
 
-// shown is what the conditions of a write are shown.
-type shown struct {
+// conditionInput is what the conditions of a write are shown.
+type conditionInput struct {
 	ctx            context.Context
 	newObj, oldObj runtime.Object
 	// object and old are made for the first condition.
-	object, old *versioned
+	object, old *versionedObject
 	budget      int64
 }
 
-func (s *shown) make() (err error) {
+func (s *conditionInput) convert() (err error) {
 	if s.object != nil {
 		return nil
 	}
 	if s.newObj == nil {
 		return errors.New("nothing can be deleted")
 	}
-	if s.object, err = inVersion(s.newObj); err != nil {
+	if s.object, err = inPreferredVersion(s.newObj); err != nil {
 		return err
 	}
-	if s.old, err = inVersion(s.oldObj); err != nil {
+	if s.old, err = inPreferredVersion(s.oldObj); err != nil {
 		return err
 	}
 	return nil
 }
 
 // check reports why a condition does not hold. It never tells anything of an object.
-func (c *condition) check(d *Delegation, s *shown) *Refusal {
+func (c *condition) check(d *Delegation, s *conditionInput) *Refusal {
 	no := func(why string) *Refusal {
 		text := c.message
 		if text == "" {
 			text = fmt.Sprintf("the condition %q", c.source)
 		}
-		return refuse(Condition, fmt.Sprintf("%s does not allow it: %s%s", described(d), text, why))
+		return refuse(Condition, fmt.Sprintf("%s does not allow it: %s%s", describe(d), text, why))
 	}
-	if err := s.make(); err != nil {
+	if err := s.convert(); err != nil {
 		return no(" (" + err.Error() + ")")
 	}
-	for _, o := range []*versioned{s.object, s.old} {
+	for _, o := range []*versionedObject{s.object, s.old} {
 		if o.custom && !slices.Contains(c.versions, o.apiVersion) {
 			return no(fmt.Sprintf(" (it is not written for %s)", o.apiVersion))
 		}
 	}
 	variables := map[string]any{objectVariable: s.object.content(), oldObjectVariable: s.old.content(), hashVariable: "", oldHashVariable: ""}
-	if c.hash {
+	if c.usesHash {
 		variables[hashVariable] = s.object.templateHash()
 	}
-	if c.prev {
+	if c.usesOldHash {
 		variables[oldHashVariable] = s.old.templateHash()
 	}
 	value, details, err := c.program.ContextEval(s.ctx, variables)

@@ -48,20 +48,20 @@ type Delegation struct {
 	// deleting is set once it waits for its finalizers.
 	deleting bool
 	version  uint64
-	use      *use
+	usage    *usage
 }
 
-// use is when a delegation was used. It is shared by all versions of one.
-type use struct {
-	// last is the latest use that is known, written those that other servers can know. Both are
+// usage is when a delegation was used. It is shared by all versions of one.
+type usage struct {
+	// lastUsed is the latest use that is known, written those that other servers can know. Both are
 	// in nanoseconds.
-	last, written atomic.Int64
+	lastUsed, lastWritten atomic.Int64
 }
 
-func (u *use) touch(at time.Time) {
+func (u *usage) record(at time.Time) {
 	for {
-		last := u.last.Load()
-		if at.UnixNano() <= last || u.last.CompareAndSwap(last, at.UnixNano()) {
+		last := u.lastUsed.Load()
+		if at.UnixNano() <= last || u.lastUsed.CompareAndSwap(last, at.UnixNano()) {
 			return
 		}
 	}
@@ -82,7 +82,7 @@ func compile(d *v1alpha1.AuthorityDelegation, version uint64) *Delegation {
 		namespaceUID: d.Status.NamespaceUID,
 		deleting:     d.DeletionTimestamp != nil,
 		version:      version,
-		use:          &use{},
+		usage:        &usage{},
 	}
 	for _, until := range []*time.Time{timeOf(d.Spec.ExpirationTimestamp), timeOf(d.Status.ExpirationTimestamp)} {
 		if until != nil && (out.Until.IsZero() || until.Before(out.Until)) {
@@ -95,8 +95,8 @@ func compile(d *v1alpha1.AuthorityDelegation, version uint64) *Delegation {
 		if last := d.Status.LastUsed; last != nil && last.After(used) {
 			used = last.Time
 		}
-		out.use.last.Store(used.UnixNano())
-		out.use.written.Store(used.UnixNano())
+		out.usage.lastUsed.Store(used.UnixNano())
+		out.usage.lastWritten.Store(used.UnixNano())
 	}
 	if len(d.Spec.ObjectUIDs) > 0 {
 		out.objects = sets.New(d.Spec.ObjectUIDs...)
@@ -152,9 +152,9 @@ func (d *Delegation) allows(a authorizer.Attributes) bool {
 	return d.inScope(a.GetNamespace()) && rbac.RulesAllow(a, d.Rules...)
 }
 
-// reaches reports whether a verb can be held with the conditions there are: what is not
+// canVerify reports whether a verb can be held with the conditions there are: what is not
 // looked at when it is stored can't be.
-func (d *Delegation) reaches(verb string) bool {
+func (d *Delegation) canVerify(verb string) bool {
 	switch {
 	case !d.conditional():
 		return true

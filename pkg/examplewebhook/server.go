@@ -27,10 +27,10 @@ type Options struct {
 	Listen string
 	// Kubeconfig is the file to write for kube-apiserver. Empty means none.
 	Kubeconfig string
-	// Answered is called with each review when it is answered. It may be nil.
-	Answered func(Answered)
-	// Failed is called with what the server can't tell whom it answers. It may be nil.
-	Failed func(error)
+	// OnReview is called with each review when it is answered. It may be nil.
+	OnReview func(Record)
+	// OnError is called with what the server can't tell whom it answers. It may be nil.
+	OnError func(error)
 }
 
 // Server is a webhook that runs.
@@ -51,7 +51,7 @@ func Start(o Options) (*Server, error) {
 	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
 		return nil, fmt.Errorf("listen: %q is no address of loopback, such as 127.0.0.1: the webhook asks nobody who they are", host)
 	}
-	rules, err := newRules(o.Policy, o.Failed)
+	rules, err := openPolicyFile(o.Policy, o.OnError)
 	if err != nil {
 		return nil, err
 	}
@@ -74,10 +74,10 @@ func Start(o Options) (*Server, error) {
 		}
 	}
 	s.http = &http.Server{
-		Handler:           &handler{rules: rules, answered: o.Answered},
+		Handler:           &handler{policy: rules, onReview: o.OnReview},
 		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
 		ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog:          log.New(failures(o.Failed), "", 0),
+		ErrorLog:          log.New(errorLogger(o.OnError), "", 0),
 	}
 	go func() {
 		err := s.http.ServeTLS(listener, "", "")
@@ -116,10 +116,10 @@ func (s *Server) writeKubeconfig(file string, ca []byte) error {
 	return os.Chmod(file, 0o600)
 }
 
-// failures is a writer of the lines that net/http logs.
-type failures func(error)
+// errorLogger is a writer of the lines that net/http logs.
+type errorLogger func(error)
 
-func (f failures) Write(line []byte) (int, error) {
+func (f errorLogger) Write(line []byte) (int, error) {
 	if f != nil {
 		f(errors.New(string(line)))
 	}

@@ -27,7 +27,7 @@ type running struct {
 	client *http.Client
 
 	mu       sync.Mutex
-	answered []Answered
+	answered []Record
 	failed   []error
 }
 
@@ -39,8 +39,8 @@ func run(t *testing.T, policy string) *running {
 	kubeconfig := filepath.Join(dir, "webhook.kubeconfig")
 	server, err := Start(Options{
 		Policy: r.policy, Listen: "127.0.0.1:0", Kubeconfig: kubeconfig,
-		Answered: func(a Answered) { r.mu.Lock(); defer r.mu.Unlock(); r.answered = append(r.answered, a) },
-		Failed:   func(err error) { r.mu.Lock(); defer r.mu.Unlock(); r.failed = append(r.failed, err) },
+		OnReview: func(a Record) { r.mu.Lock(); defer r.mu.Unlock(); r.answered = append(r.answered, a) },
+		OnError:  func(err error) { r.mu.Lock(); defer r.mu.Unlock(); r.failed = append(r.failed, err) },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestServer(t *testing.T) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.answered) != 7 || r.answered[1].Asked.User != "bob" || r.answered[1].Answer.Reason != "not you" {
+	if len(r.answered) != 7 || r.answered[1].Review.User != "bob" || r.answered[1].Answer.Reason != "not you" {
 		t.Errorf("told of %+v", r.answered)
 	}
 }

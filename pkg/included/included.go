@@ -16,7 +16,7 @@ import (
 // which is written as in a role: deployments/status. It returns nil where it is not known that
 // they do.
 func Ordinary(verb, group, resource string) []string {
-	name, known := find(verb, group, resource)
+	name, known := findPermission(verb, group, resource)
 	if !known {
 		return nil
 	}
@@ -27,19 +27,19 @@ func Ordinary(verb, group, resource string) []string {
 	return []string{"update", "patch"}
 }
 
-// general returns, for each place of a permission in a resource, the verbs of more general
+// generalVerbs returns, for each place of a permission in a resource, the verbs of more general
 // permissions that cover the place.
-func general(verb, group, resource string) [][]string {
-	name, known := find(verb, group, resource)
+func generalVerbs(verb, group, resource string) [][]string {
+	name, known := findPermission(verb, group, resource)
 	if !known || name == "" {
 		return nil
 	}
-	return builtIn()[key{group, resource}].above[name]
+	return builtIn()[key{group, resource}].generalVerbs[name]
 }
 
-// find returns the permission of a verb, "" for the general verb. It reports false for what is
+// findPermission returns the permission of a verb, "" for the general verb. It reports false for what is
 // included in nothing: what is no permission verb, excluded, or not of this resource.
-func find(verb, group, resource string) (string, bool) {
+func findPermission(verb, group, resource string) (string, bool) {
 	if verb != permission.General && !strings.HasPrefix(verb, permission.General+":") {
 		return "", false
 	}
@@ -51,15 +51,15 @@ func find(verb, group, resource string) (string, bool) {
 	if !known || parsed.Permission == "" {
 		return "", known
 	}
-	return parsed.Permission, len(of.above[parsed.Permission]) > 0 && of.parameterized[parsed.Permission] == parsed.Parameterized
+	return parsed.Permission, len(of.generalVerbs[parsed.Permission]) > 0 && of.parameterized[parsed.Permission] == parsed.Parameterized
 }
 
 type key struct{ group, resource string }
 
 // permissions are those of one resource that something may include.
 type permissions struct {
-	// above has the verbs of more general permissions, for each place.
-	above map[string][][]string
+	// generalVerbs has the verbs of more general permissions, for each place.
+	generalVerbs map[string][][]string
 	// parameterized are those whose verbs take a parameter, excluded those that are excluded
 	// somewhere in the resource, in some version.
 	parameterized, excluded map[string]bool
@@ -81,9 +81,9 @@ func index(all *registry.Registry) map[key]permissions {
 	}
 	for _, kind := range all.Kinds {
 		for _, name := range kind.Resources {
-			k := split(name)
+			k := splitResource(name)
 			if _, has := out[k]; !has {
-				out[k] = permissions{above: map[string][][]string{}, parameterized: map[string]bool{}, excluded: map[string]bool{}}
+				out[k] = permissions{generalVerbs: map[string][][]string{}, parameterized: map[string]bool{}, excluded: map[string]bool{}}
 			}
 			for _, p := range byName {
 				out[k].add(p, kind.Kind, byName)
@@ -105,7 +105,7 @@ func (of permissions) add(p *registry.Permission, kind string, byName map[string
 		}
 		if p.Excluded || slices.ContainsFunc(place.Above, excluded) {
 			// Another place may have been noted: what is excluded anywhere is included nowhere.
-			of.above[p.Name], of.excluded[p.Name] = nil, true
+			of.generalVerbs[p.Name], of.excluded[p.Name] = nil, true
 			return
 		}
 		var verbs []string
@@ -114,13 +114,13 @@ func (of permissions) add(p *registry.Permission, kind string, byName map[string
 				verbs = append(verbs, permission.Verb{Permission: name}.String())
 			}
 		}
-		of.above[p.Name] = append(of.above[p.Name], verbs)
+		of.generalVerbs[p.Name] = append(of.generalVerbs[p.Name], verbs)
 		of.parameterized[p.Name] = p.Parameter != nil
 	}
 }
 
-// split takes deployments.apps/scale apart, into a group and deployments/scale.
-func split(name string) key {
+// splitResource takes deployments.apps/scale apart, into a group and deployments/scale.
+func splitResource(name string) key {
 	name, sub, has := strings.Cut(name, "/")
 	resource, group, _ := strings.Cut(name, ".")
 	if has {

@@ -16,15 +16,15 @@ import (
 func Missing(held, missing []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	var out []rbacv1.PolicyRule
 	for _, rule := range missing {
-		if !holds(held, rule) {
+		if !includes(held, rule) {
 			out = append(out, rule)
 		}
 	}
 	return out
 }
 
-// holds reports whether the rules held include a rule of one verb and one resource.
-func holds(held []rbacv1.PolicyRule, rule rbacv1.PolicyRule) bool {
+// includes reports whether the rules held include a rule of one verb and one resource.
+func includes(held []rbacv1.PolicyRule, rule rbacv1.PolicyRule) bool {
 	if len(rule.Verbs) != 1 || len(rule.APIGroups) != 1 || len(rule.Resources) != 1 || len(rule.NonResourceURLs) > 0 {
 		return false
 	}
@@ -39,6 +39,6 @@ func holds(held []rbacv1.PolicyRule, rule rbacv1.PolicyRule) bool {
 	if ordinary := Ordinary(verb, group, resource); len(ordinary) > 0 && !slices.ContainsFunc(ordinary, lacks) {
 		return true
 	}
-	places := general(verb, group, resource)
+	places := generalVerbs(verb, group, resource)
 	return len(places) > 0 && !slices.ContainsFunc(places, func(above []string) bool { return !slices.ContainsFunc(above, has) })
 }

@@ -9,8 +9,8 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// entryOf returns what an attribute says. It shares memory with the attribute.
-func entryOf(a authority.Attribute) protect.Entry {
+// entryFrom returns what an attribute says. It shares memory with the attribute.
+func entryFrom(a authority.Attribute) protect.Entry {
 	meta, spec, _ := a.Parts()
 	return protect.Entry{
 		Name:            meta.Name,

@@ -20,8 +20,8 @@ import (
 	registry "kube-granular.dev/pkg/registry/authority"
 )
 
-// patience is how long a request waits for what the server does not know yet.
-const patience = 5 * time.Second
+// waitTimeout is how long a request waits for what the server does not know yet.
+const waitTimeout = 5 * time.Second
 
 // Protection is what one server knows of protected attributes. Attach, Opened and Observe are
 // called while the server is made, Run once it is started.
@@ -35,19 +35,19 @@ type Protection struct {
 	// changes has an element if something changed that a status tells about.
 	changes chan struct{}
 	// counts are the violations that were counted and not taken yet.
-	counts counts
+	counts violationCounts
 }
 
 // New returns a Protection that knows nothing yet.
 func New() *Protection {
-	p := &Protection{ready: make(chan struct{}), changes: make(chan struct{}, 1), counts: counts{of: map[name]int64{}}}
+	p := &Protection{ready: make(chan struct{}), changes: make(chan struct{}, 1), counts: violationCounts{of: map[name]int64{}}}
 	p.index = NewIndex(func(string) *metav1.ObjectMeta { return nil })
-	p.index.changed = p.change
+	p.index.changed = p.notifyChange
 	return p
 }
 
-// change notes that something changed that a status tells about.
-func (p *Protection) change() {
+// notifyChange notes that something changed that a status tells about.
+func (p *Protection) notifyChange() {
 	select {
 	case p.changes <- struct{}{}:
 	default: // nobody has looked since the last change
@@ -65,9 +65,9 @@ func (p *Protection) Attributes() []Attribute { return p.index.Attributes() }
 // Roles returns what is known of roles and their bindings.
 func (p *Protection) Roles() *Roles { return p.roles }
 
-// Attach makes it know the namespaces, roles and bindings of informers that have not
+// UseInformers makes it know the namespaces, roles and bindings of informers that have not
 // started.
-func (p *Protection) Attach(factory informers.SharedInformerFactory) error {
+func (p *Protection) UseInformers(factory informers.SharedInformerFactory) error {
 	namespaces := factory.Core().V1().Namespaces()
 	lister := namespaces.Lister()
 	p.index.namespaces = func(name string) *metav1.ObjectMeta {
@@ -96,7 +96,7 @@ func (p *Protection) Attach(factory informers.SharedInformerFactory) error {
 		rbac.Roles().Informer(), rbac.ClusterRoles().Informer(), rbac.RoleBindings().Informer(), rbac.ClusterRoleBindings().Informer(),
 	} {
 		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: func(any) { p.change() }, UpdateFunc: func(any, any) { p.change() }, DeleteFunc: func(any) { p.change() },
+			AddFunc: func(any) { p.notifyChange() }, UpdateFunc: func(any, any) { p.notifyChange() }, DeleteFunc: func(any) { p.notifyChange() },
 		})
 		if err != nil {
 			return fmt.Errorf("watch roles and bindings: %w", err)
@@ -105,17 +105,17 @@ func (p *Protection) Attach(factory informers.SharedInformerFactory) error {
 	return nil
 }
 
-// Opened takes the kinds that the server serves. A kind that it does not serve protects
+// SetKinds takes the kinds that the server serves. A kind that it does not serve protects
 // nothing: it is turned off. If neither is served there is nothing to run.
-func (p *Protection) Opened(kinds registry.Kinds) {
+func (p *Protection) SetKinds(kinds registry.Kinds) {
 	p.kinds = kinds
 	for i, kind := range [...]registry.Kind{namespaced: kinds.Namespaced, cluster: kinds.Cluster} {
 		if kind.ListWatch == nil {
-			p.index.absent(i)
+			p.index.markNotServed(i)
 		}
 	}
 	if kinds.Namespaced.ListWatch == nil && kinds.Cluster.ListWatch == nil {
-		p.know()
+		p.markReady()
 	}
 }
 
@@ -128,28 +128,28 @@ func (p *Protection) Run(ctx context.Context) error {
 		if kind.ListWatch == nil {
 			continue
 		}
-		reflector := cache.NewReflectorWithOptions(listed{kind.ListWatch}, kind.Example, watch{p.index, i}, cache.ReflectorOptions{Name: "kube-granular/protected"})
+		reflector := cache.NewReflectorWithOptions(listThenWatch{kind.ListWatch}, kind.Example, reflectorStore{p.index, i}, cache.ReflectorOptions{Name: "kube-granular/protected"})
 		go reflector.RunWithContext(ctx)
 	}
 	all := append([]cache.InformerSynced{p.index.Listed}, p.roles.synced...)
 	if !cache.WaitForCacheSync(ctx.Done(), all...) {
 		return errors.New("the server ended before it knew what is protected")
 	}
-	p.know()
+	p.markReady()
 	return nil
 }
 
-func (p *Protection) know() {
+func (p *Protection) markReady() {
 	if p.known.CompareAndSwap(false, true) {
 		close(p.ready)
 	}
 }
 
-// listed is a ListWatch that a reflector reads by a list, and then watches.
-type listed struct{ *cache.ListWatch }
+// listThenWatch is a ListWatch that a reflector reads by a list, and then watches.
+type listThenWatch struct{ *cache.ListWatch }
 
 // IsWatchListSemanticsUnSupported makes a reflector read a list.
-func (listed) IsWatchListSemanticsUnSupported() bool { return true }
+func (listThenWatch) IsWatchListSemanticsUnSupported() bool { return true }
 
 // Set returns the entries in force, and whether all is known: before that the set may lack
 // some. It allocates nothing.
@@ -161,7 +161,7 @@ func (p *Protection) Set() (*protect.Set, bool) {
 // Wait waits until all is known, and for no longer than a few seconds. Its error is fit
 // for the caller of a request.
 func (p *Protection) Wait(ctx context.Context) error {
-	timeout := time.NewTimer(patience)
+	timeout := time.NewTimer(waitTimeout)
 	defer timeout.Stop()
 	select {
 	case <-p.ready:

@@ -37,8 +37,8 @@ type Roles struct {
 	synced          []cache.InformerSynced
 }
 
-// index makes an informer find bindings by role, unless it does already.
-func index(informer cache.SharedIndexInformer, key func(obj any) (string, bool)) error {
+// addRoleIndex makes an informer find bindings by role, unless it does already.
+func addRoleIndex(informer cache.SharedIndexInformer, key func(obj any) (string, bool)) error {
 	if _, ok := informer.GetIndexer().GetIndexers()[byRole]; ok {
 		return nil
 	}
@@ -63,14 +63,14 @@ func NewRoles(informers rbacinformers.Interface) (*Roles, error) {
 		},
 	}
 	err := errors.Join(
-		index(informers.RoleBindings().Informer(), func(obj any) (string, bool) {
+		addRoleIndex(informers.RoleBindings().Informer(), func(obj any) (string, bool) {
 			b, ok := obj.(*rbacv1.RoleBinding)
 			if !ok {
 				return "", false
 			}
 			return roleKey(b.Namespace, b.RoleRef.Kind, b.RoleRef.Name), true
 		}),
-		index(informers.ClusterRoleBindings().Informer(), func(obj any) (string, bool) {
+		addRoleIndex(informers.ClusterRoleBindings().Informer(), func(obj any) (string, bool) {
 			b, ok := obj.(*rbacv1.ClusterRoleBinding)
 			if !ok {
 				return "", false
@@ -96,14 +96,14 @@ func (r *Roles) Holds(ctx context.Context, u user.Info, ref protect.Reference) (
 	if ref.Kind == protect.Role {
 		namespace = ref.Namespace
 	}
-	u, ask, err := selected.Member(u, ref.Kind, namespace, ref.Name)
+	u, ask, err := selected.MemberUser(u, ref.Kind, namespace, ref.Name)
 	if err != nil {
 		return false, fmt.Errorf("who holds %s: %w", ref, err)
 	}
 	if !ask {
 		return false, nil
 	}
-	q := &question{Roles: r, ref: ref}
+	q := &membershipResolver{Roles: r, ref: ref}
 	held, failed := false, error(nil)
 	validation.NewDefaultRuleResolver(q, q, q, q).VisitRulesFor(ctx, u, ref.Namespace, func(_ fmt.Stringer, _ *rbacv1.PolicyRule, err error) bool {
 		if err != nil && !apierrors.IsNotFound(err) {
@@ -119,9 +119,9 @@ func (r *Roles) Holds(ctx context.Context, u user.Info, ref protect.Reference) (
 	return false, fmt.Errorf("who holds %s: %w", ref, failed)
 }
 
-// question shows upstream's resolver of rules the bindings of one role, and in the place of
+// membershipResolver shows upstream's resolver of rules the bindings of one role, and in the place of
 // the role one with a single rule: the resolver comes to a rule if a binding is the user's.
-type question struct {
+type membershipResolver struct {
 	*Roles
 	ref protect.Reference
 }
@@ -130,20 +130,20 @@ type question struct {
 var anyRule = []rbacv1.PolicyRule{{}}
 
 // ListRoleBindings implements validation.RoleBindingLister.
-func (q *question) ListRoleBindings(_ context.Context, namespace string) ([]*rbacv1.RoleBinding, error) {
-	return indexed[*rbacv1.RoleBinding](q.bindings, roleKey(namespace, q.ref.Kind, q.ref.Name))
+func (q *membershipResolver) ListRoleBindings(_ context.Context, namespace string) ([]*rbacv1.RoleBinding, error) {
+	return bindingsByKey[*rbacv1.RoleBinding](q.bindings, roleKey(namespace, q.ref.Kind, q.ref.Name))
 }
 
 // ListClusterRoleBindings implements validation.ClusterRoleBindingLister.
-func (q *question) ListClusterRoleBindings(context.Context) ([]*rbacv1.ClusterRoleBinding, error) {
+func (q *membershipResolver) ListClusterRoleBindings(context.Context) ([]*rbacv1.ClusterRoleBinding, error) {
 	if q.ref.Kind != protect.ClusterRole {
 		return nil, nil
 	}
-	return indexed[*rbacv1.ClusterRoleBinding](q.clusterBindings, roleKey("", q.ref.Kind, q.ref.Name))
+	return bindingsByKey[*rbacv1.ClusterRoleBinding](q.clusterBindings, roleKey("", q.ref.Kind, q.ref.Name))
 }
 
 // GetRole implements validation.RoleGetter.
-func (q *question) GetRole(_ context.Context, namespace, name string) (*rbacv1.Role, error) {
+func (q *membershipResolver) GetRole(_ context.Context, namespace, name string) (*rbacv1.Role, error) {
 	if _, err := q.roles.Roles(namespace).Get(name); err != nil {
 		return nil, err
 	}
@@ -151,15 +151,15 @@ func (q *question) GetRole(_ context.Context, namespace, name string) (*rbacv1.R
 }
 
 // GetClusterRole implements validation.ClusterRoleGetter.
-func (q *question) GetClusterRole(_ context.Context, name string) (*rbacv1.ClusterRole, error) {
+func (q *membershipResolver) GetClusterRole(_ context.Context, name string) (*rbacv1.ClusterRole, error) {
 	if _, err := q.clusterRoles.Get(name); err != nil {
 		return nil, err
 	}
 	return &rbacv1.ClusterRole{Rules: anyRule}, nil
 }
 
-// indexed returns the bindings with a key.
-func indexed[T any](in cache.Indexer, key string) ([]T, error) {
+// bindingsByKey returns the bindings with a key.
+func bindingsByKey[T any](in cache.Indexer, key string) ([]T, error) {
 	found, err := in.ByIndex(byRole, key)
 	if err != nil {
 		return nil, err
@@ -192,7 +192,7 @@ func (r *Roles) Role(ref protect.Reference) (types.UID, bool) {
 // Bindings returns the bindings that count for a reference, in no order. Nobody may change
 // them.
 func (r *Roles) Bindings(ref protect.Reference) ([]*rbacv1.RoleBinding, []*rbacv1.ClusterRoleBinding, error) {
-	q := &question{Roles: r, ref: ref}
+	q := &membershipResolver{Roles: r, ref: ref}
 	everywhere, err := q.ListClusterRoleBindings(context.Background())
 	if err != nil || ref.Namespace == "" {
 		return nil, everywhere, err

@@ -19,7 +19,7 @@ var _ granular.Bindings = Listers{}
 // Role narrows the lister of what informer holds.
 func (Listers) Role(informer cache.SharedIndexInformer, all granular.RoleBindingLister) granular.RoleBindingLister {
 	l := &roleBindings{RoleBindingLister: all}
-	l.index.over(informer, func(object any) (string, []rbacv1.Subject) {
+	l.index.init(informer, func(object any) (string, []rbacv1.Subject) {
 		if binding, ok := object.(*rbacv1.RoleBinding); ok {
 			return binding.Namespace, binding.Subjects
 		}
@@ -31,7 +31,7 @@ func (Listers) Role(informer cache.SharedIndexInformer, all granular.RoleBinding
 // ClusterRole narrows the lister of what informer holds.
 func (Listers) ClusterRole(informer cache.SharedIndexInformer, all granular.ClusterRoleBindingLister) granular.ClusterRoleBindingLister {
 	l := &clusterRoleBindings{ClusterRoleBindingLister: all}
-	l.index.over(informer, func(object any) (string, []rbacv1.Subject) {
+	l.index.init(informer, func(object any) (string, []rbacv1.Subject) {
 		if binding, ok := object.(*rbacv1.ClusterRoleBinding); ok {
 			return "", binding.Subjects
 		}
@@ -46,8 +46,8 @@ type roleBindings struct {
 }
 
 func (l *roleBindings) ListRoleBindings(ctx context.Context, namespace string) ([]*rbacv1.RoleBinding, error) {
-	if q := queryFrom(ctx); q != nil && namespace != "" && namespace == q.about.GetNamespace() {
-		if list, ok := about(&l.index, q, namespace, q.keptBindings()); ok {
+	if q := queryFrom(ctx); q != nil && namespace != "" && namespace == q.request.GetNamespace() {
+		if list, ok := bindingsFor(&l.index, q, namespace, q.cachedBindings()); ok {
 			return list, nil
 		}
 	}
@@ -61,7 +61,7 @@ type clusterRoleBindings struct {
 
 func (l *clusterRoleBindings) ListClusterRoleBindings(ctx context.Context) ([]*rbacv1.ClusterRoleBinding, error) {
 	if q := queryFrom(ctx); q != nil {
-		if list, ok := about(&l.index, q, "", q.keptClusterBindings()); ok {
+		if list, ok := bindingsFor(&l.index, q, "", q.cachedClusterBindings()); ok {
 			return list, nil
 		}
 	}

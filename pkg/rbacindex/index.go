@@ -14,53 +14,53 @@ import (
 
 // index finds bindings by subject. It is made when it is first needed.
 type index struct {
-	watched
+	watchedInformer
 	// subjects gives the namespace of a binding, empty for one that holds everywhere,
 	// and whom it is about.
 	subjects func(object any) (namespace string, subjects []rbacv1.Subject)
-	// many says that there was a binding with very many subjects.
-	many atomic.Bool
+	// hasMany says that there was a binding with very many subjects.
+	hasMany atomic.Bool
 }
 
-// over makes it an index of what an informer holds.
-func (x *index) over(informer cache.SharedIndexInformer, subjects func(object any) (namespace string, of []rbacv1.Subject)) {
+// init makes it an index of what an informer holds.
+func (x *index) init(informer cache.SharedIndexInformer, subjects func(object any) (namespace string, of []rbacv1.Subject)) {
 	x.subjects = subjects
-	x.watched.over(informer, func(object any) []string {
+	x.watchedInformer.init(informer, func(object any) []string {
 		namespace, of := subjects(object)
 		if len(of) > maxSubjects {
-			x.many.Store(true)
+			x.hasMany.Store(true)
 		}
 		return subjectKeys(namespace, of)
 	})
 }
 
-// looks is how often a caller is looked for while bindings change, before all of them are
+// maxAttempts is how often a caller is looked for while bindings change, before all of them are
 // looked through.
-const looks = 3
+const maxAttempts = 3
 
-// about lists the bindings that may be about who asks: those of a namespace, or where that
+// bindingsFor lists the bindings that may be about who asks: those of a namespace, or where that
 // is empty those that hold everywhere. It is not ok if there is no index, or if bindings
 // change too often. What another question found is not looked for again; what was found
 // earlier is, if bindings changed since.
 //
 // A caller is looked for once by name and once for each group, each under a lock of its own.
 // While changes are the same, none of the looks missed a binding that was there all the time.
-func about[T bound](x *index, q *Query, namespace string, kept *list[T]) (of []T, ok bool) {
-	if !x.watch() {
+func bindingsFor[T bound](x *index, q *Query, namespace string, kept *bindingCache[T]) (of []T, ok bool) {
+	if !x.start() {
 		return nil, false
 	}
-	if kept != nil && kept.holds(&x.watched) {
-		return kept.of, true
+	if kept != nil && kept.isCurrent(&x.watchedInformer) {
+		return kept.bindings, true
 	}
-	for range looks {
+	for range maxAttempts {
 		before := x.changes.Load()
-		of, ok := look[T](x, q, namespace)
+		of, ok := lookUp[T](x, q, namespace)
 		if !ok {
 			return nil, false
 		}
 		if x.changes.Load() == before {
 			if kept != nil {
-				*kept = list[T]{known: true, of: of, at: before}
+				*kept = bindingCache[T]{valid: true, bindings: of, changes: before}
 			}
 			return of, true
 		}
@@ -68,11 +68,11 @@ func about[T bound](x *index, q *Query, namespace string, kept *list[T]) (of []T
 	return nil, false
 }
 
-func look[T bound](x *index, q *Query, namespace string) (of []T, ok bool) {
+func lookUp[T bound](x *index, q *Query, namespace string) (of []T, ok bool) {
 	if len(q.keys.ends) == 0 {
-		q.keys = keysOf(q.about.GetNamespace(), q.about.GetUser())
+		q.keys = keysOfCaller(q.request.GetNamespace(), q.request.GetUser())
 	}
-	var listed seen[T]
+	var listed bindingSet[T]
 	add := func(key string) bool {
 		found, err := x.indexer.ByIndex(indexName, key)
 		of = slices.Grow(of, len(found))
@@ -83,18 +83,18 @@ func look[T bound](x *index, q *Query, namespace string) (of []T, ok bool) {
 				continue
 			}
 			// A caller may be several of the subjects, but each key is another subject.
-			if _, subjects := x.subjects(object); len(subjects) == 1 || !listed.before(binding) {
+			if _, subjects := x.subjects(object); len(subjects) == 1 || !listed.addIfNew(binding) {
 				of = append(of, binding)
 			}
 		}
 		return err == nil
 	}
 	for i := range q.keys.ends {
-		if !add(q.keys.in(namespace == "", i)) {
+		if !add(q.keys.key(namespace == "", i)) {
 			return nil, false
 		}
 	}
-	return of, !x.many.Load() || add(namespace+manySuffix)
+	return of, !x.hasMany.Load() || add(namespace+manySuffix)
 }
 
 type bound interface {
@@ -102,15 +102,15 @@ type bound interface {
 	metav1.Object
 }
 
-// seen is a set of bindings, most often a small one.
-type seen[T comparable] struct {
+// bindingSet is a set of bindings, most often a small one.
+type bindingSet[T comparable] struct {
 	few  [8]T
 	n    int
 	many map[T]bool
 }
 
-// before says whether this was asked about a binding before.
-func (s *seen[T]) before(b T) bool {
+// addIfNew says whether this was asked about a binding before.
+func (s *bindingSet[T]) addIfNew(b T) bool {
 	if s.many == nil {
 		if slices.Contains(s.few[:s.n], b) {
 			return true

@@ -61,7 +61,7 @@ type callerKeys struct {
 	ends []int
 }
 
-func keysOf(namespace string, caller user.Info) callerKeys {
+func keysOfCaller(namespace string, caller user.Info) callerKeys {
 	name, groups := caller.GetName(), caller.GetGroups()
 	size := len(namespace) + len(userInfix) + len(name)
 	for _, group := range groups {
@@ -84,8 +84,8 @@ func keysOf(namespace string, caller user.Info) callerKeys {
 	return callerKeys{namespace, text.String(), ends}
 }
 
-// in gives one key, of the same caller in the namespace or everywhere.
-func (k *callerKeys) in(everywhere bool, i int) string {
+// key gives one key, of the same caller in the namespace or everywhere.
+func (k *callerKeys) key(everywhere bool, i int) string {
 	start := 0
 	if i > 0 {
 		start = k.ends[i-1]

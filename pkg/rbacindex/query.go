@@ -15,25 +15,25 @@ import (
 // Query is what one request's questions are about: one caller and one resource, whatever
 // the verb. It holds what the questions found.
 type Query struct {
-	about authorizer.Attributes
+	request authorizer.Attributes
 	// keys are made when they are needed: not all questions get as far as RBAC.
 	keys callerKeys
 
-	// whole is true if roles without a rule about the resource are not left out.
-	whole bool
+	// allRules is true if roles without a rule about the resource are not left out.
+	allRules bool
 
-	// found is what questions found so far, for the next; nil where there is no next.
-	found *found
-	// left is set once found went on to a later query.
-	left atomic.Bool
+	// cache is what questions found so far, for the next; nil where there is no next.
+	cache *requestCache
+	// continued is set once found went on to a later query.
+	continued atomic.Bool
 }
 
-// found is what the questions about one request found. One of them is asked at a time.
-type found struct {
-	bindings        list[*rbacv1.RoleBinding]
-	clusterBindings list[*rbacv1.ClusterRoleBinding]
-	roles           kept[*rbacv1.Role]
-	clusterRoles    kept[*rbacv1.ClusterRole]
+// requestCache is what the questions about one request found. One of them is asked at a time.
+type requestCache struct {
+	bindings        bindingCache[*rbacv1.RoleBinding]
+	clusterBindings bindingCache[*rbacv1.ClusterRoleBinding]
+	roles           roleCache[*rbacv1.Role]
+	clusterRoles    roleCache[*rbacv1.ClusterRole]
 }
 
 // queryContext carries a query to the listers and getters, through whatever authorizers are
@@ -63,24 +63,24 @@ func queryFrom(ctx context.Context) *Query {
 // grants, and no request may go on. A caller of very many groups is not looked up: for
 // that one all bindings are listed.
 func For(ctx context.Context, about authorizer.Attributes) context.Context {
-	if !lookedUp(about) {
+	if !isIndexable(about) {
 		return ctx
 	}
-	return &queryContext{Context: ctx, query: Query{about: about}}
+	return &queryContext{Context: ctx, query: Query{request: about}}
 }
 
 // ForSeveral is For for several questions, asked one right after the other. Bindings that
 // one of them found, and some of their roles, are not looked up again. The questions may not
 // be asked at the same time. The query is nil where For would return ctx.
 func ForSeveral(ctx context.Context, about authorizer.Attributes) (context.Context, *Query) {
-	if !lookedUp(about) {
+	if !isIndexable(about) {
 		return ctx, nil
 	}
 	c := &struct {
 		queryContext
-		found found
-	}{queryContext: queryContext{Context: ctx, query: Query{about: about}}}
-	c.query.found = &c.found
+		found requestCache
+	}{queryContext: queryContext{Context: ctx, query: Query{request: about}}}
+	c.query.cache = &c.found
 	return &c.queryContext, &c.query
 }
 
@@ -90,77 +90,77 @@ func ForSeveral(ctx context.Context, about authorizer.Attributes) (context.Conte
 // first of several that go on from one query takes what was found. The request is the same
 // if about is the same pointer.
 func ForMore(ctx context.Context, about authorizer.Attributes, earlier *Query) (context.Context, *Query) {
-	if earlier == nil || earlier.found == nil || !earlier.isAbout(about) || earlier.left.Swap(true) {
+	if earlier == nil || earlier.cache == nil || !earlier.isFor(about) || earlier.continued.Swap(true) {
 		return ForSeveral(ctx, about)
 	}
-	earlier.found.later()
-	c := &queryContext{Context: ctx, query: Query{about: about, keys: earlier.keys, found: earlier.found}}
+	earlier.cache.recheck()
+	c := &queryContext{Context: ctx, query: Query{request: about, keys: earlier.keys, cache: earlier.cache}}
 	return c, &c.query
 }
 
-// Whole returns the context for a question in which rules about other resources matter too.
+// WithAllRules returns the context for a question in which rules about other resources matter too.
 // Bindings are found by subject, and roles are what they are.
-func Whole(ctx context.Context) context.Context {
+func WithAllRules(ctx context.Context) context.Context {
 	q := queryFrom(ctx)
-	if q == nil || q.whole {
+	if q == nil || q.allRules {
 		return ctx
 	}
-	return &queryContext{Context: ctx, query: Query{about: q.about, keys: q.keys, whole: true}}
+	return &queryContext{Context: ctx, query: Query{request: q.request, keys: q.keys, allRules: true}}
 }
 
-// Without returns the context for a question about another user than that of the request
+// WithoutQuery returns the context for a question about another user than that of the request
 // under way: all bindings are listed.
-func Without(ctx context.Context) context.Context {
+func WithoutQuery(ctx context.Context) context.Context {
 	if queryFrom(ctx) == nil {
 		return ctx
 	}
 	return context.WithValue(ctx, queryKey{}, (*Query)(nil))
 }
 
-// later notes that there may have been changes since something was found.
-func (f *found) later() {
-	f.bindings.earlier, f.clusterBindings.earlier = f.bindings.known, f.clusterBindings.known
-	f.roles.earlier, f.clusterRoles.earlier = true, true
+// recheck notes that there may have been changes since something was found.
+func (f *requestCache) recheck() {
+	f.bindings.recheck, f.clusterBindings.recheck = f.bindings.valid, f.clusterBindings.valid
+	f.roles.recheck, f.clusterRoles.recheck = true, true
 }
 
 // The kept methods return what earlier questions found, nil if that is not kept.
 
-func (q *Query) keptBindings() *list[*rbacv1.RoleBinding] {
-	if q.found == nil {
+func (q *Query) cachedBindings() *bindingCache[*rbacv1.RoleBinding] {
+	if q.cache == nil {
 		return nil
 	}
-	return &q.found.bindings
+	return &q.cache.bindings
 }
 
-func (q *Query) keptClusterBindings() *list[*rbacv1.ClusterRoleBinding] {
-	if q.found == nil {
+func (q *Query) cachedClusterBindings() *bindingCache[*rbacv1.ClusterRoleBinding] {
+	if q.cache == nil {
 		return nil
 	}
-	return &q.found.clusterBindings
+	return &q.cache.clusterBindings
 }
 
-func (q *Query) keptRoles() *kept[*rbacv1.Role] {
-	if q.found == nil {
+func (q *Query) cachedRoles() *roleCache[*rbacv1.Role] {
+	if q.cache == nil {
 		return nil
 	}
-	return &q.found.roles
+	return &q.cache.roles
 }
 
-func (q *Query) keptClusterRoles() *kept[*rbacv1.ClusterRole] {
-	if q.found == nil {
+func (q *Query) cachedClusterRoles() *roleCache[*rbacv1.ClusterRole] {
+	if q.cache == nil {
 		return nil
 	}
-	return &q.found.clusterRoles
+	return &q.cache.clusterRoles
 }
 
-// isAbout reports whether it is the same request.
-func (q *Query) isAbout(other authorizer.Attributes) bool {
-	mine, ok := q.about.(*authorizer.AttributesRecord)
+// isFor reports whether it is the same request.
+func (q *Query) isFor(other authorizer.Attributes) bool {
+	mine, ok := q.request.(*authorizer.AttributesRecord)
 	return ok && other == authorizer.Attributes(mine)
 }
 
-// lookedUp reports whether the bindings of a request's user are looked up by subject.
-func lookedUp(about authorizer.Attributes) bool {
+// isIndexable reports whether the bindings of a request's user are looked up by subject.
+func isIndexable(about authorizer.Attributes) bool {
 	caller := about.GetUser()
 	return caller != nil && about.IsResourceRequest() && len(caller.GetGroups()) <= maxGroups && len(about.GetNamespace()) <= validation.DNS1123LabelMaxLength
 }

@@ -40,7 +40,7 @@ const (
 
 // Check returns the mistakes in the rules of a role, at most ten, in the order of the rules.
 func Check(rules []rbacv1.PolicyRule) []Finding {
-	if !slices.ContainsFunc(rules, named) || work(rules) > maxWork {
+	if !slices.ContainsFunc(rules, hasPermission) || workOf(rules) > maxWork {
 		return nil
 	}
 	c := checker{}
@@ -50,8 +50,8 @@ func Check(rules []rbacv1.PolicyRule) []Finding {
 	return c.found[:min(len(c.found), maxFindings)]
 }
 
-// named reports whether a rule names the verb granular, a permission, or what was meant for one.
-func named(rule rbacv1.PolicyRule) bool {
+// hasPermission reports whether a rule names the verb granular, a permission, or what was meant for one.
+func hasPermission(rule rbacv1.PolicyRule) bool {
 	return slices.ContainsFunc(rule.Verbs, IsPermission)
 }
 
@@ -61,7 +61,7 @@ func IsPermission(verb string) bool {
 	return verb == permission.General || strings.HasPrefix(verb, permission.General+":")
 }
 
-func work(rules []rbacv1.PolicyRule) int {
+func workOf(rules []rbacv1.PolicyRule) int {
 	sum := 0
 	for _, rule := range rules {
 		sum += len(rule.Verbs) + len(rule.APIGroups)*len(rule.Resources)
@@ -80,7 +80,7 @@ func (c *checker) add(rule, verb int, certain bool, format string, args ...any) 
 }
 
 func (c *checker) rule(i int, rule *rbacv1.PolicyRule, all []rbacv1.PolicyRule) {
-	if !named(*rule) {
+	if !hasPermission(*rule) {
 		return
 	}
 	resources := Resources(rule)
@@ -121,11 +121,11 @@ func (c *checker) isGeneral(resource string, all []rbacv1.PolicyRule) bool {
 			}
 		}
 	}
-	return c.general[resource] || c.general[everything]
+	return c.general[resource] || c.general[allResources]
 }
 
-// everything stands for the resources of a rule that has * for a group or for a resource.
-const everything = "*"
+// allResources stands for the resources of a rule that has * for a group or for a resource.
+const allResources = "*"
 
 // Resources returns the resources of a rule, each once, written as deployments.apps/status. A
 // rule of all groups or of all resources has one, "*".
@@ -136,7 +136,7 @@ func Resources(rule *rbacv1.PolicyRule) []string {
 		for _, resource := range rule.Resources {
 			name, sub, found := strings.Cut(resource, "/")
 			if group == rbacv1.APIGroupAll || name == rbacv1.ResourceAll {
-				return []string{everything}
+				return []string{allResources}
 			}
 			if group != "" {
 				name += "." + group
@@ -154,13 +154,13 @@ func Resources(rule *rbacv1.PolicyRule) []string {
 }
 
 // verb looks at the spelling of a permission verb.
-func (c *checker) verb(i, j int, text string, known names) {
+func (c *checker) verb(i, j int, text string, known permissionSet) {
 	verb, err := permission.Parse(text)
 	switch {
 	case err != nil && strings.Contains(text, "*"):
 		c.add(i, j, true, "%s: a verb is taken literally, * stands for nothing in it", text)
 	case err != nil:
-		c.add(i, j, true, "%q is no verb: %v%s", text, err, known.meant(text))
+		c.add(i, j, true, "%q is no verb: %v%s", text, err, known.suggestion(text))
 	case verb.String() != text:
 		c.add(i, j, true, "%s is never asked for: it is written %s", text, verb)
 	case permission.Reserved(verb.Permission):
@@ -173,8 +173,8 @@ func (c *checker) verb(i, j int, text string, known names) {
 }
 
 // unknown is called for a permission that none of the resources is known to have.
-func (c *checker) unknown(i, j int, text string, verb permission.Verb, known names) {
-	domain, meant := strings.Contains(verb.Permission, "/"), known.meant(text)
+func (c *checker) unknown(i, j int, text string, verb permission.Verb, known permissionSet) {
+	domain, meant := strings.Contains(verb.Permission, "/"), known.suggestion(text)
 	switch {
 	case known.complete:
 		c.add(i, j, !domain, "no field of these resources has %s%s", text, meant)
@@ -185,10 +185,10 @@ func (c *checker) unknown(i, j int, text string, verb permission.Verb, known nam
 }
 
 // parameter looks at whether a verb has the parameter that its permission takes.
-func (c *checker) parameter(i, j int, text string, verb permission.Verb, known names) {
+func (c *checker) parameter(i, j int, text string, verb permission.Verb, known permissionSet) {
 	found := known.find(verb.Permission)
 	switch {
-	case !known.complete && !everywhere(found):
+	case !known.complete && !onEveryKind(found):
 		// A custom resource may have made another of the same name.
 	case found.Parameter != nil && !verb.Parameterized:
 		c.add(i, j, true, "%s takes a parameter, made of the %s: %s(...)", text, found.Parameter.Source, text)

@@ -60,36 +60,36 @@ func (a *Authorizer) Authorize(ctx context.Context, attributes authorizer.Attrib
 		return a.Authorizer.Authorize(ctx, attributes)
 	}
 	if unrestricted(attributes) {
-		return a.Authorizer.Authorize(ctx, as{attributes, without(attributes.GetUser())})
+		return a.Authorizer.Authorize(ctx, requestOf{attributes, withoutSelection(attributes.GetUser())})
 	}
-	s, err := Of(attributes.GetUser())
+	s, err := UserOf(attributes.GetUser())
 	if err == nil && a.rbac == nil {
 		err = errNoRBAC
 	}
 	if err == nil {
-		err = credential(attributes)
+		err = checkCredential(attributes)
 	}
 	if err != nil {
 		return authorizer.DecisionDeny, err.Error(), nil
 	}
 	if attributes.GetUser() != user.Info(s) {
-		attributes = as{attributes, s}
+		attributes = requestOf{attributes, s}
 	}
 	if s.delegated() {
 		return a.authorizeDelegated(ctx, s, attributes)
 	}
-	return a.selected(&question{Context: ctx, attributes: attributes}, s, attributes)
+	return a.selected(&authorization{Context: ctx, attributes: attributes}, s, attributes)
 }
 
 // selected asks the configured authorizer, in which RBAC sees what was selected.
-func (a *Authorizer) selected(asking *question, s *User, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
+func (a *Authorizer) selected(asking *authorization, s *User, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
 	decision, reason, err := a.Authorizer.Authorize(asking, attributes)
-	if decision == authorizer.DecisionAllow && !asking.allowed {
+	if decision == authorizer.DecisionAllow && !asking.allowedByRBAC {
 		// Somebody else allowed it, before RBAC was asked.
 		decision, reason, err = a.rbac.Authorize(asking, attributes)
 	}
 	if decision == authorizer.DecisionNoOpinion {
-		reason = join(reason, fmt.Sprintf("the selected %s does not allow it, or is not the caller's", described(s.reference)))
+		reason = join(reason, fmt.Sprintf("the selected %s does not allow it, or is not the caller's", describe(s.reference)))
 	}
 	return decision, reason, err
 }
@@ -123,7 +123,7 @@ type rules struct {
 func (r rules) RulesFor(ctx context.Context, u user.Info, namespace string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
 	of := r.configured
 	if selects(u) {
-		s, err := Of(u)
+		s, err := UserOf(u)
 		if err != nil {
 			return nil, nil, true, err
 		}
@@ -144,34 +144,34 @@ func (r rules) rulesFor(ctx context.Context, u user.Info, namespace string) ([]a
 	return nil, nil, true, errNoRules
 }
 
-// as is a request of another user.
-type as struct {
+// requestOf is a request of another user.
+type requestOf struct {
 	authorizer.Attributes
 	user user.Info
 }
 
-func (a as) GetUser() user.Info { return a.user }
+func (a requestOf) GetUser() user.Info { return a.user }
 
-// question is the context of what is asked about a caller who selects.
-type question struct {
+// authorization is the context of what is asked about a caller who selects.
+type authorization struct {
 	context.Context
 	attributes authorizer.Attributes
 	// chain is that of the delegation that was selected, once it is known to reach as far.
 	chain *delegation.Chain
-	// allowed is set once RBAC stopped at a rule that allows it.
-	allowed bool
+	// allowedByRBAC is set once RBAC stopped at a rule that allows it.
+	allowedByRBAC bool
 }
 
-type questionKey struct{}
+type authorizationKey struct{}
 
-func (q *question) Value(key any) any {
-	if key == (questionKey{}) {
+func (q *authorization) Value(key any) any {
+	if key == (authorizationKey{}) {
 		return q
 	}
 	return q.Context.Value(key)
 }
 
-func questionFrom(ctx context.Context) *question {
-	q, _ := ctx.Value(questionKey{}).(*question)
+func authorizationFrom(ctx context.Context) *authorization {
+	q, _ := ctx.Value(authorizationKey{}).(*authorization)
 	return q
 }

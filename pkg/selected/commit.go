@@ -20,11 +20,11 @@ func (s Selection) Commit(ctx context.Context, dryRun bool) seam.Commit {
 	u, _ := request.UserFrom(ctx)
 	selecting, ok := u.(*User)
 	selects := ok && selecting.delegated()
-	causing := s.causing(ctx, u, dryRun)
+	causing := s.policyWrite(ctx, u, dryRun)
 	if !selects && causing == nil {
 		return nil
 	}
-	c := &commit{ctx: ctx, causing: causing}
+	c := &commit{ctx: ctx, policyWrite: causing}
 	if !selects {
 		return c
 	}
@@ -42,18 +42,18 @@ func (s Selection) Commit(ctx context.Context, dryRun bool) seam.Commit {
 	return c
 }
 
-// causing returns what a write causes, nil where that is nothing.
-func (s Selection) causing(ctx context.Context, u user.Info, dryRun bool) *caused {
-	if s.Causing == nil || u == nil {
+// policyWrite returns what a write causes, nil where that is nothing.
+func (s Selection) policyWrite(ctx context.Context, u user.Info, dryRun bool) *policyWrite {
+	if s.PolicyIssuer == nil || u == nil {
 		return nil
 	}
-	return s.Causing.of(ctx, dryRun)
+	return s.PolicyIssuer.forWrite(ctx, dryRun)
 }
 
 // commit is one write.
 type commit struct {
-	ctx     context.Context
-	causing *caused
+	ctx         context.Context
+	policyWrite *policyWrite
 	// user is who selects, nil where nobody does. Either failed or chain is set then.
 	user   *User
 	failed error
@@ -64,7 +64,7 @@ type commit struct {
 // Before implements seam.Commit.
 func (c *commit) Before(oldObj runtime.Object) {
 	c.old = nil
-	if looks := c.causing.looks(oldObj); looks || c.user != nil {
+	if looks := c.policyWrite.observeOld(oldObj); looks || c.user != nil {
 		c.old = oldObj.DeepCopyObject() // which an update may write into
 	}
 }
@@ -74,9 +74,9 @@ func (c *commit) Begin(newObj runtime.Object) error {
 	if c.failed != nil {
 		return c.failed
 	}
-	if c.causing != nil && newObj != nil {
+	if c.policyWrite != nil && newObj != nil {
 		// Before the look at the chain: nothing is made while a deletion waits for that.
-		if err := c.causing.stamp(newObj, c.old); err != nil {
+		if err := c.policyWrite.stamp(newObj, c.old); err != nil {
 			return err
 		}
 	}

@@ -32,13 +32,13 @@ func (sel Selection) Handler(next http.Handler, s runtime.NegotiatedSerializer) 
 			next.ServeHTTP(w, req)
 			return
 		}
-		selecting, err := read(values, caller)
+		selecting, err := userFrom(values, caller)
 		if err == nil {
-			err = sel.serves(selecting)
+			err = sel.checkServed(selecting)
 		}
 		var reason string
 		if err == nil {
-			reason, err = reasonOf(req.Header[selection.ReasonHeader])
+			reason, err = reasonFrom(req.Header[selection.ReasonHeader])
 		}
 		if err != nil {
 			responsewriters.RespondWithError(w, req, err, s)
@@ -55,18 +55,18 @@ func (sel Selection) Handler(next http.Handler, s runtime.NegotiatedSerializer) 
 			audit.Reason(ctx, reason)
 		}
 		if selecting.delegated() {
-			ctx = sel.begin(ctx, selecting)
-			defer end(ctx, selecting)
+			ctx = sel.startAudit(ctx, selecting)
+			defer recordRefusal(ctx, selecting)
 			var cancel context.CancelFunc
-			ctx, cancel = sel.while(ctx, selecting)
+			ctx, cancel = sel.untilRevoked(ctx, selecting)
 			defer cancel()
 		}
 		next.ServeHTTP(w, req.WithContext(ctx))
 	})
 }
 
-// reasonOf returns why something was selected, or nothing where nobody says.
-func reasonOf(values []string) (string, error) {
+// reasonFrom returns why something was selected, or nothing where nobody says.
+func reasonFrom(values []string) (string, error) {
 	if len(values) == 0 {
 		return "", nil
 	}
@@ -79,22 +79,22 @@ func reasonOf(values []string) (string, error) {
 	return values[0], nil
 }
 
-// read returns the user of a request that has the header, or comes from a front proxy that
+// userFrom returns the user of a request that has the header, or comes from a front proxy that
 // read it: from nobody else does a user have the extra attribute. Both must be the same.
-func read(values []string, caller user.Info) (*User, error) {
+func userFrom(values []string, caller user.Info) (*User, error) {
 	if caller == nil {
 		return nil, apierrors.NewInternalError(errors.New("no user found for request"))
 	}
-	var told *User
+	var fromProxy *User
 	if selects(caller) {
 		var err error
-		if told, err = Of(caller); err != nil {
+		if fromProxy, err = UserOf(caller); err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
 	}
 	switch len(values) {
 	case 0:
-		return told, nil
+		return fromProxy, nil
 	case 1:
 	default:
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("there are %d headers %s, one at most can be applied", len(values), selection.Header))
@@ -107,7 +107,7 @@ func read(values []string, caller user.Info) (*User, error) {
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the header %s can't be applied: %v", selection.Header, err))
 	}
-	if told != nil && told.reference != u.reference {
+	if fromProxy != nil && fromProxy.reference != u.reference {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the header %s selects another authority than the extra attribute %s of the user", selection.Header, selection.ExtraKey))
 	}
 	return u, nil

@@ -97,8 +97,8 @@ func TestHandler(t *testing.T) {
 			if !reflect.DeepEqual(caller.Groups, []string{"a", "system:masters", "b"}) || !reflect.DeepEqual(caller.Extra, tc.extra) {
 				t.Errorf("the user of the connection is now %+v", caller)
 			}
-			if without(got).GetExtra()[selection.ExtraKey] != nil || !reflect.DeepEqual(without(got).GetGroups(), groups) {
-				t.Errorf("without a selection %+v", without(got))
+			if withoutSelection(got).GetExtra()[selection.ExtraKey] != nil || !reflect.DeepEqual(withoutSelection(got).GetGroups(), groups) {
+				t.Errorf("without a selection %+v", withoutSelection(got))
 			}
 			if !reflect.DeepEqual(w.Header()[selection.Header], tc.headers) || len(next.Header[selection.Header]) > 0 {
 				t.Errorf("repeated %q, sent on %q", w.Header()[selection.Header], next.Header[selection.Header])

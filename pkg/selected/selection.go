@@ -21,8 +21,8 @@ import (
 type Selection struct {
 	// Delegations are those that can be selected, nil where none can.
 	Delegations *delegation.Index
-	// Causing makes delegations of writes, nil where policies are not served.
-	Causing *Causing
+	// PolicyIssuer makes delegations of writes, nil where policies are not served.
+	PolicyIssuer *PolicyIssuer
 }
 
 var _ seam.Selection = Selection{}
@@ -47,7 +47,7 @@ func forbidden(ctx context.Context, u *User, refusal *delegation.Refusal) error 
 func (Selection) Request(a authenticator.Request) authenticator.Request {
 	return authenticator.RequestFunc(func(req *http.Request) (*authenticator.Response, bool, error) {
 		response, ok, err := a.AuthenticateRequest(req)
-		return unselected(response), ok, err
+		return withoutSelectionIn(response), ok, err
 	})
 }
 
@@ -55,15 +55,15 @@ func (Selection) Request(a authenticator.Request) authenticator.Request {
 func (Selection) Token(a authenticator.Token) authenticator.Token {
 	return authenticator.TokenFunc(func(ctx context.Context, token string) (*authenticator.Response, bool, error) {
 		response, ok, err := a.AuthenticateToken(ctx, token)
-		return unselected(response), ok, err
+		return withoutSelectionIn(response), ok, err
 	})
 }
 
-func unselected(response *authenticator.Response) *authenticator.Response {
+func withoutSelectionIn(response *authenticator.Response) *authenticator.Response {
 	if response == nil || !selects(response.User) {
 		return response
 	}
 	out := *response
-	out.User = without(response.User)
+	out.User = withoutSelection(response.User)
 	return &out
 }

@@ -53,9 +53,9 @@ func (u *User) chain(ctx context.Context, x *delegation.Index) (*delegation.Chai
 	return chain, refusal
 }
 
-// Of returns the user as one who selects. It fails where the extra attribute can't be read:
+// UserOf returns the user as one who selects. It fails where the extra attribute can't be read:
 // such a user may do nothing.
-func Of(u user.Info) (*User, error) {
+func UserOf(u user.Info) (*User, error) {
 	if s, ok := u.(*User); ok {
 		return s, nil
 	}
@@ -97,7 +97,7 @@ func newUser(u user.Info, s *selection.SelectedAuthority) (*User, error) {
 			Extra:  extra,
 		},
 		reference: reference,
-		ambient:   without(u),
+		ambient:   withoutSelection(u),
 	}, nil
 }
 
@@ -115,8 +115,8 @@ func selects(u user.Info) bool {
 	return selects
 }
 
-// without returns the user without a selection.
-func without(u user.Info) user.Info {
+// withoutSelection returns the user without a selection.
+func withoutSelection(u user.Info) user.Info {
 	if s, ok := u.(*User); ok {
 		return s.ambient
 	}
@@ -128,14 +128,14 @@ func without(u user.Info) user.Info {
 	return &user.DefaultInfo{Name: u.GetName(), UID: u.GetUID(), Groups: u.GetGroups(), Extra: extra}
 }
 
-// Member returns the user as whom to ask whether he is bound to a role, and whether there is
+// MemberUser returns the user as whom to ask whether he is bound to a role, and whether there is
 // anything to ask: who selected a role is a member of that role alone. Being able to
 // do all that a role allows, which lets him select it, makes nobody its member.
-func Member(u user.Info, kind, namespace, name string) (as user.Info, ask bool, err error) {
+func MemberUser(u user.Info, kind, namespace, name string) (as user.Info, ask bool, err error) {
 	if u == nil || !seam.Selects(u) {
 		return u, true, nil
 	}
-	s, err := Of(u)
+	s, err := UserOf(u)
 	if err != nil {
 		return nil, false, err
 	}

@@ -60,36 +60,36 @@ import (
 
 func init() {
 	utilruntime.Must(features.Register(utilfeature.DefaultMutableFeatureGate))
-	granular.Install(around)
-	granular.InstallBindings(bindingsBySubject)
-	granular.InstallQuestions(questionsOfWebhooks)
-	granular.InstallConfigurations(configurations)
-	bindings.InstallRules(rulesOfRoles)
-	authorityselected.Install(selection)
-	crdgranular.Install(crd.New(enabled, expression.Accepted()))
+	granular.Install(wrapAuthorizer)
+	granular.InstallBindings(bindingIndexOrNil)
+	granular.InstallQuestions(webhookQuestionsOrNil)
+	granular.InstallConfigurations(configurationChecksOrNil)
+	bindings.InstallRules(permissionRulesOrNil)
+	authorityselected.Install(selectionOrNil)
+	crdgranular.Install(crd.New(granularEnabled, expression.Accepted()))
 	utilruntime.Must(authority.AddToScheme(legacyscheme.Scheme))
 	controlplane.Install(controlplane.Group{
 		Version:     v1alpha1.SchemeGroupVersion,
 		Priority:    authorityregistry.Priority,
 		Definitions: openapi.GetOpenAPIDefinitions,
-		Enabled:     func() bool { return protects() || delegates() },
+		Enabled:     func() bool { return protectedAttributesEnabled() || delegationEnabled() },
 		Provider:    authorityProvider,
 	})
 }
 
-func enabled() bool {
+func granularEnabled() bool {
 	return utilfeature.DefaultFeatureGate.Enabled(features.GranularAuthorization)
 }
 
 // A process may start several servers, the registry of metrics is one.
 var registerMetrics = sync.OnceFunc(metrics.Register)
 
-func around(configured upstream.Authorizer) upstream.Authorizer {
-	if selection() != nil {
+func wrapAuthorizer(configured upstream.Authorizer) upstream.Authorizer {
+	if selectionOrNil() != nil {
 		configured = selected.New(configured, delegationsOrNil())
 	}
 	var protection *protected.Protection
-	if protects() {
+	if protectedAttributesEnabled() {
 		protection = protected.New()
 	}
 	var options []gate.Option
@@ -97,31 +97,31 @@ func around(configured upstream.Authorizer) upstream.Authorizer {
 		options = append(options, gate.WithProtection(protection))
 	}
 	switch {
-	case enabled():
+	case granularEnabled():
 	case protection != nil:
 		options = append(options, gate.WithoutFields())
 	default:
 		return configured
 	}
 	registerMetrics()
-	return gated{gate.New(configured, options...), knowing{protection}}
+	return gateWithProtection{gate.New(configured, options...), protectionHolder{protection}}
 }
 
-// gated is the authorizer of one server, with what that server knows of protected attributes.
-type gated struct {
+// gateWithProtection is the authorizer of one server, with what that server knows of protected attributes.
+type gateWithProtection struct {
 	*gate.Gate
-	knowing
+	protectionHolder
 }
 
-// knowing is what a server knows of protected attributes; nil where their gate is off.
-type knowing struct{ protection *protected.Protection }
+// protectionHolder is what a server knows of protected attributes; nil where their gate is off.
+type protectionHolder struct{ protection *protected.Protection }
 
-var _ bindings.Binder = knowing{}
+var _ bindings.Binder = protectionHolder{}
 
-func (k knowing) protected() *protected.Protection { return k.protection }
+func (k protectionHolder) protected() *protected.Protection { return k.protection }
 
 // ConfirmBind implements bindings.Binder.
-func (k knowing) ConfirmBind(ctx context.Context, binding schema.GroupResource, name, namespace string, role rbacv1.RoleRef) error {
+func (k protectionHolder) ConfirmBind(ctx context.Context, binding schema.GroupResource, name, namespace string, role rbacv1.RoleRef) error {
 	if k.protection == nil {
 		return nil
 	}
@@ -137,42 +137,42 @@ func protectionOf(a upstream.UnconditionalAuthorizer) *protected.Protection {
 	return nil
 }
 
-func bindingsBySubject() granular.Bindings {
-	if !enabled() || !utilfeature.DefaultFeatureGate.Enabled(features.RBACIndex) {
+func bindingIndexOrNil() granular.Bindings {
+	if !granularEnabled() || !utilfeature.DefaultFeatureGate.Enabled(features.RBACIndex) {
 		return nil
 	}
 	return rbacindex.Listers{}
 }
 
-// asked are the questions of all servers of the process; each has authorizers of its own.
-var asked questions.Questions
+// webhookQuestions are the questions of all servers of the process; each has authorizers of its own.
+var webhookQuestions questions.Questions
 
-func questionsOfWebhooks() granular.Questions {
-	if !enabled() {
+func webhookQuestionsOrNil() granular.Questions {
+	if !granularEnabled() {
 		return nil
 	}
-	return &asked
+	return &webhookQuestions
 }
 
-func configurations() granular.Configurations {
-	if !enabled() {
+func configurationChecksOrNil() granular.Configurations {
+	if !granularEnabled() {
 		return nil
 	}
 	return authorizationconfig.Checks{}
 }
 
-func selection() authorityselected.Selection {
+func selectionOrNil() authorityselected.Selection {
 	if !utilfeature.DefaultFeatureGate.Enabled(features.SelectedAuthority) {
 		return nil
 	}
-	return selected.Selection{Delegations: delegationsOrNil(), Causing: causingOrNil()}
+	return selected.Selection{Delegations: delegationsOrNil(), PolicyIssuer: policyIssuerOrNil()}
 }
 
-func protects() bool {
+func protectedAttributesEnabled() bool {
 	return utilfeature.DefaultFeatureGate.Enabled(features.ProtectedAttributes)
 }
 
-func delegates() bool {
+func delegationEnabled() bool {
 	return utilfeature.DefaultFeatureGate.Enabled(features.AuthorityDelegation)
 }
 
@@ -180,7 +180,7 @@ func delegates() bool {
 var delegations = sync.OnceValue(delegation.NewIndex)
 
 func delegationsOrNil() *delegation.Index {
-	if !delegates() {
+	if !delegationEnabled() {
 		return nil
 	}
 	return delegations()
@@ -190,41 +190,41 @@ func delegationsOrNil() *delegation.Index {
 // keeps its own, which is where RBAC is configured.
 func authorityProvider(config controlplaneapiserver.CompletedConfig, client kubernetes.Interface) controlplaneapiserver.RESTStorageProvider {
 	provider := authorityregistry.Provider{
-		Namespaces: client.CoreV1(),
-		Roles:      !config.Generic.DisabledPostStartHooks.Has(rbacrest.PostStartHookName),
-		Attributes: protects(),
+		Namespaces:     client.CoreV1(),
+		BootstrapRoles: !config.Generic.DisabledPostStartHooks.Has(rbacrest.PostStartHookName),
+		Attributes:     protectedAttributesEnabled(),
 	}
-	if delegates() {
+	if delegationEnabled() {
 		index := delegations()
-		attach(index, config.VersionedInformers)
-		deciding := &selected.Delegating{
+		useNamespaces(index, config.VersionedInformers)
+		deciding := &selected.Issuer{
 			Delegations: index, Authorizer: config.Generic.Authorization.Authorizer, Client: client,
-			Cached: inMemory(config.VersionedInformers), Now: time.Now,
+			Cached: cachedRBAC(config.VersionedInformers), Now: time.Now,
 		}
-		provider.Policies = servePolicies(deciding, client, config.VersionedInformers)
+		provider.Policies = newPolicies(deciding, client, config.VersionedInformers)
 		var policies *cache.ListWatch
-		provider.Policies.Opened = func(all *cache.ListWatch) { policies = all }
+		provider.Policies.SetListWatch = func(all *cache.ListWatch) { policies = all }
 		provider.Delegations = &authorityregistry.Delegations{
-			Delegate: deciding.Delegate, Observe: index.Observe, Drain: index.Drain,
-			Opened: func(stored authorityregistry.Stored) {
+			Prepare: deciding.PrepareDelegation, Observe: index.Observe, WaitForCommits: index.WaitForCommits,
+			SetStorage: func(stored authorityregistry.DelegationStorage) {
 				index.Get = stored.Get
-				causing().Make, causing().Renew = stored.Make, stored.Renew
+				policyIssuer().Create, policyIssuer().Renew = stored.Create, stored.Renew
 				provider.Delegations.Run = func(ctx context.Context, self *rest.Config) error {
-					if err := follow(ctx, index, stored); err != nil {
+					if err := runDelegations(ctx, index, stored); err != nil {
 						return err
 					}
-					if err := followPolicies(ctx, causing().Policies, policies); err != nil {
+					if err := runPolicies(ctx, policyIssuer().Policies, policies); err != nil {
 						return err
 					}
-					return sweepOrphans(ctx, index, stored, self)
+					return runSweeper(ctx, index, stored, self)
 				}
 			},
 		}
 	}
 	if protection := protectionOf(config.Generic.Authorization.Authorizer); protection != nil {
 		// The informers have not started, so this can't fail.
-		utilruntime.Must(protection.Attach(config.VersionedInformers))
-		provider.Opened, provider.Observe = protection.Opened, protection.Observe
+		utilruntime.Must(protection.UseInformers(config.VersionedInformers))
+		provider.SetKinds, provider.Observe = protection.SetKinds, protection.Observe
 		provider.Run = func(ctx context.Context, client *rest.Config) error {
 			if err := protection.Run(ctx); err != nil {
 				return err

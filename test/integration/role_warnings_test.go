@@ -47,11 +47,11 @@ func TestRoleWarnings(t *testing.T) {
 		for _, collection := range []string{roles, clusterRoles} {
 			name := fmt.Sprintf("warned-%d", i)
 			written := rule(tc.resource, tc.verbs...)
-			created := s.Must(t, "POST", collection, harness.ContentTypes["json"], body(name, written))
+			created := s.MustSend(t, "POST", collection, harness.ContentTypes["json"], body(name, written))
 			// The same verbs under another name of the object: rules that stay are not warned of again.
-			labeled := s.Must(t, "PATCH", collection+"/"+name, harness.ContentTypes["merge"], `{"metadata":{"labels":{"a":"b"}}}`)
-			s.Must(t, "PUT", collection+"/"+name, harness.ContentTypes["json"], body(name, rule(tc.resource, "get")))
-			updated := s.Must(t, "PUT", collection+"/"+name, harness.ContentTypes["json"], body(name, written))
+			labeled := s.MustSend(t, "PATCH", collection+"/"+name, harness.ContentTypes["merge"], `{"metadata":{"labels":{"a":"b"}}}`)
+			s.MustSend(t, "PUT", collection+"/"+name, harness.ContentTypes["json"], body(name, rule(tc.resource, "get")))
+			updated := s.MustSend(t, "PUT", collection+"/"+name, harness.ContentTypes["json"], body(name, written))
 			for how, a := range map[string]harness.Answer{"created": created, "updated": updated} {
 				warnings := strings.Join(a.Warnings(), "\n")
 				if tc.want == "" && warnings != "" || !strings.Contains(unquoted(warnings), tc.want) {
@@ -70,7 +70,7 @@ func unquoted(header string) string { return strings.ReplaceAll(header, `\"`, `"
 
 // TestRoleWarningsWithTheGateOff holds that upstream's server says nothing.
 func TestRoleWarningsWithTheGateOff(t *testing.T) {
-	s, err := harness.NewStage("--feature-gates", "GranularAuthorization=false")
+	s, err := harness.NewServer("--feature-gates", "GranularAuthorization=false")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestRoleWarningsWithTheGateOff(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	a := s.Must(t, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", harness.ContentTypes["json"],
+	a := s.MustSend(t, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", harness.ContentTypes["json"],
 		`{"metadata":{"name":"r"},"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["granular:imagge"]}]}`)
 	if w := a.Warnings(); len(w) > 0 {
 		t.Errorf("warned of %q", w)

@@ -73,10 +73,10 @@ func selectableDelegation(label, value string) (string, string, error) {
 	case "metadata.name", SelectDelegator, SelectPolicy:
 		return label, value, nil
 	case SelectDelegate, SelectDelegateGroup:
-		return Among(label, value), "true", nil
+		return ListElementField(label, value), "true", nil
 	}
 	return "", "", fmt.Errorf("%q is no field to select by: only metadata.name, %s, %s, %s, %s are", label, SelectDelegator, SelectDelegate, SelectDelegateGroup, SelectPolicy)
 }
 
-// Among is the field that is "true" where a value is among those of a list.
-func Among(label, value string) string { return label + "/" + value }
+// ListElementField is the field that is "true" where a value is among those of a list.
+func ListElementField(label, value string) string { return label + "/" + value }

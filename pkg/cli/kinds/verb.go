@@ -29,8 +29,8 @@ func parameterOf(p *granular.Permission) string {
 	return p.Parameter.Source
 }
 
-// Last returns the verb of the narrowest permission, "" if there is none.
-func Last(permissions []*granular.Permission) string {
+// NarrowestVerb returns the verb of the narrowest permission, "" if there is none.
+func NarrowestVerb(permissions []*granular.Permission) string {
 	if len(permissions) == 0 {
 		return ""
 	}

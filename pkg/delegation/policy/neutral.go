@@ -20,7 +20,7 @@ import (
 const replicas = "replicas"
 
 // neutral returns the fields of a permission in the objects of a resource.
-func neutral(permission string, r schema.GroupResource) ([]steps, error) {
+func neutral(permission string, r schema.GroupResource) ([]fieldPath, error) {
 	kinds := builtIn().kinds[r]
 	known, err := registry.Lookup(permission)
 	switch {
@@ -35,7 +35,7 @@ func neutral(permission string, r schema.GroupResource) ([]steps, error) {
 	case known.Excluded:
 		return nil, fmt.Errorf("permission %q is excluded, and can't be neutral", permission)
 	}
-	var out []steps
+	var out []fieldPath
 	for _, place := range known.Places {
 		for _, kind := range place.Kinds {
 			if slices.Contains(kinds, kind) && strings.HasPrefix(place.Path, ".") {
@@ -49,9 +49,9 @@ func neutral(permission string, r schema.GroupResource) ([]steps, error) {
 	return out, nil
 }
 
-// Check returns what is wrong with the neutral permissions of a new policy, by their place in
+// ValidateNeutral returns what is wrong with the neutral permissions of a new policy, by their place in
 // the list.
-func Check(permissions []string, r schema.GroupResource) map[int]error {
+func ValidateNeutral(permissions []string, r schema.GroupResource) map[int]error {
 	out := map[int]error{}
 	for i, permission := range permissions {
 		if _, err := neutral(permission, r); err != nil {
@@ -61,15 +61,15 @@ func Check(permissions []string, r schema.GroupResource) map[int]error {
 	return out
 }
 
-type known struct {
+type builtInKinds struct {
 	// kinds are those of a resource, as the registry writes them.
 	kinds map[schema.GroupResource][]string
 	// resources are those of the kinds.
 	resources map[schema.GroupKind]schema.GroupResource
 }
 
-var builtIn = sync.OnceValue(func() known {
-	out := known{map[schema.GroupResource][]string{}, map[schema.GroupKind]schema.GroupResource{}}
+var builtIn = sync.OnceValue(func() builtInKinds {
+	out := builtInKinds{map[schema.GroupResource][]string{}, map[schema.GroupKind]schema.GroupResource{}}
 	all, err := registry.Load()
 	if err != nil {
 		return out

@@ -26,49 +26,49 @@ type Policy struct {
 
 	// namespaces is nil where all count.
 	namespaces labels.Selector
-	neutral    []steps
-	// broken is set where the policy can't be read: no object can be written then.
-	broken error
+	neutral    []fieldPath
+	// err is set where the policy can't be read: no object can be written then.
+	err error
 }
 
 // Compile makes a Policy of what is stored.
 func Compile(p *v1alpha1.AuthorityDelegationPolicy) *Policy {
 	out := &Policy{AuthorityDelegationPolicy: p, Resource: schema.GroupResource{Group: p.Spec.Resource.Group, Resource: p.Spec.Resource.Resource}}
 	if p.Spec.NamespaceSelector != nil {
-		out.namespaces, out.broken = metav1.LabelSelectorAsSelector(p.Spec.NamespaceSelector)
+		out.namespaces, out.err = metav1.LabelSelectorAsSelector(p.Spec.NamespaceSelector)
 	}
 	for _, name := range p.Spec.Neutral {
 		fields, err := neutral(name, out.Resource)
-		if err != nil && out.broken == nil {
-			out.broken = fmt.Errorf("neutral: %w", err)
+		if err != nil && out.err == nil {
+			out.err = fmt.Errorf("neutral: %w", err)
 		}
 		out.neutral = append(out.neutral, fields...)
 	}
 	return out
 }
 
-// Gone returns what is known of a policy for a resource that is there no more: as others, it did
+// ForDeleted returns what is known of a policy for a resource that is there no more: as others, it did
 // not care for replicas.
-func Gone(r schema.GroupResource) *Policy {
+func ForDeleted(r schema.GroupResource) *Policy {
 	return Compile(&v1alpha1.AuthorityDelegationPolicy{Spec: v1alpha1.AuthorityDelegationPolicySpec{
 		Resource: v1alpha1.GroupResource{Group: r.Group, Resource: r.Resource}, Neutral: []string{replicas},
 	}})
 }
 
-// Broken reports why nothing can be held against the policy, nil if it can.
-func (p *Policy) Broken() error { return p.broken }
+// Err reports why nothing can be held against the policy, nil if it can.
+func (p *Policy) Err() error { return p.err }
 
 // Selects reports whether the policy is for a namespace with these labels.
 func (p *Policy) Selects(namespace labels.Set) bool {
 	return p.namespaces == nil || p.namespaces.Matches(namespace)
 }
 
-// ByLabels reports whether it depends on the labels of a namespace at all.
-func (p *Policy) ByLabels() bool { return p.namespaces != nil }
+// SelectsByLabels reports whether it depends on the labels of a namespace at all.
+func (p *Policy) SelectsByLabels() bool { return p.namespaces != nil }
 
-// Caused reports whether a write causes a delegation: newObj is created, with oldObj nil, or
+// TriggeredBy reports whether a write causes a delegation: newObj is created, with oldObj nil, or
 // more of it is changed than metadata, status and what is neutral.
-func (p *Policy) Caused(newObj, oldObj runtime.Object) bool {
+func (p *Policy) TriggeredBy(newObj, oldObj runtime.Object) bool {
 	if oldObj == nil {
 		return true
 	}
@@ -86,11 +86,11 @@ func (p *Policy) Caused(newObj, oldObj runtime.Object) bool {
 	if err != nil {
 		return true
 	}
-	return !equality.Semantic.DeepEqual(p.relevant(is), p.relevant(was))
+	return !equality.Semantic.DeepEqual(p.withoutIgnored(is), p.withoutIgnored(was))
 }
 
-// relevant takes from an object, which is the caller's own, all that causes nothing.
-func (p *Policy) relevant(object map[string]any) map[string]any {
+// withoutIgnored takes from an object, which is the caller's own, all that causes nothing.
+func (p *Policy) withoutIgnored(object map[string]any) map[string]any {
 	for _, name := range ignored {
 		delete(object, name)
 	}
@@ -137,18 +137,18 @@ func sameKeys(is, was map[string]any) bool {
 	return true
 }
 
-// steps is a path of a permission, such as .spec.containers[*].image.
-type steps []string
+// fieldPath is a path of a permission, such as .spec.containers[*].image.
+type fieldPath []string
 
-const each = "*"
+const wildcard = "*"
 
-func parse(path string) steps {
-	path = strings.ReplaceAll(path, "[*]", "."+each)
+func parse(path string) fieldPath {
+	path = strings.ReplaceAll(path, "[*]", "."+wildcard)
 	return strings.Split(strings.TrimPrefix(path, "."), ".")
 }
 
 // remove removes what a path leads to from a value.
-func (s steps) remove(value any) {
+func (s fieldPath) remove(value any) {
 	if len(s) == 0 {
 		return
 	}
@@ -157,7 +157,7 @@ func (s steps) remove(value any) {
 	case map[string]any:
 		for name := range v {
 			switch {
-			case s[0] != each && s[0] != name:
+			case s[0] != wildcard && s[0] != name:
 			case last:
 				delete(v, name)
 			default:
@@ -165,7 +165,7 @@ func (s steps) remove(value any) {
 			}
 		}
 	case []any:
-		if s[0] != each {
+		if s[0] != wildcard {
 			return
 		}
 		for i := range v {

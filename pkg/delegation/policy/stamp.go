@@ -35,16 +35,16 @@ func Stamp(name string, uid types.UID) string {
 // Stamps are the stamps of one object, by the names of policies.
 type Stamps map[string]string
 
-// Of returns the stamps of an object of a resource, nil if it has none.
-func Of(obj runtime.Object, r schema.GroupResource) Stamps {
+// StampsOf returns the stamps of an object of a resource, nil if it has none.
+func StampsOf(obj runtime.Object, r schema.GroupResource) Stamps {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
 		return nil
 	}
-	return of(accessor, Prefix(r))
+	return stampsOf(accessor, Prefix(r))
 }
 
-func of(obj metav1.Object, prefix string) (out Stamps) {
+func stampsOf(obj metav1.Object, prefix string) (out Stamps) {
 	for key, value := range obj.GetAnnotations() {
 		if name, ok := strings.CutPrefix(key, prefix); ok {
 			if out == nil {
@@ -56,14 +56,14 @@ func of(obj metav1.Object, prefix string) (out Stamps) {
 	return out
 }
 
-// Put makes stamps the only ones of an object of a resource.
-func (s Stamps) Put(obj runtime.Object, r schema.GroupResource) error {
+// ApplyTo makes stamps the only ones of an object of a resource.
+func (s Stamps) ApplyTo(obj runtime.Object, r schema.GroupResource) error {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
 		return err
 	}
 	prefix := Prefix(r)
-	if maps.Equal(of(accessor, prefix), s) {
+	if maps.Equal(stampsOf(accessor, prefix), s) {
 		return nil
 	}
 	// What others share is left alone.

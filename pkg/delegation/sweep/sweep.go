@@ -37,7 +37,7 @@ const page = 500
 
 // Sweep removes what it may, and returns how many that were. It goes on after errors.
 func (s *Sweeper) Sweep(ctx context.Context) (removed int, failed error) {
-	over, parents := s.Delegations.Expired(s.Now())
+	over, parents := s.Delegations.ExpiredLeases(s.Now())
 	if len(over) == 0 {
 		return 0, nil
 	}
@@ -49,7 +49,7 @@ func (s *Sweeper) Sweep(ctx context.Context) (removed int, failed error) {
 	orphans := map[types.UID]*delegation.Delegation{}
 	for r, all := range resources {
 		// Only now: what is over was given to nobody for long.
-		named, err := s.named(ctx, r)
+		named, err := s.delegationsNamedBy(ctx, r)
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("list %s: %w", r, err))
 			continue
@@ -60,7 +60,7 @@ func (s *Sweeper) Sweep(ctx context.Context) (removed int, failed error) {
 			}
 		}
 	}
-	keep(orphans, parents)
+	retainAncestors(orphans, parents)
 	for _, d := range orphans {
 		err := s.Remove(ctx, d.Source)
 		switch {
@@ -73,9 +73,9 @@ func (s *Sweeper) Sweep(ctx context.Context) (removed int, failed error) {
 	return removed, failed
 }
 
-// keep takes from orphans those that what is not among them was made under. The history of each
+// retainAncestors takes from orphans those that what is not among them was made under. The history of each
 // has all that it was made under, so once is enough.
-func keep(orphans map[types.UID]*delegation.Delegation, parents map[types.UID][]types.UID) {
+func retainAncestors(orphans map[types.UID]*delegation.Delegation, parents map[types.UID][]types.UID) {
 	staying := sets.New[types.UID]()
 	for child, of := range parents {
 		if orphans[child] == nil {
@@ -87,8 +87,8 @@ func keep(orphans map[types.UID]*delegation.Delegation, parents map[types.UID][]
 	}
 }
 
-// named returns the delegations that objects of a resource name.
-func (s *Sweeper) named(ctx context.Context, r schema.GroupResource) (sets.Set[types.UID], error) {
+// delegationsNamedBy returns the delegations that objects of a resource name.
+func (s *Sweeper) delegationsNamedBy(ctx context.Context, r schema.GroupResource) (sets.Set[types.UID], error) {
 	out := sets.New[types.UID]()
 	options := metav1.ListOptions{Limit: page}
 	for {
@@ -97,7 +97,7 @@ func (s *Sweeper) named(ctx context.Context, r schema.GroupResource) (sets.Set[t
 			return nil, err
 		}
 		for i := range list.Items {
-			out.Insert(policy.Of(&list.Items[i], r).UIDs()...)
+			out.Insert(policy.StampsOf(&list.Items[i], r).UIDs()...)
 		}
 		if list.Continue == "" {
 			return out, nil

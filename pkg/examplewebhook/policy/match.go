@@ -38,24 +38,24 @@ type Match struct {
 	Paths []string `json:"paths,omitempty"`
 }
 
-// valid returns an error where nothing can match.
-func (m Match) valid() error {
-	if len(m.Paths) > 0 && m.aboutObjects() {
+// validate returns an error where nothing can match.
+func (m Match) validate() error {
+	if len(m.Paths) > 0 && m.matchesObjects() {
 		return errors.New("paths can't be set beside apiGroups, resources, namespaces or names: a request is about a path or about an object")
 	}
 	return nil
 }
 
-func (m Match) aboutObjects() bool {
+func (m Match) matchesObjects() bool {
 	return len(m.APIGroups)+len(m.Resources)+len(m.Namespaces)+len(m.Names) > 0
 }
 
 func (m Match) matches(asked *authorizationv1.SubjectAccessReviewSpec) bool {
-	if !m.means(asked) {
+	if !m.matchesCaller(asked) {
 		return false
 	}
 	if path := asked.NonResourceAttributes; path != nil {
-		return !m.aboutObjects() && anyOf(m.Verbs, path.Verb) && anyOf(m.Paths, path.Path)
+		return !m.matchesObjects() && anyOf(m.Verbs, path.Verb) && anyOf(m.Paths, path.Path)
 	}
 	a := asked.ResourceAttributes
 	if a == nil || len(m.Paths) > 0 {
@@ -69,8 +69,8 @@ func (m Match) matches(asked *authorizationv1.SubjectAccessReviewSpec) bool {
 		anyOf(m.Namespaces, a.Namespace) && anyOf(m.Names, a.Name)
 }
 
-// means reports whether the caller of a question is meant.
-func (m Match) means(asked *authorizationv1.SubjectAccessReviewSpec) bool {
+// matchesCaller reports whether the caller of a question is meant.
+func (m Match) matchesCaller(asked *authorizationv1.SubjectAccessReviewSpec) bool {
 	one := func(groups []string) bool {
 		return slices.ContainsFunc(asked.Groups, func(group string) bool { return oneOf(groups, group) })
 	}

@@ -87,7 +87,7 @@ func Parse(data []byte) (*Policy, error) {
 	}
 	for name, rules := range map[string][]Rule{"deny": p.Deny, "allow": p.Allow} {
 		for i, r := range rules {
-			if err := r.Match.valid(); err != nil {
+			if err := r.Match.validate(); err != nil {
 				return nil, fmt.Errorf("%s[%d]: %w", name, i, err)
 			}
 		}

@@ -31,37 +31,37 @@ import (
 const LeaseName = "kube-granular-protected-attributes"
 
 const (
-	// pause is how long it takes at least from one round to the next.
-	pause = time.Second
-	// counting is how long it takes from one look at what was counted to the next.
-	counting = 10 * time.Second
+	// minInterval is how long it takes at least from one round to the next.
+	minInterval = time.Second
+	// countInterval is how long it takes from one look at what was counted to the next.
+	countInterval = 10 * time.Second
 )
 
-// Known is what the server knows. *protected.Protection implements it.
-type Known interface {
+// Source is what the server knows. *protected.Protection implements it.
+type Source interface {
 	Attributes() []protected.Attribute
 	Changes() <-chan struct{}
 	Roles() *protected.Roles
 	Violations(namespace, of string) int64
-	Took(namespace, of string, n int64)
-	Forget()
+	SubtractViolations(namespace, of string, n int64)
+	PruneViolations()
 }
 
 // Controller writes statuses.
 type Controller struct {
-	known  Known
+	source Source
 	client versioned.Interface
-	// leads reports whether this server writes more than what it counted.
-	leads atomic.Bool
+	// isLeader reports whether this server writes more than what it counted.
+	isLeader atomic.Bool
 }
 
 // New returns the controller of one server.
-func New(known Known, client versioned.Interface) *Controller {
-	return &Controller{known: known, client: client}
+func New(known Source, client versioned.Interface) *Controller {
+	return &Controller{source: known, client: client}
 }
 
 // Start starts the controller of a server that reaches itself by a configuration.
-func Start(ctx context.Context, known Known, self *rest.Config) error {
+func Start(ctx context.Context, known Source, self *rest.Config) error {
 	// A server reaches itself by protobuf, which our types don't have.
 	ours := rest.CopyConfig(self)
 	ours.ContentType, ours.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
@@ -98,13 +98,13 @@ func (c *Controller) Run(ctx context.Context, leases kubernetes.Interface) error
 		ReleaseOnCancel: true, Name: LeaseName,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) {
-				c.leads.Store(true)
+				c.isLeader.Store(true)
 				select {
 				case woken <- struct{}{}:
 				default:
 				}
 			},
-			OnStoppedLeading: func() { c.leads.Store(false) },
+			OnStoppedLeading: func() { c.isLeader.Store(false) },
 		},
 	})
 	if err != nil {
@@ -120,34 +120,34 @@ func (c *Controller) Run(ctx context.Context, leases kubernetes.Interface) error
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-c.known.Changes():
+		case <-c.source.Changes():
 			changed = true
 		case <-woken:
 			changed = true
-		case <-time.After(counting):
+		case <-time.After(countInterval):
 		}
-		for !c.round(ctx, changed && c.leads.Load()) {
+		for !c.writeAll(ctx, changed && c.isLeader.Load()) {
 			changed = true
 			select {
 			case <-ctx.Done():
 				return nil
-			case <-time.After(pause):
+			case <-time.After(minInterval):
 			}
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(pause):
+		case <-time.After(minInterval):
 		}
 	}
 }
 
-// round writes each status that should be another, and reports whether that went well. Where
+// writeAll writes each status that should be another, and reports whether that went well. Where
 // it does not lead it adds what it counted, and writes nothing else.
-func (c *Controller) round(ctx context.Context, leads bool) bool {
-	c.known.Forget()
+func (c *Controller) writeAll(ctx context.Context, leads bool) bool {
+	c.source.PruneViolations()
 	well := true
-	for _, a := range c.known.Attributes() {
+	for _, a := range c.source.Attributes() {
 		if err := c.write(ctx, a, leads); err != nil && ctx.Err() == nil {
 			well = false
 			// What is known here is not the newest yet, or it is gone.
@@ -164,11 +164,11 @@ func (c *Controller) write(ctx context.Context, a protected.Attribute, leads boo
 	status := old.DeepCopy()
 	if leads {
 		var err error
-		if status, err = Of(a, c.known.Roles()); err != nil {
+		if status, err = Compute(a, c.source.Roles()); err != nil {
 			return err
 		}
 	}
-	counted := c.known.Violations(a.GetNamespace(), a.GetName())
+	counted := c.source.Violations(a.GetNamespace(), a.GetName())
 	status.AuditViolations += counted
 	if equality.Semantic.DeepEqual(status, old) {
 		return nil
@@ -176,7 +176,7 @@ func (c *Controller) write(ctx context.Context, a protected.Attribute, leads boo
 	if err := c.update(ctx, a.Attribute, status); err != nil {
 		return err
 	}
-	c.known.Took(a.GetNamespace(), a.GetName(), counted)
+	c.source.SubtractViolations(a.GetNamespace(), a.GetName(), counted)
 	return nil
 }
 

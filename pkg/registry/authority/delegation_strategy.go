@@ -58,11 +58,11 @@ func (delegationStrategy) Validate(_ context.Context, obj runtime.Object) field.
 	if strings.HasPrefix(d.Name, v1alpha1.PolicyPrefix) {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), d.Name, fmt.Sprintf("begins with %q, as only those do that policies cause", v1alpha1.PolicyPrefix)))
 	}
-	return append(errs, compiled(d.Spec.Conditions, field.NewPath("spec", "conditions"))...)
+	return append(errs, validateConditions(d.Spec.Conditions, field.NewPath("spec", "conditions"))...)
 }
 
-// compiled returns what is wrong with the expressions of conditions.
-func compiled(conditions []v1alpha1.DelegationCondition, at *field.Path) (errs field.ErrorList) {
+// validateConditions returns what is wrong with the expressions of conditions.
+func validateConditions(conditions []v1alpha1.DelegationCondition, at *field.Path) (errs field.ErrorList) {
 	for i, c := range conditions {
 		if len(c.Expression) > v1alpha1.MaxExpressionLength {
 			continue

@@ -49,7 +49,7 @@ var delegationTable = table{
 			used = metatable.ConvertToHumanReadableDateType(*d.Status.LastUsed)
 		}
 		return []any{
-			d.Name, d.Status.Delegator.Username, whom(d.Spec.Delegates), what(d.Spec.RoleRef, d.Spec.Rules), where, untilOf(d), how(&d.Status),
+			d.Name, d.Status.Delegator.Username, delegatesText(d.Spec.Delegates), rulesText(d.Spec.RoleRef, d.Spec.Rules), where, timeLeft(d), viaText(&d.Status),
 			metatable.ConvertToHumanReadableDateType(d.CreationTimestamp),
 			string(d.Spec.IfLost), len(d.Spec.Conditions), used,
 		}, nil
@@ -64,7 +64,7 @@ func usernameOf(to v1alpha1.Delegate) string {
 	return to.Name
 }
 
-func whom(all []v1alpha1.Delegate) string {
+func delegatesText(all []v1alpha1.Delegate) string {
 	var names []string
 	for _, to := range all {
 		switch to.Kind {
@@ -76,21 +76,21 @@ func whom(all []v1alpha1.Delegate) string {
 			names = append(names, to.Name)
 		}
 	}
-	return short(names)
+	return firstThree(names)
 }
 
-func what(ref *v1alpha1.DelegatedRole, rules []rbacv1.PolicyRule) string {
+func rulesText(ref *v1alpha1.DelegatedRole, rules []rbacv1.PolicyRule) string {
 	if ref != nil {
 		return ref.Kind + "/" + ref.Name
 	}
 	if len(rules) == 1 {
 		rule := rules[0]
-		return short(rule.Verbs) + " " + short(append(rule.Resources[:len(rule.Resources):len(rule.Resources)], rule.NonResourceURLs...))
+		return firstThree(rule.Verbs) + " " + firstThree(append(rule.Resources[:len(rule.Resources):len(rule.Resources)], rule.NonResourceURLs...))
 	}
 	return fmt.Sprintf("%d rules", len(rules))
 }
 
-func untilOf(d *authority.AuthorityDelegation) string {
+func timeLeft(d *authority.AuthorityDelegation) string {
 	if d.DeletionTimestamp != nil {
 		return "<deleted>"
 	}
@@ -106,7 +106,7 @@ func untilOf(d *authority.AuthorityDelegation) string {
 	return duration.HumanDuration(time.Until(until.Time))
 }
 
-func how(status *v1alpha1.AuthorityDelegationStatus) string {
+func viaText(status *v1alpha1.AuthorityDelegationStatus) string {
 	var parts []string
 	if status.Cause != nil {
 		parts = append(parts, "policy "+status.Cause.Policy)

@@ -30,8 +30,8 @@ var Priority = controlplaneapiserver.APIServicePriority{Group: 15000, Version: 1
 // apiServiceName is the name of the APIService of the group.
 var apiServiceName = v1alpha1.SchemeGroupVersion.Version + "." + v1alpha1.SchemeGroupVersion.Group
 
-// again is how long it takes until what failed is tried again.
-const again = time.Second
+// retryInterval is how long it takes until what failed is tried again.
+const retryInterval = time.Second
 
 // apiService returns the APIService of the group as upstream makes it for its own groups,
 // synchronized on start: a server that does not serve the group deletes it when it
@@ -82,7 +82,7 @@ func keepAPIService(ctx context.Context, client clientset.Interface) error {
 			return nil
 		case <-missing:
 		}
-		err := wait.PollUntilContextCancel(ctx, again, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextCancel(ctx, retryInterval, true, func(ctx context.Context) (bool, error) {
 			_, err := client.ApiregistrationV1().APIServices().Create(ctx, apiService(), metav1.CreateOptions{})
 			if err == nil || apierrors.IsAlreadyExists(err) {
 				return true, nil

@@ -17,12 +17,12 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// beginCreate writes the UID of the request's namespace over the status of an object that is
+// setNamespaceUID writes the UID of the request's namespace over the status of an object that is
 // about to be created. It is read from storage: a cache might still know the UID of a
 // namespace of the same name that is gone, and the attribute would have no effect.
 //
 // It is a hook of the store and not part of the strategy, which has no way to fail.
-func beginCreate(namespaces corev1client.NamespacesGetter) genericregistry.BeginCreateFunc {
+func setNamespaceUID(namespaces corev1client.NamespacesGetter) genericregistry.BeginCreateFunc {
 	return func(ctx context.Context, obj runtime.Object, _ *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
 		_, _, status := obj.(authority.Attribute).Parts()
 		*status = v1alpha1.ProtectedAttributeStatus{}

@@ -34,13 +34,13 @@ type Change struct {
 	ResourceVersion uint64
 }
 
-// hooks returns the hooks of a store that tell observe of every change, before the request
+// notifyHooks returns the hooks of a store that tell observe of every change, before the request
 // that makes it is answered. Dry runs, for which the store calls its hooks as well, change
 // nothing and are left out.
 //
 // A change that the storage made without the server learning of it, because the connection
 // broke, is seen by a watch only.
-func hooks(observe func(Change)) (genericregistry.AfterCreateFunc, genericregistry.AfterUpdateFunc, genericregistry.AfterDeleteFunc) {
+func notifyHooks(observe func(Change)) (genericregistry.AfterCreateFunc, genericregistry.AfterUpdateFunc, genericregistry.AfterDeleteFunc) {
 	tell := func(obj runtime.Object, dryRun []string, gone bool) {
 		attribute, ok := obj.(authority.Attribute)
 		if !ok || dryrun.IsDryRun(dryRun) {
@@ -75,7 +75,7 @@ type reader interface {
 }
 
 func newKind(k kind, store reader) Kind {
-	return Kind{Example: k.one().(authority.Attribute), ListWatch: listWatch(store)}
+	return Kind{Example: k.newObject().(authority.Attribute), ListWatch: listWatch(store)}
 }
 
 // listWatch returns how the process itself reads all objects of a store.
@@ -101,14 +101,14 @@ func listWatch(store reader) *cache.ListWatch {
 			if err != nil {
 				return nil, err
 			}
-			return watch.Filter(w, unwrapped), nil
+			return watch.Filter(w, unwrap), nil
 		},
 	}
 }
 
-// unwrapped takes an object out of what the watch cache puts around it, so that it is
+// unwrap takes an object out of what the watch cache puts around it, so that it is
 // encoded once for all who watch.
-func unwrapped(event watch.Event) (watch.Event, bool) {
+func unwrap(event watch.Event) (watch.Event, bool) {
 	if wrapped, ok := event.Object.(runtime.CacheableObject); ok {
 		event.Object = wrapped.GetObject()
 	}

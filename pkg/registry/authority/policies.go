@@ -30,20 +30,20 @@ import (
 
 // Policies is what a server does with policies besides storing them.
 type Policies struct {
-	// Approve writes the status of one whose specification is about to be stored, or fails.
-	Approve func(ctx context.Context, p *v1alpha1.AuthorityDelegationPolicy) error
+	// Prepare writes the status of one whose specification is about to be stored, or fails.
+	Prepare func(ctx context.Context, p *v1alpha1.AuthorityDelegationPolicy) error
 	// Observe is called with every one that was stored or removed, before that is answered.
 	Observe func(p *v1alpha1.AuthorityDelegationPolicy, gone bool)
-	// Opened is called once they can be read, before the server serves.
-	Opened func(*cache.ListWatch)
+	// SetListWatch is called once they can be read, before the server serves.
+	SetListWatch func(*cache.ListWatch)
 }
 
 const policiesPlural = "authoritydelegationpolicies"
 
-func newPolicies(options generic.RESTOptionsGetter, p *Policies) (objects, error) {
+func newPolicies(options generic.RESTOptionsGetter, p *Policies) (resourceREST, error) {
 	s := policyStrategy{strategy{legacyscheme.Scheme, names.SimpleNameGenerator, validation.Cluster}}
 	approve := func(ctx context.Context, obj runtime.Object) (genericregistry.FinishFunc, error) {
-		err := p.Approve(ctx, (*v1alpha1.AuthorityDelegationPolicy)(obj.(*authority.AuthorityDelegationPolicy)))
+		err := p.Prepare(ctx, (*v1alpha1.AuthorityDelegationPolicy)(obj.(*authority.AuthorityDelegationPolicy)))
 		return func(context.Context, bool) {}, err
 	}
 	store := &genericregistry.Store{
@@ -75,17 +75,17 @@ func newPolicies(options generic.RESTOptionsGetter, p *Policies) (objects, error
 		},
 	})
 	if err != nil {
-		return objects{}, err
+		return resourceREST{}, err
 	}
-	store.Storage.Storage = observed{store.Storage.Storage, func(obj runtime.Object, gone bool) {
+	store.Storage.Storage = notifyingStorage{store.Storage.Storage, func(obj runtime.Object, gone bool) {
 		if one, ok := obj.(*authority.AuthorityDelegationPolicy); ok && one.UID != "" {
 			p.Observe((*v1alpha1.AuthorityDelegationPolicy)(one), gone)
 		}
 	}}
-	if p.Opened != nil {
-		p.Opened(listWatch(store))
+	if p.SetListWatch != nil {
+		p.SetListWatch(listWatch(store))
 	}
-	return objects{store, "adpol"}, nil
+	return resourceREST{store, "adpol"}, nil
 }
 
 // policyStrategy is what happens to a policy on its way into storage.
@@ -120,21 +120,21 @@ func (policyStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Objec
 // Validate implements rest.RESTCreateStrategy.
 func (policyStrategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
 	p := (*v1alpha1.AuthorityDelegationPolicy)(obj.(*authority.AuthorityDelegationPolicy))
-	return append(validation.DelegationPolicy(p), checked(p)...)
+	return append(validation.DelegationPolicy(p), validateServerSide(p)...)
 }
 
 // ValidateUpdate implements rest.RESTUpdateStrategy.
 func (policyStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	p := (*v1alpha1.AuthorityDelegationPolicy)(obj.(*authority.AuthorityDelegationPolicy))
 	was := (*v1alpha1.AuthorityDelegationPolicy)(old.(*authority.AuthorityDelegationPolicy))
-	return append(validation.DelegationPolicyUpdate(p, was), checked(p)...)
+	return append(validation.DelegationPolicyUpdate(p, was), validateServerSide(p)...)
 }
 
-// checked returns what is wrong with what only the server knows.
-func checked(p *v1alpha1.AuthorityDelegationPolicy) field.ErrorList {
+// validateServerSide returns what is wrong with what only the server knows.
+func validateServerSide(p *v1alpha1.AuthorityDelegationPolicy) field.ErrorList {
 	at := field.NewPath("spec")
-	errs := compiled(p.Spec.Conditions, at.Child("conditions"))
-	wrong := policy.Check(p.Spec.Neutral, schema.GroupResource(p.Spec.Resource))
+	errs := validateConditions(p.Spec.Conditions, at.Child("conditions"))
+	wrong := policy.ValidateNeutral(p.Spec.Neutral, schema.GroupResource(p.Spec.Resource))
 	for i, name := range p.Spec.Neutral {
 		if err := wrong[i]; err != nil {
 			errs = append(errs, field.Invalid(at.Child("neutral").Index(i), name, err.Error()))
@@ -161,7 +161,7 @@ var policyTable = table{
 			return nil, fmt.Errorf("%T is no policy", obj)
 		}
 		return []any{
-			p.Name, schema.GroupResource(p.Spec.Resource).String(), whom(p.Spec.Delegates), what(p.Spec.RoleRef, p.Spec.Rules), string(p.Spec.IfNotHeld),
+			p.Name, schema.GroupResource(p.Spec.Resource).String(), delegatesText(p.Spec.Delegates), rulesText(p.Spec.RoleRef, p.Spec.Rules), string(p.Spec.IfNotHeld),
 			metatable.ConvertToHumanReadableDateType(p.CreationTimestamp), string(p.Spec.IfLost), p.Status.Author,
 		}, nil
 	},

@@ -25,8 +25,8 @@ import (
 type Provider struct {
 	// Namespaces reads namespaces from storage.
 	Namespaces corev1client.NamespacesGetter
-	// Roles reports whether the server keeps bootstrap roles.
-	Roles bool
+	// BootstrapRoles reports whether the server keeps bootstrap roles.
+	BootstrapRoles bool
 
 	// Attributes reports whether protected attributes are served.
 	Attributes bool
@@ -35,8 +35,8 @@ type Provider struct {
 	// Policies is nil where policies are not served.
 	Policies *Policies
 
-	// Opened is called once both kinds can be read, before the server serves. It may be nil.
-	Opened func(Kinds)
+	// SetKinds is called once both kinds can be read, before the server serves. It may be nil.
+	SetKinds func(Kinds)
 	// Observe is called with every change that a request to this server makes, before the
 	// request is answered, on the request's own goroutine. It may be nil.
 	Observe func(Change)
@@ -88,8 +88,8 @@ func (p Provider) NewRESTStorage(resources serverstorage.APIResourceConfigSource
 	if len(storage) > 0 {
 		info.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = storage
 	}
-	if p.Opened != nil {
-		p.Opened(Kinds{Namespaced: opened[kinds[0].plural], Cluster: opened[kinds[1].plural]})
+	if p.SetKinds != nil {
+		p.SetKinds(Kinds{Namespaced: opened[kinds[0].plural], Cluster: opened[kinds[1].plural]})
 	}
 	return info, nil
 }
@@ -117,7 +117,7 @@ func (p Provider) PostStartHook() (string, genericapiserver.PostStartHookFunc, e
 				return err
 			}
 		}
-		if !p.Roles {
+		if !p.BootstrapRoles {
 			return nil
 		}
 		return p.policy().EnsureRBACPolicy()(hook)

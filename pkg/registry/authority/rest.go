@@ -27,7 +27,7 @@ import (
 type kind struct {
 	plural, singular, short string
 	scope                   validation.Scope
-	one, list               func() runtime.Object
+	newObject, newList      func() runtime.Object
 }
 
 var kinds = []kind{
@@ -43,32 +43,32 @@ var kinds = []kind{
 	},
 }
 
-// objects is the endpoint of a kind.
-type objects struct {
+// store is the endpoint of a kind.
+type resourceREST struct {
 	*genericregistry.Store
 	short string
 }
 
 var (
-	_ rest.StandardStorage    = objects{}
-	_ rest.ShortNamesProvider = objects{}
-	_ rest.CategoriesProvider = objects{}
+	_ rest.StandardStorage    = resourceREST{}
+	_ rest.ShortNamesProvider = resourceREST{}
+	_ rest.CategoriesProvider = resourceREST{}
 )
 
 // ShortNames implements rest.ShortNamesProvider. It is not "pa", which Knative has.
-func (o objects) ShortNames() []string { return []string{o.short} }
+func (o resourceREST) ShortNames() []string { return []string{o.short} }
 
 // Categories implements rest.CategoriesProvider. "all" is not among them: who deletes all of
 // a namespace should not take its protection with it.
-func (objects) Categories() []string { return []string{"authority"} }
+func (resourceREST) Categories() []string { return []string{"authority"} }
 
 // newStore makes the endpoints of a kind. What is stored through them is observed by
 // observe, which may be nil.
-func newStore(k kind, options generic.RESTOptionsGetter, namespaces corev1client.NamespacesGetter, observe func(Change)) (objects, statusREST, error) {
+func newStore(k kind, options generic.RESTOptionsGetter, namespaces corev1client.NamespacesGetter, observe func(Change)) (resourceREST, statusREST, error) {
 	s := strategy{legacyscheme.Scheme, names.SimpleNameGenerator, k.scope}
 	store := &genericregistry.Store{
-		NewFunc:                   k.one,
-		NewListFunc:               k.list,
+		NewFunc:                   k.newObject,
+		NewListFunc:               k.newList,
 		DefaultQualifiedResource:  v1alpha1.Resource(k.plural),
 		SingularQualifiedResource: v1alpha1.Resource(k.singular),
 		CreateStrategy:            s,
@@ -76,22 +76,22 @@ func newStore(k kind, options generic.RESTOptionsGetter, namespaces corev1client
 		DeleteStrategy:            s,
 		ResetFieldsStrategy:       s,
 		TableConvertor:            attributeTable,
-		BeginCreate:               beginCreate(namespaces),
+		BeginCreate:               setNamespaceUID(namespaces),
 	}
 	if observe != nil {
-		store.AfterCreate, store.AfterUpdate, store.AfterDelete = hooks(observe)
+		store.AfterCreate, store.AfterUpdate, store.AfterDelete = notifyHooks(observe)
 	}
 	err := store.CompleteWithOptions(&generic.StoreOptions{
 		RESTOptions: jsonOptions{options},
 		AttrFunc:    attributesOf,
 	})
 	if err != nil {
-		return objects{}, statusREST{}, err
+		return resourceREST{}, statusREST{}, err
 	}
 	status := *store
 	status.UpdateStrategy = statusStrategy{s}
 	status.ResetFieldsStrategy = statusStrategy{s}
-	return objects{store, k.short}, statusREST{&status}, nil
+	return resourceREST{store, k.short}, statusREST{&status}, nil
 }
 
 // attributesOf returns what an object may be selected by.

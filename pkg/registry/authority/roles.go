@@ -31,9 +31,9 @@ const (
 	VerbBypass = "bypass"
 )
 
-// copiers are the controllers that write labels or annotations which somebody else chose.
+// copyingControllers are the controllers that write labels or annotations which somebody else chose.
 // docs/protected-attributes.md says of each what it copies, and why others are not here.
-var copiers = []string{
+var copyingControllers = []string{
 	"cronjob-controller",
 	"daemon-set-controller",
 	"deployment-controller",
@@ -85,7 +85,7 @@ func attributeRoles() *rbacrest.PolicyData {
 	// A controller manager runs its controllers under this name, unless it is told to use an
 	// account for each.
 	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user.KubeControllerManager}}
-	for _, name := range copiers {
+	for _, name := range copyingControllers {
 		subjects = append(subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: metav1.NamespaceSystem, Name: name})
 	}
 	return &rbacrest.PolicyData{

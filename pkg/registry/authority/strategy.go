@@ -37,9 +37,11 @@ var (
 func (s strategy) NamespaceScoped() bool { return s.scope == validation.Namespaced }
 
 // GetResetFields returns the fields that this endpoint does not let anybody own.
-func (strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set { return reset("status") }
+func (strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return resetFields("status")
+}
 
-func reset(name string) map[fieldpath.APIVersion]*fieldpath.Set {
+func resetFields(name string) map[fieldpath.APIVersion]*fieldpath.Set {
 	return map[fieldpath.APIVersion]*fieldpath.Set{
 		fieldpath.APIVersion(v1alpha1.SchemeGroupVersion.String()): fieldpath.NewSet(fieldpath.MakePathOrDie(name)),
 	}
@@ -101,7 +103,9 @@ func (strategy) AllowUnconditionalUpdate(context.Context) bool { return true }
 // statusStrategy is what happens to a status on its way into storage.
 type statusStrategy struct{ strategy }
 
-func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set { return reset("spec") }
+func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return resetFields("spec")
+}
 
 // PrepareForUpdate keeps everything but the status, and of the status what the server owns.
 func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {

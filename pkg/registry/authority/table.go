@@ -98,9 +98,9 @@ func roleOf(spec *v1alpha1.ProtectedAttributeSpec) string {
 func valuesOf(spec *v1alpha1.ProtectedAttributeSpec) string {
 	switch {
 	case len(spec.ProtectedValues) > 0:
-		return short(spec.ProtectedValues)
+		return firstThree(spec.ProtectedValues)
 	case len(spec.AllowedValues) > 0:
-		return "only " + short(spec.AllowedValues)
+		return "only " + firstThree(spec.AllowedValues)
 	}
 	return "<all>"
 }
@@ -114,16 +114,16 @@ func resourcesOf(spec *v1alpha1.ProtectedAttributeSpec) string {
 	}
 	text := "<all>"
 	if len(spec.Resources) > 0 {
-		text = short(names(spec.Resources))
+		text = firstThree(names(spec.Resources))
 	}
 	if len(spec.ExcludeResources) > 0 {
-		text += " but " + short(names(spec.ExcludeResources))
+		text += " but " + firstThree(names(spec.ExcludeResources))
 	}
 	return text
 }
 
-// short lists the first three, and how many more there are.
-func short(all []string) string {
+// firstThree lists the first three, and how many more there are.
+func firstThree(all []string) string {
 	if more := len(all) - 3; more > 0 {
 		return fmt.Sprintf("%s + %d more", strings.Join(all[:3], ","), more)
 	}

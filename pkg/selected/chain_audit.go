@@ -1,0 +1,100 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selected
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/granular"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/pkg/audit"
+	"kube-granular.dev/pkg/delegation"
+)
+
+// checkServed reports why what is selected can't be looked for.
+func (sel Selection) checkServed(u *User) error {
+	switch {
+	case !u.delegated():
+		return nil
+	case sel.Delegations == nil:
+		return apierrors.NewBadRequest(errNotServed.Error())
+	case !sel.Delegations.HasSynced():
+		return apierrors.NewServiceUnavailable("the server does not know yet which AuthorityDelegations there are")
+	}
+	return nil
+}
+
+var errConditionsUnverified = errors.New("the selected AuthorityDelegation has conditions, and nothing can be looked at here")
+
+// startAudit writes on whose behalf a request is made.
+func (sel Selection) startAudit(ctx context.Context, u *User) context.Context {
+	chain, _ := u.chain(ctx, sel.Delegations)
+	if chain == nil {
+		return ctx
+	}
+	audit.Chain(ctx, append(chain.Entries(), handovers(ctx, u.ambient)...))
+	info, ok := request.RequestInfoFrom(ctx)
+	if ok && info.IsResourceRequest && !selfReviews[schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}] && chain.Conditional() {
+		ctx = granular.WithRefusal(ctx, errConditionsUnverified)
+	}
+	return ctx
+}
+
+// recordRefusal writes why a request was refused, if it was because of what it selected.
+func recordRefusal(ctx context.Context, u *User) {
+	if refusal := u.refused.Load(); refusal != nil {
+		audit.Refused(ctx, string(refusal.Reason))
+	}
+}
+
+type impersonatorKey struct{}
+
+// withImpersonator keeps who is about to impersonate somebody.
+func (sel Selection) withImpersonator(req *http.Request) *http.Request {
+	if sel.Delegations == nil || len(req.Header[authenticationv1.ImpersonateUserHeader]) == 0 {
+		return req
+	}
+	u, ok := request.UserFrom(req.Context())
+	if !ok {
+		return req
+	}
+	return req.WithContext(context.WithValue(req.Context(), impersonatorKey{}, u))
+}
+
+// handovers returns how the identity of a caller was handed to whoever sends the request: by
+// impersonation, or with a token that is bound to something.
+func handovers(ctx context.Context, caller user.Info) (out []v1alpha1.ChainEntry) {
+	if by, ok := ctx.Value(impersonatorKey{}).(user.Info); ok {
+		out = append(out, v1alpha1.ChainEntry{Via: v1alpha1.ViaImpersonation, By: delegation.Truncate(by.GetName()), ByUID: delegation.Truncate(by.GetUID())})
+		caller = by
+	}
+	first := func(key string) string {
+		if values := caller.GetExtra()[key]; len(values) > 0 {
+			return delegation.Truncate(values[0])
+		}
+		return ""
+	}
+	e := v1alpha1.ChainEntry{Via: v1alpha1.ViaToken, By: delegation.Truncate(caller.GetName()), ByUID: delegation.Truncate(caller.GetUID()), Credential: first(user.CredentialIDKey)}
+	switch {
+	case first(serviceaccount.PodNameKey) != "":
+		e.Name, e.UID = "Pod/"+first(serviceaccount.PodNameKey), types.UID(first(serviceaccount.PodUIDKey))
+	case first(serviceaccount.NodeNameKey) != "":
+		e.Name, e.UID = "Node/"+first(serviceaccount.NodeNameKey), types.UID(first(serviceaccount.NodeUIDKey))
+	}
+	if _, _, err := serviceaccount.SplitUsername(caller.GetName()); err == nil && (e.Name != "" || e.Credential != "") {
+		// Who was impersonated comes after whoever had the token.
+		out = append([]v1alpha1.ChainEntry{e}, out...)
+	}
+	return out
+}
