@@ -11,8 +11,8 @@ import (
 	"kube-granular.dev/pkg/included"
 )
 
-// IncludingRequests returns the questions that are asked in the place of one about a permission
-// verb: whether all that includes it is allowed. It returns nil where nothing is known to.
+// IncludingRequests returns the requests, by ordinary verbs, that together include a request by a
+// permission verb. It returns nil if none are known to include it.
 func IncludingRequests(a authorizer.Attributes) []authorizer.Attributes {
 	if !a.IsResourceRequest() || !IsPermission(a.GetVerb()) {
 		return nil
@@ -28,7 +28,7 @@ func IncludingRequests(a authorizer.Attributes) []authorizer.Attributes {
 	return out
 }
 
-// allowsOrIncludes reports whether the rules allow a request, or what includes it.
+// allowsOrIncludes reports whether the rules allow a request, or the requests that include it.
 func (d *Delegation) allowsOrIncludes(a authorizer.Attributes) bool {
 	if d.allows(a) {
 		return true

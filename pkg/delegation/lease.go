@@ -15,14 +15,14 @@ import (
 // Empty reports whether there is no delegation.
 func (x *Index) Empty() bool { return x.count.Load() == 0 }
 
-// ByName returns the delegation of a name, nil if this server knows none.
+// ByName returns the delegation with a name, nil if this server knows none.
 func (x *Index) ByName(name string) *Delegation {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.byUID[x.byName[name]]
 }
 
-// ReadStored returns the delegation of a name as it is in storage, nil if there is none.
+// ReadStored reads the delegation with a name from storage. It returns nil if there is none.
 func (x *Index) ReadStored(ctx context.Context, name string) (*Delegation, error) {
 	d, err := x.Get(ctx, name)
 	if err != nil {
@@ -32,11 +32,11 @@ func (x *Index) ReadStored(ctx context.Context, name string) (*Delegation, error
 	return x.ByName(name), nil
 }
 
-// Valid reports whether a delegation holds by itself, now.
+// Valid reports whether a delegation itself is valid now, whatever its chain.
 func (x *Index) Valid(d *Delegation) bool { return x.checkValid(d, x.now()) == nil }
 
-// Lease returns when a delegation that a policy caused was last known to be given to an
-// object, and for how long it stays when no object names it.
+// Lease returns when a delegation of a policy was last given to an object, and for how long it is
+// kept when no object names it.
 func (d *Delegation) Lease() (from time.Time, stays time.Duration) {
 	from = d.Source.CreationTimestamp.Time
 	if renewed := d.Source.Status.Cause.Renewed; renewed != nil && renewed.After(from) {
@@ -49,8 +49,8 @@ func (d *Delegation) Lease() (from time.Time, stays time.Duration) {
 	return from, time.Duration(seconds) * time.Second
 }
 
-// ExpiredLeases returns the delegations that policies caused, whose lease is over, and those that
-// any delegation was made under.
+// ExpiredLeases returns the delegations of policies whose lease has expired, and, by UID, the
+// ancestors of each delegation.
 func (x *Index) ExpiredLeases(now time.Time) (over []*Delegation, parents map[types.UID][]types.UID) {
 	parents = map[types.UID][]types.UID{}
 	x.mu.RLock()

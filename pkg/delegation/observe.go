@@ -13,8 +13,8 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// Observe takes what a request to this server has stored, or removed. Versions that are older
-// than what is known are left out.
+// Observe records that a request to this server stored or removed a delegation. It ignores
+// versions older than the known one.
 func (x *Index) Observe(d *v1alpha1.AuthorityDelegation, gone bool) {
 	version := versionOf(d.ResourceVersion)
 	x.mu.Lock()
@@ -47,13 +47,14 @@ func (x *Index) put(d *v1alpha1.AuthorityDelegation, version uint64) {
 		x.count.Add(1)
 	}
 	x.byUID[d.UID] = compiled
-	// The newest of a name is the one that is there: the others' removal is not known yet.
+	// Of several delegations with a name only the newest exists. The removal of the others is not
+	// known yet.
 	if other := x.byUID[x.byName[d.Name]]; other == nil || other.UID == d.UID || other.version < version {
 		x.byName[d.Name] = d.UID
 	}
 }
 
-// mergeUsage returns what both know of uses.
+// mergeUsage updates old with the later times of both, and returns it.
 func mergeUsage(old, now *usage) *usage {
 	if last := now.lastUsed.Load(); last > old.lastUsed.Load() {
 		old.lastUsed.Store(last)
@@ -76,7 +77,7 @@ func (x *Index) remove(uid types.UID) {
 	}
 }
 
-// ReflectorStore returns the index as a reflector writes it.
+// ReflectorStore returns the store that a reflector writes to.
 func (x *Index) ReflectorStore() cache.ReflectorStore { return reflectorStore{x} }
 
 type reflectorStore struct{ x *Index }
@@ -116,8 +117,8 @@ func (r reflectorStore) Delete(obj any) error {
 	return nil
 }
 
-// Replace takes a list of all that is stored, at a version. What this server stored later is
-// kept.
+// Replace takes a list of all stored delegations at a version. It keeps what this server stored
+// later.
 func (r reflectorStore) Replace(list []any, listed string) error {
 	x, version := r.x, versionOf(listed)
 	there := map[types.UID]bool{}

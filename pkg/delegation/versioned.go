@@ -15,7 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
-// versionedObject is an object as a condition sees it.
+// versionedObject is an object in the form that conditions see.
 type versionedObject struct {
 	apiVersion string
 	custom     bool
@@ -31,9 +31,9 @@ func (v *versionedObject) content() any {
 
 var errNoVersion = errors.New("its kind is not known")
 
-// inPreferredVersion returns an object of the server as it is served, in the version that the
-// server prefers and not in the one that the caller chose: conditions are written for one.
-// A custom resource is in the version that it was sent in.
+// inPreferredVersion returns an object in the version that the server prefers, whatever version
+// the caller used: a condition is written for one version. A custom resource stays in the version
+// in which it was sent.
 func inPreferredVersion(obj runtime.Object) (*versionedObject, error) {
 	if obj == nil {
 		return &versionedObject{}, nil
@@ -65,9 +65,9 @@ func inPreferredVersion(obj runtime.Object) (*versionedObject, error) {
 	return nil, errNoVersion
 }
 
-// templateHash returns the hash of spec.template, as of the JSON that jq -cS prints, without
-// the label that the deployment controller adds for each template. Without a template it is
-// empty.
+// templateHash returns the hash of spec.template as canonical JSON (the output of jq -cS),
+// without the label that the deployment controller adds to each template. It is empty without a
+// template.
 func (v *versionedObject) templateHash() string {
 	spec, _ := v.object["spec"].(map[string]any)
 	template, _ := spec["template"].(map[string]any)
@@ -100,7 +100,7 @@ func (v *versionedObject) templateHash() string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Content returns an object as conditions see it. It is the caller's own.
+// Content returns an object in the form that conditions see. The caller may modify it.
 func Content(obj runtime.Object) (map[string]any, error) {
 	v, err := inPreferredVersion(obj)
 	if err != nil || v.object == nil {

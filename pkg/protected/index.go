@@ -19,27 +19,27 @@ import (
 	registry "kube-granular.dev/pkg/registry/authority"
 )
 
-// Index holds the attributes of both kinds, and makes the set of those in force.
+// Index holds the attributes of both kinds, and builds the set of those in force.
 type Index struct {
-	// namespaces returns what is known of a namespace, nil if nothing is.
+	// namespaces returns the metadata of a namespace, nil if it is unknown.
 	namespaces func(name string) *metav1.ObjectMeta
-	// changed is called after every change, also of what is not in the set.
+	// changed is called after every change, even if the set stays the same.
 	changed func()
 
-	// mu is held while what follows changes.
+	// mu protects the fields below.
 	mu sync.Mutex
-	// kinds are the attributes of namespaces, and those of the cluster.
+	// kinds are the namespaced attributes and the cluster attributes.
 	kinds [2]records
-	// listed says of which kinds a list was read.
+	// listed reports for each kind whether a list was read.
 	listed [2]bool
 
 	set atomic.Pointer[protect.Set]
 }
 
-// Attribute is one attribute, as the server knows it.
+// Attribute is one attribute with its state on this server.
 type Attribute struct {
 	authority.Attribute
-	// InForce reports whether it has effect.
+	// InForce reports whether the attribute has an effect.
 	InForce bool
 }
 
@@ -48,30 +48,31 @@ const (
 	cluster
 )
 
-// NewIndex returns an index without attributes. namespaces returns what is known of a
-// namespace, nil if nothing is.
+// NewIndex returns an empty index. namespaces returns the metadata of a namespace, nil if it is
+// unknown.
 func NewIndex(namespaces func(name string) *metav1.ObjectMeta) *Index {
 	return &Index{namespaces: namespaces, changed: func() {}, kinds: [...]records{newRecords(), newRecords()}}
 }
 
-// Set returns the entries in force. It allocates nothing.
+// Set returns the entries in force. It does not allocate.
 func (x *Index) Set() *protect.Set { return x.set.Load() }
 
-// Listed reports whether all that was stored when the server started is known.
+// Listed reports whether all attributes that were stored when the server started are known.
 func (x *Index) Listed() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.listed == [2]bool{true, true}
 }
 
-// markNotServed notes that a kind is not served, so that none of it is in force.
+// markNotServed records that a kind is not served, so none of it is in force.
 func (x *Index) markNotServed(kind int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.listed[kind] = true
 }
 
-// Observe takes a change that this server made. When it returns, the set has it.
+// Observe applies a change that a request to this server made. The set includes it when Observe
+// returns.
 func (x *Index) Observe(c registry.Change) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -86,7 +87,7 @@ func (x *Index) Observe(c registry.Change) {
 	}
 }
 
-// NamespaceChanged takes notice that another namespace may have the name.
+// NamespaceChanged updates the set if a namespace was created, deleted or replaced.
 func (x *Index) NamespaceChanged(namespace string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -99,8 +100,7 @@ func (x *Index) NamespaceChanged(namespace string) {
 	}
 }
 
-// Attributes returns all attributes, in no order, and whether they are in force. Nobody may
-// change them.
+// Attributes returns all attributes in no particular order. The caller must not modify them.
 func (x *Index) Attributes() (out []Attribute) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -123,9 +123,9 @@ func kindOf(n name) int {
 	return namespaced
 }
 
-// inForce reports whether a record is of an attribute that has effect. One of another
-// namespace of the same name has none. One that is not older than the namespace that is
-// known here is not of an earlier one: then it is the namespace here that is out of date.
+// inForce reports whether the attribute of a record has an effect. An attribute of a deleted
+// namespace of the same name has none. An attribute that is not older than the known namespace
+// does not belong to an earlier one: then the known namespace is out of date.
 func (x *Index) inForce(r *record) bool {
 	if r.gone {
 		return false
@@ -141,7 +141,7 @@ func (x *Index) inForce(r *record) bool {
 	return registry.InNamespace(status, namespace.UID) || !meta.CreationTimestamp.Time.Before(namespace.CreationTimestamp.Time)
 }
 
-// updateEntry makes the set anew if it says something else of an attribute than it did before.
+// updateEntry updates the set if the entry of an attribute changed.
 func (x *Index) updateEntry(n name, before *record) {
 	after := x.kinds[kindOf(n)].get(n)
 	was, is := before != nil && before.inForce, after != nil && x.inForce(after)
@@ -154,12 +154,12 @@ func (x *Index) updateEntry(n name, before *record) {
 	x.replaceNamespace(n.namespace)
 }
 
-// replaceNamespace puts the entries of a namespace, or of the cluster, into the set.
+// replaceNamespace replaces the entries of a namespace, or of the cluster, in the set.
 func (x *Index) replaceNamespace(namespace string) {
 	x.set.Store(x.set.Load().With(namespace, x.entries(namespace)...))
 }
 
-// entries returns those in force in a namespace, or in the cluster, in order of their names.
+// entries returns the entries in force in a namespace, or in the cluster, sorted by name.
 func (x *Index) entries(namespace string) []protect.Entry {
 	of := x.kinds[kindOf(name{namespace: namespace})].byNamespace[namespace]
 	out := make([]protect.Entry, 0, len(of))
@@ -171,7 +171,7 @@ func (x *Index) entries(namespace string) []protect.Entry {
 	return out
 }
 
-// rebuild makes the set anew.
+// rebuild builds the whole set.
 func (x *Index) rebuild() {
 	entries := x.entries("")
 	for namespace := range x.kinds[namespaced].byNamespace {
@@ -180,7 +180,7 @@ func (x *Index) rebuild() {
 	x.set.Store(protect.New(entries...))
 }
 
-// reflectorStore takes what the watch of one kind tells. It implements cache.ReflectorStore.
+// reflectorStore applies the watch of one kind to the index. It implements cache.ReflectorStore.
 type reflectorStore struct {
 	index *Index
 	kind  int
@@ -216,7 +216,7 @@ func (w reflectorStore) apply(obj any, gone bool) error {
 	return nil
 }
 
-// UpdateResourceVersion implements cache.ResourceVersionUpdater: the watch has come this far.
+// UpdateResourceVersion implements cache.ResourceVersionUpdater.
 func (w reflectorStore) UpdateResourceVersion(resourceVersion string) {
 	version, err := strconv.ParseUint(resourceVersion, 10, 64)
 	if err != nil {
@@ -253,7 +253,7 @@ func (w reflectorStore) Replace(list []any, resourceVersion string) error {
 func recordFrom(obj any) (authority.Attribute, *record, error) {
 	attribute, ok := obj.(authority.Attribute)
 	if !ok {
-		return nil, nil, fmt.Errorf("a watch of attributes yields a %T", obj)
+		return nil, nil, fmt.Errorf("a watch of attributes returned a %T", obj)
 	}
 	version, err := strconv.ParseUint(attribute.GetResourceVersion(), 10, 64)
 	if err != nil {

@@ -111,7 +111,7 @@ func TestProtection(t *testing.T) {
 		if err := p.Wait(ended(t)); !apierrors.IsServiceUnavailable(err) {
 			t.Errorf("%s: %v", step, err)
 		}
-		if held, err := p.Holds(t.Context(), alice, ref); held || err == nil || !strings.Contains(err.Error(), "not known yet") {
+		if held, err := p.Holds(t.Context(), alice, ref); held || err == nil || !strings.Contains(err.Error(), "not read yet") {
 			t.Errorf("%s: %t, %v", step, held, err)
 		}
 	}

@@ -8,17 +8,17 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// record is what is known of one attribute.
+// record is the known state of one attribute.
 type record struct {
-	// version is that of the change that the record is of.
+	// version is the resource version of the change that the record is from.
 	version uint64
-	// gone marks a tombstone: the attribute was removed, as a hook told, and the watch may
-	// still come with older changes of it.
+	// gone marks a tombstone: a hook reported that the attribute was removed, and the watch may
+	// still report older changes.
 	gone bool
-	// attribute is the attribute, which nobody may change, and entry what it says.
+	// attribute is the attribute, which must not be modified, and entry its converted form.
 	attribute authority.Attribute
 	entry     protect.Entry
-	// inForce reports whether the attribute was in force when its set was made.
+	// inForce reports whether the attribute was in force when its set was built.
 	inForce bool
 }
 
@@ -26,18 +26,17 @@ func recordOf(a authority.Attribute, version uint64) *record {
 	return &record{version: version, attribute: a, entry: entryFrom(a)}
 }
 
-// name names an attribute of one kind. The namespace of a cluster's is empty.
+// name identifies an attribute of one kind. The namespace of a cluster attribute is empty.
 type name struct{ namespace, name string }
 
 func nameOf(a authority.Attribute) name { return name{a.GetNamespace(), a.GetName()} }
 
-// records are the attributes of one kind, by namespace. Versions order the changes of one
-// kind as its watch tells of them.
+// records are the attributes of one kind, by namespace. Resource versions order the changes.
 type records struct {
 	byNamespace map[string]map[string]*record
-	// watchVersion is how far the watch has come: it told of every change up to this version.
+	// watchVersion is the version up to which the watch has reported all changes.
 	watchVersion uint64
-	// tombstones are the records that are gone.
+	// tombstones are the records with gone set.
 	tombstones map[name]*record
 }
 
@@ -66,8 +65,8 @@ func (r *records) drop(n name) {
 	delete(r.tombstones, n)
 }
 
-// applyHook takes what a hook tells, and reports whether it is news. It is not where the watch
-// has passed the change, whatever the watch said: the hook of a request may be late.
+// applyHook applies a change that a hook reported, and reports whether it is new. It is not new
+// if the watch has passed it, whatever the watch reported: the hook of a request may be late.
 func (r *records) applyHook(n name, to *record) bool {
 	if to.version <= r.watchVersion {
 		return false
@@ -79,8 +78,8 @@ func (r *records) applyHook(n name, to *record) bool {
 	return true
 }
 
-// applyWatch takes what the watch tells, and reports whether it is news. It is not where a hook
-// told of a later change.
+// applyWatch applies a change that the watch reported, and reports whether it is new. It is not
+// new if a hook reported a later one.
 func (r *records) applyWatch(n name, to *record) bool {
 	if known := r.get(n); known != nil && known.version > to.version {
 		return false
@@ -93,8 +92,7 @@ func (r *records) applyWatch(n name, to *record) bool {
 	return true
 }
 
-// advanceTo notes that the watch has come to a version, and forgets the tombstones that it has
-// passed.
+// advanceTo records that the watch has reached a version, and removes the tombstones up to it.
 func (r *records) advanceTo(version uint64) {
 	r.watchVersion = version
 	for n, of := range r.tombstones {
@@ -104,10 +102,11 @@ func (r *records) advanceTo(version uint64) {
 	}
 }
 
-// replaceAll takes what a list tells. What a hook told beyond the list and the watch stays.
+// replaceAll replaces the records by a list. It keeps changes that a hook reported beyond the
+// list and the watch.
 func (r *records) replaceAll(list map[name]*record, version uint64) {
-	// A list is never older than the watch before it, unless storage was set back. Then what
-	// the watch had passed is gone.
+	// A list is never older than the watch before it, unless storage was restored from a backup.
+	// Then the records up to the watch's version are removed.
 	beyond := max(version, r.watchVersion)
 	before := r.byNamespace
 	*r = newRecords()

@@ -21,14 +21,14 @@ import (
 	"kube-granular.dev/pkg/selected"
 )
 
-// byRole is the name of the index of bindings by the role that they refer to.
+// byRole is the name of the informer index of bindings by role.
 const byRole = "kube-granular.dev/role"
 
-// roleKey is the key of that index. No namespace, kind or name of a role has a slash.
+// roleKey returns a key of that index. Namespaces, kinds and role names contain no slash.
 func roleKey(namespace, kind, name string) string { return namespace + "/" + kind + "/" + name }
 
-// Roles tells who holds a role. It knows RBAC's objects by informers, whether or not RBAC
-// is among the configured authorizers.
+// Roles finds out who holds a role. It reads RBAC's objects from informers, whether or not RBAC
+// is a configured authorizer.
 type Roles struct {
 	roles           rbaclisters.RoleLister
 	clusterRoles    rbaclisters.ClusterRoleLister
@@ -37,7 +37,7 @@ type Roles struct {
 	synced          []cache.InformerSynced
 }
 
-// addRoleIndex makes an informer find bindings by role, unless it does already.
+// addRoleIndex adds the index by role to an informer, unless it has it.
 func addRoleIndex(informer cache.SharedIndexInformer, key func(obj any) (string, bool)) error {
 	if _, ok := informer.GetIndexer().GetIndexers()[byRole]; ok {
 		return nil
@@ -50,7 +50,7 @@ func addRoleIndex(informer cache.SharedIndexInformer, key func(obj any) (string,
 	}})
 }
 
-// NewRoles returns what the informers know. They must not have started.
+// NewRoles returns Roles that read from informers, which must not have started.
 func NewRoles(informers rbacinformers.Interface) (*Roles, error) {
 	r := &Roles{
 		roles:           informers.Roles().Lister(),
@@ -84,13 +84,14 @@ func NewRoles(informers rbacinformers.Interface) (*Roles, error) {
 	return r, nil
 }
 
-// Holds reports whether a user is bound to the role of a reference, by a binding that
-// counts. A reference of the cluster is to a ClusterRole, and counts ClusterRoleBindings
-// alone. One of a namespace counts the RoleBindings there as well. Nobody holds a role that
-// does not exist. What the role allows does not matter. Who selected a role holds no other.
+// Holds reports whether a user is bound to the role of a reference by a binding that counts. For
+// a cluster attribute the role is a ClusterRole, and only ClusterRoleBindings count. For an
+// attribute of a namespace, RoleBindings in that namespace count too. Nobody holds a role that
+// does not exist. The rules of the role do not matter. A user who selected another role does not
+// hold this one.
 func (r *Roles) Holds(ctx context.Context, u user.Info, ref protect.Reference) (bool, error) {
 	if u == nil {
-		return false, fmt.Errorf("who holds %s: no user", ref)
+		return false, fmt.Errorf("find out who holds %s: the request has no user", ref)
 	}
 	namespace := ""
 	if ref.Kind == protect.Role {
@@ -98,7 +99,7 @@ func (r *Roles) Holds(ctx context.Context, u user.Info, ref protect.Reference) (
 	}
 	u, ask, err := selected.MemberUser(u, ref.Kind, namespace, ref.Name)
 	if err != nil {
-		return false, fmt.Errorf("who holds %s: %w", ref, err)
+		return false, fmt.Errorf("find out who holds %s: %w", ref, err)
 	}
 	if !ask {
 		return false, nil
@@ -116,17 +117,18 @@ func (r *Roles) Holds(ctx context.Context, u user.Info, ref protect.Reference) (
 	if held || failed == nil {
 		return held, nil
 	}
-	return false, fmt.Errorf("who holds %s: %w", ref, failed)
+	return false, fmt.Errorf("find out who holds %s: %w", ref, failed)
 }
 
-// membershipResolver shows upstream's resolver of rules the bindings of one role, and in the place of
-// the role one with a single rule: the resolver comes to a rule if a binding is the user's.
+// membershipResolver passes the bindings of one role to upstream's rule resolver, and replaces
+// the role by one with a single rule: the resolver reaches that rule if a binding includes the
+// user.
 type membershipResolver struct {
 	*Roles
 	ref protect.Reference
 }
 
-// anyRule stands for what a role allows.
+// anyRule replaces the rules of a role.
 var anyRule = []rbacv1.PolicyRule{{}}
 
 // ListRoleBindings implements validation.RoleBindingLister.
@@ -173,7 +175,7 @@ func bindingsByKey[T any](in cache.Indexer, key string) ([]T, error) {
 	return out, nil
 }
 
-// Role returns the UID of the role of a reference, and whether there is one.
+// Role returns the UID of the role of a reference, and whether it exists.
 func (r *Roles) Role(ref protect.Reference) (types.UID, bool) {
 	if ref.Kind == protect.ClusterRole {
 		role, err := r.clusterRoles.Get(ref.Name)
@@ -189,8 +191,8 @@ func (r *Roles) Role(ref protect.Reference) (types.UID, bool) {
 	return role.UID, true
 }
 
-// Bindings returns the bindings that count for a reference, in no order. Nobody may change
-// them.
+// Bindings returns the bindings that count for a reference, in no particular order. The caller
+// must not modify them.
 func (r *Roles) Bindings(ref protect.Reference) ([]*rbacv1.RoleBinding, []*rbacv1.ClusterRoleBinding, error) {
 	q := &membershipResolver{Roles: r, ref: ref}
 	everywhere, err := q.ListClusterRoleBindings(context.Background())

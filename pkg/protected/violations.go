@@ -11,9 +11,9 @@ type violationCounts struct {
 	of   map[name]int64
 }
 
-// CountViolations counts a request that attributes with mode Audit would have refused. They are of
-// one namespace, or of the cluster if it is empty. It does not wait: what is counted gets into
-// the status later.
+// CountViolations counts a request that attributes with mode Audit would have refused. The
+// attributes are those of one namespace, or of the cluster if it is empty. It does not block; the
+// status is written later.
 func (p *Protection) CountViolations(namespace string, attributes ...string) {
 	p.counts.lock.Lock()
 	defer p.counts.lock.Unlock()
@@ -22,14 +22,14 @@ func (p *Protection) CountViolations(namespace string, attributes ...string) {
 	}
 }
 
-// Violations returns what was counted for an attribute since it was last taken.
+// Violations returns the violations of an attribute that are not in its status yet.
 func (p *Protection) Violations(namespace, of string) int64 {
 	p.counts.lock.Lock()
 	defer p.counts.lock.Unlock()
 	return p.counts.of[name{namespace, of}]
 }
 
-// SubtractViolations takes violations away, because they are in the status now.
+// SubtractViolations subtracts violations that are in the status now.
 func (p *Protection) SubtractViolations(namespace, of string, n int64) {
 	p.counts.lock.Lock()
 	defer p.counts.lock.Unlock()
@@ -40,7 +40,7 @@ func (p *Protection) SubtractViolations(namespace, of string, n int64) {
 	delete(p.counts.of, name{namespace, of})
 }
 
-// PruneViolations takes away what was counted for attributes that are not there any more.
+// PruneViolations removes the counts of attributes that no longer exist.
 func (p *Protection) PruneViolations() {
 	there := map[name]bool{}
 	for _, a := range p.index.Attributes() {

@@ -11,12 +11,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Listers narrows what RBAC reads. It implements the port granular.Bindings.
+// Listers limits what RBAC reads to what a request needs. It implements granular.Bindings.
 type Listers struct{}
 
 var _ granular.Bindings = Listers{}
 
-// Role narrows the lister of what informer holds.
+// Role returns a lister of the role bindings of an informer that uses an index by subject.
 func (Listers) Role(informer cache.SharedIndexInformer, all granular.RoleBindingLister) granular.RoleBindingLister {
 	l := &roleBindings{RoleBindingLister: all}
 	l.index.init(informer, func(object any) (string, []rbacv1.Subject) {
@@ -28,7 +28,8 @@ func (Listers) Role(informer cache.SharedIndexInformer, all granular.RoleBinding
 	return l
 }
 
-// ClusterRole narrows the lister of what informer holds.
+// ClusterRole returns a lister of the cluster role bindings of an informer that uses an index by
+// subject.
 func (Listers) ClusterRole(informer cache.SharedIndexInformer, all granular.ClusterRoleBindingLister) granular.ClusterRoleBindingLister {
 	l := &clusterRoleBindings{ClusterRoleBindingLister: all}
 	l.index.init(informer, func(object any) (string, []rbacv1.Subject) {

@@ -12,17 +12,17 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// index finds bindings by subject. It is made when it is first needed.
+// index finds bindings by subject. It is built on first use.
 type index struct {
 	watchedInformer
-	// subjects gives the namespace of a binding, empty for one that holds everywhere,
-	// and whom it is about.
+	// subjects returns the namespace of a binding, empty for a cluster role binding, and its
+	// subjects.
 	subjects func(object any) (namespace string, subjects []rbacv1.Subject)
-	// hasMany says that there was a binding with very many subjects.
+	// hasMany is set once there was a binding with more than maxSubjects subjects.
 	hasMany atomic.Bool
 }
 
-// init makes it an index of what an informer holds.
+// init sets the informer whose objects are indexed.
 func (x *index) init(informer cache.SharedIndexInformer, subjects func(object any) (namespace string, of []rbacv1.Subject)) {
 	x.subjects = subjects
 	x.watchedInformer.init(informer, func(object any) []string {
@@ -34,17 +34,17 @@ func (x *index) init(informer cache.SharedIndexInformer, subjects func(object an
 	})
 }
 
-// maxAttempts is how often a caller is looked for while bindings change, before all of them are
-// looked through.
+// maxAttempts is how often a lookup is repeated if bindings change meanwhile. After that all
+// bindings are listed.
 const maxAttempts = 3
 
-// bindingsFor lists the bindings that may be about who asks: those of a namespace, or where that
-// is empty those that hold everywhere. It is not ok if there is no index, or if bindings
-// change too often. What another question found is not looked for again; what was found
-// earlier is, if bindings changed since.
+// bindingsFor returns the bindings that may include the caller: those of a namespace, or the
+// cluster role bindings if that is empty. It returns false if there is no index, or if bindings
+// change too often. Results in the request cache are used unless bindings have changed.
 //
-// A caller is looked for once by name and once for each group, each under a lock of its own.
-// While changes are the same, none of the looks missed a binding that was there all the time.
+// A lookup reads the index once for the user name and once for each group, each under its own
+// lock. If the change counter is the same before and after, no binding that existed throughout
+// was missed.
 func bindingsFor[T bound](x *index, q *Query, namespace string, kept *bindingCache[T]) (of []T, ok bool) {
 	if !x.start() {
 		return nil, false
@@ -77,12 +77,12 @@ func lookUp[T bound](x *index, q *Query, namespace string) (of []T, ok bool) {
 		found, err := x.indexer.ByIndex(indexName, key)
 		of = slices.Grow(of, len(found))
 		for _, object := range found {
-			// RBAC takes it from the list that a binding is one of the namespace.
+			// RBAC does not check the namespace of the bindings in the list.
 			binding, ok := object.(T)
 			if !ok || binding.GetNamespace() != namespace {
 				continue
 			}
-			// A caller may be several of the subjects, but each key is another subject.
+			// A caller can match several subjects of a binding, each by another key.
 			if _, subjects := x.subjects(object); len(subjects) == 1 || !listed.addIfNew(binding) {
 				of = append(of, binding)
 			}
@@ -102,14 +102,14 @@ type bound interface {
 	metav1.Object
 }
 
-// bindingSet is a set of bindings, most often a small one.
+// bindingSet is a set of bindings, usually a small one.
 type bindingSet[T comparable] struct {
 	few  [8]T
 	n    int
 	many map[T]bool
 }
 
-// addIfNew says whether this was asked about a binding before.
+// addIfNew adds a binding and reports whether the set already had it.
 func (s *bindingSet[T]) addIfNew(b T) bool {
 	if s.many == nil {
 		if slices.Contains(s.few[:s.n], b) {

@@ -11,33 +11,32 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// indexName is that of the index in an informer.
+// indexName is the name of the index in an informer.
 const indexName = "kube-granular.dev/subject"
 
-// watchedInformer is an informer whose changes are noticed. It is watched from when that is first
-// needed.
+// watchedInformer is an informer with a counter of changes. The counter starts on first use.
 type watchedInformer struct {
 	informer cache.SharedIndexInformer
-	// indexer is that of the informer.
+	// indexer is the indexer of the informer.
 	indexer cache.Indexer
-	// keys index the objects.
+	// keys returns the index keys of an object.
 	keys func(object any) []string
 
 	once  sync.Once
 	ready bool
 
-	// changes grows whenever an object comes, changes or goes, while the informer's store
-	// is locked; but not if all go at once. What is to be of one moment is looked for after
-	// it was read, and all of it if it is the same then.
+	// changes grows whenever an object is added, changed or removed, while the informer's store
+	// is locked; but not if the store is replaced by an empty list. Readers compare it before and
+	// after.
 	changes atomic.Uint64
 }
 
-// init makes it watch what an informer holds, once it is needed.
+// init sets the informer, whose changes are counted from the first use on.
 func (w *watchedInformer) init(informer cache.SharedIndexInformer, keys func(object any) []string) {
 	w.informer, w.indexer, w.keys = informer, informer.GetIndexer(), keys
 }
 
-// start says whether the objects are indexed and their changes noticed.
+// start starts counting and indexing, and reports whether that worked.
 func (w *watchedInformer) start() bool {
 	w.once.Do(func() {
 		err := w.informer.AddIndexers(cache.Indexers{indexName: func(object any) ([]string, error) {
@@ -45,14 +44,15 @@ func (w *watchedInformer) start() bool {
 			return w.keys(object), nil
 		}})
 		if w.ready = err == nil; !w.ready {
-			klog.ErrorS(err, "RBAC's objects are not indexed, all of them are looked through")
+			klog.ErrorS(err, "RBAC's objects could not be indexed, so every authorization lists all of them")
 		}
 	})
 	return w.ready
 }
 
-// unchangedSince says whether there was no change since there had been so many, nor did all objects go
-// at once, of which one was there: none is given if it does not matter.
+// unchangedSince reports whether nothing has changed since the counter had a value. As a store
+// can be emptied without counting, it also checks that the named object still exists, unless name
+// is empty.
 func (w *watchedInformer) unchangedSince(changes uint64, namespace, name string) bool {
 	if w.changes.Load() != changes {
 		return false

@@ -12,23 +12,24 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// Query is what one request's questions are about: one caller and one resource, whatever
-// the verb. It holds what the questions found.
+// Query describes the authorizations of one request: one caller and one resource, with any verb.
+// It has the request cache.
 type Query struct {
 	request authorizer.Attributes
-	// keys are made when they are needed: not all questions get as far as RBAC.
+	// keys are built on first use: not every authorization reaches RBAC.
 	keys callerKeys
 
-	// allRules is true if roles without a rule about the resource are not left out.
+	// allRules is true if roles without a rule for the resource are needed too.
 	allRules bool
 
-	// cache is what questions found so far, for the next; nil where there is no next.
+	// cache is the request cache. It is nil if there is only one authorization.
 	cache *requestCache
-	// continued is set once found went on to a later query.
+	// continued is set once the cache was passed to a later query.
 	continued atomic.Bool
 }
 
-// requestCache is what the questions about one request found. One of them is asked at a time.
+// requestCache caches what the authorizations of one request read. Only one of them runs at a
+// time.
 type requestCache struct {
 	bindings        bindingCache[*rbacv1.RoleBinding]
 	clusterBindings bindingCache[*rbacv1.ClusterRoleBinding]
@@ -36,8 +37,8 @@ type requestCache struct {
 	clusterRoles    roleCache[*rbacv1.ClusterRole]
 }
 
-// queryContext carries a query to the listers and getters, through whatever authorizers are
-// between. It is one allocation with its query, for every write has one.
+// queryContext passes a query to the listers and getters, through the configured authorizers.
+// Context and query are one allocation, because every write needs one.
 type queryContext struct {
 	context.Context
 	query Query
@@ -52,16 +53,15 @@ func (c *queryContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// queryFrom returns the query that a question is asked under, or nil.
+// queryFrom returns the query of a context, or nil.
 func queryFrom(ctx context.Context) *Query {
 	q, _ := ctx.Value(queryKey{}).(*Query)
 	return q
 }
 
-// For returns the context for one question to an authorizer: what may the user of a request
-// do to its resource. Under it nothing else may be asked, as there would seem to be no
-// grants, and no request may go on. A caller of very many groups is not looked up: for
-// that one all bindings are listed.
+// For returns the context for one authorization of the user and the resource of request. The
+// context must be used for nothing else: other authorizations would find no grants. For a caller
+// of more than maxGroups groups it returns ctx, and all bindings are listed.
 func For(ctx context.Context, about authorizer.Attributes) context.Context {
 	if !isIndexable(about) {
 		return ctx
@@ -69,9 +69,9 @@ func For(ctx context.Context, about authorizer.Attributes) context.Context {
 	return &queryContext{Context: ctx, query: Query{request: about}}
 }
 
-// ForSeveral is For for several questions, asked one right after the other. Bindings that
-// one of them found, and some of their roles, are not looked up again. The questions may not
-// be asked at the same time. The query is nil where For would return ctx.
+// ForSeveral is For for several authorizations in sequence. Bindings, and some roles, are read
+// only once. The authorizations must not run concurrently. The query is nil if For would return
+// ctx.
 func ForSeveral(ctx context.Context, about authorizer.Attributes) (context.Context, *Query) {
 	if !isIndexable(about) {
 		return ctx, nil
@@ -84,11 +84,10 @@ func ForSeveral(ctx context.Context, about authorizer.Attributes) (context.Conte
 	return &c.queryContext, &c.query
 }
 
-// ForMore is ForSeveral for questions that are asked some time after those of an earlier
-// query, which may be nil, about the same request; no more may be asked under the earlier
-// one. What was found under it is not looked up again while it is still all there is. The
-// first of several that go on from one query takes what was found. The request is the same
-// if about is the same pointer.
+// ForMore is ForSeveral for authorizations that come some time after those of an earlier query of
+// the same request. The earlier query may be nil, and must not be used afterwards. Its cache is
+// used if nothing has changed since. If several queries continue the same one, only the first
+// gets the cache. Two requests are the same if they are the same pointer.
 func ForMore(ctx context.Context, about authorizer.Attributes, earlier *Query) (context.Context, *Query) {
 	if earlier == nil || earlier.cache == nil || !earlier.isFor(about) || earlier.continued.Swap(true) {
 		return ForSeveral(ctx, about)
@@ -98,8 +97,8 @@ func ForMore(ctx context.Context, about authorizer.Attributes, earlier *Query) (
 	return c, &c.query
 }
 
-// WithAllRules returns the context for a question in which rules about other resources matter too.
-// Bindings are found by subject, and roles are what they are.
+// WithAllRules returns the context for an authorization in which rules for other resources matter
+// too. Bindings are found by the index, and roles are returned as they are.
 func WithAllRules(ctx context.Context) context.Context {
 	q := queryFrom(ctx)
 	if q == nil || q.allRules {
@@ -108,8 +107,7 @@ func WithAllRules(ctx context.Context) context.Context {
 	return &queryContext{Context: ctx, query: Query{request: q.request, keys: q.keys, allRules: true}}
 }
 
-// WithoutQuery returns the context for a question about another user than that of the request
-// under way: all bindings are listed.
+// WithoutQuery returns the context for an authorization of another user: all bindings are listed.
 func WithoutQuery(ctx context.Context) context.Context {
 	if queryFrom(ctx) == nil {
 		return ctx
@@ -117,13 +115,13 @@ func WithoutQuery(ctx context.Context) context.Context {
 	return context.WithValue(ctx, queryKey{}, (*Query)(nil))
 }
 
-// recheck notes that there may have been changes since something was found.
+// recheck marks the cached results as possibly out of date.
 func (f *requestCache) recheck() {
 	f.bindings.recheck, f.clusterBindings.recheck = f.bindings.valid, f.clusterBindings.valid
 	f.roles.recheck, f.clusterRoles.recheck = true, true
 }
 
-// The kept methods return what earlier questions found, nil if that is not kept.
+// The methods below return a part of the request cache, nil if there is none.
 
 func (q *Query) cachedBindings() *bindingCache[*rbacv1.RoleBinding] {
 	if q.cache == nil {
@@ -153,13 +151,13 @@ func (q *Query) cachedClusterRoles() *roleCache[*rbacv1.ClusterRole] {
 	return &q.cache.clusterRoles
 }
 
-// isFor reports whether it is the same request.
+// isFor reports whether a request is that of the query.
 func (q *Query) isFor(other authorizer.Attributes) bool {
 	mine, ok := q.request.(*authorizer.AttributesRecord)
 	return ok && other == authorizer.Attributes(mine)
 }
 
-// isIndexable reports whether the bindings of a request's user are looked up by subject.
+// isIndexable reports whether the bindings of a request's user are found by the index.
 func isIndexable(about authorizer.Attributes) bool {
 	caller := about.GetUser()
 	return caller != nil && about.IsResourceRequest() && len(caller.GetGroups()) <= maxGroups && len(about.GetNamespace()) <= validation.DNS1123LabelMaxLength

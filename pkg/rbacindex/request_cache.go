@@ -3,17 +3,17 @@
 
 package rbacindex
 
-// bindingCache is the bindings that one question found.
+// bindingCache is the cached result of one lookup of bindings.
 type bindingCache[T bound] struct {
 	valid    bool
 	bindings []T
-	// changes is how many changes there had been.
+	// changes is the change counter at the time of the lookup.
 	changes uint64
-	// recheck says that there may have been changes since.
+	// recheck is set if bindings may have changed since.
 	recheck bool
 }
 
-// isCurrent says whether a question found the list, and there is nothing else now.
+// isCurrent reports whether there is a result and bindings have not changed since.
 func (l *bindingCache[T]) isCurrent(w *watchedInformer) bool {
 	if l.recheck {
 		namespace, name := "", ""
@@ -25,18 +25,18 @@ func (l *bindingCache[T]) isCurrent(w *watchedInformer) bool {
 	return l.valid
 }
 
-// maxRoles is how many roles of either kind are kept; more are got again. To look for one
-// among many takes longer than to get it.
+// maxRoles is how many roles of either kind are cached. Searching a longer list takes longer than
+// getting the role.
 const maxRoles = 8
 
-// roleCache is the first roles that one question got. Of nil nothing is known and none is kept.
+// roleCache caches the first roles that were read. A nil cache is empty and stores nothing.
 type roleCache[T any] struct {
 	roles [maxRoles]namedRole[T]
-	// count is how many of them there are.
+	// count is the number of cached roles.
 	count int
-	// changes is how many changes there had been when the first one was there.
+	// changes is the change counter before the first role was read.
 	changes uint64
-	// recheck says that there may have been changes since.
+	// recheck is set if roles may have changed since.
 	recheck bool
 }
 
@@ -45,7 +45,7 @@ type namedRole[T any] struct {
 	role T
 }
 
-// get gives a role that was got before, all of them in one namespace.
+// get returns a cached role. All cached roles are in one namespace.
 func (k *roleCache[T]) get(w *watchedInformer, namespace, name string) (role T, ok bool) {
 	if k == nil {
 		return role, false
@@ -64,8 +64,8 @@ func (k *roleCache[T]) get(w *watchedInformer, namespace, name string) (role T, 
 	return role, false
 }
 
-// changesToRecord is taken before a role is got that is to be kept: how many changes there had been
-// when the first one was. It is not ok where none is kept.
+// changesToRecord returns the change counter to store with a role that is about to be read: that
+// of the first cached role. It returns false if the role is not to be cached.
 func (k *roleCache[T]) changesToRecord(w *watchedInformer) (at uint64, ok bool) {
 	switch {
 	case k == nil || k.count == len(k.roles) || !w.start():
@@ -76,7 +76,7 @@ func (k *roleCache[T]) changesToRecord(w *watchedInformer) (at uint64, ok bool) 
 	return w.changes.Load(), true
 }
 
-// add keeps a role for as long as nothing changed since the first one.
+// add caches a role. It is valid as long as nothing has changed since the first one was read.
 func (k *roleCache[T]) add(at uint64, name string, role T) {
 	k.changes = at
 	k.roles[k.count] = namedRole[T]{name, role}

@@ -12,22 +12,22 @@ import (
 	rbachelpers "k8s.io/kubernetes/pkg/apis/rbac/v1"
 )
 
-// Roles leaves the rules of a role out where none of them is about the resource in
-// question. RBAC copies the rules of all roles of a caller when it is asked for them.
+// Roles returns a getter that returns a role without rules if no rule is for the resource of the
+// request. RBAC would copy the rules of every role that it gets.
 func (Listers) Roles(informer cache.SharedIndexInformer, all granular.RoleGetter) granular.RoleGetter {
 	g := &roles{RoleGetter: all}
 	g.watched.init(informer, noKeys)
 	return g
 }
 
-// ClusterRoles does the same for cluster roles.
+// ClusterRoles is Roles for cluster roles.
 func (Listers) ClusterRoles(informer cache.SharedIndexInformer, all granular.ClusterRoleGetter) granular.ClusterRoleGetter {
 	g := &clusterRoles{ClusterRoleGetter: all}
 	g.watched.init(informer, noKeys)
 	return g
 }
 
-// noKeys is for an index that nobody looks into: roles are watched by it.
+// noKeys is for an index without keys, which only counts changes of roles.
 func noKeys(any) []string { return nil }
 
 type roles struct {
@@ -90,7 +90,7 @@ func (g *clusterRoles) GetClusterRole(ctx context.Context, name string) (*rbacv1
 	return found, nil
 }
 
-// irrelevant says that no rule is about the resource in question.
+// irrelevant reports whether no rule is for the resource of the request.
 func (q *Query) irrelevant(rules []rbacv1.PolicyRule) bool {
 	resource, subresource := q.request.GetResource(), q.request.GetSubresource()
 	if subresource != "" {

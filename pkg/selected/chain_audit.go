@@ -22,7 +22,7 @@ import (
 	"kube-granular.dev/pkg/delegation"
 )
 
-// checkServed reports why what is selected can't be looked for.
+// checkServed returns an error if this server can't resolve what is selected.
 func (sel Selection) checkServed(u *User) error {
 	switch {
 	case !u.delegated():
@@ -30,14 +30,15 @@ func (sel Selection) checkServed(u *User) error {
 	case sel.Delegations == nil:
 		return apierrors.NewBadRequest(errNotServed.Error())
 	case !sel.Delegations.HasSynced():
-		return apierrors.NewServiceUnavailable("the server does not know yet which AuthorityDelegations there are")
+		return apierrors.NewServiceUnavailable("the server has not read the AuthorityDelegations yet")
 	}
 	return nil
 }
 
-var errConditionsUnverified = errors.New("the selected AuthorityDelegation has conditions, and nothing can be looked at here")
+var errConditionsUnverified = errors.New("the selected AuthorityDelegation has conditions, which can't be verified for this request")
 
-// startAudit writes on whose behalf a request is made.
+// startAudit writes into the audit event on whose behalf a request is made. It refuses
+// verification field by field where nothing can verify the conditions of the selected delegation.
 func (sel Selection) startAudit(ctx context.Context, u *User) context.Context {
 	chain, _ := u.chain(ctx, sel.Delegations)
 	if chain == nil {
@@ -51,7 +52,7 @@ func (sel Selection) startAudit(ctx context.Context, u *User) context.Context {
 	return ctx
 }
 
-// recordRefusal writes why a request was refused, if it was because of what it selected.
+// recordRefusal writes into the audit event why the selected delegation refused the request.
 func recordRefusal(ctx context.Context, u *User) {
 	if refusal := u.refused.Load(); refusal != nil {
 		audit.Refused(ctx, string(refusal.Reason))
@@ -60,7 +61,7 @@ func recordRefusal(ctx context.Context, u *User) {
 
 type impersonatorKey struct{}
 
-// withImpersonator keeps who is about to impersonate somebody.
+// withImpersonator stores the caller in the context of a request that impersonates somebody.
 func (sel Selection) withImpersonator(req *http.Request) *http.Request {
 	if sel.Delegations == nil || len(req.Header[authenticationv1.ImpersonateUserHeader]) == 0 {
 		return req
@@ -72,8 +73,8 @@ func (sel Selection) withImpersonator(req *http.Request) *http.Request {
 	return req.WithContext(context.WithValue(req.Context(), impersonatorKey{}, u))
 }
 
-// handovers returns how the identity of a caller was handed to whoever sends the request: by
-// impersonation, or with a token that is bound to something.
+// handovers returns how the caller's identity came to the sender of the request: by
+// impersonation, or by a token that is bound to a Pod or a Node.
 func handovers(ctx context.Context, caller user.Info) (out []v1alpha1.ChainEntry) {
 	if by, ok := ctx.Value(impersonatorKey{}).(user.Info); ok {
 		out = append(out, v1alpha1.ChainEntry{Via: v1alpha1.ViaImpersonation, By: delegation.Truncate(by.GetName()), ByUID: delegation.Truncate(by.GetUID())})
@@ -93,7 +94,7 @@ func handovers(ctx context.Context, caller user.Info) (out []v1alpha1.ChainEntry
 		e.Name, e.UID = "Node/"+first(serviceaccount.NodeNameKey), types.UID(first(serviceaccount.NodeUIDKey))
 	}
 	if _, _, err := serviceaccount.SplitUsername(caller.GetName()); err == nil && (e.Name != "" || e.Credential != "") {
-		// Who was impersonated comes after whoever had the token.
+		// The impersonation comes after the token with which it was requested.
 		out = append([]v1alpha1.ChainEntry{e}, out...)
 	}
 	return out

@@ -14,8 +14,8 @@ import (
 	"kube-granular.dev/pkg/delegation"
 )
 
-// Commit returns the last look at a write: policies make their delegations of it, and the
-// delegation that the request selects is looked at again.
+// Commit returns what checks a write once more right before it is stored: policies issue their
+// delegations, and the selected delegation is verified again.
 func (s Selection) Commit(ctx context.Context, dryRun bool) seam.Commit {
 	u, _ := request.UserFrom(ctx)
 	selecting, ok := u.(*User)
@@ -42,7 +42,7 @@ func (s Selection) Commit(ctx context.Context, dryRun bool) seam.Commit {
 	return c
 }
 
-// policyWrite returns what a write causes, nil where that is nothing.
+// policyWrite returns how policies apply to a write, or nil.
 func (s Selection) policyWrite(ctx context.Context, u user.Info, dryRun bool) *policyWrite {
 	if s.PolicyIssuer == nil || u == nil {
 		return nil
@@ -50,11 +50,12 @@ func (s Selection) policyWrite(ctx context.Context, u user.Info, dryRun bool) *p
 	return s.PolicyIssuer.forWrite(ctx, dryRun)
 }
 
-// commit is one write.
+// commit is the final check of one write.
 type commit struct {
 	ctx         context.Context
 	policyWrite *policyWrite
-	// user is who selects, nil where nobody does. Either failed or chain is set then.
+	// user is the caller who selects a delegation, or nil. If it is set, either failed or chain
+	// is set.
 	user   *User
 	failed error
 	chain  *delegation.Commit
@@ -65,7 +66,7 @@ type commit struct {
 func (c *commit) Before(oldObj runtime.Object) {
 	c.old = nil
 	if looks := c.policyWrite.observeOld(oldObj); looks || c.user != nil {
-		c.old = oldObj.DeepCopyObject() // which an update may write into
+		c.old = oldObj.DeepCopyObject() // an update may modify it
 	}
 }
 
@@ -75,7 +76,8 @@ func (c *commit) Begin(newObj runtime.Object) error {
 		return c.failed
 	}
 	if c.policyWrite != nil && newObj != nil {
-		// Before the look at the chain: nothing is made while a deletion waits for that.
+		// Policies come first: no delegation is created while a deletion waits for the chain's
+		// lock.
 		if err := c.policyWrite.stamp(newObj, c.old); err != nil {
 			return err
 		}

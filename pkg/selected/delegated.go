@@ -19,9 +19,9 @@ import (
 	"kube-granular.dev/pkg/rbacindex"
 )
 
-// authorizeDelegated decides about a caller who selected a delegation: all delegations of its
-// chain must allow the request, no authorizer may deny it to the caller or to a delegator,
-// and the first delegator must be allowed it now.
+// authorizeDelegated decides about a caller who selected a delegation. All delegations of the
+// chain must allow the request, no authorizer may deny it to the caller or to a delegator, and
+// the first delegator must be allowed it now.
 func (a *Authorizer) authorizeDelegated(ctx context.Context, s *User, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
 	if a.delegations == nil {
 		return authorizer.DecisionDeny, errNotServed.Error(), nil
@@ -41,14 +41,14 @@ func (a *Authorizer) authorizeDelegated(ctx context.Context, s *User, attributes
 		return answer(authorizer.DecisionNoOpinion, refusal)
 	}
 	if chain.Conditional() && attributes.GetVerb() == "granular" {
-		// Conditions would tell of objects that may be written and not read.
+		// A refused condition would reveal the content of an object that the caller can't read.
 		refusal := chain.CheckReadable(attributes)
 		if root := chain.Root(); refusal == nil && !root.Keep {
 			if decision, err := a.asDelegator(ctx, delegation.ReadRequest(attributes), root.Delegator); decision != authorizer.DecisionAllow {
 				if err != nil {
 					return authorizer.DecisionNoOpinion, "", err
 				}
-				refusal = &delegation.Refusal{Reason: delegation.NotHeld, Message: fmt.Sprintf("user %q may not read what AuthorityDelegation %q has conditions about", root.Delegator.GetName(), root.Name)}
+				refusal = &delegation.Refusal{Reason: delegation.NotHeld, Message: fmt.Sprintf("user %q may not read the object, which the conditions of AuthorityDelegation %q require", root.Delegator.GetName(), root.Name)}
 			}
 		}
 		if refusal != nil {
@@ -59,7 +59,7 @@ func (a *Authorizer) authorizeDelegated(ctx context.Context, s *User, attributes
 		decision, err := a.asDelegator(ctx, attributes, link.Delegator)
 		switch {
 		case decision == authorizer.DecisionDeny:
-			return answer(decision, &delegation.Refusal{Reason: delegation.Denied, Message: fmt.Sprintf("it is denied to user %q, who created AuthorityDelegation %q", link.Delegator.GetName(), link.Name)})
+			return answer(decision, &delegation.Refusal{Reason: delegation.Denied, Message: fmt.Sprintf("the request is denied for user %q, who created AuthorityDelegation %q", link.Delegator.GetName(), link.Name)})
 		case decision == authorizer.DecisionAllow || i > 0 || link.Keep:
 		case err != nil:
 			return authorizer.DecisionNoOpinion, "", err
@@ -80,10 +80,10 @@ func (a *Authorizer) authorizeDelegated(ctx context.Context, s *User, attributes
 	return decision, reason, err
 }
 
-// asDelegator asks the configured authorizer about a delegator. Who may update and patch a
-// whole object may also change those of its fields that a permission verb is about.
+// asDelegator asks the configured authorizer about a delegator. A delegator who may update and
+// patch a whole object may also change the fields that a permission verb covers.
 func (a *Authorizer) asDelegator(ctx context.Context, attributes authorizer.Attributes, delegator user.Info) (authorizer.Decision, error) {
-	// What is found by subject is found by that of the question.
+	// The index finds bindings by the user of the request, so it needs the delegator there.
 	asked := requestOf{attributes, delegator}
 	ctx = rbacindex.WithoutQuery(ctx)
 	decision, _, err := a.Authorizer.Authorize(rbacindex.For(ctx, asked), asked)
@@ -99,8 +99,8 @@ func (a *Authorizer) asDelegator(ctx context.Context, attributes authorizer.Attr
 	return authorizer.DecisionAllow, nil
 }
 
-// isOwnRequest reports whether a question is about what the request itself is to do, and so about
-// what is looked at when that is stored.
+// isOwnRequest reports whether the attributes are those of the request itself. Only such a write
+// is verified again when it is stored.
 func isOwnRequest(ctx context.Context, s *User, a authorizer.Attributes) bool {
 	info, ok := request.RequestInfoFrom(ctx)
 	if u, _ := request.UserFrom(ctx); !ok || u != user.Info(s) {
@@ -109,7 +109,7 @@ func isOwnRequest(ctx context.Context, s *User, a authorizer.Attributes) bool {
 	if !info.IsResourceRequest {
 		return !a.IsResourceRequest() && a.GetPath() == info.Path && a.GetVerb() == info.Verb
 	}
-	// An update may create its object, and single fields are asked about with other verbs.
+	// An update may create its object, and fields are authorized by other verbs.
 	write := info.Verb == "update" || info.Verb == "patch"
 	verb := a.GetVerb() == info.Verb || delegation.IsPermission(a.GetVerb()) && (write || info.Verb == "create") || write && a.GetVerb() == "create"
 	name := a.GetName() == info.Name || info.Verb == "create" && info.Name == ""
@@ -117,9 +117,10 @@ func isOwnRequest(ctx context.Context, s *User, a authorizer.Attributes) bool {
 		a.GetSubresource() == info.Subresource && a.GetNamespace() == info.Namespace
 }
 
-// visitDelegated visits what a delegation gives a caller in a namespace, or everywhere if that
-// is empty. Where a request is decided about that is what was delegated, whose reach is
-// known. Otherwise it is what the delegator has, and all delegations of the chain.
+// visitDelegated visits the rules that a delegation gives the caller in a namespace, or in the
+// whole cluster if that is empty. During an authorization these are the rules of the delegation,
+// whose chain is known to cover the request. Otherwise they are reduced to what all delegations
+// of the chain and the delegator have.
 func (sel Selection) visitDelegated(ctx context.Context, policy seam.Policy, s *User, namespace string, visit visitor) {
 	if q := authorizationFrom(ctx); q != nil {
 		if q.chain == nil {
@@ -143,7 +144,7 @@ func (sel Selection) visitDelegated(ctx context.Context, policy seam.Policy, s *
 		return
 	}
 	if chain.Conditional() && ctx.Value(delegatingKey{}) == nil {
-		// Who grants a role hands no condition on.
+		// A role can't carry the conditions, so conditional rules can't be granted by it.
 		return
 	}
 	for i := range chain.Links {
@@ -158,13 +159,13 @@ func (sel Selection) visitDelegated(ctx context.Context, policy seam.Policy, s *
 	}
 }
 
-// delegationSource is the source of a rule that no binding is.
+// delegationSource names a delegation as the source of a rule.
 type delegationSource struct{ *delegation.Delegation }
 
 func (s delegationSource) String() string { return fmt.Sprintf("AuthorityDelegation %q", s.Name) }
 
-// effectiveRules returns the rules of a chain, taken apart, as far as all its delegations and its first
-// delegator have them.
+// effectiveRules returns the rules of a chain, one per permission, that all its delegations and
+// its first delegator have.
 func effectiveRules(ctx context.Context, policy seam.Policy, chain *delegation.Chain, namespace string) []rbacv1.PolicyRule {
 	left := splitRules(chain.Leaf().Rules)
 	for _, link := range chain.Links[:len(chain.Links)-1] {

@@ -62,11 +62,11 @@ func TestHandler(t *testing.T) {
 		{name: "an empty header", headers: []string{""}, refused: "is not a SelectedAuthority"},
 		{name: "unknown field", headers: []string{`{"a":1}`}, refused: "unknown field"},
 		{name: "longer than 1 KiB", headers: []string{view + strings.Repeat(" ", 1025-len(view))}, refused: "longer than 1024"},
-		{name: "a delegation", headers: []string{`{"authorityReference":{"kind":"AuthorityDelegation","name":"d"}}`}, refused: "not served here"},
+		{name: "a delegation", headers: []string{`{"authorityReference":{"kind":"AuthorityDelegation","name":"d"}}`}, refused: "does not serve AuthorityDelegations"},
 		{name: "a front proxy that says nothing", extra: extra(), refused: "has 0 values"},
 		{name: "a front proxy that says two", extra: extra(view, view), refused: "has 2 values"},
 		{name: "a front proxy that says nonsense", extra: extra("x"), refused: "is not a SelectedAuthority"},
-		{name: "a front proxy that says a delegation", extra: extra(`{"authorityReference":{"kind":"AuthorityDelegation","name":"d"}}`), refused: "not served here"},
+		{name: "a front proxy that says a delegation", extra: extra(`{"authorityReference":{"kind":"AuthorityDelegation","name":"d"}}`), refused: "does not serve AuthorityDelegations"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			caller := &user.DefaultInfo{Name: "u", UID: "1", Groups: groups, Extra: tc.extra}

@@ -30,26 +30,26 @@ import (
 	"kube-granular.dev/pkg/included"
 )
 
-// Issuer decides which delegations may be created, and writes down what they are.
+// Issuer decides which delegations may be created, and fills in their status.
 type Issuer struct {
 	Delegations *delegation.Index
 	Authorizer  authorizer.UnconditionalAuthorizer
 	// Client reads roles, bindings and namespaces from storage.
 	Client kubernetes.Interface
-	// Cached is what RBAC reads, as this server has it in memory.
+	// Cached reads roles and bindings from informers.
 	Cached seam.Policy
-	// Now is time.Now, but in tests.
+	// Now is time.Now, except in tests.
 	Now func() time.Time
 }
 
 var delegationResource = v1alpha1.Resource("authoritydelegations")
 
-// delegatingKey marks a context in which rules are asked about for another delegation of the
-// same chain. It inherits all conditions.
+// delegatingKey marks a context in which rules are resolved to create another delegation of the
+// same chain. That delegation inherits all conditions, so conditional rules count.
 type delegatingKey struct{}
 
-// PrepareDelegation writes the status of a delegation that is about to be created. It fails where
-// the caller of the request has not got what is delegated.
+// PrepareDelegation fills in the status of a delegation that is about to be created. It returns
+// an error if the caller does not hold what is delegated.
 func (d *Issuer) PrepareDelegation(ctx context.Context, obj *v1alpha1.AuthorityDelegation) error {
 	obj.Status = v1alpha1.AuthorityDelegationStatus{}
 	if errs := authorityvalidation.DelegationSpec(&obj.Spec, field.NewPath("spec")); len(errs) > 0 {
@@ -57,7 +57,7 @@ func (d *Issuer) PrepareDelegation(ctx context.Context, obj *v1alpha1.AuthorityD
 	}
 	caller, ok := request.UserFrom(ctx)
 	if !ok || caller.GetName() == "" || caller.GetName() == user.Anonymous {
-		return forbiddenDelegation(obj, errors.New("only a user who is known can delegate what is its own"))
+		return forbiddenDelegation(obj, errors.New("only an authenticated user can delegate"))
 	}
 	parent, err := d.parentChain(ctx, caller)
 	if err != nil {
@@ -88,7 +88,7 @@ func (d *Issuer) PrepareDelegation(ctx context.Context, obj *v1alpha1.AuthorityD
 	return d.confirmHeld(ctx, obj, parent)
 }
 
-// parentChain returns the chain that the caller selected, nil if it selected none.
+// parentChain returns the chain that the caller selected, or nil.
 func (d *Issuer) parentChain(ctx context.Context, caller user.Info) (*delegation.Chain, error) {
 	if !selects(caller) {
 		return nil, nil
@@ -102,17 +102,17 @@ func (d *Issuer) parentChain(ctx context.Context, caller user.Info) (*delegation
 		return nil, refusal
 	}
 	if len(chain.Links) >= v1alpha1.MaxChain {
-		return nil, fmt.Errorf("a chain has %d delegations at most", v1alpha1.MaxChain)
+		return nil, fmt.Errorf("a chain can have at most %d delegations", v1alpha1.MaxChain)
 	}
 	return chain, nil
 }
 
-// checkBounds looks at what is asked for, before anything is read.
+// checkBounds validates the delegates and the expiration of a delegation before anything is read.
 func (d *Issuer) checkBounds(obj *v1alpha1.AuthorityDelegation, delegator user.Info, parent *delegation.Chain) error {
 	at := field.NewPath("spec")
 	for i, to := range obj.Spec.Delegates {
 		if isUser(to, delegator) {
-			return invalidDelegation(obj, field.Invalid(at.Child("delegates").Index(i), to.Name, "is who delegates; select a role to act with less"))
+			return invalidDelegation(obj, field.Invalid(at.Child("delegates").Index(i), to.Name, "is the delegator itself; select a role to act with fewer permissions"))
 		}
 	}
 	until := obj.Spec.ExpirationTimestamp
@@ -121,7 +121,7 @@ func (d *Issuer) checkBounds(obj *v1alpha1.AuthorityDelegation, delegator user.I
 	}
 	if parent != nil {
 		if obj.Spec.IfLost == v1alpha1.LossKeep {
-			return invalidDelegation(obj, field.Forbidden(at.Child("ifLost"), "a delegation that is made under another ends with it, and can't keep anything"))
+			return invalidDelegation(obj, field.Forbidden(at.Child("ifLost"), "a delegation that is created with a selected delegation ends with that, so Keep is not possible"))
 		}
 		if inherited := parent.ExpiresAt(); inherited != nil && (until == nil || inherited.Before(until)) {
 			until = inherited
@@ -131,13 +131,13 @@ func (d *Issuer) checkBounds(obj *v1alpha1.AuthorityDelegation, delegator user.I
 	return nil
 }
 
-// isUser reports whether a delegate is one user.
+// isUser reports whether a delegate is the user or service account u.
 func isUser(to v1alpha1.Delegate, u user.Info) bool {
 	return to.Kind == v1alpha1.DelegateUser && to.Name == u.GetName() ||
 		to.Kind == v1alpha1.DelegateServiceAccount && serviceaccount.MatchesUsername(to.Namespace, to.Name, u.GetName())
 }
 
-// snapshotRules writes down the rules as they are now.
+// snapshotRules copies the rules as they are now into the status.
 func (d *Issuer) snapshotRules(ctx context.Context, obj *v1alpha1.AuthorityDelegation) error {
 	at := field.NewPath("spec")
 	ref := obj.Spec.RoleRef
@@ -162,11 +162,11 @@ func (d *Issuer) snapshotRules(ctx context.Context, obj *v1alpha1.AuthorityDeleg
 		role.UID, role.ResourceVersion, rules = r.UID, r.ResourceVersion, r.Rules
 	}
 	if !obj.Spec.Scope.Cluster {
-		// A role of the cluster allows paths, bound in a namespace it does not.
+		// A RoleBinding to a ClusterRole grants no non-resource URLs.
 		rules = slices.DeleteFunc(rules, func(rule rbacv1.PolicyRule) bool { return len(rule.NonResourceURLs) > 0 })
 	}
 	if errs := authorityvalidation.Rules(rules, obj.Spec.Scope, at.Child("roleRef")); len(errs) > 0 {
-		return invalidDelegation(obj, field.Invalid(at.Child("roleRef", "name"), ref.Name, "has rules that can't be delegated; write them in rules: "+errs.ToAggregate().Error()))
+		return invalidDelegation(obj, field.Invalid(at.Child("roleRef", "name"), ref.Name, "has rules that can't be delegated; list the rules in spec.rules instead: "+errs.ToAggregate().Error()))
 	}
 	if len(rules) == 0 {
 		return invalidDelegation(obj, field.Invalid(at.Child("roleRef", "name"), ref.Name, "has no rules"))
@@ -175,20 +175,21 @@ func (d *Issuer) snapshotRules(ctx context.Context, obj *v1alpha1.AuthorityDeleg
 	return nil
 }
 
-// roleError tells nothing of roles that the caller has not got.
+// roleError returns the same error for a role that does not exist and for one that the caller
+// does not hold.
 func roleError(obj *v1alpha1.AuthorityDelegation, err error) error {
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
-	return forbiddenDelegation(obj, fmt.Errorf("you have not got all that the %s %q allows, or there is none", obj.Spec.RoleRef.Kind, obj.Spec.RoleRef.Name))
+	return forbiddenDelegation(obj, fmt.Errorf("you do not hold all permissions of the %s %q, or it does not exist", obj.Spec.RoleRef.Kind, obj.Spec.RoleRef.Name))
 }
 
-// confirmHeld fails where the caller has not got what is delegated.
+// confirmHeld returns an error if the caller does not hold what is delegated.
 func (d *Issuer) confirmHeld(ctx context.Context, obj *v1alpha1.AuthorityDelegation, parent *delegation.Chain) error {
 	var failed error
 	if parent == nil && obj.Spec.IfLost != v1alpha1.LossKeep {
-		// What the caller has is asked about at each use, of all authorizers. So nothing need be
-		// looked up here, where all roles and bindings are read from storage.
+		// The delegator's permissions are checked at each use, by all authorizers. So the slow
+		// check below, which reads all roles and bindings from storage, is not needed.
 		var may bool
 		if may, failed = d.mayDelegate(ctx, obj); may {
 			return nil
@@ -217,14 +218,14 @@ func (d *Issuer) confirmHeld(ctx context.Context, obj *v1alpha1.AuthorityDelegat
 		case may:
 			return nil
 		default:
-			err = fmt.Errorf("to delegate what you may lose, with ifLost: Keep, takes the verb %q on authoritydelegations", v1alpha1.VerbDelegate)
+			err = fmt.Errorf("a delegation with ifLost: Keep needs the verb %q on authoritydelegations", v1alpha1.VerbDelegate)
 		}
 	}
 	return forbiddenDelegation(obj, err)
 }
 
-// includingRules returns rules with the ordinary verbs that include the permission verbs of rules,
-// and whether there are any.
+// includingRules replaces permission verbs by the ordinary verbs that include them, and reports
+// whether it replaced any.
 func includingRules(rules []rbacv1.PolicyRule) (out []rbacv1.PolicyRule, other bool) {
 	for _, p := range splitRules(rules) {
 		verbs := included.Ordinary(p.verb, p.group, p.resource)
@@ -270,10 +271,11 @@ func invalidDelegation(obj *v1alpha1.AuthorityDelegation, errs ...*field.Error) 
 	return apierrors.NewInvalid(v1alpha1.SchemeGroupVersion.WithKind("AuthorityDelegation").GroupKind(), obj.Name, errs)
 }
 
-// storage is what RBAC reads, from storage: no cache still has what somebody just lost.
+// storage reads RBAC's objects from storage. A cache may still have a binding that was just
+// deleted.
 type storage struct{ client kubernetes.Interface }
 
-// rbacReaders returns all that RBAC reads.
+// rbacReaders returns the readers that RBAC uses.
 func (l storage) rbacReaders() seam.Policy {
 	return seam.Policy{RoleGetter: l, RoleBindingLister: l, ClusterRoleGetter: l, ClusterRoleBindingLister: l}
 }

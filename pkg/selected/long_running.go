@@ -12,13 +12,11 @@ import (
 	"kube-granular.dev/pkg/delegation"
 )
 
-// recheckInterval is how often it is looked whether what a request selects still holds that goes on
-// for long.
+// recheckInterval is how often a long-running request checks that its delegation is still valid.
 const recheckInterval = time.Second
 
-// untilRevoked returns a context that ends when the delegation does that a request selects, if the
-// request goes on for long: a watch, a log that is followed, a connection. Other requests are
-// over before that matters.
+// untilRevoked returns a context that is cancelled when the selected delegation becomes invalid,
+// if the request is long-running: a watch, a followed log, a connection.
 func (sel Selection) untilRevoked(ctx context.Context, u *User) (context.Context, context.CancelFunc) {
 	info, ok := request.RequestInfoFrom(ctx)
 	if !ok || !isLongRunning(info) {
@@ -26,14 +24,14 @@ func (sel Selection) untilRevoked(ctx context.Context, u *User) (context.Context
 	}
 	chain, refusal := u.chain(ctx, sel.Delegations)
 	if refusal != nil {
-		return ctx, func() {} // it is refused at once
+		return ctx, func() {} // authorization refuses it
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	go cancelWhenRevoked(ctx, cancel, chain, u)
 	return ctx, cancel
 }
 
-// isLongRunning reports whether a request may go on for long.
+// isLongRunning reports whether a request may run for long.
 func isLongRunning(info *request.RequestInfo) bool {
 	switch info.Subresource {
 	case "log", "exec", "attach", "portforward", "proxy":
@@ -42,7 +40,7 @@ func isLongRunning(info *request.RequestInfo) bool {
 	return info.Verb == "watch" || info.Verb == "proxy"
 }
 
-// cancelWhenRevoked calls cancel once a chain does not hold any more.
+// cancelWhenRevoked calls cancel once a chain is no longer valid.
 func cancelWhenRevoked(ctx context.Context, cancel context.CancelFunc, chain *delegation.Chain, u *User) {
 	again := time.NewTicker(recheckInterval)
 	defer again.Stop()

@@ -10,17 +10,18 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// permission is one of those that a rule is made of.
+// permission is one verb on one resource, object or path.
 type permission struct {
 	verb, group, resource, name string
-	// named is true if it is for one object.
+	// named is true if the permission is limited to one object.
 	named bool
-	// url is set if it is for a path and not a resource.
-	url    string
+	// url is the path, if forURL is set.
+	url string
+	// forURL is true if the permission is for a path, which is in url.
 	forURL bool
 }
 
-// splitRules takes rules apart as upstream's escalation check does.
+// splitRules splits rules into permissions, as upstream's escalation check does.
 func splitRules(rules []rbacv1.PolicyRule) []permission {
 	var out []permission
 	for i := range rules {
@@ -46,8 +47,8 @@ func splitRules(rules []rbacv1.PolicyRule) []permission {
 	return out
 }
 
-// coveredBy reports whether who has a rule has the permission. It is what upstream's
-// escalation check decides, without an allocation for each pair.
+// coveredBy reports whether a rule grants the permission. It decides as upstream's escalation
+// check does, without an allocation for each pair.
 func (p *permission) coveredBy(rule *rbacv1.PolicyRule) bool {
 	if !hasOrAll(rule.Verbs, p.verb) || len(rule.ResourceNames) > 0 && !(p.named && slices.Contains(rule.ResourceNames, p.name)) {
 		return false

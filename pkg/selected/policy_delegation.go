@@ -29,12 +29,12 @@ import (
 	"kube-granular.dev/pkg/delegation/policy"
 )
 
-// maxAttempts is how many delegations of the same content are looked for: one that has expired,
-// or is being deleted, still has its name.
+// maxAttempts is how many names are tried for a delegation of the same content. A name can be
+// taken by a delegation that has expired or is being deleted.
 const maxAttempts = 8
 
-// delegationFor returns the delegation that a policy delegates for an object in a namespace. It is
-// one that is there already if all of it is the same.
+// delegationFor returns the delegation that a policy issues for an object in a namespace. It
+// reuses a delegation of equal content.
 func (c *policyWrite) delegationFor(p *policy.Policy, namespace string) (*v1alpha1.AuthorityDelegation, error) {
 	want, parent, err := c.Issuer.policyDelegation(c.ctx, p, namespace)
 	if err != nil {
@@ -46,7 +46,8 @@ func (c *policyWrite) delegationFor(p *policy.Policy, namespace string) (*v1alph
 		have := c.Issuer.Delegations.ByName(want.Name)
 		if have == nil {
 			if !confirmed {
-				// What is kept is not asked about again, so no cache may still have it.
+				// A delegation with ifLost: Keep is confirmed only now, so this reads storage and
+				// no cache.
 				all := c.Issuer.Cached
 				if want.Spec.IfLost == v1alpha1.LossKeep {
 					all = storage{c.Issuer.Client}.rbacReaders()
@@ -84,11 +85,11 @@ func (c *policyWrite) delegationFor(p *policy.Policy, namespace string) (*v1alph
 			return have.Source, err
 		}
 	}
-	return nil, fmt.Errorf("%d delegations of the same content can't be used", maxAttempts)
+	return nil, fmt.Errorf("no name is left for the delegation: %d delegations of the same content have expired or are being deleted", maxAttempts)
 }
 
-// renewLease makes sure that the delegation is there for longer than the write takes. It reports
-// false if it is gone.
+// renewLease extends the lease of a delegation beyond the duration of the write. It reports false
+// if the delegation was deleted.
 func (c *policyWrite) renewLease(d *delegation.Delegation) (bool, error) {
 	now := c.Issuer.Now()
 	if from, stays := d.Lease(); now.Sub(from) < stays/2 || c.dryRun {
@@ -101,12 +102,13 @@ func (c *policyWrite) renewLease(d *delegation.Delegation) (bool, error) {
 	return err == nil, err
 }
 
-// notHeld is the error of a write whose author can't delegate what a policy says.
+// notHeld is the error of a write whose author does not hold what a policy delegates.
 type notHeld struct{ error }
 
 func (e notHeld) Unwrap() error { return e.error }
 
-// sameAuthority reports whether what is there is in all that bears on authority what is wanted.
+// sameAuthority reports whether a stored delegation grants the same as the wanted one. It ignores
+// when the delegation was used.
 func sameAuthority(have *delegation.Delegation, want *v1alpha1.AuthorityDelegation) bool {
 	if have.Source == nil {
 		return false
@@ -116,7 +118,7 @@ func sameAuthority(have *delegation.Delegation, want *v1alpha1.AuthorityDelegati
 	return equality.Semantic.DeepEqual(have.Source.Spec, want.Spec) && equality.Semantic.DeepEqual(*status, want.Status)
 }
 
-// contentName returns the name of a delegation by its content.
+// contentName returns a name for a delegation that is a hash of its content.
 func contentName(d *v1alpha1.AuthorityDelegation, attempt int) string {
 	text, err := json.Marshal(struct {
 		Spec    v1alpha1.AuthorityDelegationSpec
@@ -130,16 +132,16 @@ func contentName(d *v1alpha1.AuthorityDelegation, attempt int) string {
 	return v1alpha1.PolicyPrefix + hex.EncodeToString(sum[:16])
 }
 
-// policyDelegation returns the delegation that a policy delegates in a namespace with the authority of
-// whoever sends the request, and the chain that it selected.
+// policyDelegation returns the delegation that a policy issues in a namespace on behalf of the
+// caller, and the chain that the caller selected.
 func (d *Issuer) policyDelegation(ctx context.Context, p *policy.Policy, namespace string) (*v1alpha1.AuthorityDelegation, *delegation.Chain, error) {
 	out := &v1alpha1.AuthorityDelegation{Spec: *authorityvalidation.SpecByPolicy(&p.Spec, namespace)}
 	if namespace == "" {
-		return nil, nil, notHeld{fmt.Errorf("%s are in no namespace", p.Resource)}
+		return nil, nil, notHeld{fmt.Errorf("%s is a cluster-scoped resource", p.Resource)}
 	}
 	caller, ok := request.UserFrom(ctx)
 	if !ok || caller.GetName() == "" || caller.GetName() == user.Anonymous {
-		return nil, nil, notHeld{errors.New("only a user who is known can delegate what is its own")}
+		return nil, nil, notHeld{errors.New("only an authenticated user can delegate")}
 	}
 	parent, err := d.parentChain(ctx, caller)
 	if err != nil {
@@ -147,7 +149,7 @@ func (d *Issuer) policyDelegation(ctx context.Context, p *policy.Policy, namespa
 	}
 	ambient := withoutTokenExtras(withoutSelection(caller))
 	if slices.ContainsFunc(p.Spec.Delegates, func(to v1alpha1.Delegate) bool { return isUser(to, ambient) }) {
-		return nil, nil, notHeld{fmt.Errorf("user %q is who it delegates to, and can't delegate to itself", ambient.GetName())}
+		return nil, nil, notHeld{fmt.Errorf("user %q is a delegate of the policy, and can't delegate to itself", ambient.GetName())}
 	}
 	if parent != nil {
 		out.Spec.IfLost = v1alpha1.LossWithdraw
@@ -160,7 +162,7 @@ func (d *Issuer) policyDelegation(ctx context.Context, p *policy.Policy, namespa
 	out.Status.Delegator = identityOf(ambient)
 	slices.Sort(out.Status.Delegator.Groups)
 	if out.Status.NamespaceUID = d.Delegations.Namespace(namespace); out.Status.NamespaceUID == "" {
-		// This server has not heard of it yet.
+		// The informer of this server does not have it yet.
 		found, err := d.Client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
 		if err != nil {
 			return nil, nil, err
@@ -175,13 +177,13 @@ func (d *Issuer) policyDelegation(ctx context.Context, p *policy.Policy, namespa
 	return out.DeepCopy(), parent, nil
 }
 
-// tokenExtras are the extra attributes of a user that change with each of its tokens. A delegation
-// that had them would be another one for each.
+// tokenExtras are the extra attributes of a user that differ from token to token. With them, each
+// token would get a delegation of its own.
 var tokenExtras = []string{
 	user.CredentialIDKey, serviceaccount.PodNameKey, serviceaccount.PodUIDKey, serviceaccount.NodeNameKey, serviceaccount.NodeUIDKey,
 }
 
-// withoutTokenExtras returns a user without what belongs to one of its tokens.
+// withoutTokenExtras returns a user without the attributes of one token.
 func withoutTokenExtras(u user.Info) user.Info {
 	extra := maps.Clone(u.GetExtra())
 	for _, key := range tokenExtras {
@@ -190,7 +192,7 @@ func withoutTokenExtras(u user.Info) user.Info {
 	return &user.DefaultInfo{Name: u.GetName(), UID: u.GetUID(), Groups: slices.Clone(u.GetGroups()), Extra: extra}
 }
 
-// withoutTokenEntries returns entries without those that say no more than which token was used.
+// withoutTokenEntries returns entries without those that name nothing but a token.
 func withoutTokenEntries(all []v1alpha1.ChainEntry) (out []v1alpha1.ChainEntry) {
 	for _, e := range all {
 		if e.Credential = ""; e.Via != v1alpha1.ViaToken || e.Name != "" {
@@ -200,8 +202,8 @@ func withoutTokenEntries(all []v1alpha1.ChainEntry) (out []v1alpha1.ChainEntry) 
 	return out
 }
 
-// confirmPolicyHeld fails where the caller has not got what a policy delegates, by roles and bindings as
-// they are in all.
+// confirmPolicyHeld returns an error if the caller does not hold what a policy delegates. It
+// reads roles and bindings from all.
 func (d *Issuer) confirmPolicyHeld(ctx context.Context, obj *v1alpha1.AuthorityDelegation, parent *delegation.Chain, all seam.Policy) error {
 	asking := request.WithNamespace(context.WithValue(ctx, delegatingKey{}, true), obj.Spec.Scope.Namespace)
 	resolver := validation.NewDefaultRuleResolver(all, all, all, all)
@@ -215,7 +217,7 @@ func (d *Issuer) confirmPolicyHeld(ctx context.Context, obj *v1alpha1.AuthorityD
 		}
 	}
 	if parent == nil && obj.Spec.IfLost != v1alpha1.LossKeep {
-		// What it has is asked about at each use, of all authorizers.
+		// The delegator's permissions are checked at each use, by all authorizers.
 		may, failed := d.mayDelegate(ctx, obj)
 		if failed != nil || may {
 			return failed

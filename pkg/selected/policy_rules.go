@@ -20,9 +20,10 @@ import (
 
 var policyResource = v1alpha1.Resource("authoritydelegationpolicies")
 
-// PreparePolicy writes the status of a policy whose specification is about to be stored. It fails
-// where the caller of the request may not delegate, or has not got everywhere what is to be
-// delegated. What the policy delegates is written down here: it changes with nothing else.
+// PreparePolicy fills in the status of a policy whose specification is about to be stored. It
+// returns an error if the caller lacks the verb "delegate", or does not hold all rules
+// everywhere. The status has the rules as they are now; later changes of a role do not change
+// them.
 func (d *Issuer) PreparePolicy(ctx context.Context, p *v1alpha1.AuthorityDelegationPolicy) error {
 	p.Status = v1alpha1.AuthorityDelegationPolicyStatus{}
 	if errs := authorityvalidation.DelegationPolicy(p); len(errs) > 0 {
@@ -31,9 +32,9 @@ func (d *Issuer) PreparePolicy(ctx context.Context, p *v1alpha1.AuthorityDelegat
 	forbidden := func(err error) error { return apierrors.NewForbidden(policyResource, p.Name, err) }
 	caller, ok := request.UserFrom(ctx)
 	if !ok {
-		return forbidden(fmt.Errorf("only a user who is known can write a policy"))
+		return forbidden(fmt.Errorf("only an authenticated user can write a policy"))
 	}
-	// Any delegation, so none has a name.
+	// The request names no delegation, because the policy may issue any.
 	decision, _, err := d.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
 		User: caller, Verb: v1alpha1.VerbDelegate, APIGroup: v1alpha1.SchemeGroupVersion.Group, APIVersion: v1alpha1.SchemeGroupVersion.Version,
 		Resource: delegationResource.Resource, ResourceRequest: true,
@@ -43,12 +44,12 @@ func (d *Issuer) PreparePolicy(ctx context.Context, p *v1alpha1.AuthorityDelegat
 	case err != nil:
 		return err
 	default:
-		return forbidden(fmt.Errorf("to make others delegate takes the verb %q on authoritydelegations", v1alpha1.VerbDelegate))
+		return forbidden(fmt.Errorf("a policy that delegates for others needs the verb %q on authoritydelegations", v1alpha1.VerbDelegate))
 	}
 	if err := d.snapshotPolicyRules(ctx, p); err != nil {
 		return err
 	}
-	// Not as for a delegation of a chain: nobody hands the conditions of a chain on to a policy.
+	// Without delegatingKey: a policy does not inherit the conditions of the caller's chain.
 	asking := request.WithNamespace(ctx, metav1.NamespaceNone)
 	all := storage{d.Client}.rbacReaders()
 	resolver := validation.NewDefaultRuleResolver(all, all, all, all)
@@ -65,9 +66,9 @@ func (d *Issuer) PreparePolicy(ctx context.Context, p *v1alpha1.AuthorityDelegat
 	return nil
 }
 
-// snapshotPolicyRules writes down the rules as they are now.
+// snapshotPolicyRules copies the rules as they are now into the status.
 func (d *Issuer) snapshotPolicyRules(ctx context.Context, p *v1alpha1.AuthorityDelegationPolicy) error {
-	// In any namespace: paths are not delegated.
+	// The namespace does not matter. It only keeps non-resource URLs out.
 	like := &v1alpha1.AuthorityDelegation{ObjectMeta: metav1.ObjectMeta{Name: p.Name}, Spec: *authorityvalidation.SpecByPolicy(&p.Spec, "any")}
 	if ref := p.Spec.RoleRef; ref != nil && ref.Kind != v1alpha1.ClusterRoleKind {
 		return invalidDelegation(like, field.NotSupported(field.NewPath("spec", "roleRef", "kind"), ref.Kind, []string{v1alpha1.ClusterRoleKind}))

@@ -29,36 +29,38 @@ import (
 	"kube-granular.dev/pkg/delegation/policy"
 )
 
-// PolicyIssuer makes the delegations that policies cause, right before what causes them is stored.
+// PolicyIssuer issues the delegations that AuthorityDelegationPolicies require, right before the
+// object that triggers them is stored.
 type PolicyIssuer struct {
 	Policies *policy.Index
 	// Issuer decides what may be delegated. It is set before the server serves.
 	Issuer *Issuer
 	// Labels returns the labels of a namespace.
 	Labels func(ctx context.Context, namespace string) (labels.Set, error)
-	// Create stores a delegation with all of its status, and fails where there is one of its name.
+	// Create stores a delegation with its status. It fails if a delegation of that name exists.
 	Create func(ctx context.Context, d *v1alpha1.AuthorityDelegation) (*v1alpha1.AuthorityDelegation, error)
-	// Renew notes that a delegation was given to an object. It fails where it is gone.
+	// Renew records that a delegation was given to an object. It fails if the delegation was
+	// deleted.
 	Renew func(ctx context.Context, d *v1alpha1.AuthorityDelegation, at time.Time) error
 }
 
-// policyTimeout is how long a write waits until the server knows the policies.
+// policyTimeout is how long a write waits until the server has read the policies.
 const policyTimeout = 10 * time.Second
 
-// policyWrite is what one write causes. It is used by one goroutine.
+// policyWrite applies the policies to one write. It is used by one goroutine.
 type policyWrite struct {
 	*PolicyIssuer
 	ctx       context.Context
 	requested schema.GroupResource
 	dryRun    bool
-	// old are the stamps of what is stored.
+	// old are the stamps of the stored object.
 	old      policy.Stamps
 	resource schema.GroupResource
 }
 
-// forWrite returns what a write of a request causes, nil where that is nothing and a stamp could name
-// nothing. It could as soon as there is a delegation, whoever made it: what somebody forges before the
-// first policy would be believed after.
+// forWrite returns how policies apply to a write. It returns nil if there are neither policies
+// nor delegations. It checks delegations too: a stamp that names an existing delegation could
+// otherwise be forged before the first policy exists, and would be trusted afterwards.
 func (c *PolicyIssuer) forWrite(ctx context.Context, dryRun bool) *policyWrite {
 	select {
 	case <-c.Policies.Synced():
@@ -74,7 +76,8 @@ func (c *PolicyIssuer) forWrite(ctx context.Context, dryRun bool) *policyWrite {
 	return &policyWrite{PolicyIssuer: c, ctx: ctx, requested: schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, dryRun: dryRun}
 }
 
-// observeOld notes the stamps of what is stored, and reports whether more of it is needed.
+// observeOld records the stamps of the stored object, and reports whether the object itself is
+// needed later.
 func (c *policyWrite) observeOld(old runtime.Object) bool {
 	if c == nil {
 		return false
@@ -93,8 +96,8 @@ func (c *policyWrite) synced() bool {
 	}
 }
 
-// stamp writes the stamps of an object that is about to be stored, over whatever somebody else
-// wrote there, and makes the delegations that they name.
+// stamp writes the stamps of an object that is about to be stored, and issues the delegations
+// that they name. Stamps that anybody else wrote are replaced.
 func (c *policyWrite) stamp(obj, old runtime.Object) error {
 	if old != nil && !delegation.Exists(old) {
 		old = nil
@@ -107,11 +110,11 @@ func (c *policyWrite) stamp(obj, old runtime.Object) error {
 	maps.Copy(stamps, c.old)
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
-		return nil //nolint:nilerr // what has no metadata has no stamps
+		return nil //nolint:nilerr // an object without metadata has no stamps
 	}
 	all := c.Policies.For(c.resource)
 	for name := range c.old {
-		// Of a policy that is gone nothing is known but its name.
+		// Nothing but the name is known of a deleted policy.
 		if !slices.ContainsFunc(all, func(p *policy.Policy) bool { return p.Name == name }) && policy.ForDeleted(c.resource).TriggeredBy(obj, old) {
 			delete(stamps, name)
 		}
@@ -131,8 +134,8 @@ func (c *policyWrite) stamp(obj, old runtime.Object) error {
 	return stamps.ApplyTo(obj, c.resource)
 }
 
-// waitForSync waits until the policies are known. Nothing is stored before, but what the server
-// itself writes to begin with.
+// waitForSync waits until the policies are read. Until then only the API server's own objects are
+// stored.
 func (c *policyWrite) waitForSync() error {
 	u, _ := request.UserFrom(c.ctx)
 	if c.synced() || u.GetName() == user.APIServerUser {
@@ -144,10 +147,11 @@ func (c *policyWrite) waitForSync() error {
 	case <-c.ctx.Done():
 	case <-time.After(policyTimeout):
 	}
-	return apierrors.NewServiceUnavailable("the server does not know yet which AuthorityDelegationPolicies there are")
+	return apierrors.NewServiceUnavailable("the server has not read the AuthorityDelegationPolicies yet")
 }
 
-// stampFor returns the stamp of an object by one policy: nil to leave it as it is, empty for none.
+// stampFor returns the stamp of an object by one policy. It returns nil to keep the stamp, and an
+// empty string to remove it.
 func (c *policyWrite) stampFor(p *policy.Policy, obj, old runtime.Object, namespace string, renew bool) (*string, error) {
 	if p.SelectsByLabels() {
 		of, err := c.Labels(c.ctx, namespace)
@@ -170,9 +174,9 @@ func (c *policyWrite) stampFor(p *policy.Policy, obj, old runtime.Object, namesp
 	}
 	d, err := c.delegationFor(p, namespace)
 	if errors.As(err, &notHeld{}) && p.Spec.IfNotHeld == v1alpha1.NotHeldSkip {
-		// A header has one line.
+		// A warning is a header, which is a single line.
 		why := strings.Join(strings.Fields(err.Error()), " ")
-		warning.AddWarning(c.ctx, "", fmt.Sprintf("AuthorityDelegationPolicy %q delegated nothing: %s", p.Name, why))
+		warning.AddWarning(c.ctx, "", fmt.Sprintf("AuthorityDelegationPolicy %q issued no delegation: %s", p.Name, why))
 		audit.NotDelegated(c.ctx, p.Name)
 		none := ""
 		return &none, nil
@@ -184,8 +188,8 @@ func (c *policyWrite) stampFor(p *policy.Policy, obj, old runtime.Object, namesp
 	return &value, nil
 }
 
-// stampOutOfScope returns the stamp of an object in a namespace that a policy is not for, or not any more: what
-// somebody else has changed since is not run by whoever wrote it before.
+// stampOutOfScope returns the stamp of an object in a namespace that the policy does not select.
+// A change removes the stamp: the previous author did not write the new version.
 func (c *policyWrite) stampOutOfScope(p *policy.Policy, obj, old runtime.Object) *string {
 	if c.old[p.Name] == "" || !p.TriggeredBy(obj, old) {
 		return nil
@@ -194,8 +198,8 @@ func (c *policyWrite) stampOutOfScope(p *policy.Policy, obj, old runtime.Object)
 	return &none
 }
 
-// ownDelegation returns the delegation that the caller selects, if it is one that the policy causes: what a
-// delegate writes for an author is the author's.
+// ownDelegation returns the delegation that the caller selects, if the policy issued it. What a
+// delegate writes for an author keeps the author's delegation.
 func (c *policyWrite) ownDelegation(p *policy.Policy, namespace string) *delegation.Delegation {
 	u, _ := request.UserFrom(c.ctx)
 	selecting, ok := u.(*User)
@@ -219,10 +223,10 @@ func (c *policyWrite) ownDelegation(p *policy.Policy, namespace string) *delegat
 	return leaf
 }
 
-// forbidden returns the error of a write that causes a delegation which can't be made.
+// forbidden returns the error of a write whose policy issues no delegation.
 func (c *policyWrite) forbidden(name string, p *policy.Policy, err error) error {
 	if !errors.As(err, &notHeld{}) {
 		return err
 	}
-	return apierrors.NewForbidden(c.resource, name, fmt.Errorf("AuthorityDelegationPolicy %q delegates what its author must have: %w", p.Name, err))
+	return apierrors.NewForbidden(c.resource, name, fmt.Errorf("AuthorityDelegationPolicy %q delegates permissions that the author of the object must hold: %w", p.Name, err))
 }

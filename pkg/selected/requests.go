@@ -14,12 +14,12 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// publicPaths are the paths of discovery and health, and below them. Clients ask for discovery
-// before they ask for anything else, and it tells nothing of any object.
+// publicPaths are the paths of discovery and health, with everything below them. Clients request
+// discovery before anything else, and it reveals no object.
 var publicPaths = []string{"/api", "/apis", "/openapi", "/version", "/healthz", "/livez", "/readyz"}
 
-// selfReviews are the reviews that tell callers about themselves. Whoever selects may ask, and the
-// answer is about what is left.
+// selfReviews are the reviews that tell callers about themselves. Every caller who selects may
+// create them; the answer respects the selection.
 var selfReviews = map[schema.GroupResource]bool{
 	{Group: authorizationv1.GroupName, Resource: "selfsubjectaccessreviews"}: true,
 	{Group: authorizationv1.GroupName, Resource: "selfsubjectrulesreviews"}:  true,
@@ -42,10 +42,10 @@ func unrestricted(a authorizer.Attributes) bool {
 	return false
 }
 
-var errCredential = errors.New("no token or certificate can be asked for while an authority is selected, because it would be good for more than that")
+var errCredential = errors.New("no token or certificate can be requested while an authority is selected, because the selection would not restrict its holder")
 
-// checkCredential refuses requests for tokens and certificates: who holds one is not restricted by
-// what was selected when it was asked for.
+// checkCredential refuses requests for tokens and certificates: their holder would not be
+// restricted by the selection.
 func checkCredential(a authorizer.Attributes) error {
 	if !a.IsResourceRequest() {
 		return nil

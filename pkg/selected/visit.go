@@ -21,8 +21,8 @@ import (
 
 type visitor = func(source fmt.Stringer, rule *rbacv1.PolicyRule, err error) bool
 
-// Visit visits the rules that the selected role gives to a caller in a namespace, or
-// everywhere if that is empty.
+// Visit visits the rules that the selected role gives to a caller in a namespace, or in the whole
+// cluster if that is empty.
 func (sel Selection) Visit(ctx context.Context, policy seam.Policy, u user.Info, namespace string, visit visitor) {
 	s, err := UserOf(u)
 	if err != nil {
@@ -53,8 +53,8 @@ func (sel Selection) Visit(ctx context.Context, policy seam.Policy, u user.Info,
 	s.visitCovered(ctx, policy, namespace, q, visit)
 }
 
-// recordAllowed returns a visitor that notes that RBAC, which stops at the first rule that
-// allows, has stopped.
+// recordAllowed returns a visitor that records whether RBAC stopped at a rule. RBAC stops at the
+// first rule that allows.
 func (q *authorization) recordAllowed(visit visitor) visitor {
 	return func(source fmt.Stringer, rule *rbacv1.PolicyRule, err error) bool {
 		if visit(source, rule, err) {
@@ -65,9 +65,9 @@ func (q *authorization) recordAllowed(visit visitor) visitor {
 	}
 }
 
-// visitCovered visits the rules of the selected role if the caller has all of them without
-// being bound to it. It is as if there was no role otherwise, so nobody learns of roles by
-// selecting them.
+// visitCovered visits the rules of the selected role if the caller holds all of them without a
+// binding to it. Otherwise it behaves as if the role did not exist, so selecting a role does not
+// reveal whether it exists.
 func (u *User) visitCovered(ctx context.Context, policy seam.Policy, namespace string, q *authorization, visit visitor) {
 	roleRef := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: string(u.reference.Kind), Name: u.reference.Name}
 	all := validation.NewDefaultRuleResolver(policy, policy, policy, policy)
@@ -100,7 +100,7 @@ func (u *User) visitCovered(ctx context.Context, policy seam.Policy, namespace s
 	}
 }
 
-// bindings lists the bindings to the role that is referred to.
+// bindings lists the bindings to one role.
 type bindings struct {
 	seam.Policy
 	to selection.AuthorityReference
@@ -135,11 +135,11 @@ func (b bindings) ListClusterRoleBindings(ctx context.Context) ([]*rbacv1.Cluste
 	return to, err
 }
 
-// coveredSource is the source of a rule that no binding is.
+// coveredSource names a role, whose rules the caller holds, as the source of a rule.
 type coveredSource selection.AuthorityReference
 
 func (c coveredSource) String() string {
-	return describe(selection.AuthorityReference(c)) + ", whose rules the caller has"
+	return describe(selection.AuthorityReference(c)) + ", whose rules the caller holds"
 }
 
 func describe(ref selection.AuthorityReference) string {

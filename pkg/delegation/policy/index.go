@@ -19,14 +19,15 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// Index is what a server knows of policies.
+// Index holds the policies that a server knows.
 type Index struct {
-	// byResource is what writes look at.
+	// byResource is read by writes without mu.
 	byResource atomic.Pointer[map[schema.GroupResource][]*Policy]
 
 	mu    sync.Mutex
 	byUID map[types.UID]*entry
-	// tombstones has policies that this server saw removed, until its watch has seen it too.
+	// tombstones are the policies that requests to this server removed, until the watch has
+	// reported the removal.
 	tombstones  map[types.UID]uint64
 	synced      chan struct{}
 	closeSynced sync.Once
@@ -37,14 +38,15 @@ type entry struct {
 	version uint64
 }
 
-// NewIndex returns an index that knows nothing yet.
+// NewIndex returns an empty index.
 func NewIndex() *Index {
 	x := &Index{byUID: map[types.UID]*entry{}, tombstones: map[types.UID]uint64{}, synced: make(chan struct{})}
 	x.byResource.Store(&map[schema.GroupResource][]*Policy{})
 	return x
 }
 
-// Synced is closed once all is known that was stored when the server started.
+// Synced returns a channel that is closed once all policies that were stored when the server
+// started are known.
 func (x *Index) Synced() <-chan struct{} { return x.synced }
 
 // Empty reports whether there is no policy.
@@ -58,8 +60,8 @@ func (x *Index) Resources() []schema.GroupResource {
 	return slices.Collect(maps.Keys(*x.byResource.Load()))
 }
 
-// Observe takes what a request to this server has stored, or removed. Versions that are older
-// than what is known are left out.
+// Observe records that a request to this server stored or removed a policy. It ignores versions
+// older than the known one.
 func (x *Index) Observe(p *v1alpha1.AuthorityDelegationPolicy, gone bool) {
 	version := versionOf(p.ResourceVersion)
 	x.mu.Lock()
@@ -99,7 +101,7 @@ func (x *Index) publish() {
 	x.byResource.Store(&out)
 }
 
-// ReflectorStore returns the index as a reflector writes it.
+// ReflectorStore returns the store that a reflector writes to.
 func (x *Index) ReflectorStore() cache.ReflectorStore { return reflectorStore{x} }
 
 type reflectorStore struct{ x *Index }
@@ -126,8 +128,8 @@ func (r reflectorStore) Delete(obj any) error {
 	return nil
 }
 
-// Replace takes a list of all that is stored, at a version. What this server stored later is
-// kept.
+// Replace takes a list of all stored policies at a version. It keeps what this server stored
+// later.
 func (r reflectorStore) Replace(list []any, listed string) error {
 	x, version := r.x, versionOf(listed)
 	there := map[types.UID]bool{}

@@ -20,7 +20,7 @@ import (
 	"kube-granular.dev/pkg/protected"
 )
 
-// Bindings are what is known of roles and their bindings. *protected.Roles implements it.
+// Bindings provides roles and their bindings. *protected.Roles implements it.
 type Bindings interface {
 	Role(ref protect.Reference) (types.UID, bool)
 	Bindings(ref protect.Reference) ([]*rbacv1.RoleBinding, []*rbacv1.ClusterRoleBinding, error)
@@ -54,7 +54,7 @@ func Compute(a protected.Attribute, roles Bindings) (*v1alpha1.ProtectedAttribut
 	return out, nil
 }
 
-// setAccepted sets the condition Accepted. missing is a role that does not exist.
+// setAccepted sets the condition Accepted. missing names the role if it does not exist.
 func setAccepted(out *v1alpha1.ProtectedAttributeStatus, generation int64, inForce bool, missing string) {
 	condition := metav1.Condition{
 		Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, ObservedGeneration: generation,
@@ -84,7 +84,7 @@ func setBindingsAsked(out *v1alpha1.ProtectedAttributeStatus, generation int64) 
 	apimeta.SetStatusCondition(&out.Conditions, condition)
 }
 
-// askedSince returns the time from which on bindings took the verb "bind".
+// askedSince returns the time since which new bindings need the verb "bind".
 func askedSince(meta *metav1.ObjectMeta, status *v1alpha1.ProtectedAttributeStatus) time.Time {
 	if status.LastChange != nil {
 		return status.LastChange.Time.Time
@@ -99,7 +99,8 @@ func setHolders(out *v1alpha1.ProtectedAttributeStatus, here []*rbacv1.RoleBindi
 		for _, s := range subjects {
 			subject := v1alpha1.Subject{Kind: s.Kind, Name: s.Name}
 			if s.Kind == rbacv1.ServiceAccountKind {
-				// As RBAC has it: without a namespace it is one of the binding's.
+				// As in RBAC, a service account without a namespace is in the namespace of the
+				// binding.
 				if subject.Namespace = cmp.Or(s.Namespace, namespace); subject.Namespace == "" {
 					continue
 				}
@@ -123,8 +124,8 @@ func setHolders(out *v1alpha1.ProtectedAttributeStatus, here []*rbacv1.RoleBindi
 	out.Holders = out.Holders[:min(len(out.Holders), v1alpha1.MaxHolders)]
 }
 
-// setEarlierBindings lists the bindings that are not younger than a time. What was made within its second
-// may be older.
+// setEarlierBindings lists the bindings that were not created after a time. One that was created
+// within the same second may be older.
 func setEarlierBindings(out *v1alpha1.ProtectedAttributeStatus, than time.Time, here []*rbacv1.RoleBinding, everywhere []*rbacv1.ClusterRoleBinding) {
 	add := func(kind string, of *metav1.ObjectMeta) {
 		if !of.CreationTimestamp.Time.Truncate(time.Second).After(than) {
