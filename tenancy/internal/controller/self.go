@@ -23,17 +23,17 @@ import (
 // the role by which the user impersonates itself.
 const selfIndex = "self-impersonator"
 
-// Selves reconciles the roles by which users impersonate themselves. Tenants share them.
+// SelfRoles reconciles the roles by which users impersonate themselves. Tenants share them.
 // A request is the name of such a role; as no two requests of one name run at a time, two
 // tenants that change at once can't undo each other's work.
-type Selves struct {
+type SelfRoles struct {
 	writer
 	// Recorder receives events.
 	Recorder events.EventRecorder
 }
 
-// noSelves is selfNames where nobody impersonates.
-func noSelves(client.Object) []string { return nil }
+// noSelfNames is selfNames where nobody impersonates.
+func noSelfNames(client.Object) []string { return nil }
 
 // selfNames returns the names of the roles that an LNamespace needs.
 func selfNames(object client.Object) []string {
@@ -49,7 +49,7 @@ func selfNames(object client.Object) []string {
 }
 
 // Reconcile makes the role if an LNamespace names its user, and deletes it if none does.
-func (r *Selves) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+func (r *SelfRoles) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	list := &v1alpha1.LNamespaceList{}
 	if err := r.List(ctx, list, client.MatchingFields{selfIndex: req.Name}, client.Limit(1)); err != nil {
 		return reconcile.Result{}, err
