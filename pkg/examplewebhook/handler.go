@@ -19,13 +19,13 @@ import (
 	"kube-granular.dev/pkg/examplewebhook/policy"
 )
 
-// Record is a review and what it was answered with.
+// Record is a review with its answer.
 type Record struct {
 	Review authorizationv1.SubjectAccessReviewSpec `json:"asked"`
 	Answer policy.Answer                           `json:"answer"`
 }
 
-// String is a line for people: who, what, and the answer.
+// String returns one line with the user, the request and the answer.
 func (a Record) String() string {
 	said := string(a.Answer.Decision)
 	if a.Answer.Fault != nil {
@@ -37,7 +37,7 @@ func (a Record) String() string {
 	return fmt.Sprintf("%s %s: %s", a.Review.User, describeRequest(a.Review), said)
 }
 
-// describeRequest is the verb and the object, or the path, of a question.
+// describeRequest returns the verb, and the object or the path, of a review.
 func describeRequest(asked authorizationv1.SubjectAccessReviewSpec) string {
 	if path := asked.NonResourceAttributes; path != nil {
 		return path.Verb + " " + path.Path
@@ -60,7 +60,7 @@ func describeRequest(asked authorizationv1.SubjectAccessReviewSpec) string {
 	return strings.TrimSpace(a.Verb + " " + resource + " " + object)
 }
 
-// maxReview bounds what is read of a request; a review is far smaller.
+// maxReview is the maximum size of a request body.
 const maxReview = 1 << 20
 
 type handler struct {
@@ -71,11 +71,11 @@ type handler struct {
 func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	review := &authorizationv1.SubjectAccessReview{}
 	if err := json.NewDecoder(io.LimitReader(req.Body, maxReview)).Decode(review); err != nil {
-		http.Error(w, fmt.Sprintf("not a review: %v", err), http.StatusBadRequest)
+		http.Error(w, fmt.Sprintf("the body is not a review: %v", err), http.StatusBadRequest)
 		return
 	}
 	if review.APIVersion != authorizationv1.SchemeGroupVersion.String() || review.Kind != "SubjectAccessReview" {
-		http.Error(w, fmt.Sprintf("want a SubjectAccessReview of %s, got %s of %s: set subjectAccessReviewVersion: v1", authorizationv1.SchemeGroupVersion, review.Kind, review.APIVersion), http.StatusBadRequest)
+		http.Error(w, fmt.Sprintf("the body is a %[2]s of %[3]s and not a SubjectAccessReview of %[1]s: set subjectAccessReviewVersion: v1", authorizationv1.SchemeGroupVersion, review.Kind, review.APIVersion), http.StatusBadRequest)
 		return
 	}
 	answer := h.policy.current().Decide(&review.Spec)
@@ -90,7 +90,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		case f.Hangup:
 			panic(http.ErrAbortHandler)
 		case f.Status != 0:
-			http.Error(w, "this is a fault of the policy", f.Status)
+			http.Error(w, "the policy has a fault for this review", f.Status)
 			return
 		case f.Garbage:
 			w.Header().Set("Content-Type", "application/json")
@@ -103,7 +103,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_ = json.NewEncoder(w).Encode(review)
 }
 
-// waitFor waits, and reports whether anybody still does.
+// waitFor waits, and reports false if the client disconnected meanwhile.
 func waitFor(req *http.Request, delay time.Duration) bool {
 	if delay == 0 {
 		return true
@@ -118,7 +118,7 @@ func waitFor(req *http.Request, delay time.Duration) bool {
 	}
 }
 
-// policyFile are the policy of a file.
+// policyFile is the policy in a file.
 type policyFile struct {
 	file    string
 	onError func(error)
@@ -141,7 +141,7 @@ func openPolicyFile(file string, failed func(error)) (*policyFile, error) {
 	return r, nil
 }
 
-// current returns the policy of the file, or what it was when it could be read last.
+// current returns the policy of the file, or the last one that could be read.
 func (r *policyFile) current() *policy.Policy {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -156,7 +156,7 @@ func (r *policyFile) current() *policy.Policy {
 	}
 	if err != nil {
 		if r.onError != nil {
-			r.onError(fmt.Errorf("policy %s: %w; the last one that could be read goes on", r.file, err))
+			r.onError(fmt.Errorf("policy %s: %w; the last valid policy stays in effect", r.file, err))
 		}
 		return r.policy
 	}

@@ -19,37 +19,37 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 )
 
-// Options are the choices of one who starts a webhook.
+// Options configure a webhook.
 type Options struct {
 	// Policy is the file with the policy.
 	Policy string
-	// Listen is an address of loopback; port 0 picks a free one.
+	// Listen is a loopback address; port 0 picks a free port.
 	Listen string
 	// Kubeconfig is the file to write for kube-apiserver. Empty means none.
 	Kubeconfig string
-	// OnReview is called with each review when it is answered. It may be nil.
+	// OnReview is called with each answered review. It may be nil.
 	OnReview func(Record)
-	// OnError is called with what the server can't tell whom it answers. It may be nil.
+	// OnError is called with errors that can't be returned to a client. It may be nil.
 	OnError func(error)
 }
 
-// Server is a webhook that runs.
+// Server is a running webhook.
 type Server struct {
-	// URL is where it listens.
+	// URL is the URL of the webhook.
 	URL string
 
 	http  *http.Server
 	ended chan error
 }
 
-// Start starts a webhook, which Stop stops.
+// Start starts a webhook. Stop stops it.
 func Start(o Options) (*Server, error) {
 	host, _, err := net.SplitHostPort(o.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
 	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		return nil, fmt.Errorf("listen: %q is no address of loopback, such as 127.0.0.1: the webhook asks nobody who they are", host)
+		return nil, fmt.Errorf("listen: %q is not a loopback address such as 127.0.0.1: the webhook does not authenticate its clients", host)
 	}
 	rules, err := openPolicyFile(o.Policy, o.OnError)
 	if err != nil {
@@ -89,12 +89,12 @@ func Start(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Stop ends the server at once, whoever waits for an answer.
+// Stop stops the server at once, without waiting for pending requests.
 func (s *Server) Stop() error {
 	return errors.Join(s.http.Close(), <-s.ended)
 }
 
-// Wait returns when the server ends, or stops it when ctx does.
+// Wait returns when the server ends. It stops the server when ctx ends.
 func (s *Server) Wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -116,7 +116,7 @@ func (s *Server) writeKubeconfig(file string, ca []byte) error {
 	return os.Chmod(file, 0o600)
 }
 
-// errorLogger is a writer of the lines that net/http logs.
+// errorLogger is a writer for the errors that net/http logs.
 type errorLogger func(error)
 
 func (f errorLogger) Write(line []byte) (int, error) {

@@ -12,23 +12,24 @@ import (
 	"kube-granular.dev/granular/registry"
 )
 
-// Ordinary returns the ordinary verbs that together include a permission verb on a resource,
-// which is written as in a role: deployments/status. It returns nil where it is not known that
-// they do.
+// Ordinary returns the ordinary verbs that together include a permission verb on a resource. The
+// resource is written as in a role: deployments/status. It returns nil if no ordinary verbs are
+// known to include it.
 func Ordinary(verb, group, resource string) []string {
 	name, known := findPermission(verb, group, resource)
 	if !known {
 		return nil
 	}
 	if name == "metadata" {
-		// A name is metadata, so with it single fields suffice to create.
+		// The name is metadata, so a caller with this permission can create objects field by
+		// field.
 		return []string{"update", "patch", "create"}
 	}
 	return []string{"update", "patch"}
 }
 
-// generalVerbs returns, for each place of a permission in a resource, the verbs of more general
-// permissions that cover the place.
+// generalVerbs returns, for each field that has a permission in a resource, the verbs of the more
+// general permissions that cover the field.
 func generalVerbs(verb, group, resource string) [][]string {
 	name, known := findPermission(verb, group, resource)
 	if !known || name == "" {
@@ -37,8 +38,9 @@ func generalVerbs(verb, group, resource string) [][]string {
 	return builtIn()[key{group, resource}].generalVerbs[name]
 }
 
-// findPermission returns the permission of a verb, "" for the general verb. It reports false for what is
-// included in nothing: what is no permission verb, excluded, or not of this resource.
+// findPermission returns the permission of a verb, "" for the verb granular. It returns false if
+// nothing includes the verb: it is no permission verb, its permission is excluded, or the
+// resource does not have it.
 func findPermission(verb, group, resource string) (string, bool) {
 	if verb != permission.General && !strings.HasPrefix(verb, permission.General+":") {
 		return "", false
@@ -56,12 +58,12 @@ func findPermission(verb, group, resource string) (string, bool) {
 
 type key struct{ group, resource string }
 
-// permissions are those of one resource that something may include.
+// permissions are the permissions of one resource.
 type permissions struct {
-	// generalVerbs has the verbs of more general permissions, for each place.
+	// generalVerbs has the verbs of more general permissions, by permission and field.
 	generalVerbs map[string][][]string
-	// parameterized are those whose verbs take a parameter, excluded those that are excluded
-	// somewhere in the resource, in some version.
+	// parameterized are the permissions whose verbs have a parameter, excluded those that are
+	// excluded in any version of the resource.
 	parameterized, excluded map[string]bool
 }
 
@@ -93,7 +95,7 @@ func index(all *registry.Registry) map[key]permissions {
 	return out
 }
 
-// add notes the places of a permission in a kind.
+// add adds the fields of a permission in a kind.
 func (of permissions) add(p *registry.Permission, kind string, byName map[string]*registry.Permission) {
 	excluded := func(name string) bool { return byName[name] == nil || byName[name].Excluded }
 	if of.excluded[p.Name] {
@@ -104,7 +106,8 @@ func (of permissions) add(p *registry.Permission, kind string, byName map[string
 			continue
 		}
 		if p.Excluded || slices.ContainsFunc(place.Above, excluded) {
-			// Another place may have been noted: what is excluded anywhere is included nowhere.
+			// A field may have been added before. A permission that is excluded for one field is
+			// included in nothing.
 			of.generalVerbs[p.Name], of.excluded[p.Name] = nil, true
 			return
 		}
@@ -119,7 +122,7 @@ func (of permissions) add(p *registry.Permission, kind string, byName map[string
 	}
 }
 
-// splitResource takes deployments.apps/scale apart, into a group and deployments/scale.
+// splitResource splits deployments.apps/scale into the group and deployments/scale.
 func splitResource(name string) key {
 	name, sub, has := strings.Cut(name, "/")
 	resource, group, _ := strings.Cut(name, ".")

@@ -13,11 +13,11 @@ import (
 	"kube-granular.dev/pkg/suggest"
 )
 
-// permissionSet are the permissions that some resources may have.
+// permissionSet has the permissions that some resources may have.
 type permissionSet struct {
 	byResource []map[string]*registry.Permission
-	// complete is false where one of the resources is not built in: it may have permissions
-	// with a domain, and any that Kubernetes has.
+	// complete is false if one of the resources is not built in: it may have permissions with a
+	// domain, and every permission of Kubernetes.
 	complete bool
 }
 
@@ -30,15 +30,15 @@ func (n permissionSet) find(name string) *registry.Permission {
 	return nil
 }
 
-// onEveryKind reports whether every kind has a permission, as those of metadata.
+// onEveryKind reports whether every kind has a permission, as for the permissions of metadata.
 func onEveryKind(p *registry.Permission) bool {
 	return slices.ContainsFunc(p.Places, func(place registry.Place) bool { return slices.Contains(place.Kinds, registry.All) })
 }
 
-// maxSuggestionLength is the longest verb that is compared with those there are.
+// maxSuggestionLength is the maximum length of a name for which a suggestion is searched.
 const maxSuggestionLength = 100
 
-// suggestion returns words that name the verb that may have been meant, or "".
+// suggestion returns text that suggests a verb for a misspelled one, or "".
 func (n permissionSet) suggestion(text string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(text), permission.General+":"), "(")
 	if name = strings.TrimSpace(name); len(name) > maxSuggestionLength {
@@ -57,7 +57,7 @@ func (n permissionSet) suggestion(text string) string {
 	return ""
 }
 
-// permissionsOf returns the permissions of resources, of which each is there once.
+// permissionsOf returns the permissions of resources. The resources must differ.
 func permissionsOf(resources []string) permissionSet {
 	known := builtIn()
 	out := permissionSet{complete: true}
@@ -76,8 +76,7 @@ type index struct {
 	byResource map[string]map[string]*registry.Permission
 }
 
-// IsBuiltIn reports whether a built-in kind has a resource, which is written as
-// deployments.apps/status.
+// IsBuiltIn reports whether a built-in kind has a resource, in the form deployments.apps/status.
 func IsBuiltIn(resource string) bool {
 	_, has := builtIn().byResource[resource]
 	return has

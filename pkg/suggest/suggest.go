@@ -1,15 +1,16 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package suggest finds what somebody may have meant who misspelled a name.
+// Package suggest finds the correct spelling of a misspelled name, by the Levenshtein distance.
 //
-// It knows nothing of permissions.
+// It is independent of permissions.
 package suggest
 
 import "strings"
 
-// Nearest returns the name that is nearest to a text, "" if none is near. Of equally near ones it is
-// the first of those that are as long as the text, or the first.
+// Nearest returns the name with the smallest edit distance to text, "" if all names differ in
+// more than half of its letters. Of several such names it prefers one of the same length, then
+// the first.
 func Nearest(text string, names []string) string {
 	best, distance := "", len(text)/2+1
 	for _, name := range names {
@@ -21,7 +22,7 @@ func Nearest(text string, names []string) string {
 	return best
 }
 
-// editDistance returns how many letters must be put in, taken away or replaced.
+// editDistance returns the Levenshtein distance of two strings.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

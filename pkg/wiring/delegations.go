@@ -19,10 +19,11 @@ import (
 	authorityregistry "kube-granular.dev/pkg/registry/authority"
 )
 
-// writeUsesInterval is how often the uses of delegations are written down that end without.
+// writeUsesInterval is how often the last uses of delegations with idleSeconds are written to
+// storage.
 const writeUsesInterval = 5 * time.Second
 
-// useNamespaces makes an index know namespaces, of informers that have not started.
+// useNamespaces lets an index read namespaces from informers, which must not have started.
 func useNamespaces(index *delegation.Index, factory informers.SharedInformerFactory) {
 	lister := factory.Core().V1().Namespaces().Lister()
 	index.Namespace = func(name string) types.UID {
@@ -33,24 +34,25 @@ func useNamespaces(index *delegation.Index, factory informers.SharedInformerFact
 	}
 }
 
-// runDelegations makes an index know what is stored, until ctx ends. It returns once all is known.
+// runDelegations keeps an index up to date with storage until ctx ends. It returns once all
+// stored delegations are known.
 func runDelegations(ctx context.Context, index *delegation.Index, stored authorityregistry.DelegationStorage) error {
 	reflector := cache.NewReflectorWithOptions(listThenWatch{stored.ListWatch}, &authority.AuthorityDelegation{}, index.ReflectorStore(), cache.ReflectorOptions{Name: "kube-granular/delegations"})
 	go reflector.RunWithContext(ctx)
 	if !cache.WaitForCacheSync(ctx.Done(), index.HasSynced) {
-		return errors.New("the server ended before it knew which delegations there are")
+		return errors.New("the server stopped before it had read the delegations")
 	}
 	go wait.UntilWithContext(ctx, func(ctx context.Context) {
 		for d, at := range index.UnwrittenUses() {
 			if err := stored.WriteUse(ctx, d.Name, at); err != nil {
-				utilruntime.HandleErrorWithContext(ctx, err, "The use of a delegation was not written down", "name", d.Name)
+				utilruntime.HandleErrorWithContext(ctx, err, "The last use of a delegation was not written", "name", d.Name)
 			}
 		}
 	}, writeUsesInterval)
 	return nil
 }
 
-// listThenWatch is a ListWatch that a reflector reads by a list, and then watches.
+// listThenWatch is a ListWatch that a reflector reads by a list before it watches.
 type listThenWatch struct{ *cache.ListWatch }
 
 // IsWatchListSemanticsUnSupported makes a reflector read a list.

@@ -34,10 +34,10 @@ import (
 	"kube-granular.dev/pkg/selected"
 )
 
-// sweepInterval is how often a server looks for delegations that nobody needs any more.
+// sweepInterval is how often a server removes delegations that no object needs any more.
 const sweepInterval = time.Minute
 
-// policyIssuer is what writes to this process cause.
+// policyIssuer returns the issuer of delegations for the writes to this process.
 var policyIssuer = sync.OnceValue(func() *selected.PolicyIssuer {
 	return &selected.PolicyIssuer{Policies: policy.NewIndex(), Issuer: &selected.Issuer{Delegations: delegations()}}
 })
@@ -49,7 +49,7 @@ func policyIssuerOrNil() *selected.PolicyIssuer {
 	return policyIssuer()
 }
 
-// cachedRBAC returns what RBAC reads, of informers that have not started.
+// cachedRBAC returns readers of RBAC's objects from informers, which must not have started.
 func cachedRBAC(factory informers.SharedInformerFactory) authorityselected.Policy {
 	all := factory.Rbac().V1()
 	return authorityselected.Policy{
@@ -60,7 +60,8 @@ func cachedRBAC(factory informers.SharedInformerFactory) authorityselected.Polic
 	}
 }
 
-// newPolicies makes a server keep policies, and writes cause what they say.
+// newPolicies returns the configuration of the storage of policies, and completes the policy
+// issuer.
 func newPolicies(deciding *selected.Issuer, client kubernetes.Interface, factory informers.SharedInformerFactory) *authorityregistry.Policies {
 	c := policyIssuer()
 	c.Issuer = deciding
@@ -69,7 +70,7 @@ func newPolicies(deciding *selected.Issuer, client kubernetes.Interface, factory
 		if namespace, err := lister.Get(name); err == nil {
 			return namespace.Labels, nil
 		}
-		// This server has not heard of it yet.
+		// The informer of this server does not have it yet.
 		namespace, err := client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return nil, err
@@ -79,8 +80,8 @@ func newPolicies(deciding *selected.Issuer, client kubernetes.Interface, factory
 	return &authorityregistry.Policies{Prepare: deciding.PreparePolicy, Observe: c.Policies.Observe}
 }
 
-// runPolicies makes an index know the policies that are stored, until ctx ends. It returns
-// once all are known.
+// runPolicies keeps an index up to date with storage until ctx ends. It returns once all stored
+// policies are known.
 func runPolicies(ctx context.Context, index *policy.Index, all *cache.ListWatch) error {
 	reflector := cache.NewReflectorWithOptions(listThenWatch{all}, &authority.AuthorityDelegationPolicy{}, index.ReflectorStore(), cache.ReflectorOptions{Name: "kube-granular/policies"})
 	go reflector.RunWithContext(ctx)
@@ -88,11 +89,11 @@ func runPolicies(ctx context.Context, index *policy.Index, all *cache.ListWatch)
 	case <-index.Synced():
 		return nil
 	case <-ctx.Done():
-		return errors.New("the server ended before it knew which policies there are")
+		return errors.New("the server stopped before it had read the policies")
 	}
 }
 
-// runSweeper removes delegations that nobody needs any more, until ctx ends.
+// runSweeper removes delegations that no object needs any more, until ctx ends.
 func runSweeper(ctx context.Context, index *delegation.Index, stored authorityregistry.DelegationStorage, self *rest.Config) error {
 	client, err := metadata.NewForConfig(self)
 	if err != nil {
@@ -118,7 +119,7 @@ func runSweeper(ctx context.Context, index *delegation.Index, stored authorityre
 	}
 	go wait.JitterUntilWithContext(ctx, func(ctx context.Context) {
 		if _, err := sweeper.Sweep(ctx); err != nil {
-			utilruntime.HandleErrorWithContext(ctx, err, "Delegations that nobody needs were not removed")
+			utilruntime.HandleErrorWithContext(ctx, err, "Unused delegations were not removed")
 		}
 	}, sweepInterval, 0.5, false)
 	return nil

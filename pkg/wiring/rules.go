@@ -14,7 +14,7 @@ import (
 	"kube-granular.dev/pkg/rolecheck"
 )
 
-// permissionRules is what RBAC knows of permission verbs where their gate is on.
+// permissionRules implements bindings.Rules: it tells RBAC the meaning of permission verbs.
 type permissionRules struct{}
 
 var _ bindings.Rules = permissionRules{}
@@ -31,8 +31,8 @@ func (permissionRules) Missing(held, missing []rbacv1.PolicyRule) []rbacv1.Polic
 	return included.Missing(held, missing)
 }
 
-// Warnings implements bindings.Rules. Rules that stay as they were were warned of before, and
-// may not be the caller's to read.
+// Warnings implements bindings.Rules. It returns none for unchanged rules: their author was
+// warned before, and the caller may not be allowed to read them.
 func (permissionRules) Warnings(written, before []rbac.PolicyRule) []string {
 	if !slices.ContainsFunc(written, hasPermission) || slices.EqualFunc(written, before, sameRule) {
 		return nil

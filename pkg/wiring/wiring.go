@@ -1,21 +1,20 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wiring connects kube-granular with a kube-apiserver it is linked into.
+// Package wiring connects kube-granular with the kube-apiserver that it is linked into.
 //
-// Importing it is all that has to be done, and the patched kube-apiserver does
-// just that. The feature gates become known. Where GranularAuthorization is on, the Gate is
-// put around the configured authorizer, its metrics are served, permission extensions of
-// custom resource definitions are judged, a granular question that a webhook is being asked
-// already waits for that answer, authorization configurations are tried before they are
-// used, and RBAC knows which verbs include a permission and which are misspelled. Where RBACIndex is on as well, RBAC answers from the bindings of the caller.
-// Where ProtectedAttributes is on, the API group
-// authority.kube-granular.dev is served; its types are known in any case, since nobody knows
-// the gates yet when they are registered. Where AuthorityDelegation is on it is served as well,
-// and a delegation can be selected. Where SelectedAuthority is on, a caller may select a
-// role, and the configured authorizer, with a Gate or without, is put behind what that leaves.
+// The patched kube-apiserver imports it, and nothing else needs to be done. It registers the
+// feature gates. With GranularAuthorization, the Gate wraps the configured authorizer, its
+// metrics are served, permission extensions of custom resource definitions are validated, equal
+// granular reviews to a webhook share one answer, authorization configurations are validated
+// before they are used, and RBAC knows which verbs include a permission and which are misspelled.
+// With RBACIndex too, RBAC reads only the bindings of the caller. With ProtectedAttributes or
+// AuthorityDelegation, the API group authority.kube-granular.dev is served. Its types are always
+// registered, because the gates are not known yet at that time. With SelectedAuthority, a caller
+// may select a role, with AuthorityDelegation a delegation too, and the configured authorizer is
+// restricted to it.
 //
-// This is the only package of pkg that registers anything anywhere. It holds no logic.
+// This is the only package of pkg that registers anything. It has no logic.
 package wiring
 
 import (
@@ -81,7 +80,7 @@ func granularEnabled() bool {
 	return utilfeature.DefaultFeatureGate.Enabled(features.GranularAuthorization)
 }
 
-// A process may start several servers, the registry of metrics is one.
+// A process may start several servers, but has only one registry of metrics.
 var registerMetrics = sync.OnceFunc(metrics.Register)
 
 func wrapAuthorizer(configured upstream.Authorizer) upstream.Authorizer {
@@ -107,13 +106,13 @@ func wrapAuthorizer(configured upstream.Authorizer) upstream.Authorizer {
 	return gateWithProtection{gate.New(configured, options...), protectionHolder{protection}}
 }
 
-// gateWithProtection is the authorizer of one server, with what that server knows of protected attributes.
+// gateWithProtection is the authorizer of one server, with its state of protected attributes.
 type gateWithProtection struct {
 	*gate.Gate
 	protectionHolder
 }
 
-// protectionHolder is what a server knows of protected attributes; nil where their gate is off.
+// protectionHolder has the state of protected attributes of one server; nil if their gate is off.
 type protectionHolder struct{ protection *protected.Protection }
 
 var _ bindings.Binder = protectionHolder{}
@@ -128,7 +127,7 @@ func (k protectionHolder) ConfirmBind(ctx context.Context, binding schema.GroupR
 	return k.protection.ConfirmBind(ctx, binding, name, namespace, role)
 }
 
-// protectionOf returns what the server with an authorizer knows of protected attributes, or
+// protectionOf returns the state of protected attributes of the server with an authorizer, or
 // nil.
 func protectionOf(a upstream.UnconditionalAuthorizer) *protected.Protection {
 	if of, ok := a.(interface{ protected() *protected.Protection }); ok {
@@ -144,7 +143,8 @@ func bindingIndexOrNil() granular.Bindings {
 	return rbacindex.Listers{}
 }
 
-// webhookQuestions are the questions of all servers of the process; each has authorizers of its own.
+// webhookQuestions are the reviews in progress of all servers of the process. Each server has its
+// own authorizers.
 var webhookQuestions questions.Questions
 
 func webhookQuestionsOrNil() granular.Questions {
@@ -176,7 +176,7 @@ func delegationEnabled() bool {
 	return utilfeature.DefaultFeatureGate.Enabled(features.AuthorityDelegation)
 }
 
-// delegations are those of this process, whose servers share what users select with.
+// delegations returns the index of this process. All servers of the process share it.
 var delegations = sync.OnceValue(delegation.NewIndex)
 
 func delegationsOrNil() *delegation.Index {
@@ -186,8 +186,8 @@ func delegationsOrNil() *delegation.Index {
 	return delegations()
 }
 
-// authorityProvider provides the group to one server. Bootstrap roles are kept where upstream
-// keeps its own, which is where RBAC is configured.
+// authorityProvider provides the storage of the group to one server. It maintains its bootstrap
+// roles where upstream maintains its own: if RBAC is configured.
 func authorityProvider(config controlplaneapiserver.CompletedConfig, client kubernetes.Interface) controlplaneapiserver.RESTStorageProvider {
 	provider := authorityregistry.Provider{
 		Namespaces:     client.CoreV1(),

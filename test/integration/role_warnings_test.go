@@ -35,14 +35,14 @@ func TestRoleWarnings(t *testing.T) {
 		{"deployments.apps", []string{"get", "update"}, ""},
 		{"deployments.apps", []string{"*"}, ""},
 		{"robots.example.com", []string{"granular", "granular:example.com/arm"}, ""},
-		{"pods", []string{"granular", "granular:imagge"}, "rules[0].verbs[1]: no field of these resources has granular:imagge; did you mean granular:image?"},
+		{"pods", []string{"granular", "granular:imagge"}, "rules[0].verbs[1]: no field of these resources has the permission granular:imagge; did you mean granular:image?"},
 		{"deployments.apps", []string{"granular", "granular:Replicas"}, "did you mean granular:replicas?"},
-		{"deployments.apps", []string{"granular", "granular:label"}, "granular:label takes a parameter, made of the label-key"},
-		{"deployments.apps", []string{"granular", "granular:label(*)"}, "* stands for nothing in it"},
+		{"deployments.apps", []string{"granular", "granular:label"}, "granular:label needs a parameter, the label-key"},
+		{"deployments.apps", []string{"granular", "granular:label(*)"}, "* has no special meaning in a permission verb"},
 		{"deployments.apps", []string{"granular", "granular: labels"}, "did you mean granular:labels?"},
 		{"deployments.apps", []string{"granular:replicas"}, "rules[0]: permissions on deployments.apps without the verb granular"},
 		{"robots.example.com", []string{"granular", "granular:lables"}, "did you mean granular:labels?"},
-		{"deployments.apps", []string{"granular", "granular:label(a/b)"}, "what stands before the slash"},
+		{"deployments.apps", []string{"granular", "granular:label(a/b)"}, "only the part of"},
 	} {
 		for _, collection := range []string{roles, clusterRoles} {
 			name := fmt.Sprintf("warned-%d", i)

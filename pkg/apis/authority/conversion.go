@@ -11,8 +11,8 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 )
 
-// addConversions registers conversions both ways. The kind an object says of itself stays
-// behind, as in upstream's: the scheme sets it, and objects in memory have none.
+// addConversions registers conversions in both directions. TypeMeta is dropped, as in upstream's
+// conversions: the scheme sets it, and objects in memory have none.
 func addConversions(scheme *runtime.Scheme) error {
 	for _, pair := range []struct {
 		from, to any
@@ -115,7 +115,7 @@ func addConversions(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// conversionFunc makes a typed conversion one that a scheme takes.
+// conversionFunc converts a typed conversion function to one that a scheme accepts.
 func conversionFunc[In, Out any](convert func(*In, *Out)) conversion.ConversionFunc {
 	return func(in, out any, _ conversion.Scope) error {
 		convert(in.(*In), out.(*Out))

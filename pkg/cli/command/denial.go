@@ -123,7 +123,7 @@ func (s *options) remedy(refused *denial.Denial) (*remedy, error) {
 	out.Verb = refused.Verbs[0]
 	verb, err := permission.Parse(out.Verb)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no verb: %w", out.Verb, err)
+		return nil, fmt.Errorf("%q is not valid: %w", out.Verb, err)
 	}
 	if _, status := k.Subresource("status"); refused.Subresource == "" && status && strings.HasPrefix(refused.Field, ".status") {
 		refused.Subresource = "status"

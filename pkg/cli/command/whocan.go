@@ -111,7 +111,7 @@ func queryFor(text string, k *kinds.Kind, tree *schema.Tree) (*access.Query, err
 	}
 	verb, err := permission.Parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no verb: %w", text, err)
+		return nil, fmt.Errorf("%q is not valid: %w", text, err)
 	}
 	if verb.Permission == "" {
 		return &access.Query{Verbs: []string{text}}, nil

@@ -19,14 +19,14 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// detached is a context without the values of a request: what the server writes for itself is
-// not part of it, and nobody looks at it as at what the request writes.
+// detached is a context without the values of a request: the server's own write is not part of
+// the request, and is not verified as such.
 type detached struct{ context.Context }
 
 // Value implements context.Context.
 func (detached) Value(any) any { return nil }
 
-// newDelegationStorage returns how the server itself reads and writes delegations.
+// newDelegationStorage returns functions by which the server itself reads and writes delegations.
 func newDelegationStorage(store *genericregistry.Store) DelegationStorage {
 	resource := v1alpha1.Resource(delegationsPlural)
 	update := func(ctx context.Context, name string, preconditions *storage.Preconditions, change func(*v1alpha1.AuthorityDelegationStatus)) error {

@@ -19,26 +19,25 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// delegationTable is what kubectl get prints of delegations: who lets whom do what, where,
-// until when, and how the authority came to him.
+// delegationTable has the columns that kubectl get prints of delegations.
 var delegationTable = table{
 	columns: []metav1.TableColumnDefinition{
 		{Name: "Name", Type: "string", Format: "name", Description: "The name of the object."},
-		{Name: "Who", Type: "string", Description: "The user whose authority it is, or who handed on what others delegated."},
-		{Name: "Whom", Type: "string", Description: "The users, groups and service accounts that may use it."},
+		{Name: "Who", Type: "string", Description: "The user who delegates own permissions, or permissions that others delegated to it."},
+		{Name: "Whom", Type: "string", Description: "The users, groups and service accounts that may use the delegation."},
 		{Name: "What", Type: "string", Description: "The role or the rules that are delegated."},
-		{Name: "Where", Type: "string", Description: "The namespace that it holds in, or the cluster."},
-		{Name: "Until", Type: "string", Description: "The time that is left."},
-		{Name: "How", Type: "string", Description: "How the authority came to who delegates."},
+		{Name: "Where", Type: "string", Description: "The namespace to which the delegation applies, or the cluster."},
+		{Name: "Until", Type: "string", Description: "The time until the delegation expires."},
+		{Name: "How", Type: "string", Description: "How the delegator got the permissions."},
 		{Name: "Age", Type: "string", Description: "The time since the object was created."},
-		{Name: "If lost", Type: "string", Priority: 1, Description: "What becomes of it when who delegates loses rights."},
-		{Name: "Conditions", Type: "integer", Priority: 1, Description: "How many conditions each write must meet."},
-		{Name: "Last used", Type: "string", Priority: 1, Description: "When it was last known to be used, if it ends without use."},
+		{Name: "If lost", Type: "string", Priority: 1, Description: "What happens to the delegation when the delegator loses permissions."},
+		{Name: "Conditions", Type: "integer", Priority: 1, Description: "The number of conditions that each write must meet."},
+		{Name: "Last used", Type: "string", Priority: 1, Description: "The last known use, if the delegation expires when it is not used."},
 	},
 	cells: func(obj runtime.Object) ([]any, error) {
 		d, ok := obj.(*authority.AuthorityDelegation)
 		if !ok {
-			return nil, fmt.Errorf("%T is no delegation", obj)
+			return nil, fmt.Errorf("%T is not a delegation", obj)
 		}
 		where := d.Spec.Scope.Namespace
 		if d.Spec.Scope.Cluster {
@@ -56,7 +55,7 @@ var delegationTable = table{
 	},
 }
 
-// usernameOf returns the name of a user or service account as authentication gives it.
+// usernameOf returns the name of a user or service account, as authentication sets it.
 func usernameOf(to v1alpha1.Delegate) string {
 	if to.Kind == v1alpha1.DelegateServiceAccount {
 		return serviceaccount.MakeUsername(to.Namespace, to.Name)

@@ -27,42 +27,45 @@ import (
 	"kube-granular.dev/pkg/audit"
 )
 
-// Delegations is what a server does with delegations besides storing them.
+// Delegations configures the storage of delegations.
 type Delegations struct {
-	// Prepare writes the status of one that is about to be created, or fails.
+	// Prepare fills in the status of a delegation that is about to be created, or returns an
+	// error.
 	Prepare func(ctx context.Context, d *v1alpha1.AuthorityDelegation) error
-	// Observe is called with every one that was stored or removed, before that is answered.
+	// Observe is called with every delegation that was stored or removed, before the request is
+	// answered.
 	Observe func(d *v1alpha1.AuthorityDelegation, gone bool)
-	// WaitForCommits is called after that, and before it is answered.
+	// WaitForCommits is called after Observe, before an update or deletion is answered.
 	WaitForCommits func()
-	// SetStorage is called once they can be read, before the server serves.
+	// SetStorage is called once the storage exists, before the server serves.
 	SetStorage func(DelegationStorage)
-	// Run is called once the server serves, and returns when all of them are known. Until
-	// then the server is not ready. It is given how the server reaches itself. Opened may set it.
+	// Run is called once the server serves, and returns when all stored delegations are known.
+	// Until then the server is not ready. self is the loopback configuration. SetStorage may set
+	// Run.
 	Run func(ctx context.Context, self *restclient.Config) error
 }
 
-// DelegationStorage is how the process of the server itself reads and writes delegations.
+// DelegationStorage lets the server itself read and write delegations.
 type DelegationStorage struct {
-	// ListWatch lists and watches all, as Kind.ListWatch does.
+	// ListWatch lists and watches all delegations, as Kind.ListWatch does.
 	ListWatch *cache.ListWatch
-	// Get reads one from storage.
+	// Get reads a delegation from storage.
 	Get func(ctx context.Context, name string) (*v1alpha1.AuthorityDelegation, error)
-	// WriteUse writes down when one was last used.
+	// WriteUse stores when a delegation was last used.
 	WriteUse func(ctx context.Context, name string, at time.Time) error
-	// Create stores one that a policy causes, status included.
+	// Create stores a delegation of a policy, including its status.
 	Create func(ctx context.Context, d *v1alpha1.AuthorityDelegation) (*v1alpha1.AuthorityDelegation, error)
-	// Renew writes down when one that a policy caused was given to an object. It fails where it
-	// is gone, or another has its name.
+	// Renew stores when a delegation of a policy was given to an object. It fails if the
+	// delegation was deleted or replaced.
 	Renew func(ctx context.Context, d *v1alpha1.AuthorityDelegation, at time.Time) error
-	// DeleteUnchanged removes one as it was read, and fails where it has changed.
+	// DeleteUnchanged deletes a delegation, and fails if it has changed since it was read.
 	DeleteUnchanged func(ctx context.Context, d *v1alpha1.AuthorityDelegation) error
 }
 
 const delegationsPlural = "authoritydelegations"
 
-// delegationREST is the endpoint of delegations. There is none of their status, which the
-// server alone writes.
+// delegationREST is the endpoint of delegations. There is no endpoint of their status, which only
+// the server writes.
 type delegationREST struct {
 	resourceREST
 	waitForCommits func()
@@ -70,20 +73,20 @@ type delegationREST struct {
 
 var _ rest.StandardStorage = delegationREST{}
 
-// Update implements rest.Updater. It is answered when nothing is stored any more that was
-// allowed before.
+// Update implements rest.Updater. It returns once every write that the old version allowed is
+// stored or has failed.
 func (o delegationREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	defer o.waitForCommits()
 	return o.resourceREST.Update(ctx, name, info, create, update, forceAllowCreate, options)
 }
 
-// Delete implements rest.GracefulDeleter, in the way of Update.
+// Delete implements rest.GracefulDeleter. It waits as Update does.
 func (o delegationREST) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	defer o.waitForCommits()
 	return o.resourceREST.Delete(ctx, name, validate, options)
 }
 
-// DeleteCollection implements rest.CollectionDeleter, in the way of Update.
+// DeleteCollection implements rest.CollectionDeleter. It waits as Update does.
 func (o delegationREST) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, list *metainternalversion.ListOptions) (runtime.Object, error) {
 	defer o.waitForCommits()
 	return o.resourceREST.DeleteCollection(ctx, validate, options, list)
@@ -130,7 +133,7 @@ func (o delegationREST) Create(ctx context.Context, obj runtime.Object, validate
 	return out, err
 }
 
-// attributesOfDelegation returns what a delegation may be selected by.
+// attributesOfDelegation returns the labels and selectable fields of a delegation.
 func attributesOfDelegation(obj runtime.Object) (labels.Set, fields.Set, error) {
 	d := obj.(*authority.AuthorityDelegation)
 	selectable := generic.ObjectMetaFieldsSet(&d.ObjectMeta, false)
@@ -148,7 +151,7 @@ func attributesOfDelegation(obj runtime.Object) (labels.Set, fields.Set, error) 
 	return labels.Set(d.Labels), selectable, nil
 }
 
-// notifyingStorage is storage that tells of each change, whichever way it was made.
+// notifyingStorage calls notify after each change, whoever made it.
 type notifyingStorage struct {
 	storage.Interface
 	notify func(obj runtime.Object, gone bool)
