@@ -65,8 +65,8 @@ where it matters who may do what.`,
 			if err != nil {
 				return err
 			}
-			o.Answered = line
-			o.Failed = func(err error) { fmt.Fprintln(cmd.ErrOrStderr(), "example-webhook:", err) }
+			o.OnReview = line
+			o.OnError = func(err error) { fmt.Fprintln(cmd.ErrOrStderr(), "example-webhook:", err) }
 			server, err := examplewebhook.Start(o)
 			if err != nil {
 				return err
@@ -87,18 +87,18 @@ where it matters who may do what.`,
 }
 
 // printer returns what prints a line for each review.
-func printer(format string, w io.Writer) (func(examplewebhook.Answered), error) {
+func printer(format string, w io.Writer) (func(examplewebhook.Record), error) {
 	var mu sync.Mutex
 	switch format {
 	case "text":
-		return func(a examplewebhook.Answered) {
+		return func(a examplewebhook.Record) {
 			mu.Lock()
 			defer mu.Unlock()
 			fmt.Fprintln(w, a)
 		}, nil
 	case "json":
 		lines := json.NewEncoder(w)
-		return func(a examplewebhook.Answered) {
+		return func(a examplewebhook.Record) {
 			mu.Lock()
 			defer mu.Unlock()
 			_ = lines.Encode(a)

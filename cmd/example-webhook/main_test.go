@@ -19,19 +19,19 @@ func TestPrinter(t *testing.T) {
 	object := &authorizationv1.ResourceAttributes{Verb: "granular:replicas", Group: "apps", Resource: "deployments", Subresource: "scale", Namespace: "default", Name: "web"}
 	for _, tc := range []struct {
 		format string
-		a      examplewebhook.Answered
+		a      examplewebhook.Record
 		want   string
 	}{
-		{"text", examplewebhook.Answered{
-			Asked:  authorizationv1.SubjectAccessReviewSpec{User: "ann", ResourceAttributes: object},
+		{"text", examplewebhook.Record{
+			Review: authorizationv1.SubjectAccessReviewSpec{User: "ann", ResourceAttributes: object},
 			Answer: policy.Answer{Decision: policy.Deny, Reason: "no"},
 		}, "ann granular:replicas deployments.apps/scale default/web: deny (no)\n"},
-		{"text", examplewebhook.Answered{
-			Asked:  authorizationv1.SubjectAccessReviewSpec{User: "ann", NonResourceAttributes: &authorizationv1.NonResourceAttributes{Verb: "get", Path: "/metrics"}},
+		{"text", examplewebhook.Record{
+			Review: authorizationv1.SubjectAccessReviewSpec{User: "ann", NonResourceAttributes: &authorizationv1.NonResourceAttributes{Verb: "get", Path: "/metrics"}},
 			Answer: policy.Answer{Decision: policy.NoOpinion, Fault: fault},
 		}, "ann get /metrics: fault\n"},
-		{"json", examplewebhook.Answered{
-			Asked:  authorizationv1.SubjectAccessReviewSpec{User: "ann", ResourceAttributes: object},
+		{"json", examplewebhook.Record{
+			Review: authorizationv1.SubjectAccessReviewSpec{User: "ann", ResourceAttributes: object},
 			Answer: policy.Answer{Decision: policy.Allow},
 		}, `{"asked":{"resourceAttributes":{"namespace":"default","verb":"granular:replicas","group":"apps","resource":"deployments","subresource":"scale","name":"web"},"user":"ann"},"answer":{"decision":"allow"}}` + "\n"},
 	} {

@@ -65,7 +65,7 @@ a message says which, and the command fails in the end.`,
 				into       *time.Time
 			}{{"since", since, &f.Since}, {"until", until, &f.Until}} {
 				var err error
-				if *bound.into, err = auditlog.Moment(bound.text, time.Now()); err != nil {
+				if *bound.into, err = auditlog.ParseTime(bound.text, time.Now()); err != nil {
 					return fmt.Errorf("--%s: %w", bound.flag, err)
 				}
 			}

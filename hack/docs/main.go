@@ -15,7 +15,7 @@ import (
 
 	"kube-granular.dev/hack/docs/attacks"
 	"kube-granular.dev/hack/docs/controllers"
-	"kube-granular.dev/hack/docs/picture"
+	"kube-granular.dev/hack/docs/diagram"
 	"kube-granular.dev/hack/docs/references"
 )
 
@@ -36,7 +36,7 @@ func run(root string, verify bool) error {
 	}{
 		{attacks.File, func() ([]byte, error) { return attacks.Page(root) }},
 		{controllers.File, controllers.Page},
-		{picture.File, func() ([]byte, error) { return picture.Draw(), nil }},
+		{diagram.File, func() ([]byte, error) { return diagram.Draw(), nil }},
 	} {
 		page, err := p.page()
 		if err != nil {

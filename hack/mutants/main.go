@@ -59,7 +59,7 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	flags.Uint64Var(&o.seed, "seed", 1, "what the choice depends on")
 	flags.IntVar(&o.workers, "workers", 2, "how many processes run at a time")
 	flags.DurationVar(&o.grace, "grace", 10*time.Second, "how long tests may compute with a mutant, beside five times what they do without")
-	flags.DurationVar(&o.longest, "longest", measure.Patience, "leave out tests that compute longer, which is quick: more mutants survive")
+	flags.DurationVar(&o.longest, "longest", measure.MaxTestTime, "leave out tests that compute longer, which is quick: more mutants survive")
 	flags.Float64Var(&o.least, "least", 95, "the percentage that must be noticed of each package whose mutants are all tried")
 	flags.Usage = func() {
 		fmt.Fprintln(errs, "usage: mutants [flags] [package folder ...]")
@@ -107,7 +107,7 @@ func run(ctx context.Context, targets []target, args []string, out, errs io.Writ
 		return err
 	}
 	if o.own {
-		chosen = alone(chosen)
+		chosen = withoutAbove(chosen)
 	}
 	results, err := try(ctx, o, chosen, list, errs)
 	if err != nil {

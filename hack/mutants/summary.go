@@ -16,13 +16,13 @@ import (
 
 // summary is what a run found.
 type summary struct {
-	survivors.Found
+	survivors.Difference
 	results []measure.Result
 }
 
-func summarize(results []measure.Result, found survivors.Found) *summary {
-	slices.Sort(found.Gone)
-	return &summary{Found: found, results: results}
+func summarize(results []measure.Result, found survivors.Difference) *summary {
+	slices.Sort(found.Missing)
+	return &summary{Difference: found, results: results}
 }
 
 // count is the result of one package, or of all.
@@ -97,11 +97,11 @@ func (s *summary) table(out io.Writer) error {
 		}
 	}
 	show("Survived, and are not in the list:", s.New)
-	show("In the list, but noticed:", s.Found.Noticed)
-	if len(s.Gone) > 0 {
+	show("In the list, but noticed:", s.Difference.Noticed)
+	if len(s.Missing) > 0 {
 		fmt.Fprintf(out, "\nIn the list, but there is no such mutant:\n")
 	}
-	for _, key := range s.Gone {
+	for _, key := range s.Missing {
 		fmt.Fprintf(out, "  %s\n", key)
 	}
 	_, err := fmt.Fprintf(out, "\n%d mutants, %d noticed (%.1f %%), %d listed, %d new\n", all.Mutants, all.Noticed, all.percent(), len(s.Listed), len(s.New))
@@ -120,5 +120,5 @@ func (s *summary) json(out io.Writer) error {
 		Noticed  []measure.Result `json:"listedButNoticed"`
 		Gone     []string         `json:"listedButGone"`
 		Mutants  []measure.Result `json:"mutants"`
-	}{each, all, s.New, s.Listed, s.Found.Noticed, s.Gone, s.results})
+	}{each, all, s.New, s.Listed, s.Difference.Noticed, s.Missing, s.results})
 }

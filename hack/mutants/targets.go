@@ -49,8 +49,8 @@ func choose(targets []target, folders []string) ([]target, error) {
 	return out, nil
 }
 
-// alone returns the targets with no packages above them.
-func alone(targets []target) []target {
+// withoutAbove returns the targets with no packages above them.
+func withoutAbove(targets []target) []target {
 	out := slices.Clone(targets)
 	for i := range out {
 		out[i].above = nil

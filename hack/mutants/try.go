@@ -55,7 +55,7 @@ func try(ctx context.Context, o *options, targets []target, list survivors.List,
 	// the packages above, which take long to build, and only if some are left.
 	for round, left := 0, chosen; len(left) > 0; round++ {
 		binaries := map[string]*measure.Binary{}
-		for _, folder := range askedIn(round, targets, left) {
+		for _, folder := range packagesInRound(round, targets, left) {
 			b, err := measure.Build(ctx, o.root, work, overlay, folder)
 			if err != nil {
 				return nil, err
@@ -75,12 +75,12 @@ func try(ctx context.Context, o *options, targets []target, list survivors.List,
 			binaries[folder] = b
 		}
 		var survived []mutate.Mutant
-		err := measure.All(ctx, o.workers, o.grace, left, func(m *mutate.Mutant) *measure.Binary {
-			return binaries[asked(round, targets, m.Package)]
+		err := measure.RunAll(ctx, o.workers, o.grace, left, func(m *mutate.Mutant) *measure.Binary {
+			return binaries[packageInRound(round, targets, m.Package)]
 		}, func(r measure.Result) {
 			r.Reached = r.Reached || reached[r.ID]
 			reached[r.ID] = r.Reached
-			switch last := asked(round+1, targets, r.Package) == ""; {
+			switch last := packageInRound(round+1, targets, r.Package) == ""; {
 			case !r.Noticed && !last:
 				survived = append(survived, r.Mutant)
 				return
@@ -119,9 +119,9 @@ func (o *options) pick(mutants []mutate.Mutant, list survivors.List) []mutate.Mu
 	return out[:o.sample]
 }
 
-// asked returns the package whose tests are asked in a round about mutants of one, which
+// packageInRound returns the package whose tests are asked in a round about mutants of one, which
 // is itself in the first; empty if there are no more.
-func asked(round int, targets []target, folder string) string {
+func packageInRound(round int, targets []target, folder string) string {
 	if round == 0 {
 		return folder
 	}
@@ -132,11 +132,11 @@ func asked(round int, targets []target, folder string) string {
 	return ""
 }
 
-// askedIn returns the packages whose tests are asked in a round, each once.
-func askedIn(round int, targets []target, mutants []mutate.Mutant) []string {
+// packagesInRound returns the packages whose tests are asked in a round, each once.
+func packagesInRound(round int, targets []target, mutants []mutate.Mutant) []string {
 	var out []string
 	for _, m := range mutants {
-		if folder := asked(round, targets, m.Package); !slices.Contains(out, folder) {
+		if folder := packageInRound(round, targets, m.Package); !slices.Contains(out, folder) {
 			out = append(out, folder)
 		}
 	}

@@ -22,11 +22,11 @@ type file struct {
 	mode       fs.FileMode
 }
 
-// then is the time of all files. Zip has none before 1980.
-var then = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
+// modificationTime is the time of all files. Zip has none before 1980.
+var modificationTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// write writes an archive, with the files sorted by name.
-func write(to string, files []file, pack func(io.Writer, []file) error) error {
+// writeArchive writes an archive, with the files sorted by name.
+func writeArchive(to string, files []file, pack func(io.Writer, []file) error) error {
 	files = slices.SortedFunc(slices.Values(files), func(a, b file) int { return strings.Compare(a.name, b.name) })
 	out, err := os.Create(to)
 	if err != nil {
@@ -35,7 +35,7 @@ func write(to string, files []file, pack func(io.Writer, []file) error) error {
 	return errors.Join(pack(out, files), out.Close())
 }
 
-func tarred(out io.Writer, files []file) error {
+func writeTarGz(out io.Writer, files []file) error {
 	packed, err := gzip.NewWriterLevel(out, gzip.BestCompression)
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func tarred(out io.Writer, files []file) error {
 		if err != nil {
 			return err
 		}
-		header := &tar.Header{Name: f.name, Mode: int64(f.mode), Size: int64(len(data)), ModTime: then, Format: tar.FormatUSTAR}
+		header := &tar.Header{Name: f.name, Mode: int64(f.mode), Size: int64(len(data)), ModTime: modificationTime, Format: tar.FormatUSTAR}
 		if err := w.WriteHeader(header); err != nil {
 			return err
 		}
@@ -57,14 +57,14 @@ func tarred(out io.Writer, files []file) error {
 	return errors.Join(w.Close(), packed.Close())
 }
 
-func zipped(out io.Writer, files []file) error {
+func writeZip(out io.Writer, files []file) error {
 	w := zip.NewWriter(out)
 	for _, f := range files {
 		data, err := os.ReadFile(f.from)
 		if err != nil {
 			return err
 		}
-		header := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: then}
+		header := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: modificationTime}
 		header.SetMode(f.mode)
 		entry, err := w.CreateHeader(header)
 		if err != nil {

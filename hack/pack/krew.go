@@ -66,21 +66,21 @@ func (m *manifest) add(platform, uri, sum string) {
 	m.Spec.Platforms = append(m.Spec.Platforms, release{selector{map[string]string{"os": system, "arch": processor}}, uri, sum, executable(system)})
 }
 
-func (m *manifest) text() ([]byte, error) { return yaml.Marshal(m) }
+func (m *manifest) marshal() ([]byte, error) { return yaml.Marshal(m) }
 
 var (
-	nameForm    = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
-	versionForm = regexp.MustCompile(`^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
-	sumForm     = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	namePattern    = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	versionPattern = regexp.MustCompile(`^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
+	sumPattern     = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
 // maxShort is how many characters krew's index takes in a short description.
 const maxShort = 50
 
-// lint holds a manifest to the rules that krew documents for plugins: no unknown field, a name
+// checkManifest holds a manifest to the rules that krew documents for plugins: no unknown field, a name
 // of lower case words, a version by semver with a v, a short description without a full stop,
 // and for each platform one archive that is downloaded safely.
-func lint(text []byte) error {
+func checkManifest(text []byte) error {
 	var m manifest
 	if err := yaml.UnmarshalStrict(text, &m); err != nil {
 		return err
@@ -93,8 +93,8 @@ func lint(text []byte) error {
 	}
 	say(m.APIVersion != apiVersion, "apiVersion %q is not %s", m.APIVersion, apiVersion)
 	say(m.Kind != "Plugin", "kind %q is not Plugin", m.Kind)
-	say(!nameForm.MatchString(m.Metadata.Name), "metadata.name %q is not of lower case words", m.Metadata.Name)
-	say(!versionForm.MatchString(m.Spec.Version), "spec.version %q is no version such as v0.1.0", m.Spec.Version)
+	say(!namePattern.MatchString(m.Metadata.Name), "metadata.name %q is not of lower case words", m.Metadata.Name)
+	say(!versionPattern.MatchString(m.Spec.Version), "spec.version %q is no version such as v0.1.0", m.Spec.Version)
 	short := m.Spec.ShortDescription
 	say(short == "" || len(short) > maxShort || strings.HasSuffix(short, ".") || strings.Contains(short, "\n"),
 		"spec.shortDescription must be one line of at most %d characters without a full stop", maxShort)
@@ -110,7 +110,7 @@ func lint(text []byte) error {
 		say(err != nil || link.Scheme != "https" || link.Host == "", "%s.uri must be an https address", at)
 		say(!strings.HasSuffix(p.URI, ".tar.gz") && !strings.HasSuffix(p.URI, ".zip"), "%s.uri must be a .tar.gz or .zip", at)
 		say(!strings.Contains(p.URI, m.Spec.Version), "%s.uri does not name the version", at)
-		say(!sumForm.MatchString(p.SHA256), "%s.sha256 must be 64 hexadecimal digits", at)
+		say(!sumPattern.MatchString(p.SHA256), "%s.sha256 must be 64 hexadecimal digits", at)
 		say(p.Bin == "" || strings.ContainsAny(p.Bin, `/\`) || (system == "windows") != strings.HasSuffix(p.Bin, ".exe"), "%s.bin must be the file in the archive", at)
 	}
 	return errors.Join(wrong...)

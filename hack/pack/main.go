@@ -85,11 +85,11 @@ func pack(ctx context.Context, o options) error {
 		sums = append(sums, hex.EncodeToString(sum[:])+"  "+name+"\n")
 		manifest.add(platform, strings.TrimSuffix(o.url, "/")+"/"+name, hex.EncodeToString(sum[:]))
 	}
-	text, err := manifest.text()
+	text, err := manifest.marshal()
 	if err != nil {
 		return err
 	}
-	if err := lint(text); err != nil {
+	if err := checkManifest(text); err != nil {
 		return fmt.Errorf("the manifest: %w", err)
 	}
 	if err := os.WriteFile(filepath.Join(o.out, "granular.yaml"), text, 0o644); err != nil {
@@ -122,9 +122,9 @@ func archive(ctx context.Context, o options, work, man, platform string) (string
 	}
 	name := fmt.Sprintf("kubectl-granular-%s-%s-%s", o.version, system, processor)
 	if system == "windows" {
-		return name + ".zip", write(filepath.Join(o.out, name+".zip"), files, zipped)
+		return name + ".zip", writeArchive(filepath.Join(o.out, name+".zip"), files, writeZip)
 	}
-	return name + ".tar.gz", write(filepath.Join(o.out, name+".tar.gz"), files, tarred)
+	return name + ".tar.gz", writeArchive(filepath.Join(o.out, name+".tar.gz"), files, writeTarGz)
 }
 
 // executable returns the name of the plugin's binary.

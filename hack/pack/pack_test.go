@@ -76,7 +76,7 @@ func untarred(t *testing.T, data []byte) map[string][]byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !header.ModTime.Equal(then) || header.Uid != 0 || header.Uname != "" {
+		if !header.ModTime.Equal(modificationTime) || header.Uid != 0 || header.Uname != "" {
 			t.Errorf("%s has the time %s and the owner %s", header.Name, header.ModTime, header.Uname)
 		}
 		names = append(names, header.Name)
@@ -104,7 +104,7 @@ func TestZip(t *testing.T) {
 		for _, name := range order {
 			files = append(files, file{name, from, 0o755})
 		}
-		if err := write(to, files, zipped); err != nil {
+		if err := writeArchive(to, files, writeZip); err != nil {
 			t.Fatal(err)
 		}
 		data, err := os.ReadFile(to)
@@ -129,11 +129,11 @@ func TestLint(t *testing.T) {
 		}
 		made.add(p, "https://example.com/v0.1.0/x"+ending, strings.Repeat("0a", 32))
 	}
-	text, err := made.text()
+	text, err := made.marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := lint(text); err != nil {
+	if err := checkManifest(text); err != nil {
 		t.Errorf("%v\n%s", err, text)
 	}
 	for _, tc := range []struct{ old, new, says string }{
@@ -157,11 +157,11 @@ func TestLint(t *testing.T) {
 		if broken == string(text) {
 			t.Fatalf("%q is not in the manifest\n%s", tc.old, text)
 		}
-		if err := lint([]byte(broken)); err == nil || !strings.Contains(err.Error(), tc.says) {
+		if err := checkManifest([]byte(broken)); err == nil || !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%q for %q: %v", tc.new, tc.old, err)
 		}
 	}
-	if err := lint([]byte("apiVersion: " + apiVersion)); err == nil || !strings.Contains(err.Error(), "platforms is empty") {
+	if err := checkManifest([]byte("apiVersion: " + apiVersion)); err == nil || !strings.Contains(err.Error(), "platforms is empty") {
 		t.Error(err)
 	}
 }

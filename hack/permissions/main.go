@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kube-granular.dev/hack/permissions/book"
+	"kube-granular.dev/hack/permissions/reference"
 	"kube-granular.dev/hack/permissions/served"
 	"kube-granular.dev/test/integration/cluster"
 )
@@ -75,7 +75,7 @@ func run(ctx context.Context, verify bool) error {
 }
 
 // generate starts a server that serves all there is, and reads it.
-func generate(ctx context.Context) (_ []book.File, err error) {
+func generate(ctx context.Context) (_ []reference.File, err error) {
 	c, err := cluster.Start(served.Flags...)
 	if err != nil {
 		return nil, err
@@ -93,5 +93,5 @@ func generate(ctx context.Context) (_ []book.File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return book.Files(kinds)
+	return reference.Files(kinds)
 }

@@ -1,9 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package audit writes what the Gate decided into the audit event of a request,
-// so that from the audit log alone an operator can tell which permissions a
-// client used and which it lacked.
+// Package audit writes the decisions of the Gate into the audit event of a request. From the
+// audit log alone an operator can tell which permissions a client used and which it lacked.
 //
 //	granular.authorization.kube-granular.dev/marked:      "true"
 //	granular.authorization.kube-granular.dev/permissions: granular:labels granular:replicas
@@ -33,11 +32,10 @@ import (
 
 const prefix = "granular.authorization.kube-granular.dev/"
 
-// The annotations. Permissions and Missing hold permission verbs, joined by
-// spaces, which a verb never holds; see Listed. Missing holds roles too, as
-// ClusterRole/NAME or Role/NAME, where a protected label or annotation was refused.
-// WouldRefuse holds places and the protected attributes with mode Audit that are
-// concerned with them.
+// The annotations of granular requests. Permissions and Missing list permission verbs, separated
+// by spaces (see Listed). Missing also lists roles, as ClusterRole/NAME or Role/NAME, if a change
+// of a protected label or annotation was refused. WouldRefuse lists fields, each with the
+// protected attributes with mode Audit that protect it.
 const (
 	MarkedAnnotation      = prefix + "marked"
 	PermissionsAnnotation = prefix + "permissions"
@@ -45,78 +43,76 @@ const (
 	WouldRefuseAnnotation = prefix + "would-refuse"
 )
 
-// SelectedAnnotation holds the authority that the request selected, as JSON.
+// SelectedAnnotation is the authority that the request selected, as JSON.
 const SelectedAnnotation = "authority.kube-granular.dev/selected"
 
-// ReasonAnnotation holds why it was selected, as its caller says.
+// ReasonAnnotation is the reason that the caller gave for the selection.
 const ReasonAnnotation = "authority.kube-granular.dev/reason"
 
-// Annotations of requests that act with the authority of others. docs/adr/0055-audit-of-a-chain.md
-// has their form.
+// The annotations of requests that act with delegated authority.
+// docs/adr/0055-audit-of-a-chain.md describes their format.
 const (
 	ChainAnnotation      = "authority.kube-granular.dev/chain"
 	RefusedAnnotation    = "authority.kube-granular.dev/refused"
 	DelegationAnnotation = "authority.kube-granular.dev/delegation"
-	// NotDelegatedAnnotation names the first policy that delegated nothing.
+	// NotDelegatedAnnotation names the first policy that issued no delegation.
 	NotDelegatedAnnotation = "authority.kube-granular.dev/not-delegated"
 )
 
-// MaxLength is the length of the longest value of an annotation, in bytes. A request has
-// at most two of them with verbs, and one with findings.
+// MaxLength is the maximum length of the value of an annotation, in bytes. A request has at most
+// two annotations with verbs, and one with findings.
 const MaxLength = 2000
 
-// Marked says that the request was let through only because its caller holds the
-// verb "granular".
+// Marked records that the request was allowed only because its caller holds the verb "granular".
 func Marked(ctx context.Context) {
 	audit.AddAuditAnnotation(ctx, MarkedAnnotation, "true")
 }
 
-// Permissions says which permission verbs covered the change.
+// Permissions records which permission verbs covered the change.
 func Permissions(ctx context.Context, verbs []string) {
 	if len(verbs) > 0 {
 		audit.AddAuditAnnotation(ctx, PermissionsAnnotation, Listed(verbs))
 	}
 }
 
-// Missing says which permission verbs would have covered the first field that was
-// not, the most general one first.
+// Missing records which permission verbs would have covered the first field that was not covered,
+// the most general verb first.
 func Missing(ctx context.Context, verbs ...string) {
 	audit.AddAuditAnnotation(ctx, MissingAnnotation, Listed(verbs))
 }
 
-// WouldRefuse says what protected attributes would refuse if all of them were enforced.
+// WouldRefuse records what protected attributes would refuse if all of them were enforced.
 func WouldRefuse(ctx context.Context, found []string) {
 	audit.AddAuditAnnotation(ctx, WouldRefuseAnnotation, Listed(found))
 }
 
-// Selected records which authority the request selected, by the text that the caller's extra
-// attribute has.
+// Selected records the authority that the request selected, in the form of the extra attribute.
 func Selected(ctx context.Context, text string) {
 	audit.AddAuditAnnotation(ctx, SelectedAnnotation, text)
 }
 
-// Reason records why the request selected it, by a text of bounded length.
+// Reason records the reason of the selection.
 func Reason(ctx context.Context, text string) {
 	audit.AddAuditAnnotation(ctx, ReasonAnnotation, text)
 }
 
-// Chain records on whose behalf the request was made, by entries that JSON can hold.
+// Chain records on whose behalf the request was made. entries must be encodable as JSON.
 func Chain(ctx context.Context, entries any) {
 	annotate(ctx, ChainAnnotation, entries)
 }
 
-// Delegated records which delegation the request created.
+// Delegated records the delegation that the request created.
 func Delegated(ctx context.Context, name, uid string) {
 	annotate(ctx, DelegationAnnotation, map[string]string{"name": name, "uid": uid})
 }
 
-// NotDelegated records which policy delegated nothing, because the caller had not got what it
-// delegates.
+// NotDelegated records the policy that issued no delegation because the caller does not hold what
+// it delegates.
 func NotDelegated(ctx context.Context, policy string) {
 	audit.AddAuditAnnotation(ctx, NotDelegatedAnnotation, policy)
 }
 
-// Refused records why the delegation that was selected did not allow the request.
+// Refused records why the selected delegation did not allow the request.
 func Refused(ctx context.Context, reason string) {
 	audit.AddAuditAnnotation(ctx, RefusedAnnotation, reason)
 }
@@ -127,8 +123,8 @@ func annotate(ctx context.Context, key string, value any) {
 	}
 }
 
-// Listed joins verbs by spaces. Of a list longer than MaxLength it holds the first, and
-// how many more there are: "granular:labels ...+3".
+// Listed joins verbs by spaces. If the result is longer than MaxLength, it is cut and ends with
+// the number of omitted verbs: "granular:labels ...+3".
 func Listed(verbs []string) string {
 	text := strings.Join(verbs, " ")
 	if len(text) <= MaxLength {

@@ -19,16 +19,17 @@ import (
 	"k8s.io/apiserver/pkg/util/webhook"
 )
 
-// Checks judges what was loaded of a file. The zero value is ready to use.
+// Checks validates loaded authorization configurations. It implements granular.Configurations.
+// The zero value is ready to use.
 type Checks struct{}
 
 var _ granular.Configurations = Checks{}
 
-// Check implements granular.Configurations: it names the file in upstream's error, and where
-// there is none returns what else is wrong, with the names of the file and the field.
+// Check implements granular.Configurations. It adds the name of the file to upstream's error. If
+// there is none, it returns further errors, with the file and the field.
 func (Checks) Check(file string, config *apiserverapi.AuthorizationConfiguration, err error) error {
 	if err == nil {
-		err = webhooks(config.Authorizers)
+		err = checkWebhooks(config.Authorizers)
 	}
 	if err != nil {
 		return fmt.Errorf("--authorization-config %s: %w", file, err)
@@ -36,7 +37,7 @@ func (Checks) Check(file string, config *apiserverapi.AuthorizationConfiguration
 	return nil
 }
 
-func webhooks(authorizers []apiserverapi.AuthorizerConfiguration) error {
+func checkWebhooks(authorizers []apiserverapi.AuthorizerConfiguration) error {
 	compiler := authorizationcel.NewDefaultCompiler()
 	var all []error
 	for i, a := range authorizers {
@@ -44,8 +45,8 @@ func webhooks(authorizers []apiserverapi.AuthorizerConfiguration) error {
 			continue
 		}
 		at := field.NewPath("authorizers").Index(i)
-		// kube-apiserver can't ask itself. Its validation, which others share, lets it pass, and it
-		// would panic, at its start and when the file is loaded again.
+		// kube-apiserver can't call itself. Its validation, which other servers share, accepts
+		// this type, and then kube-apiserver panics, at the start and when it reloads the file.
 		if kind := a.Webhook.ConnectionInfo.Type; kind != apiserverapi.AuthorizationWebhookConnectionInfoTypeKubeConfigFile {
 			all = append(all, field.NotSupported(at.Child("connectionInfo", "type"), kind, []string{apiserverapi.AuthorizationWebhookConnectionInfoTypeKubeConfigFile}))
 		}
@@ -55,7 +56,7 @@ func webhooks(authorizers []apiserverapi.AuthorizerConfiguration) error {
 			}
 		}
 		for j, condition := range a.Webhook.MatchConditions {
-			if err := affordable(compiler, condition); err != nil {
+			if err := checkCost(compiler, condition); err != nil {
 				all = append(all, field.Invalid(at.Child("matchConditions").Index(j).Child("expression"), condition.Expression, err.Error()))
 			}
 		}
@@ -63,26 +64,26 @@ func webhooks(authorizers []apiserverapi.AuthorizerConfiguration) error {
 	return utilerrors.NewAggregate(all)
 }
 
-// costExceeded is how cel-go says that an expression cost more than it may.
+// costExceeded is part of cel-go's error for an expression that exceeds its cost limit.
 const costExceeded = "actual cost limit exceeded"
 
-// affordable evaluates a condition for a large request, and returns an error if that costs
-// more than the server allows. Other errors depend on the request. The limit of the cost ends
-// the evaluation.
-func affordable(compiler authorizationcel.Compiler, condition apiserverapi.WebhookMatchCondition) error {
+// checkCost evaluates a match condition for a large request, and returns an error if that exceeds
+// the server's cost limit. It ignores other errors, which depend on the request. The cost limit
+// bounds the evaluation.
+func checkCost(compiler authorizationcel.Compiler, condition apiserverapi.WebhookMatchCondition) error {
 	matcher, errs := validation.ValidateAndCompileMatchConditions(compiler, []apiserverapi.WebhookMatchCondition{condition})
 	if len(errs) > 0 || matcher == nil {
 		return errs.ToAggregate()
 	}
 	_, err := matcher.Eval(context.Background(), largeReview())
 	if err != nil && strings.Contains(err.Error(), costExceeded) {
-		return errors.New("costs more than a match condition may: for a caller in 100 groups it would fail, and the failure policy decide")
+		return errors.New("exceeds the cost limit of a match condition: for a caller in 100 groups it would fail, and the failure policy would decide")
 	}
 	return nil
 }
 
-// largeReview is about as large as a question gets: a caller in many groups, about one key
-// of one field.
+// largeReview returns a review of about the maximum size: a caller in many groups, and the verb
+// of one key of one field.
 func largeReview() *authorizationv1.SubjectAccessReview {
 	long := strings.Repeat("x", 253)
 	spec := authorizationv1.SubjectAccessReviewSpec{

@@ -45,7 +45,7 @@ func TestCheck(t *testing.T) {
 		{"upstream's error", nil, upstream, []string{"authorizers: Required value"}},
 		{"a kubeconfig", [][]string{{missing, cheap}}, nil, []string{"authorizers[1].connectionInfo.kubeConfigFile", missing}},
 		{"no kubeconfig", [][]string{{"", cheap}}, nil, []string{`authorizers[1].connectionInfo.type: Unsupported value: "InClusterConfig"`}},
-		{"a condition", [][]string{{good, cheap, costs}}, nil, []string{"authorizers[1].matchConditions[1].expression", "costs more than"}},
+		{"a condition", [][]string{{good, cheap, costs}}, nil, []string{"authorizers[1].matchConditions[1].expression", "exceeds the cost limit"}},
 		{"all", [][]string{{missing, costs}, {good, costs}}, nil, []string{
 			"authorizers[1].connectionInfo.kubeConfigFile", "authorizers[1].matchConditions[0].expression", "authorizers[2].matchConditions[0].expression",
 		}},

@@ -49,7 +49,7 @@ func BenchmarkIndex(b *testing.B) {
 		before := used()
 		for b.Loop() {
 			x = NewIndex()
-			if err := x.Reflected().Replace(list, fmt.Sprint(n)); err != nil {
+			if err := x.ReflectorStore().Replace(list, fmt.Sprint(n)); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -15,20 +15,20 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 )
 
-// Chain is a delegation and those that it was made under.
+// Chain is a delegation and its ancestors: the delegations with which it was created.
 type Chain struct {
-	// Links are the delegations, the one whose delegator delegated what is its own first.
+	// Links are the delegations, from the root to the leaf.
 	Links []*Delegation
 	index *Index
 }
 
-// Leaf is the delegation that was selected.
+// Leaf returns the delegation that was selected.
 func (c *Chain) Leaf() *Delegation { return c.Links[len(c.Links)-1] }
 
-// Root is the delegation whose delegator delegated what is its own.
+// Root returns the first delegation, whose delegator delegated permissions of its own.
 func (c *Chain) Root() *Delegation { return c.Links[0] }
 
-// Conditional reports whether what is written must be looked at.
+// Conditional reports whether objects must be verified when they are stored.
 func (c *Chain) Conditional() bool {
 	for _, link := range c.Links {
 		if link.conditional() {
@@ -38,8 +38,8 @@ func (c *Chain) Conditional() bool {
 	return false
 }
 
-// Until returns when the chain ends, nil if it does not end by itself.
-func (c *Chain) Until() *metav1.Time {
+// ExpiresAt returns when the chain expires, nil if it does not expire.
+func (c *Chain) ExpiresAt() *metav1.Time {
 	var until time.Time
 	for _, link := range c.Links {
 		if !link.Until.IsZero() && (until.IsZero() || link.Until.Before(until)) {
@@ -52,21 +52,21 @@ func (c *Chain) Until() *metav1.Time {
 	return &metav1.Time{Time: until}
 }
 
-// Touch notes that the chain is used.
-func (c *Chain) Touch() {
+// RecordUse records that the chain is used now.
+func (c *Chain) RecordUse() {
 	for _, link := range c.Links {
 		if link.idle > 0 {
-			link.use.touch(c.index.now())
+			link.usage.record(c.index.now())
 		}
 	}
 }
 
-// holds reports why the chain does not hold, whatever it is used for.
-func (c *Chain) holds(caller user.Info) *Refusal {
+// checkValid returns why the chain is not valid, for any request of the caller.
+func (c *Chain) checkValid(caller user.Info) *Refusal {
 	now := c.index.now()
 	for i, link := range c.Links {
 		ancestor := i < len(c.Links)-1
-		if r := c.index.holds(link, now); r != nil {
+		if r := c.index.checkValid(link, now); r != nil {
 			if ancestor && r.Reason == NotFound {
 				r.Reason = AncestorGone
 			}
@@ -74,37 +74,37 @@ func (c *Chain) holds(caller user.Info) *Refusal {
 		}
 		to := caller
 		if ancestor {
-			// Who was a delegate of this one made the next.
+			// The delegator of the next link must be a delegate of this one.
 			to = c.Links[i+1].Delegator
 		}
 		if !link.isDelegate(to) {
-			return refuse(NotDelegate, fmt.Sprintf("%s is not to user %q", described(link), to.GetName()))
+			return refuse(NotDelegate, fmt.Sprintf("user %q is not a delegate of %s", to.GetName(), describe(link)))
 		}
 	}
 	if root := c.Root(); root.Keep && root.Delegator.GetName() == caller.GetName() {
-		return refuse(NotDelegate, fmt.Sprintf("%s keeps what its delegator may have lost, so that user can't use it", described(root)))
+		return refuse(NotDelegate, fmt.Sprintf("%s has ifLost: Keep, so its own delegator can't use it", describe(root)))
 	}
 	return nil
 }
 
-// Reaches reports why a chain does not reach as far as a request, before the delegator is
-// asked about. The request is the caller's own if it is what is to be done next, and not a
-// question about something else: only that is looked at when it is stored.
-func (c *Chain) Reaches(a authorizer.Attributes, own bool) *Refusal {
+// CheckCovers returns why a chain does not cover a request, before the delegator is asked about.
+// own is true if the attributes are those of the request itself, and not of another check: only
+// such a write is verified when it is stored.
+func (c *Chain) CheckCovers(a authorizer.Attributes, own bool) *Refusal {
 	for i, link := range c.Links {
-		if !link.allows(a) && (i == len(c.Links)-1 || !link.allowsInstead(a)) {
-			return refuse(NotCovered, fmt.Sprintf("%s does not allow it", described(link)))
+		if !link.allows(a) && (i == len(c.Links)-1 || !link.allowsOrIncludes(a)) {
+			return refuse(NotCovered, fmt.Sprintf("%s does not allow it", describe(link)))
 		}
-		if !link.reaches(a.GetVerb()) || link.conditional() && !(own && a.IsResourceRequest() && stores(a)) {
-			return refuse(NotCovered, fmt.Sprintf("%s has conditions, and allows only writes that can be looked at", described(link)))
+		if !link.canVerify(a.GetVerb()) || link.conditional() && !(own && a.IsResourceRequest() && storesObject(a)) {
+			return refuse(NotCovered, fmt.Sprintf("%s has conditions, and allows only writes whose objects can be verified", describe(link)))
 		}
 	}
 	return nil
 }
 
-// stores reports whether what is written by a request is stored as the object that it names.
-// Whatever else is posted, reviews, bindings and connections among it, reaches no condition.
-func stores(a authorizer.Attributes) bool {
+// storesObject reports whether a request stores the object that it names. Other bodies, such as
+// reviews, bindings and connections, are not verified by conditions.
+func storesObject(a authorizer.Attributes) bool {
 	switch a.GetSubresource() {
 	case "", "status", "scale", "resize", "ephemeralcontainers", "approval", "finalize":
 	default:
@@ -119,39 +119,40 @@ func stores(a authorizer.Attributes) bool {
 	return true
 }
 
-// IsPermission reports whether a verb is one of those that are asked about single fields of
-// a request, whose own verb is create, update or patch.
+// IsPermission reports whether a verb authorizes single fields of a request. The request's own
+// verb is then create, update or patch.
 func IsPermission(verb string) bool {
 	return verb == "granular" || strings.HasPrefix(verb, "granular:")
 }
 
-// Readable reports why the object of a request could not be read.
-func (c *Chain) Readable(a authorizer.Attributes) *Refusal {
-	reading := Reading(a)
+// CheckReadable returns why the object of a request can't be read.
+func (c *Chain) CheckReadable(a authorizer.Attributes) *Refusal {
+	reading := ReadRequest(a)
 	for _, link := range c.Links {
 		if !link.allows(reading) {
-			return refuse(NotCovered, fmt.Sprintf("%s has conditions, and does not allow to read the object", described(link)))
+			return refuse(NotCovered, fmt.Sprintf("%s has conditions, and does not allow get on the object", describe(link)))
 		}
 	}
 	return nil
 }
 
-// Reading returns the question whether the object of a request may be read.
-func Reading(a authorizer.Attributes) authorizer.Attributes { return verb{a, "get"} }
+// ReadRequest returns the attributes of a get of the same object.
+func ReadRequest(a authorizer.Attributes) authorizer.Attributes { return withVerb{a, "get"} }
 
-// verb is a request with another verb.
-type verb struct {
+// withVerb is a request with another verb.
+type withVerb struct {
 	authorizer.Attributes
 	verb string
 }
 
-func (v verb) GetVerb() string  { return v.verb }
-func (v verb) IsReadOnly() bool { return v.verb == "get" }
+func (v withVerb) GetVerb() string  { return v.verb }
+func (v withVerb) IsReadOnly() bool { return v.verb == "get" }
 
-// InScope reports whether requests in a namespace are, or everywhere if that is empty.
+// InScope reports whether the delegation applies in a namespace, or in the whole cluster if that
+// is empty.
 func (d *Delegation) InScope(namespace string) bool { return d.inScope(namespace) }
 
-// Entries are the chain as audit logs have it.
+// Entries returns the chain in the form of audit logs.
 func (c *Chain) Entries() []v1alpha1.ChainEntry {
 	leaf := c.Leaf()
 	out := append([]v1alpha1.ChainEntry(nil), leaf.History...)
@@ -159,21 +160,21 @@ func (c *Chain) Entries() []v1alpha1.ChainEntry {
 }
 
 func (d *Delegation) entry() v1alpha1.ChainEntry {
-	e := v1alpha1.ChainEntry{Via: v1alpha1.ViaDelegation, By: Short(d.Delegator.GetName()), ByUID: Short(d.Delegator.GetUID()), Name: d.Name, UID: d.UID}
+	e := v1alpha1.ChainEntry{Via: v1alpha1.ViaDelegation, By: Truncate(d.Delegator.GetName()), ByUID: Truncate(d.Delegator.GetUID()), Name: d.Name, UID: d.UID}
 	if !d.Until.IsZero() {
 		e.Until = &metav1.Time{Time: d.Until}
 	}
 	return e
 }
 
-// Short returns a name, cut if it is long.
-func Short(name string) string {
+// Truncate returns a name of at most 256 bytes.
+func Truncate(name string) string {
 	if len(name) <= 256 {
 		return name
 	}
 	return strings.ToValidUTF8(name[:253], "") + "..."
 }
 
-func described(d *Delegation) string {
+func describe(d *Delegation) string {
 	return fmt.Sprintf("AuthorityDelegation %q", d.Name)
 }

@@ -19,13 +19,13 @@ type Commit struct {
 	held   bool
 }
 
-// Commit returns the commit of a write by a caller.
+// Commit returns the final check of a write by a caller.
 func (c *Chain) Commit(ctx context.Context, caller user.Info) *Commit {
 	return &Commit{ctx: ctx, chain: c, caller: caller}
 }
 
-// Begin looks at the chain, and at what is about to be stored, for the last time. Whoever
-// deletes a delegation of the chain is not answered before End. newObj is nil if oldObj is
+// Begin verifies the chain and the object for the last time before it is stored. A request that
+// deletes a delegation of the chain is answered only after End. newObj is nil if oldObj is
 // deleted, oldObj is nil if newObj is created.
 func (c *Commit) Begin(newObj, oldObj runtime.Object) *Refusal {
 	c.End()
@@ -34,7 +34,7 @@ func (c *Commit) Begin(newObj, oldObj runtime.Object) *Refusal {
 	}
 	c.chain.index.commits.RLock()
 	c.held = true
-	if r := c.chain.Still(c.caller); r != nil {
+	if r := c.chain.Recheck(c.caller); r != nil {
 		c.End()
 		return r
 	}
@@ -49,7 +49,7 @@ func (c *Commit) End() {
 	}
 }
 
-// verify looks at what is about to be stored.
+// verify evaluates the conditions on the object that is about to be stored.
 func (c *Chain) verify(ctx context.Context, newObj, oldObj runtime.Object) *Refusal {
 	if !c.Conditional() {
 		return nil
@@ -57,13 +57,13 @@ func (c *Chain) verify(ctx context.Context, newObj, oldObj runtime.Object) *Refu
 	if oldObj != nil && !Exists(oldObj) {
 		oldObj = nil
 	}
-	shown := &shown{ctx: ctx, newObj: newObj, oldObj: oldObj, budget: budget}
+	shown := &conditionInput{ctx: ctx, newObj: newObj, oldObj: oldObj, budget: budget}
 	for _, link := range c.Links {
-		if link.objects != nil && !isAmong(oldObj, link) {
-			return refuse(Condition, described(link)+" is for other objects than this one")
+		if link.objects != nil && !isSelectedObject(oldObj, link) {
+			return refuse(Condition, describe(link)+" does not include this object in objectUIDs")
 		}
 		if link.broken != nil {
-			return refuse(Condition, described(link)+" has a condition that can't be used: "+link.broken.Error())
+			return refuse(Condition, describe(link)+" has a condition that can't be used: "+link.broken.Error())
 		}
 		for i := range link.conditions {
 			if r := link.conditions[i].check(link, shown); r != nil {
@@ -74,14 +74,14 @@ func (c *Chain) verify(ctx context.Context, newObj, oldObj runtime.Object) *Refu
 	return nil
 }
 
-// Exists reports whether an object is one that is stored: one that an update is to create is
-// shown as an empty one before.
+// Exists reports whether an object is stored. An update that creates an object gets an empty old
+// object.
 func Exists(obj runtime.Object) bool {
 	accessor, err := meta.Accessor(obj)
 	return err != nil || accessor.GetUID() != "" || accessor.GetResourceVersion() != ""
 }
 
-func isAmong(obj runtime.Object, d *Delegation) bool {
+func isSelectedObject(obj runtime.Object, d *Delegation) bool {
 	if obj == nil {
 		return false
 	}

@@ -59,7 +59,7 @@ func TestNothingAfterDrain(t *testing.T) {
 		for written.Load() < 10 {
 		}
 		x.Observe(d, true)
-		x.Drain()
+		x.WaitForCommits()
 		if n := writing.Load(); n != 0 {
 			t.Errorf("%d writes are under way", n)
 		}
@@ -83,8 +83,8 @@ func TestNotAgain(t *testing.T) {
 	gone := d.DeepCopy()
 	gone.ResourceVersion = "2"
 	x.mu.Lock()
-	x.seen = 2
-	delete(x.gone, d.UID)
+	x.watchVersion = 2
+	delete(x.tombstones, d.UID)
 	x.mu.Unlock()
 	x.Observe(d, false)
 	if _, refusal := x.Chain(t.Context(), "d", "", bot); refusal == nil {

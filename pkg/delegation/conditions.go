@@ -21,8 +21,8 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 )
 
-// What one expression, and all of a chain together, may cost. They are upstream's limits on
-// admission policies: a tenth of a second is a million.
+// The cost limits of one expression, and of all expressions of a chain. They are upstream's
+// limits on admission policies: a cost of one million is a tenth of a second.
 const (
 	callLimit = celconfig.PerCallLimit
 	budget    = celconfig.RuntimeCELCostBudget
@@ -46,16 +46,16 @@ var environments = sync.OnceValues(func() (*environment.EnvSet, error) {
 	})
 })
 
-// condition is a condition that compiled.
+// condition is a compiled condition.
 type condition struct {
-	program    cel.Program
-	source     string
-	message    string
-	versions   []string
-	hash, prev bool // which hashes it mentions
+	program               cel.Program
+	source                string
+	message               string
+	versions              []string
+	usesHash, usesOldHash bool // whether the expression uses the hashes
 }
 
-// Compile reports why an expression can't be the condition of a new delegation.
+// Compile returns an error if an expression can't be the condition of a new delegation.
 func Compile(expression string) error {
 	_, err := compileOne(v1alpha1.DelegationCondition{Expression: expression}, environment.NewExpressions)
 	return err
@@ -90,7 +90,7 @@ func compileOne(c v1alpha1.DelegationCondition, language environment.Type) (*con
 		return nil, errors.New("does not compile")
 	}
 	if ast.OutputType() != cel.BoolType {
-		return nil, errors.New("must give true or false")
+		return nil, errors.New("must return a bool")
 	}
 	program, err := env.Program(ast, cel.CostLimit(callLimit), cel.CostTracking(&library.CostEstimator{}),
 		cel.InterruptCheckFrequency(celconfig.CheckFrequency))
@@ -99,57 +99,57 @@ func compileOne(c v1alpha1.DelegationCondition, language environment.Type) (*con
 	}
 	return &condition{
 		program: program, source: c.Expression, message: c.Message, versions: c.APIVersions,
-		hash: strings.Contains(c.Expression, hashVariable), prev: strings.Contains(c.Expression, oldHashVariable),
+		usesHash: strings.Contains(c.Expression, hashVariable), usesOldHash: strings.Contains(c.Expression, oldHashVariable),
 	}, nil
 }
 
-// shown is what the conditions of a write are shown.
-type shown struct {
+// conditionInput is the input of the conditions of one write.
+type conditionInput struct {
 	ctx            context.Context
 	newObj, oldObj runtime.Object
-	// object and old are made for the first condition.
-	object, old *versioned
+	// object and old are converted for the first condition.
+	object, old *versionedObject
 	budget      int64
 }
 
-func (s *shown) make() (err error) {
+func (s *conditionInput) convert() (err error) {
 	if s.object != nil {
 		return nil
 	}
 	if s.newObj == nil {
-		return errors.New("nothing can be deleted")
+		return errors.New("a delegation with conditions can't delete")
 	}
-	if s.object, err = inVersion(s.newObj); err != nil {
+	if s.object, err = inPreferredVersion(s.newObj); err != nil {
 		return err
 	}
-	if s.old, err = inVersion(s.oldObj); err != nil {
+	if s.old, err = inPreferredVersion(s.oldObj); err != nil {
 		return err
 	}
 	return nil
 }
 
-// check reports why a condition does not hold. It never tells anything of an object.
-func (c *condition) check(d *Delegation, s *shown) *Refusal {
+// check returns why a condition refuses the write. The text reveals nothing about the object.
+func (c *condition) check(d *Delegation, s *conditionInput) *Refusal {
 	no := func(why string) *Refusal {
 		text := c.message
 		if text == "" {
 			text = fmt.Sprintf("the condition %q", c.source)
 		}
-		return refuse(Condition, fmt.Sprintf("%s does not allow it: %s%s", described(d), text, why))
+		return refuse(Condition, fmt.Sprintf("%s does not allow it: %s%s", describe(d), text, why))
 	}
-	if err := s.make(); err != nil {
+	if err := s.convert(); err != nil {
 		return no(" (" + err.Error() + ")")
 	}
-	for _, o := range []*versioned{s.object, s.old} {
+	for _, o := range []*versionedObject{s.object, s.old} {
 		if o.custom && !slices.Contains(c.versions, o.apiVersion) {
-			return no(fmt.Sprintf(" (it is not written for %s)", o.apiVersion))
+			return no(fmt.Sprintf(" (apiVersions does not include %s)", o.apiVersion))
 		}
 	}
 	variables := map[string]any{objectVariable: s.object.content(), oldObjectVariable: s.old.content(), hashVariable: "", oldHashVariable: ""}
-	if c.hash {
+	if c.usesHash {
 		variables[hashVariable] = s.object.templateHash()
 	}
-	if c.prev {
+	if c.usesOldHash {
 		variables[oldHashVariable] = s.old.templateHash()
 	}
 	value, details, err := c.program.ContextEval(s.ctx, variables)
@@ -160,9 +160,9 @@ func (c *condition) check(d *Delegation, s *shown) *Refusal {
 	}
 	switch {
 	case s.budget < 0:
-		return no(" (all conditions together cost too much)")
+		return no(" (the conditions of the chain exceed the cost limit)")
 	case err != nil:
-		return no(" (it failed)")
+		return no(" (the expression failed)")
 	case value.Value() != true:
 		return no("")
 	}

@@ -20,21 +20,21 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 )
 
-// Delegation is an AuthorityDelegation as it is asked about. Nobody changes one.
+// Delegation is a compiled AuthorityDelegation. It is immutable.
 type Delegation struct {
 	Name string
 	UID  types.UID
-	// Delegator is who created it.
+	// Delegator is the user who created it.
 	Delegator user.Info
-	// Rules are what is delegated.
+	// Rules are the delegated rules.
 	Rules []rbacv1.PolicyRule
-	// Keep is set if it goes on to allow what its delegator has lost.
+	// Keep is true if it still allows what its delegator has lost.
 	Keep bool
-	// Until is when it ends, zero if it does not end by itself.
+	// Until is when it expires, zero if it does not expire.
 	Until time.Time
-	// History is how the authority came to the delegator.
+	// History is how the delegator got its authority.
 	History []v1alpha1.ChainEntry
-	// Source is what is stored of a delegation that a policy caused, nil for others.
+	// Source is the stored object if a policy issued it, nil for others.
 	Source *v1alpha1.AuthorityDelegation
 
 	delegates    []v1alpha1.Delegate
@@ -43,32 +43,32 @@ type Delegation struct {
 	idle         time.Duration
 	objects      sets.Set[types.UID]
 	conditions   []condition
-	// broken is set if a condition does not compile: nothing can be written then.
+	// broken is set if a condition does not compile. Then no write is allowed.
 	broken error
-	// deleting is set once it waits for its finalizers.
+	// deleting is true while it waits for its finalizers.
 	deleting bool
 	version  uint64
-	use      *use
+	usage    *usage
 }
 
-// use is when a delegation was used. It is shared by all versions of one.
-type use struct {
-	// last is the latest use that is known, written those that other servers can know. Both are
-	// in nanoseconds.
-	last, written atomic.Int64
+// usage is when a delegation was used. All versions of one delegation share it.
+type usage struct {
+	// lastUsed is the latest known use, lastWritten the latest in storage, which other servers
+	// can read. Both are in nanoseconds.
+	lastUsed, lastWritten atomic.Int64
 }
 
-func (u *use) touch(at time.Time) {
+func (u *usage) record(at time.Time) {
 	for {
-		last := u.last.Load()
-		if at.UnixNano() <= last || u.last.CompareAndSwap(last, at.UnixNano()) {
+		last := u.lastUsed.Load()
+		if at.UnixNano() <= last || u.lastUsed.CompareAndSwap(last, at.UnixNano()) {
 			return
 		}
 	}
 }
 
-// compile makes a Delegation of what is stored. A delegation that no server made has no
-// delegator or no rules, and allows nothing.
+// compile compiles a stored object. A delegation that no server prepared has no delegator or no
+// rules, and allows nothing.
 func compile(d *v1alpha1.AuthorityDelegation, version uint64) *Delegation {
 	from := d.Status.Delegator
 	out := &Delegation{
@@ -82,7 +82,7 @@ func compile(d *v1alpha1.AuthorityDelegation, version uint64) *Delegation {
 		namespaceUID: d.Status.NamespaceUID,
 		deleting:     d.DeletionTimestamp != nil,
 		version:      version,
-		use:          &use{},
+		usage:        &usage{},
 	}
 	for _, until := range []*time.Time{timeOf(d.Spec.ExpirationTimestamp), timeOf(d.Status.ExpirationTimestamp)} {
 		if until != nil && (out.Until.IsZero() || until.Before(out.Until)) {
@@ -95,8 +95,8 @@ func compile(d *v1alpha1.AuthorityDelegation, version uint64) *Delegation {
 		if last := d.Status.LastUsed; last != nil && last.After(used) {
 			used = last.Time
 		}
-		out.use.last.Store(used.UnixNano())
-		out.use.written.Store(used.UnixNano())
+		out.usage.lastUsed.Store(used.UnixNano())
+		out.usage.lastWritten.Store(used.UnixNano())
 	}
 	if len(d.Spec.ObjectUIDs) > 0 {
 		out.objects = sets.New(d.Spec.ObjectUIDs...)
@@ -115,8 +115,8 @@ func timeOf(t *metav1.Time) *time.Time {
 	return &t.Time
 }
 
-// isDelegate reports whether a user may use the delegation. A UID that is asked for must be
-// there, and the same.
+// isDelegate reports whether a user may use the delegation. If the delegation names a UID, the
+// user must have that UID.
 func (d *Delegation) isDelegate(u user.Info) bool {
 	return slices.ContainsFunc(d.delegates, func(to v1alpha1.Delegate) bool {
 		if to.UID != "" && string(to.UID) != u.GetUID() {
@@ -134,12 +134,13 @@ func (d *Delegation) isDelegate(u user.Info) bool {
 	})
 }
 
-// conditional reports whether what is written must be looked at.
+// conditional reports whether objects must be verified when they are stored.
 func (d *Delegation) conditional() bool {
 	return len(d.conditions) > 0 || d.broken != nil || d.objects != nil
 }
 
-// inScope reports whether requests in a namespace are, or everywhere if that is empty.
+// inScope reports whether the delegation applies in a namespace, or in the whole cluster if that
+// is empty.
 func (d *Delegation) inScope(namespace string) bool {
 	return d.scope.Cluster || d.scope.Namespace != "" && d.scope.Namespace == namespace
 }
@@ -152,9 +153,9 @@ func (d *Delegation) allows(a authorizer.Attributes) bool {
 	return d.inScope(a.GetNamespace()) && rbac.RulesAllow(a, d.Rules...)
 }
 
-// reaches reports whether a verb can be held with the conditions there are: what is not
-// looked at when it is stored can't be.
-func (d *Delegation) reaches(verb string) bool {
+// canVerify reports whether the conditions can be verified for a verb. Requests whose objects are
+// not verified when they are stored can't be allowed.
+func (d *Delegation) canVerify(verb string) bool {
 	switch {
 	case !d.conditional():
 		return true

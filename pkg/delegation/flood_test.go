@@ -41,7 +41,7 @@ func TestFlood(t *testing.T) {
 		t.Errorf("%d reads for UIDs", reads)
 	}
 	// With a clock that stands still: none is allowed again.
-	x.reads = flowcontrol.NewTokenBucketRateLimiterWithClock(readsPerSecond, readsAtOnce, clock.NewFakeClock(time.Now()))
+	x.readLimiter = flowcontrol.NewTokenBucketRateLimiterWithClock(readsPerSecond, readsAtOnce, clock.NewFakeClock(time.Now()))
 	for i := range 10_000 {
 		if _, refusal := x.Chain(t.Context(), fmt.Sprint("d-", i), "", bot); refusal == nil || refusal.Reason != NotFound {
 			t.Fatalf("name %d: %v", i, refusal)

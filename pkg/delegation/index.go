@@ -19,76 +19,76 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 )
 
-// Index is what a server knows of delegations.
+// Index holds the delegations that a server knows.
 type Index struct {
 	mu     sync.RWMutex
 	byUID  map[types.UID]*Delegation
 	byName map[string]types.UID
-	// gone has delegations that this server saw removed, until its watch has seen it too: it may
-	// tell of older versions first.
-	gone map[types.UID]uint64
-	// known is how many there are, for those who can't wait for mu.
-	known atomic.Int64
-	// seen is the version up to which the watch has told all. What is older and not known was
-	// removed.
-	seen uint64
-	// read is set once all that was stored at the start is known.
-	read atomic.Bool
-	// commits is read-locked by writes from their last look until they are stored.
+	// tombstones are the delegations that requests to this server removed, until the watch has
+	// reported the removal: the watch may report older versions first.
+	tombstones map[types.UID]uint64
+	// count is the number of delegations. It is read without mu.
+	count atomic.Int64
+	// watchVersion is the resource version up to which the watch has reported all changes. An
+	// unknown delegation of an older version was removed.
+	watchVersion uint64
+	// synced is set once all delegations that were stored at the start are known.
+	synced atomic.Bool
+	// commits is read-locked by writes from their final check until they are stored.
 	commits sync.RWMutex
 
-	// Namespace returns the UID of a namespace, or nothing if it is not known. It is set before
-	// the server serves.
+	// Namespace returns the UID of a namespace, or "" if it is not known. It is set before the
+	// server serves.
 	Namespace func(name string) types.UID
 	// Get reads a delegation from storage. It is set before the server serves, and may be nil.
 	Get func(ctx context.Context, name string) (*v1alpha1.AuthorityDelegation, error)
-	// reads limits how often that is done for names that are not known.
-	reads flowcontrol.RateLimiter
-	// now is time.Now, but in tests.
+	// readLimiter limits how often Get is called for unknown names.
+	readLimiter flowcontrol.RateLimiter
+	// now is time.Now, except in tests.
 	now func() time.Time
 }
 
-// How many names that this server does not know it reads from storage, a second and at once:
-// another server may just have created them.
+// The rate and burst at which unknown names are read from storage: another server may just have
+// created them.
 const (
 	readsPerSecond = 20
 	readsAtOnce    = 100
 )
 
-// NewIndex returns an index that knows nothing yet.
+// NewIndex returns an empty index.
 func NewIndex() *Index {
 	return &Index{
-		byUID: map[types.UID]*Delegation{}, byName: map[string]types.UID{}, gone: map[types.UID]uint64{},
-		Namespace: func(string) types.UID { return "" },
-		reads:     flowcontrol.NewTokenBucketRateLimiter(readsPerSecond, readsAtOnce),
-		now:       time.Now,
+		byUID: map[types.UID]*Delegation{}, byName: map[string]types.UID{}, tombstones: map[types.UID]uint64{},
+		Namespace:   func(string) types.UID { return "" },
+		readLimiter: flowcontrol.NewTokenBucketRateLimiter(readsPerSecond, readsAtOnce),
+		now:         time.Now,
 	}
 }
 
-// Read reports whether all is known that was stored when the server started.
-func (x *Index) Read() bool { return x.read.Load() }
+// HasSynced reports whether all delegations that were stored when the server started are known.
+func (x *Index) HasSynced() bool { return x.synced.Load() }
 
-// Chain returns the chain of the delegation with a name, a UID, or both, for a caller. The
-// chain is returned as well where it is known and does not hold.
+// Chain returns the chain of the delegation with a name, a UID, or both, for a caller. It returns
+// a known chain even if the chain is not valid.
 func (x *Index) Chain(ctx context.Context, name string, uid types.UID, caller user.Info) (*Chain, *Refusal) {
 	c := x.chain(name, uid)
-	if c == nil && x.fetch(ctx, name, uid) {
+	if c == nil && x.fetchChain(ctx, name, uid) {
 		c = x.chain(name, uid)
 	}
 	if c == nil {
-		return nil, refuse(NotFound, fmt.Sprintf("there is no AuthorityDelegation %s any more, one that it was made under is gone, or this server does not know it yet", named(name, uid)))
+		return nil, refuse(NotFound, fmt.Sprintf("AuthorityDelegation %s does not exist, one of its ancestors was deleted, or this server does not know it yet", quoteNameOrUID(name, uid)))
 	}
-	return c, c.holds(caller)
+	return c, c.checkValid(caller)
 }
 
-func named(name string, uid types.UID) string {
+func quoteNameOrUID(name string, uid types.UID) string {
 	if name == "" {
 		return fmt.Sprintf("with the UID %q", uid)
 	}
 	return fmt.Sprintf("%q", name)
 }
 
-// chain returns nil where not all links are known.
+// chain returns nil if any link is unknown.
 func (x *Index) chain(name string, uid types.UID) *Chain {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -117,19 +117,19 @@ func (x *Index) chain(name string, uid types.UID) *Chain {
 	return c
 }
 
-// fetch reads a delegation that another server may have created, and those it was made
-// under. One that was asked for by its UID alone can't be read.
-func (x *Index) fetch(ctx context.Context, name string, uid types.UID) bool {
+// fetchChain reads a delegation that another server may have created, and its ancestors. It can't
+// read one whose name is unknown.
+func (x *Index) fetchChain(ctx context.Context, name string, uid types.UID) bool {
 	if name == "" || x.Get == nil {
 		return false
 	}
 	x.mu.RLock()
-	_, gone := x.gone[uid]
+	_, gone := x.tombstones[uid]
 	x.mu.RUnlock()
 	if gone {
 		return false
 	}
-	d := x.get(ctx, name)
+	d := x.fetchOne(ctx, name)
 	if d == nil || uid != "" && d.UID != uid {
 		return false
 	}
@@ -137,15 +137,15 @@ func (x *Index) fetch(ctx context.Context, name string, uid types.UID) bool {
 		x.mu.RLock()
 		known := x.byUID[e.UID] != nil
 		x.mu.RUnlock()
-		if e.Via == v1alpha1.ViaDelegation && !known && x.get(ctx, e.Name) == nil {
+		if e.Via == v1alpha1.ViaDelegation && !known && x.fetchOne(ctx, e.Name) == nil {
 			return false
 		}
 	}
 	return true
 }
 
-func (x *Index) get(ctx context.Context, name string) *v1alpha1.AuthorityDelegation {
-	if !x.reads.TryAccept() {
+func (x *Index) fetchOne(ctx context.Context, name string) *v1alpha1.AuthorityDelegation {
+	if !x.readLimiter.TryAccept() {
 		return nil
 	}
 	d, err := x.Get(ctx, name)
@@ -156,47 +156,48 @@ func (x *Index) get(ctx context.Context, name string) *v1alpha1.AuthorityDelegat
 	return d
 }
 
-// holds reports why a delegation does not hold, by itself.
-func (x *Index) holds(d *Delegation, now time.Time) *Refusal {
+// checkValid returns why a delegation itself is not valid.
+func (x *Index) checkValid(d *Delegation, now time.Time) *Refusal {
 	switch {
 	case d.deleting:
-		return refuse(NotFound, fmt.Sprintf("%s is being deleted", described(d)))
+		return refuse(NotFound, fmt.Sprintf("%s is being deleted", describe(d)))
 	case !d.Until.IsZero() && !now.Before(d.Until):
-		return refuse(Expired, fmt.Sprintf("%s has expired", described(d)))
-	case d.idle > 0 && now.Sub(time.Unix(0, d.use.last.Load())) >= d.idle:
-		return refuse(Idle, fmt.Sprintf("%s has not been used for too long", described(d)))
+		return refuse(Expired, fmt.Sprintf("%s has expired", describe(d)))
+	case d.idle > 0 && now.Sub(time.Unix(0, d.usage.lastUsed.Load())) >= d.idle:
+		return refuse(Idle, fmt.Sprintf("%s has expired because it was not used", describe(d)))
 	case d.scope.Namespace != "" && (d.namespaceUID == "" || x.Namespace(d.scope.Namespace) != d.namespaceUID):
-		return refuse(NamespaceGone, fmt.Sprintf("the namespace that %s was made for is gone", described(d)))
+		return refuse(NamespaceGone, fmt.Sprintf("the namespace of %s was deleted", describe(d)))
 	}
 	return nil
 }
 
-// Still reports why a chain does not hold any more. It looks at what is known now.
-func (c *Chain) Still(caller user.Info) *Refusal {
+// Recheck returns why a chain is no longer valid, by what is known now.
+func (c *Chain) Recheck(caller user.Info) *Refusal {
 	leaf := c.Leaf()
 	now := c.index.chain(leaf.Name, leaf.UID)
 	if now == nil {
-		return refuse(NotFound, fmt.Sprintf("%s, or one that it was made under, was deleted", described(leaf)))
+		return refuse(NotFound, fmt.Sprintf("%s, or one of its ancestors, was deleted", describe(leaf)))
 	}
-	return now.holds(caller)
+	return now.checkValid(caller)
 }
 
-// Drain returns when all writes are stored, or have failed, that looked at their chains
-// before. It is called between a change of what is known and its answer.
-func (x *Index) Drain() {
+// WaitForCommits returns when all writes that verified their chains earlier are stored or have
+// failed. It is called after a change of a delegation and before the answer.
+func (x *Index) WaitForCommits() {
 	x.commits.Lock()
-	//lint:ignore SA2001 to have had it is all that matters
+	//lint:ignore SA2001 acquiring it is all that matters
 	x.commits.Unlock() //nolint:staticcheck
 }
 
-// Idle returns the delegations whose use is to be written down, and when that was.
-func (x *Index) Idle() map[*Delegation]time.Time {
+// UnwrittenUses returns the delegations whose last use is to be written to storage, with the time
+// of that use.
+func (x *Index) UnwrittenUses() map[*Delegation]time.Time {
 	x.mu.RLock()
 	all := slices.Collect(maps.Values(x.byUID))
 	x.mu.RUnlock()
 	out := map[*Delegation]time.Time{}
 	for _, d := range all {
-		last, written := d.use.last.Load(), d.use.written.Load()
+		last, written := d.usage.lastUsed.Load(), d.usage.lastWritten.Load()
 		if d.idle > 0 && time.Duration(last-written) >= d.idle/8 {
 			out[d] = time.Unix(0, last)
 		}

@@ -13,18 +13,18 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// Observe takes what a request to this server has stored, or removed. Versions that are older
-// than what is known are left out.
+// Observe records that a request to this server stored or removed a delegation. It ignores
+// versions older than the known one.
 func (x *Index) Observe(d *v1alpha1.AuthorityDelegation, gone bool) {
 	version := versionOf(d.ResourceVersion)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if gone {
-		x.gone[d.UID] = version
+		x.tombstones[d.UID] = version
 		x.remove(d.UID)
 		return
 	}
-	if _, gone := x.gone[d.UID]; gone || x.byUID[d.UID] == nil && version <= x.seen {
+	if _, gone := x.tombstones[d.UID]; gone || x.byUID[d.UID] == nil && version <= x.watchVersion {
 		return
 	}
 	x.put(d, version)
@@ -42,24 +42,25 @@ func (x *Index) put(d *v1alpha1.AuthorityDelegation, version uint64) {
 	}
 	compiled := compile(d.DeepCopy(), version)
 	if old != nil {
-		compiled.use = inherit(old.use, compiled.use)
+		compiled.usage = mergeUsage(old.usage, compiled.usage)
 	} else {
-		x.known.Add(1)
+		x.count.Add(1)
 	}
 	x.byUID[d.UID] = compiled
-	// The newest of a name is the one that is there: the others' removal is not known yet.
+	// Of several delegations with a name only the newest exists. The removal of the others is not
+	// known yet.
 	if other := x.byUID[x.byName[d.Name]]; other == nil || other.UID == d.UID || other.version < version {
 		x.byName[d.Name] = d.UID
 	}
 }
 
-// inherit returns what both know of uses.
-func inherit(old, now *use) *use {
-	if last := now.last.Load(); last > old.last.Load() {
-		old.last.Store(last)
+// mergeUsage updates old with the later times of both, and returns it.
+func mergeUsage(old, now *usage) *usage {
+	if last := now.lastUsed.Load(); last > old.lastUsed.Load() {
+		old.lastUsed.Store(last)
 	}
-	if written := now.written.Load(); written > old.written.Load() {
-		old.written.Store(written)
+	if written := now.lastWritten.Load(); written > old.lastWritten.Load() {
+		old.lastWritten.Store(written)
 	}
 	return old
 }
@@ -70,40 +71,40 @@ func (x *Index) remove(uid types.UID) {
 		return
 	}
 	delete(x.byUID, uid)
-	x.known.Add(-1)
+	x.count.Add(-1)
 	if x.byName[d.Name] == uid {
 		delete(x.byName, d.Name)
 	}
 }
 
-// Reflected returns the index as a reflector writes it.
-func (x *Index) Reflected() cache.ReflectorStore { return reflected{x} }
+// ReflectorStore returns the store that a reflector writes to.
+func (x *Index) ReflectorStore() cache.ReflectorStore { return reflectorStore{x} }
 
-type reflected struct{ x *Index }
+type reflectorStore struct{ x *Index }
 
-func (r reflected) Add(obj any) error {
+func (r reflectorStore) Add(obj any) error {
 	if d, ok := obj.(*authority.AuthorityDelegation); ok {
 		r.x.Observe((*v1alpha1.AuthorityDelegation)(d), false)
-		r.saw(d.ResourceVersion)
+		r.advance(d.ResourceVersion)
 	}
 	return nil
 }
 
-func (r reflected) saw(version string) {
+func (r reflectorStore) advance(version string) {
 	r.x.mu.Lock()
 	defer r.x.mu.Unlock()
-	r.x.seen = max(r.x.seen, versionOf(version))
+	r.x.watchVersion = max(r.x.watchVersion, versionOf(version))
 }
 
 // Bookmark implements cache.ReflectorBookmarkStore.
-func (r reflected) Bookmark(version string) error {
-	r.saw(version)
+func (r reflectorStore) Bookmark(version string) error {
+	r.advance(version)
 	return nil
 }
 
-func (r reflected) Update(obj any) error { return r.Add(obj) }
+func (r reflectorStore) Update(obj any) error { return r.Add(obj) }
 
-func (r reflected) Delete(obj any) error {
+func (r reflectorStore) Delete(obj any) error {
 	d, ok := obj.(*authority.AuthorityDelegation)
 	if !ok {
 		return nil
@@ -111,14 +112,14 @@ func (r reflected) Delete(obj any) error {
 	r.x.mu.Lock()
 	defer r.x.mu.Unlock()
 	r.x.remove(d.UID)
-	delete(r.x.gone, d.UID)
-	r.x.seen = max(r.x.seen, versionOf(d.ResourceVersion))
+	delete(r.x.tombstones, d.UID)
+	r.x.watchVersion = max(r.x.watchVersion, versionOf(d.ResourceVersion))
 	return nil
 }
 
-// Replace takes a list of all that is stored, at a version. What this server stored later is
-// kept.
-func (r reflected) Replace(list []any, listed string) error {
+// Replace takes a list of all stored delegations at a version. It keeps what this server stored
+// later.
+func (r reflectorStore) Replace(list []any, listed string) error {
 	x, version := r.x, versionOf(listed)
 	there := map[types.UID]bool{}
 	x.mu.Lock()
@@ -129,7 +130,7 @@ func (r reflected) Replace(list []any, listed string) error {
 			continue
 		}
 		there[d.UID] = true
-		if _, gone := x.gone[d.UID]; !gone {
+		if _, gone := x.tombstones[d.UID]; !gone {
 			x.put((*v1alpha1.AuthorityDelegation)(d), versionOf(d.ResourceVersion))
 		}
 	}
@@ -138,14 +139,14 @@ func (r reflected) Replace(list []any, listed string) error {
 			x.remove(uid)
 		}
 	}
-	for uid, removed := range x.gone {
+	for uid, removed := range x.tombstones {
 		if removed <= version {
-			delete(x.gone, uid)
+			delete(x.tombstones, uid)
 		}
 	}
-	x.seen = max(x.seen, version)
-	x.read.Store(true)
+	x.watchVersion = max(x.watchVersion, version)
+	x.synced.Store(true)
 	return nil
 }
 
-func (reflected) Resync() error { return nil }
+func (reflectorStore) Resync() error { return nil }

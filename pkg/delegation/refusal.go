@@ -3,10 +3,10 @@
 
 package delegation
 
-// Reason is why a delegation does not hold, in one word.
+// Reason is the machine-readable reason of a refusal.
 type Reason string
 
-// The reasons. They are written into audit logs.
+// The reasons are written into audit logs.
 const (
 	NotFound      Reason = "NotFound"
 	NotDelegate   Reason = "NotDelegate"
@@ -20,7 +20,7 @@ const (
 	Denied        Reason = "Denied"
 )
 
-// Refusal is why a delegation does not hold.
+// Refusal is why a delegation does not allow a request.
 type Refusal struct {
 	Reason  Reason
 	Message string

@@ -15,14 +15,14 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
-// versioned is an object as a condition sees it.
-type versioned struct {
+// versionedObject is an object in the form that conditions see.
+type versionedObject struct {
 	apiVersion string
 	custom     bool
 	object     map[string]any
 }
 
-func (v *versioned) content() any {
+func (v *versionedObject) content() any {
 	if v.object == nil {
 		return nil
 	}
@@ -31,15 +31,15 @@ func (v *versioned) content() any {
 
 var errNoVersion = errors.New("its kind is not known")
 
-// inVersion returns an object of the server as it is served, in the version that the
-// server prefers and not in the one that the caller chose: conditions are written for one.
-// A custom resource is in the version that it was sent in.
-func inVersion(obj runtime.Object) (*versioned, error) {
+// inPreferredVersion returns an object in the version that the server prefers, whatever version
+// the caller used: a condition is written for one version. A custom resource stays in the version
+// in which it was sent.
+func inPreferredVersion(obj runtime.Object) (*versionedObject, error) {
 	if obj == nil {
-		return &versioned{}, nil
+		return &versionedObject{}, nil
 	}
 	if custom, ok := obj.(runtime.Unstructured); ok {
-		return &versioned{obj.GetObjectKind().GroupVersionKind().GroupVersion().String(), true, custom.UnstructuredContent()}, nil
+		return &versionedObject{obj.GetObjectKind().GroupVersionKind().GroupVersion().String(), true, custom.UnstructuredContent()}, nil
 	}
 	kinds, _, err := legacyscheme.Scheme.ObjectKinds(obj)
 	if err != nil {
@@ -59,16 +59,16 @@ func inVersion(obj runtime.Object) (*versioned, error) {
 				return nil, errNoVersion
 			}
 			object["apiVersion"], object["kind"] = version.String(), kind.Kind
-			return &versioned{version.String(), false, object}, nil
+			return &versionedObject{version.String(), false, object}, nil
 		}
 	}
 	return nil, errNoVersion
 }
 
-// templateHash returns the hash of spec.template, as of the JSON that jq -cS prints, without
-// the label that the deployment controller adds for each template. Without a template it is
-// empty.
-func (v *versioned) templateHash() string {
+// templateHash returns the hash of spec.template as canonical JSON (the output of jq -cS),
+// without the label that the deployment controller adds to each template. It is empty without a
+// template.
+func (v *versionedObject) templateHash() string {
 	spec, _ := v.object["spec"].(map[string]any)
 	template, _ := spec["template"].(map[string]any)
 	if template == nil {
@@ -100,9 +100,9 @@ func (v *versioned) templateHash() string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Content returns an object as conditions see it. It is the caller's own.
+// Content returns an object in the form that conditions see. The caller may modify it.
 func Content(obj runtime.Object) (map[string]any, error) {
-	v, err := inVersion(obj)
+	v, err := inPreferredVersion(obj)
 	if err != nil || v.object == nil {
 		return nil, err
 	}

@@ -19,14 +19,14 @@ import (
 	"kube-granular.dev/pkg/examplewebhook/policy"
 )
 
-// Answered is a review and what it was answered with.
-type Answered struct {
-	Asked  authorizationv1.SubjectAccessReviewSpec `json:"asked"`
+// Record is a review with its answer.
+type Record struct {
+	Review authorizationv1.SubjectAccessReviewSpec `json:"asked"`
 	Answer policy.Answer                           `json:"answer"`
 }
 
-// String is a line for people: who, what, and the answer.
-func (a Answered) String() string {
+// String returns one line with the user, the request and the answer.
+func (a Record) String() string {
 	said := string(a.Answer.Decision)
 	if a.Answer.Fault != nil {
 		said = "fault"
@@ -34,11 +34,11 @@ func (a Answered) String() string {
 	if a.Answer.Reason != "" {
 		said += " (" + a.Answer.Reason + ")"
 	}
-	return fmt.Sprintf("%s %s: %s", a.Asked.User, what(a.Asked), said)
+	return fmt.Sprintf("%s %s: %s", a.Review.User, describeRequest(a.Review), said)
 }
 
-// what is the verb and the object, or the path, of a question.
-func what(asked authorizationv1.SubjectAccessReviewSpec) string {
+// describeRequest returns the verb, and the object or the path, of a review.
+func describeRequest(asked authorizationv1.SubjectAccessReviewSpec) string {
 	if path := asked.NonResourceAttributes; path != nil {
 		return path.Verb + " " + path.Path
 	}
@@ -60,37 +60,37 @@ func what(asked authorizationv1.SubjectAccessReviewSpec) string {
 	return strings.TrimSpace(a.Verb + " " + resource + " " + object)
 }
 
-// maxReview bounds what is read of a request; a review is far smaller.
+// maxReview is the maximum size of a request body.
 const maxReview = 1 << 20
 
 type handler struct {
-	rules    *rules
-	answered func(Answered)
+	policy   *policyFile
+	onReview func(Record)
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	review := &authorizationv1.SubjectAccessReview{}
 	if err := json.NewDecoder(io.LimitReader(req.Body, maxReview)).Decode(review); err != nil {
-		http.Error(w, fmt.Sprintf("not a review: %v", err), http.StatusBadRequest)
+		http.Error(w, fmt.Sprintf("the body is not a review: %v", err), http.StatusBadRequest)
 		return
 	}
 	if review.APIVersion != authorizationv1.SchemeGroupVersion.String() || review.Kind != "SubjectAccessReview" {
-		http.Error(w, fmt.Sprintf("want a SubjectAccessReview of %s, got %s of %s: set subjectAccessReviewVersion: v1", authorizationv1.SchemeGroupVersion, review.Kind, review.APIVersion), http.StatusBadRequest)
+		http.Error(w, fmt.Sprintf("the body is a %[2]s of %[3]s and not a SubjectAccessReview of %[1]s: set subjectAccessReviewVersion: v1", authorizationv1.SchemeGroupVersion, review.Kind, review.APIVersion), http.StatusBadRequest)
 		return
 	}
-	answer := h.rules.current().Decide(&review.Spec)
-	if h.answered != nil {
-		h.answered(Answered{review.Spec, answer})
+	answer := h.policy.current().Decide(&review.Spec)
+	if h.onReview != nil {
+		h.onReview(Record{review.Spec, answer})
 	}
 	if f := answer.Fault; f != nil {
-		if !waited(req, f.Delay.Duration) {
+		if !waitFor(req, f.Delay.Duration) {
 			return
 		}
 		switch {
 		case f.Hangup:
 			panic(http.ErrAbortHandler)
 		case f.Status != 0:
-			http.Error(w, "this is a fault of the policy", f.Status)
+			http.Error(w, "the policy has a fault for this review", f.Status)
 			return
 		case f.Garbage:
 			w.Header().Set("Content-Type", "application/json")
@@ -103,8 +103,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_ = json.NewEncoder(w).Encode(review)
 }
 
-// waited waits, and reports whether anybody still does.
-func waited(req *http.Request, delay time.Duration) bool {
+// waitFor waits, and reports false if the client disconnected meanwhile.
+func waitFor(req *http.Request, delay time.Duration) bool {
 	if delay == 0 {
 		return true
 	}
@@ -118,48 +118,48 @@ func waited(req *http.Request, delay time.Duration) bool {
 	}
 }
 
-// rules are the policy of a file.
-type rules struct {
-	file   string
-	failed func(error)
+// policyFile is the policy in a file.
+type policyFile struct {
+	file    string
+	onError func(error)
 
-	mu   sync.Mutex
-	read []byte
-	last *policy.Policy
+	mu     sync.Mutex
+	data   []byte
+	policy *policy.Policy
 }
 
-func newRules(file string, failed func(error)) (*rules, error) {
-	r := &rules{file: file, failed: failed}
+func openPolicyFile(file string, failed func(error)) (*policyFile, error) {
+	r := &policyFile{file: file, onError: failed}
 	data, err := os.ReadFile(file)
 	if err == nil {
-		r.last, err = policy.Parse(data)
+		r.policy, err = policy.Parse(data)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("policy %s: %w", file, err)
 	}
-	r.read = data
+	r.data = data
 	return r, nil
 }
 
-// current returns the policy of the file, or what it was when it could be read last.
-func (r *rules) current() *policy.Policy {
+// current returns the policy of the file, or the last one that could be read.
+func (r *policyFile) current() *policy.Policy {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	data, err := os.ReadFile(r.file)
-	if err == nil && bytes.Equal(data, r.read) {
-		return r.last
+	if err == nil && bytes.Equal(data, r.data) {
+		return r.policy
 	}
 	var now *policy.Policy
 	if err == nil {
-		r.read = data
+		r.data = data
 		now, err = policy.Parse(data)
 	}
 	if err != nil {
-		if r.failed != nil {
-			r.failed(fmt.Errorf("policy %s: %w; the last one that could be read goes on", r.file, err))
+		if r.onError != nil {
+			r.onError(fmt.Errorf("policy %s: %w; the last valid policy stays in effect", r.file, err))
 		}
-		return r.last
+		return r.policy
 	}
-	r.last = now
+	r.policy = now
 	return now
 }

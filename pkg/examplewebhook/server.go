@@ -19,39 +19,39 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 )
 
-// Options are the choices of one who starts a webhook.
+// Options configure a webhook.
 type Options struct {
 	// Policy is the file with the policy.
 	Policy string
-	// Listen is an address of loopback; port 0 picks a free one.
+	// Listen is a loopback address; port 0 picks a free port.
 	Listen string
 	// Kubeconfig is the file to write for kube-apiserver. Empty means none.
 	Kubeconfig string
-	// Answered is called with each review when it is answered. It may be nil.
-	Answered func(Answered)
-	// Failed is called with what the server can't tell whom it answers. It may be nil.
-	Failed func(error)
+	// OnReview is called with each answered review. It may be nil.
+	OnReview func(Record)
+	// OnError is called with errors that can't be returned to a client. It may be nil.
+	OnError func(error)
 }
 
-// Server is a webhook that runs.
+// Server is a running webhook.
 type Server struct {
-	// URL is where it listens.
+	// URL is the URL of the webhook.
 	URL string
 
 	http  *http.Server
 	ended chan error
 }
 
-// Start starts a webhook, which Stop stops.
+// Start starts a webhook. Stop stops it.
 func Start(o Options) (*Server, error) {
 	host, _, err := net.SplitHostPort(o.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
 	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		return nil, fmt.Errorf("listen: %q is no address of loopback, such as 127.0.0.1: the webhook asks nobody who they are", host)
+		return nil, fmt.Errorf("listen: %q is not a loopback address such as 127.0.0.1: the webhook does not authenticate its clients", host)
 	}
-	rules, err := newRules(o.Policy, o.Failed)
+	rules, err := openPolicyFile(o.Policy, o.OnError)
 	if err != nil {
 		return nil, err
 	}
@@ -74,10 +74,10 @@ func Start(o Options) (*Server, error) {
 		}
 	}
 	s.http = &http.Server{
-		Handler:           &handler{rules: rules, answered: o.Answered},
+		Handler:           &handler{policy: rules, onReview: o.OnReview},
 		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
 		ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog:          log.New(failures(o.Failed), "", 0),
+		ErrorLog:          log.New(errorLogger(o.OnError), "", 0),
 	}
 	go func() {
 		err := s.http.ServeTLS(listener, "", "")
@@ -89,12 +89,12 @@ func Start(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Stop ends the server at once, whoever waits for an answer.
+// Stop stops the server at once, without waiting for pending requests.
 func (s *Server) Stop() error {
 	return errors.Join(s.http.Close(), <-s.ended)
 }
 
-// Wait returns when the server ends, or stops it when ctx does.
+// Wait returns when the server ends. It stops the server when ctx ends.
 func (s *Server) Wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -116,10 +116,10 @@ func (s *Server) writeKubeconfig(file string, ca []byte) error {
 	return os.Chmod(file, 0o600)
 }
 
-// failures is a writer of the lines that net/http logs.
-type failures func(error)
+// errorLogger is a writer for the errors that net/http logs.
+type errorLogger func(error)
 
-func (f failures) Write(line []byte) (int, error) {
+func (f errorLogger) Write(line []byte) (int, error) {
 	if f != nil {
 		f(errors.New(string(line)))
 	}

@@ -27,7 +27,7 @@ type running struct {
 	client *http.Client
 
 	mu       sync.Mutex
-	answered []Answered
+	answered []Record
 	failed   []error
 }
 
@@ -39,8 +39,8 @@ func run(t *testing.T, policy string) *running {
 	kubeconfig := filepath.Join(dir, "webhook.kubeconfig")
 	server, err := Start(Options{
 		Policy: r.policy, Listen: "127.0.0.1:0", Kubeconfig: kubeconfig,
-		Answered: func(a Answered) { r.mu.Lock(); defer r.mu.Unlock(); r.answered = append(r.answered, a) },
-		Failed:   func(err error) { r.mu.Lock(); defer r.mu.Unlock(); r.failed = append(r.failed, err) },
+		OnReview: func(a Record) { r.mu.Lock(); defer r.mu.Unlock(); r.answered = append(r.answered, a) },
+		OnError:  func(err error) { r.mu.Lock(); defer r.mu.Unlock(); r.failed = append(r.failed, err) },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestServer(t *testing.T) {
 		{"v1", "bob", 200, `"status":{"allowed":false,"denied":true,"reason":"not you"}`},
 		{"v1", "eve", 200, `"status":{"allowed":false}`},
 		{"v1", "slow", 200, `"status":{"allowed":true}`},
-		{"v1", "broken", 503, "a fault of the policy"},
+		{"v1", "broken", 503, "has a fault for this review"},
 		{"v1", "garbled", 200, `"status":"garbage"`},
 		{"v1beta1", "ann", 400, "set subjectAccessReviewVersion: v1"},
 	} {
@@ -120,7 +120,7 @@ func TestServer(t *testing.T) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.answered) != 7 || r.answered[1].Asked.User != "bob" || r.answered[1].Answer.Reason != "not you" {
+	if len(r.answered) != 7 || r.answered[1].Review.User != "bob" || r.answered[1].Answer.Reason != "not you" {
 		t.Errorf("told of %+v", r.answered)
 	}
 }
@@ -163,7 +163,7 @@ func TestStartRefuses(t *testing.T) {
 	}{
 		{"no policy", Options{Policy: "/no/such/file", Listen: "127.0.0.1:0"}, "policy /no/such/file"},
 		{"a policy that can't be read", Options{Policy: bad, Listen: "127.0.0.1:0"}, "policy " + bad},
-		{"an address that others reach", Options{Policy: good, Listen: "0.0.0.0:0"}, "no address of loopback"},
+		{"an address that others reach", Options{Policy: good, Listen: "0.0.0.0:0"}, "not a loopback address"},
 		{"no address", Options{Policy: good, Listen: "9443"}, "listen:"},
 		{"nowhere to write", Options{Policy: good, Listen: "127.0.0.1:0", Kubeconfig: "/dev/null/file"}, "write the kubeconfig"},
 	} {

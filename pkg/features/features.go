@@ -3,12 +3,10 @@
 
 // Package features holds the feature gates of kube-granular.
 //
-// All of them are alpha. All but RBACIndex are off, and RBACIndex has no effect without
-// GranularAuthorization. Off means upstream's behaviour: no Gate is installed, and no seam
-// does any work.
+// All of them are alpha and off by default, except RBACIndex, which has no effect without
+// GranularAuthorization. With all gates off the server behaves as upstream's.
 //
-// The package only names gates and adds them to a registry it is given. Who asks
-// a gate, and when, is the business of package wiring.
+// The package only names the gates and adds them to a registry. Package wiring reads them.
 package features
 
 import (
@@ -16,50 +14,47 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// GranularAuthorization makes the API server authorize single fields: the verb
-// "granular" stands in for create, update and patch where the caller holds the
-// permissions of every field it changes, and excluded permissions are asked of
-// everybody (KEP-3617).
+// GranularAuthorization makes the API server authorize single fields (KEP-3617): a caller with
+// the verb "granular" may create, update and patch an object if it holds the permissions of all
+// fields that it changes. Excluded permissions are required of every caller.
 //
 // alpha: v1.37
 const GranularAuthorization featuregate.Feature = "GranularAuthorization"
 
-// RBACIndex lets RBAC find bindings by subject, and leave out roles without a rule about
-// the resource, where the Gate asks about a write. The decisions are the same, and cost
-// less. It acts only where GranularAuthorization is on, and is on there unless it is
-// turned off.
+// RBACIndex lets RBAC find bindings by subject, and skip roles without a rule for the resource,
+// when the Gate authorizes a write. The decisions are the same and take less time. It has an
+// effect only if GranularAuthorization is on.
 //
 // alpha: v1.37
 const RBACIndex featuregate.Feature = "RBACIndex"
 
-// ProtectedAttributes serves the API group authority.kube-granular.dev, in which an
-// administrator says who may set which labels and annotations, and enforces what is said.
+// ProtectedAttributes serves the kinds ProtectedAttribute and ClusterProtectedAttribute, by which
+// an administrator defines who may set which labels and annotations, and enforces them.
 //
 // alpha: v1.37
 const ProtectedAttributes featuregate.Feature = "ProtectedAttributes"
 
-// SelectedAuthority lets a caller select the one role that a request is authorized by, with the
-// header Authority-Selector. It needs no other gate.
+// SelectedAuthority lets a caller select the single role by which a request is authorized, with
+// the header Authority-Selector. It needs no other gate.
 //
 // alpha: v1.37
 const SelectedAuthority featuregate.Feature = "SelectedAuthority"
 
-// AuthorityDelegation lets a user delegate its authority, in the API group
-// authority.kube-granular.dev, and a caller select what was delegated to it. It needs
-// SelectedAuthority.
+// AuthorityDelegation serves the kinds AuthorityDelegation and AuthorityDelegationPolicy. A user
+// can delegate permissions, and a delegate can select them. It needs SelectedAuthority.
 //
 // alpha: v1.37
 const AuthorityDelegation featuregate.Feature = "AuthorityDelegation"
 
-// These are set by the linker, and only where upstream's own tests are run with a gate on:
-// they start servers in their own ways, with flags of their own.
+// The linker sets these defaults, only to run upstream's own tests with a gate on: those tests
+// start servers with flags of their own.
 var (
 	granularDefault  = "false"
 	selectedDefault  = "false"
 	protectedDefault = "false"
 )
 
-// Register adds the gates to a registry. It must happen before flags are read.
+// Register adds the gates to a registry. It must be called before flags are parsed.
 func Register(gates featuregate.MutableVersionedFeatureGate) error {
 	if err := gates.AddVersioned(map[featuregate.Feature]featuregate.VersionedSpecs{
 		GranularAuthorization: {
@@ -80,6 +75,6 @@ func Register(gates featuregate.MutableVersionedFeatureGate) error {
 	}); err != nil {
 		return err
 	}
-	// A server that is started with one and without the other does not start.
+	// A server with AuthorityDelegation on and SelectedAuthority off refuses to start.
 	return gates.AddDependencies(map[featuregate.Feature][]featuregate.Feature{AuthorityDelegation: {SelectedAuthority}})
 }

@@ -127,7 +127,7 @@ func (p *protected) finish(ctx context.Context) {
 // counter is implemented by a Protection that counts, for each attribute, the requests that it
 // would have refused.
 type counter interface {
-	Counted(namespace string, attributes ...string)
+	CountViolations(namespace string, attributes ...string)
 }
 
 // count counts the request once for each attribute.
@@ -141,7 +141,7 @@ func (p *protected) count(findings []protect.Finding) {
 		for _, name := range f.Entries {
 			if id := [2]string{f.Namespace, name}; !counted[id] {
 				counted[id] = true
-				to.Counted(f.Namespace, name)
+				to.CountViolations(f.Namespace, name)
 			}
 		}
 	}

@@ -42,7 +42,7 @@ type inForce struct {
 	counted          []string
 }
 
-func (p *inForce) Counted(namespace string, attributes ...string) {
+func (p *inForce) CountViolations(namespace string, attributes ...string) {
 	for _, a := range attributes {
 		p.counted = append(p.counted, namespace+"/"+a)
 	}

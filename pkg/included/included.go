@@ -12,34 +12,36 @@ import (
 	"kube-granular.dev/granular/registry"
 )
 
-// Ordinary returns the ordinary verbs that together include a permission verb on a resource,
-// which is written as in a role: deployments/status. It returns nil where it is not known that
-// they do.
+// Ordinary returns the ordinary verbs that together include a permission verb on a resource. The
+// resource is written as in a role: deployments/status. It returns nil if no ordinary verbs are
+// known to include it.
 func Ordinary(verb, group, resource string) []string {
-	name, known := find(verb, group, resource)
+	name, known := findPermission(verb, group, resource)
 	if !known {
 		return nil
 	}
 	if name == "metadata" {
-		// A name is metadata, so with it single fields suffice to create.
+		// The name is metadata, so a caller with this permission can create objects field by
+		// field.
 		return []string{"update", "patch", "create"}
 	}
 	return []string{"update", "patch"}
 }
 
-// general returns, for each place of a permission in a resource, the verbs of more general
-// permissions that cover the place.
-func general(verb, group, resource string) [][]string {
-	name, known := find(verb, group, resource)
+// generalVerbs returns, for each field that has a permission in a resource, the verbs of the more
+// general permissions that cover the field.
+func generalVerbs(verb, group, resource string) [][]string {
+	name, known := findPermission(verb, group, resource)
 	if !known || name == "" {
 		return nil
 	}
-	return builtIn()[key{group, resource}].above[name]
+	return builtIn()[key{group, resource}].generalVerbs[name]
 }
 
-// find returns the permission of a verb, "" for the general verb. It reports false for what is
-// included in nothing: what is no permission verb, excluded, or not of this resource.
-func find(verb, group, resource string) (string, bool) {
+// findPermission returns the permission of a verb, "" for the verb granular. It returns false if
+// nothing includes the verb: it is no permission verb, its permission is excluded, or the
+// resource does not have it.
+func findPermission(verb, group, resource string) (string, bool) {
 	if verb != permission.General && !strings.HasPrefix(verb, permission.General+":") {
 		return "", false
 	}
@@ -51,17 +53,17 @@ func find(verb, group, resource string) (string, bool) {
 	if !known || parsed.Permission == "" {
 		return "", known
 	}
-	return parsed.Permission, len(of.above[parsed.Permission]) > 0 && of.parameterized[parsed.Permission] == parsed.Parameterized
+	return parsed.Permission, len(of.generalVerbs[parsed.Permission]) > 0 && of.parameterized[parsed.Permission] == parsed.Parameterized
 }
 
 type key struct{ group, resource string }
 
-// permissions are those of one resource that something may include.
+// permissions are the permissions of one resource.
 type permissions struct {
-	// above has the verbs of more general permissions, for each place.
-	above map[string][][]string
-	// parameterized are those whose verbs take a parameter, excluded those that are excluded
-	// somewhere in the resource, in some version.
+	// generalVerbs has the verbs of more general permissions, by permission and field.
+	generalVerbs map[string][][]string
+	// parameterized are the permissions whose verbs have a parameter, excluded those that are
+	// excluded in any version of the resource.
 	parameterized, excluded map[string]bool
 }
 
@@ -81,9 +83,9 @@ func index(all *registry.Registry) map[key]permissions {
 	}
 	for _, kind := range all.Kinds {
 		for _, name := range kind.Resources {
-			k := split(name)
+			k := splitResource(name)
 			if _, has := out[k]; !has {
-				out[k] = permissions{above: map[string][][]string{}, parameterized: map[string]bool{}, excluded: map[string]bool{}}
+				out[k] = permissions{generalVerbs: map[string][][]string{}, parameterized: map[string]bool{}, excluded: map[string]bool{}}
 			}
 			for _, p := range byName {
 				out[k].add(p, kind.Kind, byName)
@@ -93,7 +95,7 @@ func index(all *registry.Registry) map[key]permissions {
 	return out
 }
 
-// add notes the places of a permission in a kind.
+// add adds the fields of a permission in a kind.
 func (of permissions) add(p *registry.Permission, kind string, byName map[string]*registry.Permission) {
 	excluded := func(name string) bool { return byName[name] == nil || byName[name].Excluded }
 	if of.excluded[p.Name] {
@@ -104,8 +106,9 @@ func (of permissions) add(p *registry.Permission, kind string, byName map[string
 			continue
 		}
 		if p.Excluded || slices.ContainsFunc(place.Above, excluded) {
-			// Another place may have been noted: what is excluded anywhere is included nowhere.
-			of.above[p.Name], of.excluded[p.Name] = nil, true
+			// A field may have been added before. A permission that is excluded for one field is
+			// included in nothing.
+			of.generalVerbs[p.Name], of.excluded[p.Name] = nil, true
 			return
 		}
 		var verbs []string
@@ -114,13 +117,13 @@ func (of permissions) add(p *registry.Permission, kind string, byName map[string
 				verbs = append(verbs, permission.Verb{Permission: name}.String())
 			}
 		}
-		of.above[p.Name] = append(of.above[p.Name], verbs)
+		of.generalVerbs[p.Name] = append(of.generalVerbs[p.Name], verbs)
 		of.parameterized[p.Name] = p.Parameter != nil
 	}
 }
 
-// split takes deployments.apps/scale apart, into a group and deployments/scale.
-func split(name string) key {
+// splitResource splits deployments.apps/scale into the group and deployments/scale.
+func splitResource(name string) key {
 	name, sub, has := strings.Cut(name, "/")
 	resource, group, _ := strings.Cut(name, ".")
 	if has {

@@ -10,26 +10,26 @@ import (
 	"k8s.io/component-helpers/auth/rbac/validation"
 )
 
-// Missing returns those of the missing rules that the rules held do not include. Each missing
-// rule has one verb and one resource, and at most one name, as validation.BreakdownRule makes
-// them; others are returned as they are.
+// Missing returns those of the missing rules that the held rules do not include. Each missing
+// rule must have one verb, one resource and at most one name, as validation.BreakdownRule returns
+// them; other rules are returned unchanged.
 func Missing(held, missing []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	var out []rbacv1.PolicyRule
 	for _, rule := range missing {
-		if !holds(held, rule) {
+		if !includes(held, rule) {
 			out = append(out, rule)
 		}
 	}
 	return out
 }
 
-// holds reports whether the rules held include a rule of one verb and one resource.
-func holds(held []rbacv1.PolicyRule, rule rbacv1.PolicyRule) bool {
+// includes reports whether the held rules include a rule with one verb and one resource.
+func includes(held []rbacv1.PolicyRule, rule rbacv1.PolicyRule) bool {
 	if len(rule.Verbs) != 1 || len(rule.APIGroups) != 1 || len(rule.Resources) != 1 || len(rule.NonResourceURLs) > 0 {
 		return false
 	}
 	verb, group, resource := rule.Verbs[0], rule.APIGroups[0], rule.Resources[0]
-	// Whoever holds a verb holds it on this resource and name, by whatever rule.
+	// has reports whether any held rule grants a verb on this resource and name.
 	has := func(verb string) bool {
 		rule.Verbs = []string{verb}
 		covers, _ := validation.Covers(held, []rbacv1.PolicyRule{rule})
@@ -39,6 +39,6 @@ func holds(held []rbacv1.PolicyRule, rule rbacv1.PolicyRule) bool {
 	if ordinary := Ordinary(verb, group, resource); len(ordinary) > 0 && !slices.ContainsFunc(ordinary, lacks) {
 		return true
 	}
-	places := general(verb, group, resource)
+	places := generalVerbs(verb, group, resource)
 	return len(places) > 0 && !slices.ContainsFunc(places, func(above []string) bool { return !slices.ContainsFunc(above, has) })
 }

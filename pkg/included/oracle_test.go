@@ -41,7 +41,7 @@ func newOracle(t *testing.T) *oracle {
 	}
 	o := &oracle{covers: map[[2]string][]*registry.Permission{}}
 	for _, written := range oracleResources {
-		k := split(written)
+		k := splitResource(written)
 		for _, kind := range all.Kinds {
 			if !slices.Contains(kind.Resources, written) {
 				continue
@@ -150,7 +150,7 @@ func TestNobodyGrantsMore(t *testing.T) {
 		granted++
 		with, without := append(slices.Clone(others), held...), append(slices.Clone(others), granter...)
 		for _, d := range o.deeds {
-			if k := split(resource); d.group == k.group && d.resource == k.resource && o.may(with, d) && !o.may(without, d) {
+			if k := splitResource(resource); d.group == k.group && d.resource == k.resource && o.may(with, d) && !o.may(without, d) {
 				t.Fatalf("case %d: %v may be granted by a holder of %v: with %v that allows %+v, which the granter can't do", n, held, granter, others, d)
 			}
 		}
@@ -171,9 +171,9 @@ var oracleVerbs = []string{
 func someRules(random *rand.Rand, resource string) []rbacv1.PolicyRule {
 	var out []rbacv1.PolicyRule
 	for range 1 + random.IntN(3) {
-		k := split(resource)
+		k := splitResource(resource)
 		if random.IntN(8) == 0 {
-			k = split(oracleResources[random.IntN(len(oracleResources))])
+			k = splitResource(oracleResources[random.IntN(len(oracleResources))])
 		}
 		r := rbacv1.PolicyRule{APIGroups: []string{k.group}, Resources: []string{k.resource}}
 		if random.IntN(10) == 0 {

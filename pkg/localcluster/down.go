@@ -25,7 +25,7 @@ func Down(ctx context.Context, dir string, remove bool, out io.Writer) error {
 	path := filepath.Join(dir, "lock")
 	if _, err := os.Stat(path); err != nil {
 		if errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("there is no cluster in the directory %s: use --dir to name another", display(dir))
+			return fmt.Errorf("there is no cluster in the directory %s: use --dir to name another", relativePath(dir))
 		}
 		return fmt.Errorf("the cluster's directory: %w", err)
 	}
@@ -34,18 +34,18 @@ func Down(ctx context.Context, dir string, remove bool, out io.Writer) error {
 		lock, err = interrupt(ctx, path, dir, out)
 	}
 	if err != nil {
-		return fmt.Errorf("lock the cluster's directory %s: %w", display(dir), err)
+		return fmt.Errorf("lock the cluster's directory %s: %w", relativePath(dir), err)
 	}
 	// The lock is kept until the end, so that nobody starts a cluster in what is deleted.
 	defer lock.Close()
 	if !remove {
-		fmt.Fprintf(out, "stopped; the data stays in %s\n", display(dir))
+		fmt.Fprintf(out, "stopped; the data stays in %s\n", relativePath(dir))
 		return nil
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("delete the cluster's directory: %w", err)
 	}
-	fmt.Fprintf(out, "stopped; deleted %s\n", display(dir))
+	fmt.Fprintf(out, "stopped; deleted %s\n", relativePath(dir))
 	return nil
 }
 
@@ -67,7 +67,7 @@ func interrupt(ctx context.Context, path, dir string, out io.Writer) (*fileutil.
 	if err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return nil, fmt.Errorf("stop the process %d: %w", pid, err)
 	}
-	fmt.Fprintf(out, "waiting for process %d to stop the cluster in %s\n", pid, display(dir))
+	fmt.Fprintf(out, "waiting for process %d to stop the cluster in %s\n", pid, relativePath(dir))
 	var lock *fileutil.LockedFile
 	err = wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(context.Context) (bool, error) {
 		l, err := fileutil.TryLockFile(path, os.O_RDWR, 0o600)

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	release, err := claimDir(dir)
+	release, err := lockDir(dir)
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -90,7 +90,7 @@ func TestDown(t *testing.T) {
 // TestDownTimesOut holds that a process that does not stop is named, and nothing deleted.
 func TestDownTimesOut(t *testing.T) {
 	dir := t.TempDir()
-	release, err := claimDir(dir)
+	release, err := lockDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,23 +22,23 @@ const (
 	adminGroup  = "system:masters"
 )
 
-// access writes the kubeconfigs of one cluster.
-type access struct {
+// kubeconfigs writes the kubeconfigs of one cluster.
+type kubeconfigs struct {
 	dir, url  string
 	authority *pki.Authority
 }
 
-func (a access) path(user string) string {
+func (a kubeconfigs) path(user string) string {
 	return filepath.Join(a.dir, user+".kubeconfig")
 }
 
 // byCertificate writes the kubeconfig of a user who comes with a client certificate.
-func (a access) byCertificate(user string, groups ...string) (*clientcmdapi.Config, error) {
+func (a kubeconfigs) byCertificate(user string, groups ...string) (*clientcmdapi.Config, error) {
 	return a.byCertificateAs(user, user, groups...)
 }
 
 // byCertificateAs writes a kubeconfig of a name for a user whose name is another.
-func (a access) byCertificateAs(name, user string, groups ...string) (*clientcmdapi.Config, error) {
+func (a kubeconfigs) byCertificateAs(name, user string, groups ...string) (*clientcmdapi.Config, error) {
 	cert, key, err := a.authority.Client(user, groups...)
 	if err != nil {
 		return nil, err
@@ -47,12 +47,12 @@ func (a access) byCertificateAs(name, user string, groups ...string) (*clientcmd
 }
 
 // byToken writes the kubeconfig of a user who comes with a token.
-func (a access) byToken(user, token string) error {
+func (a kubeconfigs) byToken(user, token string) error {
 	_, err := a.write(user, kubeconfig.CreateWithToken(a.url, clusterName, user, a.authority.CertificatePEM(), token))
 	return err
 }
 
-func (a access) write(user string, config *clientcmdapi.Config) (*clientcmdapi.Config, error) {
+func (a kubeconfigs) write(user string, config *clientcmdapi.Config) (*clientcmdapi.Config, error) {
 	path := a.path(user)
 	// Put in place whole and private: a reader finds the old file or the new one,
 	// and an old file's wider mode does not live on.

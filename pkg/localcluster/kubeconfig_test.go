@@ -20,7 +20,7 @@ func TestKubeconfigs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := access{dir: dir, url: "https://127.0.0.1:1234", authority: authority}
+	a := kubeconfigs{dir: dir, url: "https://127.0.0.1:1234", authority: authority}
 	// An older file that anybody can read must not keep that mode.
 	if err := os.WriteFile(a.path("robot"), nil, 0o644); err != nil {
 		t.Fatal(err)

@@ -76,9 +76,9 @@ func (o Options) complete() (Options, error) {
 	return o, nil
 }
 
-// display returns the path as its reader would type it: relative to the current
+// relativePath returns the path as its reader would type it: relative to the current
 // directory where it lies below that.
-func display(path string) string {
+func relativePath(path string) string {
 	cwd, err := os.Getwd()
 	if err != nil {
 		return path

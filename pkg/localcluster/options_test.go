@@ -72,7 +72,7 @@ func TestDisplay(t *testing.T) {
 		filepath.Join(cwd, "..", "sister"): filepath.Join(cwd, "..", "sister"),
 		"/elsewhere":                       "/elsewhere",
 	} {
-		if got := display(path); got != want {
+		if got := relativePath(path); got != want {
 			t.Errorf("display(%q) = %q, want %q", path, got, want)
 		}
 	}

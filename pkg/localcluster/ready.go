@@ -18,9 +18,9 @@ import (
 
 const pollInterval = 50 * time.Millisecond
 
-// patience is how long a start goes on before its user is told what it waits for, and told
+// progressInterval is how long a start goes on before its user is told what it waits for, and told
 // again.
-const patience = 5 * time.Second
+const progressInterval = 5 * time.Second
 
 // waitReady waits until the server's /readyz passes. Every few seconds it calls waiting
 // with what does not pass yet. The error says so too.
@@ -32,7 +32,7 @@ func waitReady(ctx context.Context, cfg *rest.Config, waiting func(last error)) 
 	client := &http.Client{Transport: transport}
 	last, told := errors.New("it was not asked"), time.Now()
 	err = wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
-		if time.Since(told) >= patience {
+		if time.Since(told) >= progressInterval {
 			told = time.Now()
 			waiting(last)
 		}
@@ -47,9 +47,9 @@ func waitReady(ctx context.Context, cfg *rest.Config, waiting func(last error)) 
 			}
 			return false, nil
 		}
-		body, _ := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+		body, _ := io.ReadAll(io.LimitReader(response.Body, maxReadyzBody))
 		_ = response.Body.Close()
-		last = fmt.Errorf("it answers %s%s", response.Status, failing(string(body)))
+		last = fmt.Errorf("it answers %s%s", response.Status, failingChecks(string(body)))
 		return response.StatusCode == http.StatusOK, nil
 	})
 	if err != nil {
@@ -58,12 +58,12 @@ func waitReady(ctx context.Context, cfg *rest.Config, waiting func(last error)) 
 	return nil
 }
 
-// maxAnswer is how much of an answer of /readyz is read.
-const maxAnswer = 64 << 10
+// maxReadyzBody is how much of an answer of /readyz is read.
+const maxReadyzBody = 64 << 10
 
-// failing names the checks that do not pass, in the form of /readyz, which begins their lines
+// failingChecks names the checks that do not pass, in the form of /readyz, which begins their lines
 // with "[-]".
-func failing(answer string) string {
+func failingChecks(answer string) string {
 	var names []string
 	for _, line := range strings.Split(answer, "\n") {
 		if name, ok := strings.CutPrefix(line, "[-]"); ok {

@@ -20,7 +20,7 @@ func kubectlPath() string {
 	if info, err := os.Stat(path); err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
 		return "kubectl"
 	}
-	path = display(path)
+	path = relativePath(path)
 	if !strings.Contains(path, "/") {
 		path = "./" + path
 	}

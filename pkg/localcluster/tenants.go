@@ -16,14 +16,14 @@ const controllerUser = "tenancy-controller"
 
 // startTenancy starts the controller of tenants, a process of its own, and returns once it is
 // ready.
-func (c *cluster) startTenancy(ctx context.Context, access access, program string) error {
+func (c *cluster) startTenancy(ctx context.Context, access kubeconfigs, program string) error {
 	if _, err := access.byCertificateAs(controllerUser, tenancy.User, tenancy.Groups...); err != nil {
 		return err
 	}
 	config := tenancy.Config{
 		Admin: access.path(adminUser), Kubeconfig: access.path(controllerUser), Dir: c.Dir, FieldPermissions: c.granular(),
 	}
-	c.say("starting tenancy-controller (log: %s, bill: %s)", display(config.Log()), display(config.Bill()))
+	c.logf("starting tenancy-controller (log: %s, bill: %s)", relativePath(config.Log()), relativePath(config.Bill()))
 	return c.withFailures(ctx, func(ctx context.Context) error {
 		k, err := tenancy.Start(ctx, program, config)
 		if err != nil {
@@ -35,11 +35,11 @@ func (c *cluster) startTenancy(ctx context.Context, access access, program strin
 			case <-stopping:
 			case err := <-k.Ended:
 				k.Ended <- err // for who stops it
-				c.failed <- fmt.Errorf("tenancy-controller: %w (its log is %s)", err, display(config.Log()))
+				c.failed <- fmt.Errorf("tenancy-controller: %w (its log is %s)", err, relativePath(config.Log()))
 			}
 		}()
-		c.onStop(func() {
-			c.say("stopping tenancy-controller")
+		c.addCleanup(func() {
+			c.logf("stopping tenancy-controller")
 			close(stopping)
 			k.Stop()
 		})

@@ -23,8 +23,8 @@ var ErrStopped = errors.New("stopped before the cluster was ready")
 // cluster is one that is being started, running or being stopped.
 type cluster struct {
 	Options
-	// stop holds what to undo, in the order it was done.
-	stop []func()
+	// cleanups holds what to undo, in the order it was done.
+	cleanups []func()
 	// failed receives the error of a part that ended on its own.
 	failed chan error
 }
@@ -59,23 +59,23 @@ func (c *cluster) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	listener, err := claimPort(c.Port)
+	listener, err := listenOn(c.Port)
 	if err != nil {
 		return err
 	}
-	c.onStop(func() { _ = listener.Close() })
-	release, err := claimDir(c.Dir)
+	c.addCleanup(func() { _ = listener.Close() })
+	release, err := lockDir(c.Dir)
 	if err != nil {
 		return err
 	}
-	c.onStop(release)
-	c.say("data, certificates, kubeconfigs and logs: %s", display(c.Dir))
+	c.addCleanup(release)
+	c.logf("data, certificates, kubeconfigs and logs: %s", relativePath(c.Dir))
 
 	authority, files, err := pki.Ensure(filepath.Join(c.Dir, "pki"))
 	if err != nil {
 		return err
 	}
-	access := access{dir: c.Dir, url: "https://" + listener.Addr().String(), authority: authority}
+	access := kubeconfigs{dir: c.Dir, url: "https://" + listener.Addr().String(), authority: authority}
 	admin, err := access.byCertificate(adminUser, adminGroup)
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func (c *cluster) start(ctx context.Context) error {
 			return err
 		}
 	}
-	c.sayNext(access)
+	c.printNextSteps(access)
 	_, err = fmt.Fprintf(c.Out, "ready: %s\n", access.url)
 	return err
 }
@@ -140,15 +140,15 @@ func (c *cluster) withFailures(ctx context.Context, f func(context.Context) erro
 	}
 }
 
-func (c *cluster) onStop(f func()) { c.stop = append(c.stop, f) }
+func (c *cluster) addCleanup(f func()) { c.cleanups = append(c.cleanups, f) }
 
 // shutdown undoes what was done, last first.
 func (c *cluster) shutdown() {
-	for i := len(c.stop) - 1; i >= 0; i-- {
-		c.stop[i]()
+	for i := len(c.cleanups) - 1; i >= 0; i-- {
+		c.cleanups[i]()
 	}
 }
 
-func (c *cluster) say(format string, args ...any) {
+func (c *cluster) logf(format string, args ...any) {
 	_, _ = fmt.Fprintf(c.Progress, "kube-granular: "+format+"\n", args...)
 }

@@ -31,7 +31,7 @@ func TestNamesAndLabels(t *testing.T) {
 	Compiled(true)
 	Compiled(false)
 	const want = `
-# HELP apiserver_granular_authorization_authorizer_calls [ALPHA] Calls of the authorizer that the verification of one request took.
+# HELP apiserver_granular_authorization_authorizer_calls [ALPHA] Calls of the authorizer to verify one request.
 # TYPE apiserver_granular_authorization_authorizer_calls histogram
 apiserver_granular_authorization_authorizer_calls_bucket{le="0"} 0
 apiserver_granular_authorization_authorizer_calls_bucket{le="1"} 0
@@ -49,10 +49,10 @@ apiserver_granular_authorization_authorizer_calls_count 2
 apiserver_granular_authorization_decisions_total{result="allowed"} 1
 apiserver_granular_authorization_decisions_total{result="error"} 1
 apiserver_granular_authorization_decisions_total{result="refused"} 2
-# HELP apiserver_granular_authorization_over_budget_total [ALPHA] Writes refused because more permission verbs would have to be asked, or parameter expressions cost more, than one request may.
+# HELP apiserver_granular_authorization_over_budget_total [ALPHA] Writes refused because they exceed the limit of permission verbs or the cost limit of parameter expressions of one request.
 # TYPE apiserver_granular_authorization_over_budget_total counter
 apiserver_granular_authorization_over_budget_total 1
-# HELP apiserver_granular_authorization_trees_compiled_total [ALPHA] Permission trees made of schemas, by result: 'compiled' or 'failed'.
+# HELP apiserver_granular_authorization_trees_compiled_total [ALPHA] Permission trees compiled from schemas, by result: 'compiled' or 'failed'.
 # TYPE apiserver_granular_authorization_trees_compiled_total counter
 apiserver_granular_authorization_trees_compiled_total{result="compiled"} 1
 apiserver_granular_authorization_trees_compiled_total{result="failed"} 1

@@ -14,11 +14,11 @@ import (
 	"kube-granular.dev/granular/protect"
 )
 
-// ConfirmBind returns an error if an attribute refers to a role, so that to bind it takes the
-// verb "bind" on it. Its caller does not hold that. The namespace is that of the binding:
-// attributes of a namespace ask for bindings there alone, else whoever writes one that names
-// "edit" would stop everybody from binding "edit". Those of the cluster ask for bindings that
-// hold everywhere, which are all they count.
+// ConfirmBind returns an error if an attribute refers to the role, so that binding it needs the
+// verb "bind". It is called for a caller who does not hold that verb. The namespace is that of
+// the binding. An attribute of a namespace affects bindings in that namespace only; otherwise
+// whoever creates an attribute that names "edit" could stop everybody from binding "edit". An
+// attribute of the cluster affects ClusterRoleBindings, the only bindings that count for it.
 func (p *Protection) ConfirmBind(ctx context.Context, binding schema.GroupResource, name, namespace string, role rbacv1.RoleRef) error {
 	set, known := p.Set()
 	if !known {

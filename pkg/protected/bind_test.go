@@ -22,7 +22,7 @@ func TestConfirmBind(t *testing.T) {
 	if err := p.ConfirmBind(ended(t), bindings, "b", "", of); !apierrors.IsServiceUnavailable(err) {
 		t.Errorf("nothing is known yet: %v", err)
 	}
-	p.Opened(registry.Kinds{})
+	p.SetKinds(registry.Kinds{})
 	p.Observe(change(refers(attribute("", "a", "x", 1), "ClusterRole", "everywhere"), false))
 	p.Observe(change(refers(attribute("n", "a", "y", 2), "ClusterRole", "edit"), false))
 	p.Observe(change(refers(attribute("n", "b", "z", 3), "Role", "local"), false))

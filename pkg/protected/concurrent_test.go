@@ -21,7 +21,7 @@ func TestConcurrently(t *testing.T) {
 	var version struct {
 		sync.Mutex
 		last int
-		log  []func(watch) error
+		log  []func(reflectorStore) error
 	}
 	// store is what storage does with a change: it gives it a version, and tells the watch.
 	store := func(namespace, key string, gone bool) int {
@@ -29,7 +29,7 @@ func TestConcurrently(t *testing.T) {
 		defer version.Unlock()
 		version.last++
 		v := version.last
-		version.log = append(version.log, func(w watch) error {
+		version.log = append(version.log, func(w reflectorStore) error {
 			defer w.UpdateResourceVersion(fmt.Sprint(v))
 			if gone {
 				return w.Delete(attribute(namespace, "a", key, v))
@@ -41,7 +41,7 @@ func TestConcurrently(t *testing.T) {
 	done := make(chan struct{})
 	var all sync.WaitGroup
 	all.Go(func() {
-		w, told := watch{p.index, namespaced}, 0
+		w, told := reflectorStore{p.index, namespaced}, 0
 		for ended := false; ; {
 			version.Lock()
 			next := version.log[told:]

@@ -9,8 +9,8 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// entryOf returns what an attribute says. It shares memory with the attribute.
-func entryOf(a authority.Attribute) protect.Entry {
+// entryFrom converts an attribute to a protect.Entry. They share memory.
+func entryFrom(a authority.Attribute) protect.Entry {
 	meta, spec, _ := a.Parts()
 	return protect.Entry{
 		Name:            meta.Name,
@@ -20,7 +20,7 @@ func entryOf(a authority.Attribute) protect.Entry {
 		ProtectedValues: spec.ProtectedValues,
 		AllowedValues:   spec.AllowedValues,
 		Role:            roleOf(spec),
-		// The library enforces whatever is not Audit.
+		// The library enforces every mode other than Audit.
 		Mode:             protect.Mode(spec.Mode),
 		Resources:        resources(spec.Resources),
 		ExcludeResources: resources(spec.ExcludeResources),

@@ -27,10 +27,10 @@ func TestEntryOf(t *testing.T) {
 		Resources:        []protect.Resource{{Group: "apps", Resource: "deployments"}},
 		ExcludeResources: []protect.Resource{{Resource: "pods"}, {Resource: "nodes"}},
 	}
-	if got := entryOf(a); !reflect.DeepEqual(got, want) {
+	if got := entryFrom(a); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, wanted %+v", got, want)
 	}
-	plain := entryOf(attribute("", "c", "env", 1))
+	plain := entryFrom(attribute("", "c", "env", 1))
 	if plain.Role != (protect.RoleRef{}) || plain.Resources != nil || plain.ExcludeResources != nil || plain.Mode == protect.Audit || plain.Kind != schema.Label {
 		t.Errorf("got %+v", plain)
 	}

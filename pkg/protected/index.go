@@ -19,27 +19,27 @@ import (
 	registry "kube-granular.dev/pkg/registry/authority"
 )
 
-// Index holds the attributes of both kinds, and makes the set of those in force.
+// Index holds the attributes of both kinds, and builds the set of those in force.
 type Index struct {
-	// namespaces returns what is known of a namespace, nil if nothing is.
+	// namespaces returns the metadata of a namespace, nil if it is unknown.
 	namespaces func(name string) *metav1.ObjectMeta
-	// changed is called after every change, also of what is not in the set.
+	// changed is called after every change, even if the set stays the same.
 	changed func()
 
-	// changing is held while what follows changes.
-	changing sync.Mutex
-	// kinds are the attributes of namespaces, and those of the cluster.
+	// mu protects the fields below.
+	mu sync.Mutex
+	// kinds are the namespaced attributes and the cluster attributes.
 	kinds [2]records
-	// listed says of which kinds a list was read.
+	// listed reports for each kind whether a list was read.
 	listed [2]bool
 
 	set atomic.Pointer[protect.Set]
 }
 
-// Attribute is one attribute, as the server knows it.
+// Attribute is one attribute with its state on this server.
 type Attribute struct {
 	authority.Attribute
-	// InForce reports whether it has effect.
+	// InForce reports whether the attribute has an effect.
 	InForce bool
 }
 
@@ -48,64 +48,64 @@ const (
 	cluster
 )
 
-// NewIndex returns an index without attributes. namespaces returns what is known of a
-// namespace, nil if nothing is.
+// NewIndex returns an empty index. namespaces returns the metadata of a namespace, nil if it is
+// unknown.
 func NewIndex(namespaces func(name string) *metav1.ObjectMeta) *Index {
 	return &Index{namespaces: namespaces, changed: func() {}, kinds: [...]records{newRecords(), newRecords()}}
 }
 
-// Set returns the entries in force. It allocates nothing.
+// Set returns the entries in force. It does not allocate.
 func (x *Index) Set() *protect.Set { return x.set.Load() }
 
-// Listed reports whether all that was stored when the server started is known.
+// Listed reports whether all attributes that were stored when the server started are known.
 func (x *Index) Listed() bool {
-	x.changing.Lock()
-	defer x.changing.Unlock()
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	return x.listed == [2]bool{true, true}
 }
 
-// absent notes that a kind is not served, so that none of it is in force.
-func (x *Index) absent(kind int) {
-	x.changing.Lock()
-	defer x.changing.Unlock()
+// markNotServed records that a kind is not served, so none of it is in force.
+func (x *Index) markNotServed(kind int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	x.listed[kind] = true
 }
 
-// Observe takes a change that this server made. When it returns, the set has it.
+// Observe applies a change that a request to this server made. The set includes it when Observe
+// returns.
 func (x *Index) Observe(c registry.Change) {
-	x.changing.Lock()
-	defer x.changing.Unlock()
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	to := recordOf(c.Attribute, c.ResourceVersion)
 	to.gone = c.Gone
 	n := nameOf(c.Attribute)
 	of := &x.kinds[kindOf(n)]
 	before := of.get(n)
-	if of.observed(n, to) {
-		x.settle(n, before)
+	if of.applyHook(n, to) {
+		x.updateEntry(n, before)
 		x.changed()
 	}
 }
 
-// NamespaceChanged takes notice that another namespace may have the name.
+// NamespaceChanged updates the set if a namespace was created, deleted or replaced.
 func (x *Index) NamespaceChanged(namespace string) {
-	x.changing.Lock()
-	defer x.changing.Unlock()
-	for _, of := range x.kinds[namespaced].in[namespace] {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, of := range x.kinds[namespaced].byNamespace[namespace] {
 		if of.inForce != x.inForce(of) {
-			x.put(namespace)
+			x.replaceNamespace(namespace)
 			x.changed()
 			return
 		}
 	}
 }
 
-// Attributes returns all attributes, in no order, and whether they are in force. Nobody may
-// change them.
+// Attributes returns all attributes in no particular order. The caller must not modify them.
 func (x *Index) Attributes() (out []Attribute) {
-	x.changing.Lock()
-	defer x.changing.Unlock()
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	for _, kind := range x.kinds {
-		for _, of := range kind.in {
+		for _, of := range kind.byNamespace {
 			for _, r := range of {
 				if !r.gone {
 					out = append(out, Attribute{r.attribute, r.inForce})
@@ -123,9 +123,9 @@ func kindOf(n name) int {
 	return namespaced
 }
 
-// inForce reports whether a record is of an attribute that has effect. One of another
-// namespace of the same name has none. One that is not older than the namespace that is
-// known here is not of an earlier one: then it is the namespace here that is out of date.
+// inForce reports whether the attribute of a record has an effect. An attribute of a deleted
+// namespace of the same name has none. An attribute that is not older than the known namespace
+// does not belong to an earlier one: then the known namespace is out of date.
 func (x *Index) inForce(r *record) bool {
 	if r.gone {
 		return false
@@ -141,8 +141,8 @@ func (x *Index) inForce(r *record) bool {
 	return registry.InNamespace(status, namespace.UID) || !meta.CreationTimestamp.Time.Before(namespace.CreationTimestamp.Time)
 }
 
-// settle makes the set anew if it says something else of an attribute than it did before.
-func (x *Index) settle(n name, before *record) {
+// updateEntry updates the set if the entry of an attribute changed.
+func (x *Index) updateEntry(n name, before *record) {
 	after := x.kinds[kindOf(n)].get(n)
 	was, is := before != nil && before.inForce, after != nil && x.inForce(after)
 	if was == is && (!is || reflect.DeepEqual(before.entry, after.entry)) {
@@ -151,17 +151,17 @@ func (x *Index) settle(n name, before *record) {
 		}
 		return
 	}
-	x.put(n.namespace)
+	x.replaceNamespace(n.namespace)
 }
 
-// put puts the entries of a namespace, or of the cluster, into the set.
-func (x *Index) put(namespace string) {
+// replaceNamespace replaces the entries of a namespace, or of the cluster, in the set.
+func (x *Index) replaceNamespace(namespace string) {
 	x.set.Store(x.set.Load().With(namespace, x.entries(namespace)...))
 }
 
-// entries returns those in force in a namespace, or in the cluster, in order of their names.
+// entries returns the entries in force in a namespace, or in the cluster, sorted by name.
 func (x *Index) entries(namespace string) []protect.Entry {
-	of := x.kinds[kindOf(name{namespace: namespace})].in[namespace]
+	of := x.kinds[kindOf(name{namespace: namespace})].byNamespace[namespace]
 	out := make([]protect.Entry, 0, len(of))
 	for _, n := range slices.Sorted(maps.Keys(of)) {
 		if of[n].inForce = x.inForce(of[n]); of[n].inForce {
@@ -171,89 +171,89 @@ func (x *Index) entries(namespace string) []protect.Entry {
 	return out
 }
 
-// all makes the set anew.
-func (x *Index) all() {
+// rebuild builds the whole set.
+func (x *Index) rebuild() {
 	entries := x.entries("")
-	for namespace := range x.kinds[namespaced].in {
+	for namespace := range x.kinds[namespaced].byNamespace {
 		entries = append(entries, x.entries(namespace)...)
 	}
 	x.set.Store(protect.New(entries...))
 }
 
-// watch takes what the watch of one kind tells. It implements cache.ReflectorStore.
-type watch struct {
+// reflectorStore applies the watch of one kind to the index. It implements cache.ReflectorStore.
+type reflectorStore struct {
 	index *Index
 	kind  int
 }
 
 // Add implements cache.ReflectorStore.
-func (w watch) Add(obj any) error { return w.change(obj, false) }
+func (w reflectorStore) Add(obj any) error { return w.apply(obj, false) }
 
 // Update implements cache.ReflectorStore.
-func (w watch) Update(obj any) error { return w.change(obj, false) }
+func (w reflectorStore) Update(obj any) error { return w.apply(obj, false) }
 
 // Delete implements cache.ReflectorStore.
-func (w watch) Delete(obj any) error { return w.change(obj, true) }
+func (w reflectorStore) Delete(obj any) error { return w.apply(obj, true) }
 
 // Resync implements cache.ReflectorStore.
-func (watch) Resync() error { return nil }
+func (reflectorStore) Resync() error { return nil }
 
-func (w watch) change(obj any, gone bool) error {
-	attribute, to, err := read(obj)
+func (w reflectorStore) apply(obj any, gone bool) error {
+	attribute, to, err := recordFrom(obj)
 	if err != nil {
 		return err
 	}
 	to.gone = gone
-	w.index.changing.Lock()
-	defer w.index.changing.Unlock()
+	w.index.mu.Lock()
+	defer w.index.mu.Unlock()
 	n := nameOf(attribute)
 	of := &w.index.kinds[w.kind]
 	before := of.get(n)
-	if of.watched(n, to) {
-		w.index.settle(n, before)
+	if of.applyWatch(n, to) {
+		w.index.updateEntry(n, before)
 		w.index.changed()
 	}
 	return nil
 }
 
-// UpdateResourceVersion implements cache.ResourceVersionUpdater: the watch has come this far.
-func (w watch) UpdateResourceVersion(resourceVersion string) {
+// UpdateResourceVersion implements cache.ResourceVersionUpdater.
+func (w reflectorStore) UpdateResourceVersion(resourceVersion string) {
 	version, err := strconv.ParseUint(resourceVersion, 10, 64)
 	if err != nil {
 		return
 	}
-	w.index.changing.Lock()
-	defer w.index.changing.Unlock()
-	w.index.kinds[w.kind].pass(version)
+	w.index.mu.Lock()
+	defer w.index.mu.Unlock()
+	w.index.kinds[w.kind].advanceTo(version)
 }
 
 // Replace implements cache.ReflectorStore.
-func (w watch) Replace(list []any, resourceVersion string) error {
+func (w reflectorStore) Replace(list []any, resourceVersion string) error {
 	version, err := strconv.ParseUint(resourceVersion, 10, 64)
 	if err != nil {
 		return fmt.Errorf("list attributes: %w", err)
 	}
 	all := make(map[name]*record, len(list))
 	for _, obj := range list {
-		attribute, to, err := read(obj)
+		attribute, to, err := recordFrom(obj)
 		if err != nil {
 			return err
 		}
 		all[nameOf(attribute)] = to
 	}
-	w.index.changing.Lock()
-	defer w.index.changing.Unlock()
-	w.index.kinds[w.kind].replaced(all, version)
+	w.index.mu.Lock()
+	defer w.index.mu.Unlock()
+	w.index.kinds[w.kind].replaceAll(all, version)
 	w.index.listed[w.kind] = true
-	w.index.all()
+	w.index.rebuild()
 	w.index.changed()
 	return nil
 }
 
-func read(obj any) (authority.Attribute, *record, error) {
+func recordFrom(obj any) (authority.Attribute, *record, error) {
 	attribute, ok := obj.(authority.Attribute)
 	if !ok {
-		return nil, nil, fmt.Errorf("a watch of attributes yields a %T", obj)
+		return nil, nil, fmt.Errorf("a watch of attributes returned a %T", obj)
 	}
 	version, err := strconv.ParseUint(attribute.GetResourceVersion(), 10, 64)
 	if err != nil {

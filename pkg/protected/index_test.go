@@ -22,7 +22,7 @@ func unknown(string) *metav1.ObjectMeta { return nil }
 // watch tells later of an older version changes nothing.
 func TestObserve(t *testing.T) {
 	x := NewIndex(unknown)
-	w := watch{x, namespaced}
+	w := reflectorStore{x, namespaced}
 	says := func(step string, keys ...string) {
 		t.Helper()
 		for _, key := range []string{"old", "new"} {
@@ -72,7 +72,7 @@ func TestObserve(t *testing.T) {
 // had told, and that what hooks told beyond the list stays.
 func TestReplace(t *testing.T) {
 	x := NewIndex(unknown)
-	w := watch{x, namespaced}
+	w := reflectorStore{x, namespaced}
 	if err := w.Replace([]any{attribute("n", "gone", "gone", 3), attribute("n", "kept", "kept", 4)}, "10"); err != nil {
 		t.Fatal(err)
 	}
@@ -112,13 +112,13 @@ func TestKinds(t *testing.T) {
 	if x.Listed() {
 		t.Error("nothing was listed")
 	}
-	if err := (watch{x, namespaced}).Replace([]any{attribute("n", "a", "here", 1)}, "5"); err != nil {
+	if err := (reflectorStore{x, namespaced}).Replace([]any{attribute("n", "a", "here", 1)}, "5"); err != nil {
 		t.Fatal(err)
 	}
 	if x.Listed() {
 		t.Error("one kind was listed")
 	}
-	if err := (watch{x, cluster}).Replace([]any{attribute("", "a", "everywhere", 2)}, "6"); err != nil {
+	if err := (reflectorStore{x, cluster}).Replace([]any{attribute("", "a", "everywhere", 2)}, "6"); err != nil {
 		t.Fatal(err)
 	}
 	if !x.Listed() {
@@ -141,7 +141,7 @@ func TestNamespaces(t *testing.T) {
 	at := func(second int) time.Time { return time.Unix(int64(1000+second), 0) }
 	namespaces := map[string]*metav1.ObjectMeta{}
 	x := NewIndex(func(name string) *metav1.ObjectMeta { return namespaces[name] })
-	if err := (watch{x, namespaced}).Replace([]any{
+	if err := (reflectorStore{x, namespaced}).Replace([]any{
 		madeIn(attribute("n", "first", "first", 1), "first", at(1)),
 		madeIn(attribute("n", "second", "second", 2), "second", at(5)),
 		madeIn(attribute("n", "none", "none", 2), "", at(1)),
@@ -175,7 +175,7 @@ func TestNamespaces(t *testing.T) {
 // that is written, a watch that tells what a hook told, a namespace that is updated.
 func TestSameSet(t *testing.T) {
 	x := NewIndex(unknown)
-	w := watch{x, namespaced}
+	w := reflectorStore{x, namespaced}
 	x.Observe(change(attribute("n", "a", "a", 3), false))
 	before := x.Set()
 	if err := w.Add(attribute("n", "a", "a", 3)); err != nil {
@@ -211,7 +211,7 @@ func TestAnyOrder(t *testing.T) {
 	for seed := range int64(10000) {
 		random := rand.New(rand.NewSource(seed))
 		x := NewIndex(unknown)
-		w := watch{x, namespaced}
+		w := reflectorStore{x, namespaced}
 		// history[v-1] is the change of version v.
 		var history []event
 		there := map[string]bool{}

@@ -29,13 +29,13 @@ func TestAttachedNamespaces(t *testing.T) {
 	client := fake.NewClientset(namespace("n"))
 	factory := informers.NewSharedInformerFactory(client, 0)
 	p := New()
-	if err := p.Attach(factory); err != nil {
+	if err := p.UseInformers(factory); err != nil {
 		t.Fatal(err)
 	}
 	factory.StartWithContext(t.Context())
 	t.Cleanup(factory.Shutdown)
 	factory.WaitForCacheSync(t.Context().Done())
-	p.Opened(registry.Kinds{})
+	p.SetKinds(registry.Kinds{})
 	before := made.Add(-time.Hour)
 	p.Observe(change(madeIn(attribute("n", "earlier", "a", 1), "before", before), false))
 	p.Observe(change(madeIn(attribute("n", "its", "b", 2), "now", made), false))

@@ -20,54 +20,53 @@ import (
 	registry "kube-granular.dev/pkg/registry/authority"
 )
 
-// patience is how long a request waits for what the server does not know yet.
-const patience = 5 * time.Second
+// waitTimeout is how long a request waits until the attributes are known.
+const waitTimeout = 5 * time.Second
 
-// Protection is what one server knows of protected attributes. Attach, Opened and Observe are
-// called while the server is made, Run once it is started.
+// Protection is the state of protected attributes on one server. UseInformers, SetKinds and
+// Observe are called while the server is built, Run once it is started.
 type Protection struct {
 	index *Index
 	roles *Roles
 	kinds registry.Kinds
-	// ready is closed once all is known. known says the same to who must not wait.
+	// ready is closed once all attributes are known. known is set at the same time, for callers
+	// that must not wait.
 	ready chan struct{}
 	known atomic.Bool
-	// changes has an element if something changed that a status tells about.
+	// changes has an element if anything changed that a status depends on.
 	changes chan struct{}
-	// counts are the violations that were counted and not taken yet.
-	counts counts
+	// counts are the violations that are not in a status yet.
+	counts violationCounts
 }
 
-// New returns a Protection that knows nothing yet.
+// New returns an empty Protection.
 func New() *Protection {
-	p := &Protection{ready: make(chan struct{}), changes: make(chan struct{}, 1), counts: counts{of: map[name]int64{}}}
+	p := &Protection{ready: make(chan struct{}), changes: make(chan struct{}, 1), counts: violationCounts{of: map[name]int64{}}}
 	p.index = NewIndex(func(string) *metav1.ObjectMeta { return nil })
-	p.index.changed = p.change
+	p.index.changed = p.notifyChange
 	return p
 }
 
-// change notes that something changed that a status tells about.
-func (p *Protection) change() {
+// notifyChange records that something changed that a status depends on.
+func (p *Protection) notifyChange() {
 	select {
 	case p.changes <- struct{}{}:
-	default: // nobody has looked since the last change
+	default: // the last change was not received yet
 	}
 }
 
-// Changes has an element after every change of an attribute, a role or a binding. It has one
-// reader.
+// Changes returns a channel that has an element after changes of attributes, roles or bindings.
+// It has one reader.
 func (p *Protection) Changes() <-chan struct{} { return p.changes }
 
-// Attributes returns all attributes, in no order, and whether they are in force. Nobody may
-// change them.
+// Attributes returns all attributes in no particular order. The caller must not modify them.
 func (p *Protection) Attributes() []Attribute { return p.index.Attributes() }
 
-// Roles returns what is known of roles and their bindings.
+// Roles returns the roles and their bindings.
 func (p *Protection) Roles() *Roles { return p.roles }
 
-// Attach makes it know the namespaces, roles and bindings of informers that have not
-// started.
-func (p *Protection) Attach(factory informers.SharedInformerFactory) error {
+// UseInformers reads namespaces, roles and bindings from informers, which must not have started.
+func (p *Protection) UseInformers(factory informers.SharedInformerFactory) error {
 	namespaces := factory.Core().V1().Namespaces()
 	lister := namespaces.Lister()
 	p.index.namespaces = func(name string) *metav1.ObjectMeta {
@@ -96,7 +95,7 @@ func (p *Protection) Attach(factory informers.SharedInformerFactory) error {
 		rbac.Roles().Informer(), rbac.ClusterRoles().Informer(), rbac.RoleBindings().Informer(), rbac.ClusterRoleBindings().Informer(),
 	} {
 		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: func(any) { p.change() }, UpdateFunc: func(any, any) { p.change() }, DeleteFunc: func(any) { p.change() },
+			AddFunc: func(any) { p.notifyChange() }, UpdateFunc: func(any, any) { p.notifyChange() }, DeleteFunc: func(any) { p.notifyChange() },
 		})
 		if err != nil {
 			return fmt.Errorf("watch roles and bindings: %w", err)
@@ -105,63 +104,64 @@ func (p *Protection) Attach(factory informers.SharedInformerFactory) error {
 	return nil
 }
 
-// Opened takes the kinds that the server serves. A kind that it does not serve protects
-// nothing: it is turned off. If neither is served there is nothing to run.
-func (p *Protection) Opened(kinds registry.Kinds) {
+// SetKinds sets the kinds that the server serves. A kind that is not served protects nothing. If
+// neither is served there is nothing to run.
+func (p *Protection) SetKinds(kinds registry.Kinds) {
 	p.kinds = kinds
 	for i, kind := range [...]registry.Kind{namespaced: kinds.Namespaced, cluster: kinds.Cluster} {
 		if kind.ListWatch == nil {
-			p.index.absent(i)
+			p.index.markNotServed(i)
 		}
 	}
 	if kinds.Namespaced.ListWatch == nil && kinds.Cluster.ListWatch == nil {
-		p.know()
+		p.markReady()
 	}
 }
 
-// Observe takes a change that this server made. When it returns, Set has it.
+// Observe applies a change that a request to this server made. Set includes it when Observe
+// returns.
 func (p *Protection) Observe(c registry.Change) { p.index.Observe(c) }
 
-// Run reads what is stored, and follows it until ctx ends. It returns once all is known.
+// Run reads the stored attributes and watches them until ctx ends. It returns once all are known.
 func (p *Protection) Run(ctx context.Context) error {
 	for i, kind := range [...]registry.Kind{namespaced: p.kinds.Namespaced, cluster: p.kinds.Cluster} {
 		if kind.ListWatch == nil {
 			continue
 		}
-		reflector := cache.NewReflectorWithOptions(listed{kind.ListWatch}, kind.Example, watch{p.index, i}, cache.ReflectorOptions{Name: "kube-granular/protected"})
+		reflector := cache.NewReflectorWithOptions(listThenWatch{kind.ListWatch}, kind.Example, reflectorStore{p.index, i}, cache.ReflectorOptions{Name: "kube-granular/protected"})
 		go reflector.RunWithContext(ctx)
 	}
 	all := append([]cache.InformerSynced{p.index.Listed}, p.roles.synced...)
 	if !cache.WaitForCacheSync(ctx.Done(), all...) {
-		return errors.New("the server ended before it knew what is protected")
+		return errors.New("the server stopped before it had read the protected attributes")
 	}
-	p.know()
+	p.markReady()
 	return nil
 }
 
-func (p *Protection) know() {
+func (p *Protection) markReady() {
 	if p.known.CompareAndSwap(false, true) {
 		close(p.ready)
 	}
 }
 
-// listed is a ListWatch that a reflector reads by a list, and then watches.
-type listed struct{ *cache.ListWatch }
+// listThenWatch is a ListWatch that a reflector reads by a list before it watches.
+type listThenWatch struct{ *cache.ListWatch }
 
 // IsWatchListSemanticsUnSupported makes a reflector read a list.
-func (listed) IsWatchListSemanticsUnSupported() bool { return true }
+func (listThenWatch) IsWatchListSemanticsUnSupported() bool { return true }
 
-// Set returns the entries in force, and whether all is known: before that the set may lack
-// some. It allocates nothing.
+// Set returns the entries in force, and whether all attributes are known: before that some may be
+// missing. It does not allocate.
 func (p *Protection) Set() (*protect.Set, bool) {
 	known := p.known.Load()
 	return p.index.Set(), known
 }
 
-// Wait waits until all is known, and for no longer than a few seconds. Its error is fit
-// for the caller of a request.
+// Wait waits for a few seconds until all attributes are known. Its error can be returned to the
+// caller of the request.
 func (p *Protection) Wait(ctx context.Context) error {
-	timeout := time.NewTimer(patience)
+	timeout := time.NewTimer(waitTimeout)
 	defer timeout.Stop()
 	select {
 	case <-p.ready:
@@ -169,13 +169,13 @@ func (p *Protection) Wait(ctx context.Context) error {
 	case <-ctx.Done():
 	case <-timeout.C:
 	}
-	return apierrors.NewServiceUnavailable("the server does not know yet which labels and annotations are protected")
+	return apierrors.NewServiceUnavailable("the server has not read the protected labels and annotations yet")
 }
 
-// Holds reports whether a user is bound to the role of a reference. It knows of no verbs.
+// Holds reports whether a user is bound to the role of a reference. It ignores verbs.
 func (p *Protection) Holds(ctx context.Context, u user.Info, ref protect.Reference) (bool, error) {
 	if p.roles == nil || !p.known.Load() {
-		return false, fmt.Errorf("who holds %s is not known yet", ref)
+		return false, fmt.Errorf("the server has not read yet who holds %s", ref)
 	}
 	if ref.Kind != protect.Role && ref.Kind != protect.ClusterRole {
 		return false, fmt.Errorf("%s is no role", ref)

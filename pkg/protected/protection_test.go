@@ -95,12 +95,12 @@ func TestProtection(t *testing.T) {
 	)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	p := New()
-	if err := p.Attach(factory); err != nil {
+	if err := p.UseInformers(factory); err != nil {
 		t.Fatal(err)
 	}
 	one := newStore(namespacedList("5", madeIn(attribute("n", "left", "left", 2), "first", time.Unix(1000, 0)), attribute("n", "a", "a", 3)))
 	two := newStore(clusterList("5", refers(attribute("", "a", "everywhere", 4), "ClusterRole", "setter")))
-	p.Opened(registry.Kinds{Namespaced: one.kind(&authority.ProtectedAttribute{}), Cluster: two.kind(&authority.ClusterProtectedAttribute{})})
+	p.SetKinds(registry.Kinds{Namespaced: one.kind(&authority.ProtectedAttribute{}), Cluster: two.kind(&authority.ClusterProtectedAttribute{})})
 
 	ref, alice := protect.Reference{Kind: "ClusterRole", Name: "setter"}, &user.DefaultInfo{Name: "alice"}
 	unknown := func(step string) {
@@ -111,7 +111,7 @@ func TestProtection(t *testing.T) {
 		if err := p.Wait(ended(t)); !apierrors.IsServiceUnavailable(err) {
 			t.Errorf("%s: %v", step, err)
 		}
-		if held, err := p.Holds(t.Context(), alice, ref); held || err == nil || !strings.Contains(err.Error(), "not known yet") {
+		if held, err := p.Holds(t.Context(), alice, ref); held || err == nil || !strings.Contains(err.Error(), "not read yet") {
 			t.Errorf("%s: %t, %v", step, held, err)
 		}
 	}
@@ -178,18 +178,18 @@ func TestProtection(t *testing.T) {
 // waiting, and that a server that ends while it waits does not claim to know.
 func TestNotServed(t *testing.T) {
 	p := New()
-	p.Opened(registry.Kinds{})
+	p.SetKinds(registry.Kinds{})
 	if set, synced := p.Set(); !synced || wanted(set, "n", "a") {
 		t.Error("neither kind is served, and requests wait")
 	}
 
 	p = New()
 	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
-	if err := p.Attach(factory); err != nil {
+	if err := p.UseInformers(factory); err != nil {
 		t.Fatal(err)
 	}
 	two := newStore(clusterList("5", attribute("", "a", "everywhere", 4)))
-	p.Opened(registry.Kinds{Cluster: two.kind(&authority.ClusterProtectedAttribute{})})
+	p.SetKinds(registry.Kinds{Cluster: two.kind(&authority.ClusterProtectedAttribute{})})
 	if _, synced := p.Set(); synced {
 		t.Error("one kind is served, and was not listed")
 	}
@@ -213,7 +213,7 @@ func TestNotServed(t *testing.T) {
 // TestSetIsFree holds that a request that asks for the set allocates nothing.
 func TestSetIsFree(t *testing.T) {
 	p := New()
-	p.Opened(registry.Kinds{})
+	p.SetKinds(registry.Kinds{})
 	if n := testing.AllocsPerRun(100, func() { p.Set() }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

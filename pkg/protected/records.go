@@ -8,50 +8,49 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// record is what is known of one attribute.
+// record is the known state of one attribute.
 type record struct {
-	// version is that of the change that the record is of.
+	// version is the resource version of the change that the record is from.
 	version uint64
-	// gone marks a tombstone: the attribute was removed, as a hook told, and the watch may
-	// still come with older changes of it.
+	// gone marks a tombstone: a hook reported that the attribute was removed, and the watch may
+	// still report older changes.
 	gone bool
-	// attribute is the attribute, which nobody may change, and entry what it says.
+	// attribute is the attribute, which must not be modified, and entry its converted form.
 	attribute authority.Attribute
 	entry     protect.Entry
-	// inForce reports whether the attribute was in force when its set was made.
+	// inForce reports whether the attribute was in force when its set was built.
 	inForce bool
 }
 
 func recordOf(a authority.Attribute, version uint64) *record {
-	return &record{version: version, attribute: a, entry: entryOf(a)}
+	return &record{version: version, attribute: a, entry: entryFrom(a)}
 }
 
-// name names an attribute of one kind. The namespace of a cluster's is empty.
+// name identifies an attribute of one kind. The namespace of a cluster attribute is empty.
 type name struct{ namespace, name string }
 
 func nameOf(a authority.Attribute) name { return name{a.GetNamespace(), a.GetName()} }
 
-// records are the attributes of one kind, by namespace. Versions order the changes of one
-// kind as its watch tells of them.
+// records are the attributes of one kind, by namespace. Resource versions order the changes.
 type records struct {
-	in map[string]map[string]*record
-	// passed is how far the watch has come: it told of every change up to this version.
-	passed uint64
-	// tombstones are the records that are gone.
+	byNamespace map[string]map[string]*record
+	// watchVersion is the version up to which the watch has reported all changes.
+	watchVersion uint64
+	// tombstones are the records with gone set.
 	tombstones map[name]*record
 }
 
 func newRecords() records {
-	return records{in: map[string]map[string]*record{}, tombstones: map[name]*record{}}
+	return records{byNamespace: map[string]map[string]*record{}, tombstones: map[name]*record{}}
 }
 
-func (r *records) get(n name) *record { return r.in[n.namespace][n.name] }
+func (r *records) get(n name) *record { return r.byNamespace[n.namespace][n.name] }
 
 func (r *records) put(n name, to *record) {
-	if r.in[n.namespace] == nil {
-		r.in[n.namespace] = map[string]*record{}
+	if r.byNamespace[n.namespace] == nil {
+		r.byNamespace[n.namespace] = map[string]*record{}
 	}
-	r.in[n.namespace][n.name] = to
+	r.byNamespace[n.namespace][n.name] = to
 	delete(r.tombstones, n)
 	if to.gone {
 		r.tombstones[n] = to
@@ -59,17 +58,17 @@ func (r *records) put(n name, to *record) {
 }
 
 func (r *records) drop(n name) {
-	delete(r.in[n.namespace], n.name)
-	if len(r.in[n.namespace]) == 0 {
-		delete(r.in, n.namespace)
+	delete(r.byNamespace[n.namespace], n.name)
+	if len(r.byNamespace[n.namespace]) == 0 {
+		delete(r.byNamespace, n.namespace)
 	}
 	delete(r.tombstones, n)
 }
 
-// observed takes what a hook tells, and reports whether it is news. It is not where the watch
-// has passed the change, whatever the watch said: the hook of a request may be late.
-func (r *records) observed(n name, to *record) bool {
-	if to.version <= r.passed {
+// applyHook applies a change that a hook reported, and reports whether it is new. It is not new
+// if the watch has passed it, whatever the watch reported: the hook of a request may be late.
+func (r *records) applyHook(n name, to *record) bool {
+	if to.version <= r.watchVersion {
 		return false
 	}
 	if known := r.get(n); known != nil && known.version >= to.version {
@@ -79,9 +78,9 @@ func (r *records) observed(n name, to *record) bool {
 	return true
 }
 
-// watched takes what the watch tells, and reports whether it is news. It is not where a hook
-// told of a later change.
-func (r *records) watched(n name, to *record) bool {
+// applyWatch applies a change that the watch reported, and reports whether it is new. It is not
+// new if a hook reported a later one.
+func (r *records) applyWatch(n name, to *record) bool {
 	if known := r.get(n); known != nil && known.version > to.version {
 		return false
 	}
@@ -93,10 +92,9 @@ func (r *records) watched(n name, to *record) bool {
 	return true
 }
 
-// pass notes that the watch has come to a version, and forgets the tombstones that it has
-// passed.
-func (r *records) pass(version uint64) {
-	r.passed = version
+// advanceTo records that the watch has reached a version, and removes the tombstones up to it.
+func (r *records) advanceTo(version uint64) {
+	r.watchVersion = version
 	for n, of := range r.tombstones {
 		if of.version <= version {
 			r.drop(n)
@@ -104,12 +102,13 @@ func (r *records) pass(version uint64) {
 	}
 }
 
-// replaced takes what a list tells. What a hook told beyond the list and the watch stays.
-func (r *records) replaced(list map[name]*record, version uint64) {
-	// A list is never older than the watch before it, unless storage was set back. Then what
-	// the watch had passed is gone.
-	beyond := max(version, r.passed)
-	before := r.in
+// replaceAll replaces the records by a list. It keeps changes that a hook reported beyond the
+// list and the watch.
+func (r *records) replaceAll(list map[name]*record, version uint64) {
+	// A list is never older than the watch before it, unless storage was restored from a backup.
+	// Then the records up to the watch's version are removed.
+	beyond := max(version, r.watchVersion)
+	before := r.byNamespace
 	*r = newRecords()
 	for n, to := range list {
 		r.put(n, to)
@@ -121,5 +120,5 @@ func (r *records) replaced(list map[name]*record, version uint64) {
 			}
 		}
 	}
-	r.pass(version)
+	r.advanceTo(version)
 }

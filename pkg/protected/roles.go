@@ -21,14 +21,14 @@ import (
 	"kube-granular.dev/pkg/selected"
 )
 
-// byRole is the name of the index of bindings by the role that they refer to.
+// byRole is the name of the informer index of bindings by role.
 const byRole = "kube-granular.dev/role"
 
-// roleKey is the key of that index. No namespace, kind or name of a role has a slash.
+// roleKey returns a key of that index. Namespaces, kinds and role names contain no slash.
 func roleKey(namespace, kind, name string) string { return namespace + "/" + kind + "/" + name }
 
-// Roles tells who holds a role. It knows RBAC's objects by informers, whether or not RBAC
-// is among the configured authorizers.
+// Roles finds out who holds a role. It reads RBAC's objects from informers, whether or not RBAC
+// is a configured authorizer.
 type Roles struct {
 	roles           rbaclisters.RoleLister
 	clusterRoles    rbaclisters.ClusterRoleLister
@@ -37,8 +37,8 @@ type Roles struct {
 	synced          []cache.InformerSynced
 }
 
-// index makes an informer find bindings by role, unless it does already.
-func index(informer cache.SharedIndexInformer, key func(obj any) (string, bool)) error {
+// addRoleIndex adds the index by role to an informer, unless it has it.
+func addRoleIndex(informer cache.SharedIndexInformer, key func(obj any) (string, bool)) error {
 	if _, ok := informer.GetIndexer().GetIndexers()[byRole]; ok {
 		return nil
 	}
@@ -50,7 +50,7 @@ func index(informer cache.SharedIndexInformer, key func(obj any) (string, bool))
 	}})
 }
 
-// NewRoles returns what the informers know. They must not have started.
+// NewRoles returns Roles that read from informers, which must not have started.
 func NewRoles(informers rbacinformers.Interface) (*Roles, error) {
 	r := &Roles{
 		roles:           informers.Roles().Lister(),
@@ -63,14 +63,14 @@ func NewRoles(informers rbacinformers.Interface) (*Roles, error) {
 		},
 	}
 	err := errors.Join(
-		index(informers.RoleBindings().Informer(), func(obj any) (string, bool) {
+		addRoleIndex(informers.RoleBindings().Informer(), func(obj any) (string, bool) {
 			b, ok := obj.(*rbacv1.RoleBinding)
 			if !ok {
 				return "", false
 			}
 			return roleKey(b.Namespace, b.RoleRef.Kind, b.RoleRef.Name), true
 		}),
-		index(informers.ClusterRoleBindings().Informer(), func(obj any) (string, bool) {
+		addRoleIndex(informers.ClusterRoleBindings().Informer(), func(obj any) (string, bool) {
 			b, ok := obj.(*rbacv1.ClusterRoleBinding)
 			if !ok {
 				return "", false
@@ -84,26 +84,27 @@ func NewRoles(informers rbacinformers.Interface) (*Roles, error) {
 	return r, nil
 }
 
-// Holds reports whether a user is bound to the role of a reference, by a binding that
-// counts. A reference of the cluster is to a ClusterRole, and counts ClusterRoleBindings
-// alone. One of a namespace counts the RoleBindings there as well. Nobody holds a role that
-// does not exist. What the role allows does not matter. Who selected a role holds no other.
+// Holds reports whether a user is bound to the role of a reference by a binding that counts. For
+// a cluster attribute the role is a ClusterRole, and only ClusterRoleBindings count. For an
+// attribute of a namespace, RoleBindings in that namespace count too. Nobody holds a role that
+// does not exist. The rules of the role do not matter. A user who selected another role does not
+// hold this one.
 func (r *Roles) Holds(ctx context.Context, u user.Info, ref protect.Reference) (bool, error) {
 	if u == nil {
-		return false, fmt.Errorf("who holds %s: no user", ref)
+		return false, fmt.Errorf("find out who holds %s: the request has no user", ref)
 	}
 	namespace := ""
 	if ref.Kind == protect.Role {
 		namespace = ref.Namespace
 	}
-	u, ask, err := selected.Member(u, ref.Kind, namespace, ref.Name)
+	u, ask, err := selected.MemberUser(u, ref.Kind, namespace, ref.Name)
 	if err != nil {
-		return false, fmt.Errorf("who holds %s: %w", ref, err)
+		return false, fmt.Errorf("find out who holds %s: %w", ref, err)
 	}
 	if !ask {
 		return false, nil
 	}
-	q := &question{Roles: r, ref: ref}
+	q := &membershipResolver{Roles: r, ref: ref}
 	held, failed := false, error(nil)
 	validation.NewDefaultRuleResolver(q, q, q, q).VisitRulesFor(ctx, u, ref.Namespace, func(_ fmt.Stringer, _ *rbacv1.PolicyRule, err error) bool {
 		if err != nil && !apierrors.IsNotFound(err) {
@@ -116,34 +117,35 @@ func (r *Roles) Holds(ctx context.Context, u user.Info, ref protect.Reference) (
 	if held || failed == nil {
 		return held, nil
 	}
-	return false, fmt.Errorf("who holds %s: %w", ref, failed)
+	return false, fmt.Errorf("find out who holds %s: %w", ref, failed)
 }
 
-// question shows upstream's resolver of rules the bindings of one role, and in the place of
-// the role one with a single rule: the resolver comes to a rule if a binding is the user's.
-type question struct {
+// membershipResolver passes the bindings of one role to upstream's rule resolver, and replaces
+// the role by one with a single rule: the resolver reaches that rule if a binding includes the
+// user.
+type membershipResolver struct {
 	*Roles
 	ref protect.Reference
 }
 
-// anyRule stands for what a role allows.
+// anyRule replaces the rules of a role.
 var anyRule = []rbacv1.PolicyRule{{}}
 
 // ListRoleBindings implements validation.RoleBindingLister.
-func (q *question) ListRoleBindings(_ context.Context, namespace string) ([]*rbacv1.RoleBinding, error) {
-	return indexed[*rbacv1.RoleBinding](q.bindings, roleKey(namespace, q.ref.Kind, q.ref.Name))
+func (q *membershipResolver) ListRoleBindings(_ context.Context, namespace string) ([]*rbacv1.RoleBinding, error) {
+	return bindingsByKey[*rbacv1.RoleBinding](q.bindings, roleKey(namespace, q.ref.Kind, q.ref.Name))
 }
 
 // ListClusterRoleBindings implements validation.ClusterRoleBindingLister.
-func (q *question) ListClusterRoleBindings(context.Context) ([]*rbacv1.ClusterRoleBinding, error) {
+func (q *membershipResolver) ListClusterRoleBindings(context.Context) ([]*rbacv1.ClusterRoleBinding, error) {
 	if q.ref.Kind != protect.ClusterRole {
 		return nil, nil
 	}
-	return indexed[*rbacv1.ClusterRoleBinding](q.clusterBindings, roleKey("", q.ref.Kind, q.ref.Name))
+	return bindingsByKey[*rbacv1.ClusterRoleBinding](q.clusterBindings, roleKey("", q.ref.Kind, q.ref.Name))
 }
 
 // GetRole implements validation.RoleGetter.
-func (q *question) GetRole(_ context.Context, namespace, name string) (*rbacv1.Role, error) {
+func (q *membershipResolver) GetRole(_ context.Context, namespace, name string) (*rbacv1.Role, error) {
 	if _, err := q.roles.Roles(namespace).Get(name); err != nil {
 		return nil, err
 	}
@@ -151,15 +153,15 @@ func (q *question) GetRole(_ context.Context, namespace, name string) (*rbacv1.R
 }
 
 // GetClusterRole implements validation.ClusterRoleGetter.
-func (q *question) GetClusterRole(_ context.Context, name string) (*rbacv1.ClusterRole, error) {
+func (q *membershipResolver) GetClusterRole(_ context.Context, name string) (*rbacv1.ClusterRole, error) {
 	if _, err := q.clusterRoles.Get(name); err != nil {
 		return nil, err
 	}
 	return &rbacv1.ClusterRole{Rules: anyRule}, nil
 }
 
-// indexed returns the bindings with a key.
-func indexed[T any](in cache.Indexer, key string) ([]T, error) {
+// bindingsByKey returns the bindings with a key.
+func bindingsByKey[T any](in cache.Indexer, key string) ([]T, error) {
 	found, err := in.ByIndex(byRole, key)
 	if err != nil {
 		return nil, err
@@ -173,7 +175,7 @@ func indexed[T any](in cache.Indexer, key string) ([]T, error) {
 	return out, nil
 }
 
-// Role returns the UID of the role of a reference, and whether there is one.
+// Role returns the UID of the role of a reference, and whether it exists.
 func (r *Roles) Role(ref protect.Reference) (types.UID, bool) {
 	if ref.Kind == protect.ClusterRole {
 		role, err := r.clusterRoles.Get(ref.Name)
@@ -189,10 +191,10 @@ func (r *Roles) Role(ref protect.Reference) (types.UID, bool) {
 	return role.UID, true
 }
 
-// Bindings returns the bindings that count for a reference, in no order. Nobody may change
-// them.
+// Bindings returns the bindings that count for a reference, in no particular order. The caller
+// must not modify them.
 func (r *Roles) Bindings(ref protect.Reference) ([]*rbacv1.RoleBinding, []*rbacv1.ClusterRoleBinding, error) {
-	q := &question{Roles: r, ref: ref}
+	q := &membershipResolver{Roles: r, ref: ref}
 	everywhere, err := q.ListClusterRoleBindings(context.Background())
 	if err != nil || ref.Namespace == "" {
 		return nil, everywhere, err

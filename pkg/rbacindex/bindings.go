@@ -11,15 +11,15 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Listers narrows what RBAC reads. It implements the port granular.Bindings.
+// Listers limits what RBAC reads to what a request needs. It implements granular.Bindings.
 type Listers struct{}
 
 var _ granular.Bindings = Listers{}
 
-// Role narrows the lister of what informer holds.
+// Role returns a lister of the role bindings of an informer that uses an index by subject.
 func (Listers) Role(informer cache.SharedIndexInformer, all granular.RoleBindingLister) granular.RoleBindingLister {
 	l := &roleBindings{RoleBindingLister: all}
-	l.index.over(informer, func(object any) (string, []rbacv1.Subject) {
+	l.index.init(informer, func(object any) (string, []rbacv1.Subject) {
 		if binding, ok := object.(*rbacv1.RoleBinding); ok {
 			return binding.Namespace, binding.Subjects
 		}
@@ -28,10 +28,11 @@ func (Listers) Role(informer cache.SharedIndexInformer, all granular.RoleBinding
 	return l
 }
 
-// ClusterRole narrows the lister of what informer holds.
+// ClusterRole returns a lister of the cluster role bindings of an informer that uses an index by
+// subject.
 func (Listers) ClusterRole(informer cache.SharedIndexInformer, all granular.ClusterRoleBindingLister) granular.ClusterRoleBindingLister {
 	l := &clusterRoleBindings{ClusterRoleBindingLister: all}
-	l.index.over(informer, func(object any) (string, []rbacv1.Subject) {
+	l.index.init(informer, func(object any) (string, []rbacv1.Subject) {
 		if binding, ok := object.(*rbacv1.ClusterRoleBinding); ok {
 			return "", binding.Subjects
 		}
@@ -46,8 +47,8 @@ type roleBindings struct {
 }
 
 func (l *roleBindings) ListRoleBindings(ctx context.Context, namespace string) ([]*rbacv1.RoleBinding, error) {
-	if q := queryFrom(ctx); q != nil && namespace != "" && namespace == q.about.GetNamespace() {
-		if list, ok := about(&l.index, q, namespace, q.keptBindings()); ok {
+	if q := queryFrom(ctx); q != nil && namespace != "" && namespace == q.request.GetNamespace() {
+		if list, ok := bindingsFor(&l.index, q, namespace, q.cachedBindings()); ok {
 			return list, nil
 		}
 	}
@@ -61,7 +62,7 @@ type clusterRoleBindings struct {
 
 func (l *clusterRoleBindings) ListClusterRoleBindings(ctx context.Context) ([]*rbacv1.ClusterRoleBinding, error) {
 	if q := queryFrom(ctx); q != nil {
-		if list, ok := about(&l.index, q, "", q.keptClusterBindings()); ok {
+		if list, ok := bindingsFor(&l.index, q, "", q.cachedClusterBindings()); ok {
 			return list, nil
 		}
 	}

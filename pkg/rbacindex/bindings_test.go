@@ -257,9 +257,9 @@ func TestSilentRoles(t *testing.T) {
 		{"any context", context.Background(), 2, 1},
 		{"under For", under, 2, 0},
 		{"made of one under For", context.WithValue(under, key{}, "v"), 2, 0},
-		{"whole", Whole(under), 2, 1},
-		{"whole of any context", Whole(context.Background()), 2, 1},
-		{"For of a whole one", For(Whole(under), asks(&user.DefaultInfo{Name: "jane"})), 2, 0},
+		{"whole", WithAllRules(under), 2, 1},
+		{"whole of any context", WithAllRules(context.Background()), 2, 1},
+		{"For of a whole one", For(WithAllRules(under), asks(&user.DefaultInfo{Name: "jane"})), 2, 0},
 	} {
 		role, err := roles.GetRole(tc.ctx, "a", "things")
 		if err != nil || len(role.Rules) != tc.things {

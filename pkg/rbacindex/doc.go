@@ -1,27 +1,26 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rbacindex finds the role bindings that name a caller, and the roles that name a
-// resource.
+// Package rbacindex lets RBAC find the bindings of a caller, and the roles with a rule for a
+// resource, by an index.
 //
-// RBAC looks through all bindings of a namespace, and all that hold everywhere, for
-// each question. A granular request asks several, the ordinary verb first. The informers
-// that RBAC reads get an index by subject, and a question asked under For is answered from
-// the bindings that the index has for its caller, and from roles with a rule about its
-// resource:
+// For each authorization RBAC examines all bindings of the namespace and all cluster role
+// bindings. A granular request needs several authorizations, the first one for the ordinary verb.
+// So the informers that RBAC reads get an index by subject. An authorization with a context from
+// For reads only the bindings of its caller, and only roles with a rule for its resource:
 //
 //	Gate ── For(ctx, request) ─► configured authorizers ──► RBAC ──► listers, getters of this package
 //	                                                                  │ under For: by subject, by resource
 //	                                                                  └ else: upstream's
 //
-// What a binding grants, and whether it is about the caller, is still for RBAC to say.
-// A Query keeps what was found between the questions about one request, ForSeveral and
-// ForMore, for as long as the informers hold nothing else. Only a context leads through
-// the configured authorizers to RBAC's listers, so the query travels as a value of it.
+// RBAC still decides whether a binding includes the caller and what it grants. A Query caches the
+// results between the authorizations of one request (ForSeveral, ForMore) until the informers
+// change. Only the context reaches RBAC's listers through the configured authorizers, so the
+// query is a context value.
 //
-// The invariant: a list holds every binding about the caller that is there throughout the
-// call, a list or a role nothing that upstream's does not hold, and a question that was
-// not asked under For is answered as upstream answers it.
+// The invariant: a list includes every binding of the caller that exists throughout the call; a
+// list or a role contains nothing that upstream's does not; and an authorization without a
+// context from For is decided as upstream decides it.
 //
 // The package decides nothing and has no informers of its own.
 package rbacindex

@@ -12,55 +12,55 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// index finds bindings by subject. It is made when it is first needed.
+// index finds bindings by subject. It is built on first use.
 type index struct {
-	watched
-	// subjects gives the namespace of a binding, empty for one that holds everywhere,
-	// and whom it is about.
+	watchedInformer
+	// subjects returns the namespace of a binding, empty for a cluster role binding, and its
+	// subjects.
 	subjects func(object any) (namespace string, subjects []rbacv1.Subject)
-	// many says that there was a binding with very many subjects.
-	many atomic.Bool
+	// hasMany is set once there was a binding with more than maxSubjects subjects.
+	hasMany atomic.Bool
 }
 
-// over makes it an index of what an informer holds.
-func (x *index) over(informer cache.SharedIndexInformer, subjects func(object any) (namespace string, of []rbacv1.Subject)) {
+// init sets the informer whose objects are indexed.
+func (x *index) init(informer cache.SharedIndexInformer, subjects func(object any) (namespace string, of []rbacv1.Subject)) {
 	x.subjects = subjects
-	x.watched.over(informer, func(object any) []string {
+	x.watchedInformer.init(informer, func(object any) []string {
 		namespace, of := subjects(object)
 		if len(of) > maxSubjects {
-			x.many.Store(true)
+			x.hasMany.Store(true)
 		}
 		return subjectKeys(namespace, of)
 	})
 }
 
-// looks is how often a caller is looked for while bindings change, before all of them are
-// looked through.
-const looks = 3
+// maxAttempts is how often a lookup is repeated if bindings change meanwhile. After that all
+// bindings are listed.
+const maxAttempts = 3
 
-// about lists the bindings that may be about who asks: those of a namespace, or where that
-// is empty those that hold everywhere. It is not ok if there is no index, or if bindings
-// change too often. What another question found is not looked for again; what was found
-// earlier is, if bindings changed since.
+// bindingsFor returns the bindings that may include the caller: those of a namespace, or the
+// cluster role bindings if that is empty. It returns false if there is no index, or if bindings
+// change too often. Results in the request cache are used unless bindings have changed.
 //
-// A caller is looked for once by name and once for each group, each under a lock of its own.
-// While changes are the same, none of the looks missed a binding that was there all the time.
-func about[T bound](x *index, q *Query, namespace string, kept *list[T]) (of []T, ok bool) {
-	if !x.watch() {
+// A lookup reads the index once for the user name and once for each group, each under its own
+// lock. If the change counter is the same before and after, no binding that existed throughout
+// was missed.
+func bindingsFor[T bound](x *index, q *Query, namespace string, kept *bindingCache[T]) (of []T, ok bool) {
+	if !x.start() {
 		return nil, false
 	}
-	if kept != nil && kept.holds(&x.watched) {
-		return kept.of, true
+	if kept != nil && kept.isCurrent(&x.watchedInformer) {
+		return kept.bindings, true
 	}
-	for range looks {
+	for range maxAttempts {
 		before := x.changes.Load()
-		of, ok := look[T](x, q, namespace)
+		of, ok := lookUp[T](x, q, namespace)
 		if !ok {
 			return nil, false
 		}
 		if x.changes.Load() == before {
 			if kept != nil {
-				*kept = list[T]{known: true, of: of, at: before}
+				*kept = bindingCache[T]{valid: true, bindings: of, changes: before}
 			}
 			return of, true
 		}
@@ -68,33 +68,33 @@ func about[T bound](x *index, q *Query, namespace string, kept *list[T]) (of []T
 	return nil, false
 }
 
-func look[T bound](x *index, q *Query, namespace string) (of []T, ok bool) {
+func lookUp[T bound](x *index, q *Query, namespace string) (of []T, ok bool) {
 	if len(q.keys.ends) == 0 {
-		q.keys = keysOf(q.about.GetNamespace(), q.about.GetUser())
+		q.keys = keysOfCaller(q.request.GetNamespace(), q.request.GetUser())
 	}
-	var listed seen[T]
+	var listed bindingSet[T]
 	add := func(key string) bool {
 		found, err := x.indexer.ByIndex(indexName, key)
 		of = slices.Grow(of, len(found))
 		for _, object := range found {
-			// RBAC takes it from the list that a binding is one of the namespace.
+			// RBAC does not check the namespace of the bindings in the list.
 			binding, ok := object.(T)
 			if !ok || binding.GetNamespace() != namespace {
 				continue
 			}
-			// A caller may be several of the subjects, but each key is another subject.
-			if _, subjects := x.subjects(object); len(subjects) == 1 || !listed.before(binding) {
+			// A caller can match several subjects of a binding, each by another key.
+			if _, subjects := x.subjects(object); len(subjects) == 1 || !listed.addIfNew(binding) {
 				of = append(of, binding)
 			}
 		}
 		return err == nil
 	}
 	for i := range q.keys.ends {
-		if !add(q.keys.in(namespace == "", i)) {
+		if !add(q.keys.key(namespace == "", i)) {
 			return nil, false
 		}
 	}
-	return of, !x.many.Load() || add(namespace+manySuffix)
+	return of, !x.hasMany.Load() || add(namespace+manySuffix)
 }
 
 type bound interface {
@@ -102,15 +102,15 @@ type bound interface {
 	metav1.Object
 }
 
-// seen is a set of bindings, most often a small one.
-type seen[T comparable] struct {
+// bindingSet is a set of bindings, usually a small one.
+type bindingSet[T comparable] struct {
 	few  [8]T
 	n    int
 	many map[T]bool
 }
 
-// before says whether this was asked about a binding before.
-func (s *seen[T]) before(b T) bool {
+// addIfNew adds a binding and reports whether the set already had it.
+func (s *bindingSet[T]) addIfNew(b T) bool {
 	if s.many == nil {
 		if slices.Contains(s.few[:s.n], b) {
 			return true

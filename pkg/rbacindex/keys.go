@@ -12,10 +12,10 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// A key is a namespace, empty for what holds everywhere, whether the subject is a group,
-// and its name. A service account is the user that it authenticates as. A binding with
-// more subjects than maxSubjects has but one key, and is listed to every caller: it is
-// indexed while all questions wait.
+// An index key has the namespace (empty for cluster role bindings), whether the subject is a user
+// or a group, and its name. A service account is indexed by its user name. A binding with more
+// than maxSubjects subjects has a single key and is returned to every caller, because all lookups
+// wait while a binding is indexed.
 const (
 	userInfix   = "/user/"
 	groupInfix  = "/group/"
@@ -23,8 +23,8 @@ const (
 	maxSubjects = 64
 )
 
-// subjectKeys gives the keys of a binding: whoever RBAC finds it to be about has one of
-// them (appliesToUser in k8s.io/kubernetes/pkg/registry/rbac/validation/rule.go).
+// subjectKeys returns the keys of a binding. Every caller whom RBAC matches has one of them
+// (appliesToUser in k8s.io/kubernetes/pkg/registry/rbac/validation/rule.go).
 func subjectKeys(namespace string, subjects []rbacv1.Subject) []string {
 	if len(subjects) > maxSubjects {
 		return []string{namespace + manySuffix}
@@ -49,19 +49,19 @@ func subjectKeys(namespace string, subjects []rbacv1.Subject) []string {
 	return out
 }
 
-// maxGroups is of how many groups a caller may be to be looked for: each is a look. Access
-// reviews ask about whatever groups their author likes.
+// maxGroups is the maximum number of groups of a caller for whom the index is used, because each
+// group is one lookup. Access reviews may name any number of groups.
 const maxGroups = 64
 
-// callerKeys are the keys of the subjects that a caller is, each once. They are one text,
-// since they are made for every question.
+// callerKeys are the keys of a caller, each once. They are one string, because they are built for
+// every request.
 type callerKeys struct {
 	namespace, text string
-	// ends says where each key ends and the next one starts.
+	// ends has the end of each key in text.
 	ends []int
 }
 
-func keysOf(namespace string, caller user.Info) callerKeys {
+func keysOfCaller(namespace string, caller user.Info) callerKeys {
 	name, groups := caller.GetName(), caller.GetGroups()
 	size := len(namespace) + len(userInfix) + len(name)
 	for _, group := range groups {
@@ -84,8 +84,8 @@ func keysOf(namespace string, caller user.Info) callerKeys {
 	return callerKeys{namespace, text.String(), ends}
 }
 
-// in gives one key, of the same caller in the namespace or everywhere.
-func (k *callerKeys) in(everywhere bool, i int) string {
+// key returns the i-th key, for the namespace or for cluster role bindings.
+func (k *callerKeys) key(everywhere bool, i int) string {
 	start := 0
 	if i > 0 {
 		start = k.ends[i-1]

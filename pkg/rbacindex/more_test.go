@@ -312,7 +312,7 @@ func TestForMoreApart(t *testing.T) {
 	for range 3 {
 		all.Go(func() {
 			under, query := ForMore(context.Background(), &question, earlier)
-			if query.found == earlier.found {
+			if query.cache == earlier.cache {
 				taken.Add(1)
 			}
 			for range 2 {
@@ -326,7 +326,7 @@ func TestForMoreApart(t *testing.T) {
 	if taken.Load() != 1 {
 		t.Errorf("taken by %d", taken.Load())
 	}
-	if _, query := ForMore(context.Background(), &question, earlier); query.found == earlier.found {
+	if _, query := ForMore(context.Background(), &question, earlier); query.cache == earlier.cache {
 		t.Error("taken once more, later")
 	}
 }

@@ -64,7 +64,7 @@ func TestMovedBetweenLooks(t *testing.T) {
 		}{
 			{"once", 1, 4},
 			{"twice", 2, 6},
-			{"every time", 10, 2 * looks},
+			{"every time", 10, 2 * maxAttempts},
 		} {
 			t.Run(way+", "+tc.name, func(t *testing.T) {
 				p := newPolicy()

@@ -12,32 +12,33 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// Query is what one request's questions are about: one caller and one resource, whatever
-// the verb. It holds what the questions found.
+// Query describes the authorizations of one request: one caller and one resource, with any verb.
+// It has the request cache.
 type Query struct {
-	about authorizer.Attributes
-	// keys are made when they are needed: not all questions get as far as RBAC.
+	request authorizer.Attributes
+	// keys are built on first use: not every authorization reaches RBAC.
 	keys callerKeys
 
-	// whole is true if roles without a rule about the resource are not left out.
-	whole bool
+	// allRules is true if roles without a rule for the resource are needed too.
+	allRules bool
 
-	// found is what questions found so far, for the next; nil where there is no next.
-	found *found
-	// left is set once found went on to a later query.
-	left atomic.Bool
+	// cache is the request cache. It is nil if there is only one authorization.
+	cache *requestCache
+	// continued is set once the cache was passed to a later query.
+	continued atomic.Bool
 }
 
-// found is what the questions about one request found. One of them is asked at a time.
-type found struct {
-	bindings        list[*rbacv1.RoleBinding]
-	clusterBindings list[*rbacv1.ClusterRoleBinding]
-	roles           kept[*rbacv1.Role]
-	clusterRoles    kept[*rbacv1.ClusterRole]
+// requestCache caches what the authorizations of one request read. Only one of them runs at a
+// time.
+type requestCache struct {
+	bindings        bindingCache[*rbacv1.RoleBinding]
+	clusterBindings bindingCache[*rbacv1.ClusterRoleBinding]
+	roles           roleCache[*rbacv1.Role]
+	clusterRoles    roleCache[*rbacv1.ClusterRole]
 }
 
-// queryContext carries a query to the listers and getters, through whatever authorizers are
-// between. It is one allocation with its query, for every write has one.
+// queryContext passes a query to the listers and getters, through the configured authorizers.
+// Context and query are one allocation, because every write needs one.
 type queryContext struct {
 	context.Context
 	query Query
@@ -52,115 +53,112 @@ func (c *queryContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// queryFrom returns the query that a question is asked under, or nil.
+// queryFrom returns the query of a context, or nil.
 func queryFrom(ctx context.Context) *Query {
 	q, _ := ctx.Value(queryKey{}).(*Query)
 	return q
 }
 
-// For returns the context for one question to an authorizer: what may the user of a request
-// do to its resource. Under it nothing else may be asked, as there would seem to be no
-// grants, and no request may go on. A caller of very many groups is not looked up: for
-// that one all bindings are listed.
+// For returns the context for one authorization of the user and the resource of request. The
+// context must be used for nothing else: other authorizations would find no grants. For a caller
+// of more than maxGroups groups it returns ctx, and all bindings are listed.
 func For(ctx context.Context, about authorizer.Attributes) context.Context {
-	if !lookedUp(about) {
+	if !isIndexable(about) {
 		return ctx
 	}
-	return &queryContext{Context: ctx, query: Query{about: about}}
+	return &queryContext{Context: ctx, query: Query{request: about}}
 }
 
-// ForSeveral is For for several questions, asked one right after the other. Bindings that
-// one of them found, and some of their roles, are not looked up again. The questions may not
-// be asked at the same time. The query is nil where For would return ctx.
+// ForSeveral is For for several authorizations in sequence. Bindings, and some roles, are read
+// only once. The authorizations must not run concurrently. The query is nil if For would return
+// ctx.
 func ForSeveral(ctx context.Context, about authorizer.Attributes) (context.Context, *Query) {
-	if !lookedUp(about) {
+	if !isIndexable(about) {
 		return ctx, nil
 	}
 	c := &struct {
 		queryContext
-		found found
-	}{queryContext: queryContext{Context: ctx, query: Query{about: about}}}
-	c.query.found = &c.found
+		found requestCache
+	}{queryContext: queryContext{Context: ctx, query: Query{request: about}}}
+	c.query.cache = &c.found
 	return &c.queryContext, &c.query
 }
 
-// ForMore is ForSeveral for questions that are asked some time after those of an earlier
-// query, which may be nil, about the same request; no more may be asked under the earlier
-// one. What was found under it is not looked up again while it is still all there is. The
-// first of several that go on from one query takes what was found. The request is the same
-// if about is the same pointer.
+// ForMore is ForSeveral for authorizations that come some time after those of an earlier query of
+// the same request. The earlier query may be nil, and must not be used afterwards. Its cache is
+// used if nothing has changed since. If several queries continue the same one, only the first
+// gets the cache. Two requests are the same if they are the same pointer.
 func ForMore(ctx context.Context, about authorizer.Attributes, earlier *Query) (context.Context, *Query) {
-	if earlier == nil || earlier.found == nil || !earlier.isAbout(about) || earlier.left.Swap(true) {
+	if earlier == nil || earlier.cache == nil || !earlier.isFor(about) || earlier.continued.Swap(true) {
 		return ForSeveral(ctx, about)
 	}
-	earlier.found.later()
-	c := &queryContext{Context: ctx, query: Query{about: about, keys: earlier.keys, found: earlier.found}}
+	earlier.cache.recheck()
+	c := &queryContext{Context: ctx, query: Query{request: about, keys: earlier.keys, cache: earlier.cache}}
 	return c, &c.query
 }
 
-// Whole returns the context for a question in which rules about other resources matter too.
-// Bindings are found by subject, and roles are what they are.
-func Whole(ctx context.Context) context.Context {
+// WithAllRules returns the context for an authorization in which rules for other resources matter
+// too. Bindings are found by the index, and roles are returned as they are.
+func WithAllRules(ctx context.Context) context.Context {
 	q := queryFrom(ctx)
-	if q == nil || q.whole {
+	if q == nil || q.allRules {
 		return ctx
 	}
-	return &queryContext{Context: ctx, query: Query{about: q.about, keys: q.keys, whole: true}}
+	return &queryContext{Context: ctx, query: Query{request: q.request, keys: q.keys, allRules: true}}
 }
 
-// Without returns the context for a question about another user than that of the request
-// under way: all bindings are listed.
-func Without(ctx context.Context) context.Context {
+// WithoutQuery returns the context for an authorization of another user: all bindings are listed.
+func WithoutQuery(ctx context.Context) context.Context {
 	if queryFrom(ctx) == nil {
 		return ctx
 	}
 	return context.WithValue(ctx, queryKey{}, (*Query)(nil))
 }
 
-// later notes that there may have been changes since something was found.
-func (f *found) later() {
-	f.bindings.earlier, f.clusterBindings.earlier = f.bindings.known, f.clusterBindings.known
-	f.roles.earlier, f.clusterRoles.earlier = true, true
+// recheck marks the cached results as possibly out of date.
+func (f *requestCache) recheck() {
+	f.bindings.recheck, f.clusterBindings.recheck = f.bindings.valid, f.clusterBindings.valid
+	f.roles.recheck, f.clusterRoles.recheck = true, true
 }
 
-// The kept methods return what earlier questions found, nil if that is not kept.
+// The methods below return a part of the request cache, nil if there is none.
 
-func (q *Query) keptBindings() *list[*rbacv1.RoleBinding] {
-	if q.found == nil {
+func (q *Query) cachedBindings() *bindingCache[*rbacv1.RoleBinding] {
+	if q.cache == nil {
 		return nil
 	}
-	return &q.found.bindings
+	return &q.cache.bindings
 }
 
-func (q *Query) keptClusterBindings() *list[*rbacv1.ClusterRoleBinding] {
-	if q.found == nil {
+func (q *Query) cachedClusterBindings() *bindingCache[*rbacv1.ClusterRoleBinding] {
+	if q.cache == nil {
 		return nil
 	}
-	return &q.found.clusterBindings
+	return &q.cache.clusterBindings
 }
 
-func (q *Query) keptRoles() *kept[*rbacv1.Role] {
-	if q.found == nil {
+func (q *Query) cachedRoles() *roleCache[*rbacv1.Role] {
+	if q.cache == nil {
 		return nil
 	}
-	return &q.found.roles
+	return &q.cache.roles
 }
 
-func (q *Query) keptClusterRoles() *kept[*rbacv1.ClusterRole] {
-	if q.found == nil {
+func (q *Query) cachedClusterRoles() *roleCache[*rbacv1.ClusterRole] {
+	if q.cache == nil {
 		return nil
 	}
-	return &q.found.clusterRoles
+	return &q.cache.clusterRoles
 }
 
-// isAbout reports whether it is the same request.
-func (q *Query) isAbout(other authorizer.Attributes) bool {
-	mine, ok := q.about.(*authorizer.AttributesRecord)
+// isFor reports whether a request is that of the query.
+func (q *Query) isFor(other authorizer.Attributes) bool {
+	mine, ok := q.request.(*authorizer.AttributesRecord)
 	return ok && other == authorizer.Attributes(mine)
 }
 
-// lookedUp reports whether the bindings of a request's user are looked up by subject.
-func lookedUp(about authorizer.Attributes) bool {
+// isIndexable reports whether the bindings of a request's user are found by the index.
+func isIndexable(about authorizer.Attributes) bool {
 	caller := about.GetUser()
 	return caller != nil && about.IsResourceRequest() && len(caller.GetGroups()) <= maxGroups && len(about.GetNamespace()) <= validation.DNS1123LabelMaxLength
 }

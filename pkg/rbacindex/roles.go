@@ -12,92 +12,92 @@ import (
 	rbachelpers "k8s.io/kubernetes/pkg/apis/rbac/v1"
 )
 
-// Roles leaves the rules of a role out where none of them is about the resource in
-// question. RBAC copies the rules of all roles of a caller when it is asked for them.
+// Roles returns a getter that returns a role without rules if no rule is for the resource of the
+// request. RBAC would copy the rules of every role that it gets.
 func (Listers) Roles(informer cache.SharedIndexInformer, all granular.RoleGetter) granular.RoleGetter {
 	g := &roles{RoleGetter: all}
-	g.watched.over(informer, noKeys)
+	g.watched.init(informer, noKeys)
 	return g
 }
 
-// ClusterRoles does the same for cluster roles.
+// ClusterRoles is Roles for cluster roles.
 func (Listers) ClusterRoles(informer cache.SharedIndexInformer, all granular.ClusterRoleGetter) granular.ClusterRoleGetter {
 	g := &clusterRoles{ClusterRoleGetter: all}
-	g.watched.over(informer, noKeys)
+	g.watched.init(informer, noKeys)
 	return g
 }
 
-// noKeys is for an index that nobody looks into: roles are watched by it.
+// noKeys is for an index without keys, which only counts changes of roles.
 func noKeys(any) []string { return nil }
 
 type roles struct {
 	granular.RoleGetter
-	watched watched
+	watched watchedInformer
 }
 
-var silentRole = &rbacv1.Role{}
+var emptyRole = &rbacv1.Role{}
 
 func (g *roles) GetRole(ctx context.Context, namespace, name string) (*rbacv1.Role, error) {
 	q := queryFrom(ctx)
-	if q == nil || q.whole || namespace != q.about.GetNamespace() {
+	if q == nil || q.allRules || namespace != q.request.GetNamespace() {
 		return g.RoleGetter.GetRole(ctx, namespace, name)
 	}
-	kept := q.keptRoles()
-	if known, ok := kept.known(&g.watched, namespace, name); ok {
+	kept := q.cachedRoles()
+	if known, ok := kept.get(&g.watched, namespace, name); ok {
 		return known, nil
 	}
-	at, keeps := kept.before(&g.watched)
+	at, keeps := kept.changesToRecord(&g.watched)
 	found, err := g.RoleGetter.GetRole(ctx, namespace, name)
 	if err != nil {
 		return found, err
 	}
-	if q.silent(found.Rules) {
-		found = silentRole
+	if q.irrelevant(found.Rules) {
+		found = emptyRole
 	}
 	if keeps {
-		kept.keep(at, name, found)
+		kept.add(at, name, found)
 	}
 	return found, nil
 }
 
 type clusterRoles struct {
 	granular.ClusterRoleGetter
-	watched watched
+	watched watchedInformer
 }
 
-var silentClusterRole = &rbacv1.ClusterRole{}
+var emptyClusterRole = &rbacv1.ClusterRole{}
 
 func (g *clusterRoles) GetClusterRole(ctx context.Context, name string) (*rbacv1.ClusterRole, error) {
 	q := queryFrom(ctx)
-	if q == nil || q.whole {
+	if q == nil || q.allRules {
 		return g.ClusterRoleGetter.GetClusterRole(ctx, name)
 	}
-	kept := q.keptClusterRoles()
-	if known, ok := kept.known(&g.watched, "", name); ok {
+	kept := q.cachedClusterRoles()
+	if known, ok := kept.get(&g.watched, "", name); ok {
 		return known, nil
 	}
-	at, keeps := kept.before(&g.watched)
+	at, keeps := kept.changesToRecord(&g.watched)
 	found, err := g.ClusterRoleGetter.GetClusterRole(ctx, name)
 	if err != nil {
 		return found, err
 	}
-	if q.silent(found.Rules) {
-		found = silentClusterRole
+	if q.irrelevant(found.Rules) {
+		found = emptyClusterRole
 	}
 	if keeps {
-		kept.keep(at, name, found)
+		kept.add(at, name, found)
 	}
 	return found, nil
 }
 
-// silent says that no rule is about the resource in question.
-func (q *Query) silent(rules []rbacv1.PolicyRule) bool {
-	resource, subresource := q.about.GetResource(), q.about.GetSubresource()
+// irrelevant reports whether no rule is for the resource of the request.
+func (q *Query) irrelevant(rules []rbacv1.PolicyRule) bool {
+	resource, subresource := q.request.GetResource(), q.request.GetSubresource()
 	if subresource != "" {
 		resource += "/" + subresource
 	}
 	for i := range rules {
-		if rbachelpers.APIGroupMatches(&rules[i], q.about.GetAPIGroup()) && rbachelpers.ResourceMatches(&rules[i], resource, subresource) {
+		if rbachelpers.APIGroupMatches(&rules[i], q.request.GetAPIGroup()) && rbachelpers.ResourceMatches(&rules[i], resource, subresource) {
 			return false
 		}
 	}

@@ -17,14 +17,16 @@ import (
 
 // Finding is one mistake in the rules of a role.
 type Finding struct {
-	// Rule and Verb are where it is. Verb is -1 for a mistake of the whole rule.
+	// Rule and Verb are the indexes of the rule and the verb. Verb is -1 for a mistake of the
+	// whole rule.
 	Rule, Verb int
-	// Certain is false for what may be meant so, as another role may have what is missing.
+	// Certain is false if the rule may be intended, because another role may have what is
+	// missing.
 	Certain bool
 	Message string
 }
 
-// String names the place as a path of the role.
+// String returns the path of the finding in the role, and its message.
 func (f Finding) String() string {
 	if f.Verb < 0 {
 		return fmt.Sprintf("rules[%d]: %s", f.Rule, f.Message)
@@ -33,16 +35,16 @@ func (f Finding) String() string {
 }
 
 const (
-	// maxFindings is how many mistakes are looked for: who made ten reads no more.
+	// maxFindings is the maximum number of findings.
 	maxFindings = 10
-	// maxWork is how many verbs, and resources in groups, are looked at. A role of more was
-	// written by a program.
+	// maxWork is the maximum number of verbs and group-resource pairs of a role that is checked.
+	// A larger role was written by a program.
 	maxWork = 20_000
 )
 
 // Check returns the mistakes in the rules of a role, at most ten, in the order of the rules.
 func Check(rules []rbacv1.PolicyRule) []Finding {
-	if !slices.ContainsFunc(rules, named) || work(rules) > maxWork {
+	if !slices.ContainsFunc(rules, hasPermission) || workOf(rules) > maxWork {
 		return nil
 	}
 	c := checker{}
@@ -52,18 +54,20 @@ func Check(rules []rbacv1.PolicyRule) []Finding {
 	return c.found[:min(len(c.found), maxFindings)]
 }
 
-// named reports whether a rule names the verb granular, a permission, or what was meant for one.
-func named(rule rbacv1.PolicyRule) bool {
+// hasPermission reports whether a rule has the verb granular, or a verb that is or looks like a
+// permission verb.
+func hasPermission(rule rbacv1.PolicyRule) bool {
 	return slices.ContainsFunc(rule.Verbs, IsPermission)
 }
 
-// IsPermission reports whether a verb is granular or begins with it, spaces aside.
+// IsPermission reports whether a verb is granular or begins with "granular:", ignoring
+// surrounding spaces.
 func IsPermission(verb string) bool {
 	verb = strings.TrimSpace(verb)
 	return verb == permission.General || strings.HasPrefix(verb, permission.General+":")
 }
 
-func work(rules []rbacv1.PolicyRule) int {
+func workOf(rules []rbacv1.PolicyRule) int {
 	sum := 0
 	for _, rule := range rules {
 		sum += len(rule.Verbs) + len(rule.APIGroups)*len(rule.Resources)
@@ -82,7 +86,7 @@ func (c *checker) add(rule, verb int, certain bool, format string, args ...any) 
 }
 
 func (c *checker) rule(i int, rule *rbacv1.PolicyRule, all []rbacv1.PolicyRule) {
-	if !named(*rule) {
+	if !hasPermission(*rule) {
 		return
 	}
 	resources := Resources(rule)
@@ -94,7 +98,7 @@ func (c *checker) rule(i int, rule *rbacv1.PolicyRule, all []rbacv1.PolicyRule) 
 		}
 		bare := strings.TrimSpace(verb)
 		if bare == permission.General && bare != verb {
-			c.add(i, j, true, "%q has a space beside it and matches nothing", verb)
+			c.add(i, j, true, "%q has a leading or trailing space and matches nothing", verb)
 		}
 		if strings.HasPrefix(bare, permission.General+":") {
 			permissions = true
@@ -106,7 +110,7 @@ func (c *checker) rule(i int, rule *rbacv1.PolicyRule, all []rbacv1.PolicyRule) 
 	}
 	for _, resource := range resources {
 		if !c.isGeneral(resource, all) {
-			c.add(i, -1, false, "permissions on %s without the verb granular: nobody who holds only this role is looked at field by field", resource)
+			c.add(i, -1, false, "permissions on %s without the verb granular: fields are not authorized for a user who holds only this role", resource)
 		}
 	}
 }
@@ -123,14 +127,14 @@ func (c *checker) isGeneral(resource string, all []rbacv1.PolicyRule) bool {
 			}
 		}
 	}
-	return c.general[resource] || c.general[everything]
+	return c.general[resource] || c.general[allResources]
 }
 
-// everything stands for the resources of a rule that has * for a group or for a resource.
-const everything = "*"
+// allResources replaces the resources of a rule that has * as a group or as a resource.
+const allResources = "*"
 
-// Resources returns the resources of a rule, each once, written as deployments.apps/status. A
-// rule of all groups or of all resources has one, "*".
+// Resources returns the resources of a rule, each once, in the form deployments.apps/status. For
+// a rule of all groups or all resources it returns only "*".
 func Resources(rule *rbacv1.PolicyRule) []string {
 	var out []string
 	seen := map[string]bool{}
@@ -138,7 +142,7 @@ func Resources(rule *rbacv1.PolicyRule) []string {
 		for _, resource := range rule.Resources {
 			name, sub, found := strings.Cut(resource, "/")
 			if group == rbacv1.APIGroupAll || name == rbacv1.ResourceAll {
-				return []string{everything}
+				return []string{allResources}
 			}
 			if group != "" {
 				name += "." + group
@@ -155,18 +159,18 @@ func Resources(rule *rbacv1.PolicyRule) []string {
 	return out
 }
 
-// verb looks at the spelling of a permission verb.
-func (c *checker) verb(i, j int, text string, known names) {
+// verb checks the spelling of a permission verb.
+func (c *checker) verb(i, j int, text string, known permissionSet) {
 	verb, err := permission.Parse(text)
 	switch {
 	case err != nil && strings.Contains(text, "*"):
-		c.add(i, j, true, "%s: a verb is taken literally, * stands for nothing in it", text)
+		c.add(i, j, true, "%s: * has no special meaning in a permission verb", text)
 	case err != nil:
-		c.add(i, j, true, "%q is no verb: %v%s", text, err, known.meant(text))
+		c.add(i, j, true, "%q is not valid: %v%s", text, err, known.suggestion(text))
 	case verb.String() != text:
-		c.add(i, j, true, "%s is never asked for: it is written %s", text, verb)
+		c.add(i, j, true, "%s never matches: write %s", text, verb)
 	case permission.Reserved(verb.Permission):
-		// Of a protected attribute, which may be any.
+		// A verb of protected attributes may have any key.
 	case known.find(verb.Permission) == nil:
 		c.unknown(i, j, text, verb, known)
 	default:
@@ -174,32 +178,32 @@ func (c *checker) verb(i, j int, text string, known names) {
 	}
 }
 
-// unknown is called for a permission that none of the resources is known to have.
-func (c *checker) unknown(i, j int, text string, verb permission.Verb, known names) {
-	domain, meant := strings.Contains(verb.Permission, "/"), known.meant(text)
+// unknown reports a permission that none of the resources is known to have.
+func (c *checker) unknown(i, j int, text string, verb permission.Verb, known permissionSet) {
+	domain, meant := strings.Contains(verb.Permission, "/"), known.suggestion(text)
 	switch {
 	case known.complete:
-		c.add(i, j, !domain, "no field of these resources has %s%s", text, meant)
+		c.add(i, j, !domain, "no field of these resources has the permission %s%s", text, meant)
 	case !domain && meant != "":
 		// A custom resource may have it, though names without a domain are Kubernetes' own.
-		c.add(i, j, false, "no permission of Kubernetes is called %s%s", text, meant)
+		c.add(i, j, false, "Kubernetes has no permission %s%s", text, meant)
 	}
 }
 
-// parameter looks at whether a verb has the parameter that its permission takes.
-func (c *checker) parameter(i, j int, text string, verb permission.Verb, known names) {
+// parameter checks whether a verb has a parameter if, and only if, its permission takes one.
+func (c *checker) parameter(i, j int, text string, verb permission.Verb, known permissionSet) {
 	found := known.find(verb.Permission)
 	switch {
-	case !known.complete && !everywhere(found):
-		// A custom resource may have made another of the same name.
+	case !known.complete && !onEveryKind(found):
+		// A custom resource may define another permission of the same name.
 	case found.Parameter != nil && !verb.Parameterized:
-		c.add(i, j, true, "%s takes a parameter, made of the %s: %s(...)", text, sourceOf(found.Parameter), text)
+		c.add(i, j, true, "%s needs a parameter, the %s: %s(...)", text, sourceOf(found.Parameter), text)
 	case found.Parameter == nil && verb.Parameterized:
 		c.add(i, j, true, "%s:%s takes no parameter", permission.General, verb.Permission)
 	case found.Parameter != nil && found.Parameter.Treatment == string(permission.SlashDelimitedPrefix) && strings.Contains(verb.Parameter, "/"):
-		c.add(i, j, true, "%s: the parameter is what stands before the slash of the %s", text, found.Parameter.Source)
+		c.add(i, j, true, "%s: the parameter is only the part of the %s before the slash", text, found.Parameter.Source)
 	case found.Parameter != nil && found.Parameter.Treatment == string(permission.ImageRepositoryPrefix) && !isPrefix(verb.Parameter):
-		c.add(i, j, true, "%s is never asked for: the parameter is a registry, with a dot, a port or the name localhost, or the beginning of a repository in it, without a tag", text)
+		c.add(i, j, true, "%s never matches: the parameter is a registry (with a dot, a port or the name localhost) or a prefix of a repository in it, without a tag", text)
 	}
 }
 

@@ -28,33 +28,33 @@ func TestRoleMistakes(t *testing.T) {
 		"granular on everything":   {rules: []rbacv1.PolicyRule{rule("apps", "deployments", "granular:replicas"), rule("*", "*", "granular")}},
 		"no granular": {
 			rules: []rbacv1.PolicyRule{rule("apps", "deployments,deployments/scale", "granular:replicas"), rule("apps", "deployments", "granular")},
-			want:  []string{"rules[0]: permissions on deployments.apps/scale without the verb granular: nobody who holds only this role is looked at field by field"},
+			want:  []string{"rules[0]: permissions on deployments.apps/scale without the verb granular: fields are not authorized for a user who holds only this role"},
 		},
 		"a field of one resource of two": {rules: []rbacv1.PolicyRule{rule("", "pods,configmaps", "granular", "granular:image")}},
 		"a field of neither": {
 			rules: []rbacv1.PolicyRule{rule("", "secrets,configmaps", "granular", "granular:image")},
-			want:  []string{"rules[0].verbs[1]: no field of these resources has granular:image"},
+			want:  []string{"rules[0].verbs[1]: no field of these resources has the permission granular:image"},
 		},
 		"of a custom resource": {rules: []rbacv1.PolicyRule{rule("example.com", "robots", "granular", "granular:arm", "granular:example.com/arm", "granular:condition(Ready)")}},
 		"of a custom resource, misspelled": {
 			rules: []rbacv1.PolicyRule{rule("example.com", "robots", "granular", "granular:lables")},
-			want:  []string{"rules[0].verbs[1]: no permission of Kubernetes is called granular:lables; did you mean granular:labels?"},
+			want:  []string{"rules[0].verbs[1]: Kubernetes has no permission granular:lables; did you mean granular:labels?"},
 		},
 		"of a custom resource, without its parameter": {
 			rules: []rbacv1.PolicyRule{rule("example.com", "robots", "granular", "granular:label")},
-			want:  []string{"rules[0].verbs[1]: granular:label takes a parameter, made of the label-key: granular:label(...)"},
+			want:  []string{"rules[0].verbs[1]: granular:label needs a parameter, the label-key: granular:label(...)"},
 		},
 		"a space": {
 			rules: []rbacv1.PolicyRule{rule("", "pods", "granular ", "granular:labels")},
 			want: []string{
-				`rules[0].verbs[0]: "granular " has a space beside it and matches nothing`,
-				"rules[0]: permissions on pods without the verb granular: nobody who holds only this role is looked at field by field",
+				`rules[0].verbs[0]: "granular " has a leading or trailing space and matches nothing`,
+				"rules[0]: permissions on pods without the verb granular: fields are not authorized for a user who holds only this role",
 			},
 		},
 		"protected": {rules: []rbacv1.PolicyRule{rule("", "pods", "granular", "granular:protectedLabel(example.com/a)")}},
 		"a long verb is not compared": {
 			rules: []rbacv1.PolicyRule{rule("", "pods", "granular", "granular:"+strings.Repeat("a", 200))},
-			want:  []string{`rules[0].verbs[1]: "granular:` + strings.Repeat("a", 200) + `" is no verb: permission verb: permission: the name is longer than 63 bytes`},
+			want:  []string{`rules[0].verbs[1]: "granular:` + strings.Repeat("a", 200) + `" is not valid: permission verb: permission: the name is longer than 63 bytes`},
 		},
 	} {
 		var got []string

@@ -1,16 +1,16 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rolecheck finds verbs in the rules of a role that are not what their author meant:
-// misspelled permissions, parameters that are missing or too many, and permissions without the
-// verb granular, which makes them count.
+// Package rolecheck finds probable mistakes in the permission verbs of a role: misspelled
+// permissions, missing or superfluous parameters, and permissions without the verb granular,
+// which have no effect.
 //
-// A verb with a mistake grants nothing, and RBAC says nothing of it. The server returns what is
-// found as warnings when a role is written, and `kube-granular lint` prints it.
+// A misspelled verb grants nothing, and RBAC does not report it. The server returns the findings
+// as warnings when a role is written, and `kubectl granular lint` prints them.
 //
-// The invariant: a role is never refused for what is found, and a role without the verb granular
-// or a permission verb is not looked at.
+// The invariant: findings never refuse a role, and a role without the verb granular or a
+// permission verb is not checked.
 //
-// The package reads the registry of built-in permissions. It knows no custom resources: of their
-// permissions it knows only that those without a domain are Kubernetes' own.
+// The package reads the registry of built-in permissions. It does not know custom resources, only
+// that permissions without a domain are Kubernetes' own.
 package rolecheck

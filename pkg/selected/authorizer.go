@@ -15,14 +15,15 @@ import (
 	"kube-granular.dev/pkg/delegation"
 )
 
-// Authorizer is the configured authorizer, for callers who select nothing. For others it is
-// RBAC, restricted by Visit, unless the configured authorizer denies.
+// Authorizer asks the configured authorizer about callers who select nothing. About callers who
+// select, it asks RBAC, restricted by Visit, unless the configured authorizer denies.
 type Authorizer struct {
 	authorizer.Authorizer
-	// rbac answers for roles alone. It is nil where RBAC is not configured: bindings and
-	// roles may lie there that nobody meant to have an effect.
+	// rbac decides by roles alone. It is nil where RBAC is not configured: roles and bindings in
+	// storage were then never meant to have an effect.
 	rbac authorizer.Authorizer
-	// delegations are those that can be selected, nil where none can.
+	// delegations are the delegations that a caller can select. It is nil where none can be
+	// selected.
 	delegations *delegation.Index
 }
 
@@ -36,8 +37,8 @@ type hasRBAC interface {
 	RBAC() authorizer.Authorizer
 }
 
-// New returns an authorizer for callers who may select. RBAC is part of configured, if it
-// is configured. The index may be nil: then no delegation can be selected.
+// New returns an authorizer for callers who may select. It uses RBAC if configured includes it. A
+// nil index means that no delegation can be selected.
 func New(configured authorizer.Authorizer, delegations *delegation.Index) *Authorizer {
 	return &Authorizer{Authorizer: configured, rbac: rbacOf(configured), delegations: delegations}
 }
@@ -49,47 +50,48 @@ func rbacOf(configured any) authorizer.Authorizer {
 	return nil
 }
 
-var errNoRBAC = errors.New("no role can be selected, because the server is not configured with RBAC")
+var errNoRBAC = errors.New("no role can be selected, because RBAC is not among the server's authorizers")
 
-var errNoRules = errors.New("the rules of the caller are not known")
+var errNoRules = errors.New("the configured authorizer can't list rules")
 
-// Authorize asks the configured authorizer. Where the caller selected a role, what it allows
-// counts for nothing unless RBAC allows it by that role; what it denies stays denied.
+// Authorize asks the configured authorizer. For a caller who selects, an allowance of the
+// configured authorizer counts only if RBAC allows the request by what is selected; a denial
+// always counts.
 func (a *Authorizer) Authorize(ctx context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
 	if !selects(attributes.GetUser()) {
 		return a.Authorizer.Authorize(ctx, attributes)
 	}
 	if unrestricted(attributes) {
-		return a.Authorizer.Authorize(ctx, as{attributes, without(attributes.GetUser())})
+		return a.Authorizer.Authorize(ctx, requestOf{attributes, withoutSelection(attributes.GetUser())})
 	}
-	s, err := Of(attributes.GetUser())
+	s, err := UserOf(attributes.GetUser())
 	if err == nil && a.rbac == nil {
 		err = errNoRBAC
 	}
 	if err == nil {
-		err = credential(attributes)
+		err = checkCredential(attributes)
 	}
 	if err != nil {
 		return authorizer.DecisionDeny, err.Error(), nil
 	}
 	if attributes.GetUser() != user.Info(s) {
-		attributes = as{attributes, s}
+		attributes = requestOf{attributes, s}
 	}
 	if s.delegated() {
 		return a.authorizeDelegated(ctx, s, attributes)
 	}
-	return a.selected(&question{Context: ctx, attributes: attributes}, s, attributes)
+	return a.selected(&authorization{Context: ctx, attributes: attributes}, s, attributes)
 }
 
-// selected asks the configured authorizer, in which RBAC sees what was selected.
-func (a *Authorizer) selected(asking *question, s *User, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
+// selected asks the configured authorizer, with RBAC restricted to what the caller selected.
+func (a *Authorizer) selected(asking *authorization, s *User, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
 	decision, reason, err := a.Authorizer.Authorize(asking, attributes)
-	if decision == authorizer.DecisionAllow && !asking.allowed {
-		// Somebody else allowed it, before RBAC was asked.
+	if decision == authorizer.DecisionAllow && !asking.allowedByRBAC {
+		// Another authorizer allowed it before RBAC was asked.
 		decision, reason, err = a.rbac.Authorize(asking, attributes)
 	}
 	if decision == authorizer.DecisionNoOpinion {
-		reason = join(reason, fmt.Sprintf("the selected %s does not allow it, or is not the caller's", described(s.reference)))
+		reason = join(reason, fmt.Sprintf("the selected %s does not allow it, or the caller does not hold it", describe(s.reference)))
 	}
 	return decision, reason, err
 }
@@ -101,7 +103,7 @@ func join(reasons ...string) string {
 	return strings.Join(reasons, "\n")
 }
 
-// ConditionsAwareAuthorize never allows a caller who selects on a condition.
+// ConditionsAwareAuthorize never returns a conditional decision for a caller who selects.
 func (a *Authorizer) ConditionsAwareAuthorize(ctx context.Context, attributes authorizer.Attributes) authorizer.ConditionsAwareDecision {
 	if !selects(attributes.GetUser()) {
 		return a.Authorizer.ConditionsAwareAuthorize(ctx, attributes)
@@ -109,12 +111,12 @@ func (a *Authorizer) ConditionsAwareAuthorize(ctx context.Context, attributes au
 	return authorizer.ConditionsAwareDecisionFromParts(a.Authorize(ctx, attributes))
 }
 
-// RulesFor returns the selected rules of a caller who selects.
+// RulesFor returns the rules of a user. For a user who selects, they are the selected rules only.
 func (a *Authorizer) RulesFor(ctx context.Context, u user.Info, namespace string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
 	return rules{a.Authorizer, a.rbac}.RulesFor(ctx, u, namespace)
 }
 
-// rules are those of the configured authorizer, and of RBAC for a caller who selects.
+// rules lists rules by the configured authorizer, and by RBAC for a caller who selects.
 type rules struct {
 	configured any
 	rbac       authorizer.Authorizer
@@ -123,14 +125,15 @@ type rules struct {
 func (r rules) RulesFor(ctx context.Context, u user.Info, namespace string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
 	of := r.configured
 	if selects(u) {
-		s, err := Of(u)
+		s, err := UserOf(u)
 		if err != nil {
 			return nil, nil, true, err
 		}
 		of, u = r.rbac, s
 		if s.delegated() {
 			resources, paths, _, err := rules{configured: of}.rulesFor(ctx, u, namespace)
-			// Rules that the delegator has in part are not among them, and conditional ones.
+			// The list is incomplete: it lacks conditional rules and rules that the delegator
+			// holds in part.
 			return resources, paths, true, err
 		}
 	}
@@ -144,34 +147,35 @@ func (r rules) rulesFor(ctx context.Context, u user.Info, namespace string) ([]a
 	return nil, nil, true, errNoRules
 }
 
-// as is a request of another user.
-type as struct {
+// requestOf is a request with another user.
+type requestOf struct {
 	authorizer.Attributes
 	user user.Info
 }
 
-func (a as) GetUser() user.Info { return a.user }
+func (a requestOf) GetUser() user.Info { return a.user }
 
-// question is the context of what is asked about a caller who selects.
-type question struct {
+// authorization is the context of one authorization of a caller who selects.
+type authorization struct {
 	context.Context
 	attributes authorizer.Attributes
-	// chain is that of the delegation that was selected, once it is known to reach as far.
+	// chain is the chain of the selected delegation. It is set once it is known to cover the
+	// request.
 	chain *delegation.Chain
-	// allowed is set once RBAC stopped at a rule that allows it.
-	allowed bool
+	// allowedByRBAC is set once RBAC stopped at a rule that allows the request.
+	allowedByRBAC bool
 }
 
-type questionKey struct{}
+type authorizationKey struct{}
 
-func (q *question) Value(key any) any {
-	if key == (questionKey{}) {
+func (q *authorization) Value(key any) any {
+	if key == (authorizationKey{}) {
 		return q
 	}
 	return q.Context.Value(key)
 }
 
-func questionFrom(ctx context.Context) *question {
-	q, _ := ctx.Value(questionKey{}).(*question)
+func authorizationFrom(ctx context.Context) *authorization {
+	q, _ := ctx.Value(authorizationKey{}).(*authorization)
 	return q
 }

@@ -86,11 +86,11 @@ func TestReasons(t *testing.T) {
 	there, absent := selection.Role("m", "own"), selection.Role("m", "none")
 	_, one, _ := a.Authorize(t.Context(), ask(selecting(t, jane, there), "get", "m", "secrets"))
 	_, other, _ := a.Authorize(t.Context(), ask(selecting(t, jane, absent), "get", "m", "secrets"))
-	if want := `the selected Role "m/own" does not allow it, or is not the caller's`; one != want || strings.ReplaceAll(other, "none", "own") != want {
+	if want := `the selected Role "m/own" does not allow it, or the caller does not hold it`; one != want || strings.ReplaceAll(other, "none", "own") != want {
 		t.Errorf("%q and %q", one, other)
 	}
 	_, reason, _ := a.Authorize(t.Context(), ask(selecting(t, jane, selection.ClusterRole("part")), "get", "n", "secrets"))
-	if want := `ClusterRole "part", whose rules the caller has`; !strings.Contains(reason, want) {
+	if want := `ClusterRole "part", whose rules the caller holds`; !strings.Contains(reason, want) {
 		t.Errorf("%q", reason)
 	}
 }

@@ -14,17 +14,17 @@ import (
 	"kube-granular.dev/pkg/delegation"
 )
 
-// Commit returns the last look at a write: policies make their delegations of it, and the
-// delegation that the request selects is looked at again.
+// Commit returns what checks a write once more right before it is stored: policies issue their
+// delegations, and the selected delegation is verified again.
 func (s Selection) Commit(ctx context.Context, dryRun bool) seam.Commit {
 	u, _ := request.UserFrom(ctx)
 	selecting, ok := u.(*User)
 	selects := ok && selecting.delegated()
-	causing := s.causing(ctx, u, dryRun)
+	causing := s.policyWrite(ctx, u, dryRun)
 	if !selects && causing == nil {
 		return nil
 	}
-	c := &commit{ctx: ctx, causing: causing}
+	c := &commit{ctx: ctx, policyWrite: causing}
 	if !selects {
 		return c
 	}
@@ -42,19 +42,20 @@ func (s Selection) Commit(ctx context.Context, dryRun bool) seam.Commit {
 	return c
 }
 
-// causing returns what a write causes, nil where that is nothing.
-func (s Selection) causing(ctx context.Context, u user.Info, dryRun bool) *caused {
-	if s.Causing == nil || u == nil {
+// policyWrite returns how policies apply to a write, or nil.
+func (s Selection) policyWrite(ctx context.Context, u user.Info, dryRun bool) *policyWrite {
+	if s.PolicyIssuer == nil || u == nil {
 		return nil
 	}
-	return s.Causing.of(ctx, dryRun)
+	return s.PolicyIssuer.forWrite(ctx, dryRun)
 }
 
-// commit is one write.
+// commit is the final check of one write.
 type commit struct {
-	ctx     context.Context
-	causing *caused
-	// user is who selects, nil where nobody does. Either failed or chain is set then.
+	ctx         context.Context
+	policyWrite *policyWrite
+	// user is the caller who selects a delegation, or nil. If it is set, either failed or chain
+	// is set.
 	user   *User
 	failed error
 	chain  *delegation.Commit
@@ -64,8 +65,8 @@ type commit struct {
 // Before implements seam.Commit.
 func (c *commit) Before(oldObj runtime.Object) {
 	c.old = nil
-	if looks := c.causing.looks(oldObj); looks || c.user != nil {
-		c.old = oldObj.DeepCopyObject() // which an update may write into
+	if looks := c.policyWrite.observeOld(oldObj); looks || c.user != nil {
+		c.old = oldObj.DeepCopyObject() // an update may modify it
 	}
 }
 
@@ -74,9 +75,10 @@ func (c *commit) Begin(newObj runtime.Object) error {
 	if c.failed != nil {
 		return c.failed
 	}
-	if c.causing != nil && newObj != nil {
-		// Before the look at the chain: nothing is made while a deletion waits for that.
-		if err := c.causing.stamp(newObj, c.old); err != nil {
+	if c.policyWrite != nil && newObj != nil {
+		// Policies come first: no delegation is created while a deletion waits for the chain's
+		// lock.
+		if err := c.policyWrite.stamp(newObj, c.old); err != nil {
 			return err
 		}
 	}

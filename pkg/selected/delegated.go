@@ -19,14 +19,14 @@ import (
 	"kube-granular.dev/pkg/rbacindex"
 )
 
-// authorizeDelegated decides about a caller who selected a delegation: all delegations of its
-// chain must allow the request, no authorizer may deny it to the caller or to a delegator,
-// and the first delegator must be allowed it now.
+// authorizeDelegated decides about a caller who selected a delegation. All delegations of the
+// chain must allow the request, no authorizer may deny it to the caller or to a delegator, and
+// the first delegator must be allowed it now.
 func (a *Authorizer) authorizeDelegated(ctx context.Context, s *User, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
 	if a.delegations == nil {
 		return authorizer.DecisionDeny, errNotServed.Error(), nil
 	}
-	own := isOwn(ctx, s, attributes)
+	own := isOwnRequest(ctx, s, attributes)
 	answer := func(decision authorizer.Decision, refusal *delegation.Refusal) (authorizer.Decision, string, error) {
 		if own {
 			s.refused.Store(refusal)
@@ -37,18 +37,18 @@ func (a *Authorizer) authorizeDelegated(ctx context.Context, s *User, attributes
 	if refusal != nil {
 		return answer(authorizer.DecisionDeny, refusal)
 	}
-	if refusal := chain.Reaches(attributes, own); refusal != nil {
+	if refusal := chain.CheckCovers(attributes, own); refusal != nil {
 		return answer(authorizer.DecisionNoOpinion, refusal)
 	}
 	if chain.Conditional() && attributes.GetVerb() == "granular" {
-		// Conditions would tell of objects that may be written and not read.
-		refusal := chain.Readable(attributes)
+		// A refused condition would reveal the content of an object that the caller can't read.
+		refusal := chain.CheckReadable(attributes)
 		if root := chain.Root(); refusal == nil && !root.Keep {
-			if decision, err := a.asDelegator(ctx, delegation.Reading(attributes), root.Delegator); decision != authorizer.DecisionAllow {
+			if decision, err := a.asDelegator(ctx, delegation.ReadRequest(attributes), root.Delegator); decision != authorizer.DecisionAllow {
 				if err != nil {
 					return authorizer.DecisionNoOpinion, "", err
 				}
-				refusal = &delegation.Refusal{Reason: delegation.NotHeld, Message: fmt.Sprintf("user %q may not read what AuthorityDelegation %q has conditions about", root.Delegator.GetName(), root.Name)}
+				refusal = &delegation.Refusal{Reason: delegation.NotHeld, Message: fmt.Sprintf("user %q may not read the object, which the conditions of AuthorityDelegation %q require", root.Delegator.GetName(), root.Name)}
 			}
 		}
 		if refusal != nil {
@@ -59,7 +59,7 @@ func (a *Authorizer) authorizeDelegated(ctx context.Context, s *User, attributes
 		decision, err := a.asDelegator(ctx, attributes, link.Delegator)
 		switch {
 		case decision == authorizer.DecisionDeny:
-			return answer(decision, &delegation.Refusal{Reason: delegation.Denied, Message: fmt.Sprintf("it is denied to user %q, who created AuthorityDelegation %q", link.Delegator.GetName(), link.Name)})
+			return answer(decision, &delegation.Refusal{Reason: delegation.Denied, Message: fmt.Sprintf("the request is denied for user %q, who created AuthorityDelegation %q", link.Delegator.GetName(), link.Name)})
 		case decision == authorizer.DecisionAllow || i > 0 || link.Keep:
 		case err != nil:
 			return authorizer.DecisionNoOpinion, "", err
@@ -67,11 +67,11 @@ func (a *Authorizer) authorizeDelegated(ctx context.Context, s *User, attributes
 			return answer(authorizer.DecisionNoOpinion, &delegation.Refusal{Reason: delegation.NotHeld, Message: fmt.Sprintf("user %q, who created AuthorityDelegation %q, is not allowed to", link.Delegator.GetName(), link.Name)})
 		}
 	}
-	decision, reason, err := a.selected(&question{Context: ctx, attributes: attributes, chain: chain}, s, attributes)
+	decision, reason, err := a.selected(&authorization{Context: ctx, attributes: attributes, chain: chain}, s, attributes)
 	switch {
 	case decision == authorizer.DecisionAllow:
 		if own {
-			chain.Touch()
+			chain.RecordUse()
 			s.refused.Store(nil)
 		}
 	case own && decision == authorizer.DecisionDeny:
@@ -80,28 +80,28 @@ func (a *Authorizer) authorizeDelegated(ctx context.Context, s *User, attributes
 	return decision, reason, err
 }
 
-// asDelegator asks the configured authorizer about a delegator. Who may update and patch a
-// whole object may also change those of its fields that a permission verb is about.
+// asDelegator asks the configured authorizer about a delegator. A delegator who may update and
+// patch a whole object may also change the fields that a permission verb covers.
 func (a *Authorizer) asDelegator(ctx context.Context, attributes authorizer.Attributes, delegator user.Info) (authorizer.Decision, error) {
-	// What is found by subject is found by that of the question.
-	asked := as{attributes, delegator}
-	ctx = rbacindex.Without(ctx)
+	// The index finds bindings by the user of the request, so it needs the delegator there.
+	asked := requestOf{attributes, delegator}
+	ctx = rbacindex.WithoutQuery(ctx)
 	decision, _, err := a.Authorizer.Authorize(rbacindex.For(ctx, asked), asked)
-	ordinary := delegation.InsteadOf(attributes)
+	ordinary := delegation.IncludingRequests(attributes)
 	if decision != authorizer.DecisionNoOpinion || len(ordinary) == 0 {
 		return decision, err
 	}
 	for _, instead := range ordinary {
-		if decision, _, err = a.Authorizer.Authorize(rbacindex.For(ctx, as{instead, delegator}), as{instead, delegator}); decision != authorizer.DecisionAllow {
+		if decision, _, err = a.Authorizer.Authorize(rbacindex.For(ctx, requestOf{instead, delegator}), requestOf{instead, delegator}); decision != authorizer.DecisionAllow {
 			return decision, err
 		}
 	}
 	return authorizer.DecisionAllow, nil
 }
 
-// isOwn reports whether a question is about what the request itself is to do, and so about
-// what is looked at when that is stored.
-func isOwn(ctx context.Context, s *User, a authorizer.Attributes) bool {
+// isOwnRequest reports whether the attributes are those of the request itself. Only such a write
+// is verified again when it is stored.
+func isOwnRequest(ctx context.Context, s *User, a authorizer.Attributes) bool {
 	info, ok := request.RequestInfoFrom(ctx)
 	if u, _ := request.UserFrom(ctx); !ok || u != user.Info(s) {
 		return false
@@ -109,7 +109,7 @@ func isOwn(ctx context.Context, s *User, a authorizer.Attributes) bool {
 	if !info.IsResourceRequest {
 		return !a.IsResourceRequest() && a.GetPath() == info.Path && a.GetVerb() == info.Verb
 	}
-	// An update may create its object, and single fields are asked about with other verbs.
+	// An update may create its object, and fields are authorized by other verbs.
 	write := info.Verb == "update" || info.Verb == "patch"
 	verb := a.GetVerb() == info.Verb || delegation.IsPermission(a.GetVerb()) && (write || info.Verb == "create") || write && a.GetVerb() == "create"
 	name := a.GetName() == info.Name || info.Verb == "create" && info.Name == ""
@@ -117,17 +117,18 @@ func isOwn(ctx context.Context, s *User, a authorizer.Attributes) bool {
 		a.GetSubresource() == info.Subresource && a.GetNamespace() == info.Namespace
 }
 
-// visitDelegated visits what a delegation gives a caller in a namespace, or everywhere if that
-// is empty. Where a request is decided about that is what was delegated, whose reach is
-// known. Otherwise it is what the delegator has, and all delegations of the chain.
+// visitDelegated visits the rules that a delegation gives the caller in a namespace, or in the
+// whole cluster if that is empty. During an authorization these are the rules of the delegation,
+// whose chain is known to cover the request. Otherwise they are reduced to what all delegations
+// of the chain and the delegator have.
 func (sel Selection) visitDelegated(ctx context.Context, policy seam.Policy, s *User, namespace string, visit visitor) {
-	if q := questionFrom(ctx); q != nil {
+	if q := authorizationFrom(ctx); q != nil {
 		if q.chain == nil {
 			return
 		}
-		visit = q.watching(visit)
+		visit = q.recordAllowed(visit)
 		for i := range q.chain.Leaf().Rules {
-			if !visit(source{q.chain.Leaf()}, &q.chain.Leaf().Rules[i], nil) {
+			if !visit(delegationSource{q.chain.Leaf()}, &q.chain.Leaf().Rules[i], nil) {
 				return
 			}
 		}
@@ -143,7 +144,7 @@ func (sel Selection) visitDelegated(ctx context.Context, policy seam.Policy, s *
 		return
 	}
 	if chain.Conditional() && ctx.Value(delegatingKey{}) == nil {
-		// Who grants a role hands no condition on.
+		// A role can't carry the conditions, so conditional rules can't be granted by it.
 		return
 	}
 	for i := range chain.Links {
@@ -151,22 +152,22 @@ func (sel Selection) visitDelegated(ctx context.Context, policy seam.Policy, s *
 			return
 		}
 	}
-	for _, rule := range left(ctx, policy, chain, namespace) {
-		if !visit(source{chain.Leaf()}, &rule, nil) {
+	for _, rule := range effectiveRules(ctx, policy, chain, namespace) {
+		if !visit(delegationSource{chain.Leaf()}, &rule, nil) {
 			return
 		}
 	}
 }
 
-// source is the source of a rule that no binding is.
-type source struct{ *delegation.Delegation }
+// delegationSource names a delegation as the source of a rule.
+type delegationSource struct{ *delegation.Delegation }
 
-func (s source) String() string { return fmt.Sprintf("AuthorityDelegation %q", s.Name) }
+func (s delegationSource) String() string { return fmt.Sprintf("AuthorityDelegation %q", s.Name) }
 
-// left returns the rules of a chain, taken apart, as far as all its delegations and its first
-// delegator have them.
-func left(ctx context.Context, policy seam.Policy, chain *delegation.Chain, namespace string) []rbacv1.PolicyRule {
-	left := permissionsOf(chain.Leaf().Rules)
+// effectiveRules returns the rules of a chain, one per permission, that all its delegations and
+// its first delegator have.
+func effectiveRules(ctx context.Context, policy seam.Policy, chain *delegation.Chain, namespace string) []rbacv1.PolicyRule {
+	left := splitRules(chain.Leaf().Rules)
 	for _, link := range chain.Links[:len(chain.Links)-1] {
 		left = slices.DeleteFunc(left, func(p permission) bool {
 			return !slices.ContainsFunc(link.Rules, func(rule rbacv1.PolicyRule) bool { return p.coveredBy(&rule) })
@@ -175,7 +176,7 @@ func left(ctx context.Context, policy seam.Policy, chain *delegation.Chain, name
 	if root := chain.Root(); !root.Keep && !slices.Contains(root.Delegator.GetGroups(), user.SystemPrivilegedGroup) {
 		missing := slices.Clone(left)
 		all := validation.NewDefaultRuleResolver(policy, policy, policy, policy)
-		all.VisitRulesFor(rbacindex.Without(ctx), root.Delegator, namespace, func(_ fmt.Stringer, rule *rbacv1.PolicyRule, _ error) bool {
+		all.VisitRulesFor(rbacindex.WithoutQuery(ctx), root.Delegator, namespace, func(_ fmt.Stringer, rule *rbacv1.PolicyRule, _ error) bool {
 			if rule != nil {
 				missing = slices.DeleteFunc(missing, func(p permission) bool { return p.coveredBy(rule) })
 			}

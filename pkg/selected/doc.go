@@ -13,20 +13,19 @@
 //	                                        configured: Deny is final     │
 //	                                        RBAC: Visit ◄─────────────────┘
 //
-// What a caller selected is an extra attribute of the user, so it goes wherever the user
-// goes: to webhooks and their caches, to access reviews, and to aggregated API servers. In
-// this process the user is a *User, which also knows who the caller is without a selection.
-// Both read the same: Of.
+// What a caller selected is an extra attribute of the user, so it goes wherever the user goes: to
+// webhooks and their caches, to access reviews, and to aggregated API servers. In this process
+// the user is a *User, which also knows who the caller is without a selection. UserOf reads both.
 //
-// RBAC has one place where the rules of a user are visited, for decisions and for escalation
-// checks alike. For a user who selects, Visit takes that place. It visits the rules of the
-// selected role alone, where a binding gives them to the caller, or where the rules of the
-// caller cover all of them.
+// RBAC visits the rules of a user in one place, for decisions and for escalation checks alike.
+// For a user who selects, it calls Visit instead. It visits the rules of the selected role alone,
+// if a binding gives the role to the caller, or if the caller's other rules cover all of them.
 //
-// Invariants: whatever is allowed to a caller who selects a role is allowed to the same caller
-// without a selection; whatever is allowed to one who selects a delegation is allowed by all
-// delegations of its chain, and to its first delegator now, unless that one keeps it.
+// Invariants: a request that is allowed with a selected role is allowed to the same caller
+// without a selection. A request that is allowed with a selected delegation is allowed by all
+// delegations of its chain, and to the first delegator now, unless the first delegation has
+// ifLost: Keep.
 //
-// The package grants nothing and stores nothing. Delegating decides what a delegation is
-// made of when it is created; package delegation knows those that there are.
+// The package grants nothing and stores nothing. Issuer fills in a delegation when it is created;
+// package delegation indexes the existing ones.
 package selected

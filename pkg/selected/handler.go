@@ -22,8 +22,8 @@ import (
 	"kube-granular.dev/pkg/audit"
 )
 
-// Handler gives next the *User of a request that selects an authority. Whether the authority
-// exists, and is the caller's, is for authorization to find.
+// Handler returns a handler that passes the *User of a request with a selection to next.
+// Authorization finds out whether the authority exists and belongs to the caller.
 func (sel Selection) Handler(next http.Handler, s runtime.NegotiatedSerializer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		values := req.Header[selection.Header]
@@ -32,13 +32,13 @@ func (sel Selection) Handler(next http.Handler, s runtime.NegotiatedSerializer) 
 			next.ServeHTTP(w, req)
 			return
 		}
-		selecting, err := read(values, caller)
+		selecting, err := userFrom(values, caller)
 		if err == nil {
-			err = sel.serves(selecting)
+			err = sel.checkServed(selecting)
 		}
 		var reason string
 		if err == nil {
-			reason, err = reasonOf(req.Header[selection.ReasonHeader])
+			reason, err = reasonFrom(req.Header[selection.ReasonHeader])
 		}
 		if err != nil {
 			responsewriters.RespondWithError(w, req, err, s)
@@ -46,7 +46,7 @@ func (sel Selection) Handler(next http.Handler, s runtime.NegotiatedSerializer) 
 		}
 		if len(values) > 0 {
 			w.Header().Set(selection.Header, values[0])
-			// Another server that the request is sent on to is told by the extra attribute.
+			// An aggregated API server gets the selection as an extra attribute.
 			req.Header.Del(selection.Header)
 		}
 		ctx := request.WithUser(req.Context(), selecting)
@@ -55,49 +55,50 @@ func (sel Selection) Handler(next http.Handler, s runtime.NegotiatedSerializer) 
 			audit.Reason(ctx, reason)
 		}
 		if selecting.delegated() {
-			ctx = sel.begin(ctx, selecting)
-			defer end(ctx, selecting)
+			ctx = sel.startAudit(ctx, selecting)
+			defer recordRefusal(ctx, selecting)
 			var cancel context.CancelFunc
-			ctx, cancel = sel.while(ctx, selecting)
+			ctx, cancel = sel.untilRevoked(ctx, selecting)
 			defer cancel()
 		}
 		next.ServeHTTP(w, req.WithContext(ctx))
 	})
 }
 
-// reasonOf returns why something was selected, or nothing where nobody says.
-func reasonOf(values []string) (string, error) {
+// reasonFrom returns the reason of a selection, or an empty string.
+func reasonFrom(values []string) (string, error) {
 	if len(values) == 0 {
 		return "", nil
 	}
 	if len(values) > 1 {
-		return "", apierrors.NewBadRequest(fmt.Sprintf("there are %d headers %s, one at most can be kept", len(values), selection.ReasonHeader))
+		return "", apierrors.NewBadRequest(fmt.Sprintf("there are %d headers %s, at most one is allowed", len(values), selection.ReasonHeader))
 	}
 	if err := selection.CheckReason(values[0]); err != nil {
-		return "", apierrors.NewBadRequest(fmt.Sprintf("the header %s can't be kept: %v", selection.ReasonHeader, err))
+		return "", apierrors.NewBadRequest(fmt.Sprintf("the header %s is not valid: %v", selection.ReasonHeader, err))
 	}
 	return values[0], nil
 }
 
-// read returns the user of a request that has the header, or comes from a front proxy that
-// read it: from nobody else does a user have the extra attribute. Both must be the same.
-func read(values []string, caller user.Info) (*User, error) {
+// userFrom returns the user of a request that has the header, or that comes from a front proxy
+// which read the header. Only a front proxy may send the extra attribute. If a request has both,
+// they must be equal.
+func userFrom(values []string, caller user.Info) (*User, error) {
 	if caller == nil {
 		return nil, apierrors.NewInternalError(errors.New("no user found for request"))
 	}
-	var told *User
+	var fromProxy *User
 	if selects(caller) {
 		var err error
-		if told, err = Of(caller); err != nil {
+		if fromProxy, err = UserOf(caller); err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
 	}
 	switch len(values) {
 	case 0:
-		return told, nil
+		return fromProxy, nil
 	case 1:
 	default:
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("there are %d headers %s, one at most can be applied", len(values), selection.Header))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("there are %d headers %s, at most one is allowed", len(values), selection.Header))
 	}
 	selected, err := selection.Parse(values[0])
 	if err != nil {
@@ -107,26 +108,26 @@ func read(values []string, caller user.Info) (*User, error) {
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the header %s can't be applied: %v", selection.Header, err))
 	}
-	if told != nil && told.reference != u.reference {
+	if fromProxy != nil && fromProxy.reference != u.reference {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the header %s selects another authority than the extra attribute %s of the user", selection.Header, selection.ExtraKey))
 	}
 	return u, nil
 }
 
-// BeforeImpersonation refuses an impersonated user with a selection. To leave it out would
-// let the request do more than its sender asked for.
+// BeforeImpersonation refuses to impersonate a user with a selection. Ignoring the selection
+// would let the request do more than its sender asked for.
 func (sel Selection) BeforeImpersonation(next http.Handler, s runtime.NegotiatedSerializer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if len(req.Header[authenticationv1.ImpersonateUserHeader]) > 0 && impersonatesSelection(req.Header) {
-			responsewriters.RespondWithError(w, req, apierrors.NewBadRequest(fmt.Sprintf("the extra attribute %s can't be impersonated, the header %s selects for the impersonated user", selection.ExtraKey, selection.Header)), s)
+			responsewriters.RespondWithError(w, req, apierrors.NewBadRequest(fmt.Sprintf("the extra attribute %s can't be impersonated; use the header %s to select for the impersonated user", selection.ExtraKey, selection.Header)), s)
 			return
 		}
 		next.ServeHTTP(w, sel.withImpersonator(req))
 	})
 }
 
-// impersonatesSelection reads names of headers as the impersonation filter does, which
-// refuses what it is given without a user.
+// impersonatesSelection decodes header names as the impersonation filter does. That filter
+// refuses extra attributes without a user.
 func impersonatesSelection(headers http.Header) bool {
 	for name := range headers {
 		encoded, ok := strings.CutPrefix(name, authenticationv1.ImpersonateUserExtraHeaderPrefix)

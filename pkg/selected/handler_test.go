@@ -62,11 +62,11 @@ func TestHandler(t *testing.T) {
 		{name: "an empty header", headers: []string{""}, refused: "is not a SelectedAuthority"},
 		{name: "unknown field", headers: []string{`{"a":1}`}, refused: "unknown field"},
 		{name: "longer than 1 KiB", headers: []string{view + strings.Repeat(" ", 1025-len(view))}, refused: "longer than 1024"},
-		{name: "a delegation", headers: []string{`{"authorityReference":{"kind":"AuthorityDelegation","name":"d"}}`}, refused: "not served here"},
+		{name: "a delegation", headers: []string{`{"authorityReference":{"kind":"AuthorityDelegation","name":"d"}}`}, refused: "does not serve AuthorityDelegations"},
 		{name: "a front proxy that says nothing", extra: extra(), refused: "has 0 values"},
 		{name: "a front proxy that says two", extra: extra(view, view), refused: "has 2 values"},
 		{name: "a front proxy that says nonsense", extra: extra("x"), refused: "is not a SelectedAuthority"},
-		{name: "a front proxy that says a delegation", extra: extra(`{"authorityReference":{"kind":"AuthorityDelegation","name":"d"}}`), refused: "not served here"},
+		{name: "a front proxy that says a delegation", extra: extra(`{"authorityReference":{"kind":"AuthorityDelegation","name":"d"}}`), refused: "does not serve AuthorityDelegations"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			caller := &user.DefaultInfo{Name: "u", UID: "1", Groups: groups, Extra: tc.extra}
@@ -97,8 +97,8 @@ func TestHandler(t *testing.T) {
 			if !reflect.DeepEqual(caller.Groups, []string{"a", "system:masters", "b"}) || !reflect.DeepEqual(caller.Extra, tc.extra) {
 				t.Errorf("the user of the connection is now %+v", caller)
 			}
-			if without(got).GetExtra()[selection.ExtraKey] != nil || !reflect.DeepEqual(without(got).GetGroups(), groups) {
-				t.Errorf("without a selection %+v", without(got))
+			if withoutSelection(got).GetExtra()[selection.ExtraKey] != nil || !reflect.DeepEqual(withoutSelection(got).GetGroups(), groups) {
+				t.Errorf("without a selection %+v", withoutSelection(got))
 			}
 			if !reflect.DeepEqual(w.Header()[selection.Header], tc.headers) || len(next.Header[selection.Header]) > 0 {
 				t.Errorf("repeated %q, sent on %q", w.Header()[selection.Header], next.Header[selection.Header])

@@ -14,13 +14,13 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// public are the paths of discovery and health, and below them. Clients ask for discovery
-// before they ask for anything else, and it tells nothing of any object.
-var public = []string{"/api", "/apis", "/openapi", "/version", "/healthz", "/livez", "/readyz"}
+// publicPaths are the paths of discovery and health, with everything below them. Clients request
+// discovery before anything else, and it reveals no object.
+var publicPaths = []string{"/api", "/apis", "/openapi", "/version", "/healthz", "/livez", "/readyz"}
 
-// self are the reviews that tell callers about themselves. Whoever selects may ask, and the
-// answer is about what is left.
-var self = map[schema.GroupResource]bool{
+// selfReviews are the reviews that tell callers about themselves. Every caller who selects may
+// create them; the answer respects the selection.
+var selfReviews = map[schema.GroupResource]bool{
 	{Group: authorizationv1.GroupName, Resource: "selfsubjectaccessreviews"}: true,
 	{Group: authorizationv1.GroupName, Resource: "selfsubjectrulesreviews"}:  true,
 	{Group: authenticationv1.GroupName, Resource: "selfsubjectreviews"}:      true,
@@ -29,12 +29,12 @@ var self = map[schema.GroupResource]bool{
 // unrestricted reports whether a request is authorized as if nothing was selected.
 func unrestricted(a authorizer.Attributes) bool {
 	if a.IsResourceRequest() {
-		return a.GetVerb() == "create" && a.GetSubresource() == "" && self[schema.GroupResource{Group: a.GetAPIGroup(), Resource: a.GetResource()}]
+		return a.GetVerb() == "create" && a.GetSubresource() == "" && selfReviews[schema.GroupResource{Group: a.GetAPIGroup(), Resource: a.GetResource()}]
 	}
 	if a.GetVerb() != "get" && a.GetVerb() != "head" {
 		return false
 	}
-	for _, path := range public {
+	for _, path := range publicPaths {
 		if rest, ok := strings.CutPrefix(a.GetPath(), path); ok && (rest == "" || rest[0] == '/') {
 			return true
 		}
@@ -42,11 +42,11 @@ func unrestricted(a authorizer.Attributes) bool {
 	return false
 }
 
-var errCredential = errors.New("no token or certificate can be asked for while an authority is selected, because it would be good for more than that")
+var errCredential = errors.New("no token or certificate can be requested while an authority is selected, because the selection would not restrict its holder")
 
-// credential refuses requests for tokens and certificates: who holds one is not restricted by
-// what was selected when it was asked for.
-func credential(a authorizer.Attributes) error {
+// checkCredential refuses requests for tokens and certificates: their holder would not be
+// restricted by the selection.
+func checkCredential(a authorizer.Attributes) error {
 	if !a.IsResourceRequest() {
 		return nil
 	}

@@ -17,22 +17,25 @@ import (
 	"kube-granular.dev/pkg/delegation"
 )
 
-// Selection implements the port seam.Selection.
+// Selection implements seam.Selection, the interface of the patched API server.
 type Selection struct {
-	// Delegations are those that can be selected, nil where none can.
+	// Delegations are the delegations that a caller can select. It is nil where none can be
+	// selected.
 	Delegations *delegation.Index
-	// Causing makes delegations of writes, nil where policies are not served.
-	Causing *Causing
+	// PolicyIssuer issues delegations for writes. It is nil where policies are not served.
+	PolicyIssuer *PolicyIssuer
 }
 
 var _ seam.Selection = Selection{}
 
-// Rules returns resolver for callers who select nothing, and the selected rules of others.
+// Rules returns a resolver that returns the selected rules for callers who select, and asks
+// resolver about others.
 func (Selection) Rules(resolver authorizer.RuleResolver) authorizer.RuleResolver {
 	return rules{resolver, rbacOf(resolver)}
 }
 
-// forbidden returns the error of a request that a delegation does not allow, and notes why.
+// forbidden returns the error of a request that a delegation refuses, and stores the reason in
+// the user.
 func forbidden(ctx context.Context, u *User, refusal *delegation.Refusal) error {
 	u.refused.Store(refusal)
 	info, _ := request.RequestInfoFrom(ctx)
@@ -42,12 +45,12 @@ func forbidden(ctx context.Context, u *User, refusal *delegation.Refusal) error 
 	return apierrors.NewForbidden(schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, info.Name, refusal)
 }
 
-// Request returns an authenticator of users who select nothing, whoever says that they do:
-// a selection belongs to a request and not to an identity.
+// Request returns an authenticator that removes selections from users: a selection belongs to a
+// request and not to an identity.
 func (Selection) Request(a authenticator.Request) authenticator.Request {
 	return authenticator.RequestFunc(func(req *http.Request) (*authenticator.Response, bool, error) {
 		response, ok, err := a.AuthenticateRequest(req)
-		return unselected(response), ok, err
+		return withoutSelectionIn(response), ok, err
 	})
 }
 
@@ -55,15 +58,15 @@ func (Selection) Request(a authenticator.Request) authenticator.Request {
 func (Selection) Token(a authenticator.Token) authenticator.Token {
 	return authenticator.TokenFunc(func(ctx context.Context, token string) (*authenticator.Response, bool, error) {
 		response, ok, err := a.AuthenticateToken(ctx, token)
-		return unselected(response), ok, err
+		return withoutSelectionIn(response), ok, err
 	})
 }
 
-func unselected(response *authenticator.Response) *authenticator.Response {
+func withoutSelectionIn(response *authenticator.Response) *authenticator.Response {
 	if response == nil || !selects(response.User) {
 		return response
 	}
 	out := *response
-	out.User = without(response.User)
+	out.User = withoutSelection(response.User)
 	return &out
 }

@@ -19,28 +19,28 @@ import (
 	"kube-granular.dev/pkg/delegation"
 )
 
-// User is a caller who selected an authority. Everybody sees a user with the selection as an
-// extra attribute, who is not of the privileged group: its members are allowed everything
-// before anybody looks at a selection.
+// User is a caller who selected an authority. Others see a user with the selection as an extra
+// attribute. The group system:masters is removed: its members are allowed everything before any
+// authorizer sees the selection.
 type User struct {
 	user.Info
 	reference selection.AuthorityReference
-	// ambient is the same caller without a selection. Nothing of it is sent to another
-	// process: there a member of the privileged group is none.
+	// ambient is the same caller without a selection. It is never sent to another process, where
+	// a member of the privileged group loses that group.
 	ambient user.Info
-	// uid is that of the delegation that was selected, once it is known: what is selected by
-	// name stays the same for the whole request.
+	// uid is the UID of the selected delegation, once it is known: a name resolves to the same
+	// delegation for the whole request.
 	uid atomic.Pointer[types.UID]
-	// refused is why the request was not allowed by the delegation, if that was the last word.
+	// refused is why the delegation did not allow the request, if that was the final decision.
 	refused atomic.Pointer[delegation.Refusal]
 }
 
-var errNotServed = errors.New("the kind AuthorityDelegation is not served here, a Role or ClusterRole can be selected")
+var errNotServed = errors.New("this server does not serve AuthorityDelegations; select a Role or a ClusterRole")
 
-// delegated reports whether the authority that was selected is a delegation.
+// delegated reports whether the selected authority is a delegation.
 func (u *User) delegated() bool { return u.reference.Kind == selection.AuthorityDelegationKind }
 
-// chain returns the chain of the delegation that was selected, also where it does not hold.
+// chain returns the chain of the selected delegation, even if the chain is not valid.
 func (u *User) chain(ctx context.Context, x *delegation.Index) (*delegation.Chain, *delegation.Refusal) {
 	uid := u.reference.UID
 	if pinned := u.uid.Load(); pinned != nil {
@@ -53,9 +53,9 @@ func (u *User) chain(ctx context.Context, x *delegation.Index) (*delegation.Chai
 	return chain, refusal
 }
 
-// Of returns the user as one who selects. It fails where the extra attribute can't be read:
-// such a user may do nothing.
-func Of(u user.Info) (*User, error) {
+// UserOf returns u as a user who selects. It returns an error if the extra attribute can't be
+// read: such a user may do nothing.
+func UserOf(u user.Info) (*User, error) {
 	if s, ok := u.(*User); ok {
 		return s, nil
 	}
@@ -66,11 +66,12 @@ func Of(u user.Info) (*User, error) {
 	return newUser(u, s)
 }
 
-// fromExtra reads what another server says that a user selected, or an access review asks.
+// fromExtra reads the selection from extra attributes, as another server or an access review
+// sends them.
 func fromExtra(extra map[string][]string) (*selection.SelectedAuthority, error) {
 	values := extra[selection.ExtraKey]
 	if len(values) != 1 {
-		return nil, fmt.Errorf("the extra attribute %s has %d values, it must have one", selection.ExtraKey, len(values))
+		return nil, fmt.Errorf("the extra attribute %s has %d values and must have one", selection.ExtraKey, len(values))
 	}
 	s, err := selection.Parse(values[0])
 	if err != nil {
@@ -97,16 +98,16 @@ func newUser(u user.Info, s *selection.SelectedAuthority) (*User, error) {
 			Extra:  extra,
 		},
 		reference: reference,
-		ambient:   without(u),
+		ambient:   withoutSelection(u),
 	}, nil
 }
 
-// text returns the selection as it is sent on.
+// text returns the selection in the form of the extra attribute.
 func (u *User) text() string {
 	return u.GetExtra()[selection.ExtraKey][0]
 }
 
-// selects reports whether a user carries a selection, which may be one that can't be read.
+// selects reports whether a user has a selection, valid or not.
 func selects(u user.Info) bool {
 	if u == nil {
 		return false
@@ -115,8 +116,8 @@ func selects(u user.Info) bool {
 	return selects
 }
 
-// without returns the user without a selection.
-func without(u user.Info) user.Info {
+// withoutSelection returns the user without a selection.
+func withoutSelection(u user.Info) user.Info {
 	if s, ok := u.(*User); ok {
 		return s.ambient
 	}
@@ -128,14 +129,14 @@ func without(u user.Info) user.Info {
 	return &user.DefaultInfo{Name: u.GetName(), UID: u.GetUID(), Groups: u.GetGroups(), Extra: extra}
 }
 
-// Member returns the user as whom to ask whether he is bound to a role, and whether there is
-// anything to ask: who selected a role is a member of that role alone. Being able to
-// do all that a role allows, which lets him select it, makes nobody its member.
-func Member(u user.Info, kind, namespace, name string) (as user.Info, ask bool, err error) {
+// MemberUser returns the user whose bindings tell whether u is bound to a role, and false if u
+// can't be bound to it: a user who selected a role is a member of that role only. A user who
+// selects a role without a binding, because it holds all of its rules, is no member.
+func MemberUser(u user.Info, kind, namespace, name string) (as user.Info, ask bool, err error) {
 	if u == nil || !seam.Selects(u) {
 		return u, true, nil
 	}
-	s, err := Of(u)
+	s, err := UserOf(u)
 	if err != nil {
 		return nil, false, err
 	}

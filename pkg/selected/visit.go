@@ -21,10 +21,10 @@ import (
 
 type visitor = func(source fmt.Stringer, rule *rbacv1.PolicyRule, err error) bool
 
-// Visit visits the rules that the selected role gives to a caller in a namespace, or
-// everywhere if that is empty.
+// Visit visits the rules that the selected role gives to a caller in a namespace, or in the whole
+// cluster if that is empty.
 func (sel Selection) Visit(ctx context.Context, policy seam.Policy, u user.Info, namespace string, visit visitor) {
-	s, err := Of(u)
+	s, err := UserOf(u)
 	if err != nil {
 		visit(nil, nil, err)
 		return
@@ -36,9 +36,9 @@ func (sel Selection) Visit(ctx context.Context, policy seam.Policy, u user.Info,
 	if s.reference.Kind == selection.RoleKind && s.reference.Namespace != namespace {
 		return
 	}
-	q := questionFrom(ctx)
+	q := authorizationFrom(ctx)
 	if q != nil {
-		visit = q.watching(visit)
+		visit = q.recordAllowed(visit)
 	}
 	found, goOn := false, true
 	bound := bindings{policy, s.reference}
@@ -53,22 +53,22 @@ func (sel Selection) Visit(ctx context.Context, policy seam.Policy, u user.Info,
 	s.visitCovered(ctx, policy, namespace, q, visit)
 }
 
-// watching returns a visitor that notes that RBAC, which stops at the first rule that
-// allows, has stopped.
-func (q *question) watching(visit visitor) visitor {
+// recordAllowed returns a visitor that records whether RBAC stopped at a rule. RBAC stops at the
+// first rule that allows.
+func (q *authorization) recordAllowed(visit visitor) visitor {
 	return func(source fmt.Stringer, rule *rbacv1.PolicyRule, err error) bool {
 		if visit(source, rule, err) {
 			return true
 		}
-		q.allowed = rule != nil
+		q.allowedByRBAC = rule != nil
 		return false
 	}
 }
 
-// visitCovered visits the rules of the selected role if the caller has all of them without
-// being bound to it. It is as if there was no role otherwise, so nobody learns of roles by
-// selecting them.
-func (u *User) visitCovered(ctx context.Context, policy seam.Policy, namespace string, q *question, visit visitor) {
+// visitCovered visits the rules of the selected role if the caller holds all of them without a
+// binding to it. Otherwise it behaves as if the role did not exist, so selecting a role does not
+// reveal whether it exists.
+func (u *User) visitCovered(ctx context.Context, policy seam.Policy, namespace string, q *authorization, visit visitor) {
 	roleRef := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: string(u.reference.Kind), Name: u.reference.Name}
 	all := validation.NewDefaultRuleResolver(policy, policy, policy, policy)
 	rules, err := all.GetRoleReferenceRules(ctx, roleRef, u.reference.Namespace)
@@ -82,8 +82,8 @@ func (u *User) visitCovered(ctx context.Context, policy seam.Policy, namespace s
 		return
 	}
 	if !slices.Contains(u.ambient.GetGroups(), user.SystemPrivilegedGroup) {
-		left := permissionsOf(rules)
-		all.VisitRulesFor(rbacindex.Whole(ctx), u.ambient, namespace, func(_ fmt.Stringer, rule *rbacv1.PolicyRule, _ error) bool {
+		left := splitRules(rules)
+		all.VisitRulesFor(rbacindex.WithAllRules(ctx), u.ambient, namespace, func(_ fmt.Stringer, rule *rbacv1.PolicyRule, _ error) bool {
 			if rule != nil {
 				left = slices.DeleteFunc(left, func(p permission) bool { return p.coveredBy(rule) })
 			}
@@ -94,13 +94,13 @@ func (u *User) visitCovered(ctx context.Context, policy seam.Policy, namespace s
 		}
 	}
 	for i := range rules {
-		if !visit(covered(u.reference), &rules[i], nil) {
+		if !visit(coveredSource(u.reference), &rules[i], nil) {
 			return
 		}
 	}
 }
 
-// bindings lists the bindings to the role that is referred to.
+// bindings lists the bindings to one role.
 type bindings struct {
 	seam.Policy
 	to selection.AuthorityReference
@@ -135,14 +135,14 @@ func (b bindings) ListClusterRoleBindings(ctx context.Context) ([]*rbacv1.Cluste
 	return to, err
 }
 
-// covered is the source of a rule that no binding is.
-type covered selection.AuthorityReference
+// coveredSource names a role, whose rules the caller holds, as the source of a rule.
+type coveredSource selection.AuthorityReference
 
-func (c covered) String() string {
-	return described(selection.AuthorityReference(c)) + ", whose rules the caller has"
+func (c coveredSource) String() string {
+	return describe(selection.AuthorityReference(c)) + ", whose rules the caller holds"
 }
 
-func described(ref selection.AuthorityReference) string {
+func describe(ref selection.AuthorityReference) string {
 	if ref.Name == "" {
 		return fmt.Sprintf("%s with the UID %q", ref.Kind, ref.UID)
 	}

@@ -19,11 +19,12 @@ import (
 	authorityregistry "kube-granular.dev/pkg/registry/authority"
 )
 
-// writeUses is how often the uses of delegations are written down that end without.
-const writeUses = 5 * time.Second
+// writeUsesInterval is how often the last uses of delegations with idleSeconds are written to
+// storage.
+const writeUsesInterval = 5 * time.Second
 
-// attach makes an index know namespaces, of informers that have not started.
-func attach(index *delegation.Index, factory informers.SharedInformerFactory) {
+// useNamespaces lets an index read namespaces from informers, which must not have started.
+func useNamespaces(index *delegation.Index, factory informers.SharedInformerFactory) {
 	lister := factory.Core().V1().Namespaces().Lister()
 	index.Namespace = func(name string) types.UID {
 		if namespace, err := lister.Get(name); err == nil {
@@ -33,25 +34,26 @@ func attach(index *delegation.Index, factory informers.SharedInformerFactory) {
 	}
 }
 
-// follow makes an index know what is stored, until ctx ends. It returns once all is known.
-func follow(ctx context.Context, index *delegation.Index, stored authorityregistry.Stored) error {
-	reflector := cache.NewReflectorWithOptions(listed{stored.ListWatch}, &authority.AuthorityDelegation{}, index.Reflected(), cache.ReflectorOptions{Name: "kube-granular/delegations"})
+// runDelegations keeps an index up to date with storage until ctx ends. It returns once all
+// stored delegations are known.
+func runDelegations(ctx context.Context, index *delegation.Index, stored authorityregistry.DelegationStorage) error {
+	reflector := cache.NewReflectorWithOptions(listThenWatch{stored.ListWatch}, &authority.AuthorityDelegation{}, index.ReflectorStore(), cache.ReflectorOptions{Name: "kube-granular/delegations"})
 	go reflector.RunWithContext(ctx)
-	if !cache.WaitForCacheSync(ctx.Done(), index.Read) {
-		return errors.New("the server ended before it knew which delegations there are")
+	if !cache.WaitForCacheSync(ctx.Done(), index.HasSynced) {
+		return errors.New("the server stopped before it had read the delegations")
 	}
 	go wait.UntilWithContext(ctx, func(ctx context.Context) {
-		for d, at := range index.Idle() {
-			if err := stored.Used(ctx, d.Name, at); err != nil {
-				utilruntime.HandleErrorWithContext(ctx, err, "The use of a delegation was not written down", "name", d.Name)
+		for d, at := range index.UnwrittenUses() {
+			if err := stored.WriteUse(ctx, d.Name, at); err != nil {
+				utilruntime.HandleErrorWithContext(ctx, err, "The last use of a delegation was not written", "name", d.Name)
 			}
 		}
-	}, writeUses)
+	}, writeUsesInterval)
 	return nil
 }
 
-// listed is a ListWatch that a reflector reads by a list, and then watches.
-type listed struct{ *cache.ListWatch }
+// listThenWatch is a ListWatch that a reflector reads by a list before it watches.
+type listThenWatch struct{ *cache.ListWatch }
 
 // IsWatchListSemanticsUnSupported makes a reflector read a list.
-func (listed) IsWatchListSemanticsUnSupported() bool { return true }
+func (listThenWatch) IsWatchListSemanticsUnSupported() bool { return true }

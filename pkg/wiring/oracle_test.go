@@ -122,13 +122,13 @@ func oracleProtection(t *testing.T) *protected.Protection {
 	}
 	factory := informers.NewSharedInformerFactory(fake.NewClientset(objects...), 0)
 	p := protected.New()
-	if err := p.Attach(factory); err != nil {
+	if err := p.UseInformers(factory); err != nil {
 		t.Fatal(err)
 	}
 	factory.StartWithContext(t.Context())
 	t.Cleanup(factory.Shutdown)
 	factory.WaitForCacheSync(t.Context().Done())
-	p.Opened(authorityregistry.Kinds{}) // there is no watch, only what is told
+	p.SetKinds(authorityregistry.Kinds{}) // there is no watch, only what is told
 	return p
 }
 
@@ -263,7 +263,7 @@ func TestOracleThroughTheGate(t *testing.T) {
 			version++
 			protection.Observe(told(e, version, true))
 		}
-		protection.Forget()
+		protection.PruneViolations()
 		if different > 10 {
 			t.FailNow()
 		}

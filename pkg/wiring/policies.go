@@ -34,23 +34,23 @@ import (
 	"kube-granular.dev/pkg/selected"
 )
 
-// sweepEvery is how often a server looks for delegations that nobody needs any more.
-const sweepEvery = time.Minute
+// sweepInterval is how often a server removes delegations that no object needs any more.
+const sweepInterval = time.Minute
 
-// causing is what writes to this process cause.
-var causing = sync.OnceValue(func() *selected.Causing {
-	return &selected.Causing{Policies: policy.NewIndex(), Delegating: &selected.Delegating{Delegations: delegations()}}
+// policyIssuer returns the issuer of delegations for the writes to this process.
+var policyIssuer = sync.OnceValue(func() *selected.PolicyIssuer {
+	return &selected.PolicyIssuer{Policies: policy.NewIndex(), Issuer: &selected.Issuer{Delegations: delegations()}}
 })
 
-func causingOrNil() *selected.Causing {
-	if !delegates() {
+func policyIssuerOrNil() *selected.PolicyIssuer {
+	if !delegationEnabled() {
 		return nil
 	}
-	return causing()
+	return policyIssuer()
 }
 
-// inMemory returns what RBAC reads, of informers that have not started.
-func inMemory(factory informers.SharedInformerFactory) authorityselected.Policy {
+// cachedRBAC returns readers of RBAC's objects from informers, which must not have started.
+func cachedRBAC(factory informers.SharedInformerFactory) authorityselected.Policy {
 	all := factory.Rbac().V1()
 	return authorityselected.Policy{
 		RoleGetter:               &rbac.RoleGetter{Lister: all.Roles().Lister()},
@@ -60,40 +60,41 @@ func inMemory(factory informers.SharedInformerFactory) authorityselected.Policy 
 	}
 }
 
-// servePolicies makes a server keep policies, and writes cause what they say.
-func servePolicies(deciding *selected.Delegating, client kubernetes.Interface, factory informers.SharedInformerFactory) *authorityregistry.Policies {
-	c := causing()
-	c.Delegating = deciding
+// newPolicies returns the configuration of the storage of policies, and completes the policy
+// issuer.
+func newPolicies(deciding *selected.Issuer, client kubernetes.Interface, factory informers.SharedInformerFactory) *authorityregistry.Policies {
+	c := policyIssuer()
+	c.Issuer = deciding
 	lister := factory.Core().V1().Namespaces().Lister()
 	c.Labels = func(ctx context.Context, name string) (labels.Set, error) {
 		if namespace, err := lister.Get(name); err == nil {
 			return namespace.Labels, nil
 		}
-		// This server has not heard of it yet.
+		// The informer of this server does not have it yet.
 		namespace, err := client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return nil, err
 		}
 		return namespace.Labels, nil
 	}
-	return &authorityregistry.Policies{Approve: deciding.Approve, Observe: c.Policies.Observe}
+	return &authorityregistry.Policies{Prepare: deciding.PreparePolicy, Observe: c.Policies.Observe}
 }
 
-// followPolicies makes an index know the policies that are stored, until ctx ends. It returns
-// once all are known.
-func followPolicies(ctx context.Context, index *policy.Index, all *cache.ListWatch) error {
-	reflector := cache.NewReflectorWithOptions(listed{all}, &authority.AuthorityDelegationPolicy{}, index.Reflected(), cache.ReflectorOptions{Name: "kube-granular/policies"})
+// runPolicies keeps an index up to date with storage until ctx ends. It returns once all stored
+// policies are known.
+func runPolicies(ctx context.Context, index *policy.Index, all *cache.ListWatch) error {
+	reflector := cache.NewReflectorWithOptions(listThenWatch{all}, &authority.AuthorityDelegationPolicy{}, index.ReflectorStore(), cache.ReflectorOptions{Name: "kube-granular/policies"})
 	go reflector.RunWithContext(ctx)
 	select {
-	case <-index.Read():
+	case <-index.Synced():
 		return nil
 	case <-ctx.Done():
-		return errors.New("the server ended before it knew which policies there are")
+		return errors.New("the server stopped before it had read the policies")
 	}
 }
 
-// sweepOrphans removes delegations that nobody needs any more, until ctx ends.
-func sweepOrphans(ctx context.Context, index *delegation.Index, stored authorityregistry.Stored, self *rest.Config) error {
+// runSweeper removes delegations that no object needs any more, until ctx ends.
+func runSweeper(ctx context.Context, index *delegation.Index, stored authorityregistry.DelegationStorage, self *rest.Config) error {
 	client, err := metadata.NewForConfig(self)
 	if err != nil {
 		return err
@@ -112,12 +113,14 @@ func sweepOrphans(ctx context.Context, index *delegation.Index, stored authority
 			}
 			return client.Resource(served).List(ctx, options)
 		},
-		Remove: func(ctx context.Context, d *v1alpha1.AuthorityDelegation) error { return stored.Sweep(ctx, d) },
+		Remove: func(ctx context.Context, d *v1alpha1.AuthorityDelegation) error {
+			return stored.DeleteUnchanged(ctx, d)
+		},
 	}
 	go wait.JitterUntilWithContext(ctx, func(ctx context.Context) {
 		if _, err := sweeper.Sweep(ctx); err != nil {
-			utilruntime.HandleErrorWithContext(ctx, err, "Delegations that nobody needs were not removed")
+			utilruntime.HandleErrorWithContext(ctx, err, "Unused delegations were not removed")
 		}
-	}, sweepEvery, 0.5, false)
+	}, sweepInterval, 0.5, false)
 	return nil
 }

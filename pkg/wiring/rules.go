@@ -14,27 +14,27 @@ import (
 	"kube-granular.dev/pkg/rolecheck"
 )
 
-// rules is what RBAC knows of permission verbs where their gate is on.
-type rules struct{}
+// permissionRules implements bindings.Rules: it tells RBAC the meaning of permission verbs.
+type permissionRules struct{}
 
-var _ bindings.Rules = rules{}
+var _ bindings.Rules = permissionRules{}
 
-func rulesOfRoles() bindings.Rules {
-	if !enabled() {
+func permissionRulesOrNil() bindings.Rules {
+	if !granularEnabled() {
 		return nil
 	}
-	return rules{}
+	return permissionRules{}
 }
 
 // Missing implements bindings.Rules.
-func (rules) Missing(held, missing []rbacv1.PolicyRule) []rbacv1.PolicyRule {
+func (permissionRules) Missing(held, missing []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	return included.Missing(held, missing)
 }
 
-// Warnings implements bindings.Rules. Rules that stay as they were were warned of before, and
-// may not be the caller's to read.
-func (rules) Warnings(written, before []rbac.PolicyRule) []string {
-	if !slices.ContainsFunc(written, named) || slices.EqualFunc(written, before, equal) {
+// Warnings implements bindings.Rules. It returns none for unchanged rules: their author was
+// warned before, and the caller may not be allowed to read them.
+func (permissionRules) Warnings(written, before []rbac.PolicyRule) []string {
+	if !slices.ContainsFunc(written, hasPermission) || slices.EqualFunc(written, before, sameRule) {
 		return nil
 	}
 	plain := make([]rbacv1.PolicyRule, len(written))
@@ -48,9 +48,11 @@ func (rules) Warnings(written, before []rbac.PolicyRule) []string {
 	return out
 }
 
-func named(r rbac.PolicyRule) bool { return slices.ContainsFunc(r.Verbs, rolecheck.IsPermission) }
+func hasPermission(r rbac.PolicyRule) bool {
+	return slices.ContainsFunc(r.Verbs, rolecheck.IsPermission)
+}
 
-func equal(a, b rbac.PolicyRule) bool {
+func sameRule(a, b rbac.PolicyRule) bool {
 	return slices.Equal(a.Verbs, b.Verbs) && slices.Equal(a.APIGroups, b.APIGroups) && slices.Equal(a.Resources, b.Resources) &&
 		slices.Equal(a.ResourceNames, b.ResourceNames)
 }

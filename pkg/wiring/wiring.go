@@ -1,21 +1,20 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wiring connects kube-granular with a kube-apiserver it is linked into.
+// Package wiring connects kube-granular with the kube-apiserver that it is linked into.
 //
-// Importing it is all that has to be done, and the patched kube-apiserver does
-// just that. The feature gates become known. Where GranularAuthorization is on, the Gate is
-// put around the configured authorizer, its metrics are served, permission extensions of
-// custom resource definitions are judged, a granular question that a webhook is being asked
-// already waits for that answer, authorization configurations are tried before they are
-// used, and RBAC knows which verbs include a permission and which are misspelled. Where RBACIndex is on as well, RBAC answers from the bindings of the caller.
-// Where ProtectedAttributes is on, the API group
-// authority.kube-granular.dev is served; its types are known in any case, since nobody knows
-// the gates yet when they are registered. Where AuthorityDelegation is on it is served as well,
-// and a delegation can be selected. Where SelectedAuthority is on, a caller may select a
-// role, and the configured authorizer, with a Gate or without, is put behind what that leaves.
+// The patched kube-apiserver imports it, and nothing else needs to be done. It registers the
+// feature gates. With GranularAuthorization, the Gate wraps the configured authorizer, its
+// metrics are served, permission extensions of custom resource definitions are validated, equal
+// granular reviews to a webhook share one answer, authorization configurations are validated
+// before they are used, and RBAC knows which verbs include a permission and which are misspelled.
+// With RBACIndex too, RBAC reads only the bindings of the caller. With ProtectedAttributes or
+// AuthorityDelegation, the API group authority.kube-granular.dev is served. Its types are always
+// registered, because the gates are not known yet at that time. With SelectedAuthority, a caller
+// may select a role, with AuthorityDelegation a delegation too, and the configured authorizer is
+// restricted to it.
 //
-// This is the only package of pkg that registers anything anywhere. It holds no logic.
+// This is the only package of pkg that registers anything. It has no logic.
 package wiring
 
 import (
@@ -60,36 +59,36 @@ import (
 
 func init() {
 	utilruntime.Must(features.Register(utilfeature.DefaultMutableFeatureGate))
-	granular.Install(around)
-	granular.InstallBindings(bindingsBySubject)
-	granular.InstallQuestions(questionsOfWebhooks)
-	granular.InstallConfigurations(configurations)
-	bindings.InstallRules(rulesOfRoles)
-	authorityselected.Install(selection)
-	crdgranular.Install(crd.New(enabled, expression.Accepted()))
+	granular.Install(wrapAuthorizer)
+	granular.InstallBindings(bindingIndexOrNil)
+	granular.InstallQuestions(webhookQuestionsOrNil)
+	granular.InstallConfigurations(configurationChecksOrNil)
+	bindings.InstallRules(permissionRulesOrNil)
+	authorityselected.Install(selectionOrNil)
+	crdgranular.Install(crd.New(granularEnabled, expression.Accepted()))
 	utilruntime.Must(authority.AddToScheme(legacyscheme.Scheme))
 	controlplane.Install(controlplane.Group{
 		Version:     v1alpha1.SchemeGroupVersion,
 		Priority:    authorityregistry.Priority,
 		Definitions: openapi.GetOpenAPIDefinitions,
-		Enabled:     func() bool { return protects() || delegates() },
+		Enabled:     func() bool { return protectedAttributesEnabled() || delegationEnabled() },
 		Provider:    authorityProvider,
 	})
 }
 
-func enabled() bool {
+func granularEnabled() bool {
 	return utilfeature.DefaultFeatureGate.Enabled(features.GranularAuthorization)
 }
 
-// A process may start several servers, the registry of metrics is one.
+// A process may start several servers, but has only one registry of metrics.
 var registerMetrics = sync.OnceFunc(metrics.Register)
 
-func around(configured upstream.Authorizer) upstream.Authorizer {
-	if selection() != nil {
+func wrapAuthorizer(configured upstream.Authorizer) upstream.Authorizer {
+	if selectionOrNil() != nil {
 		configured = selected.New(configured, delegationsOrNil())
 	}
 	var protection *protected.Protection
-	if protects() {
+	if protectedAttributesEnabled() {
 		protection = protected.New()
 	}
 	var options []gate.Option
@@ -97,38 +96,38 @@ func around(configured upstream.Authorizer) upstream.Authorizer {
 		options = append(options, gate.WithProtection(protection))
 	}
 	switch {
-	case enabled():
+	case granularEnabled():
 	case protection != nil:
 		options = append(options, gate.WithoutFields())
 	default:
 		return configured
 	}
 	registerMetrics()
-	return gated{gate.New(configured, options...), knowing{protection}}
+	return gateWithProtection{gate.New(configured, options...), protectionHolder{protection}}
 }
 
-// gated is the authorizer of one server, with what that server knows of protected attributes.
-type gated struct {
+// gateWithProtection is the authorizer of one server, with its state of protected attributes.
+type gateWithProtection struct {
 	*gate.Gate
-	knowing
+	protectionHolder
 }
 
-// knowing is what a server knows of protected attributes; nil where their gate is off.
-type knowing struct{ protection *protected.Protection }
+// protectionHolder has the state of protected attributes of one server; nil if their gate is off.
+type protectionHolder struct{ protection *protected.Protection }
 
-var _ bindings.Binder = knowing{}
+var _ bindings.Binder = protectionHolder{}
 
-func (k knowing) protected() *protected.Protection { return k.protection }
+func (k protectionHolder) protected() *protected.Protection { return k.protection }
 
 // ConfirmBind implements bindings.Binder.
-func (k knowing) ConfirmBind(ctx context.Context, binding schema.GroupResource, name, namespace string, role rbacv1.RoleRef) error {
+func (k protectionHolder) ConfirmBind(ctx context.Context, binding schema.GroupResource, name, namespace string, role rbacv1.RoleRef) error {
 	if k.protection == nil {
 		return nil
 	}
 	return k.protection.ConfirmBind(ctx, binding, name, namespace, role)
 }
 
-// protectionOf returns what the server with an authorizer knows of protected attributes, or
+// protectionOf returns the state of protected attributes of the server with an authorizer, or
 // nil.
 func protectionOf(a upstream.UnconditionalAuthorizer) *protected.Protection {
 	if of, ok := a.(interface{ protected() *protected.Protection }); ok {
@@ -137,94 +136,95 @@ func protectionOf(a upstream.UnconditionalAuthorizer) *protected.Protection {
 	return nil
 }
 
-func bindingsBySubject() granular.Bindings {
-	if !enabled() || !utilfeature.DefaultFeatureGate.Enabled(features.RBACIndex) {
+func bindingIndexOrNil() granular.Bindings {
+	if !granularEnabled() || !utilfeature.DefaultFeatureGate.Enabled(features.RBACIndex) {
 		return nil
 	}
 	return rbacindex.Listers{}
 }
 
-// asked are the questions of all servers of the process; each has authorizers of its own.
-var asked questions.Questions
+// webhookQuestions are the reviews in progress of all servers of the process. Each server has its
+// own authorizers.
+var webhookQuestions questions.Questions
 
-func questionsOfWebhooks() granular.Questions {
-	if !enabled() {
+func webhookQuestionsOrNil() granular.Questions {
+	if !granularEnabled() {
 		return nil
 	}
-	return &asked
+	return &webhookQuestions
 }
 
-func configurations() granular.Configurations {
-	if !enabled() {
+func configurationChecksOrNil() granular.Configurations {
+	if !granularEnabled() {
 		return nil
 	}
 	return authorizationconfig.Checks{}
 }
 
-func selection() authorityselected.Selection {
+func selectionOrNil() authorityselected.Selection {
 	if !utilfeature.DefaultFeatureGate.Enabled(features.SelectedAuthority) {
 		return nil
 	}
-	return selected.Selection{Delegations: delegationsOrNil(), Causing: causingOrNil()}
+	return selected.Selection{Delegations: delegationsOrNil(), PolicyIssuer: policyIssuerOrNil()}
 }
 
-func protects() bool {
+func protectedAttributesEnabled() bool {
 	return utilfeature.DefaultFeatureGate.Enabled(features.ProtectedAttributes)
 }
 
-func delegates() bool {
+func delegationEnabled() bool {
 	return utilfeature.DefaultFeatureGate.Enabled(features.AuthorityDelegation)
 }
 
-// delegations are those of this process, whose servers share what users select with.
+// delegations returns the index of this process. All servers of the process share it.
 var delegations = sync.OnceValue(delegation.NewIndex)
 
 func delegationsOrNil() *delegation.Index {
-	if !delegates() {
+	if !delegationEnabled() {
 		return nil
 	}
 	return delegations()
 }
 
-// authorityProvider provides the group to one server. Bootstrap roles are kept where upstream
-// keeps its own, which is where RBAC is configured.
+// authorityProvider provides the storage of the group to one server. It maintains its bootstrap
+// roles where upstream maintains its own: if RBAC is configured.
 func authorityProvider(config controlplaneapiserver.CompletedConfig, client kubernetes.Interface) controlplaneapiserver.RESTStorageProvider {
 	provider := authorityregistry.Provider{
-		Namespaces: client.CoreV1(),
-		Roles:      !config.Generic.DisabledPostStartHooks.Has(rbacrest.PostStartHookName),
-		Attributes: protects(),
+		Namespaces:     client.CoreV1(),
+		BootstrapRoles: !config.Generic.DisabledPostStartHooks.Has(rbacrest.PostStartHookName),
+		Attributes:     protectedAttributesEnabled(),
 	}
-	if delegates() {
+	if delegationEnabled() {
 		index := delegations()
-		attach(index, config.VersionedInformers)
-		deciding := &selected.Delegating{
+		useNamespaces(index, config.VersionedInformers)
+		deciding := &selected.Issuer{
 			Delegations: index, Authorizer: config.Generic.Authorization.Authorizer, Client: client,
-			Cached: inMemory(config.VersionedInformers), Now: time.Now,
+			Cached: cachedRBAC(config.VersionedInformers), Now: time.Now,
 		}
-		provider.Policies = servePolicies(deciding, client, config.VersionedInformers)
+		provider.Policies = newPolicies(deciding, client, config.VersionedInformers)
 		var policies *cache.ListWatch
-		provider.Policies.Opened = func(all *cache.ListWatch) { policies = all }
+		provider.Policies.SetListWatch = func(all *cache.ListWatch) { policies = all }
 		provider.Delegations = &authorityregistry.Delegations{
-			Delegate: deciding.Delegate, Observe: index.Observe, Drain: index.Drain,
-			Opened: func(stored authorityregistry.Stored) {
+			Prepare: deciding.PrepareDelegation, Observe: index.Observe, WaitForCommits: index.WaitForCommits,
+			SetStorage: func(stored authorityregistry.DelegationStorage) {
 				index.Get = stored.Get
-				causing().Make, causing().Renew = stored.Make, stored.Renew
+				policyIssuer().Create, policyIssuer().Renew = stored.Create, stored.Renew
 				provider.Delegations.Run = func(ctx context.Context, self *rest.Config) error {
-					if err := follow(ctx, index, stored); err != nil {
+					if err := runDelegations(ctx, index, stored); err != nil {
 						return err
 					}
-					if err := followPolicies(ctx, causing().Policies, policies); err != nil {
+					if err := runPolicies(ctx, policyIssuer().Policies, policies); err != nil {
 						return err
 					}
-					return sweepOrphans(ctx, index, stored, self)
+					return runSweeper(ctx, index, stored, self)
 				}
 			},
 		}
 	}
 	if protection := protectionOf(config.Generic.Authorization.Authorizer); protection != nil {
 		// The informers have not started, so this can't fail.
-		utilruntime.Must(protection.Attach(config.VersionedInformers))
-		provider.Opened, provider.Observe = protection.Opened, protection.Observe
+		utilruntime.Must(protection.UseInformers(config.VersionedInformers))
+		provider.SetKinds, provider.Observe = protection.SetKinds, protection.Observe
 		provider.Run = func(ctx context.Context, client *rest.Config) error {
 			if err := protection.Run(ctx); err != nil {
 				return err

@@ -193,7 +193,7 @@ func TestProtection(t *testing.T) {
 	server.Serializer, server.ExternalAddress = legacyscheme.Codecs, "localhost:1"
 	server.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
 	provider := authorityProvider(config.Complete(), fake.NewClientset()).(authorityregistry.Provider)
-	if provider.Opened == nil || provider.Observe == nil || provider.Run == nil {
+	if provider.SetKinds == nil || provider.Observe == nil || provider.Run == nil {
 		t.Error("the provider tells nobody")
 	}
 	if len(config.VersionedInformers.Rbac().V1().RoleBindings().Informer().GetIndexer().GetIndexers()) < 2 {

@@ -37,9 +37,9 @@ func safeVersion(name, lock string, storage bool) map[string]any {
 
 // installSafes serves such a kind, stored as v1, with a conversion of its author's. What it
 // returns makes one and returns its path.
-func installSafes(t *testing.T, s *harness.Stage, plural string, move func(object map[string]any, to string)) func(*testing.T) string {
+func installSafes(t *testing.T, s *harness.Server, plural string, move func(object map[string]any, to string)) func(*testing.T) string {
 	t.Helper()
-	server := harness.Serve(t, harness.Converting(move))
+	server := harness.ServeWebhook(t, harness.ConversionWebhook(move))
 	kind := strings.ToUpper(plural[:1]) + plural[1:]
 	definition, err := json.Marshal(map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -60,7 +60,7 @@ func installSafes(t *testing.T, s *harness.Stage, plural string, move func(objec
 	s.Install(t, definition)
 	return func(t *testing.T) string {
 		t.Helper()
-		return s.MadeIn(t, "/apis/conversion.example.com/v1/namespaces/default/"+plural,
+		return s.CreateIn(t, "/apis/conversion.example.com/v1/namespaces/default/"+plural,
 			fmt.Sprintf(`{apiVersion: conversion.example.com/v1, kind: %s, metadata: {name: c}, spec: {lock: 1, size: 1, note: "2"}}`, kind))
 	}
 }
@@ -72,14 +72,14 @@ func exchange(object map[string]any, to string, v1, v2 []string) {
 	if to == "v1" {
 		from, into = v2, v1
 	}
-	value := harness.At(object, from...)
-	harness.Put(object, nil, from...)
+	value := harness.ValueAt(object, from...)
+	harness.SetAt(object, nil, from...)
 	if text, ok := value.(string); ok && from[0] == "metadata" {
 		value, _ = strconv.ParseInt(text, 10, 64)
 	} else if value != nil && into[0] == "metadata" {
 		value = fmt.Sprint(value)
 	}
-	harness.Put(object, value, into...)
+	harness.SetAt(object, value, into...)
 }
 
 // between is a conversion that exchanges two places.
@@ -93,10 +93,10 @@ func swapped(object map[string]any, to string) {
 	if to == "v1" {
 		is, other = other, is
 	}
-	size, locked := harness.At(object, "spec", "size"), harness.At(object, "spec", is)
-	harness.Put(object, nil, "spec", is)
-	harness.Put(object, size, "spec", other)
-	harness.Put(object, locked, "spec", "size")
+	size, locked := harness.ValueAt(object, "spec", "size"), harness.ValueAt(object, "spec", is)
+	harness.SetAt(object, nil, "spec", is)
+	harness.SetAt(object, size, "spec", other)
+	harness.SetAt(object, locked, "spec", "size")
 }
 
 var (
@@ -164,18 +164,18 @@ func TestAttackConversion(t *testing.T) {
 
 // attackConversion sends it in one way by somebody without the first of the grants, and by
 // somebody with all of them.
-func attackConversion(t *testing.T, s *harness.Stage, safe func(*testing.T) string, tc conversionAttack, way string, grants []string) {
+func attackConversion(t *testing.T, s *harness.Server, safe func(*testing.T) string, tc conversionAttack, way string, grants []string) {
 	t.Helper()
 	stored := safe(t)
 	path := strings.Replace(stored, "/v1/", "/"+tc.version+"/", 1) + tc.subresource
 	collection := path[:strings.LastIndex(path, "/")]
 	change := map[string]any{}
-	harness.Put(change, tc.value, tc.place...)
+	harness.SetAt(change, tc.value, tc.place...)
 	if tc.subresource != "" && (way == "POST" || way == "apply a new one") {
 		t.Skip("a subresource creates nothing")
 	}
 	s.Twins(t, stored, tc.says, grants, func(user string) harness.Answer {
-		now := s.Must(t, http.MethodGet, strings.TrimSuffix(path, tc.subresource), "", nil).Object(t)
+		now := s.MustSend(t, http.MethodGet, strings.TrimSuffix(path, tc.subresource), "", nil).Object(t)
 		identity := corpus.Object{"apiVersion": now["apiVersion"], "kind": now["kind"], "metadata": map[string]any{"name": harness.Metadata(t, now)["name"]}}
 		fresh := corpus.Overlay(identity, corpus.Object{"metadata": map[string]any{"name": "new-" + user}})
 		switch way {
@@ -199,9 +199,9 @@ func attackConversion(t *testing.T, s *harness.Stage, safe func(*testing.T) stri
 // replacing is a JSON patch that sets one place, whatever of the way there is missing.
 func replacing(now map[string]any, place []string, value any) []any {
 	for i := range place[:len(place)-1] {
-		if harness.At(now, place[:i+1]...) == nil {
+		if harness.ValueAt(now, place[:i+1]...) == nil {
 			below := map[string]any{}
-			harness.Put(below, value, place[i+1:]...)
+			harness.SetAt(below, value, place[i+1:]...)
 			value, place = below, place[:i+1]
 			break
 		}
@@ -218,7 +218,7 @@ func replacing(now map[string]any, place []string, value any) []any {
 // changes it along with the webhook is refused.
 func TestConversionIsNotTheCallers(t *testing.T) {
 	s := onStage(t)
-	st := harness.NewStamps(t, s, "locksmith-")
+	st := harness.NewMutatingWebhook(t, s, "locksmith-")
 	safe := installSafes(t, s, "stamped", between(v1Lock, marked))
 	stored := safe(t)
 	path := strings.Replace(stored, "/v1/", "/v2/", 1)
@@ -226,18 +226,18 @@ func TestConversionIsNotTheCallers(t *testing.T) {
 		"locksmith-ordinary": {"patch"},
 		"locksmith-granular": {"granular", "granular:metadata", "granular:specification", "get"},
 	} {
-		s.Callers.Call(user, grants...)
+		s.Callers.AddCaller(user, grants...)
 		for i, value := range []string{"5", "6"} {
-			st.Set(user, corpus.Object{"metadata": map[string]any{"annotations": map[string]any{"conversion.example.com/lock": value}}})
+			st.SetPatch(user, corpus.Object{"metadata": map[string]any{"annotations": map[string]any{"conversion.example.com/lock": value}}})
 			a := s.Send(t, user, http.MethodPatch, path, harness.ContentTypes["merge"], fmt.Sprintf(`{"spec":{"size":%d%d}}`, len(user), i))
 			if a.Code != http.StatusOK {
 				t.Fatalf("%s: %s", user, a)
 			}
-			if now := s.Must(t, http.MethodGet, stored, "", nil).Object(t); fmt.Sprint(harness.At(now, v1Lock...)) != value {
+			if now := s.MustSend(t, http.MethodGet, stored, "", nil).Object(t); fmt.Sprint(harness.ValueAt(now, v1Lock...)) != value {
 				t.Errorf("the webhook wrote %s, there is %v", value, now)
 			}
 		}
-		st.Set(user, corpus.Object{"metadata": map[string]any{"annotations": map[string]any{"conversion.example.com/lock": "7"}}})
+		st.SetPatch(user, corpus.Object{"metadata": map[string]any{"annotations": map[string]any{"conversion.example.com/lock": "7"}}})
 		a := s.Send(t, user, http.MethodPatch, path, harness.ContentTypes["merge"], `{"metadata":{"annotations":{"conversion.example.com/lock":"8"}}}`)
 		if a.Code != http.StatusForbidden || !strings.Contains(a.Message(), "cannot change .spec.lock of version v1") {
 			t.Errorf("%s with the webhook: %s", user, a)
@@ -253,8 +253,8 @@ func TestConversionIsNotTheCallers(t *testing.T) {
 func TestConversionFails(t *testing.T) {
 	s := onStage(t)
 	safe := installSafes(t, s, "failing", func(object map[string]any, to string) {
-		if harness.At(object, "spec", "note") == "fail" {
-			harness.Put(object, "hunter2", "kind") // the server refuses another kind and quotes it
+		if harness.ValueAt(object, "spec", "note") == "fail" {
+			harness.SetAt(object, "hunter2", "kind") // the server refuses another kind and quotes it
 		}
 		exchange(object, to, v1Lock, marked)
 	})
@@ -264,13 +264,13 @@ func TestConversionFails(t *testing.T) {
 		"failing-ordinary": {"patch"},
 		"failing-blind":    {"granular", "granular:metadata", "granular:specification"},
 	} {
-		s.Callers.Call(user, grants...)
-		before := s.Must(t, http.MethodGet, stored, "", nil)
+		s.Callers.AddCaller(user, grants...)
+		before := s.MustSend(t, http.MethodGet, stored, "", nil)
 		a := s.Send(t, user, http.MethodPatch, path, harness.ContentTypes["merge"], `{"spec":{"note":"fail"}}`)
 		if a.Code != http.StatusInternalServerError || strings.Contains(string(a.Body), "hunter2") != (user == "failing-ordinary") {
 			t.Errorf("%s: %s", user, a)
 		}
-		if after := s.Must(t, http.MethodGet, stored, "", nil); string(before.Body) != string(after.Body) {
+		if after := s.MustSend(t, http.MethodGet, stored, "", nil); string(before.Body) != string(after.Body) {
 			t.Errorf("%s stored %s", user, after)
 		}
 	}
@@ -286,13 +286,13 @@ func TestConversionLimits(t *testing.T) {
 	s := onStage(t)
 	t.Run("a conversion that drops the field", func(t *testing.T) {
 		safe := installSafes(t, s, "dropping", func(object map[string]any, to string) {
-			harness.Put(object, nil, v1Lock...)
-			harness.Put(object, nil, bolt...)
+			harness.SetAt(object, nil, v1Lock...)
+			harness.SetAt(object, nil, bolt...)
 		})
 		stored := safe(t)
-		s.Callers.Call("dropper", "patch")
+		s.Callers.AddCaller("dropper", "patch")
 		a := s.Send(t, "dropper", http.MethodPatch, strings.Replace(stored, "/v1/", "/v2/", 1), harness.ContentTypes["merge"], `{"spec":{"note":"x"}}`)
-		if now := s.Must(t, http.MethodGet, stored, "", nil).Object(t); a.Code != http.StatusOK || harness.At(now, v1Lock...) != nil {
+		if now := s.MustSend(t, http.MethodGet, stored, "", nil).Object(t); a.Code != http.StatusOK || harness.ValueAt(now, v1Lock...) != nil {
 			t.Errorf("%s, and stored is %v", a, now)
 		}
 	})
@@ -303,7 +303,7 @@ func TestConversionLimits(t *testing.T) {
 		s.Twins(t, path, "cannot change .metadata.annotations[own.example.com/n]", []string{"granular:annotation(own.example.com)", "granular", "get"}, func(user string) harness.Answer {
 			return s.Send(t, user, http.MethodPatch, path, harness.ContentTypes["merge"], `{"metadata":{"annotations":{"own.example.com/n":"3"}}}`)
 		})
-		if now := s.Must(t, http.MethodGet, stored, "", nil).Object(t); fmt.Sprint(harness.At(now, "spec", "words", "n")) != "3" {
+		if now := s.MustSend(t, http.MethodGet, stored, "", nil).Object(t); fmt.Sprint(harness.ValueAt(now, "spec", "words", "n")) != "3" {
 			t.Errorf("stored is %v", now)
 		}
 	})
@@ -331,7 +331,7 @@ func TestAttackConversionScale(t *testing.T) {
 				case "dry":
 					query, way = "?dryRun=All", "merge"
 				case "json":
-					method, body = http.MethodPut, corpus.Overlay(s.Must(t, http.MethodGet, path, "", nil).Object(t), body)
+					method, body = http.MethodPut, corpus.Overlay(s.MustSend(t, http.MethodGet, path, "", nil).Object(t), body)
 				}
 				s.Twins(t, stored, "cannot change .spec.lock of version v1", grants, func(user string) harness.Answer {
 					return s.Send(t, user, method, path+query, harness.ContentTypes[way], body)
@@ -341,7 +341,7 @@ func TestAttackConversionScale(t *testing.T) {
 	}
 	// The size of the version that is stored is no lock, so it is scaled as ever.
 	stored := safe(t)
-	s.Callers.Call("scaler-of-v1", "patch")
+	s.Callers.AddCaller("scaler-of-v1", "patch")
 	if a := s.Send(t, "scaler-of-v1", http.MethodPatch, stored+"/scale", harness.ContentTypes["merge"], `{"spec":{"replicas":7}}`); a.Code != http.StatusOK {
 		t.Errorf("got %s", a)
 	}

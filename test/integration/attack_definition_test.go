@@ -71,7 +71,7 @@ func (d dial) manifest(plural string) map[string]any {
 // Answer: judged and stored by the definition that was current when the request began
 func TestAttackDefinition(t *testing.T) {
 	s := onStage(t)
-	webhook := harness.NewStamps(t, s, "holding-")
+	webhook := harness.NewMutatingWebhook(t, s, "holding-")
 	const needs = `needs the verb "granular:definitions.example.com/trigger"`
 	for i, tc := range []struct {
 		name     string
@@ -113,28 +113,28 @@ func TestAttackDefinition(t *testing.T) {
 				}
 				user := "holding-" + plural
 				later := "later-" + plural
-				s.Callers.Call(user, "patch", "get")
-				s.Callers.Call(later, "patch", "get")
+				s.Callers.AddCaller(user, "patch", "get")
+				s.Callers.AddCaller(later, "patch", "get")
 				release := hold(t, s, webhook, by, user, path, tc.body)
 				redefine(t, s, plural, tc.is)
 				harness.Until(t, "the new definition is served", func() bool {
 					return s.Send(t, later, http.MethodPatch, path+"?dryRun=All", harness.ContentTypes["merge"], tc.body).Code == tc.after
 				})
-				before := s.Must(t, http.MethodGet, stored, "", nil)
+				before := s.MustSend(t, http.MethodGet, stored, "", nil)
 				got := release()
 				if !strings.HasPrefix(got, fmt.Sprint(tc.held)) || tc.held == http.StatusForbidden && !strings.Contains(got, strings.ReplaceAll(needs, `"`, `\"`)) {
 					t.Errorf("what was held: %s", got)
 				}
-				now := s.Must(t, http.MethodGet, stored, "", nil)
+				now := s.MustSend(t, http.MethodGet, stored, "", nil)
 				if tc.held == http.StatusForbidden && string(before.Body) != string(now.Body) {
 					t.Errorf("it was refused and stored %s", now)
 				}
 				for name, value := range tc.stored {
-					if fmt.Sprint(harness.At(now.Object(t), "spec", name)) != fmt.Sprint(value) {
+					if fmt.Sprint(harness.ValueAt(now.Object(t), "spec", name)) != fmt.Sprint(value) {
 						t.Errorf("stored is %s", now)
 					}
 				}
-				if tc.notThere != "" && harness.At(now.Object(t), "spec", tc.notThere) != nil {
+				if tc.notThere != "" && harness.ValueAt(now.Object(t), "spec", tc.notThere) != nil {
 					t.Errorf("%s is stored: %s", tc.notThere, now)
 				}
 				// The twin: under the new definition the permission is what is missing.
@@ -157,40 +157,40 @@ func TestAttackDefinition(t *testing.T) {
 func TestDefinitionLimits(t *testing.T) {
 	s := onStage(t)
 	path := makeDial(t, s, "forgetting", dial{included: []string{"n"}})
-	s.Callers.Call("forgetter", "patch", "get")
+	s.Callers.AddCaller("forgetter", "patch", "get")
 	release := hold(t, s, nil, "body", "forgetter", path, `{"spec":{"n":3}}`)
 	redefine(t, s, "forgetting", dial{included: []string{"n"}, excluded: []string{"trigger"}})
 	harness.Until(t, "the new definition is served", func() bool {
-		s.Must(t, http.MethodPatch, path, harness.ContentTypes["merge"], `{"spec":{"trigger":1}}`)
-		return harness.At(s.Must(t, http.MethodGet, path, "", nil).Object(t), "spec", "trigger") != nil
+		s.MustSend(t, http.MethodPatch, path, harness.ContentTypes["merge"], `{"spec":{"trigger":1}}`)
+		return harness.ValueAt(s.MustSend(t, http.MethodGet, path, "", nil).Object(t), "spec", "trigger") != nil
 	})
 	got := release()
-	if now := s.Must(t, http.MethodGet, path, "", nil); !strings.HasPrefix(got, "200") || harness.At(now.Object(t), "spec", "trigger") != nil {
+	if now := s.MustSend(t, http.MethodGet, path, "", nil); !strings.HasPrefix(got, "200") || harness.ValueAt(now.Object(t), "spec", "trigger") != nil {
 		t.Errorf("%s, and stored is %s", got, now)
 	}
 }
 
 // makeDial defines a kind and returns the path of an object of it.
-func makeDial(t *testing.T, s *harness.Stage, plural string, as dial) string {
+func makeDial(t *testing.T, s *harness.Server, plural string, as dial) string {
 	t.Helper()
 	manifest, err := json.Marshal(as.manifest(plural))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Install(t, manifest)
-	return s.MadeIn(t, "/apis/definitions.example.com/v1/namespaces/default/"+plural,
+	return s.CreateIn(t, "/apis/definitions.example.com/v1/namespaces/default/"+plural,
 		fmt.Sprintf(`{apiVersion: definitions.example.com/v1, kind: %s, metadata: {name: d}, spec: {"n": 1}}`, strings.ToUpper(plural[:1])+plural[1:]))
 }
 
 // redefine changes a definition.
-func redefine(t *testing.T, s *harness.Stage, plural string, as dial) {
+func redefine(t *testing.T, s *harness.Server, plural string, as dial) {
 	t.Helper()
-	s.Must(t, http.MethodPatch, harness.Definitions+"/"+plural+".definitions.example.com", harness.ContentTypes["merge"],
+	s.MustSend(t, http.MethodPatch, harness.Definitions+"/"+plural+".definitions.example.com", harness.ContentTypes["merge"],
 		map[string]any{"spec": map[string]any{"versions": as.manifest(plural)["spec"].(map[string]any)["versions"]}})
 }
 
 // hold sends a merge patch that is held back until release is called, which returns the answer.
-func hold(t *testing.T, s *harness.Stage, webhook *harness.Stamps, by, user, path, body string) (release func() string) {
+func hold(t *testing.T, s *harness.Server, webhook *harness.MutatingWebhook, by, user, path, body string) (release func() string) {
 	t.Helper()
 	if by == "body" {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -207,7 +207,7 @@ func hold(t *testing.T, s *harness.Stage, webhook *harness.Stamps, by, user, pat
 		}
 	}
 	entered, left, answered := make(chan struct{}, 8), make(chan struct{}), make(chan string, 1)
-	webhook.SetFunc(user, func(map[string]any) corpus.Object {
+	webhook.SetPatchFunc(user, func(map[string]any) corpus.Object {
 		entered <- struct{}{}
 		<-left
 		return corpus.Object{}

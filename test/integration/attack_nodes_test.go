@@ -106,7 +106,7 @@ func TestAttackNodes(t *testing.T) {
 		harness.Create(t, client, "/api/v1/namespaces/default/pods", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"on-`+name+`"},"spec":{"nodeName":"`+name+`","automountServiceAccountToken":false,"volumes":[{"name":"v","secret":{"secretName":"of-`+name+`"}}],"containers":[{"name":"a","image":"one"}]}}`)
 	}
 	harness.Define(t, c, "vaults.abac.example.com", sealed)
-	harness.Served(t, c, "/apis/abac.example.com/v1/namespaces/default/vaults")
+	harness.WaitServed(t, c, "/apis/abac.example.com/v1/namespaces/default/vaults")
 	harness.Create(t, client, "/apis/abac.example.com/v1/namespaces/default/vaults", `{"apiVersion":"abac.example.com/v1","kind":"Vault","metadata":{"name":"v"},"spec":{"seal":"a"}}`)
 
 	const (

@@ -73,7 +73,7 @@ spec:
 func TestAttackWebhooks(t *testing.T) {
 	s := onStage(t)
 	s.Install(t, []byte(gates))
-	webhook := harness.NewStamps(t, s, "moving-")
+	webhook := harness.NewMutatingWebhook(t, s, "moving-")
 	spec := func(fields map[string]any) func(map[string]any) corpus.Object {
 		return func(map[string]any) corpus.Object { return corpus.Object{"spec": fields} }
 	}
@@ -84,9 +84,9 @@ func TestAttackWebhooks(t *testing.T) {
 	moved := func(from, to []string) func(map[string]any) corpus.Object {
 		return func(object map[string]any) corpus.Object {
 			over := corpus.Object{}
-			if value := harness.At(object, from...); value != nil {
-				harness.Put(over, map[string]any{from[len(from)-1]: nil}, from[:len(from)-1]...)
-				harness.Put(over, value, to...)
+			if value := harness.ValueAt(object, from...); value != nil {
+				harness.SetAt(over, map[string]any{from[len(from)-1]: nil}, from[:len(from)-1]...)
+				harness.SetAt(over, value, to...)
 			}
 			return over
 		}
@@ -105,7 +105,7 @@ func TestAttackWebhooks(t *testing.T) {
 		place  []string
 	}{
 		{"copies an annotation into an excluded field", func(object map[string]any) corpus.Object {
-			return corpus.Object{"spec": map[string]any{"trigger": harness.At(object, "metadata", "annotations", "own.example.com/trigger")}}
+			return corpus.Object{"spec": map[string]any{"trigger": harness.ValueAt(object, "metadata", "annotations", "own.example.com/trigger")}}
 		}, `{"metadata":{"annotations":{"own.example.com/trigger":"b"}}}`,
 			[]string{"granular:annotation(own.example.com)", "granular", "get"}, "cannot change .metadata.annotations[own.example.com/trigger]", "b", []string{"spec", "trigger"}},
 		{"moves what the caller may change to where it may not", moved([]string{"spec", "note"}, []string{"spec", "trigger"}), `{"spec":{"note":"b"}}`,
@@ -115,7 +115,7 @@ func TestAttackWebhooks(t *testing.T) {
 		{"moves it to another field of the permission", moved([]string{"spec", "formerTrigger"}, []string{"spec", "trigger"}), `{"spec":{"formerTrigger":"b"}}`,
 			[]string{trigger, ordinary, "get"}, "cannot change .spec.formerTrigger", "b", []string{"spec", "trigger"}},
 		{"copies it to another field of the permission and takes it back", func(object map[string]any) corpus.Object {
-			return corpus.Object{"spec": map[string]any{"formerTrigger": "a", "trigger": harness.At(object, "spec", "formerTrigger")}}
+			return corpus.Object{"spec": map[string]any{"formerTrigger": "a", "trigger": harness.ValueAt(object, "spec", "formerTrigger")}}
 		}, `{"spec":{"formerTrigger":"b"}}`, []string{trigger, ordinary, "get"}, "cannot change .spec.formerTrigger", "b", []string{"spec", "trigger"}},
 		{"changes it further", spec(map[string]any{"trigger": "c"}), `{"spec":{"trigger":"b"}}`,
 			[]string{trigger, ordinary, "get"}, "cannot change .spec.trigger", "c", []string{"spec", "trigger"}},
@@ -156,16 +156,16 @@ func TestAttackWebhooks(t *testing.T) {
 			n := 0
 			for _, way := range []string{"merge", "json", "apply"} {
 				t.Run(way, func(t *testing.T) {
-					path := s.MadeIn(t, "/apis/webhooks.example.com/v1/namespaces/default/gates", object)
+					path := s.CreateIn(t, "/apis/webhooks.example.com/v1/namespaces/default/gates", object)
 					do := func(stand string) harness.Answer {
 						n++
 						user := fmt.Sprintf("moving-%d-%d-%s", i, n, stand)
-						may := s.Callers.May(stand)
-						s.Callers.CallIf(user, func(q harness.Question) bool {
+						may := s.Callers.Allows(stand)
+						s.Callers.AddCallerFunc(user, func(q harness.Question) bool {
 							return may(q) || q.Verb == "update" && may(harness.Question{Verb: "patch"})
 						})
-						webhook.SetFunc(user, tc.over)
-						now := s.Must(t, http.MethodGet, path, "", nil).Object(t)
+						webhook.SetPatchFunc(user, tc.over)
+						now := s.MustSend(t, http.MethodGet, path, "", nil).Object(t)
 						switch way {
 						case "json":
 							return s.Send(t, user, http.MethodPut, path, harness.ContentTypes["json"], corpus.Overlay(now, harness.FromYAML(t, tc.body)))
@@ -176,17 +176,17 @@ func TestAttackWebhooks(t *testing.T) {
 						return s.Send(t, user, http.MethodPatch, path, harness.ContentTypes["merge"], tc.body)
 					}
 					if tc.says == "" {
-						s.Callers.Call("alone", tc.grants...)
+						s.Callers.AddCaller("alone", tc.grants...)
 						if a := do("alone"); a.Code != http.StatusOK {
 							t.Errorf("got %s", a)
 						}
 					} else {
 						s.Twins(t, path, tc.says, tc.grants, do)
 					}
-					if now := s.Must(t, http.MethodGet, path, "", nil).Object(t); harness.At(now, tc.place...) != tc.stored {
+					if now := s.MustSend(t, http.MethodGet, path, "", nil).Object(t); harness.ValueAt(now, tc.place...) != tc.stored {
 						t.Errorf("stored is %v", now)
 					}
-					s.Must(t, http.MethodPatch, path, harness.ContentTypes["merge"], `{"metadata":{"finalizers":null}}`)
+					s.MustSend(t, http.MethodPatch, path, harness.ContentTypes["merge"], `{"metadata":{"finalizers":null}}`)
 				})
 			}
 		})
@@ -200,22 +200,22 @@ func TestAttackWebhooks(t *testing.T) {
 // Answer: 403, the field that was sent
 func TestAttackWebhooksOtherField(t *testing.T) {
 	s := onStage(t)
-	webhook := harness.NewStamps(t, s, "binary-")
-	path, _ := s.Made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: a}}`)
+	webhook := harness.NewMutatingWebhook(t, s, "binary-")
+	path, _ := s.CreateObject(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: a}}`)
 	for user, grants := range map[string][]string{
 		"binary-refused": {"granular", "get"},
 		"binary-allowed": {"granular:data", "granular", "get"},
 	} {
-		s.Callers.Call(user, grants...)
-		webhook.Set(user, corpus.Object{"data": map[string]any{"b": nil}, "binaryData": map[string]any{"b": "Yg=="}})
+		s.Callers.AddCaller(user, grants...)
+		webhook.SetPatch(user, corpus.Object{"data": map[string]any{"b": nil}, "binaryData": map[string]any{"b": "Yg=="}})
 	}
 	const body = `{"data":{"b":"b"}}`
 	a := s.Send(t, "binary-refused", http.MethodPatch, path, harness.ContentTypes["merge"], body)
-	if now := s.Must(t, http.MethodGet, path, "", nil).Object(t); a.Code != http.StatusForbidden || !strings.Contains(a.Message(), "cannot change .data") || now["binaryData"] != nil {
+	if now := s.MustSend(t, http.MethodGet, path, "", nil).Object(t); a.Code != http.StatusForbidden || !strings.Contains(a.Message(), "cannot change .data") || now["binaryData"] != nil {
 		t.Errorf("got %s, stored is %v", a, now)
 	}
 	a = s.Send(t, "binary-allowed", http.MethodPatch, path, harness.ContentTypes["merge"], body)
-	if now := s.Must(t, http.MethodGet, path, "", nil).Object(t); a.Code != http.StatusOK || now["binaryData"] == nil {
+	if now := s.MustSend(t, http.MethodGet, path, "", nil).Object(t); a.Code != http.StatusOK || now["binaryData"] == nil {
 		t.Errorf("got %s, stored is %v", a, now)
 	}
 }

@@ -81,7 +81,7 @@ const abacPolicies = `{"apiVersion":"abac.authorization.kubernetes.io/v1beta1","
 // TestModes holds that granular authorization is the same behind every authorizer.
 // Each user gets what it holds from one of the modes alone.
 func TestModes(t *testing.T) {
-	webhook := harness.Serve(t, verdicts("hooked", "granular", "granular:label(own.example.com)"))
+	webhook := harness.ServeWebhook(t, verdicts("hooked", "granular", "granular:label(own.example.com)"))
 	abac := filepath.Join(t.TempDir(), "abac.jsonl")
 	if err := os.WriteFile(abac, []byte(abacPolicies), 0o600); err != nil {
 		t.Fatal(err)

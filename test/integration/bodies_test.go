@@ -48,7 +48,7 @@ func TestBodies(t *testing.T) {
 	for i, mediaType := range mediaTypes {
 		t.Run("PUT "+mediaType, func(t *testing.T) {
 			for _, accept := range mediaTypes {
-				path, live := s.Made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: body}, data: {a: what-nobody-reads}}`)
+				path, live := s.CreateObject(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: body}, data: {a: what-nobody-reads}}`)
 				wanted := &corev1.ConfigMap{}
 				if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live, wanted); err != nil {
 					t.Fatal(err)
@@ -78,7 +78,7 @@ func TestBodies(t *testing.T) {
 				s.Twins(t, configMaps+"/"+name, says, grants, func(user string) harness.Answer {
 					return s.Send(t, user, http.MethodPost, configMaps, mediaType, body)
 				})
-				s.Must(t, http.MethodDelete, configMaps+"/"+name, "", nil)
+				s.MustSend(t, http.MethodDelete, configMaps+"/"+name, "", nil)
 			}
 		})
 	}
@@ -90,7 +90,7 @@ func TestBodiesOfCustomResources(t *testing.T) {
 	harness.PrepareCorpus(t, s)
 	for _, mediaType := range mediaTypes[:3] {
 		t.Run(mediaType, func(t *testing.T) {
-			path, live := s.Made(t, `{apiVersion: corpus.example.com/v1, kind: Gadget, metadata: {name: body}, spec: {size: 1, colour: what-nobody-reads}}`)
+			path, live := s.CreateObject(t, `{apiVersion: corpus.example.com/v1, kind: Gadget, metadata: {name: body}, spec: {size: 1, colour: what-nobody-reads}}`)
 			wanted := &unstructured.Unstructured{Object: live}
 			wanted.SetLabels(map[string]string{"a.example.com/x": "1"})
 			a := s.Twins(t, path, "cannot change .metadata.labels[a.example.com/x]", []string{"granular:label(a.example.com)", "granular"}, func(user string) harness.Answer {
@@ -106,7 +106,7 @@ func TestBodiesOfCustomResources(t *testing.T) {
 // TestPatchesInCBOR holds the two patches that have a binary form.
 func TestPatchesInCBOR(t *testing.T) {
 	s := onStage(t)
-	path, live := s.Made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: body}, data: {a: "1"}}`)
+	path, live := s.CreateObject(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: body}, data: {a: "1"}}`)
 	applied := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
 		"name": live["metadata"].(map[string]any)["name"], "namespace": "default", "labels": map[string]any{"a.example.com/x": "1"},
 	}}}
@@ -120,12 +120,12 @@ func TestPatchesInCBOR(t *testing.T) {
 func TestManagedFieldsInEveryForm(t *testing.T) {
 	s := onStage(t)
 	reset := func(t *testing.T, mediaType string, body func(live map[string]any) []byte) {
-		path, live := s.Made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: body}, data: {a: "1"}}`)
+		path, live := s.CreateObject(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: body}, data: {a: "1"}}`)
 		data := body(live)
 		s.Twins(t, path, "cannot change .metadata.managedFields", []string{"granular:metadata", "granular"}, func(user string) harness.Answer {
 			return s.Send(t, user, http.MethodPut, path, mediaType, data)
 		})
-		if now := harness.Metadata(t, s.Live(t, path))["managedFields"]; now != nil {
+		if now := harness.Metadata(t, s.LiveObject(t, path))["managedFields"]; now != nil {
 			t.Errorf("it was no reset: %v", now)
 		}
 	}
@@ -155,23 +155,23 @@ func TestManagedFieldsInEveryForm(t *testing.T) {
 // permission only, and that without force the conflict comes first.
 func TestForce(t *testing.T) {
 	s := onStage(t)
-	path, live := s.Made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: forced, labels: {a.example.com/x: theirs}}}`)
+	path, live := s.CreateObject(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: forced, labels: {a.example.com/x: theirs}}}`)
 	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"labels":{"a.example.com/x":"mine"}}}`, live["metadata"].(map[string]any)["name"])
 	apply := func(user, query string) harness.Answer {
 		return s.Send(t, user, http.MethodPatch, path+"?fieldManager=other"+query, harness.ContentTypes["apply"], body)
 	}
-	s.Callers.Call("unforced", "granular", "granular:label(a.example.com)", "get")
+	s.Callers.AddCaller("unforced", "granular", "granular:label(a.example.com)", "get")
 	if a := apply("unforced", ""); a.Code != http.StatusConflict || !strings.Contains(a.Message(), "conflict") {
 		t.Errorf("without force, with the permission: %s", a)
 	}
-	s.Callers.Call("unforced", "granular")
+	s.Callers.AddCaller("unforced", "granular")
 	if a := apply("unforced", ""); a.Code != http.StatusConflict {
 		t.Errorf("without force, without the permission: %s", a)
 	}
 	s.Twins(t, path, "cannot change .metadata.labels[a.example.com/x]", []string{"granular:label(a.example.com)", "granular"}, func(user string) harness.Answer {
 		return apply(user, "&force=true")
 	})
-	s.Callers.Call("forced", "granular")
+	s.Callers.AddCaller("forced", "granular")
 	if a := apply("forced", "&force=true"); a.Code != http.StatusOK {
 		t.Errorf("what is so already can be applied by who may not change it: %s", a)
 	}

@@ -54,7 +54,7 @@ func (c *counting) reset(allow func(string) bool) {
 // Answer: at most 64 permission verbs, well under a second
 func TestBudget(t *testing.T) {
 	webhook := &counting{allow: func(string) bool { return false }}
-	server := harness.Serve(t, webhook)
+	server := harness.ServeWebhook(t, webhook)
 	c := harness.Start(t, "--", "--authorization-mode=Webhook,RBAC", "--authorization-webhook-config-file="+harness.WebhookKubeconfig(t, server), "--authorization-webhook-version=v1",
 		"--authorization-webhook-cache-authorized-ttl=0s", "--authorization-webhook-cache-unauthorized-ttl=0s")
 	labels := func(value string) string {

@@ -58,13 +58,13 @@ func TestConventions(t *testing.T) {
 	s := onStage(t)
 	s.Install(t, []byte(plain))
 	const collection = "/apis/plain.example.com/v1/namespaces/default/pumps"
-	path := s.MadeIn(t, collection, `
+	path := s.CreateIn(t, collection, `
 apiVersion: plain.example.com/v1
 kind: Pump
 metadata: {name: p}
 spec: {pool: {size: 1, name: a}}
 note: as it was`)
-	s.Must(t, http.MethodPatch, path+"/status", harness.ContentTypes["merge"], `{"status":{"size":1,"conditions":[{"type":"Ready","status":"False"},{"type":"Full","status":"False"}]}}`)
+	s.MustSend(t, http.MethodPatch, path+"/status", harness.ContentTypes["merge"], `{"status":{"size":1,"conditions":[{"type":"Ready","status":"False"},{"type":"Full","status":"False"}]}}`)
 	patch := func(at, body string) func(user string) harness.Answer {
 		return func(user string) harness.Answer {
 			return s.Send(t, user, http.MethodPatch, at, harness.ContentTypes["merge"], body)
@@ -89,17 +89,17 @@ note: as it was`)
 	}
 	t.Run("nothing else", func(t *testing.T) {
 		all := []string{"granular", "get", "granular:specification", "granular:status", "granular:replicas", "granular:metadata"}
-		s.Callers.Call("of-all-conventions", all...)
+		s.Callers.AddCaller("of-all-conventions", all...)
 		if a := patch(path, `{"note":"written"}`)("of-all-conventions"); a.Code != http.StatusForbidden || !strings.Contains(a.Message(), "no permission covers this field") {
 			t.Errorf("a field that no convention is about: %s", a)
 		}
-		s.Callers.Call("of-one-condition", "granular", "get", "granular:condition(Ready)")
+		s.Callers.AddCaller("of-one-condition", "granular", "get", "granular:condition(Ready)")
 		if a := patch(path+"/status", `{"status":{"conditions":[{"type":"Ready","status":"True"},{"type":"Full","status":"False"}]}}`)("of-one-condition"); a.Code != http.StatusForbidden {
 			t.Errorf("another condition: %s", a)
 		}
 	})
 	t.Run("an ordinary caller", func(t *testing.T) {
-		s.Callers.Call("pump-editor", "get", "update", "patch")
+		s.Callers.AddCaller("pump-editor", "get", "update", "patch")
 		if a := patch(path, `{"note":"written","spec":{"pool":{"size":5}}}`)("pump-editor"); a.Code != http.StatusOK {
 			t.Errorf("who may update: %s", a)
 		}
@@ -112,9 +112,9 @@ note: as it was`)
 		})
 	})
 	t.Run("none", func(t *testing.T) {
-		s.Must(t, http.MethodPatch, harness.Definitions+"/pumps.plain.example.com", harness.ContentTypes["jsonpatch"],
+		s.MustSend(t, http.MethodPatch, harness.Definitions+"/pumps.plain.example.com", harness.ContentTypes["jsonpatch"],
 			`[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/x-kubernetes-permission-verb","value":"none"}]`)
-		s.Callers.Call("once-allowed", "granular", "get", "granular:specification", "granular:replicas")
+		s.Callers.AddCaller("once-allowed", "granular", "get", "granular:specification", "granular:replicas")
 		n := 0
 		harness.Until(t, "the definition is in force", func() bool {
 			n++
@@ -129,7 +129,7 @@ note: as it was`)
 
 // TestConventionsWithTheGateOff holds that the models of custom resources stay upstream's.
 func TestConventionsWithTheGateOff(t *testing.T) {
-	s, err := harness.NewStage("--feature-gates", "GranularAuthorization=false")
+	s, err := harness.NewServer("--feature-gates", "GranularAuthorization=false")
 	if err != nil {
 		t.Fatal(err)
 	}

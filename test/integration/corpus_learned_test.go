@@ -39,7 +39,7 @@ func TestCorpusUnderLearnedRoles(t *testing.T) {
 	if err := os.WriteFile(policy, []byte(bodies), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := harness.NewStage("--audit-policy-file="+policy, "--audit-log-path="+log)
+	s, err := harness.NewServer("--audit-policy-file="+policy, "--audit-log-path="+log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestCorpusUnderLearnedRoles(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	stamps := harness.NewStamps(t, s, "stamped-")
+	stamps := harness.NewMutatingWebhook(t, s, "stamped-")
 	harness.PrepareCorpus(t, s)
 
 	all := func(harness.Question) bool { return true }
@@ -59,16 +59,16 @@ func TestCorpusUnderLearnedRoles(t *testing.T) {
 				continue
 			}
 			for _, way := range waysOf(&scenarios[i]) {
-				r := &rehearsal{Stage: s, stamps: stamps, s: &scenarios[i], way: way, id: fmt.Sprintf("%d-%s", i, way)}
+				r := &rehearsal{Server: s, stamps: stamps, s: &scenarios[i], way: way, id: fmt.Sprintf("%d-%s", i, way)}
 				r.user = "caller-" + r.id
 				if r.s.Final != nil && !r.s.Reset {
 					r.user = "stamped-" + r.id
-					stamps.Set(r.user, corpus.Diff(r.s.New, r.s.Final))
+					stamps.SetPatch(r.user, corpus.Diff(r.s.New, r.s.Final))
 				}
 				id := r.id
 				r.id += suffix // the object is another one
 				r.prepare(t)
-				s.Callers.CallIf(r.user, may(r.user))
+				s.Callers.AddCallerFunc(r.user, may(r.user))
 				each(id, r.send(t, r.request(t)))
 			}
 		}
@@ -115,7 +115,7 @@ func TestCorpusUnderLearnedRoles(t *testing.T) {
 }
 
 // rulesFrom returns the rules that each user is learned to need.
-func rulesFrom(t *testing.T, s *harness.Stage, log string) map[string][]rbacv1.PolicyRule {
+func rulesFrom(t *testing.T, s *harness.Server, log string) map[string][]rbacv1.PolicyRule {
 	t.Helper()
 	found, err := discovery.NewDiscoveryClientForConfig(harness.Config(t, s.Cluster, "admin"))
 	if err != nil {

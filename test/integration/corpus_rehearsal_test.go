@@ -23,8 +23,8 @@ import (
 
 // rehearsal is one scenario sent in one way.
 type rehearsal struct {
-	*harness.Stage
-	stamps *harness.Stamps
+	*harness.Server
+	stamps *harness.MutatingWebhook
 	s      *corpus.Scenario
 	way    string
 	id     string
@@ -40,7 +40,7 @@ func (r *rehearsal) run(t *testing.T) {
 	r.user = "caller-" + r.id
 	if r.s.Final != nil && !r.s.Reset {
 		r.user = "stamped-" + r.id
-		r.stamps.Set(r.user, corpus.Diff(r.s.New, r.s.Final))
+		r.stamps.SetPatch(r.user, corpus.Diff(r.s.New, r.s.Final))
 	}
 	r.prepare(t)
 	way := r.request(t)
@@ -50,7 +50,7 @@ func (r *rehearsal) run(t *testing.T) {
 	} else {
 		verbs = append(verbs, "granular")
 	}
-	r.caller = r.Callers.Call(r.user, verbs...)
+	r.caller = r.Callers.AddCaller(r.user, verbs...)
 	r.compare(t, way.verb, r.send(t, way))
 }
 
@@ -71,7 +71,7 @@ func (r *rehearsal) own(o corpus.Object) corpus.Object {
 	u := unstructured.Unstructured{Object: runtime.DeepCopyJSON(o)}
 	u.SetGroupVersionKind(gvk)
 	if u.GetName() != "" {
-		u.SetName(harness.Named(u.GetName(), "-", r.id))
+		u.SetName(harness.UniqueName(u.GetName(), "-", r.id))
 	}
 	return u.Object
 }
@@ -85,11 +85,11 @@ func (r *rehearsal) prepare(t *testing.T) {
 	}
 	old := r.own(r.s.Old)
 	r.collection, r.one = r.Paths(t, old)
-	r.Must(t, http.MethodPost, r.collection, harness.ContentTypes["json"], old)
+	r.MustSend(t, http.MethodPost, r.collection, harness.ContentTypes["json"], old)
 	if status, ok := old["status"]; ok {
-		r.Must(t, http.MethodPatch, r.one+"/status", harness.ContentTypes["merge"], map[string]any{"status": status})
+		r.MustSend(t, http.MethodPatch, r.one+"/status", harness.ContentTypes["merge"], map[string]any{"status": status})
 	}
-	r.live = r.Stage.Live(t, r.one)
+	r.live = r.Server.LiveObject(t, r.one)
 }
 
 // request returns the request that makes the change.

@@ -24,7 +24,7 @@ func TestCorpus(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := onStage(t)
-	stamps := harness.NewStamps(t, s, "stamped-")
+	stamps := harness.NewMutatingWebhook(t, s, "stamped-")
 	harness.PrepareCorpus(t, s)
 	sent := 0
 	for i := range scenarios {
@@ -40,7 +40,7 @@ func TestCorpus(t *testing.T) {
 			for _, way := range ways {
 				t.Run(way, func(t *testing.T) {
 					sent++
-					r := &rehearsal{Stage: s, stamps: stamps, s: scenario, way: way, id: fmt.Sprintf("%d-%s", i, way)}
+					r := &rehearsal{Server: s, stamps: stamps, s: scenario, way: way, id: fmt.Sprintf("%d-%s", i, way)}
 					r.run(t)
 				})
 			}

@@ -49,8 +49,8 @@ const excluding = `              trigger: {type: boolean, x-kubernetes-permissio
 func TestCRDFlip(t *testing.T) {
 	const path = "/apis/flip.example.com/v1/namespaces/default/switches"
 	harness.Define(t, on, "switches.flip.example.com", flipped)
-	harness.Served(t, on, path)
-	harness.GrantTo(t, on, "flipper", "flip.example.com", "switches", "get", "create", "update", "patch")
+	harness.WaitServed(t, on, path)
+	harness.GrantRole(t, on, "flipper", "flip.example.com", "switches", "get", "create", "update", "patch")
 
 	for i := range 3 {
 		body := fmt.Sprintf(`{"apiVersion":"flip.example.com/v1","kind":"Switch","metadata":{"name":"s%d"},"spec":{"n":-1}}`, i)

@@ -88,7 +88,7 @@ func TestVastCRD(t *testing.T) {
 			first := time.Duration(0)
 			if test.stored {
 				path := "/apis/vast.example.com/v1/namespaces/default/" + test.name + "s"
-				harness.Served(t, on, path)
+				harness.WaitServed(t, on, path)
 				start := time.Now()
 				status, answer, err := harness.Request(on, harness.Admin, http.MethodPost, path, harness.ContentTypes["json"],
 					fmt.Sprintf(`{"apiVersion":"vast.example.com/v1","kind":%q,"metadata":{"name":"x"},"spec":{"g1":{"f1":{"a":"b"}}}}`, test.name))

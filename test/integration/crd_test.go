@@ -17,7 +17,7 @@ import (
 // TestTriggerSelfDestruct is KEP-3617's story 2, on a custom resource in two versions:
 // a field that ordinary users must not set, which is granted to one group.
 func TestTriggerSelfDestruct(t *testing.T) {
-	webhook := harness.Serve(t, renaming(map[string]string{
+	webhook := harness.ServeWebhook(t, renaming(map[string]string{
 		"path": "route", "triggerSelfDestructOnSecurityBreach": "selfDestruct",
 	}))
 	text, err := os.ReadFile(filepath.Join("testdata", "crd", "robots.yaml"))
@@ -26,8 +26,8 @@ func TestTriggerSelfDestruct(t *testing.T) {
 	}
 	harness.Define(t, on, "robots.factory.example.com", strings.NewReplacer(
 		"WEBHOOK_URL", webhook.URL, "WEBHOOK_CA", base64.StdEncoding.EncodeToString(harness.CABundle(webhook))).Replace(string(text)))
-	harness.Served(t, on, "/apis/factory.example.com/v1/robots")
-	harness.Served(t, on, "/apis/factory.example.com/v2/robots")
+	harness.WaitServed(t, on, "/apis/factory.example.com/v1/robots")
+	harness.WaitServed(t, on, "/apis/factory.example.com/v2/robots")
 	harness.RunScripts(t, on, "trigger_self_destruct.txtar")
 }
 
@@ -48,7 +48,7 @@ func renaming(names map[string]string) http.Handler {
 	for v1, v2 := range names {
 		back[v2] = v1
 	}
-	return harness.Converting(func(object map[string]any, to string) {
+	return harness.ConversionWebhook(func(object map[string]any, to string) {
 		rename := names
 		if to == "v1" {
 			rename = back

@@ -39,7 +39,7 @@ func TestCreateOnUpdate(t *testing.T) {
 				name := fmt.Sprintf("created-%d", harness.Unique())
 				path := "/apis/coordination.k8s.io/v1/namespaces/default/leases/" + name
 				body := `{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"` + name + `"},"spec":{"holderIdentity":"me"}}`
-				s.Callers.Call(name, grants...)
+				s.Callers.AddCaller(name, grants...)
 				for _, dryRun := range []string{"dryRun=All", ""} {
 					a := s.Send(t, name, way.method, path+way.query+dryRun, way.contentType, body)
 					if allowed != (a.Code == http.StatusCreated) || !allowed && a.Code != http.StatusForbidden {
@@ -58,7 +58,7 @@ func TestCreateOnUpdate(t *testing.T) {
 // TestPatchOfNothing holds that only an apply creates.
 func TestPatchOfNothing(t *testing.T) {
 	s := onStage(t)
-	s.Callers.Call("patcher", "granular", "granular:metadata", "granular:specification", "get")
+	s.Callers.AddCaller("patcher", "granular", "granular:metadata", "granular:specification", "get")
 	for _, way := range []string{"merge", "strategic", "jsonpatch"} {
 		body := `{"spec":{"holderIdentity":"me"}}`
 		if way == "jsonpatch" {
@@ -87,8 +87,8 @@ func TestGenerateName(t *testing.T) {
 // that is allowed stores nothing.
 func TestDryRun(t *testing.T) {
 	s := onStage(t)
-	path, live := s.Made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: dry}, data: {a: "1"}}`)
-	before := s.Must(t, http.MethodGet, path, "", nil)
+	path, live := s.CreateObject(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: dry}, data: {a: "1"}}`)
+	before := s.MustSend(t, http.MethodGet, path, "", nil)
 	name := live["metadata"].(map[string]any)["name"].(string)
 	put := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"labels":{"a":"b"}},"data":{"a":"1"}}`, name)
 	for _, tc := range []struct{ name, method, contentType, body string }{
@@ -102,7 +102,7 @@ func TestDryRun(t *testing.T) {
 			s.Twins(t, path, "cannot change .metadata.labels[a]", []string{"granular:label(a)", "granular"}, func(user string) harness.Answer {
 				return s.Send(t, user, tc.method, path+"?dryRun=All&fieldManager=dry", harness.ContentTypes[tc.contentType], tc.body)
 			})
-			if after := s.Must(t, http.MethodGet, path, "", nil); after.String() != before.String() {
+			if after := s.MustSend(t, http.MethodGet, path, "", nil); after.String() != before.String() {
 				t.Errorf("a dry run stored %s", after)
 			}
 		})

@@ -71,8 +71,8 @@ func (o *opinions) verbs() []string {
 // allowance, and that verbs are asked from general to specific, each once.
 func TestDenyIsFinal(t *testing.T) {
 	o := &opinions{}
-	webhook := harness.Serve(t, o)
-	config, err := harness.Chain(t.TempDir(), webhook)
+	webhook := harness.ServeWebhook(t, o)
+	config, err := harness.WriteAuthorizationConfig(t.TempDir(), webhook)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,8 +133,8 @@ func TestDenyIsFinal(t *testing.T) {
 // log of the server alone.
 func TestFailureIsNoAnswer(t *testing.T) {
 	o := &opinions{failsWith: http.StatusForbidden}
-	webhook := harness.Serve(t, o)
-	config, err := harness.ChainFailing(t.TempDir(), webhook, "NoOpinion")
+	webhook := harness.ServeWebhook(t, o)
+	config, err := harness.WriteAuthorizationConfigFailing(t.TempDir(), webhook, "NoOpinion")
 	if err != nil {
 		t.Fatal(err)
 	}

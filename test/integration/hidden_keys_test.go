@@ -78,7 +78,7 @@ const (
 )
 
 // hiddenObjects makes a namespace of objects with keys that are to be found out.
-func hiddenObjects(t *testing.T, s *harness.Stage, ns string, keys []string) (rest map[string]string) {
+func hiddenObjects(t *testing.T, s *harness.Server, ns string, keys []string) (rest map[string]string) {
 	t.Helper()
 	rest = map[string]string{}
 	var labels, finalizers, conditions []string
@@ -90,14 +90,14 @@ func hiddenObjects(t *testing.T, s *harness.Stage, ns string, keys []string) (re
 	rest[`"LABELS":0`] = `"labels":{` + strings.Join(labels, ",") + "}"
 	rest[`"ANNOTATIONS":0`] = `"annotations":{` + strings.Join(labels, ",") + "}"
 	rest[`"FINALIZERS":0`] = `"finalizers":[` + strings.Join(finalizers, ",") + "]"
-	s.Must(t, http.MethodPost, "/api/v1/namespaces", harness.ContentTypes["json"], `{"metadata":{"name":"`+ns+`"}}`)
-	s.Must(t, http.MethodPatch, "/api/v1/namespaces/"+ns+"/secrets/s?fieldManager=owner", harness.ContentTypes["apply"],
+	s.MustSend(t, http.MethodPost, "/api/v1/namespaces", harness.ContentTypes["json"], `{"metadata":{"name":"`+ns+`"}}`)
+	s.MustSend(t, http.MethodPatch, "/api/v1/namespaces/"+ns+"/secrets/s?fieldManager=owner", harness.ContentTypes["apply"],
 		`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s",`+rest[`"LABELS":0`]+`,`+rest[`"ANNOTATIONS":0`]+`,`+rest[`"FINALIZERS":0`]+`},"data":{"a":"eA=="}}`)
-	s.Must(t, http.MethodPost, "/apis/apps/v1/namespaces/"+ns+"/deployments", harness.ContentTypes["json"],
+	s.MustSend(t, http.MethodPost, "/apis/apps/v1/namespaces/"+ns+"/deployments", harness.ContentTypes["json"],
 		`{"metadata":{"name":"web"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)
-	s.Must(t, http.MethodPatch, "/apis/apps/v1/namespaces/"+ns+"/deployments/web/status", harness.ContentTypes["merge"], `{"status":{"conditions":[`+strings.Join(conditions, ",")+`]}}`)
-	s.Live(t, "/api/v1/namespaces/"+ns+"/secrets/s")
-	s.Live(t, "/apis/apps/v1/namespaces/"+ns+"/deployments/web")
+	s.MustSend(t, http.MethodPatch, "/apis/apps/v1/namespaces/"+ns+"/deployments/web/status", harness.ContentTypes["merge"], `{"status":{"conditions":[`+strings.Join(conditions, ",")+`]}}`)
+	s.LiveObject(t, "/api/v1/namespaces/"+ns+"/secrets/s")
+	s.LiveObject(t, "/apis/apps/v1/namespaces/"+ns+"/deployments/web")
 	return rest
 }
 
@@ -133,7 +133,7 @@ func TestKeysWithoutGet(t *testing.T) {
 					return s.Send(t, user, method, path, contentType, body)
 				}
 				id := strings.NewReplacer(" ", "-", ",", "", "'", "").Replace(name) + "-" + ns
-				s.Callers.Call("blind-"+id, "granular")
+				s.Callers.AddCaller("blind-"+id, "granular")
 				got := send("blind-" + id)
 				if text := strings.ReplaceAll(got.Message(), ns, "NS"); got.Code != http.StatusForbidden || !strings.HasSuffix(text, tc.says) {
 					t.Errorf("without get: %s\nwanted %s", got, tc.says)
@@ -148,18 +148,18 @@ func TestKeysWithoutGet(t *testing.T) {
 				told[name] = all
 
 				// Who holds some of what goes is told no more, be it all but one of many.
-				s.Callers.CallIf("blind-"+id, func(q harness.Question) bool {
+				s.Callers.AddCallerFunc("blind-"+id, func(q harness.Question) bool {
 					return q.Verb == "granular" || specific.MatchString(q.Verb) && !strings.Contains(q.Verb, "z")
 				})
 				if some := send("blind-" + id); !tc.own && some.Code == http.StatusForbidden && strings.ReplaceAll(some.String(), ns, "NS") != all {
 					t.Errorf("%s\nis told apart from\n%s", some, all)
 				}
 
-				s.Callers.Call("reader-"+id, "granular", "get")
+				s.Callers.AddCaller("reader-"+id, "granular", "get")
 				if got := send("reader-" + id); got.Code != http.StatusForbidden || !tc.own && !strings.Contains(got.String(), "hidden.example") {
 					t.Errorf("with get: %s", got)
 				}
-				s.Callers.Call("holder-"+id, "granular", "granular:metadata", "granular:status")
+				s.Callers.AddCaller("holder-"+id, "granular", "granular:metadata", "granular:status")
 				if got := send("holder-" + id); got.Code != http.StatusOK || strings.Contains(got.String(), "hidden") {
 					t.Errorf("who holds the permissions: %s", got)
 				}
@@ -176,7 +176,7 @@ func TestKeysOfOnesOwn(t *testing.T) {
 	s := onStage(t)
 	const ns = "keys-own"
 	hiddenObjects(t, s, ns, []string{"a.known.example/x", "b.known.example/x"})
-	s.Callers.Call("own", "granular")
+	s.Callers.AddCaller("own", "granular")
 	for name, tc := range map[string]struct{ path, way, body, says string }{
 		"merge, null":        {"/api/v1/namespaces/keys-own/secrets/s", "merge", `{"metadata":{"labels":{"b.known.example/x":null}}}`, `.metadata.labels[b.known.example/x] in namespace "keys-own": needs one of the verbs "granular:label(b.known.example)", "granular:metadata"`},
 		"strategic, null":    {"/api/v1/namespaces/keys-own/secrets/s", "strategic", `{"metadata":{"annotations":{"b.known.example/x":null}}}`, `.metadata.annotations[b.known.example/x]`},

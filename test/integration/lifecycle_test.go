@@ -29,9 +29,9 @@ func TestLastFinalizer(t *testing.T) {
 				continue // there are no strategic patches of custom resources
 			}
 			t.Run(kind+" "+way, func(t *testing.T) {
-				path, _ := s.Made(t, manifest)
-				s.Must(t, http.MethodDelete, path, "", nil)
-				live := s.Must(t, http.MethodGet, path, "", nil).Object(t)
+				path, _ := s.CreateObject(t, manifest)
+				s.MustSend(t, http.MethodDelete, path, "", nil)
+				live := s.MustSend(t, http.MethodGet, path, "", nil).Object(t)
 				if harness.Metadata(t, live)["deletionTimestamp"] == nil {
 					t.Fatal("it is not being deleted")
 				}
@@ -64,8 +64,8 @@ func TestLastFinalizer(t *testing.T) {
 // object's finalizers stand.
 func TestDeletionAsksForDelete(t *testing.T) {
 	s := onStage(t)
-	path, _ := s.Made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: kept}}`)
-	deleter := s.Callers.Call("deleter", "granular", "granular:metadata", "granular:finalizers", "granular:data", "update", "patch", "create")
+	path, _ := s.CreateObject(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: kept}}`)
+	deleter := s.Callers.AddCaller("deleter", "granular", "granular:metadata", "granular:finalizers", "granular:data", "update", "patch", "create")
 	if a := s.Send(t, "deleter", http.MethodDelete, path, "", nil); a.Code != http.StatusForbidden {
 		t.Errorf("got %s", a)
 	}
@@ -78,9 +78,9 @@ func TestDeletionAsksForDelete(t *testing.T) {
 // what we say of its fields: then the loops of controllers go on working.
 func TestErrorsComeInOrder(t *testing.T) {
 	s := onStage(t)
-	path, live := s.Made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: ordered, labels: {a: "1"}}}`)
+	path, live := s.CreateObject(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: ordered, labels: {a: "1"}}}`)
 	stale := harness.Metadata(t, live)["resourceVersion"].(string)
-	s.Must(t, http.MethodPatch, path, harness.ContentTypes["merge"], `{"metadata":{"labels":{"b":"1"}}}`)
+	s.MustSend(t, http.MethodPatch, path, harness.ContentTypes["merge"], `{"metadata":{"labels":{"b":"1"}}}`)
 	name := harness.Metadata(t, live)["name"].(string)
 	put := func(meta string) string {
 		return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"labels":{"a":"2"}%s}}`, name, meta)
@@ -102,13 +102,13 @@ func TestErrorsComeInOrder(t *testing.T) {
 		{"nothing upstream objects to", http.MethodPut, path, "json", put(""), http.StatusForbidden},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s.Callers.Call("orderly", "granular", "get")
+			s.Callers.AddCaller("orderly", "granular", "get")
 			if a := s.Send(t, "orderly", tc.method, tc.path, harness.ContentTypes[tc.contentType], tc.body); a.Code != tc.code {
 				t.Errorf("got %s, wanted %d", a, tc.code)
 			}
 		})
 	}
-	s.Callers.Call("orderly", "granular", "granular:metadata", "get")
+	s.Callers.AddCaller("orderly", "granular", "granular:metadata", "get")
 	if a := s.Send(t, "orderly", http.MethodPost, path[:strings.LastIndex(path, "/")], harness.ContentTypes["json"], put("")); a.Code != http.StatusConflict {
 		t.Errorf("create of what is there, with the permission: got %s", a)
 	}
@@ -119,7 +119,7 @@ func TestErrorsComeInOrder(t *testing.T) {
 // was no change at first can be one then.
 func TestRetriesAreJudgedAnew(t *testing.T) {
 	s := onStage(t)
-	stamps := harness.NewStamps(t, s, "raced-")
+	stamps := harness.NewMutatingWebhook(t, s, "raced-")
 	for _, tc := range []struct {
 		name   string
 		grants []string
@@ -132,13 +132,13 @@ func TestRetriesAreJudgedAnew(t *testing.T) {
 		{"with the permission", []string{"granular", "granular:data", "get"}, http.StatusOK, "[patch granular get granular:data]"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			path, _ := s.Made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: raced}, data: {a: "1"}}`)
-			user := harness.Named("raced-", tc.name)
-			caller := s.Callers.Call(user, tc.grants...)
+			path, _ := s.CreateObject(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: raced}, data: {a: "1"}}`)
+			user := harness.UniqueName("raced-", tc.name)
+			caller := s.Callers.AddCaller(user, tc.grants...)
 			// While admission looks at the first attempt, in which nothing changes, the
 			// administrator changes what the caller sends.
 			var attempts atomic.Int32
-			stamps.SetFunc(user, func(map[string]any) corpus.Object {
+			stamps.SetPatchFunc(user, func(map[string]any) corpus.Object {
 				if attempts.Add(1) == 1 {
 					if a, err := s.RoundTrip("", http.MethodPatch, path, harness.ContentTypes["merge"], "application/json", `{"data":{"a":"2"}}`); err != nil || a.Code != http.StatusOK {
 						t.Errorf("%v %s", err, a)
@@ -157,7 +157,7 @@ func TestRetriesAreJudgedAnew(t *testing.T) {
 			if asked := fmt.Sprint(caller.Verbs()); asked != tc.asked {
 				t.Errorf("asked %s, wanted %s", asked, tc.asked)
 			}
-			now := s.Must(t, http.MethodGet, path, "", nil).Object(t)
+			now := s.MustSend(t, http.MethodGet, path, "", nil).Object(t)
 			if stored := now["data"].(map[string]any)["a"] == "1"; stored != (tc.code == http.StatusOK) {
 				t.Errorf("stored: %v", now)
 			}

@@ -60,8 +60,8 @@ func TestLongKeys(t *testing.T) {
 	s := onStage(t)
 	s.Install(t, []byte(longWidgets))
 	const lengths = "/apis/long.example.com/v1/namespaces/default/lengths"
-	s.Must(t, http.MethodPost, lengths, harness.ContentTypes["json"], `{"apiVersion":"long.example.com/v1","kind":"Length","metadata":{"name":"l"},"spec":{}}`)
-	s.Must(t, http.MethodPost, "/apis/apps/v1/namespaces/default/deployments", harness.ContentTypes["json"],
+	s.MustSend(t, http.MethodPost, lengths, harness.ContentTypes["json"], `{"apiVersion":"long.example.com/v1","kind":"Length","metadata":{"name":"l"},"spec":{}}`)
+	s.MustSend(t, http.MethodPost, "/apis/apps/v1/namespaces/default/deployments", harness.ContentTypes["json"],
 		`{"metadata":{"name":"long"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)
 	const status = "/apis/apps/v1/namespaces/default/deployments/long/status"
 	quoted := func(s string) string {
@@ -86,7 +86,7 @@ func TestLongKeys(t *testing.T) {
 		for i, user := range []string{"long", strings.Repeat("long-", 2000)} {
 			t.Run(fmt.Sprintf("%s/%d", name, i), func(t *testing.T) {
 				for _, verbs := range [][]string{{"granular"}, {"granular", "get"}} {
-					caller := s.Callers.Call(user, verbs...)
+					caller := s.Callers.AddCaller(user, verbs...)
 					got := s.Send(t, user, http.MethodPatch, tc.path+"?dryRun=All", harness.ContentTypes["merge"], tc.body)
 					if got.Code != http.StatusForbidden || !strings.Contains(got.Message(), tc.says) || len(got.Body) > maxRefusal {
 						t.Errorf("%d bytes: %.600s\nwanted %s", len(got.Body), got, tc.says)
@@ -97,7 +97,7 @@ func TestLongKeys(t *testing.T) {
 						}
 					}
 				}
-				s.Callers.Call(user, "granular", "granular:metadata", "granular:specification", "granular:status")
+				s.Callers.AddCaller(user, "granular", "granular:metadata", "granular:specification", "granular:status")
 				if got := s.Send(t, user, http.MethodPatch, tc.path+"?dryRun=All", harness.ContentTypes["merge"], tc.body); got.Code == http.StatusForbidden {
 					t.Errorf("who holds the general permission: %.600s", got)
 				}
@@ -117,7 +117,7 @@ func TestLongAudit(t *testing.T) {
 		verbs = append(verbs, "granular:condition("+condition+")")
 	}
 	refused = append(refused, `{"type":"`+strings.Repeat("T", 100_000)+`","status":"True"}`)
-	harness.GrantTo(t, on, "long-audited", "apps", "deployments/status", verbs...)
+	harness.GrantRole(t, on, "long-audited", "apps", "deployments/status", verbs...)
 	client := harness.Administrator(t, on)
 	harness.Create(t, client, "/apis/apps/v1/namespaces/default/deployments",
 		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"long-audit"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)

@@ -23,14 +23,14 @@ var auditLog string
 // theStage is shared by all tests that need callers made up on the spot, and
 // started by the first of them.
 var (
-	theStage    *harness.Stage
+	theStage    *harness.Server
 	theStageErr error
 	raiseStage  sync.Once
 )
 
-func onStage(t *testing.T) *harness.Stage {
+func onStage(t *testing.T) *harness.Server {
 	t.Helper()
-	raiseStage.Do(func() { theStage, theStageErr = harness.NewStage() })
+	raiseStage.Do(func() { theStage, theStageErr = harness.NewServer() })
 	if theStageErr != nil {
 		t.Fatal(theStageErr)
 	}

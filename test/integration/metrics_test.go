@@ -17,7 +17,7 @@ import (
 // chain makes futile.
 func TestMetrics(t *testing.T) {
 	s := onStage(t)
-	path, _ := s.Made(t, `{apiVersion: v1, kind: Secret, metadata: {name: measured}}`)
+	path, _ := s.CreateObject(t, `{apiVersion: v1, kind: Secret, metadata: {name: measured}}`)
 	var seventy []string
 	for i := range 70 {
 		seventy = append(seventy, fmt.Sprintf(`"d%02d.example.com/x":"1"`, i))
@@ -53,7 +53,7 @@ func TestMetrics(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			user := fmt.Sprintf("measured-%d", i)
-			s.Callers.Call(user, tc.grants...)
+			s.Callers.AddCaller(user, tc.grants...)
 			before := harness.Metrics(t, s.Cluster)
 			body := tc.body
 			if strings.Contains(body, "%d") {

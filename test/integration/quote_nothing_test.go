@@ -19,7 +19,7 @@ import (
 // fields that the caller neither sent nor may see.
 func TestWarningsQuoteNothing(t *testing.T) {
 	s := onStage(t)
-	path, _ := s.Made(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: warned}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {nodeSelector: {beta.kubernetes.io/arch: quoted}, containers: [{name: a, image: one, resources: {requests: {memory: "1234567.5"}}}]}}}}`)
+	path, _ := s.CreateObject(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: warned}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {nodeSelector: {beta.kubernetes.io/arch: quoted}, containers: [{name: a, image: one, resources: {requests: {memory: "1234567.5"}}}]}}}}`)
 	for i, tc := range []struct {
 		name   string
 		grants []string
@@ -31,7 +31,7 @@ func TestWarningsQuoteNothing(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			user := fmt.Sprintf("warned-%d", i)
-			s.Callers.Call(user, tc.grants...)
+			s.Callers.AddCaller(user, tc.grants...)
 			a := s.Send(t, user, http.MethodPatch, path, harness.ContentTypes["merge"], fmt.Sprintf(`{"spec":{"replicas":%d}}`, i+2))
 			if a.Code != http.StatusOK {
 				t.Fatal(a)
@@ -47,7 +47,7 @@ func TestWarningsQuoteNothing(t *testing.T) {
 // rules of a role that a caller would grant.
 func TestRefusalsQuoteNothing(t *testing.T) {
 	s := onStage(t)
-	path, _ := s.Made(t, `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: quoted}, rules: [{apiGroups: [""], resources: [quoted], verbs: [get]}]}`)
+	path, _ := s.CreateObject(t, `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: quoted}, rules: [{apiGroups: [""], resources: [quoted], verbs: [get]}]}`)
 	for i, tc := range []struct {
 		name   string
 		grants []string
@@ -61,7 +61,7 @@ func TestRefusalsQuoteNothing(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			user := fmt.Sprintf("refused-role-%d", i)
-			s.Callers.Call(user, tc.grants...)
+			s.Callers.AddCaller(user, tc.grants...)
 			a := s.Send(t, user, http.MethodPatch, path, harness.ContentTypes["merge"], `{"metadata":{"labels":{"a":"b"}}}`)
 			if a.Code != http.StatusForbidden || !strings.Contains(a.Message(), tc.says) || strings.Contains(a.Message(), tc.not) {
 				t.Errorf("got %s", a)
@@ -69,7 +69,7 @@ func TestRefusalsQuoteNothing(t *testing.T) {
 		})
 	}
 	// A create that upstream refuses quotes nothing, and says so.
-	s.Callers.CallIf("refused-create", func(q harness.Question) bool { return q.Verb == "patch" })
+	s.Callers.AddCallerFunc("refused-create", func(q harness.Question) bool { return q.Verb == "patch" })
 	a := s.Send(t, "refused-create", http.MethodPatch, "/api/v1/namespaces/default/configmaps/none?fieldManager=m", harness.ContentTypes["apply"], `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"none"}}`)
 	if a.Code != http.StatusForbidden || !strings.Contains(a.Message(), `cannot create resource "configmaps"`) {
 		t.Errorf("got %s", a)
@@ -85,8 +85,8 @@ func TestRefusalsQuoteNothing(t *testing.T) {
 // Held by: TestStatus
 func TestWebhooksQuoteNothing(t *testing.T) {
 	s := onStage(t)
-	st := harness.NewStamps(t, s, "quoting-")
-	path, _ := s.Made(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: quoted}, data: {a: hunter2}}`)
+	st := harness.NewMutatingWebhook(t, s, "quoting-")
+	path, _ := s.CreateObject(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: quoted}, data: {a: hunter2}}`)
 	const quote = "it is hunter2"
 	result := &metav1.Status{Code: http.StatusTeapot, Reason: quote, Details: &metav1.StatusDetails{
 		Name: quote, Kind: quote, UID: quote,
@@ -103,7 +103,7 @@ func TestWebhooksQuoteNothing(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			user := fmt.Sprintf("quoting-%d", i)
-			s.Callers.Call(user, tc.grants...)
+			s.Callers.AddCaller(user, tc.grants...)
 			st.Refuse(user, result)
 			a := s.Send(t, user, http.MethodPatch, path, harness.ContentTypes["merge"], `{"metadata":{"labels":{"a":"b"}}}`)
 			if a.Code != http.StatusTeapot || strings.Contains(string(a.Body), "hunter2") != tc.quoted {

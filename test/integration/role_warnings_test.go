@@ -35,23 +35,23 @@ func TestRoleWarnings(t *testing.T) {
 		{"deployments.apps", []string{"get", "update"}, ""},
 		{"deployments.apps", []string{"*"}, ""},
 		{"robots.example.com", []string{"granular", "granular:example.com/arm"}, ""},
-		{"pods", []string{"granular", "granular:imagge"}, "rules[0].verbs[1]: no field of these resources has granular:imagge; did you mean granular:image?"},
+		{"pods", []string{"granular", "granular:imagge"}, "rules[0].verbs[1]: no field of these resources has the permission granular:imagge; did you mean granular:image?"},
 		{"deployments.apps", []string{"granular", "granular:Replicas"}, "did you mean granular:replicas?"},
-		{"deployments.apps", []string{"granular", "granular:label"}, "granular:label takes a parameter, made of the label-key"},
-		{"deployments.apps", []string{"granular", "granular:label(*)"}, "* stands for nothing in it"},
+		{"deployments.apps", []string{"granular", "granular:label"}, "granular:label needs a parameter, the label-key"},
+		{"deployments.apps", []string{"granular", "granular:label(*)"}, "* has no special meaning in a permission verb"},
 		{"deployments.apps", []string{"granular", "granular: labels"}, "did you mean granular:labels?"},
 		{"deployments.apps", []string{"granular:replicas"}, "rules[0]: permissions on deployments.apps without the verb granular"},
 		{"robots.example.com", []string{"granular", "granular:lables"}, "did you mean granular:labels?"},
-		{"deployments.apps", []string{"granular", "granular:label(a/b)"}, "what stands before the slash"},
+		{"deployments.apps", []string{"granular", "granular:label(a/b)"}, "only the part of"},
 	} {
 		for _, collection := range []string{roles, clusterRoles} {
 			name := fmt.Sprintf("warned-%d", i)
 			written := rule(tc.resource, tc.verbs...)
-			created := s.Must(t, "POST", collection, harness.ContentTypes["json"], body(name, written))
+			created := s.MustSend(t, "POST", collection, harness.ContentTypes["json"], body(name, written))
 			// The same verbs under another name of the object: rules that stay are not warned of again.
-			labeled := s.Must(t, "PATCH", collection+"/"+name, harness.ContentTypes["merge"], `{"metadata":{"labels":{"a":"b"}}}`)
-			s.Must(t, "PUT", collection+"/"+name, harness.ContentTypes["json"], body(name, rule(tc.resource, "get")))
-			updated := s.Must(t, "PUT", collection+"/"+name, harness.ContentTypes["json"], body(name, written))
+			labeled := s.MustSend(t, "PATCH", collection+"/"+name, harness.ContentTypes["merge"], `{"metadata":{"labels":{"a":"b"}}}`)
+			s.MustSend(t, "PUT", collection+"/"+name, harness.ContentTypes["json"], body(name, rule(tc.resource, "get")))
+			updated := s.MustSend(t, "PUT", collection+"/"+name, harness.ContentTypes["json"], body(name, written))
 			for how, a := range map[string]harness.Answer{"created": created, "updated": updated} {
 				warnings := strings.Join(a.Warnings(), "\n")
 				if tc.want == "" && warnings != "" || !strings.Contains(unquoted(warnings), tc.want) {
@@ -70,7 +70,7 @@ func unquoted(header string) string { return strings.ReplaceAll(header, `\"`, `"
 
 // TestRoleWarningsWithTheGateOff holds that upstream's server says nothing.
 func TestRoleWarningsWithTheGateOff(t *testing.T) {
-	s, err := harness.NewStage("--feature-gates", "GranularAuthorization=false")
+	s, err := harness.NewServer("--feature-gates", "GranularAuthorization=false")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestRoleWarningsWithTheGateOff(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	a := s.Must(t, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", harness.ContentTypes["json"],
+	a := s.MustSend(t, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", harness.ContentTypes["json"],
 		`{"metadata":{"name":"r"},"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["granular:imagge"]}]}`)
 	if w := a.Warnings(); len(w) > 0 {
 		t.Errorf("warned of %q", w)

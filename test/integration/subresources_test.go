@@ -61,7 +61,7 @@ func TestSubresources(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			path, live := s.Made(t, tc.manifest)
+			path, live := s.CreateObject(t, tc.manifest)
 			one, method, body := path, http.MethodPatch, tc.body
 			if tc.subresource != "" {
 				one += "/" + tc.subresource
@@ -74,7 +74,7 @@ func TestSubresources(t *testing.T) {
 			s.Twins(t, path, tc.says, append(tc.grants, "granular", "get"), func(user string) harness.Answer {
 				return s.Send(t, user, method, one, harness.ContentTypes[tc.way], body)
 			})
-			if now := s.Must(t, http.MethodGet, path, "", nil).Object(t); harness.Metadata(t, now)["resourceVersion"] == before {
+			if now := s.MustSend(t, http.MethodGet, path, "", nil).Object(t); harness.Metadata(t, now)["resourceVersion"] == before {
 				t.Error("nothing was stored")
 			}
 		})

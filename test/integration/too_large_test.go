@@ -25,7 +25,7 @@ func TestTooLargeWithManagedFields(t *testing.T) {
 	for _, way := range []string{"PUT", "merge"} {
 		t.Run(way, func(t *testing.T) {
 			path := edge(t, s)
-			live := s.Must(t, http.MethodGet, path, "", nil).Object(t)
+			live := s.MustSend(t, http.MethodGet, path, "", nil).Object(t)
 			meta := harness.Metadata(t, live)
 			if meta["managedFields"] == nil {
 				t.Fatal("the object has no managed fields to begin with")
@@ -40,12 +40,12 @@ func TestTooLargeWithManagedFields(t *testing.T) {
 				return s.Send(t, user, method, path+"?fieldManager="+strings.Repeat("m", 100), contentType, body)
 			}
 			nobody := fmt.Sprintf("nobody-%d", harness.Unique())
-			s.Callers.Call(nobody, "granular")
+			s.Callers.AddCaller(nobody, "granular")
 			if a := send(nobody); a.Code != http.StatusForbidden || !strings.Contains(a.Message(), "cannot change .metadata.labels[a.example.com/x]") {
 				t.Errorf("without the label: got %s", a)
 			}
 			s.Twins(t, path, "cannot change .metadata.managedFields", []string{"granular:metadata", "granular:label(a.example.com)", "granular"}, send)
-			now := harness.Metadata(t, s.Must(t, http.MethodGet, path, "", nil).Object(t))
+			now := harness.Metadata(t, s.MustSend(t, http.MethodGet, path, "", nil).Object(t))
 			if now["managedFields"] != nil {
 				t.Error("managed fields were kept, so there was no second attempt")
 			}
@@ -58,7 +58,7 @@ func TestTooLargeWithManagedFields(t *testing.T) {
 
 // edge makes an object that is stored with managed fields, and would not be if it
 // were a little larger.
-func edge(t *testing.T, s *harness.Stage) string {
+func edge(t *testing.T, s *harness.Server) string {
 	t.Helper()
 	const names = 1600
 	name := fmt.Sprintf("large-%d", harness.Unique())
@@ -74,7 +74,7 @@ func edge(t *testing.T, s *harness.Stage) string {
 	// Once an object has lost its managed fields it has none for good.
 	kept := func(filler int) bool {
 		s.Send(t, "", http.MethodDelete, path, "", nil)
-		a := s.Must(t, http.MethodPost, strings.TrimSuffix(path, "/"+name), harness.ContentTypes["json"], object(filler))
+		a := s.MustSend(t, http.MethodPost, strings.TrimSuffix(path, "/"+name), harness.ContentTypes["json"], object(filler))
 		return harness.Metadata(t, a.Object(t))["managedFields"] != nil
 	}
 	low, high := 0, 1<<20

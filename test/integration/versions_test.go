@@ -96,7 +96,7 @@ func TestEveryVersion(t *testing.T) {
 			if !ok {
 				t.Fatalf("there is no object to write: %v", kinds)
 			}
-			path, live := s.Made(t, manifest)
+			path, live := s.CreateObject(t, manifest)
 			version := live["apiVersion"].(string)
 			for _, kind := range kinds {
 				t.Run(kind.Version, func(t *testing.T) {
@@ -111,20 +111,20 @@ func TestEveryVersion(t *testing.T) {
 							harness.Metadata(t, body)["name"] = harness.Metadata(t, live)["name"]
 						case "json":
 							method = http.MethodPut
-							now := s.Must(t, http.MethodGet, path, "", nil).Object(t)
+							now := s.MustSend(t, http.MethodGet, path, "", nil).Object(t)
 							body = corpus.Overlay(now, corpus.Object(body))
 						}
 						s.Twins(t, path, "cannot change .metadata.labels[a.example.com/x]", []string{"granular:label(a.example.com)", "granular"}, func(user string) harness.Answer {
 							if way == "json" {
 								delete(harness.Metadata(t, body), "resourceVersion")
-								harness.Metadata(t, body)["resourceVersion"] = harness.Metadata(t, s.Must(t, http.MethodGet, path, "", nil).Object(t))["resourceVersion"]
+								harness.Metadata(t, body)["resourceVersion"] = harness.Metadata(t, s.MustSend(t, http.MethodGet, path, "", nil).Object(t))["resourceVersion"]
 							}
 							return s.Send(t, user, method, path+query, harness.ContentTypes[way], body)
 						})
 					}
 				})
 			}
-			now := s.Must(t, http.MethodGet, path, "", nil).Object(t)
+			now := s.MustSend(t, http.MethodGet, path, "", nil).Object(t)
 			if before, after := fmt.Sprint(live["spec"]), fmt.Sprint(now["spec"]); before != after {
 				t.Errorf("writing labels changed the specification:\n%s\n%s", before, after)
 			}
@@ -139,7 +139,7 @@ func TestEveryVersion(t *testing.T) {
 // request, whichever is stored, with a conversion webhook in between.
 func TestConversionWebhook(t *testing.T) {
 	s := onStage(t)
-	server := harness.Serve(t, renaming(map[string]string{"size": "length"}))
+	server := harness.ServeWebhook(t, renaming(map[string]string{"size": "length"}))
 	manifest, err := json.Marshal(map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": map[string]any{"name": "gizmos.versions.example.com"},
@@ -160,7 +160,7 @@ func TestConversionWebhook(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Install(t, manifest)
-	path, _ := s.Made(t, `{apiVersion: versions.example.com/v1, kind: Gizmo, metadata: {name: g}, spec: {size: 1}}`)
+	path, _ := s.CreateObject(t, `{apiVersion: versions.example.com/v1, kind: Gizmo, metadata: {name: g}, spec: {size: 1}}`)
 	for version, field := range map[string]string{"v1": "size", "v2": "length"} {
 		t.Run(version, func(t *testing.T) {
 			path := strings.Replace(path, "/v1/", "/"+version+"/", 1)
@@ -168,14 +168,14 @@ func TestConversionWebhook(t *testing.T) {
 				return s.Send(t, user, http.MethodPatch, path, harness.ContentTypes["merge"], `{"metadata":{"labels":{"a.example.com/x":"`+version+`"}}}`)
 			})
 			s.Twins(t, path, "cannot change .metadata.annotations[a.example.com/x]", []string{"granular:annotation(a.example.com)", "granular"}, func(user string) harness.Answer {
-				now := s.Must(t, http.MethodGet, path, "", nil).Object(t)
+				now := s.MustSend(t, http.MethodGet, path, "", nil).Object(t)
 				if now["spec"].(map[string]any)[field] == nil {
 					t.Fatalf("it is not converted: %v", now)
 				}
 				return s.Send(t, user, http.MethodPut, path, harness.ContentTypes["json"],
 					corpus.Overlay(now, corpus.Object{"metadata": map[string]any{"annotations": map[string]any{"a.example.com/x": version}}}))
 			})
-			s.Callers.Call("resizer-"+version, "granular", "granular:metadata", "granular:specification")
+			s.Callers.AddCaller("resizer-"+version, "granular", "granular:metadata", "granular:specification")
 			a := s.Send(t, "resizer-"+version, http.MethodPatch, path, harness.ContentTypes["merge"], `{"spec":{"`+field+`":5}}`)
 			if a.Code != http.StatusForbidden || !strings.Contains(a.Message(), "cannot change .spec."+field+" ") {
 				t.Errorf("got %s", a)

@@ -30,10 +30,10 @@ var stampedWrites = map[string]string{
 func TestMutatingWebhook(t *testing.T) {
 	s := onStage(t)
 	harness.PrepareCorpus(t, s)
-	stamps := harness.NewStamps(t, s, "webhooked-")
+	stamps := harness.NewMutatingWebhook(t, s, "webhooked-")
 	var n atomic.Int64
 	everything := func(user string) {
-		stamps.SetFunc(user, func(map[string]any) corpus.Object {
+		stamps.SetPatchFunc(user, func(map[string]any) corpus.Object {
 			return corpus.Object{"metadata": map[string]any{
 				"labels":      map[string]any{"stamped.example.com/by": "webhook"},
 				"annotations": map[string]any{"stamped.example.com/at": fmt.Sprint(n.Add(1))},
@@ -51,16 +51,16 @@ func TestMutatingWebhook(t *testing.T) {
 }
 
 // holdsUnderMutation sends labels under something that stamps what users write.
-func holdsUnderMutation(t *testing.T, s *harness.Stage, prefix string, prepare func(user string), stamped func(t *testing.T, object map[string]any)) {
+func holdsUnderMutation(t *testing.T, s *harness.Server, prefix string, prepare func(user string), stamped func(t *testing.T, object map[string]any)) {
 	t.Helper()
 	for kind, manifest := range stampedWrites {
 		t.Run(kind, func(t *testing.T) {
-			path, live := s.Made(t, manifest)
-			operator, other := harness.Named(prefix, "operator-", kind), harness.Named(prefix, "other-", kind)
+			path, live := s.CreateObject(t, manifest)
+			operator, other := harness.UniqueName(prefix, "operator-", kind), harness.UniqueName(prefix, "other-", kind)
 			prepare(operator)
 			prepare(other)
-			s.Callers.Call(operator, "granular", "granular:label(super.safe.com)", "get")
-			s.Callers.Call(other, "granular", "granular:label(other.example.com)", "get")
+			s.Callers.AddCaller(operator, "granular", "granular:label(super.safe.com)", "get")
+			s.Callers.AddCaller(other, "granular", "granular:label(other.example.com)", "get")
 			identity := fmt.Sprintf(`"apiVersion":%q,"kind":%q,"metadata":{"name":%q`, live["apiVersion"], live["kind"], harness.Metadata(t, live)["name"])
 			for i, tc := range []struct{ way, body string }{
 				{"merge", `{"metadata":{"labels":{"super.safe.com/level":"VALUE"}}}`},
@@ -77,7 +77,7 @@ func holdsUnderMutation(t *testing.T, s *harness.Stage, prefix string, prepare f
 				case "apply":
 					query = "?force=true&fieldManager=m"
 				case "json":
-					now := s.Must(t, http.MethodGet, path, "", nil).Object(t)
+					now := s.MustSend(t, http.MethodGet, path, "", nil).Object(t)
 					method, body = http.MethodPut, corpus.Overlay(now, corpus.Object{"metadata": map[string]any{"labels": map[string]any{"super.safe.com/level": value}}})
 				}
 				if a := s.Send(t, other, method, path+query, harness.ContentTypes[tc.way], body); a.Code != http.StatusForbidden ||
@@ -89,7 +89,7 @@ func holdsUnderMutation(t *testing.T, s *harness.Stage, prefix string, prepare f
 					t.Errorf("%s: got %s", tc.way, a)
 					continue
 				}
-				now := s.Must(t, http.MethodGet, path, "", nil).Object(t)
+				now := s.MustSend(t, http.MethodGet, path, "", nil).Object(t)
 				if harness.Metadata(t, now)["labels"].(map[string]any)["super.safe.com/level"] != value {
 					t.Errorf("%s: the label is not there: %v", tc.way, now)
 				}
@@ -112,14 +112,14 @@ func TestMutatingPolicy(t *testing.T) {
 	  "matchConstraints":{"resourceRules":[{"apiGroups":["*"],"apiVersions":["*"],"operations":["CREATE","UPDATE"],"resources":["*"]}]},
 	  "matchConditions":[{"name":"users","expression":"request.userInfo.username.startsWith('policed-')"}],
 	  "mutations":[{"patchType":"ApplyConfiguration","applyConfiguration":{"expression":"Object{metadata: Object.metadata{labels: {\"stamped.example.com/by\": \"policy\"}}}"}}]}}`
-	s.Must(t, http.MethodPost, group+"mutatingadmissionpolicies", harness.ContentTypes["json"], policy)
-	s.Must(t, http.MethodPost, group+"mutatingadmissionpolicybindings", harness.ContentTypes["json"],
+	s.MustSend(t, http.MethodPost, group+"mutatingadmissionpolicies", harness.ContentTypes["json"], policy)
+	s.MustSend(t, http.MethodPost, group+"mutatingadmissionpolicybindings", harness.ContentTypes["json"],
 		`{"apiVersion":"admissionregistration.k8s.io/v1","kind":"MutatingAdmissionPolicyBinding","metadata":{"name":"stamps"},"spec":{"policyName":"stamps"}}`)
 	t.Cleanup(func() {
-		s.Must(t, http.MethodDelete, group+"mutatingadmissionpolicybindings/stamps", "", nil)
-		s.Must(t, http.MethodDelete, group+"mutatingadmissionpolicies/stamps", "", nil)
+		s.MustSend(t, http.MethodDelete, group+"mutatingadmissionpolicybindings/stamps", "", nil)
+		s.MustSend(t, http.MethodDelete, group+"mutatingadmissionpolicies/stamps", "", nil)
 	})
-	s.Callers.Call("policed-probe", "create")
+	s.Callers.AddCaller("policed-probe", "create")
 	harness.Until(t, "the policy stamps", func() bool {
 		// A kind whose schema is not known to the policy yet is refused.
 		for _, probe := range []string{
@@ -152,7 +152,7 @@ func TestDefaultsAreNotCharged(t *testing.T) {
 			continue // admission adds tolerations and taints to new ones, which must be sent again
 		}
 		t.Run(kind, func(t *testing.T) {
-			path, live := s.Made(t, manifest)
+			path, live := s.CreateObject(t, manifest)
 			// As its author wrote it, and one label more.
 			minimal := harness.FromYAML(t, manifest)
 			harness.Metadata(t, minimal)["name"] = harness.Metadata(t, live)["name"]

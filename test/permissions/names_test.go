@@ -45,7 +45,7 @@ func TestNames(t *testing.T) {
 			for _, p := range n.Own() {
 				scope, base := v.Split(p.Name)
 				met[base], scopes[scope] = true, true
-				if err := v.Style(p.Name, k.Kind, ancestors(t, place)); err != nil && !wrong[p.Name+err.Error()] {
+				if err := v.CheckStyle(p.Name, k.Kind, ancestors(t, place)); err != nil && !wrong[p.Name+err.Error()] {
 					wrong[p.Name+err.Error()] = true
 					t.Errorf("%s: %s: permission %q: %v", k.ID(), place.Pattern(), p.Name, err)
 				}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"kube-granular.dev/hack/permissions/book"
+	"kube-granular.dev/hack/permissions/reference"
 	"kube-granular.dev/test/integration/cluster"
 )
 
@@ -25,7 +25,7 @@ func TestGeneratedFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := book.Files(kinds)
+	files, err := reference.Files(kinds)
 	if err != nil {
 		t.Fatal(err)
 	}

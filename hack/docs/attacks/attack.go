@@ -17,8 +17,8 @@ type attack struct {
 }
 
 var (
-	known = []string{"Attack", "Answer", "Was", "Held by"}
-	field = regexp.MustCompile(`^([A-Z][a-z]*(?: [a-z]+)?):(?: (.*))?$`)
+	fieldNames = []string{"Attack", "Answer", "Was", "Held by"}
+	fieldLine  = regexp.MustCompile(`^([A-Z][a-z]*(?: [a-z]+)?):(?: (.*))?$`)
 )
 
 // parse finds the attacks of a comment, whose lines have no marks any more.
@@ -36,7 +36,7 @@ func parse(comment []string) ([]attack, error) {
 	}
 	for _, line := range comment {
 		line = strings.TrimSpace(line)
-		m := field.FindStringSubmatch(line)
+		m := fieldLine.FindStringSubmatch(line)
 		switch {
 		case line == "":
 			if err := end(); err != nil {
@@ -47,10 +47,10 @@ func parse(comment []string) ([]attack, error) {
 				return nil, err
 			}
 			fields, last = map[string]string{"Attack": m[2]}, "Attack"
-		case m != nil && fields == nil && slices.Contains(known, m[1]):
+		case m != nil && fields == nil && slices.Contains(fieldNames, m[1]):
 			return nil, fmt.Errorf("%q belongs to no attack", line)
 		case m != nil && fields != nil:
-			if !slices.Contains(known, m[1]) {
+			if !slices.Contains(fieldNames, m[1]) {
 				return nil, fmt.Errorf("attack %q: unknown field %q", fields["Attack"], m[1])
 			}
 			if _, ok := fields[m[1]]; ok {

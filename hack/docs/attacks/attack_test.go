@@ -59,7 +59,7 @@ func TestParagraph(t *testing.T) {
 		" One.\n Attack: a":       "One.",
 		" Attack: a\n Answer: b":  "",
 	} {
-		if got := paragraph(strings.Split(comment, "\n")); got != want {
+		if got := firstParagraph(strings.Split(comment, "\n")); got != want {
 			t.Errorf("%q: %q, want %q", comment, got, want)
 		}
 	}

@@ -17,22 +17,22 @@ import (
 	"kube-granular.dev/hack/docs/tree"
 )
 
-// holder is a script or test with the attacks that stand in it. Intro is the first
+// source is a script or test with the attacks that stand in it. Intro is the first
 // paragraph of a script.
-type holder struct {
+type source struct {
 	name, file, intro string
 	attacks           []attack
 }
 
-// needs matches the tests that are attacks by their names.
-var needs = regexp.MustCompile(`^TestAttack[A-Z]`)
+// attackTestName matches the tests that are attacks by their names.
+var attackTestName = regexp.MustCompile(`^TestAttack[A-Z]`)
 
-// collect finds the scripts and the tests that hold attacks. The error names all that is
+// collectSources finds the scripts and the tests that hold attacks. The error names all that is
 // wrong with them.
-func collect(root string, t *tree.Tree) (scripts, tests []holder, err error) {
+func collectSources(root string, t *tree.Tree) (scripts, tests []source, err error) {
 	var wrong []error
 	for _, file := range t.Scripts {
-		h, err := script(root, file)
+		h, err := readScript(root, file)
 		if err == nil && len(h.attacks) == 0 && strings.HasPrefix(h.name, "attack_") {
 			err = errors.New(`no comment "# Attack: …" says what is tried`)
 		}
@@ -44,9 +44,9 @@ func collect(root string, t *tree.Tree) (scripts, tests []holder, err error) {
 		}
 	}
 	for _, test := range t.Tests {
-		h := holder{name: test.Name, file: test.File}
+		h := source{name: test.Name, file: test.File}
 		h.attacks, err = parse(test.Doc)
-		if err == nil && len(h.attacks) == 0 && needs.MatchString(test.Name) {
+		if err == nil && len(h.attacks) == 0 && attackTestName.MatchString(test.Name) {
 			err = errors.New(`no paragraph "Attack: …" of the doc comment says what is tried`)
 		}
 		if err != nil {
@@ -61,15 +61,15 @@ func collect(root string, t *tree.Tree) (scripts, tests []holder, err error) {
 			wrong = append(wrong, fmt.Errorf("%s:%d: the attack %q stands in no doc comment of a test", c.File, c.Line, found[0].attempt))
 		}
 	}
-	slices.SortStableFunc(tests, func(a, b holder) int {
+	slices.SortStableFunc(tests, func(a, b source) int {
 		return cmp.Or(cmp.Compare(path.Dir(a.file), path.Dir(b.file)), cmp.Compare(a.name, b.name))
 	})
-	wrong = append(wrong, names(t, scripts, tests)...)
+	wrong = append(wrong, checkNames(t, scripts, tests)...)
 	return scripts, tests, errors.Join(wrong...)
 }
 
-// names finds the attacks that stand there twice, and whose other tests do not exist.
-func names(t *tree.Tree, holders ...[]holder) []error {
+// checkNames finds the attacks that stand there twice, and whose other tests do not exist.
+func checkNames(t *tree.Tree, holders ...[]source) []error {
 	var wrong []error
 	seen := map[string]string{}
 	for _, h := range slices.Concat(holders...) {
@@ -97,9 +97,9 @@ func resolve(t *tree.Tree, name string) (string, error) {
 	return t.Script(name)
 }
 
-// script reads the comments of a script. The files it carries are none of them.
-func script(root, file string) (holder, error) {
-	h := holder{name: strings.TrimSuffix(path.Base(file), ".txtar"), file: file}
+// readScript reads the comments of a script. The files it carries are none of them.
+func readScript(root, file string) (source, error) {
+	h := source{name: strings.TrimSuffix(path.Base(file), ".txtar"), file: file}
 	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
 	if err != nil {
 		return h, err
@@ -108,7 +108,7 @@ func script(root, file string) (holder, error) {
 	end := func() error {
 		found, err := parse(group)
 		if h.intro == "" {
-			h.intro = paragraph(group)
+			h.intro = firstParagraph(group)
 		}
 		h.attacks, group = append(h.attacks, found...), nil
 		return err
@@ -128,8 +128,8 @@ func script(root, file string) (holder, error) {
 	return h, end()
 }
 
-// paragraph returns the first paragraph of a comment, unless it is an attack.
-func paragraph(comment []string) string {
+// firstParagraph returns the first paragraph of a comment, unless it is an attack.
+func firstParagraph(comment []string) string {
 	var words []string
 	for _, line := range comment {
 		line = strings.TrimSpace(line)

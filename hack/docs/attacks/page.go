@@ -14,7 +14,7 @@ import (
 // File is where the page lies.
 const File = "docs/generated/attacks.md"
 
-const head = `<!-- Written by hack/update-docs.sh from the comments of the tests. Don't edit it. -->
+const pageHeader = `<!-- Written by hack/update-docs.sh from the comments of the tests. Don't edit it. -->
 
 # Attacks
 
@@ -33,12 +33,12 @@ func Page(root string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	scripts, tests, err := collect(root, t)
+	scripts, tests, err := collectSources(root, t)
 	if err != nil {
 		return nil, err
 	}
 	var b strings.Builder
-	b.WriteString(head)
+	b.WriteString(pageHeader)
 	count := 0
 	for _, h := range scripts {
 		count += len(h.attacks)
@@ -64,7 +64,7 @@ func Page(root string) ([]byte, error) {
 }
 
 // inPackage returns the tests at the front that are of one package.
-func inPackage(tests []holder) []holder {
+func inPackage(tests []source) []source {
 	n := 1
 	for n < len(tests) && path.Dir(tests[n].file) == path.Dir(tests[0].file) {
 		n++
@@ -72,7 +72,7 @@ func inPackage(tests []holder) []holder {
 	return tests[:n]
 }
 
-func table(b *strings.Builder, t *tree.Tree, holders ...holder) {
+func table(b *strings.Builder, t *tree.Tree, holders ...source) {
 	b.WriteString("| attempt | answer | held by |\n| --- | --- | --- |\n")
 	for _, h := range holders {
 		for _, a := range h.attacks {

@@ -93,7 +93,7 @@ Lists: their order, and their keys.
 | --- | --- | --- |
 | by a test | 404 | [TestAttackFirst](../../first/a_test.go) |
 `
-	if got, ok := strings.CutPrefix(string(page), head); !ok || got != want {
+	if got, ok := strings.CutPrefix(string(page), pageHeader); !ok || got != want {
 		t.Errorf("the page is\n%s", page)
 	}
 }

@@ -22,8 +22,8 @@ const (
 	housekeeping class = "housekeeping"
 )
 
-// reasons are told on the page, in its order.
-var reasons = []struct {
+// classReasons are told on the page, in its order.
+var classReasons = []struct {
 	class    class
 	grant    string
 	because  string
@@ -36,16 +36,16 @@ var reasons = []struct {
 	{housekeeping, "stays", "nobody asks for it", "A node fails, a time passes, or an owner is gone. There is no request whose author could delegate, or the author has already left the cluster."},
 }
 
-// line classes some rights of a role: verbs on a resource, written as right.of does.
-type line struct {
+// classification classes some rights of a role: verbs on a resource, written as right.of does.
+type classification struct {
 	resource, verbs string
 	class           class
 	// trigger is what is written by whoever asks for it.
 	trigger string
 }
 
-// listed are the rights that no rule classes.
-var listed = map[string][]line{
+// classifications are the rights that no rule classes.
+var classifications = map[string][]classification{
 	"attachdetach-controller": {
 		{"nodes/status", "patch update", housekeeping, ""},
 		{"volumeattachments.storage.k8s.io", "create delete", gatekeeping, ""},
@@ -202,15 +202,15 @@ var listed = map[string][]line{
 	},
 }
 
-// classed is what a role may, with its class.
-type classed struct {
+// classifiedRight is what a role may, with its class.
+type classifiedRight struct {
 	right
-	line
+	classification
 }
 
-func (l line) matches(r right) bool {
+func (l classification) matches(r right) bool {
 	name, any := strings.CutSuffix(l.resource, " *")
-	of := r.of()
+	of := r.resourceName()
 	if any {
 		of, _, _ = strings.Cut(of, " ")
 	}
@@ -219,18 +219,18 @@ func (l line) matches(r right) bool {
 
 // classify returns the rights of a role. The list comes first; used notes what of it is about
 // something.
-func classify(role *rbacv1.ClusterRole, used map[string]bool) ([]classed, error) {
+func classify(role *rbacv1.ClusterRole, used map[string]bool) ([]classifiedRight, error) {
 	name := strings.TrimPrefix(role.Name, prefix)
-	var out []classed
+	var out []classifiedRight
 	for _, r := range rightsOf(role.Rules) {
 		found := false
-		for _, l := range listed[name] {
+		for _, l := range classifications[name] {
 			if l.matches(r) {
 				if found {
-					return nil, fmt.Errorf("%s: %s on %s has two classes", name, r.verb, r.of())
+					return nil, fmt.Errorf("%s: %s on %s has two classes", name, r.verb, r.resourceName())
 				}
 				found = true
-				out = append(out, classed{r, l})
+				out = append(out, classifiedRight{r, l})
 				for _, verb := range strings.Fields(l.verbs) {
 					if verb == r.verb {
 						used[name+" "+l.resource+" "+verb] = true
@@ -241,18 +241,18 @@ func classify(role *rbacv1.ClusterRole, used map[string]bool) ([]classed, error)
 		if found {
 			continue
 		}
-		c, ok := byRule(r, role)
+		c, ok := classByRule(r, role)
 		if !ok {
-			return nil, fmt.Errorf("%s: nobody has said yet what %s on %s is for: add it to the list in hack/docs/controllers", name, r.verb, r.of())
+			return nil, fmt.Errorf("%s: nobody has said yet what %s on %s is for: add it to the list in hack/docs/controllers", name, r.verb, r.resourceName())
 		}
-		out = append(out, classed{r, line{class: c}})
+		out = append(out, classifiedRight{r, classification{class: c}})
 	}
 	return out, nil
 }
 
-// byRule classes what is the same for all controllers: reads, events, and the statuses and
+// classByRule classes what is the same for all controllers: reads, events, and the statuses and
 // finalizers of kinds that the controller watches and that others do not ask it to change.
-func byRule(r right, role *rbacv1.ClusterRole) (class, bool) {
+func classByRule(r right, role *rbacv1.ClusterRole) (class, bool) {
 	switch r.verb {
 	case "get", "list", "watch":
 		return reads, true
@@ -269,9 +269,9 @@ func byRule(r right, role *rbacv1.ClusterRole) (class, bool) {
 	return "", false
 }
 
-// stale returns an error if the list has something that is about nothing.
-func stale(used map[string]bool) error {
-	for name, lines := range listed {
+// checkUnused returns an error if the list has something that is about nothing.
+func checkUnused(used map[string]bool) error {
+	for name, lines := range classifications {
 		for _, l := range lines {
 			for _, verb := range strings.Fields(l.verbs) {
 				if key := name + " " + l.resource + " " + verb; !used[key] {

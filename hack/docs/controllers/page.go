@@ -14,7 +14,7 @@ import (
 // File is where the page lies.
 const File = "docs/generated/controllers.md"
 
-const head = `<!-- Written by hack/update-docs.sh from upstream's bootstrap roles. Don't edit it. -->
+const pageHeader = `<!-- Written by hack/update-docs.sh from upstream's bootstrap roles. Don't edit it. -->
 
 # What controllers may do, and on whose behalf
 
@@ -32,7 +32,7 @@ func Page() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	people := people()
+	people := peopleRules()
 	used := map[string]bool{}
 	var body, b strings.Builder
 	counts, writes, withSome := map[class]int{}, 0, 0
@@ -43,7 +43,7 @@ func Page() ([]byte, error) {
 		}
 		some := false
 		fmt.Fprintf(&body, "\n### %s\n\n| class | rights | asked for by | people have it by |\n| --- | --- | --- | --- |\n", strings.TrimPrefix(all[i].Name, prefix))
-		for _, reason := range reasons {
+		for _, reason := range classReasons {
 			var texts []string
 			for _, row := range rows(rights, reason.class) {
 				text := "`" + row.of + "` " + strings.Join(row.verbs, ", ")
@@ -53,7 +53,7 @@ func Page() ([]byte, error) {
 				}
 				if reason.class == perObject {
 					some = true
-					fmt.Fprintf(&body, "| %s | %s | `%s` | %s |\n", reason.class, text, row.trigger, heldBy(people, row.rights))
+					fmt.Fprintf(&body, "| %s | %s | `%s` | %s |\n", reason.class, text, row.trigger, smallestRoles(people, row.rights))
 					continue
 				}
 				texts = append(texts, text)
@@ -66,16 +66,16 @@ func Page() ([]byte, error) {
 			withSome++
 		}
 	}
-	if err := stale(used); err != nil {
+	if err := checkUnused(used); err != nil {
 		return nil, err
 	}
-	b.WriteString(head)
+	b.WriteString(pageHeader)
 	fmt.Fprintf(&b, "There are %d roles. They have %d rights that are not for reading. Of these, %d could be granted per object, in %d roles.\n\n", len(all), writes, counts[perObject], withSome)
 	b.WriteString("## Classes\n\n| class | rights | | because |\n| --- | --- | --- | --- |\n")
-	for _, r := range reasons {
+	for _, r := range classReasons {
 		fmt.Fprintf(&b, "| %s | %d | %s | %s |\n", r.class, counts[r.class], r.grant, r.because)
 	}
-	for _, r := range reasons {
+	for _, r := range classReasons {
 		fmt.Fprintf(&b, "\n**%s%s.** %s\n", strings.ToUpper(string(r.class[:1])), r.class[1:], r.reasoned)
 	}
 	yaml, err := policies(all)
@@ -94,30 +94,30 @@ type row struct {
 	rights      []right
 }
 
-func rows(rights []classed, of class) []row {
+func rows(rights []classifiedRight, of class) []row {
 	var out []row
 	for _, r := range rights {
 		if r.class != of {
 			continue
 		}
-		i := slices.IndexFunc(out, func(o row) bool { return o.of == r.of() && o.trigger == r.trigger })
+		i := slices.IndexFunc(out, func(o row) bool { return o.of == r.resourceName() && o.trigger == r.trigger })
 		if i < 0 {
-			i, out = len(out), append(out, row{of: r.of(), trigger: r.trigger})
+			i, out = len(out), append(out, row{of: r.resourceName(), trigger: r.trigger})
 		}
 		out[i].verbs, out[i].rights = append(out[i].verbs, r.verb), append(out[i].rights, r.right)
 	}
 	return out
 }
 
-// heldBy names the roles of people by which somebody has rights: one if it is the same for all.
-func heldBy(people map[string][]rbacv1.PolicyRule, rights []right) string {
+// smallestRoles names the roles of people by which somebody has rights: one if it is the same for all.
+func smallestRoles(people map[string][]rbacv1.PolicyRule, rights []right) string {
 	var each []string
 	for _, r := range rights {
-		each = append(each, holder(people, r)+" ("+r.verb+")")
+		each = append(each, smallestRole(people, r)+" ("+r.verb+")")
 	}
-	first := holder(people, rights[0])
+	first := smallestRole(people, rights[0])
 	for _, r := range rights {
-		if holder(people, r) != first {
+		if smallestRole(people, r) != first {
 			return strings.Join(each, ", ")
 		}
 	}

@@ -19,7 +19,7 @@ func TestControllerClasses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	people := people()
+	people := peopleRules()
 	writers := map[string]string{}
 	for i := range all {
 		rights, err := classify(&all[i], map[string]bool{})
@@ -27,16 +27,16 @@ func TestControllerClasses(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range rights {
-			by := holder(people, r.right)
+			by := smallestRole(people, r.right)
 			switch r.class {
 			case perObject:
 				if by == "nobody" && r.right.resource != "*/scale" {
-					t.Errorf("%s: nobody has %s on %s, so nobody could delegate it", all[i].Name, r.verb, r.of())
+					t.Errorf("%s: nobody has %s on %s, so nobody could delegate it", all[i].Name, r.verb, r.resourceName())
 				}
 				writers[r.trigger] = all[i].Name
 			case gatekeeping:
 				if by != "nobody" {
-					t.Errorf("%s: %s has %s on %s", all[i].Name, by, r.verb, r.of())
+					t.Errorf("%s: %s has %s on %s", all[i].Name, by, r.verb, r.resourceName())
 				}
 			}
 		}
@@ -44,7 +44,7 @@ func TestControllerClasses(t *testing.T) {
 	// Whoever asks for it may write what asks.
 	for trigger, name := range writers {
 		resource, group, _ := strings.Cut(trigger, ".")
-		if by := holder(people, right{group: group, resource: resource, verb: "create"}); by != "edit" {
+		if by := smallestRole(people, right{group: group, resource: resource, verb: "create"}); by != "edit" {
 			t.Errorf("%s: %s is written by %s", name, trigger, by)
 		}
 	}
@@ -77,7 +77,7 @@ func TestControllerRightsAreThoughtAbout(t *testing.T) {
 			t.Errorf("%+v: %+v, error %v, wanted %q", tc.role, got, err, tc.want)
 		}
 	}
-	if err := stale(map[string]bool{}); err == nil {
+	if err := checkUnused(map[string]bool{}); err == nil {
 		t.Error("no line is about anything, and that is no error")
 	}
 }

@@ -39,7 +39,7 @@ func policies(all []rbacv1.ClusterRole) (string, error) {
 			return "", err
 		}
 		for _, c := range classes {
-			if c.class != perObject || !slices.Contains(workloads, c.trigger) || c.right.of() == c.trigger {
+			if c.class != perObject || !slices.Contains(workloads, c.trigger) || c.right.resourceName() == c.trigger {
 				continue
 			}
 			name := strings.TrimPrefix(all[i].Name, prefix)
@@ -70,11 +70,11 @@ func policies(all []rbacv1.ClusterRole) (string, error) {
 func needed(trigger string, rights map[string][]right) []right {
 	out := slices.Clone(rights[trigger])
 	for _, r := range rights[trigger] {
-		if r.verb == "create" && r.of() != trigger {
-			out = append(out, needed(r.of(), rights)...)
+		if r.verb == "create" && r.resourceName() != trigger {
+			out = append(out, needed(r.resourceName(), rights)...)
 		}
 	}
-	slices.SortFunc(out, func(a, b right) int { return cmp.Compare(a.of()+" "+a.verb, b.of()+" "+b.verb) })
+	slices.SortFunc(out, func(a, b right) int { return cmp.Compare(a.resourceName()+" "+a.verb, b.resourceName()+" "+b.verb) })
 	return slices.Compact(out)
 }
 
@@ -82,10 +82,10 @@ func policyFor(trigger, controller string, rights []right) (string, error) {
 	resource, group, _ := strings.Cut(trigger, ".")
 	rules := map[string]*rbacv1.PolicyRule{}
 	for _, r := range rights {
-		if rules[r.of()] == nil {
-			rules[r.of()] = &rbacv1.PolicyRule{APIGroups: []string{r.group}, Resources: []string{r.resource}}
+		if rules[r.resourceName()] == nil {
+			rules[r.resourceName()] = &rbacv1.PolicyRule{APIGroups: []string{r.group}, Resources: []string{r.resource}}
 		}
-		rules[r.of()].Verbs = append(rules[r.of()].Verbs, r.verb)
+		rules[r.resourceName()].Verbs = append(rules[r.resourceName()].Verbs, r.verb)
 	}
 	p := v1alpha1.AuthorityDelegationPolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "AuthorityDelegationPolicy"},

@@ -21,8 +21,8 @@ type right struct {
 	group, resource, verb, name string
 }
 
-// of names the resource as in a kubectl command, and the object if it is one alone.
-func (r right) of() string {
+// resourceName names the resource as in a kubectl command, and the object if it is one alone.
+func (r right) resourceName() string {
 	name, subresource, has := strings.Cut(r.resource, "/")
 	if r.group != "" {
 		name += "." + r.group
@@ -66,7 +66,7 @@ func rightsOf(rules []rbacv1.PolicyRule) []right {
 		}
 	}
 	slices.SortFunc(out, func(a, b right) int {
-		return strings.Compare(a.of()+" "+a.verb, b.of()+" "+b.verb)
+		return strings.Compare(a.resourceName()+" "+a.verb, b.resourceName()+" "+b.verb)
 	})
 	return slices.Compact(out)
 }
@@ -81,11 +81,11 @@ func roles() ([]rbacv1.ClusterRole, error) {
 	return out, nil
 }
 
-// holders are the roles that people are given, the smallest first.
-var holders = []string{"view", "edit", "admin"}
+// peopleRoles are the roles that people are given, the smallest first.
+var peopleRoles = []string{"view", "edit", "admin"}
 
-// people returns what those roles allow, what is aggregated into them included.
-func people() map[string][]rbacv1.PolicyRule {
+// peopleRules returns what those roles allow, what is aggregated into them included.
+func peopleRules() map[string][]rbacv1.PolicyRule {
 	all := bootstrappolicy.ClusterRoles()
 	of := func(to string) (rules []rbacv1.PolicyRule) {
 		for _, role := range all {
@@ -101,9 +101,9 @@ func people() map[string][]rbacv1.PolicyRule {
 	}
 }
 
-// holder returns the smallest role of people that has a right, or "nobody".
-func holder(people map[string][]rbacv1.PolicyRule, r right) string {
-	for _, name := range holders {
+// smallestRole returns the smallest role of people that has a right, or "nobody".
+func smallestRole(people map[string][]rbacv1.PolicyRule, r right) string {
+	for _, name := range peopleRoles {
 		if covers, _ := validation.Covers(people[name], []rbacv1.PolicyRule{r.rule()}); covers {
 			return name
 		}

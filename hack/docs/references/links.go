@@ -12,13 +12,13 @@ import (
 	"unicode"
 )
 
-var elsewhere = regexp.MustCompile(`^[a-z]+:`)
+var externalLink = regexp.MustCompile(`^[a-z]+:`)
 
 // links finds the links of a line that lead nowhere.
 func (c *checker) links(document, line string) []error {
 	var wrong []error
-	for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(line, ""), -1) {
-		if elsewhere.MatchString(m[1]) {
+	for _, m := range linkTarget.FindAllStringSubmatch(codeSpan.ReplaceAllString(line, ""), -1) {
+		if externalLink.MatchString(m[1]) {
 			continue
 		}
 		file, heading, _ := strings.Cut(m[1], "#")

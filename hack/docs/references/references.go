@@ -17,13 +17,13 @@ import (
 )
 
 var (
-	test   = regexp.MustCompile(`\b(?:[a-z]\w*\.)?(?:Test|Fuzz|Benchmark)[A-Z]\w*`)
-	script = regexp.MustCompile(`\battack_\w+`)
-	patch  = regexp.MustCompile(`\b(?:core|markers|crd|authority|speed|controllers)/\d{4}(?:-[a-z-]+)?`)
-	code   = regexp.MustCompile("`([^`\n]+)`")
-	// ours are the folders of the root that are committed.
-	ours = regexp.MustCompile(`^(?:api|cmd|docs|hack|patches|pkg|speed|staging|test)/[\w./{},*-]+$`)
-	link = regexp.MustCompile(`\]\(([^()\s]+)\)`)
+	testName   = regexp.MustCompile(`\b(?:[a-z]\w*\.)?(?:Test|Fuzz|Benchmark)[A-Z]\w*`)
+	scriptName = regexp.MustCompile(`\battack_\w+`)
+	patchName  = regexp.MustCompile(`\b(?:core|markers|crd|authority|speed|controllers)/\d{4}(?:-[a-z-]+)?`)
+	codeSpan   = regexp.MustCompile("`([^`\n]+)`")
+	// repositoryPath are the folders of the root that are committed.
+	repositoryPath = regexp.MustCompile(`^(?:api|cmd|docs|hack|patches|pkg|speed|staging|test)/[\w./{},*-]+$`)
+	linkTarget     = regexp.MustCompile(`\]\(([^()\s]+)\)`)
 )
 
 // Check returns an error that names all references below the root that lead nowhere.
@@ -45,10 +45,10 @@ func Check(root string) error {
 }
 
 // templates are documents of which another is made, which is read in their place.
-var templates = []string{"hack/permissions/book/permissions.md"}
+var templates = []string{"hack/permissions/reference/permissions.md"}
 
-// others are what documents name that is not of this repository, or an example.
-var others = map[string]string{
+// exceptions are what documents name that is not of this repository, or an example.
+var exceptions = map[string]string{
 	"crd/0005-name":         "patches/README.md",
 	"hack/update-vendor.sh": "patches/README.md",
 }
@@ -89,30 +89,30 @@ func (c *checker) document(name string) error {
 // names finds what the text of a line names.
 func (c *checker) names(document, line string) []error {
 	var wrong []error
-	for _, name := range test.FindAllString(line, -1) {
+	for _, name := range testName.FindAllString(line, -1) {
 		if !c.tree.Has(name) {
 			wrong = append(wrong, fmt.Errorf("there is no test %s", name))
 		}
 	}
-	for _, name := range script.FindAllString(line, -1) {
+	for _, name := range scriptName.FindAllString(line, -1) {
 		if _, err := c.tree.Script(name); err != nil && !c.exists(name, "test/integration") {
 			wrong = append(wrong, err)
 		}
 	}
-	for _, name := range patch.FindAllString(line, -1) {
-		if found, _ := filepath.Glob(c.file("patches/" + name + "*.patch")); len(found) == 0 && others[name] != document {
+	for _, name := range patchName.FindAllString(line, -1) {
+		if found, _ := filepath.Glob(c.file("patches/" + name + "*.patch")); len(found) == 0 && exceptions[name] != document {
 			wrong = append(wrong, fmt.Errorf("there is no patch %s", name))
 		}
 	}
-	for _, m := range code.FindAllStringSubmatch(line, -1) {
+	for _, m := range codeSpan.FindAllStringSubmatch(line, -1) {
 		// A command may have arguments behind the file.
 		name, _, _ := strings.Cut(m[1], " ")
 		name = strings.TrimSuffix(strings.TrimPrefix(name, "./"), "/...")
-		if !ours.MatchString(name) {
+		if !repositoryPath.MatchString(name) {
 			continue
 		}
-		for _, name := range braces(name) {
-			if found, _ := filepath.Glob(c.file(name)); len(found) == 0 && others[name] != document {
+		for _, name := range expandBraces(name) {
+			if found, _ := filepath.Glob(c.file(name)); len(found) == 0 && exceptions[name] != document {
 				wrong = append(wrong, fmt.Errorf("there is no %s", name))
 			}
 		}
@@ -127,8 +127,8 @@ func (c *checker) exists(name, folder string) bool {
 	return len(found) > 0
 }
 
-// braces expands the first list in braces, and those of what follows.
-func braces(name string) []string {
+// expandBraces expands the first list in braces, and those of what follows.
+func expandBraces(name string) []string {
 	before, rest, ok := strings.Cut(name, "{")
 	list, after, ok2 := strings.Cut(rest, "}")
 	if !ok || !ok2 {
@@ -136,7 +136,7 @@ func braces(name string) []string {
 	}
 	var out []string
 	for one := range strings.SplitSeq(list, ",") {
-		out = append(out, braces(before+one+after)...)
+		out = append(out, expandBraces(before+one+after)...)
 	}
 	return out
 }

@@ -45,10 +45,10 @@ type Tree struct {
 	Documents []string
 }
 
-// made are the folders of the root that are never committed.
-var made = []string{"upstream", "bin"}
+// generatedFolders are the folders of the root that are never committed.
+var generatedFolders = []string{"upstream", "bin"}
 
-var testing = regexp.MustCompile(`^(Test|Benchmark|Fuzz)[A-Z]\w*$`)
+var testName = regexp.MustCompile(`^(Test|Benchmark|Fuzz)[A-Z]\w*$`)
 
 // Read reads the tree below a root.
 func Read(root string) (*Tree, error) {
@@ -64,7 +64,7 @@ func Read(root string) (*Tree, error) {
 		name = filepath.ToSlash(name)
 		switch {
 		case entry.IsDir():
-			if name != "." && (slices.Contains(made, name) || strings.HasPrefix(entry.Name(), ".")) {
+			if name != "." && (slices.Contains(generatedFolders, name) || strings.HasPrefix(entry.Name(), ".")) {
 				return fs.SkipDir
 			}
 		case strings.HasSuffix(name, "_test.go"):
@@ -95,7 +95,7 @@ func (t *Tree) parse(file, name string) error {
 	docs := map[*ast.CommentGroup]bool{}
 	for _, decl := range parsed.Decls {
 		f, ok := decl.(*ast.FuncDecl)
-		if !ok || f.Recv != nil || !testing.MatchString(f.Name.Name) {
+		if !ok || f.Recv != nil || !testName.MatchString(f.Name.Name) {
 			continue
 		}
 		docs[f.Doc] = true

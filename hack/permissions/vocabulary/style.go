@@ -11,11 +11,11 @@ import (
 	"kube-granular.dev/granular/permission"
 )
 
-// Style says what is wrong with a permission of the style guide, given the fields
+// CheckStyle says what is wrong with a permission of the style guide, given the fields
 // on the way to a place it has and the kind that place is in. Only the part of
 // the path inside the permission's scope counts, and the field itself does not:
 // replicas may be called replicas.
-func (v *Vocabulary) Style(name, kind string, ancestors []string) error {
+func (v *Vocabulary) CheckStyle(name, kind string, ancestors []string) error {
 	if err := permission.Validate(name); err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func TestStyle(t *testing.T) {
 		{name: "example.com/image", kind: "Pod", wants: "no domain"},
 	}
 	for _, tc := range tests {
-		err := testVocabulary().Style(tc.name, tc.kind, strings.Fields(tc.ancestors))
+		err := testVocabulary().CheckStyle(tc.name, tc.kind, strings.Fields(tc.ancestors))
 		if tc.wants == "" && err != nil || tc.wants != "" && (err == nil || !strings.Contains(err.Error(), tc.wants)) {
 			t.Errorf("%s in %s below %q: got %v, wanted %q", tc.name, tc.kind, tc.ancestors, err, tc.wants)
 		}

@@ -106,14 +106,14 @@ func TestSelectableDelegation(t *testing.T) {
 		"metadata.name":     {"metadata.name", "x"},
 		SelectDelegator:     {SelectDelegator, "x"},
 		SelectPolicy:        {SelectPolicy, "x"},
-		SelectDelegate:      {Among(SelectDelegate, "x"), "true"},
-		SelectDelegateGroup: {Among(SelectDelegateGroup, "x"), "true"},
+		SelectDelegate:      {ListElementField(SelectDelegate, "x"), "true"},
+		SelectDelegateGroup: {ListElementField(SelectDelegateGroup, "x"), "true"},
 	} {
 		if l, v, err := s.ConvertFieldLabel(gvk, label, "x"); l != want[0] || v != want[1] || err != nil {
 			t.Errorf("%s: %q %q %v", label, l, v, err)
 		}
 	}
-	for _, label := range []string{"metadata.namespace", "spec.ifLost", "spec.delegates", Among(SelectDelegate, "x")} {
+	for _, label := range []string{"metadata.namespace", "spec.ifLost", "spec.delegates", ListElementField(SelectDelegate, "x")} {
 		if _, _, err := s.ConvertFieldLabel(gvk, label, "x"); err == nil {
 			t.Errorf("%s may be selected by", label)
 		}

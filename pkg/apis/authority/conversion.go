@@ -11,37 +11,37 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 )
 
-// addConversions registers conversions both ways. The kind an object says of itself stays
-// behind, as in upstream's: the scheme sets it, and objects in memory have none.
+// addConversions registers conversions in both directions. TypeMeta is dropped, as in upstream's
+// conversions: the scheme sets it, and objects in memory have none.
 func addConversions(scheme *runtime.Scheme) error {
 	for _, pair := range []struct {
 		from, to any
 		convert  conversion.ConversionFunc
 	}{
-		{(*v1alpha1.ProtectedAttribute)(nil), (*ProtectedAttribute)(nil), with(func(in *v1alpha1.ProtectedAttribute, out *ProtectedAttribute) {
+		{(*v1alpha1.ProtectedAttribute)(nil), (*ProtectedAttribute)(nil), conversionFunc(func(in *v1alpha1.ProtectedAttribute, out *ProtectedAttribute) {
 			*out = ProtectedAttribute(*in)
 			out.TypeMeta = metav1.TypeMeta{}
 		})},
-		{(*ProtectedAttribute)(nil), (*v1alpha1.ProtectedAttribute)(nil), with(func(in *ProtectedAttribute, out *v1alpha1.ProtectedAttribute) {
+		{(*ProtectedAttribute)(nil), (*v1alpha1.ProtectedAttribute)(nil), conversionFunc(func(in *ProtectedAttribute, out *v1alpha1.ProtectedAttribute) {
 			*out = v1alpha1.ProtectedAttribute(*in)
 			out.TypeMeta = metav1.TypeMeta{}
 		})},
-		{(*v1alpha1.ClusterProtectedAttribute)(nil), (*ClusterProtectedAttribute)(nil), with(func(in *v1alpha1.ClusterProtectedAttribute, out *ClusterProtectedAttribute) {
+		{(*v1alpha1.ClusterProtectedAttribute)(nil), (*ClusterProtectedAttribute)(nil), conversionFunc(func(in *v1alpha1.ClusterProtectedAttribute, out *ClusterProtectedAttribute) {
 			*out = ClusterProtectedAttribute(*in)
 			out.TypeMeta = metav1.TypeMeta{}
 		})},
-		{(*ClusterProtectedAttribute)(nil), (*v1alpha1.ClusterProtectedAttribute)(nil), with(func(in *ClusterProtectedAttribute, out *v1alpha1.ClusterProtectedAttribute) {
+		{(*ClusterProtectedAttribute)(nil), (*v1alpha1.ClusterProtectedAttribute)(nil), conversionFunc(func(in *ClusterProtectedAttribute, out *v1alpha1.ClusterProtectedAttribute) {
 			*out = v1alpha1.ClusterProtectedAttribute(*in)
 			out.TypeMeta = metav1.TypeMeta{}
 		})},
-		{(*v1alpha1.ProtectedAttributeList)(nil), (*ProtectedAttributeList)(nil), with(func(in *v1alpha1.ProtectedAttributeList, out *ProtectedAttributeList) {
+		{(*v1alpha1.ProtectedAttributeList)(nil), (*ProtectedAttributeList)(nil), conversionFunc(func(in *v1alpha1.ProtectedAttributeList, out *ProtectedAttributeList) {
 			*out = ProtectedAttributeList{ListMeta: in.ListMeta, Items: make([]ProtectedAttribute, len(in.Items))}
 			for i := range in.Items {
 				out.Items[i] = ProtectedAttribute(in.Items[i])
 				out.Items[i].TypeMeta = metav1.TypeMeta{}
 			}
 		})},
-		{(*ProtectedAttributeList)(nil), (*v1alpha1.ProtectedAttributeList)(nil), with(func(in *ProtectedAttributeList, out *v1alpha1.ProtectedAttributeList) {
+		{(*ProtectedAttributeList)(nil), (*v1alpha1.ProtectedAttributeList)(nil), conversionFunc(func(in *ProtectedAttributeList, out *v1alpha1.ProtectedAttributeList) {
 			// Never nil: a client reads "items": [] and not null.
 			*out = v1alpha1.ProtectedAttributeList{ListMeta: in.ListMeta, Items: make([]v1alpha1.ProtectedAttribute, len(in.Items))}
 			for i := range in.Items {
@@ -49,58 +49,58 @@ func addConversions(scheme *runtime.Scheme) error {
 				out.Items[i].TypeMeta = metav1.TypeMeta{}
 			}
 		})},
-		{(*v1alpha1.ClusterProtectedAttributeList)(nil), (*ClusterProtectedAttributeList)(nil), with(func(in *v1alpha1.ClusterProtectedAttributeList, out *ClusterProtectedAttributeList) {
+		{(*v1alpha1.ClusterProtectedAttributeList)(nil), (*ClusterProtectedAttributeList)(nil), conversionFunc(func(in *v1alpha1.ClusterProtectedAttributeList, out *ClusterProtectedAttributeList) {
 			*out = ClusterProtectedAttributeList{ListMeta: in.ListMeta, Items: make([]ClusterProtectedAttribute, len(in.Items))}
 			for i := range in.Items {
 				out.Items[i] = ClusterProtectedAttribute(in.Items[i])
 				out.Items[i].TypeMeta = metav1.TypeMeta{}
 			}
 		})},
-		{(*ClusterProtectedAttributeList)(nil), (*v1alpha1.ClusterProtectedAttributeList)(nil), with(func(in *ClusterProtectedAttributeList, out *v1alpha1.ClusterProtectedAttributeList) {
+		{(*ClusterProtectedAttributeList)(nil), (*v1alpha1.ClusterProtectedAttributeList)(nil), conversionFunc(func(in *ClusterProtectedAttributeList, out *v1alpha1.ClusterProtectedAttributeList) {
 			*out = v1alpha1.ClusterProtectedAttributeList{ListMeta: in.ListMeta, Items: make([]v1alpha1.ClusterProtectedAttribute, len(in.Items))}
 			for i := range in.Items {
 				out.Items[i] = v1alpha1.ClusterProtectedAttribute(in.Items[i])
 				out.Items[i].TypeMeta = metav1.TypeMeta{}
 			}
 		})},
-		{(*v1alpha1.AuthorityDelegation)(nil), (*AuthorityDelegation)(nil), with(func(in *v1alpha1.AuthorityDelegation, out *AuthorityDelegation) {
+		{(*v1alpha1.AuthorityDelegation)(nil), (*AuthorityDelegation)(nil), conversionFunc(func(in *v1alpha1.AuthorityDelegation, out *AuthorityDelegation) {
 			*out = AuthorityDelegation(*in)
 			out.TypeMeta = metav1.TypeMeta{}
 		})},
-		{(*AuthorityDelegation)(nil), (*v1alpha1.AuthorityDelegation)(nil), with(func(in *AuthorityDelegation, out *v1alpha1.AuthorityDelegation) {
+		{(*AuthorityDelegation)(nil), (*v1alpha1.AuthorityDelegation)(nil), conversionFunc(func(in *AuthorityDelegation, out *v1alpha1.AuthorityDelegation) {
 			*out = v1alpha1.AuthorityDelegation(*in)
 			out.TypeMeta = metav1.TypeMeta{}
 		})},
-		{(*v1alpha1.AuthorityDelegationList)(nil), (*AuthorityDelegationList)(nil), with(func(in *v1alpha1.AuthorityDelegationList, out *AuthorityDelegationList) {
+		{(*v1alpha1.AuthorityDelegationList)(nil), (*AuthorityDelegationList)(nil), conversionFunc(func(in *v1alpha1.AuthorityDelegationList, out *AuthorityDelegationList) {
 			*out = AuthorityDelegationList{ListMeta: in.ListMeta, Items: make([]AuthorityDelegation, len(in.Items))}
 			for i := range in.Items {
 				out.Items[i] = AuthorityDelegation(in.Items[i])
 				out.Items[i].TypeMeta = metav1.TypeMeta{}
 			}
 		})},
-		{(*AuthorityDelegationList)(nil), (*v1alpha1.AuthorityDelegationList)(nil), with(func(in *AuthorityDelegationList, out *v1alpha1.AuthorityDelegationList) {
+		{(*AuthorityDelegationList)(nil), (*v1alpha1.AuthorityDelegationList)(nil), conversionFunc(func(in *AuthorityDelegationList, out *v1alpha1.AuthorityDelegationList) {
 			*out = v1alpha1.AuthorityDelegationList{ListMeta: in.ListMeta, Items: make([]v1alpha1.AuthorityDelegation, len(in.Items))}
 			for i := range in.Items {
 				out.Items[i] = v1alpha1.AuthorityDelegation(in.Items[i])
 				out.Items[i].TypeMeta = metav1.TypeMeta{}
 			}
 		})},
-		{(*v1alpha1.AuthorityDelegationPolicy)(nil), (*AuthorityDelegationPolicy)(nil), with(func(in *v1alpha1.AuthorityDelegationPolicy, out *AuthorityDelegationPolicy) {
+		{(*v1alpha1.AuthorityDelegationPolicy)(nil), (*AuthorityDelegationPolicy)(nil), conversionFunc(func(in *v1alpha1.AuthorityDelegationPolicy, out *AuthorityDelegationPolicy) {
 			*out = AuthorityDelegationPolicy(*in)
 			out.TypeMeta = metav1.TypeMeta{}
 		})},
-		{(*AuthorityDelegationPolicy)(nil), (*v1alpha1.AuthorityDelegationPolicy)(nil), with(func(in *AuthorityDelegationPolicy, out *v1alpha1.AuthorityDelegationPolicy) {
+		{(*AuthorityDelegationPolicy)(nil), (*v1alpha1.AuthorityDelegationPolicy)(nil), conversionFunc(func(in *AuthorityDelegationPolicy, out *v1alpha1.AuthorityDelegationPolicy) {
 			*out = v1alpha1.AuthorityDelegationPolicy(*in)
 			out.TypeMeta = metav1.TypeMeta{}
 		})},
-		{(*v1alpha1.AuthorityDelegationPolicyList)(nil), (*AuthorityDelegationPolicyList)(nil), with(func(in *v1alpha1.AuthorityDelegationPolicyList, out *AuthorityDelegationPolicyList) {
+		{(*v1alpha1.AuthorityDelegationPolicyList)(nil), (*AuthorityDelegationPolicyList)(nil), conversionFunc(func(in *v1alpha1.AuthorityDelegationPolicyList, out *AuthorityDelegationPolicyList) {
 			*out = AuthorityDelegationPolicyList{ListMeta: in.ListMeta, Items: make([]AuthorityDelegationPolicy, len(in.Items))}
 			for i := range in.Items {
 				out.Items[i] = AuthorityDelegationPolicy(in.Items[i])
 				out.Items[i].TypeMeta = metav1.TypeMeta{}
 			}
 		})},
-		{(*AuthorityDelegationPolicyList)(nil), (*v1alpha1.AuthorityDelegationPolicyList)(nil), with(func(in *AuthorityDelegationPolicyList, out *v1alpha1.AuthorityDelegationPolicyList) {
+		{(*AuthorityDelegationPolicyList)(nil), (*v1alpha1.AuthorityDelegationPolicyList)(nil), conversionFunc(func(in *AuthorityDelegationPolicyList, out *v1alpha1.AuthorityDelegationPolicyList) {
 			*out = v1alpha1.AuthorityDelegationPolicyList{ListMeta: in.ListMeta, Items: make([]v1alpha1.AuthorityDelegationPolicy, len(in.Items))}
 			for i := range in.Items {
 				out.Items[i] = v1alpha1.AuthorityDelegationPolicy(in.Items[i])
@@ -115,8 +115,8 @@ func addConversions(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// with makes a typed conversion one that a scheme takes.
-func with[In, Out any](convert func(*In, *Out)) conversion.ConversionFunc {
+// conversionFunc converts a typed conversion function to one that a scheme accepts.
+func conversionFunc[In, Out any](convert func(*In, *Out)) conversion.ConversionFunc {
 	return func(in, out any, _ conversion.Scope) error {
 		convert(in.(*In), out.(*Out))
 		return nil

@@ -10,7 +10,7 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 )
 
-// AuthorityDelegation is v1alpha1's.
+// AuthorityDelegation is the internal version of v1alpha1.AuthorityDelegation.
 type AuthorityDelegation v1alpha1.AuthorityDelegation
 
 // DeepCopyObject implements runtime.Object.

@@ -1,11 +1,11 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package authority has the types of authority.kube-granular.dev as the server keeps them in
-// memory, and registers them in a scheme.
+// Package authority has the internal version of the types of authority.kube-granular.dev, and
+// registers it in a scheme.
 //
-// They are the types of v1alpha1 under names of their own. One Go type for both would do for
-// a scheme, and would be published as a kind of the version __internal too.
+// The types are those of v1alpha1 under other names. If both versions had the same Go type, the
+// server would also publish it as a kind of the version __internal.
 //
-// The invariant: a conversion copies no memory below the top level and loses nothing.
+// The invariant: a conversion loses nothing, and copies only the top level.
 package authority

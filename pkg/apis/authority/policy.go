@@ -10,7 +10,7 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 )
 
-// AuthorityDelegationPolicy is v1alpha1's.
+// AuthorityDelegationPolicy is the internal version of v1alpha1.AuthorityDelegationPolicy.
 type AuthorityDelegationPolicy v1alpha1.AuthorityDelegationPolicy
 
 // DeepCopyObject implements runtime.Object.

@@ -12,29 +12,28 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 )
 
-// Internal is the version of the types in memory.
+// Internal is the internal version of the group.
 var Internal = schema.GroupVersion{Group: v1alpha1.GroupName, Version: runtime.APIVersionInternal}
 
-// Field selectors of protected attributes, besides those that all kinds have.
+// The field selectors of protected attributes, besides those of all kinds.
 const (
 	SelectKind = "spec.attributeKind"
 	SelectName = "spec.attributeName"
 )
 
-// Field selectors of AuthorityDelegation, besides those that all kinds have. A user is named
-// as authentication does, so that a service account is system:serviceaccount:NAMESPACE:NAME.
+// The field selectors of AuthorityDelegation, besides those of all kinds. Users have the names
+// that authentication uses, so a service account is system:serviceaccount:NAMESPACE:NAME.
 const (
-	// SelectDelegator selects by who delegated.
+	// SelectDelegator selects by the user who delegated.
 	SelectDelegator = "status.delegator.username"
 	// SelectDelegate selects by a user among the delegates, SelectDelegateGroup by a group.
 	SelectDelegate      = "spec.delegates.user"
 	SelectDelegateGroup = "spec.delegates.group"
-	// SelectPolicy selects by the policy that caused it.
+	// SelectPolicy selects by the policy that issued the delegation.
 	SelectPolicy = "status.cause.policy"
 )
 
-// AddToScheme registers all versions of the types, how they are converted, and what they
-// may be selected by.
+// AddToScheme registers all versions of the types, their conversions and their field selectors.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(Internal,
 		&ProtectedAttribute{}, &ProtectedAttributeList{},
@@ -63,20 +62,20 @@ func selectable(label, value string) (string, string, error) {
 	case "metadata.name", "metadata.namespace", SelectKind, SelectName:
 		return label, value, nil
 	}
-	return "", "", fmt.Errorf("%q is no field to select by: only metadata.name, metadata.namespace, %s, %s are", label, SelectKind, SelectName)
+	return "", "", fmt.Errorf("%q is not a supported field selector; supported are metadata.name, metadata.namespace, %s and %s", label, SelectKind, SelectName)
 }
 
-// selectableDelegation makes of a list, of which any element may be asked for, one field for
-// each element: a selector knows only fields with one value.
+// selectableDelegation maps a selector for one element of a list to the field for that element: a
+// field selector supports only fields with one value.
 func selectableDelegation(label, value string) (string, string, error) {
 	switch label {
 	case "metadata.name", SelectDelegator, SelectPolicy:
 		return label, value, nil
 	case SelectDelegate, SelectDelegateGroup:
-		return Among(label, value), "true", nil
+		return ListElementField(label, value), "true", nil
 	}
-	return "", "", fmt.Errorf("%q is no field to select by: only metadata.name, %s, %s, %s, %s are", label, SelectDelegator, SelectDelegate, SelectDelegateGroup, SelectPolicy)
+	return "", "", fmt.Errorf("%q is not a supported field selector; supported are metadata.name, %s, %s, %s and %s", label, SelectDelegator, SelectDelegate, SelectDelegateGroup, SelectPolicy)
 }
 
-// Among is the field that is "true" where a value is among those of a list.
-func Among(label, value string) string { return label + "/" + value }
+// ListElementField returns the name of the field that is "true" if a list contains value.
+func ListElementField(label, value string) string { return label + "/" + value }

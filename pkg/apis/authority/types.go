@@ -15,7 +15,7 @@ type Attribute interface {
 	runtime.Object
 	metav1.Object
 
-	// Parts returns what the attribute consists of. Nothing is copied.
+	// Parts returns the metadata, specification and status, without copying them.
 	Parts() (*metav1.ObjectMeta, *v1alpha1.ProtectedAttributeSpec, *v1alpha1.ProtectedAttributeStatus)
 }
 
@@ -24,7 +24,7 @@ var (
 	_ Attribute = &ClusterProtectedAttribute{}
 )
 
-// ProtectedAttribute is v1alpha1's.
+// ProtectedAttribute is the internal version of v1alpha1.ProtectedAttribute.
 type ProtectedAttribute v1alpha1.ProtectedAttribute
 
 // Parts implements Attribute.
@@ -37,7 +37,7 @@ func (in *ProtectedAttribute) DeepCopyObject() runtime.Object {
 	return (*ProtectedAttribute)((*v1alpha1.ProtectedAttribute)(in).DeepCopy())
 }
 
-// ClusterProtectedAttribute is v1alpha1's.
+// ClusterProtectedAttribute is the internal version of v1alpha1.ClusterProtectedAttribute.
 type ClusterProtectedAttribute v1alpha1.ClusterProtectedAttribute
 
 // Parts implements Attribute.

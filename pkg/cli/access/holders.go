@@ -96,8 +96,8 @@ type Holder struct {
 	But string `json:"but,omitempty"`
 }
 
-// Wanted is what is looked for.
-type Wanted struct {
+// Query is what is looked for.
+type Query struct {
 	Target
 	// Verbs are those of which each suffices, the one that was asked for last.
 	Verbs []string
@@ -109,33 +109,33 @@ type Wanted struct {
 
 // WhoCan returns the subjects that hold one of the verbs, those that can do it first, and then
 // those that nearly can.
-func (r *RBAC) WhoCan(w Wanted) []Holder {
+func (r *RBAC) WhoCan(w Query) []Holder {
 	type held struct{ verbs, general, ordinary, elsewhere []Holder }
 	subjects := map[string]*held{}
 	for _, b := range r.bindings {
 		for _, rule := range r.roles[b.role] {
 			for _, s := range b.subjects {
-				name := nameOf(s, b.namespace)
+				name := subjectName(s, b.namespace)
 				if subjects[name] == nil {
 					subjects[name] = &held{}
 				}
 				h := subjects[name]
 				holder := Holder{Subject: name, Binding: b.String(), Role: b.role.String()}
 				where := b.namespace == "" || b.namespace == w.Namespace
-				if verb := firstOf(rule, w.Verbs, w.Target); verb != "" && where {
+				if verb := grantedVerb(rule, w.Verbs, w.Target); verb != "" && where {
 					holder.Verb = verb
 					h.verbs = append(h.verbs, holder)
-				} else if but := nearly(rule, w, b.namespace, where); but != "" {
+				} else if but := whyNotGranted(rule, w, b.namespace, where); but != "" {
 					holder.Verb, holder.But = firstVerb(rule, w.Verbs), but
 					h.elsewhere = append(h.elsewhere, holder)
 				}
 				if !w.Granular || !where {
 					continue
 				}
-				if firstOf(rule, []string{"granular"}, w.Target) != "" {
+				if grantedVerb(rule, []string{"granular"}, w.Target) != "" {
 					h.general = append(h.general, holder)
 				}
-				if verb := firstOf(rule, []string{"update", "patch"}, w.Target); verb != "" && w.Included {
+				if verb := grantedVerb(rule, []string{"update", "patch"}, w.Target); verb != "" && w.Included {
 					holder.Verb, holder.Can, holder.But = verb, true, "holds "+verb+", which needs no permission here"
 					h.ordinary = append(h.ordinary, holder)
 				}
@@ -173,7 +173,7 @@ func rank(h Holder) int {
 	return 2
 }
 
-func nameOf(s rbacv1.Subject, namespace string) string {
+func subjectName(s rbacv1.Subject, namespace string) string {
 	if s.Kind == rbacv1.ServiceAccountKind {
 		if s.Namespace == "" {
 			s.Namespace = namespace
@@ -197,8 +197,8 @@ func (k roleKey) String() string {
 	return k.kind + " " + k.name
 }
 
-// firstOf returns the first verb that a rule grants for a target.
-func firstOf(rule rbacv1.PolicyRule, verbs []string, of Target) string {
+// grantedVerb returns the first verb that a rule grants for a target.
+func grantedVerb(rule rbacv1.PolicyRule, verbs []string, of Target) string {
 	if !matchesResource(rule, of) || len(rule.ResourceNames) > 0 && !slices.Contains(rule.ResourceNames, of.Name) {
 		return ""
 	}
@@ -207,7 +207,7 @@ func firstOf(rule rbacv1.PolicyRule, verbs []string, of Target) string {
 
 func firstVerb(rule rbacv1.PolicyRule, verbs []string) string {
 	for _, v := range verbs {
-		if has(rule.Verbs, v) {
+		if containsOrAll(rule.Verbs, v) {
 			return v
 		}
 	}
@@ -219,13 +219,13 @@ func matchesResource(rule rbacv1.PolicyRule, of Target) bool {
 	if of.Subresource != "" {
 		resource += "/" + of.Subresource
 	}
-	return has(rule.APIGroups, of.Group) &&
-		(has(rule.Resources, resource) || of.Subresource != "" && slices.Contains(rule.Resources, "*/"+of.Subresource))
+	return containsOrAll(rule.APIGroups, of.Group) &&
+		(containsOrAll(rule.Resources, resource) || of.Subresource != "" && slices.Contains(rule.Resources, "*/"+of.Subresource))
 }
 
-// nearly returns why a rule that has one of the verbs does not grant it, or nothing if it is
+// whyNotGranted returns why a rule that has one of the verbs does not grant it, or nothing if it is
 // about something else.
-func nearly(rule rbacv1.PolicyRule, w Wanted, namespace string, where bool) string {
+func whyNotGranted(rule rbacv1.PolicyRule, w Query, namespace string, where bool) string {
 	if firstVerb(rule, w.Verbs) == "" || slices.Contains(rule.Verbs, "*") {
 		return ""
 	}
@@ -237,7 +237,7 @@ func nearly(rule rbacv1.PolicyRule, w Wanted, namespace string, where bool) stri
 		return "only for " + strings.Join(rule.ResourceNames, ", ")
 	case same:
 		return "not for " + w.Name + ", only for " + strings.Join(rule.ResourceNames, ", ")
-	case !has(rule.APIGroups, w.Group):
+	case !containsOrAll(rule.APIGroups, w.Group):
 		return ""
 	}
 	for _, resource := range rule.Resources {

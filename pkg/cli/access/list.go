@@ -19,8 +19,8 @@ import (
 	"kube-granular.dev/pkg/cli/kinds"
 )
 
-// Listed is what a caller may change of one object.
-type Listed struct {
+// FieldList is what a caller may change of one object.
+type FieldList struct {
 	Items []Item `json:"items"`
 	// Incomplete says why not all parameters are known, if so.
 	Incomplete string `json:"incomplete,omitempty"`
@@ -42,8 +42,8 @@ type Item struct {
 
 // List asks about every field of an object that has a verb, in the object and in each of its
 // subresources.
-func List(ctx context.Context, client authorizationclient.AuthorizationV1Interface, k *kinds.Kind, namespace, name string) (*Listed, error) {
-	reviews, out := NewReviews(client), &Listed{Items: []Item{}}
+func List(ctx context.Context, client authorizationclient.AuthorizationV1Interface, k *kinds.Kind, namespace, name string) (*FieldList, error) {
+	reviews, out := NewReviews(client), &FieldList{Items: []Item{}}
 	rules, err := client.SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}, metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("ask which rules hold: %w", err)
@@ -55,34 +55,34 @@ func List(ctx context.Context, client authorizationclient.AuthorizationV1Interfa
 		plain, sub, _ := strings.Cut(resource, "/")
 		target := Target{k.Resource.Group, k.Resource.Version, plain, sub, namespace, name}
 		l := lister{reviews: reviews, target: target, parameters: parameters(rules.Status.ResourceRules, target)}
-		if err := l.start(ctx); err != nil {
+		if err := l.askGeneral(ctx); err != nil {
 			return nil, err
 		}
 		for place := range k.Tree.NodePaths() {
-			if n := place.Node(); len(n.Own()) == 0 || !written(place, sub) {
+			if n := place.Node(); len(n.Own()) == 0 || !writableThrough(place, sub) {
 				continue
 			}
-			item, err := l.item(ctx, place)
+			item, err := l.askField(ctx, place)
 			if err != nil {
 				return nil, err
 			}
-			item.Resource = spelled(k, sub)
+			item.Resource = resourceName(k, sub)
 			out.Items = append(out.Items, *item)
 		}
 	}
 	return out, nil
 }
 
-func spelled(k *kinds.Kind, sub string) string {
+func resourceName(k *kinds.Kind, sub string) string {
 	if sub == "" {
 		return k.String()
 	}
 	return k.String() + "/" + sub
 }
 
-// written reports whether a place can be written through a subresource. A status is written
+// writableThrough reports whether a place can be written through a subresource. A status is written
 // through the subresource of that name where there is one; metadata through any.
-func written(place schema.NodePath, sub string) bool {
+func writableThrough(place schema.NodePath, sub string) bool {
 	pattern := place.Pattern()
 	if sub == "status" {
 		return !strings.HasPrefix(pattern, ".spec")
@@ -100,7 +100,7 @@ type lister struct {
 	verb              string
 }
 
-func (l *lister) start(ctx context.Context) (err error) {
+func (l *lister) askGeneral(ctx context.Context) (err error) {
 	for _, l.verb = range []string{"update", "patch"} {
 		if l.ordinary, err = l.reviews.Ask(ctx, l.verb, l.target); err != nil || l.ordinary.Allowed {
 			return err
@@ -110,9 +110,9 @@ func (l *lister) start(ctx context.Context) (err error) {
 	return err
 }
 
-func (l *lister) item(ctx context.Context, place schema.NodePath) (*Item, error) {
+func (l *lister) askField(ctx context.Context, place schema.NodePath) (*Item, error) {
 	candidates, excluded := decide.Candidates(place.Node())
-	out := &Item{Field: strings.TrimPrefix(place.Pattern(), "."), Verb: kinds.Last(candidates), Allowed: "no"}
+	out := &Item{Field: strings.TrimPrefix(place.Pattern(), "."), Verb: kinds.NarrowestVerb(candidates), Allowed: "no"}
 	switch {
 	case l.ordinary.Allowed && !excluded:
 		out.Allowed, out.By, out.Reason = "yes", l.verb, l.ordinary.Reason
@@ -156,7 +156,7 @@ func parameters(rules []authorizationv1.ResourceRule, target Target) []permissio
 	}
 	var out []permission.Verb
 	for _, rule := range rules {
-		if !has(rule.APIGroups, target.Group) || !has(rule.Resources, resource) && !slices.Contains(rule.Resources, "*/"+target.Subresource) ||
+		if !containsOrAll(rule.APIGroups, target.Group) || !containsOrAll(rule.Resources, resource) && !slices.Contains(rule.Resources, "*/"+target.Subresource) ||
 			len(rule.ResourceNames) > 0 && !slices.Contains(rule.ResourceNames, target.Name) {
 			continue
 		}
@@ -169,6 +169,6 @@ func parameters(rules []authorizationv1.ResourceRule, target Target) []permissio
 	return out
 }
 
-func has(all []string, one string) bool {
+func containsOrAll(all []string, one string) bool {
 	return slices.Contains(all, "*") || slices.Contains(all, one)
 }

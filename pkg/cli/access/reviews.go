@@ -30,23 +30,23 @@ type Answer struct {
 // target. It is not safe for concurrent use.
 type Reviews struct {
 	client authorizationclient.SelfSubjectAccessReviewInterface
-	known  map[question]Answer
+	cache  map[cacheKey]Answer
 }
 
-type question struct {
+type cacheKey struct {
 	Target
 	verb string
 }
 
 // NewReviews returns the reviews of the caller of a client.
 func NewReviews(client authorizationclient.AuthorizationV1Interface) *Reviews {
-	return &Reviews{client: client.SelfSubjectAccessReviews(), known: map[question]Answer{}}
+	return &Reviews{client: client.SelfSubjectAccessReviews(), cache: map[cacheKey]Answer{}}
 }
 
 // Ask asks about one verb.
 func (r *Reviews) Ask(ctx context.Context, verb string, of Target) (Answer, error) {
-	q := question{of, verb}
-	if known, ok := r.known[q]; ok {
+	q := cacheKey{of, verb}
+	if known, ok := r.cache[q]; ok {
 		return known, nil
 	}
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
@@ -63,7 +63,7 @@ func (r *Reviews) Ask(ctx context.Context, verb string, of Target) (Answer, erro
 		return Answer{}, fmt.Errorf("ask whether %q is allowed: %s", verb, s.EvaluationError)
 	}
 	out := Answer{answer.Status.Allowed, answer.Status.Denied, answer.Status.Reason}
-	r.known[q] = out
+	r.cache[q] = out
 	return out, nil
 }
 

@@ -16,8 +16,8 @@ import (
 // object of more than 3 MiB, and an event holds two at most.
 const MaxLine = 16 << 20
 
-// ErrNoEvent is what a Reader's Use returns, wrapped or not, for a line that is no event.
-var ErrNoEvent = errors.New("it is no event of audit.k8s.io/v1")
+// ErrNotAnEvent is what a Reader's Use returns, wrapped or not, for a line that is no event.
+var ErrNotAnEvent = errors.New("it is no event of audit.k8s.io/v1")
 
 // Reader reads one log after another.
 type Reader struct {
@@ -45,7 +45,7 @@ func (r *Reader) Read(name string, log io.Reader) (unread int, err error) {
 	var line []byte
 	for number := 1; ; number++ {
 		var end error
-		line, end = next(in, line[:0])
+		line, end = readLine(in, line[:0])
 		if errors.Is(end, errTooLong) {
 			unread++
 			r.Warn(fmt.Errorf("%s: line %d: %w", name, number, end))
@@ -57,7 +57,7 @@ func (r *Reader) Read(name string, log io.Reader) (unread int, err error) {
 		if text := bytes.TrimSpace(line); len(text) > 0 {
 			switch failed := r.Use(text); {
 			case failed == nil:
-			case !errors.Is(failed, ErrNoEvent):
+			case !errors.Is(failed, ErrNotAnEvent):
 				return unread, failed
 			case end != nil:
 				r.Warn(fmt.Errorf("%s: the last line is unfinished", name))
@@ -79,8 +79,8 @@ func (r *Reader) Read(name string, log io.Reader) (unread int, err error) {
 
 var errTooLong = fmt.Errorf("it is longer than %d MiB", MaxLine>>20)
 
-// next reads a line into a buffer. A line that is too long is read to its end, and left out.
-func next(in *bufio.Reader, line []byte) ([]byte, error) {
+// readLine reads a line into a buffer. A line that is too long is read to its end, and left out.
+func readLine(in *bufio.Reader, line []byte) ([]byte, error) {
 	long := false
 	for {
 		part, err := in.ReadSlice('\n')

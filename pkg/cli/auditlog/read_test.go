@@ -35,7 +35,7 @@ func TestRead(t *testing.T) {
 			Use: func(line []byte) error {
 				switch text := string(line); text {
 				case "bad":
-					return fmt.Errorf("%w", ErrNoEvent)
+					return fmt.Errorf("%w", ErrNotAnEvent)
 				case "stop":
 					return stop
 				default:
@@ -58,12 +58,12 @@ func TestMoment(t *testing.T) {
 	for text, want := range map[string]time.Time{
 		"": {}, "2h": now.Add(-2 * time.Hour), "2026-11-22T00:00:00Z": time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC),
 	} {
-		if got, err := Moment(text, now); err != nil || !got.Equal(want) {
+		if got, err := ParseTime(text, now); err != nil || !got.Equal(want) {
 			t.Errorf("%q: %s %v", text, got, err)
 		}
 	}
 	for _, text := range []string{"yesterday", "-2h", "2"} {
-		if _, err := Moment(text, now); err == nil {
+		if _, err := ParseTime(text, now); err == nil {
 			t.Errorf("%q is a time", text)
 		}
 	}

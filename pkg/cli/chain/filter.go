@@ -34,7 +34,7 @@ func (f *Filter) Matches(r *Record) bool {
 		!f.Since.IsZero() && r.Time.Before(f.Since),
 		!f.Until.IsZero() && !r.Time.Before(f.Until),
 		f.User != "" && !r.involves(f.User),
-		f.Delegation != "" && !r.under(f.Delegation):
+		f.Delegation != "" && !r.usesDelegation(f.Delegation):
 		return false
 	}
 	if f.Resource == "" && f.Namespace == "" && f.Name == "" {
@@ -43,13 +43,13 @@ func (f *Filter) Matches(r *Record) bool {
 	if r.Object == nil {
 		return false
 	}
-	return (f.Resource == "" || f.resource(r)) &&
+	return (f.Resource == "" || f.matchesResource(r)) &&
 		(f.Namespace == "" || f.Namespace == r.Object.Namespace) &&
 		(f.Name == "" || f.Name == r.Object.Name)
 }
 
-// resource matches without a group in any group, and without a subresource with any.
-func (f *Filter) resource(r *Record) bool {
+// matchesResource matches without a group in any group, and without a subresource with any.
+func (f *Filter) matchesResource(r *Record) bool {
 	name, subresource, hasSubresource := strings.Cut(f.Resource, "/")
 	name, group, hasGroup := strings.Cut(name, ".")
 	return name == r.Object.Resource &&
@@ -62,14 +62,14 @@ func (r *Record) involves(user string) bool {
 		return true
 	}
 	for _, e := range r.Chain {
-		if is(e.By, user) {
+		if isUser(e.By, user) {
 			return true
 		}
 	}
 	return false
 }
 
-func (r *Record) under(delegation string) bool {
+func (r *Record) usesDelegation(delegation string) bool {
 	if s := r.Selected; s != nil && s.Kind == "AuthorityDelegation" && (s.Name == delegation || string(s.UID) == delegation) {
 		return true
 	}

@@ -34,17 +34,17 @@ func NewPrinter(format string, out io.Writer) (Printer, error) {
 	switch format {
 	case "", "table", "wide":
 		w := printers.GetNewTabWriter(out)
-		return &table{out: w, flush: w.Flush, wide: format == "wide"}, nil
+		return &tablePrinter{out: w, flush: w.Flush, wide: format == "wide"}, nil
 	case "json":
-		return &list{out: out, begin: "{\"items\":[\n", between: ",\n", end: "\n]}\n", none: "{\"items\":[]}\n", marshal: func(r *Record) ([]byte, error) { return json.Marshal(r) }}, nil
+		return &listPrinter{out: out, begin: "{\"items\":[\n", between: ",\n", end: "\n]}\n", none: "{\"items\":[]}\n", marshal: func(r *Record) ([]byte, error) { return json.Marshal(r) }}, nil
 	case "yaml":
-		return &list{out: out, begin: "items:\n", none: "items: []\n", marshal: asYAML}, nil
+		return &listPrinter{out: out, begin: "items:\n", none: "items: []\n", marshal: asYAML}, nil
 	}
 	return nil, fmt.Errorf("--output %q is none of %s", format, strings.Join(Formats, ", "))
 }
 
-// list prints one document that holds all records.
-type list struct {
+// listPrinter prints one document that holds all records.
+type listPrinter struct {
 	out                       io.Writer
 	begin, between, end, none string
 	marshal                   func(*Record) ([]byte, error)
@@ -52,7 +52,7 @@ type list struct {
 }
 
 // Print implements Printer.
-func (l *list) Print(r *Record) error {
+func (l *listPrinter) Print(r *Record) error {
 	text, err := l.marshal(r)
 	if err != nil {
 		return err
@@ -66,10 +66,10 @@ func (l *list) Print(r *Record) error {
 }
 
 // Flush implements Printer.
-func (l *list) Flush() error { return nil }
+func (l *listPrinter) Flush() error { return nil }
 
 // Close implements Printer.
-func (l *list) Close() error {
+func (l *listPrinter) Close() error {
 	end := l.end
 	if !l.started {
 		end = l.none
@@ -81,8 +81,8 @@ func (l *list) Close() error {
 // maxRows is how many rows of a table are held so that their columns agree.
 const maxRows = 200
 
-// table prints one line for each record.
-type table struct {
+// tablePrinter prints one line for each record.
+type tablePrinter struct {
 	out           io.Writer
 	flush         func() error
 	wide, started bool
@@ -90,14 +90,14 @@ type table struct {
 }
 
 // Print implements Printer.
-func (t *table) Print(r *Record) error {
+func (t *tablePrinter) Print(r *Record) error {
 	columns := []string{"TIME", "WHO", "ON-BEHALF-OF", "SELECTED", "VERB", "OBJECT", "RESULT"}
 	cells := []string{
-		r.Time.UTC().Format(time.RFC3339), t.name(r.Caller.Name), t.behalf(r), selectedText(r.Selected), plain(r.Verb), object(r), result(r),
+		r.Time.UTC().Format(time.RFC3339), t.name(r.Caller.Name), t.behalf(r), selectedText(r.Selected), escape(r.Verb), object(r), result(r),
 	}
 	if t.wide {
 		columns = append(columns, "HANDED-ON-BY", "AUDIT-ID")
-		cells = append(cells, handed(r), plain(r.AuditID))
+		cells = append(cells, handoversText(r), escape(r.AuditID))
 	}
 	if !t.started {
 		t.started = true
@@ -115,10 +115,10 @@ func (t *table) Print(r *Record) error {
 }
 
 // Flush implements Printer.
-func (t *table) Flush() error { return t.flush() }
+func (t *tablePrinter) Flush() error { return t.flush() }
 
 // Close implements Printer.
-func (t *table) Close() error { return t.flush() }
+func (t *tablePrinter) Close() error { return t.flush() }
 
 const none = "<none>"
 
@@ -126,15 +126,15 @@ const none = "<none>"
 // most often fits.
 const maxShown = 80
 
-func (t *table) name(text string) string {
+func (t *tablePrinter) name(text string) string {
 	if !t.wide && len(text) > maxShown {
 		text = strings.ToValidUTF8(text[:maxShown], "") + "…"
 	}
-	return plain(text)
+	return escape(text)
 }
 
 // behalf names all through whom the authority came, the first of them first, without the caller.
-func (t *table) behalf(r *Record) string {
+func (t *tablePrinter) behalf(r *Record) string {
 	var names []string
 	for i, e := range r.Chain {
 		to := r.Caller.Name
@@ -162,16 +162,16 @@ func selectedText(s *selection.AuthorityReference) string {
 		parts = append(parts, s.Namespace)
 	}
 	if s.Name == "" {
-		return plain(strings.Join(append(parts, string(s.UID)), "/"))
+		return escape(strings.Join(append(parts, string(s.UID)), "/"))
 	}
-	return plain(strings.Join(append(parts, s.Name), "/"))
+	return escape(strings.Join(append(parts, s.Name), "/"))
 }
 
 func object(r *Record) string {
 	o := r.Object
 	if o == nil {
 		path, _, _ := strings.Cut(r.URI, "?")
-		return plain(path)
+		return escape(path)
 	}
 	text := o.Resource
 	if o.APIGroup != "" {
@@ -185,7 +185,7 @@ func object(r *Record) string {
 			text += " " + part
 		}
 	}
-	return plain(text)
+	return escape(text)
 }
 
 func result(r *Record) string {
@@ -202,11 +202,11 @@ func result(r *Record) string {
 	if r.Delegation != nil {
 		text += " delegated " + r.Delegation.Name
 	}
-	return plain(text)
+	return escape(text)
 }
 
-// handed names what handed the authority on, in the order of the chain.
-func handed(r *Record) string {
+// handoversText names what handed the authority on, in the order of the chain.
+func handoversText(r *Record) string {
 	var out []string
 	for _, e := range r.Chain {
 		text := e.Via
@@ -216,7 +216,7 @@ func handed(r *Record) string {
 		if e.Until != "" {
 			text += " until " + e.Until
 		}
-		out = append(out, plain(text))
+		out = append(out, escape(text))
 	}
 	if len(out) == 0 {
 		return none
@@ -224,9 +224,9 @@ func handed(r *Record) string {
 	return strings.Join(out, " > ")
 }
 
-// plain shows what somebody else wrote: whatever a terminal would act on is quoted, and so is
+// escape shows what somebody else wrote: whatever a terminal would act on is quoted, and so is
 // what looks like a chain.
-func plain(text string) string {
+func escape(text string) string {
 	quoted := strconv.Quote(text)
 	if quoted[1:len(quoted)-1] != text || strings.Contains(text, " > ") {
 		return quoted

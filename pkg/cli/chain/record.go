@@ -46,8 +46,8 @@ type Entry struct {
 	Credential string `json:"credential,omitempty"`
 }
 
-// Created is a delegation that a request created.
-type Created struct {
+// CreatedDelegation is a delegation that a request created.
+type CreatedDelegation struct {
 	Name string `json:"name"`
 	UID  string `json:"uid,omitempty"`
 }
@@ -80,7 +80,7 @@ type Record struct {
 	// Refused is why the selected delegation does not hold.
 	Refused string `json:"refused,omitempty"`
 	// Delegation is what the request created, itself or before its object.
-	Delegation *Created `json:"delegation,omitempty"`
+	Delegation *CreatedDelegation `json:"delegation,omitempty"`
 }
 
 // OnBehalf reports whether a request was made with selected or received authority, or handed
@@ -126,12 +126,12 @@ func decode(line []byte) (*Record, error) {
 		// The message of the decoder may quote what is logged.
 		var typed *json.UnmarshalTypeError
 		if errors.As(err, &typed) {
-			return nil, fmt.Errorf("%w: field %q", auditlog.ErrNoEvent, typed.Field)
+			return nil, fmt.Errorf("%w: field %q", auditlog.ErrNotAnEvent, typed.Field)
 		}
-		return nil, auditlog.ErrNoEvent
+		return nil, auditlog.ErrNotAnEvent
 	}
 	if e.Kind != "Event" || e.APIVersion != "audit.k8s.io/v1" {
-		return nil, auditlog.ErrNoEvent
+		return nil, auditlog.ErrNotAnEvent
 	}
 	if e.Stage == auditv1.StageRequestReceived {
 		return nil, nil
@@ -149,10 +149,10 @@ func decode(line []byte) (*Record, error) {
 	if r.Object == nil || r.Object.Resource == "" {
 		r.Object, r.URI = nil, e.RequestURI
 	}
-	if err := r.annotated(e.Annotations); err != nil {
+	if err := r.readAnnotations(e.Annotations); err != nil {
 		return nil, err
 	}
-	r.derive(&e)
+	r.addTokenAndImpersonation(&e)
 	r.Origin = r.Caller.Name
 	if len(r.Chain) > 0 {
 		r.Origin = r.Chain[0].By
@@ -160,19 +160,19 @@ func decode(line []byte) (*Record, error) {
 	return r, nil
 }
 
-// annotated reads what the server wrote about authority.
-func (r *Record) annotated(annotations map[string]string) error {
+// readAnnotations reads what the server wrote about authority.
+func (r *Record) readAnnotations(annotations map[string]string) error {
 	if text, ok := annotations[selectedAnnotation]; ok {
 		s, err := selection.Parse(text)
 		if err != nil {
-			return fmt.Errorf("%w: annotation %s: %w", auditlog.ErrNoEvent, selectedAnnotation, err)
+			return fmt.Errorf("%w: annotation %s: %w", auditlog.ErrNotAnEvent, selectedAnnotation, err)
 		}
 		r.Selected = &s.AuthorityReference
 	}
 	for key, into := range map[string]any{chainAnnotation: &r.Chain, delegationAnnotation: &r.Delegation} {
 		if text, ok := annotations[key]; ok {
 			if err := json.Unmarshal([]byte(text), into); err != nil {
-				return fmt.Errorf("%w: annotation %s is no JSON of the expected form", auditlog.ErrNoEvent, key)
+				return fmt.Errorf("%w: annotation %s is no JSON of the expected form", auditlog.ErrNotAnEvent, key)
 			}
 		}
 	}
@@ -187,9 +187,9 @@ const (
 	nodeUIDExtra    = "authentication.kubernetes.io/node-uid"
 )
 
-// derive adds the token and the impersonation by which the request was made, unless the
+// addTokenAndImpersonation adds the token and the impersonation by which the request was made, unless the
 // server wrote them into the chain: it does where a delegation is selected.
-func (r *Record) derive(e *event) {
+func (r *Record) addTokenAndImpersonation(e *event) {
 	if t, ok := e.User.token(); ok && !r.has(t) {
 		r.Chain = append(r.Chain, t)
 	}
@@ -206,7 +206,7 @@ func (r *Record) derive(e *event) {
 // followed.
 func (r *Record) has(e Entry) bool {
 	for i := len(r.Chain) - 1; i >= 0 && r.Chain[i].Via != Delegation; i-- {
-		if r.Chain[i].Via == e.Via && is(r.Chain[i].By, e.By) {
+		if r.Chain[i].Via == e.Via && isUser(r.Chain[i].By, e.By) {
 			return true
 		}
 	}
@@ -239,8 +239,8 @@ const (
 	cut         = "..."
 )
 
-// is reports whether what a chain says is the name of a user.
-func is(written, name string) bool {
+// isUser reports whether what a chain says is the name of a user.
+func isUser(written, name string) bool {
 	if written == name {
 		return true
 	}

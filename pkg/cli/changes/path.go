@@ -9,17 +9,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// address is what the path of a request leads to.
-type address struct {
+// resourcePath is what the path of a request leads to.
+type resourcePath struct {
 	Resource                     schema.GroupVersionResource
 	Namespace, Name, Subresource string
 }
 
 // parsePath takes a path of the API apart. It reports false for what leads to no resource,
 // such as discovery.
-func parsePath(path string) (address, bool) {
+func parsePath(path string) (resourcePath, bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
-	var a address
+	var a resourcePath
 	switch {
 	case len(parts) >= 3 && parts[0] == "api":
 		a.Resource.Version, parts = parts[1], parts[2:]

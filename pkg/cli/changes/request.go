@@ -67,8 +67,8 @@ func (r *Request) path(named bool) string {
 	return strings.Join(parts, "/")
 }
 
-// dry returns the options of the request with those of a dry run.
-func (r *Request) dry() url.Values {
+// dryRunQuery returns the options of the request with those of a dry run.
+func (r *Request) dryRunQuery() url.Values {
 	out := maps.Clone(r.Query)
 	if out == nil {
 		out = url.Values{}

@@ -19,9 +19,9 @@ import (
 	"kube-granular.dev/pkg/cli/output"
 )
 
-func newCanI(s *shared) *cobra.Command {
+func newCanI(s *options) *cobra.Command {
 	var format output.Flag
-	var from source
+	var from changeFlags
 	var list, quiet bool
 	cmd := &cobra.Command{
 		Use:   "can-i (-f FILE | RESOURCE/NAME --patch PATCH | -- kubectl ARGS... | RESOURCE/NAME --list)",
@@ -36,7 +36,7 @@ With --as the question is about somebody else: what the change does is found out
 your own rights, what is allowed is asked as the other.
 
 The exit code is 0 only if all of it is allowed.`,
-		Example: lines(`
+		Example: indentExamples(`
 			# May I apply this file?
 			kubectl granular can-i -f web.yaml
 
@@ -61,12 +61,12 @@ The exit code is 0 only if all of it is allowed.`,
 			if list {
 				return s.canIList(cmd.Context(), args, &format, quiet)
 			}
-			judgements, err := s.judge(cmd, &from, args)
+			judgements, err := s.evaluate(cmd, &from, args)
 			if err != nil {
 				return err
 			}
 			if !quiet {
-				if err := format.Print(s.streams.Out, judgements, func(out io.Writer) error { return judgementsTable(out, judgements, format.Wide()) }); err != nil {
+				if err := format.Print(s.streams.Out, judgements, func(out io.Writer) error { return evaluationsTable(out, judgements, format.Wide()) }); err != nil {
 					return err
 				}
 			}
@@ -85,9 +85,9 @@ The exit code is 0 only if all of it is allowed.`,
 	return cmd
 }
 
-// judge judges the change that the flags and arguments stand for.
-func (s *shared) judge(cmd *cobra.Command, from *source, args []string) ([]*access.Judgement, error) {
-	changed, err := from.of(cmd, s, args)
+// evaluate judges the change that the flags and arguments stand for.
+func (s *options) evaluate(cmd *cobra.Command, from *changeFlags, args []string) ([]*access.Evaluation, error) {
+	changed, err := from.requests(cmd, s, args)
 	if err != nil {
 		return nil, err
 	}
@@ -104,40 +104,40 @@ func (s *shared) judge(cmd *cobra.Command, from *source, args []string) ([]*acce
 		return nil, err
 	}
 	reviews := access.NewReviews(asking)
-	var out []*access.Judgement
+	var out []*access.Evaluation
 	for _, request := range changed.requests {
-		rehearsed, err := changed.rehearser.Rehearse(cmd.Context(), request)
+		rehearsed, err := changed.rehearser.Run(cmd.Context(), request)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", request.String(), err)
 		}
-		judgement, err := reviews.Judge(cmd.Context(), rehearsed)
+		judgement, err := reviews.Evaluate(cmd.Context(), rehearsed)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", request.String(), err)
 		}
-		if judgement.Server, err = verdict(cmd.Context(), client, request); err != nil {
+		if judgement.Server, err = askServer(cmd.Context(), client, request); err != nil {
 			return nil, fmt.Errorf("%s: %w", request.String(), err)
 		}
-		settle(judgement)
+		applyServerAnswer(judgement)
 		out = append(out, judgement)
 	}
 	return out, nil
 }
 
-// verdict asks the server itself.
-func verdict(ctx context.Context, client changes.Sender, request changes.Request) (*access.Verdict, error) {
+// askServer asks the server itself.
+func askServer(ctx context.Context, client changes.Sender, request changes.Request) (*access.ServerAnswer, error) {
 	_, err := changes.Send(ctx, client, request)
 	switch {
 	case err == nil:
-		return &access.Verdict{Allowed: true}, nil
+		return &access.ServerAnswer{Allowed: true}, nil
 	case apierrors.IsForbidden(err):
-		return &access.Verdict{Message: err.Error()}, nil
+		return &access.ServerAnswer{Message: err.Error()}, nil
 	}
 	return nil, err
 }
 
-// settle makes the server's the last word. What webhooks add to a change is not told apart
+// applyServerAnswer makes the server's the last word. What webhooks add to a change is not told apart
 // here everywhere, and parameters that the server computes are not known.
-func settle(j *access.Judgement) {
+func applyServerAnswer(j *access.Evaluation) {
 	if j.Server.Allowed == j.Allowed {
 		return
 	}
@@ -149,7 +149,7 @@ func settle(j *access.Judgement) {
 	j.Allowed = j.Server.Allowed
 }
 
-func judgementsTable(out io.Writer, all []*access.Judgement, wide bool) error {
+func evaluationsTable(out io.Writer, all []*access.Evaluation, wide bool) error {
 	for i, j := range all {
 		if i > 0 {
 			fmt.Fprintln(out)
@@ -157,11 +157,11 @@ func judgementsTable(out io.Writer, all []*access.Judgement, wide bool) error {
 		fmt.Fprintf(out, "%s %s", j.Verb, j.Object)
 		switch {
 		case j.Ordinary:
-			fmt.Fprintf(out, ": %s is held%s\n", j.Verb, by(j.By))
+			fmt.Fprintf(out, ": %s is held%s\n", j.Verb, heldBySuffix(j.By))
 		case j.Missing != "":
 			fmt.Fprintf(out, ": neither %s nor granular is held; without granular no field is looked at\n", j.Verb)
 		default:
-			fmt.Fprintf(out, ": field by field; granular is held%s\n", by(j.By))
+			fmt.Fprintf(out, ": field by field; granular is held%s\n", heldBySuffix(j.By))
 		}
 		header := []string{"FIELD", "ALLOWED", "BY", "NEEDS ONE OF"}
 		var rows [][]string
@@ -197,7 +197,7 @@ func judgementsTable(out io.Writer, all []*access.Judgement, wide bool) error {
 	return nil
 }
 
-func by(reason string) string {
+func heldBySuffix(reason string) string {
 	if reason == "" {
 		return ""
 	}
@@ -219,12 +219,12 @@ func orNone(s string) string {
 }
 
 // canIList lists what the caller may change of an object.
-func (s *shared) canIList(ctx context.Context, args []string, format *output.Flag, quiet bool) error {
+func (s *options) canIList(ctx context.Context, args []string, format *output.Flag, quiet bool) error {
 	c, err := s.cluster()
 	if err != nil {
 		return err
 	}
-	k, name, err := object(c, args)
+	k, name, err := findObject(c, args)
 	if err != nil {
 		return err
 	}
@@ -253,7 +253,7 @@ func (s *shared) canIList(ctx context.Context, args []string, format *output.Fla
 	return format.Print(s.streams.Out, listed, func(out io.Writer) error { return listTable(out, listed, format.Wide()) })
 }
 
-func listTable(out io.Writer, listed *access.Listed, wide bool) error {
+func listTable(out io.Writer, listed *access.FieldList, wide bool) error {
 	header := []string{"RESOURCE", "FIELD", "VERB", "ALLOWED", "BY"}
 	if wide {
 		header = append(header, "BINDING")

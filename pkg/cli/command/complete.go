@@ -17,18 +17,18 @@ import (
 )
 
 // completeFlags completes the values of the flags of kubeconfig.
-func (s *shared) completeFlags(cmd *cobra.Command) {
+func (s *options) completeFlags(cmd *cobra.Command) {
 	for flag, names := range map[string]func(*cobra.Command) []string{
 		"namespace": s.namespaces,
 		"context":   s.contexts,
 	} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-			return beginning(names(cmd), begun), cobra.ShellCompDirectiveNoFileComp
+			return withPrefix(names(cmd), begun), cobra.ShellCompDirectiveNoFileComp
 		})
 	}
 }
 
-func (s *shared) contexts(*cobra.Command) []string {
+func (s *options) contexts(*cobra.Command) []string {
 	config, err := s.flags.ToRawKubeConfigLoader().RawConfig()
 	if err != nil {
 		return nil
@@ -36,7 +36,7 @@ func (s *shared) contexts(*cobra.Command) []string {
 	return slices.Sorted(maps.Keys(config.Contexts))
 }
 
-func (s *shared) namespaces(cmd *cobra.Command) []string {
+func (s *options) namespaces(cmd *cobra.Command) []string {
 	config, err := s.flags.ToRESTConfig()
 	if err != nil {
 		return nil
@@ -57,16 +57,16 @@ func (s *shared) namespaces(cmd *cobra.Command) []string {
 }
 
 // resources completes the names of resources.
-func (s *shared) resources(begun string) []string {
+func (s *options) resources(begun string) []string {
 	c, err := s.cluster()
 	if err != nil {
 		return nil
 	}
-	return beginning(c.Names(), begun)
+	return withPrefix(c.Names(), begun)
 }
 
 // fields completes the path of a field of a resource.
-func (s *shared) fields(resource, begun string) []string {
+func (s *options) fields(resource, begun string) []string {
 	c, err := s.cluster()
 	if err != nil {
 		return nil
@@ -94,11 +94,11 @@ func (s *shared) fields(resource, begun string) []string {
 		}
 		out = append(out, path)
 	}
-	return beginning(out, begun)
+	return withPrefix(out, begun)
 }
 
 // objects completes RESOURCE/NAME.
-func (s *shared) objects(cmd *cobra.Command, begun string) []string {
+func (s *options) objects(cmd *cobra.Command, begun string) []string {
 	resource, name, found := strings.Cut(begun, "/")
 	if !found {
 		var out []string
@@ -124,7 +124,7 @@ func (s *shared) objects(cmd *cobra.Command, begun string) []string {
 	return out
 }
 
-func (s *shared) names(cmd *cobra.Command, k *kinds.Kind) []string {
+func (s *options) names(cmd *cobra.Command, k *kinds.Kind) []string {
 	config, err := s.flags.ToRESTConfig()
 	if err != nil {
 		return nil
@@ -152,6 +152,6 @@ func (s *shared) names(cmd *cobra.Command, k *kinds.Kind) []string {
 	return out
 }
 
-func beginning(all []string, begun string) []string {
+func withPrefix(all []string, begun string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return !strings.HasPrefix(s, begun) })
 }

@@ -35,10 +35,10 @@ type remedy struct {
 	Advice string `json:"advice,omitempty"`
 }
 
-// manifest is the length from which on standard input is no refusal.
-const manifest = 1 << 20
+// maxDenialText is the length from which on standard input is no refusal.
+const maxDenialText = 1 << 20
 
-func newExplainDenial(s *shared) *cobra.Command {
+func newExplainDenial(s *options) *cobra.Command {
 	var format output.Flag
 	var id, subresource string
 	cmd := &cobra.Command{
@@ -51,7 +51,7 @@ The refusal is what kubectl or a client printed, from standard input or a file. 
 
 The rule has the one verb that was missing, as a role and as a command. Below it stands
 what else it allows.`,
-		Example: lines(`
+		Example: indentExamples(`
 			# Why was that refused?
 			kubectl --as=system:serviceaccount:default:supersafe scale deployment web --replicas=9 2>&1 | kubectl granular explain-denial
 
@@ -85,7 +85,7 @@ what else it allows.`,
 	return cmd
 }
 
-func (s *shared) denial(args []string, id string) (*denial.Denial, error) {
+func (s *options) denial(args []string, id string) (*denial.Denial, error) {
 	in := s.streams.In
 	if len(args) == 1 && args[0] != "-" {
 		file, err := os.Open(args[0])
@@ -98,7 +98,7 @@ func (s *shared) denial(args []string, id string) (*denial.Denial, error) {
 	if id != "" {
 		return denial.FromAudit(in, id)
 	}
-	text, err := io.ReadAll(io.LimitReader(in, manifest))
+	text, err := io.ReadAll(io.LimitReader(in, maxDenialText))
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (s *shared) denial(args []string, id string) (*denial.Denial, error) {
 }
 
 // remedy finds what helps.
-func (s *shared) remedy(refused *denial.Denial) (*remedy, error) {
+func (s *options) remedy(refused *denial.Denial) (*remedy, error) {
 	out := &remedy{Denial: refused}
 	if len(refused.Verbs) == 0 {
 		out.Advice = advice(refused)
@@ -123,7 +123,7 @@ func (s *shared) remedy(refused *denial.Denial) (*remedy, error) {
 	out.Verb = refused.Verbs[0]
 	verb, err := permission.Parse(out.Verb)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no verb: %w", out.Verb, err)
+		return nil, fmt.Errorf("%q is not valid: %w", out.Verb, err)
 	}
 	if _, status := k.Subresource("status"); refused.Subresource == "" && status && strings.HasPrefix(refused.Field, ".status") {
 		refused.Subresource = "status"
@@ -151,7 +151,7 @@ func (s *shared) remedy(refused *denial.Denial) (*remedy, error) {
 	}
 	name := roles.NameOf(k.Resource.Resource, refused.Name)
 	for _, o := range grant.Objects(name, []rbacv1.Subject{subject}) {
-		object, err := plain(o)
+		object, err := toUnstructured(o)
 		if err != nil {
 			return nil, err
 		}

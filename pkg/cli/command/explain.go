@@ -15,7 +15,7 @@ import (
 	"kube-granular.dev/pkg/cli/output"
 )
 
-func newExplain(s *shared) *cobra.Command {
+func newExplain(s *options) *cobra.Command {
 	var format output.Flag
 	var version string
 	var recursive bool
@@ -30,7 +30,7 @@ prefix>) is granular:label(example.com) for the label example.com/team.
 
 A field is part of update if who holds create, update or patch needs no further verb for
 it. Where it is not, everybody needs one.`,
-		Example: lines(`
+		Example: indentExamples(`
 			# What can be granted of deployments
 			kubectl granular explain deployments
 
@@ -66,11 +66,11 @@ it. Where it is not, everybody needs one.`,
 			if len(args) == 0 {
 				return errors.New("name a resource, such as deployments; -o html shows all of them")
 			}
-			k, path, err := named(c, args, version)
+			k, path, err := findField(c, args, version)
 			if err != nil {
 				return err
 			}
-			explained, err := explain.Of(k, path, recursive)
+			explained, err := explain.New(k, path, recursive)
 			if err != nil {
 				return err
 			}
@@ -84,13 +84,13 @@ it. Where it is not, everybody needs one.`,
 }
 
 // page writes the page of all kinds, or of one.
-func (s *shared) page(cmd *cobra.Command, c *kinds.Cluster, args []string, version string) error {
+func (s *options) page(cmd *cobra.Command, c *kinds.Cluster, args []string, version string) error {
 	config, err := s.flags.ToRESTConfig()
 	if err != nil {
 		return err
 	}
 	if len(args) > 0 {
-		k, _, err := named(c, args, version)
+		k, _, err := findField(c, args, version)
 		if err != nil {
 			return err
 		}
@@ -114,9 +114,9 @@ func warn(cmd *cobra.Command, err error) {
 	}
 }
 
-// named finds the resource and the path of a field. Both may be in one argument, as kubectl
+// findField finds the resource and the path of a field. Both may be in one argument, as kubectl
 // explain takes them: deployments.spec.replicas.
-func named(c *kinds.Cluster, args []string, version string) (*kinds.Kind, string, error) {
+func findField(c *kinds.Cluster, args []string, version string) (*kinds.Kind, string, error) {
 	if len(args) == 2 {
 		k, err := c.Lookup(args[0], version)
 		return k, args[1], err

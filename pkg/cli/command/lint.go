@@ -14,7 +14,7 @@ import (
 	"kube-granular.dev/pkg/cli/output"
 )
 
-func newLint(s *shared) *cobra.Command {
+func newLint(s *options) *cobra.Command {
 	var format output.Flag
 	cmd := &cobra.Command{
 		Use:   "lint FILE...",
@@ -29,7 +29,7 @@ attributes and delegations: all that the server would refuse, but the types in c
 it knows alone; of a delegation's rules what is wrong in roles.
 
 Each finding is printed as file:line:column. The exit code is 1 if one of them is an error.`,
-		Example: lines(`
+		Example: indentExamples(`
 			# Is this role right? (no)
 			kubectl granular lint role.yaml
 
@@ -78,7 +78,7 @@ Each finding is printed as file:line:column. The exit code is 1 if one of them i
 }
 
 // read returns a file, or standard input for a dash.
-func (s *shared) read(name string) ([]byte, error) {
+func (s *options) read(name string) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(s.streams.In)
 	}

@@ -25,26 +25,26 @@ import (
 	"kube-granular.dev/pkg/cli/roles"
 )
 
-// logs is which audit logs are learned from, and about whom.
-type logs struct {
+// auditLogs is which audit logs are learned from, and about whom.
+type auditLogs struct {
 	files    []string
 	subjects []string
 	since    string
 }
 
-func (l *logs) addSince(cmd *cobra.Command, what string) {
+func (l *auditLogs) addSince(cmd *cobra.Command, what string) {
 	cmd.Flags().StringVar(&l.since, "since", "", what+"only requests received at or after this time, such as 2026-11-23T08:00:00Z, or this long ago, such as 24h")
 }
 
 // learn reads the logs.
-func (l *logs) learn(cmd *cobra.Command, s *shared) (*learn.Learner, error) {
+func (l *auditLogs) learn(cmd *cobra.Command, s *options) (*learn.Learner, error) {
 	var options learn.Options
 	var err error
-	if options.Since, err = auditlog.Moment(l.since, time.Now()); err != nil {
+	if options.Since, err = auditlog.ParseTime(l.since, time.Now()); err != nil {
 		return nil, fmt.Errorf("--since: %w", err)
 	}
 	if len(l.subjects) > 0 {
-		if options.As, err = among(l.subjects); err != nil {
+		if options.SubjectOf, err = subjectFilter(l.subjects); err != nil {
 			return nil, err
 		}
 	}
@@ -76,7 +76,7 @@ func (l *logs) learn(cmd *cobra.Command, s *shared) (*learn.Learner, error) {
 // maxWarnings is how many lines of logs are named that can't be read.
 const maxWarnings = 10
 
-func (l *logs) read(ctx context.Context, s *shared, learner *learn.Learner, progress *output.Progress) (int, error) {
+func (l *auditLogs) read(ctx context.Context, s *options, learner *learn.Learner, progress *output.Progress) (int, error) {
 	warned, total := 0, 0
 	reader := auditlog.Reader{
 		Use: func(line []byte) error { return learner.Use(ctx, line) },
@@ -107,7 +107,7 @@ func (l *logs) read(ctx context.Context, s *shared, learner *learn.Learner, prog
 }
 
 // size returns the bytes of all logs, 0 if one has no size.
-func (l *logs) size() int64 {
+func (l *auditLogs) size() int64 {
 	var total int64
 	for _, name := range l.files {
 		info, err := os.Stat(name)
@@ -119,8 +119,8 @@ func (l *logs) size() int64 {
 	return total
 }
 
-// among returns which of some subjects a user is, or is in.
-func among(texts []string) (func(string, []string) (rbacv1.Subject, bool), error) {
+// subjectFilter returns which of some subjects a user is, or is in.
+func subjectFilter(texts []string) (func(string, []string) (rbacv1.Subject, bool), error) {
 	var subjects []rbacv1.Subject
 	for _, text := range texts {
 		subject, err := roles.ParseSubject(text)
@@ -139,7 +139,7 @@ func among(texts []string) (func(string, []string) (rbacv1.Subject, bool), error
 }
 
 // rbac reads roles and bindings.
-func (s *shared) rbac(ctx context.Context) (*access.RBAC, error) {
+func (s *options) rbac(ctx context.Context) (*access.RBAC, error) {
 	config, err := s.flags.ToRESTConfig()
 	if err != nil {
 		return nil, err

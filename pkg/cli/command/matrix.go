@@ -19,7 +19,7 @@ import (
 	"kube-granular.dev/pkg/cli/roles"
 )
 
-func newMatrix(s *shared) *cobra.Command {
+func newMatrix(s *options) *cobra.Command {
 	var format output.Flag
 	var subjects, resources []string
 	var all, everywhere bool
@@ -36,7 +36,7 @@ protected labels; kubectl granular can-i asks the server.
 The subjects are those of all bindings but the ones that come with a cluster, whose names begin
 with system:. A user has the rights of system:authenticated besides, and a service account those
 of its groups.`,
-		Example: lines(`
+		Example: indentExamples(`
 			# Everybody, on all that can be changed in the namespace of the context
 			kubectl granular matrix
 
@@ -77,7 +77,7 @@ of its groups.`,
 			if len(columns) == 0 {
 				return fmt.Errorf("no binding has a subject here; --all shows those that come with a cluster too")
 			}
-			m := matrix.Make(rows, columns, namespace)
+			m := matrix.New(rows, columns, namespace)
 			config, err := s.flags.ToRESTConfig()
 			if err != nil {
 				return err
@@ -103,7 +103,7 @@ of its groups.`,
 }
 
 // kindsOf returns the kinds of resources, or all of them.
-func (s *shared) kindsOf(cmd *cobra.Command, c *kinds.Cluster, resources []string) ([]*kinds.Kind, error) {
+func (s *options) kindsOf(cmd *cobra.Command, c *kinds.Cluster, resources []string) ([]*kinds.Kind, error) {
 	if len(resources) == 0 {
 		all, err := c.All()
 		if len(all) == 0 && err != nil {
@@ -134,7 +134,7 @@ func columnsOf(rbac *access.RBAC, texts []string, namespace string, all bool) ([
 		wanted = append(wanted, subject)
 	}
 	if len(texts) == 0 {
-		for _, g := range rbac.All() {
+		for _, g := range rbac.Granted() {
 			_, name, _ := strings.Cut(g.Binding, " ")
 			if g.Namespace != "" && namespace != "" && g.Namespace != namespace ||
 				!all && strings.HasPrefix(name[strings.LastIndex(name, "/")+1:], "system:") {
@@ -163,13 +163,13 @@ func columnsOf(rbac *access.RBAC, texts []string, namespace string, all bool) ([
 func column(rbac *access.RBAC, subject rbacv1.Subject) matrix.Subject {
 	switch subject.Kind {
 	case rbacv1.GroupKind:
-		return matrix.Subject{Name: "group:" + subject.Name, Held: rbac.Of("", []string{subject.Name})}
+		return matrix.Subject{Name: "group:" + subject.Name, Held: rbac.HeldBy("", []string{subject.Name})}
 	case rbacv1.ServiceAccountKind:
 		groups := []string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:" + subject.Namespace}
 		return matrix.Subject{
 			Name: "serviceaccount:" + subject.Namespace + "/" + subject.Name,
-			Held: rbac.Of("system:serviceaccount:"+subject.Namespace+":"+subject.Name, groups),
+			Held: rbac.HeldBy("system:serviceaccount:"+subject.Namespace+":"+subject.Name, groups),
 		}
 	}
-	return matrix.Subject{Name: "user:" + subject.Name, Held: rbac.Of(subject.Name, []string{"system:authenticated"})}
+	return matrix.Subject{Name: "user:" + subject.Name, Held: rbac.HeldBy(subject.Name, []string{"system:authenticated"})}
 }

@@ -14,9 +14,9 @@ import (
 	"kube-granular.dev/pkg/cli/report"
 )
 
-func newReport(s *shared) *cobra.Command {
+func newReport(s *options) *cobra.Command {
 	var format output.Flag
-	var l logs
+	var l auditLogs
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "report FILE...",
@@ -30,7 +30,7 @@ of the resource. The second has what bindings grant and none of their subjects u
 
 The logs tell nothing of what happens once a year: read them over as long a time as you can.
 Logs of the level RequestResponse tell which fields were changed.`,
-		Example: lines(`
+		Example: indentExamples(`
 			# What would granular roles take away from an attacker?
 			kubectl granular report audit.log
 
@@ -58,7 +58,7 @@ Logs of the level RequestResponse tell which fields were changed.`,
 			if err != nil {
 				return err
 			}
-			found, err := report.Make(cmd.Context(), learner, rbac, c, all)
+			found, err := report.New(cmd.Context(), learner, rbac, c, all)
 			if err != nil {
 				return err
 			}

@@ -27,8 +27,8 @@ var patchTypes = map[string]types.PatchType{
 	"strategic": types.StrategicMergePatchType, "merge": types.MergePatchType, "json": types.JSONPatchType,
 }
 
-// source is the flags that say which change is meant.
-type source struct {
+// changeFlags is the flags that say which change is meant.
+type changeFlags struct {
 	files            resource.FilenameOptions
 	replace          bool
 	patch, patchType string
@@ -36,7 +36,7 @@ type source struct {
 	manager          string
 }
 
-func (o *source) addTo(cmd *cobra.Command) {
+func (o *changeFlags) addTo(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVarP(&o.files.Filenames, "filename", "f", nil, "files with objects, as kubectl apply --server-side takes them; - is standard input")
 	cmd.Flags().BoolVarP(&o.files.Recursive, "recursive", "R", false, "look for files below the folders that --filename names")
 	cmd.Flags().BoolVar(&o.replace, "replace", false, "with --filename: replace or create the objects, as kubectl replace does, and not apply them")
@@ -52,14 +52,14 @@ func (o *source) addTo(cmd *cobra.Command) {
 var errNoChange = errors.New("say which change is meant: -f FILE, or RESOURCE/NAME --patch PATCH, or -- kubectl ARGS")
 
 // change is what was found of the flags and arguments.
-type changed struct {
-	rehearser *changes.Rehearser
+type changeRequests struct {
+	rehearser *changes.DryRunner
 	requests  []changes.Request
 	reads     []changes.Read
 }
 
-// of returns the requests that the flags and arguments stand for.
-func (o *source) of(cmd *cobra.Command, s *shared, args []string) (*changed, error) {
+// requests returns the requests that the flags and arguments stand for.
+func (o *changeFlags) requests(cmd *cobra.Command, s *options, args []string) (*changeRequests, error) {
 	var before, command []string
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 		before, command = args[:dash], args[dash:]
@@ -79,7 +79,7 @@ func (o *source) of(cmd *cobra.Command, s *shared, args []string) (*changed, err
 	if err != nil {
 		return nil, err
 	}
-	own, err := s.own()
+	own, err := s.ownConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (o *source) of(cmd *cobra.Command, s *shared, args []string) (*changed, err
 	if err != nil {
 		return nil, err
 	}
-	out := &changed{rehearser: &changes.Rehearser{Kinds: c, Client: client}}
+	out := &changeRequests{rehearser: &changes.DryRunner{Kinds: c, Client: client}}
 	namespace, _, err := s.flags.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (o *source) of(cmd *cobra.Command, s *shared, args []string) (*changed, err
 		}
 		out.requests, out.reads = recording.Requests, recording.Reads
 	case o.patch != "":
-		request, err := o.patched(c, before, namespace)
+		request, err := o.requestFromPatch(c, before, namespace)
 		if err != nil {
 			return nil, err
 		}
@@ -112,13 +112,13 @@ func (o *source) of(cmd *cobra.Command, s *shared, args []string) (*changed, err
 		if len(before) > 0 {
 			return nil, errNoChange
 		}
-		out.requests, err = o.written(cmd.Context(), s, c, out.rehearser, namespace)
+		out.requests, err = o.requestsFromFiles(cmd.Context(), s, c, out.rehearser, namespace)
 	}
 	return out, err
 }
 
-// own returns the configuration of whoever runs the plugin, without --as.
-func (s *shared) own() (*rest.Config, error) {
+// ownConfig returns the configuration of whoever runs the plugin, without --as.
+func (s *options) ownConfig() (*rest.Config, error) {
 	config, err := s.flags.ToRESTConfig()
 	if err != nil {
 		return nil, err
@@ -131,12 +131,12 @@ func (s *shared) own() (*rest.Config, error) {
 }
 
 // impersonates reports whether the plugin was told to ask about somebody else.
-func (s *shared) impersonates() bool {
+func (s *options) impersonates() bool {
 	return *s.flags.Impersonate != "" || len(*s.flags.ImpersonateGroup) > 0
 }
 
-func (o *source) patched(c *kinds.Cluster, args []string, namespace string) (*changes.Request, error) {
-	k, name, err := object(c, args)
+func (o *changeFlags) requestFromPatch(c *kinds.Cluster, args []string, namespace string) (*changes.Request, error) {
+	k, name, err := findObject(c, args)
 	if err != nil {
 		return nil, err
 	}
@@ -155,8 +155,8 @@ func (o *source) patched(c *kinds.Cluster, args []string, namespace string) (*ch
 	return out, nil
 }
 
-// object finds RESOURCE/NAME, or RESOURCE NAME.
-func object(c *kinds.Cluster, args []string) (*kinds.Kind, string, error) {
+// findObject finds RESOURCE/NAME, or RESOURCE NAME.
+func findObject(c *kinds.Cluster, args []string) (*kinds.Kind, string, error) {
 	var resource, name string
 	switch {
 	case len(args) == 1 && strings.Count(args[0], "/") == 1:
@@ -171,8 +171,8 @@ func object(c *kinds.Cluster, args []string) (*kinds.Kind, string, error) {
 	return k, name, err
 }
 
-// written returns the requests that files stand for.
-func (o *source) written(ctx context.Context, s *shared, c *kinds.Cluster, r *changes.Rehearser, namespace string) ([]changes.Request, error) {
+// requestsFromFiles returns the requests that files stand for.
+func (o *changeFlags) requestsFromFiles(ctx context.Context, s *options, c *kinds.Cluster, r *changes.DryRunner, namespace string) ([]changes.Request, error) {
 	result := resource.NewBuilder(s.flags).Unstructured().Local().ContinueOnError().
 		NamespaceParam(namespace).DefaultNamespace().FilenameParam(false, &o.files).Flatten().Do()
 	infos, err := result.Infos()
@@ -186,7 +186,7 @@ func (o *source) written(ctx context.Context, s *shared, c *kinds.Cluster, r *ch
 			return nil, fmt.Errorf("%s: this is no object", info.Source)
 		}
 		gvk := u.GroupVersionKind()
-		k, err := c.OfKind(gvk)
+		k, err := c.ForKind(gvk)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", info.Source, err)
 		}

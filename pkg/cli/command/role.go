@@ -25,14 +25,14 @@ import (
 	"kube-granular.dev/pkg/cli/roles"
 )
 
-func newRole(s *shared) *cobra.Command {
+func newRole(s *options) *cobra.Command {
 	var format output.Flag
-	var from source
+	var from changeFlags
 	var options roles.Options
 	var name string
 	var subjects []string
 	var apply bool
-	var audited logs
+	var audited auditLogs
 	cmd := &cobra.Command{
 		Use:   "role (-f FILE | RESOURCE/NAME --patch PATCH | -- kubectl ARGS... | --from-audit FILE...)",
 		Short: "Make the least role that allows a change, or what audit logs show",
@@ -52,7 +52,7 @@ tells it where a kube-granular server let a caller through by permissions of fie
 requests the ordinary verb is granted. A comment names the requests behind each verb. Objects of
 more than 10 names are granted by any name, and what is used in more than 20 namespaces in all of
 them. Requests for no resource, such as /metrics, are left out.`,
-		Example: lines(`
+		Example: indentExamples(`
 			# What does it take to scale this deployment?
 			kubectl granular role -- kubectl scale deployment web --replicas=3
 
@@ -137,14 +137,14 @@ them. Requests for no resource, such as /metrics, are left out.`,
 }
 
 // grants returns what the change takes, and a name for the role.
-func (s *shared) grants(cmd *cobra.Command, from *source, options roles.Options, args []string) ([]roles.Grant, string, error) {
-	changed, err := from.of(cmd, s, args)
+func (s *options) grants(cmd *cobra.Command, from *changeFlags, options roles.Options, args []string) ([]roles.Grant, string, error) {
+	changed, err := from.requests(cmd, s, args)
 	if err != nil {
 		return nil, "", err
 	}
-	var rehearsed []*changes.Rehearsed
+	var rehearsed []*changes.DryRun
 	for _, request := range changed.requests {
-		r, err := changed.rehearser.Rehearse(cmd.Context(), request)
+		r, err := changed.rehearser.Run(cmd.Context(), request)
 		if err != nil {
 			return nil, "", fmt.Errorf("%s: %w", request.String(), err)
 		}
@@ -153,7 +153,7 @@ func (s *shared) grants(cmd *cobra.Command, from *source, options roles.Options,
 		}
 		rehearsed = append(rehearsed, r)
 	}
-	grants, err := roles.For(cmd.Context(), rehearsed, changed.reads, options)
+	grants, err := roles.GrantsFor(cmd.Context(), rehearsed, changed.reads, options)
 	return grants, roles.Name(rehearsed[0]), err
 }
 
@@ -161,7 +161,7 @@ func printGrants(out io.Writer, format *output.Flag, grants []roles.Grant, name 
 	var objects []any
 	for i := range grants {
 		for _, o := range grants[i].Objects(name, subjects) {
-			object, err := plain(o)
+			object, err := toUnstructured(o)
 			if err != nil {
 				return err
 			}
@@ -223,8 +223,8 @@ func qualified(resources, groups []string) string {
 	return strings.Join(out, ",")
 }
 
-// plain returns an object without the fields that are empty.
-func plain(o runtime.Object) (map[string]any, error) {
+// toUnstructured returns an object without the fields that are empty.
+func toUnstructured(o runtime.Object) (map[string]any, error) {
 	data, err := json.Marshal(o)
 	if err != nil {
 		return nil, err
@@ -238,7 +238,7 @@ func plain(o runtime.Object) (map[string]any, error) {
 }
 
 // apply writes roles and bindings.
-func (s *shared) apply(ctx context.Context, grants []roles.Grant, name string, subjects []rbacv1.Subject) error {
+func (s *options) apply(ctx context.Context, grants []roles.Grant, name string, subjects []rbacv1.Subject) error {
 	for i := range grants {
 		if err := s.write(ctx, grants[i].Objects(name, subjects)); err != nil {
 			return err
@@ -248,8 +248,8 @@ func (s *shared) apply(ctx context.Context, grants []roles.Grant, name string, s
 }
 
 // write writes roles and bindings. It is the one thing here that writes.
-func (s *shared) write(ctx context.Context, objects []runtime.Object) error {
-	own, err := s.own()
+func (s *options) write(ctx context.Context, objects []runtime.Object) error {
+	own, err := s.ownConfig()
 	if err != nil {
 		return err
 	}
@@ -262,7 +262,7 @@ func (s *shared) write(ctx context.Context, objects []runtime.Object) error {
 		return err
 	}
 	for _, o := range objects {
-		k, err := c.OfKind(schema.FromAPIVersionAndKind(rbacv1.SchemeGroupVersion.String(), o.GetObjectKind().GroupVersionKind().Kind))
+		k, err := c.ForKind(schema.FromAPIVersionAndKind(rbacv1.SchemeGroupVersion.String(), o.GetObjectKind().GroupVersionKind().Kind))
 		if err != nil {
 			return err
 		}

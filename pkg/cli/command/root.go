@@ -19,15 +19,15 @@ import (
 // process ends with 1, as that of kubectl auth can-i does.
 var ErrNo = errors.New("no")
 
-// shared is what one run of the plugin shares.
-type shared struct {
+// options is what one run of the plugin shares.
+type options struct {
 	flags   *genericclioptions.ConfigFlags
 	streams genericiooptions.IOStreams
 }
 
 // New returns the command kubectl-granular.
 func New(streams genericiooptions.IOStreams) *cobra.Command {
-	s := &shared{flags: genericclioptions.NewConfigFlags(true), streams: streams}
+	s := &options{flags: genericclioptions.NewConfigFlags(true), streams: streams}
 	// Schemas and access reviews follow each other closely.
 	s.flags = s.flags.WithDiscoveryBurst(300).WithDiscoveryQPS(50).WithWrapConfigFn(func(c *rest.Config) *rest.Config {
 		c.QPS, c.Burst = 100, 200
@@ -59,7 +59,7 @@ Nothing is written to the cluster but with --apply.`,
 }
 
 // cluster returns the kinds of the server.
-func (s *shared) cluster() (*kinds.Cluster, error) {
+func (s *options) cluster() (*kinds.Cluster, error) {
 	client, err := s.flags.ToDiscoveryClient()
 	if err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ func (s *shared) cluster() (*kinds.Cluster, error) {
 	return kinds.New(client, mapper), nil
 }
 
-// lines indents examples, for --help.
-func lines(text string) string {
+// indentExamples indents examples, for --help.
+func indentExamples(text string) string {
 	var out []string
 	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
 		line = strings.TrimSpace(line)

@@ -38,7 +38,7 @@ type verbEntry struct {
 	Protects string `json:"protects,omitempty"`
 }
 
-func newVerbs(s *shared) *cobra.Command {
+func newVerbs(s *options) *cobra.Command {
 	var format output.Flag
 	var resources []string
 	var excluded bool
@@ -50,7 +50,7 @@ labels and annotations included, with the resources that have them.
 
 Excluded verbs are no part of create, update and patch: who holds those needs these as
 well.`,
-		Example: lines(`
+		Example: indentExamples(`
 			# All of them
 			kubectl granular verbs
 
@@ -201,7 +201,7 @@ func verbsTable(out io.Writer, entries []verbEntry, wide bool) error {
 
 // protectedVerbs returns the verbs that protected labels and annotations ask for. A server
 // that serves none has none.
-func (s *shared) protectedVerbs(ctx context.Context) ([]verbEntry, error) {
+func (s *options) protectedVerbs(ctx context.Context) ([]verbEntry, error) {
 	config, err := s.flags.ToRESTConfig()
 	if err != nil {
 		return nil, err
@@ -260,7 +260,7 @@ func protectedVerb(name string, spec *v1alpha1.ProtectedAttributeSpec) []verbEnt
 }
 
 // verbs completes verbs.
-func (s *shared) verbs(begun string) []string {
+func (s *options) verbs(begun string) []string {
 	c, err := s.cluster()
 	if err != nil {
 		return nil
@@ -278,5 +278,5 @@ func (s *shared) verbs(begun string) []string {
 		}
 		out = append(out, verb)
 	}
-	return beginning(out, begun)
+	return withPrefix(out, begun)
 }

@@ -20,7 +20,7 @@ import (
 	"kube-granular.dev/pkg/cli/output"
 )
 
-func newWhoCan(s *shared) *cobra.Command {
+func newWhoCan(s *options) *cobra.Command {
 	var format output.Flag
 	var subresource string
 	cmd := &cobra.Command{
@@ -34,7 +34,7 @@ the fields are part of update, and at last those who miss something: the verb gr
 right namespace, name or subresource.
 
 Other authorizers than RBAC can't be asked whom they allow.`,
-		Example: lines(`
+		Example: indentExamples(`
 			# Who may scale deployments?
 			kubectl granular who-can granular:replicas deployments
 
@@ -73,7 +73,7 @@ Other authorizers than RBAC can't be asked whom they allow.`,
 			if err != nil {
 				return err
 			}
-			wanted, err := wants(args[0], k, tree)
+			wanted, err := queryFor(args[0], k, tree)
 			if err != nil {
 				return err
 			}
@@ -104,19 +104,19 @@ Other authorizers than RBAC can't be asked whom they allow.`,
 	return cmd
 }
 
-// wants returns what to look for to find who holds a verb.
-func wants(text string, k *kinds.Kind, tree *schema.Tree) (*access.Wanted, error) {
+// queryFor returns what to look for to find who holds a verb.
+func queryFor(text string, k *kinds.Kind, tree *schema.Tree) (*access.Query, error) {
 	if text != permission.General && !strings.HasPrefix(text, permission.General+":") {
-		return &access.Wanted{Verbs: []string{text}}, nil
+		return &access.Query{Verbs: []string{text}}, nil
 	}
 	verb, err := permission.Parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no verb: %w", text, err)
+		return nil, fmt.Errorf("%q is not valid: %w", text, err)
 	}
 	if verb.Permission == "" {
-		return &access.Wanted{Verbs: []string{text}}, nil
+		return &access.Query{Verbs: []string{text}}, nil
 	}
-	out := &access.Wanted{Granular: true, Included: true}
+	out := &access.Query{Granular: true, Included: true}
 	var common []string
 	found := false
 	for place := range tree.NodePaths() {
@@ -150,16 +150,16 @@ func wants(text string, k *kinds.Kind, tree *schema.Tree) (*access.Wanted, error
 		found = true
 	}
 	if !found {
-		return nil, errors.New(unknown(text, k, tree))
+		return nil, errors.New(unknownVerbMessage(text, k, tree))
 	}
 	out.Verbs = append(common, text)
 	slices.Reverse(out.Verbs)
 	return out, nil
 }
 
-// unknown returns an error that no field of a kind has a verb, and which ones there are.
-func unknown(text string, k *kinds.Kind, tree *schema.Tree) string {
-	near := nearest(text, tree)
+// unknownVerbMessage returns an error that no field of a kind has a verb, and which ones there are.
+func unknownVerbMessage(text string, k *kinds.Kind, tree *schema.Tree) string {
+	near := nearestVerb(text, tree)
 	if near != "" {
 		near = fmt.Sprintf(" did you mean %s?", near)
 	}

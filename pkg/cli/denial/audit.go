@@ -34,8 +34,8 @@ type event struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// missing is the annotation with the verbs that a request lacked.
-const missing = "granular.authorization.kube-granular.dev/missing"
+// missingAnnotation is the annotation with the verbs that a request lacked.
+const missingAnnotation = "granular.authorization.kube-granular.dev/missing"
 
 // FromAudit finds the event of a request in an audit log, one event a line, and reads why it
 // was refused.
@@ -82,7 +82,7 @@ func (e *event) denial() (*Denial, error) {
 	if of.Name != "" {
 		out.Name = of.Name
 	}
-	if lacked := strings.Fields(e.Annotations[missing]); len(lacked) > 0 {
+	if lacked := strings.Fields(e.Annotations[missingAnnotation]); len(lacked) > 0 {
 		out.Verbs, out.Ordinary, out.Why = lacked, "", ""
 	}
 	return out, nil

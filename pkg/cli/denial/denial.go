@@ -30,46 +30,46 @@ type Denial struct {
 	Why string `json:"why,omitempty"`
 }
 
-// ErrNotRead means that a text is none of the refusals that are understood.
-var ErrNotRead = errors.New(`this is no refusal that can be explained; it reads like: deployments.apps "web" is forbidden: User "jane" cannot change .spec.replicas in namespace "shop": needs the verb "granular:replicas"`)
+// ErrNotADenial means that a text is none of the refusals that are understood.
+var ErrNotADenial = errors.New(`this is no refusal that can be explained; it reads like: deployments.apps "web" is forbidden: User "jane" cannot change .spec.replicas in namespace "shop": needs the verb "granular:replicas"`)
 
 var (
-	head     = regexp.MustCompile(`([a-z0-9.-]+)(?: ("(?:[^"\\]|\\.)*"))? is forbidden: User ("(?:[^"\\]|\\.)*") cannot (.*)`)
-	field    = regexp.MustCompile(`^change (.+?)(?: in version \S+)?(?: in namespace ("[^"]*"))?: (.*)$`)
-	ordinary = regexp.MustCompile(`^(create|update|patch) resource "([^"]*)" in API group "([^"]*)"(?: in the namespace ("[^"]*"))?`)
-	quoted   = regexp.MustCompile(`"(granular:(?:[^"\\]|\\.)*)"`)
+	forbiddenPattern = regexp.MustCompile(`([a-z0-9.-]+)(?: ("(?:[^"\\]|\\.)*"))? is forbidden: User ("(?:[^"\\]|\\.)*") cannot (.*)`)
+	fieldPattern     = regexp.MustCompile(`^change (.+?)(?: in version \S+)?(?: in namespace ("[^"]*"))?: (.*)$`)
+	ordinaryPattern  = regexp.MustCompile(`^(create|update|patch) resource "([^"]*)" in API group "([^"]*)"(?: in the namespace ("[^"]*"))?`)
+	verbPattern      = regexp.MustCompile(`"(granular:(?:[^"\\]|\\.)*)"`)
 )
 
 // Parse reads the first refusal of a text.
 func Parse(text string) (*Denial, error) {
-	m := head.FindStringSubmatch(strings.Join(strings.Fields(text), " "))
+	m := forbiddenPattern.FindStringSubmatch(strings.Join(strings.Fields(text), " "))
 	if m == nil {
-		return nil, ErrNotRead
+		return nil, ErrNotADenial
 	}
-	out := &Denial{Resource: m[1], Name: unquoted(m[2]), User: unquoted(m[3])}
-	if f := field.FindStringSubmatch(m[4]); f != nil {
-		out.Field, out.Namespace = f[1], unquoted(f[2])
+	out := &Denial{Resource: m[1], Name: unquote(m[2]), User: unquote(m[3])}
+	if f := fieldPattern.FindStringSubmatch(m[4]); f != nil {
+		out.Field, out.Namespace = f[1], unquote(f[2])
 		out.verbs(f[3])
 		return out, nil
 	}
-	if o := ordinary.FindStringSubmatch(m[4]); o != nil {
-		out.Ordinary, out.Namespace = o[1], unquoted(o[4])
+	if o := ordinaryPattern.FindStringSubmatch(m[4]); o != nil {
+		out.Ordinary, out.Namespace = o[1], unquote(o[4])
 		_, out.Subresource, _ = strings.Cut(o[2], "/")
 		return out, nil
 	}
-	return nil, ErrNotRead
+	return nil, ErrNotADenial
 }
 
 func (d *Denial) verbs(text string) {
-	for _, m := range quoted.FindAllStringSubmatch(text, -1) {
-		d.Verbs = append(d.Verbs, unquoted(`"`+m[1]+`"`))
+	for _, m := range verbPattern.FindAllStringSubmatch(text, -1) {
+		d.Verbs = append(d.Verbs, unquote(`"`+m[1]+`"`))
 	}
 	if len(d.Verbs) == 0 || !strings.HasPrefix(text, "needs ") {
 		d.Why = text
 	}
 }
 
-func unquoted(text string) string {
+func unquote(text string) string {
 	out, err := strconv.Unquote(text)
 	if err != nil {
 		return strings.Trim(text, `"`)

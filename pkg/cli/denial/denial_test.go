@@ -43,7 +43,7 @@ func TestParseDenial(t *testing.T) {
 		"":                             nil,
 	} {
 		got, err := Parse(text)
-		if diff := cmp.Diff(want, got); diff != "" || (want == nil) != errors.Is(err, ErrNotRead) {
+		if diff := cmp.Diff(want, got); diff != "" || (want == nil) != errors.Is(err, ErrNotADenial) {
 			t.Errorf("%q: %v\n%s", text, err, diff)
 		}
 	}

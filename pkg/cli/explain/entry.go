@@ -10,8 +10,8 @@ import (
 	"kube-granular.dev/pkg/cli/kinds"
 )
 
-// Explained is a field of a kind and what lies below it.
-type Explained struct {
+// Explanation is a field of a kind and what lies below it.
+type Explanation struct {
 	Group   string `json:"group"`
 	Version string `json:"version"`
 	Kind    string `json:"kind"`
@@ -61,14 +61,14 @@ type Parameter struct {
 	Computed bool `json:"computed,omitempty"`
 }
 
-// Of explains the field of a kind at a path, "" for all of it. It shows what has verbs of its
+// New explains the field of a kind at a path, "" for all of it. It shows what has verbs of its
 // own, and folds what an object embeds; recursive shows every field.
-func Of(k *kinds.Kind, path string, recursive bool) (*Explained, error) {
+func New(k *kinds.Kind, path string, recursive bool) (*Explanation, error) {
 	at, err := k.Find(path)
 	if err != nil {
 		return nil, err
 	}
-	out := &Explained{
+	out := &Explanation{
 		Group: k.Kind.Group, Version: k.Kind.Version, Kind: k.Kind.Kind,
 		Field: describe(at),
 	}
@@ -119,7 +119,7 @@ func verb(p *granular.Permission) Verb {
 // add adds what lies below a field.
 func (e *Entry) add(f *kinds.Field, recursive bool) {
 	for _, below := range f.Fields() {
-		if !recursive && !below.Leads() && f.Path != "" {
+		if !recursive && !below.HasPermissions() && f.Path != "" {
 			continue
 		}
 		entry := describe(below)
@@ -136,7 +136,7 @@ func (e *Entry) add(f *kinds.Field, recursive bool) {
 func count(f *kinds.Field) int {
 	n := 0
 	for _, below := range f.Fields() {
-		if !below.Leads() {
+		if !below.HasPermissions() {
 			continue
 		}
 		if len(below.Own) > 0 {

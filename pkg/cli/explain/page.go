@@ -20,8 +20,8 @@ var page string
 
 // placeholders of the page.
 const (
-	dataHere  = "/*DATA*/null"
-	titleHere = "{{title}}"
+	dataPlaceholder  = "/*DATA*/null"
+	titlePlaceholder = "{{title}}"
 )
 
 // Page writes one page of HTML with all fields of all kinds that have verbs. It needs no
@@ -40,11 +40,11 @@ func Page(out io.Writer, title string, all []*kinds.Kind) error {
 	if err != nil {
 		return err
 	}
-	if strings.Count(page, dataHere) != 1 {
+	if strings.Count(page, dataPlaceholder) != 1 {
 		return errors.New("the page has no place for its data")
 	}
-	text := strings.ReplaceAll(page, titleHere, html.EscapeString(title))
-	before, after, _ := strings.Cut(text, dataHere)
+	text := strings.ReplaceAll(page, titlePlaceholder, html.EscapeString(title))
+	before, after, _ := strings.Cut(text, dataPlaceholder)
 	_, err = fmt.Fprint(out, before, string(data), after)
 	return err
 }
@@ -71,7 +71,7 @@ type pageField struct {
 func pageFields(f *kinds.Field) []pageField {
 	var out []pageField
 	for _, below := range f.Fields() {
-		if !below.Leads() && f.Path != "" {
+		if !below.HasPermissions() && f.Path != "" {
 			continue
 		}
 		e := describe(below)

@@ -18,13 +18,13 @@ const (
 )
 
 // TableOf returns what writes the table.
-func (e *Explained) TableOf(wide bool) func(io.Writer) error {
+func (e *Explanation) TableOf(wide bool) func(io.Writer) error {
 	return func(out io.Writer) error { return e.Table(out, wide) }
 }
 
 // Table writes the field, and what is below it as a tree. Wide adds the columns of types,
 // scopes and all verbs that cover a field.
-func (e *Explained) Table(out io.Writer, wide bool) error {
+func (e *Explanation) Table(out io.Writer, wide bool) error {
 	if e.Group != "" {
 		fmt.Fprintf(out, "GROUP:      %s\n", e.Group)
 	}
@@ -52,7 +52,7 @@ func (e *Explained) Table(out io.Writer, wide bool) error {
 }
 
 // field writes about the field itself.
-func (e *Explained) field(out io.Writer) {
+func (e *Explanation) field(out io.Writer) {
 	f := &e.Field
 	fmt.Fprintf(out, "\nFIELD: %s <%s>\n\n", strings.TrimPrefix(f.Path, "."), f.Type)
 	switch {
@@ -72,7 +72,7 @@ func (e *Explained) field(out io.Writer) {
 		}
 	}
 	if f.Description != "" {
-		fmt.Fprintf(out, "\nDESCRIPTION:\n%s", wrapped(f.Description, "    ", 80))
+		fmt.Fprintf(out, "\nDESCRIPTION:\n%s", wrapText(f.Description, "    ", 80))
 	}
 }
 
@@ -94,7 +94,7 @@ func (t *table) rows(fields []Entry, first, indent string) {
 		if isRoot := strings.Count(f.Path, ".") == 1 && !strings.Contains(f.Path, "["); isRoot {
 			branch, below = "", ""
 		}
-		row := []string{branch + f.name, t.verb(f), update(f)}
+		row := []string{branch + f.name, t.verb(f), partOfUpdate(f)}
 		if t.wide {
 			row = append(row, f.Type, f.Scope, strings.Join(f.CoveredBy, " "))
 		}
@@ -123,7 +123,7 @@ func (t *table) verb(f *Entry) string {
 	return "(" + f.CoveredBy[len(f.CoveredBy)-1] + ")"
 }
 
-func update(f *Entry) string {
+func partOfUpdate(f *Entry) string {
 	switch {
 	case f.System || len(f.CoveredBy) == 0:
 		return ""
@@ -133,8 +133,8 @@ func update(f *Entry) string {
 	return "yes"
 }
 
-// wrapped breaks a text into lines.
-func wrapped(text, indent string, width int) string {
+// wrapText breaks a text into lines.
+func wrapText(text, indent string, width int) string {
 	var b strings.Builder
 	for _, paragraph := range strings.Split(text, "\n") {
 		line := indent

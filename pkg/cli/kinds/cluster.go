@@ -29,7 +29,7 @@ type Cluster struct {
 	mapper    meta.RESTMapper
 	root      openapi3.Root
 	documents map[schema.GroupVersion]*document
-	kinds     map[schema.GroupVersionKind]*compiled
+	kinds     map[schema.GroupVersionKind]*compiledTree
 }
 
 // document is what a server publishes of one group and version.
@@ -38,7 +38,7 @@ type document struct {
 	models      *granular.Models
 }
 
-type compiled struct {
+type compiledTree struct {
 	tree *granular.Tree
 	err  error
 }
@@ -47,7 +47,7 @@ type compiled struct {
 func New(client discovery.DiscoveryInterface, mapper meta.RESTMapper) *Cluster {
 	return &Cluster{
 		discovery: client, mapper: mapper, root: openapi3.NewRoot(client.OpenAPIV3()),
-		documents: map[schema.GroupVersion]*document{}, kinds: map[schema.GroupVersionKind]*compiled{},
+		documents: map[schema.GroupVersion]*document{}, kinds: map[schema.GroupVersionKind]*compiledTree{},
 	}
 }
 
@@ -117,7 +117,7 @@ func (c *Cluster) Lookup(name, version string) (*Kind, error) {
 		}
 		resource.Version = parsed.Version
 	}
-	return c.Of(resource)
+	return c.ForResource(resource)
 }
 
 func (c *Cluster) resource(name string) (schema.GroupVersionResource, error) {
@@ -134,12 +134,12 @@ func (c *Cluster) resource(name string) (schema.GroupVersionResource, error) {
 	return found, err
 }
 
-// Of returns the kind of a resource in a version.
-func (c *Cluster) Of(resource schema.GroupVersionResource) (*Kind, error) {
-	k, err := c.discovered(resource)
-	if k == nil && c.forget() {
+// ForResource returns the kind of a resource in a version.
+func (c *Cluster) ForResource(resource schema.GroupVersionResource) (*Kind, error) {
+	k, err := c.discover(resource)
+	if k == nil && c.invalidateCache() {
 		// A definition may be newer than what was kept of discovery.
-		k, err = c.discovered(resource)
+		k, err = c.discover(resource)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the server does not serve %s: %w", resource.GroupVersion(), err)
@@ -153,7 +153,7 @@ func (c *Cluster) Of(resource schema.GroupVersionResource) (*Kind, error) {
 	return k, nil
 }
 
-func (c *Cluster) discovered(resource schema.GroupVersionResource) (*Kind, error) {
+func (c *Cluster) discover(resource schema.GroupVersionResource) (*Kind, error) {
 	list, err := c.discovery.ServerResourcesForGroupVersion(resource.GroupVersion().String())
 	if err != nil {
 		return nil, err
@@ -161,8 +161,8 @@ func (c *Cluster) discovered(resource schema.GroupVersionResource) (*Kind, error
 	return find(list, resource), nil
 }
 
-// forget makes discovery ask the server again. It reports whether anything was kept of it.
-func (c *Cluster) forget() bool {
+// invalidateCache makes discovery ask the server again. It reports whether anything was kept of it.
+func (c *Cluster) invalidateCache() bool {
 	cached, ok := c.discovery.(discovery.CachedDiscoveryInterface)
 	if ok {
 		cached.Invalidate()
@@ -174,7 +174,7 @@ func (c *Cluster) forget() bool {
 // All returns every resource that can be written, in the version that the server prefers,
 // sorted by name. What can't be read is in the error, and what can be is returned beside it.
 func (c *Cluster) All() ([]*Kind, error) {
-	c.forget()
+	c.invalidateCache()
 	lists, err := discovery.ServerPreferredResources(c.discovery)
 	failed := []error{err}
 	var out []*Kind
@@ -238,7 +238,7 @@ func find(list *metav1.APIResourceList, resource schema.GroupVersionResource) *K
 		}
 		if r.Name == resource.Resource {
 			out = &Kind{Resource: resource, Kind: kind, Namespaced: r.Namespaced, ShortNames: r.ShortNames}
-		} else if name, ok := strings.CutPrefix(r.Name, resource.Resource+"/"); ok && writable(r) && !connects[name] {
+		} else if name, ok := strings.CutPrefix(r.Name, resource.Resource+"/"); ok && writable(r) && !connectionSubresources[name] {
 			subresources = append(subresources, Subresource{name, kind})
 		}
 	}
@@ -250,15 +250,15 @@ func find(list *metav1.APIResourceList, resource schema.GroupVersionResource) *K
 	return out
 }
 
-// connects are the subresources that are connections. They have the verbs of all methods.
-var connects = map[string]bool{"attach": true, "exec": true, "portforward": true, "proxy": true}
+// connectionSubresources are the subresources that are connections. They have the verbs of all methods.
+var connectionSubresources = map[string]bool{"attach": true, "exec": true, "portforward": true, "proxy": true}
 
 // Definitions returns the published schemas among which that of the kind is. Nobody may change
 // them.
 func (k *Kind) Definitions() map[string]*spec.Schema { return k.definitions }
 
-// OfKind returns the resource of a kind.
-func (c *Cluster) OfKind(kind schema.GroupVersionKind) (*Kind, error) {
+// ForKind returns the resource of a kind.
+func (c *Cluster) ForKind(kind schema.GroupVersionKind) (*Kind, error) {
 	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
 		return nil, fmt.Errorf("the server has no kind %s; kubectl api-resources lists those it has", kind)
@@ -266,5 +266,5 @@ func (c *Cluster) OfKind(kind schema.GroupVersionKind) (*Kind, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.Of(mapping.Resource)
+	return c.ForResource(mapping.Resource)
 }

@@ -44,7 +44,7 @@ func (c *Cluster) TreeOf(k *Kind, subresource string) (*granular.Tree, error) {
 // Tree returns the permissions of what is written to a resource, or with a name to a subresource
 // of it. It returns nil for what has no fields of its own to authorize, such as pods/eviction.
 func (c *Cluster) Tree(of schema.GroupVersionResource, subresource string) (*granular.Tree, error) {
-	k, err := c.Of(of)
+	k, err := c.ForResource(of)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (c *Cluster) tree(of schema.GroupVersion, kind schema.GroupVersionKind) (*g
 	}
 	known := c.kinds[kind]
 	if known == nil {
-		known = &compiled{}
+		known = &compiledTree{}
 		known.tree, known.err = doc.models.ByKind(kind)
 		c.kinds[kind] = known
 	}
@@ -82,17 +82,17 @@ func (c *Cluster) document(of schema.GroupVersion) (*document, error) {
 		return nil, fmt.Errorf("the server publishes no schemas for %s", of)
 	}
 	definitions := published.Components.Schemas
-	if !speaks(definitions) {
+	if !publishesPermissions(definitions) {
 		return nil, ErrNoPermissions
 	}
-	doc := &document{definitions, granular.NewModels(definitions, granular.WithExpressions(computed{}))}
+	doc := &document{definitions, granular.NewModels(definitions, granular.WithExpressions(serverComputed{}))}
 	c.documents[of] = doc
 	return doc, nil
 }
 
-// speaks reports whether definitions have permissions. Every kind of a server that knows
+// publishesPermissions reports whether definitions have permissions. Every kind of a server that knows
 // permissions has those of its metadata.
-func speaks(definitions map[string]*spec.Schema) bool {
+func publishesPermissions(definitions map[string]*spec.Schema) bool {
 	for name, s := range definitions {
 		if !strings.HasSuffix(name, ".ObjectMeta") {
 			continue
@@ -104,15 +104,17 @@ func speaks(definitions map[string]*spec.Schema) bool {
 	return false
 }
 
-// computed are parameter expressions. The server evaluates them, with a library of functions
+// serverComputed are parameter expressions. The server evaluates them, with a library of functions
 // that no client has.
-type computed struct{}
+type serverComputed struct{}
 
 // ErrComputed means that the server alone knows the parameter of a verb.
 var ErrComputed = errors.New("the parameter is computed by the server")
 
 // Compile implements granular.Expressions.
-func (computed) Compile(string) (granular.Expression, error) { return computed{}, nil }
+func (serverComputed) Compile(string) (granular.Expression, error) { return serverComputed{}, nil }
 
 // Parameter implements granular.Expression.
-func (computed) Parameter(context.Context, string) (string, int64, error) { return "", 1, ErrComputed }
+func (serverComputed) Parameter(context.Context, string) (string, int64, error) {
+	return "", 1, ErrComputed
+}

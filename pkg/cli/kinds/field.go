@@ -190,7 +190,7 @@ func (k *Kind) Find(path string) (*Field, error) {
 		next := at.field(name)
 		if next == nil {
 			var have []string
-			for _, f := range at.passed().Fields() {
+			for _, f := range at.element().Fields() {
 				have = append(have, f.Name)
 			}
 			where := strings.TrimPrefix(at.Path, ".")
@@ -202,13 +202,13 @@ func (k *Kind) Find(path string) (*Field, error) {
 		at = next
 	}
 	if strings.HasSuffix(path, "[*]") {
-		at = at.passed()
+		at = at.element()
 	}
 	return at, nil
 }
 
 func (f *Field) field(name string) *Field {
-	for _, below := range f.passed().Fields() {
+	for _, below := range f.element().Fields() {
 		if below.Name == name {
 			return below
 		}
@@ -216,8 +216,8 @@ func (f *Field) field(name string) *Field {
 	return nil
 }
 
-// passed returns what a list or a map holds, and other fields as they are.
-func (f *Field) passed() *Field {
+// element returns what a list or a map holds, and other fields as they are.
+func (f *Field) element() *Field {
 	for at := f; ; {
 		below := at.Fields()
 		if len(below) != 1 || below[0].Name != "[*]" {
@@ -227,5 +227,5 @@ func (f *Field) passed() *Field {
 	}
 }
 
-// Leads reports whether the field, or something below it, has a permission of its own.
-func (f *Field) Leads() bool { return f.at }
+// HasPermissions reports whether the field, or something below it, has a permission of its own.
+func (f *Field) HasPermissions() bool { return f.at }

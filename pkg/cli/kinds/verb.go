@@ -37,8 +37,8 @@ func parameterOf(p *granular.Permission) string {
 	return source
 }
 
-// Last returns the verb of the narrowest permission, "" if there is none.
-func Last(permissions []*granular.Permission) string {
+// NarrowestVerb returns the verb of the narrowest permission, "" if there is none.
+func NarrowestVerb(permissions []*granular.Permission) string {
 	if len(permissions) == 0 {
 		return ""
 	}

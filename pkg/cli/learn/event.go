@@ -61,12 +61,12 @@ func decode(line []byte) (*event, error) {
 		// The message of the decoder may quote what is logged.
 		var typed *json.UnmarshalTypeError
 		if errors.As(err, &typed) {
-			return nil, fmt.Errorf("%w: field %q", auditlog.ErrNoEvent, typed.Field)
+			return nil, fmt.Errorf("%w: field %q", auditlog.ErrNotAnEvent, typed.Field)
 		}
-		return nil, auditlog.ErrNoEvent
+		return nil, auditlog.ErrNotAnEvent
 	}
 	if e.Kind != "Event" || e.APIVersion != "audit.k8s.io/v1" {
-		return nil, auditlog.ErrNoEvent
+		return nil, auditlog.ErrNotAnEvent
 	}
 	return e, nil
 }
@@ -107,10 +107,10 @@ func (e *event) verbs() ([]string, bool) {
 // granular reports whether the request was let through because its caller holds granular.
 func (e *event) granular() bool { return e.Annotations[markedAnnotation] == "true" }
 
-// shown reports whether the answer holds the object. A caller who was let through by permissions
+// showsObject reports whether the answer holds the object. A caller who was let through by permissions
 // of fields and may not read the object is shown no more than which one it is: without the time
 // of its creation, which each stored object has.
-func (e *event) shown() bool {
+func (e *event) showsObject() bool {
 	if len(e.ResponseObject) == 0 {
 		return false
 	}

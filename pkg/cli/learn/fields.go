@@ -22,86 +22,86 @@ type Trees interface {
 	Tree(of schema.GroupVersionResource, subresource string) (*granular.Tree, error)
 }
 
-// errUnknown means that a log does not tell which fields a request changed.
-var errUnknown = errors.New("the log does not hold what the request changed")
+// errFieldsUnknown means that a log does not tell which fields a request changed.
+var errFieldsUnknown = errors.New("the log does not hold what the request changed")
 
 // created returns the excluded fields of an object that a caller with the verb create made.
 func created(w *change.Walker, e *event) (change.Set, error) {
-	return written(w, e, change.ExcludedOnly, nil)
+	return changesOfObject(w, e, change.ExcludedOnly, nil)
 }
 
 // changed returns the fields that an update or a patch changed, for which the caller has to
 // answer. Old is the version before, nil if it is not known.
 func changed(w *change.Walker, e *event, old []byte) (change.Set, error) {
-	if len(e.ResponseObject) > 0 && !e.shown() {
-		return nil, errUnknown
+	if len(e.ResponseObject) > 0 && !e.showsObject() {
+		return nil, errFieldsUnknown
 	}
 	if e.ResponseStatus.Code == 201 {
-		return written(w, e, change.All, nil)
+		return changesOfObject(w, e, change.All, nil)
 	}
 	if e.Verb == "update" {
-		if old == nil || !continues(old, e.RequestObject) {
-			return nil, errUnknown
+		if old == nil || !isBasedOn(old, e.RequestObject) {
+			return nil, errFieldsUnknown
 		}
 		was, err := asMap(old)
 		if err != nil {
-			return nil, errUnknown
+			return nil, errFieldsUnknown
 		}
-		return written(w, e, change.All, was)
+		return changesOfObject(w, e, change.All, was)
 	}
 	if len(e.RequestObject) == 0 || len(e.ResponseObject) == 0 {
-		return nil, errUnknown
+		return nil, errFieldsUnknown
 	}
 	after, err := asMap(e.ResponseObject)
 	if err != nil {
-		return nil, errUnknown
+		return nil, errFieldsUnknown
 	}
 	if old == nil {
-		return named(w, e, after)
+		return namedByPatch(w, e, after)
 	}
 	was, err := asMap(old)
 	if err != nil {
-		return nil, errUnknown
+		return nil, errFieldsUnknown
 	}
-	own, ok := asked(w, e, old, after)
+	own, ok := requestedObject(w, e, old, after)
 	if !ok {
-		return named(w, e, after)
+		return namedByPatch(w, e, after)
 	}
 	observed, err := w.Compare(change.All, was, own)
 	if err != nil {
-		return nil, errUnknown
+		return nil, errFieldsUnknown
 	}
 	final, err := w.Compare(change.All, was, after)
 	if err != nil {
-		return nil, errUnknown
+		return nil, errFieldsUnknown
 	}
 	set := change.Answerable(observed, final)
-	if !applies(e) {
+	if !isApply(e) {
 		return set, nil
 	}
 	// What the manager gave up is not in what it applies, and gone.
-	gone, err := w.Compare(change.All, was, left(was, after, w.Tree().Root))
+	gone, err := w.Compare(change.All, was, intersect(was, after, w.Tree().Root))
 	if err != nil {
-		return nil, errUnknown
+		return nil, errFieldsUnknown
 	}
 	return append(set, gone...), nil
 }
 
-// named returns the fields that a patch names. The object before it is not known.
-func named(w *change.Walker, e *event, after map[string]any) (change.Set, error) {
-	from, err := before(e.RequestObject, after, w.Tree().Root)
+// namedByPatch returns the fields that a patch names. The object before it is not known.
+func namedByPatch(w *change.Walker, e *event, after map[string]any) (change.Set, error) {
+	from, err := reconstructOld(e.RequestObject, after, w.Tree().Root)
 	if err != nil {
-		return nil, errUnknown
+		return nil, errFieldsUnknown
 	}
 	set, err := w.Compare(change.All, from, after)
 	if err != nil {
-		return nil, errUnknown
+		return nil, errFieldsUnknown
 	}
 	return set, nil
 }
 
-// written returns what a caller who sent a whole object changed, and the server left so.
-func written(w *change.Walker, e *event, mode change.Mode, was map[string]any) (change.Set, error) {
+// changesOfObject returns what a caller who sent a whole object changed, and the server left so.
+func changesOfObject(w *change.Walker, e *event, mode change.Mode, was map[string]any) (change.Set, error) {
 	var old any
 	if was != nil {
 		old = was
@@ -113,25 +113,25 @@ func written(w *change.Walker, e *event, mode change.Mode, was map[string]any) (
 		}
 		object, err := asMap(data)
 		if err != nil {
-			return nil, errUnknown
+			return nil, errFieldsUnknown
 		}
 		set, err := w.Compare(mode, old, object)
 		if err != nil {
-			return nil, errUnknown
+			return nil, errFieldsUnknown
 		}
 		sets = append(sets, set)
 	}
 	switch len(sets) {
 	case 0:
-		return nil, errUnknown
+		return nil, errFieldsUnknown
 	case 1:
 		return sets[0], nil
 	}
 	return change.Answerable(sets[0], sets[1]), nil
 }
 
-// continues reports whether an object was made from a version: it names it, or none.
-func continues(old, object []byte) bool {
+// isBasedOn reports whether an object was made from a version: it names it, or none.
+func isBasedOn(old, object []byte) bool {
 	var was, is identity
 	if utiljson.Unmarshal(old, &was) != nil || utiljson.Unmarshal(object, &is) != nil {
 		return false
@@ -139,9 +139,9 @@ func continues(old, object []byte) bool {
 	return is.Metadata.ResourceVersion == "" || is.Metadata.ResourceVersion == was.Metadata.ResourceVersion
 }
 
-// applies reports whether a patch is one of server-side apply: it is a whole object, and such a
+// isApply reports whether a patch is one of server-side apply: it is a whole object, and such a
 // request has to name its field manager.
-func applies(e *event) bool {
+func isApply(e *event) bool {
 	var id identity
 	return len(e.query()["fieldManager"]) > 0 && !bytes.HasPrefix(bytes.TrimSpace(e.RequestObject), []byte("[")) &&
 		utiljson.Unmarshal(e.RequestObject, &id) == nil && id.APIVersion != "" && id.Kind != ""

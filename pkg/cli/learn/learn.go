@@ -20,9 +20,9 @@ import (
 
 // Options limit what is learned.
 type Options struct {
-	// As returns the subject that the requests of a user count for, and false for users who are
+	// SubjectOf returns the subject that the requests of a user count for, and false for users who are
 	// not asked for. If it is nil, each user but the API server itself counts for itself.
-	As func(name string, groups []string) (rbacv1.Subject, bool)
+	SubjectOf func(name string, groups []string) (rbacv1.Subject, bool)
 	// Since leaves out requests that came before it. What they stored is still known.
 	Since time.Time
 	// Memory is how many bytes of objects are kept to compare with; 0 means 64 MiB.
@@ -37,12 +37,12 @@ type Learner struct {
 
 	trees    Trees
 	options  Options
-	store    *store
+	cache    *objectCache
 	subjects map[rbacv1.Subject]*Subject
-	walkers  map[walked]*change.Walker
+	walkers  map[walkerKey]*change.Walker
 }
 
-type walked struct {
+type walkerKey struct {
 	of          schema.GroupVersionResource
 	subresource string
 }
@@ -53,8 +53,8 @@ func New(trees Trees, options Options) *Learner {
 		options.Memory = 64 << 20
 	}
 	return &Learner{
-		trees: trees, options: options, store: newStore(options.Memory),
-		subjects: map[rbacv1.Subject]*Subject{}, walkers: map[walked]*change.Walker{},
+		trees: trees, options: options, cache: newObjectCache(options.Memory),
+		subjects: map[rbacv1.Subject]*Subject{}, walkers: map[walkerKey]*change.Walker{},
 	}
 }
 
@@ -63,8 +63,8 @@ func (l *Learner) Subjects() []*Subject {
 	return slices.SortedFunc(maps.Values(l.subjects), func(a, b *Subject) int { return strings.Compare(a.String(), b.String()) })
 }
 
-// server is the API server itself, whom nobody authorizes.
-const server = "system:apiserver"
+// apiServerUser is the API server itself, whom nobody authorizes.
+const apiServerUser = "system:apiserver"
 
 // Use learns from a line of a log. An error is auditlog.ErrNoEvent, or that of ctx.
 func (l *Learner) Use(ctx context.Context, line []byte) error {
@@ -82,7 +82,7 @@ func (l *Learner) Use(ctx context.Context, line []byte) error {
 	l.Events++
 	if e.ObjectRef != nil && e.ObjectRef.Resource != "" {
 		l.learn(ctx, e)
-		l.store.see(e)
+		l.cache.record(e)
 	}
 	return nil
 }
@@ -113,9 +113,9 @@ func (l *Learner) learn(ctx context.Context, e *event) {
 
 // subject returns whom the requests of a user count for, nil if it is not asked for.
 func (l *Learner) subject(u user) *Subject {
-	as := l.options.As
+	as := l.options.SubjectOf
 	if as == nil {
-		as = Itself
+		as = SubjectOfUser
 	}
 	who, ok := as(u.Username, u.Groups)
 	if !ok {
@@ -125,38 +125,38 @@ func (l *Learner) subject(u user) *Subject {
 		l.subjects[who] = newSubject(who)
 	}
 	s := l.subjects[who]
-	s.saw(u)
+	s.addIdentity(u)
 	return s
 }
 
-// Itself returns the subject that a user is, and false for the API server.
-func Itself(name string, _ []string) (rbacv1.Subject, bool) {
+// SubjectOfUser returns the subject that a user is, and false for the API server.
+func SubjectOfUser(name string, _ []string) (rbacv1.Subject, bool) {
 	who, err := roles.ParseSubject("user:" + name)
-	return who, err == nil && name != server
+	return who, err == nil && name != apiServerUser
 }
 
 // impersonated learns that a subject acted as a user.
 func (l *Learner) impersonated(ctx context.Context, s *Subject, e *event) {
 	as := e.ImpersonatedUser
-	at := func(p Place, name string) {
-		n := s.at(ctx, p, name)
+	at := func(p ResourceKey, name string) {
+		n := s.needsFor(ctx, p, name)
 		n.asked["impersonate"] = true
-		count(n.ordinary, "impersonate", e)
+		countUse(n.ordinary, "impersonate", e)
 	}
-	if namespace, name, ok := account(as.Username); ok {
-		at(Place{Namespace: namespace, Resource: "serviceaccounts"}, name)
+	if namespace, name, ok := parseServiceAccount(as.Username); ok {
+		at(ResourceKey{Namespace: namespace, Resource: "serviceaccounts"}, name)
 		return // its groups follow from its name
 	}
-	at(Place{Resource: "users"}, as.Username)
+	at(ResourceKey{Resource: "users"}, as.Username)
 	for _, g := range as.Groups {
 		if g != "system:authenticated" {
-			at(Place{Resource: "groups"}, g)
+			at(ResourceKey{Resource: "groups"}, g)
 		}
 	}
 }
 
-// account takes the user name of a service account apart.
-func account(user string) (namespace, name string, ok bool) {
+// parseServiceAccount takes the user name of a service account apart.
+func parseServiceAccount(user string) (namespace, name string, ok bool) {
 	rest, ok := strings.CutPrefix(user, "system:serviceaccount:")
 	if !ok {
 		return "", "", false
@@ -167,7 +167,7 @@ func account(user string) (namespace, name string, ok bool) {
 // request learns what a request needed that was authorized.
 func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
 	of := e.ObjectRef
-	p := Place{of.Namespace, of.APIGroup, of.Resource}
+	p := ResourceKey{of.Namespace, of.APIGroup, of.Resource}
 	if of.Subresource != "" {
 		p.Resource += "/" + of.Subresource
 	}
@@ -179,16 +179,16 @@ func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
 	if write && e.Verb != "create" && e.ResponseStatus.Code == 201 {
 		name = "" // what is created by an update has a name that a role must not depend on
 	}
-	n := s.at(ctx, p, name)
+	n := s.needsFor(ctx, p, name)
 	n.asked[e.Verb] = true
 	if !write {
-		count(n.ordinary, e.Verb, e)
+		countUse(n.ordinary, e.Verb, e)
 		return
 	}
 	w := l.walker(of)
 	s.usage(p).version = of.APIVersion
 	if w == nil || e.Verb == "create" {
-		count(n.ordinary, e.Verb, e)
+		countUse(n.ordinary, e.Verb, e)
 	}
 	if w == nil || !e.succeeded() {
 		return // what was not made has no fields that are known
@@ -203,11 +203,11 @@ func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
 			n.add(ctx, set, e)
 		case err == nil || e.granular(): // the verb create is less than what covered it
 		case whole:
-			n.nameAll(verbs, e)
+			n.countVerbs(verbs, e)
 		}
 		return
 	}
-	set, err := changed(w, e, l.store.get(e.object()))
+	set, err := changed(w, e, l.cache.get(e.object()))
 	switch {
 	case err == nil && len(set) > 0:
 		n.fields = true
@@ -217,30 +217,30 @@ func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
 		if len(verbs) == 0 || err == nil {
 			n.unchanged++
 		} else {
-			n.nameAll(verbs, e)
+			n.countVerbs(verbs, e)
 		}
 	default:
-		count(n.unknown, e.Verb, e)
+		countUse(n.unknown, e.Verb, e)
 		if whole {
-			n.nameAll(verbs, e) // those of excluded fields
+			n.countVerbs(verbs, e) // those of excluded fields
 		}
 	}
 }
 
-// nameAll counts permission verbs that a server wrote down. Where there are too many parameters
+// countVerbs counts permission verbs that a server wrote down. Where there are too many parameters
 // of one permission, it is the permission without them that is kept.
-func (n *needs) nameAll(verbs []string, e *event) {
+func (n *needs) countVerbs(verbs []string, e *event) {
 	for _, verb := range verbs {
 		if n.named[verb] == nil && len(n.named) >= maxNamed {
 			verb, _, _ = strings.Cut(verb, "(")
 		}
-		count(n.named, verb, e)
+		countUse(n.named, verb, e)
 	}
 }
 
 // walker returns what finds changes, nil for what has no permissions of fields.
 func (l *Learner) walker(of *objectRef) *change.Walker {
-	key := walked{schema.GroupVersionResource{Group: of.APIGroup, Version: of.APIVersion, Resource: of.Resource}, of.Subresource}
+	key := walkerKey{schema.GroupVersionResource{Group: of.APIGroup, Version: of.APIVersion, Resource: of.Resource}, of.Subresource}
 	w, known := l.walkers[key]
 	if !known {
 		var tree *granular.Tree

@@ -230,7 +230,7 @@ func TestLearnSubjects(t *testing.T) {
 		t.Errorf("%s\nwanted\n%s", got, want)
 	}
 	team := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "ops"}
-	ofOps := learnAll(t, Options{As: func(_ string, groups []string) (rbacv1.Subject, bool) { return team, has(groups, "ops") }}, log...)
+	ofOps := learnAll(t, Options{SubjectOf: func(_ string, groups []string) (rbacv1.Subject, bool) { return team, has(groups, "ops") }}, log...)
 	if got := names(ofOps); got != "group:ops" {
 		t.Fatal(got)
 	}
@@ -271,7 +271,7 @@ func TestLearnBounds(t *testing.T) {
 
 // TestStore holds that the store forgets what was used least recently, and nothing else.
 func TestStore(t *testing.T) {
-	s := newStore(32)
+	s := newObjectCache(32)
 	at := func(name string) object { return object{name: name} }
 	for _, name := range []string{"a", "b", "c"} {
 		s.put(at(name), []byte("xx"))
@@ -280,7 +280,7 @@ func TestStore(t *testing.T) {
 	for i := range 15 {
 		s.put(at(fmt.Sprint(i)), []byte("xx"))
 	}
-	if s.get(at("a")) == nil || s.get(at("b")) != nil || s.get(at("c")) != nil || s.size > 32 || len(s.known) != s.order.Len() {
+	if s.get(at("a")) == nil || s.get(at("b")) != nil || s.get(at("c")) != nil || s.size > 32 || len(s.entries) != s.order.Len() {
 		t.Errorf("%d bytes, %d objects", s.size, s.order.Len())
 	}
 	s.put(at("large"), []byte("xxx"))
@@ -325,7 +325,7 @@ func TestUnused(t *testing.T) {
 func TestUnreadable(t *testing.T) {
 	l := New(newThings(t), Options{})
 	for _, line := range []string{"secret", `{"kind":"Pod","apiVersion":"v1"}`, `{"kind":"Event","apiVersion":"audit.k8s.io/v1","user":{"username":{"secret":1}}}`} {
-		if err := l.Use(t.Context(), []byte(line)); !errors.Is(err, auditlog.ErrNoEvent) || strings.Contains(err.Error(), "secret") {
+		if err := l.Use(t.Context(), []byte(line)); !errors.Is(err, auditlog.ErrNotAnEvent) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", line, err)
 		}
 	}

@@ -37,8 +37,8 @@ type Grant struct {
 // narrowest there are, or with options.Wider the most general.
 func (s *Subject) Grants(ctx context.Context, options roles.Options) ([]Grant, error) {
 	of := map[string][]Rule{}
-	for _, p := range slices.SortedFunc(maps.Keys(s.places), Place.compare) {
-		rules, err := s.places[p].rules(ctx, p, options)
+	for _, p := range slices.SortedFunc(maps.Keys(s.usages), ResourceKey.compare) {
+		rules, err := s.usages[p].rules(ctx, p, options)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s, err)
 		}
@@ -47,7 +47,7 @@ func (s *Subject) Grants(ctx context.Context, options roles.Options) ([]Grant, e
 	var out []Grant
 	for _, namespace := range slices.Sorted(maps.Keys(of)) {
 		same := slices.IndexFunc(out, func(g Grant) bool {
-			return len(g.Namespaces) > 0 && slices.EqualFunc(g.Rules, of[namespace], equal)
+			return len(g.Namespaces) > 0 && slices.EqualFunc(g.Rules, of[namespace], sameRule)
 		})
 		switch {
 		case namespace == "":
@@ -65,15 +65,15 @@ func (s *Subject) Grants(ctx context.Context, options roles.Options) ([]Grant, e
 	return out, nil
 }
 
-func equal(a, b Rule) bool {
+func sameRule(a, b Rule) bool {
 	return slices.Equal(a.APIGroups, b.APIGroups) && slices.Equal(a.Resources, b.Resources) &&
 		slices.Equal(a.ResourceNames, b.ResourceNames) && slices.Equal(a.Verbs, b.Verbs)
 }
 
 // rules returns those of a place: of names with the same verbs one rule.
-func (u *usage) rules(ctx context.Context, p Place, options roles.Options) ([]Rule, error) {
-	if options.AnyName && !u.many {
-		u.all(ctx)
+func (u *usage) rules(ctx context.Context, p ResourceKey, options roles.Options) ([]Rule, error) {
+	if options.AnyName && !u.anyName {
+		u.mergeNames(ctx)
 	}
 	var out []Rule
 	add := func(name string, n *needs) error {
@@ -100,7 +100,7 @@ func (u *usage) rules(ctx context.Context, p Place, options roles.Options) ([]Ru
 		out = append(out, r)
 		return nil
 	}
-	if err := add("", u.any); err != nil {
+	if err := add("", u.unnamed); err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(u.names)) {
@@ -112,7 +112,7 @@ func (u *usage) rules(ctx context.Context, p Place, options roles.Options) ([]Ru
 }
 
 // describe names an object, or all of a resource, for people.
-func (p Place) describe(name string) string {
+func (p ResourceKey) describe(name string) string {
 	resource, sub := p.split()
 	if p.Group != "" {
 		resource += "." + p.Group
@@ -143,7 +143,7 @@ func (n *needs) least(ctx context.Context, what string, wider bool) (verbs, note
 	for _, key := range slices.Sorted(maps.Keys(n.sets)) {
 		sets = append(sets, n.sets[key].set)
 	}
-	permissions, err := roles.Least(ctx, sets, wider)
+	permissions, err := roles.LeastVerbs(ctx, sets, wider)
 	if err != nil {
 		// The ordinary verb allows what no permission covers.
 		permissions = nil
@@ -158,7 +158,7 @@ func (n *needs) least(ctx context.Context, what string, wider bool) (verbs, note
 		}
 	} else {
 		for _, c := range n.sets {
-			c.attribute(ctx, permissions, use, fields)
+			c.countCovered(ctx, permissions, use, fields)
 		}
 	}
 	for verb, u := range n.named {
@@ -197,8 +197,8 @@ func (n *needs) least(ctx context.Context, what string, wider bool) (verbs, note
 	return append(slices.Compact(verbs), slices.Compact(permissions)...), notes, nil
 }
 
-// attribute counts a set of changes for the verbs that cover them.
-func (c *changes) attribute(ctx context.Context, permissions []string, use func(string, *Use), fields map[string][]string) {
+// countCovered counts a set of changes for the verbs that cover them.
+func (c *changes) countCovered(ctx context.Context, permissions []string, use func(string, *Use), fields map[string][]string) {
 	counted := map[string]bool{}
 	for i := range c.set {
 		of := &c.set[i]
@@ -215,7 +215,7 @@ func (c *changes) attribute(ctx context.Context, permissions []string, use func(
 					counted[verb] = true
 					use(verb, &c.Use)
 				}
-				if at := of.Path().String(); len(fields[verb]) < shown && !slices.Contains(fields[verb], at) {
+				if at := of.Path().String(); len(fields[verb]) < maxAuditIDs && !slices.Contains(fields[verb], at) {
 					fields[verb] = append(fields[verb], cmp.Or(at, "the whole object"))
 				}
 			}

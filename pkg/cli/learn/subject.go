@@ -11,9 +11,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Place is a resource or subresource in a namespace. Namespace is empty for what lies in none,
+// ResourceKey is a resource or subresource in a namespace. Namespace is empty for what lies in none,
 // and where there are too many namespaces to tell apart.
-type Place struct {
+type ResourceKey struct {
 	Namespace string `json:"namespace,omitempty"`
 	Group     string `json:"group,omitempty"`
 	// Resource is written as in a role: pods, pods/exec.
@@ -21,12 +21,12 @@ type Place struct {
 }
 
 // split returns the resource, and the subresource or "".
-func (p Place) split() (resource, subresource string) {
+func (p ResourceKey) split() (resource, subresource string) {
 	resource, subresource, _ = strings.Cut(p.Resource, "/")
 	return resource, subresource
 }
 
-func (p Place) compare(q Place) int {
+func (p ResourceKey) compare(q ResourceKey) int {
 	return slices.Compare([]string{p.Namespace, p.Group, p.Resource}, []string{q.Namespace, q.Group, q.Resource})
 }
 
@@ -52,23 +52,23 @@ type Subject struct {
 	// Refused is how many requests were forbidden.
 	Refused int
 
-	places     map[Place]*usage
+	usages     map[ResourceKey]*usage
 	namespaces map[string]bool
 }
 
 // usage is what was needed for the objects of a resource, by their names, and for those of no
 // known name.
 type usage struct {
-	names map[string]*needs
-	any   *needs
-	// many is set past MaxNames.
-	many bool
+	names   map[string]*needs
+	unnamed *needs
+	// anyName is set past MaxNames.
+	anyName bool
 	// version is that of the API in which objects were last written.
 	version string
 }
 
 func newSubject(who rbacv1.Subject) *Subject {
-	return &Subject{Subject: who, places: map[Place]*usage{}, namespaces: map[string]bool{}}
+	return &Subject{Subject: who, usages: map[ResourceKey]*usage{}, namespaces: map[string]bool{}}
 }
 
 // String names the subject as roles.ParseSubject reads it.
@@ -79,8 +79,8 @@ func (s *Subject) String() string {
 	return strings.ToLower(s.Kind) + ":" + s.Name
 }
 
-// saw keeps who the subject is to authorizers.
-func (s *Subject) saw(u user) {
+// addIdentity keeps who the subject is to authorizers.
+func (s *Subject) addIdentity(u user) {
 	keep := func(all []string, one string) []string {
 		if len(all) >= maxGroups || slices.Contains(all, one) {
 			return all
@@ -93,71 +93,71 @@ func (s *Subject) saw(u user) {
 	}
 }
 
-// at returns the needs of a place and name.
-func (s *Subject) at(ctx context.Context, p Place, name string) *needs {
+// needsFor returns the needs of a place and name.
+func (s *Subject) needsFor(ctx context.Context, p ResourceKey, name string) *needs {
 	if p.Namespace != "" && !s.Everywhere {
 		if s.namespaces[p.Namespace] = true; len(s.namespaces) > MaxNamespaces {
-			s.everywhere(ctx)
+			s.mergeNamespaces(ctx)
 		}
 	}
 	if s.Everywhere {
 		p.Namespace = ""
 	}
-	if s.places[p] == nil {
-		s.places[p] = &usage{names: map[string]*needs{}, any: newNeeds()}
+	if s.usages[p] == nil {
+		s.usages[p] = &usage{names: map[string]*needs{}, unnamed: newNeeds()}
 	}
-	return s.places[p].at(ctx, name)
+	return s.usages[p].needsFor(ctx, name)
 }
 
 // usage returns that of a place which is there.
-func (s *Subject) usage(p Place) *usage {
+func (s *Subject) usage(p ResourceKey) *usage {
 	if s.Everywhere {
 		p.Namespace = ""
 	}
-	return s.places[p]
+	return s.usages[p]
 }
 
-func (u *usage) at(ctx context.Context, name string) *needs {
-	if name == "" || u.many {
-		return u.any
+func (u *usage) needsFor(ctx context.Context, name string) *needs {
+	if name == "" || u.anyName {
+		return u.unnamed
 	}
 	if u.names[name] == nil {
 		if len(u.names) == MaxNames {
-			u.all(ctx)
-			return u.any
+			u.mergeNames(ctx)
+			return u.unnamed
 		}
 		u.names[name] = newNeeds()
 	}
 	return u.names[name]
 }
 
-// all forgets which names there are.
-func (u *usage) all(ctx context.Context) {
+// mergeNames forgets which names there are.
+func (u *usage) mergeNames(ctx context.Context) {
 	for _, n := range u.names {
-		u.any.merge(ctx, n)
+		u.unnamed.merge(ctx, n)
 	}
-	u.names, u.many = nil, true
+	u.names, u.anyName = nil, true
 }
 
-// everywhere forgets which namespaces there are.
-func (s *Subject) everywhere(ctx context.Context) {
+// mergeNamespaces forgets which namespaces there are.
+func (s *Subject) mergeNamespaces(ctx context.Context) {
 	s.Everywhere = true
-	old := s.places
-	s.places, s.namespaces = map[Place]*usage{}, nil
+	old := s.usages
+	s.usages, s.namespaces = map[ResourceKey]*usage{}, nil
 	for p, u := range old {
 		if p.Namespace != "" {
 			// The same name in two namespaces is no one object.
-			u.all(ctx)
+			u.mergeNames(ctx)
 		}
 		p.Namespace = ""
-		into := s.places[p]
+		into := s.usages[p]
 		if into == nil {
-			s.places[p] = u
+			s.usages[p] = u
 			continue
 		}
-		into.all(ctx)
-		u.all(ctx)
-		into.any.merge(ctx, u.any)
+		into.mergeNames(ctx)
+		u.mergeNames(ctx)
+		into.unnamed.merge(ctx, u.unnamed)
 		into.version = u.version
 	}
 }

@@ -16,12 +16,12 @@ import (
 // Used reports whether a verb that a rule grants in a namespace, or without one everywhere, was
 // ever used for one of its resources, or for the one that is named.
 func (s *Subject) Used(ctx context.Context, rule rbacv1.PolicyRule, namespace, verb, resource string) bool {
-	for p, u := range s.places {
+	for p, u := range s.usages {
 		if namespace != "" && p.Namespace != namespace && !s.Everywhere ||
 			!has(rule.APIGroups, p.Group) || !matches(rule, resource, p.Resource) {
 			continue
 		}
-		if u.any.used(ctx, verb) {
+		if u.unnamed.used(ctx, verb) {
 			return true
 		}
 		for name, n := range u.names {

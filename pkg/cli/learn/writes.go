@@ -15,7 +15,7 @@ import (
 
 // Write is what a subject changed of a resource, by update and patch.
 type Write struct {
-	Place Place
+	Key ResourceKey
 	// Version is that of the API in which it was last written.
 	Version string
 	// Verbs are the least that allow it, without granular.
@@ -28,21 +28,21 @@ type Write struct {
 
 // Resource returns the resource that was written, and which part of it.
 func (w *Write) Resource() (of schema.GroupVersionResource, subresource string) {
-	name, subresource := w.Place.split()
-	return schema.GroupVersionResource{Group: w.Place.Group, Version: w.Version, Resource: name}, subresource
+	name, subresource := w.Key.split()
+	return schema.GroupVersionResource{Group: w.Key.Group, Version: w.Version, Resource: name}, subresource
 }
 
 // Writes returns what the subject updated and patched, place by place.
 func (s *Subject) Writes(ctx context.Context) ([]Write, error) {
 	var out []Write
-	for _, p := range slices.SortedFunc(maps.Keys(s.places), Place.compare) {
-		u := s.places[p]
+	for _, p := range slices.SortedFunc(maps.Keys(s.usages), ResourceKey.compare) {
+		u := s.usages[p]
 		all := newNeeds()
-		all.merge(ctx, u.any)
+		all.merge(ctx, u.unnamed)
 		for _, n := range u.names {
 			all.merge(ctx, n)
 		}
-		w := Write{Place: p, Version: u.version, Known: len(all.unknown) == 0}
+		w := Write{Key: p, Version: u.version, Known: len(all.unknown) == 0}
 		for _, verb := range []string{"update", "patch"} {
 			if all.asked[verb] {
 				w.Asked = append(w.Asked, verb)

@@ -23,22 +23,22 @@ import (
 
 // attribute looks at a ProtectedAttribute or a ClusterProtectedAttribute as the server does when
 // it is created.
-func (in *inside) attribute(node *yaml.Node, scope validation.Scope) error {
+func (in *objectLinter) attribute(node *yaml.Node, scope validation.Scope) error {
 	var a v1alpha1.ProtectedAttribute
 	if ok, err := in.read(node, &a); !ok {
 		return err
 	}
 	v1alpha1.SetObjectDefaults_ProtectedAttribute(&a)
-	in.invalid(node, validation.Attribute(in.meta(&a.ObjectMeta, scope == validation.Namespaced), &a.Spec, scope))
+	in.reportErrors(node, validation.Attribute(in.defaultNamespace(&a.ObjectMeta, scope == validation.Namespaced), &a.Spec, scope))
 	if len(a.Spec.Resources) == 0 {
-		in.found(node, Warning, "without spec.resources it protects objects of every resource, custom resources too")
+		in.report(node, Warning, "without spec.resources it protects objects of every resource, custom resources too")
 	}
 	return nil
 }
 
 // delegation looks at an AuthorityDelegation as the server does when it is created, at its rules
 // as at those of a role, and at the syntax of its conditions.
-func (in *inside) delegation(node *yaml.Node) error {
+func (in *objectLinter) delegation(node *yaml.Node) error {
 	var d v1alpha1.AuthorityDelegation
 	if ok, err := in.read(node, &d); !ok {
 		return err
@@ -46,27 +46,27 @@ func (in *inside) delegation(node *yaml.Node) error {
 	if d.Spec.IfLost == "" {
 		d.Spec.IfLost = v1alpha1.LossWithdraw
 	}
-	in.meta(&d.ObjectMeta, false)
-	in.invalid(node, validation.Delegation(&d))
+	in.defaultNamespace(&d.ObjectMeta, false)
+	in.reportErrors(node, validation.Delegation(&d))
 	in.role(at(node, "spec"))
 	for i, c := range items(at(node, "spec", "conditions")) {
 		written := at(c, "expression")
 		if written == nil || i >= len(d.Spec.Conditions) {
 			continue
 		}
-		if message := parse(d.Spec.Conditions[i].Expression); message != "" {
-			in.found(written, Error, "expression does not compile: %s", message)
+		if message := syntaxError(d.Spec.Conditions[i].Expression); message != "" {
+			in.report(written, Error, "expression does not compile: %s", message)
 		}
 	}
 	if d.Spec.IfLost == v1alpha1.LossKeep && d.Spec.ExpirationTimestamp == nil && d.Spec.IdleSeconds == nil {
-		in.found(at(node, "spec"), Warning, "it lasts until somebody deletes it, whatever its delegator loses: set expirationTimestamp or idleSeconds, or ifLost: Withdraw")
+		in.report(at(node, "spec"), Warning, "it lasts until somebody deletes it, whatever its delegator loses: set expirationTimestamp or idleSeconds, or ifLost: Withdraw")
 	}
 	return nil
 }
 
-// parse returns what is wrong with the syntax of an expression, "" if nothing is. Which functions
+// syntaxError returns what is wrong with the syntax of an expression, "" if nothing is. Which functions
 // and variables there are the server knows.
-func parse(expression string) string {
+func syntaxError(expression string) string {
 	env, err := cel.NewEnv()
 	if err != nil {
 		return err.Error()
@@ -79,19 +79,19 @@ func parse(expression string) string {
 	return fmt.Sprintf("column %d: %s", first.Location.Column()+1, strings.TrimSpace(first.Message))
 }
 
-// meta fills in the namespace that kubectl fills in.
-func (in *inside) meta(meta *metav1.ObjectMeta, namespaced bool) *metav1.ObjectMeta {
-	if namespaced && meta.Namespace == "" {
-		meta.Namespace = metav1.NamespaceDefault
+// defaultNamespace fills in the namespace that kubectl fills in.
+func (in *objectLinter) defaultNamespace(defaultNamespace *metav1.ObjectMeta, namespaced bool) *metav1.ObjectMeta {
+	if namespaced && defaultNamespace.Namespace == "" {
+		defaultNamespace.Namespace = metav1.NamespaceDefault
 	}
-	return meta
+	return defaultNamespace
 }
 
 // unknownField is what the decoder says of a field that a type does not have.
 var unknownField = regexp.MustCompile(`^(unknown|duplicate) field "(.*)"$`)
 
 // read decodes an object. It reports false if that failed, which is a finding.
-func (in *inside) read(node *yaml.Node, into any) (bool, error) {
+func (in *objectLinter) read(node *yaml.Node, into any) (bool, error) {
 	var decoded any
 	if err := node.Decode(&decoded); err != nil {
 		return false, err
@@ -104,31 +104,31 @@ func (in *inside) read(node *yaml.Node, into any) (bool, error) {
 	if err != nil {
 		var typed *json.UnmarshalTypeError
 		if errors.As(err, &typed) {
-			in.found(along(node, typed.Field), Error, "%s is not of the type %s", typed.Field, typed.Type)
+			in.report(nodeAtPath(node, typed.Field), Error, "%s is not of the type %s", typed.Field, typed.Type)
 			return false, nil
 		}
-		in.found(node, Error, "it can't be read: %v", err)
+		in.report(node, Error, "it can't be read: %v", err)
 		return false, nil
 	}
 	for _, err := range strict {
 		if found := unknownField.FindStringSubmatch(err.Error()); found != nil {
-			in.found(along(node, found[2]), Error, "%s field %s", found[1], found[2])
+			in.report(nodeAtPath(node, found[2]), Error, "%s field %s", found[1], found[2])
 			continue
 		}
-		in.found(node, Error, "%v", err)
+		in.report(node, Error, "%v", err)
 	}
 	return true, nil
 }
 
-// invalid takes over what validation found, at the places it is about.
-func (in *inside) invalid(node *yaml.Node, errs field.ErrorList) {
+// reportErrors takes over what validation found, at the places it is about.
+func (in *objectLinter) reportErrors(node *yaml.Node, errs field.ErrorList) {
 	for _, err := range errs {
-		in.found(along(node, err.Field), Error, "%s: %s", err.Field, err.ErrorBody())
+		in.report(nodeAtPath(node, err.Field), Error, "%s: %s", err.Field, err.ErrorBody())
 	}
 }
 
-// along returns the node at a path such as spec.rules[0].verbs, or the nearest above it.
-func along(node *yaml.Node, path string) *yaml.Node {
+// nodeAtPath returns the node at a path such as spec.rules[0].verbs, or the nearest above it.
+func nodeAtPath(node *yaml.Node, path string) *yaml.Node {
 	for _, step := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
 		next := value(node, step)
 		if i, err := strconv.Atoi(step); err == nil && next == nil && i >= 0 && i < len(items(node)) {

@@ -21,7 +21,7 @@ import (
 const maxOnPath = 8
 
 // definition looks at the schemas of a custom resource.
-func (in *inside) definition(node *yaml.Node) error {
+func (in *objectLinter) definition(node *yaml.Node) error {
 	group := text(at(node, "spec", "group"))
 	excluded := map[string]bool{}
 	versions := 0
@@ -35,7 +35,7 @@ func (in *inside) definition(node *yaml.Node) error {
 		if err != nil {
 			return err
 		}
-		in.style(written, group)
+		in.checkNames(written, group)
 		if tree == nil {
 			continue
 		}
@@ -51,12 +51,12 @@ func (in *inside) definition(node *yaml.Node) error {
 		}
 		for name := range excluded {
 			if !own[name] {
-				in.found(written, Error, "version %s excludes no permission %s, as the first version does", text(at(version, "name")), name)
+				in.report(written, Error, "version %s excludes no permission %s, as the first version does", text(at(version, "name")), name)
 			}
 		}
 		for name := range own {
 			if !excluded[name] {
-				in.found(written, Error, "version %s excludes the permission %s, and the first version does not", text(at(version, "name")), name)
+				in.report(written, Error, "version %s excludes the permission %s, and the first version does not", text(at(version, "name")), name)
 			}
 		}
 	}
@@ -64,7 +64,7 @@ func (in *inside) definition(node *yaml.Node) error {
 }
 
 // compile compiles a schema as the server does, and finds what can't be enforced.
-func (in *inside) compile(written *yaml.Node) (*schema.Tree, error) {
+func (in *objectLinter) compile(written *yaml.Node) (*schema.Tree, error) {
 	var decoded any
 	if err := written.Decode(&decoded); err != nil {
 		return nil, err
@@ -75,16 +75,16 @@ func (in *inside) compile(written *yaml.Node) (*schema.Tree, error) {
 	}
 	root := &spec.Schema{}
 	if err := json.Unmarshal(data, root); err != nil {
-		in.found(written, Error, "this is no schema: %v", err)
+		in.report(written, Error, "this is no schema: %v", err)
 		return nil, nil
 	}
 	const name = "root"
-	tree, err := schema.NewModels(map[string]*spec.Schema{name: root}, schema.WithExpressions(unread{}), schema.WithMaxPermissionsOnPath(maxOnPath)).Compile(name)
+	tree, err := schema.NewModels(map[string]*spec.Schema{name: root}, schema.WithExpressions(uncompiledExpressions{}), schema.WithMaxPermissionsOnPath(maxOnPath)).Compile(name)
 	if err == nil {
 		return tree, nil
 	}
 	for _, p := range schema.ProblemsOf(err) {
-		place := placed(written, p.Place)
+		place := nodeAtSchemaPath(written, p.Place)
 		if ext := value(place, p.Extension); ext != nil {
 			place = ext
 		}
@@ -95,13 +95,13 @@ func (in *inside) compile(written *yaml.Node) (*schema.Tree, error) {
 		if p.Extension == schema.ExtVerb && strings.HasPrefix(place.Value, permission.General+":") {
 			what = fmt.Sprintf("%s: leave out %q: the name of the permission stands here, and the verb is made of it", p.Extension, permission.General+":")
 		}
-		in.found(place, Error, "%s", what)
+		in.report(place, Error, "%s", what)
 	}
 	return nil, nil
 }
 
-// placed returns the node of a place in a schema, or the nearest above it.
-func placed(node *yaml.Node, place []schema.Step) *yaml.Node {
+// nodeAtSchemaPath returns the node of a place in a schema, or the nearest above it.
+func nodeAtSchemaPath(node *yaml.Node, place []schema.Step) *yaml.Node {
 	for _, step := range place {
 		next := at(node, "properties", step.Field)
 		if step.Elem {
@@ -117,8 +117,8 @@ func placed(node *yaml.Node, place []schema.Step) *yaml.Node {
 	return node
 }
 
-// style looks for names that are nobody's.
-func (in *inside) style(node *yaml.Node, group string) {
+// checkNames looks for names that are nobody's.
+func (in *objectLinter) checkNames(node *yaml.Node, group string) {
 	if node == nil {
 		return
 	}
@@ -133,21 +133,25 @@ func (in *inside) style(node *yaml.Node, group string) {
 					continue
 				}
 				if known, err := registry.Lookup(name); err == nil && known == nil {
-					in.found(place, Warning, "permission %q is not well-known, and another author may use the same name; use %q", name, group+"/"+name)
+					in.report(place, Warning, "permission %q is not well-known, and another author may use the same name; use %q", name, group+"/"+name)
 				}
 			}
 		}
 	}
 	for _, below := range node.Content {
-		in.style(below, group)
+		in.checkNames(below, group)
 	}
 }
 
-// unread are expressions: the server compiles them when the definition is written.
-type unread struct{}
+// uncompiledExpressions are expressions: the server compiles them when the definition is written.
+type uncompiledExpressions struct{}
 
 // Compile implements schema.Expressions.
-func (unread) Compile(string) (schema.Expression, error) { return unread{}, nil }
+func (uncompiledExpressions) Compile(string) (schema.Expression, error) {
+	return uncompiledExpressions{}, nil
+}
 
 // Parameter implements schema.Expression.
-func (unread) Parameter(context.Context, string) (string, int64, error) { return "", 1, nil }
+func (uncompiledExpressions) Parameter(context.Context, string) (string, int64, error) {
+	return "", 1, nil
+}

@@ -71,7 +71,7 @@ func File(name string, data []byte) (findings []Finding, looked int, err error) 
 // object looks at one object, or at those of a list.
 func object(file string, node *yaml.Node) ([]Finding, int, error) {
 	kind, name := text(at(node, "kind")), text(at(node, "metadata", "name"))
-	in := &inside{file: file, object: kind + " " + name}
+	in := &objectLinter{file: file, object: kind + " " + name}
 	switch kind {
 	case "Role", "ClusterRole":
 		return in.role(node), 1, nil
@@ -82,7 +82,7 @@ func object(file string, node *yaml.Node) ([]Finding, int, error) {
 		if !strings.HasPrefix(text(at(node, "apiVersion")), v1alpha1.GroupName+"/") {
 			return nil, 0, nil
 		}
-		err := in.ofAuthority(kind, node)
+		err := in.authorityObject(kind, node)
 		return in.findings, 1, err
 	case "List":
 		var all []Finding
@@ -99,8 +99,8 @@ func object(file string, node *yaml.Node) ([]Finding, int, error) {
 	return nil, 0, nil
 }
 
-// ofAuthority looks at an object of the group authority.kube-granular.dev.
-func (in *inside) ofAuthority(kind string, node *yaml.Node) error {
+// authorityObject looks at an object of the group authority.kube-granular.dev.
+func (in *objectLinter) authorityObject(kind string, node *yaml.Node) error {
 	switch kind {
 	case "ProtectedAttribute":
 		return in.attribute(node, validation.Namespaced)
@@ -110,13 +110,13 @@ func (in *inside) ofAuthority(kind string, node *yaml.Node) error {
 	return in.delegation(node)
 }
 
-// inside collects what is found in one object.
-type inside struct {
+// objectLinter collects what is found in one object.
+type objectLinter struct {
 	file, object string
 	findings     []Finding
 }
 
-func (in *inside) found(node *yaml.Node, level, format string, args ...any) {
+func (in *objectLinter) report(node *yaml.Node, level, format string, args ...any) {
 	in.findings = append(in.findings, Finding{in.file, node.Line, node.Column, level, in.object, fmt.Sprintf(format, args...)})
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // role looks at a Role or a ClusterRole.
-func (in *inside) role(node *yaml.Node) []Finding {
+func (in *objectLinter) role(node *yaml.Node) []Finding {
 	var rules []rule
 	var plain []rbacv1.PolicyRule
 	for _, r := range items(at(node, "rules")) {
@@ -27,10 +27,10 @@ func (in *inside) role(node *yaml.Node) []Finding {
 		r := &rules[i]
 		for _, f := range mistakes {
 			if f.Rule == i {
-				in.found(r.at(f.Verb), map[bool]string{true: Error, false: Warning}[f.Certain], "%s", f.Message)
+				in.report(r.at(f.Verb), map[bool]string{true: Error, false: Warning}[f.Certain], "%s", f.Message)
 			}
 		}
-		in.advise(r, rules)
+		in.checkUsefulness(r, rules)
 	}
 	return in.findings
 }
@@ -68,8 +68,8 @@ func (r *rule) has(verb string) bool {
 
 func (r *rule) any() bool { return slices.Contains(r.resources, "*") }
 
-// granted reports whether some rule grants a verb for a resource.
-func granted(rules []rule, verb, resource string) bool {
+// isGranted reports whether some rule grants a verb for a resource.
+func isGranted(rules []rule, verb, resource string) bool {
 	return slices.ContainsFunc(rules, func(r rule) bool {
 		return r.has(verb) && (r.any() || slices.Contains(r.resources, resource))
 	})
@@ -86,26 +86,26 @@ func (r *rule) permissions() []*yaml.Node {
 	return out
 }
 
-// advise looks at what a rule that is spelled right lacks to be of use.
-func (in *inside) advise(r *rule, all []rule) {
+// checkUsefulness looks at what a rule that is spelled right lacks to be of use.
+func (in *objectLinter) checkUsefulness(r *rule, all []rule) {
 	permissions := r.permissions()
 	if len(permissions) == 0 {
 		if r.has(permission.General) && !r.has(rbacv1.VerbAll) && !morePermissions(all, r) {
-			in.found(r.node, Warning, "granular without a permission covers no field")
+			in.report(r.node, Warning, "granular without a permission covers no field")
 		}
 		return
 	}
 	for _, node := range permissions {
 		if verb, err := permission.Parse(node.Value); err == nil {
-			in.elsewhere(node, verb.Permission, r, all)
+			in.checkSubresources(node, verb.Permission, r, all)
 		}
 	}
 	if r.any() {
 		return
 	}
 	for _, resource := range r.resources {
-		if plain, _, _ := strings.Cut(resource, "/"); !granted(all, "get", plain) {
-			in.found(r.node, Warning, "no get on %s: kubectl reads an object before it changes it, and without it the answer to a change is empty", plain)
+		if plain, _, _ := strings.Cut(resource, "/"); !isGranted(all, "get", plain) {
+			in.report(r.node, Warning, "no get on %s: kubectl reads an object before it changes it, and without it the answer to a change is empty", plain)
 		}
 	}
 }
@@ -118,20 +118,20 @@ func morePermissions(all []rule, r *rule) bool {
 	})
 }
 
-// elsewhere warns of fields that are written through a subresource too.
-func (in *inside) elsewhere(node *yaml.Node, name string, r *rule, all []rule) {
+// checkSubresources warns of fields that are written through a subresource too.
+func (in *objectLinter) checkSubresources(node *yaml.Node, name string, r *rule, all []rule) {
 	for _, resource := range r.resources {
 		if strings.Contains(resource, "/") {
 			continue
 		}
 		switch name {
 		case "status", "conditions", "condition":
-			if rolecheck.Served(resource+"/status") && !granted(all, node.Value, resource+"/status") {
-				in.found(node, Warning, "%s is written through %s/status, which no rule grants it for", node.Value, resource)
+			if rolecheck.IsBuiltIn(resource+"/status") && !isGranted(all, node.Value, resource+"/status") {
+				in.report(node, Warning, "%s is written through %s/status, which no rule grants it for", node.Value, resource)
 			}
 		case "replicas":
-			if rolecheck.Served(resource+"/scale") && !granted(all, node.Value, resource+"/scale") {
-				in.found(node, Warning, "kubectl scale and autoscalers write %s/scale, which no rule grants %s for", resource, node.Value)
+			if rolecheck.IsBuiltIn(resource+"/scale") && !isGranted(all, node.Value, resource+"/scale") {
+				in.report(node, Warning, "kubectl scale and autoscalers write %s/scale, which no rule grants %s for", resource, node.Value)
 			}
 		}
 	}

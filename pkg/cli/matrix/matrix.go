@@ -68,11 +68,11 @@ type Matrix struct {
 // Subject is a column.
 type Subject struct {
 	Name string
-	Held []access.Held
+	Held []access.HeldRule
 }
 
-// Make fills the matrix of subjects and kinds in a namespace, or in all if that is "".
-func Make(all []*kinds.Kind, subjects []Subject, namespace string) *Matrix {
+// New fills the matrix of subjects and kinds in a namespace, or in all if that is "".
+func New(all []*kinds.Kind, subjects []Subject, namespace string) *Matrix {
 	out := &Matrix{Namespace: namespace, Subjects: []string{}, Rows: []Row{}}
 	for _, s := range subjects {
 		out.Subjects = append(out.Subjects, s.Name)
@@ -104,11 +104,11 @@ func rowsOf(k *kinds.Kind, subjects []Subject, namespace string) []Row {
 				row.Resource += "/" + target.Subresource
 			}
 			for _, s := range subjects {
-				row.Cells = append(row.Cells, cell(s.Held, target, upTo(candidates, own), excluded, k.Namespaced && namespace == ""))
+				row.Cells = append(row.Cells, cell(s.Held, target, permissionsUpTo(candidates, own), excluded, k.Namespaced && namespace == ""))
 			}
 			key := row.Resource + " " + row.Verb
 			if i, known := at[key]; known {
-				out[i].join(row)
+				out[i].merge(row)
 				continue
 			}
 			at[key] = len(out)
@@ -118,13 +118,13 @@ func rowsOf(k *kinds.Kind, subjects []Subject, namespace string) []Row {
 	return out
 }
 
-// upTo returns the permissions that cover one of a chain, itself the last.
-func upTo(candidates []*schema.Permission, own *schema.Permission) []*schema.Permission {
+// permissionsUpTo returns the permissions that cover one of a chain, itself the last.
+func permissionsUpTo(candidates []*schema.Permission, own *schema.Permission) []*schema.Permission {
 	return candidates[:slices.Index(candidates, own)+1]
 }
 
-// join adds another place of the same permission: what is not the same at both is some.
-func (r *Row) join(s Row) {
+// merge adds another place of the same permission: what is not the same at both is some.
+func (r *Row) merge(s Row) {
 	if !slices.Contains(r.Fields, s.Fields[0]) {
 		r.Fields = append(r.Fields, s.Fields[0])
 	}
@@ -141,34 +141,34 @@ func (r *Row) join(s Row) {
 // cell judges as the server does: who holds update or patch may change what is not excluded;
 // else the verb granular is needed and one of the permissions. What is excluded needs one of
 // them in any case.
-func cell(held []access.Held, of access.Target, candidates []*schema.Permission, excluded, everywhere bool) Cell {
-	ordinary := most(verb(held, "update", of, everywhere), verb(held, "patch", of, everywhere))
+func cell(held []access.HeldRule, of access.Target, candidates []*schema.Permission, excluded, everywhere bool) Cell {
+	ordinary := maxCell(verb(held, "update", of, everywhere), verb(held, "patch", of, everywhere))
 	marked := verb(held, permission.General, of, everywhere)
 	var fields Cell
 	for _, p := range candidates {
 		name := permission.Verb{Permission: p.Name}.String()
 		if p.Parameter == nil {
-			fields = most(fields, verb(held, name, of, everywhere))
+			fields = maxCell(fields, verb(held, name, of, everywhere))
 		} else {
-			fields = most(fields, parameterized(held, name+"(", of, everywhere))
+			fields = maxCell(fields, parameterized(held, name+"(", of, everywhere))
 		}
 	}
 	if excluded {
 		fields.Level = min(fields.Level, max(ordinary.Level, marked.Level))
-		return fields.clean()
+		return fields.normalize()
 	}
 	fields.Level = min(fields.Level, marked.Level)
-	return most(ordinary, fields).clean()
+	return maxCell(ordinary, fields).normalize()
 }
 
-func (c Cell) clean() Cell {
+func (c Cell) normalize() Cell {
 	if c.Level == No {
 		return Cell{}
 	}
 	return c
 }
 
-func most(a, b Cell) Cell {
+func maxCell(a, b Cell) Cell {
 	if b.Level > a.Level {
 		return b
 	}
@@ -176,25 +176,25 @@ func most(a, b Cell) Cell {
 }
 
 // verb returns how much of a verb is held for a target.
-func verb(held []access.Held, verb string, of access.Target, everywhere bool) Cell {
+func verb(held []access.HeldRule, verb string, of access.Target, everywhere bool) Cell {
 	var out Cell
 	for _, h := range held {
-		out = most(out, Cell{level(h, verb, of, everywhere), verb, h.Binding})
+		out = maxCell(out, Cell{level(h, verb, of, everywhere), verb, h.Binding})
 	}
 	return out
 }
 
 // parameterized returns whether a verb with some parameter is held, which is never all of the
 // permission, but for *.
-func parameterized(held []access.Held, prefix string, of access.Target, everywhere bool) Cell {
+func parameterized(held []access.HeldRule, prefix string, of access.Target, everywhere bool) Cell {
 	var out Cell
 	for _, h := range held {
 		for _, v := range h.Rule.Verbs {
 			switch {
 			case v == rbacv1.VerbAll:
-				out = most(out, Cell{level(h, v, of, everywhere), v, h.Binding})
+				out = maxCell(out, Cell{level(h, v, of, everywhere), v, h.Binding})
 			case strings.HasPrefix(v, prefix):
-				out = most(out, Cell{min(Some, level(h, v, of, everywhere)), v, h.Binding})
+				out = maxCell(out, Cell{min(Some, level(h, v, of, everywhere)), v, h.Binding})
 			}
 		}
 	}
@@ -202,7 +202,7 @@ func parameterized(held []access.Held, prefix string, of access.Target, everywhe
 }
 
 // level returns how much a rule grants of a verb.
-func level(h access.Held, verb string, of access.Target, everywhere bool) Level {
+func level(h access.HeldRule, verb string, of access.Target, everywhere bool) Level {
 	if h.Namespace != "" && h.Namespace != of.Namespace && !(everywhere && of.Namespace == "") {
 		return No
 	}

@@ -46,13 +46,13 @@ func thing(t *testing.T) *kinds.Kind {
 }
 
 // holds writes rules shortly: verbs on resource [names] [@namespace].
-func holds(rules ...string) []access.Held {
-	var out []access.Held
+func holds(rules ...string) []access.HeldRule {
+	var out []access.HeldRule
 	for i, text := range rules {
 		rule, namespace, _ := strings.Cut(text, " @")
 		verbs, resource, _ := strings.Cut(rule, " on ")
 		resource, name, _ := strings.Cut(resource, " ")
-		h := access.Held{Binding: fmt.Sprint("b", i), Namespace: namespace, Rule: rbacv1.PolicyRule{APIGroups: []string{"example.com"}, Resources: []string{resource}, Verbs: strings.Fields(verbs)}}
+		h := access.HeldRule{Binding: fmt.Sprint("b", i), Namespace: namespace, Rule: rbacv1.PolicyRule{APIGroups: []string{"example.com"}, Resources: []string{resource}, Verbs: strings.Fields(verbs)}}
 		if name != "" {
 			h.Rule.ResourceNames = []string{name}
 		}
@@ -66,7 +66,7 @@ func TestCells(t *testing.T) {
 	// The letters are for metadata, labels, label, specification, guard, replicas and status.
 	for _, tc := range []struct {
 		name, namespace string
-		held            []access.Held
+		held            []access.HeldRule
 		want            string
 	}{
 		{"nothing", "shop", nil, "-------"},
@@ -89,7 +89,7 @@ func TestCells(t *testing.T) {
 		{"everywhere", "", holds("update on things"), "yyyy-y-"},
 		{"another resource", "shop", holds("update on others"), "-------"},
 	} {
-		m := Make([]*kinds.Kind{thing(t)}, []Subject{{Name: "user:jane", Held: tc.held}}, tc.namespace)
+		m := New([]*kinds.Kind{thing(t)}, []Subject{{Name: "user:jane", Held: tc.held}}, tc.namespace)
 		got, order := "", ""
 		for _, r := range m.Rows {
 			got += map[Level]string{No: "-", Some: "s", Yes: "y"}[r.Cells[0].Level]
@@ -110,7 +110,7 @@ func TestCells(t *testing.T) {
 
 // TestPrinted holds the forms in which a matrix is printed.
 func TestPrinted(t *testing.T) {
-	m := Make([]*kinds.Kind{thing(t)}, []Subject{{Name: "=cmd", Held: holds("update on things")}, {Name: "user:b", Held: holds("granular granular:label(a.example) on things")}}, "shop")
+	m := New([]*kinds.Kind{thing(t)}, []Subject{{Name: "=cmd", Held: holds("update on things")}, {Name: "user:b", Held: holds("granular granular:label(a.example) on things")}}, "shop")
 	var table, short, sheet, page bytes.Buffer
 	for _, err := range []error{m.Table(&table, false, true), m.Table(&short, true, false), m.CSV(&sheet), m.Page(&page, "<here>")} {
 		if err != nil {

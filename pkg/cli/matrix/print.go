@@ -92,8 +92,8 @@ var page string
 
 // placeholders of the page.
 const (
-	dataHere  = "/*DATA*/null"
-	titleHere = "{{title}}"
+	dataPlaceholder  = "/*DATA*/null"
+	titlePlaceholder = "{{title}}"
 )
 
 // Page writes the matrix as one page of HTML, which needs no network and nothing beside it.
@@ -103,11 +103,11 @@ func (m *Matrix) Page(out io.Writer, title string) error {
 	if err != nil {
 		return err
 	}
-	if strings.Count(page, dataHere) != 1 {
+	if strings.Count(page, dataPlaceholder) != 1 {
 		return errors.New("the page has no place for its data")
 	}
-	text := strings.ReplaceAll(page, titleHere, html.EscapeString(title))
-	before, after, _ := strings.Cut(text, dataHere)
+	text := strings.ReplaceAll(page, titlePlaceholder, html.EscapeString(title))
+	before, after, _ := strings.Cut(text, dataPlaceholder)
 	_, err = fmt.Fprint(out, before, string(data), after)
 	return err
 }

@@ -27,7 +27,7 @@ var errNotServed = errors.New("the server does not serve protected attributes; i
 func attributes(ctx context.Context, client authorityclient.Interface, core kubernetes.Interface, namespace string) ([]protect.Entry, error) {
 	var entries []protect.Entry
 	cluster := client.AuthorityV1alpha1().ClusterProtectedAttributes()
-	err := each(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	err := eachItem(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return cluster.List(ctx, options)
 	}, func(obj runtime.Object) error {
 		a := obj.(*v1alpha1.ClusterProtectedAttribute)
@@ -35,11 +35,11 @@ func attributes(ctx context.Context, client authorityclient.Interface, core kube
 		return nil
 	})
 	if err != nil {
-		return nil, notRead("clusterprotectedattributes", err)
+		return nil, readError("clusterprotectedattributes", err)
 	}
-	namespaces := uids{core: core, known: map[string]types.UID{}}
+	namespaces := namespaceUIDs{core: core, cache: map[string]types.UID{}}
 	namespaced := client.AuthorityV1alpha1().ProtectedAttributes(namespace)
-	err = each(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	err = eachItem(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return namespaced.List(ctx, options)
 	}, func(obj runtime.Object) error {
 		a := obj.(*v1alpha1.ProtectedAttribute)
@@ -54,19 +54,19 @@ func attributes(ctx context.Context, client authorityclient.Interface, core kube
 		return nil
 	})
 	if err != nil {
-		return nil, notRead("protectedattributes", err)
+		return nil, readError("protectedattributes", err)
 	}
 	return entries, nil
 }
 
-func notRead(resource string, err error) error {
+func readError(resource string, err error) error {
 	if apierrors.IsNotFound(err) {
 		return errNotServed
 	}
 	return fmt.Errorf("read %s: %w", resource, err)
 }
 
-func each(ctx context.Context, list pager.ListPageFunc, do func(runtime.Object) error) error {
+func eachItem(ctx context.Context, list pager.ListPageFunc, do func(runtime.Object) error) error {
 	pages := pager.New(list)
 	pages.PageBufferSize = 0
 	return pages.EachListItem(ctx, metav1.ListOptions{}, do)
@@ -91,24 +91,24 @@ func entry(name, namespace string, spec *v1alpha1.ProtectedAttributeSpec) protec
 	return e
 }
 
-// uids are those of namespaces. One that the caller may not read, or that is gone, has none.
-type uids struct {
+// namespaceUIDs are those of namespaces. One that the caller may not read, or that is gone, has none.
+type namespaceUIDs struct {
 	core  kubernetes.Interface
-	known map[string]types.UID
+	cache map[string]types.UID
 }
 
-func (u uids) of(ctx context.Context, namespace string) (types.UID, error) {
-	if uid, ok := u.known[namespace]; ok {
+func (u namespaceUIDs) of(ctx context.Context, namespace string) (types.UID, error) {
+	if uid, ok := u.cache[namespace]; ok {
 		return uid, nil
 	}
 	live, err := u.core.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
 	switch {
 	case apierrors.IsForbidden(err) || apierrors.IsNotFound(err):
-		u.known[namespace] = ""
+		u.cache[namespace] = ""
 	case err != nil:
 		return "", fmt.Errorf("read namespace %s: %w", namespace, err)
 	default:
-		u.known[namespace] = live.UID
+		u.cache[namespace] = live.UID
 	}
-	return u.known[namespace], nil
+	return u.cache[namespace], nil
 }

@@ -54,7 +54,7 @@ func resources(client discovery.DiscoveryInterface, names []string) ([]listable,
 				continue
 			}
 			at := version.WithResource(r.Name)
-			if len(names) > 0 && !named(names, found, r, at.GroupResource()) {
+			if len(names) > 0 && !matchesName(names, found, r, at.GroupResource()) {
 				continue
 			}
 			out = append(out, listable{at, r.Kind, r.Namespaced})
@@ -71,7 +71,7 @@ func resources(client discovery.DiscoveryInterface, names []string) ([]listable,
 	return out, err
 }
 
-func named(names []string, found map[string]bool, r metav1.APIResource, at schema.GroupResource) bool {
+func matchesName(names []string, found map[string]bool, r metav1.APIResource, at schema.GroupResource) bool {
 	for _, name := range names {
 		if name == r.Name || name == at.String() || name == r.SingularName || slices.Contains(r.ShortNames, name) {
 			found[name] = true
@@ -89,8 +89,8 @@ type trees struct {
 	models  *granular.Models
 }
 
-// of returns how objects of a resource are compared.
-func (t *trees) of(ctx context.Context, l listable) (*kind, error) {
+// kindOf returns how objects of a resource are compared.
+func (t *trees) kindOf(ctx context.Context, l listable) (*kind, error) {
 	version := l.resource.GroupVersion()
 	if t.models == nil || t.version != version {
 		doc, err := t.root.GVSpec(version)

@@ -25,30 +25,30 @@ type Printer interface {
 // NewPrinter returns a printer of a format. Rows go to out; progress, if it is not nil, and
 // what could not be read go elsewhere, so that out can be piped.
 func NewPrinter(format string, out, errs, progress io.Writer) (Printer, error) {
-	side := side{errs: errs, progress: progress}
+	side := sideOutput{errs: errs, progress: progress}
 	switch format {
 	case "", "table", "wide":
-		return &table{side: side, out: printers.GetNewTabWriter(out), wide: format == "wide"}, nil
+		return &table{sideOutput: side, out: printers.GetNewTabWriter(out), wide: format == "wide"}, nil
 	case "json":
-		return &document{side: side, out: out}, nil
+		return &document{sideOutput: side, out: out}, nil
 	}
 	return nil, fmt.Errorf("--output %q is none of %s", format, strings.Join(Formats, ", "))
 }
 
-// side is what goes beside the rows.
-type side struct {
+// sideOutput is what goes beside the rows.
+type sideOutput struct {
 	errs, progress io.Writer
 	// shown is set while a line of progress stands in the terminal.
 	shown bool
 }
 
 // Unread implements Sink.
-func (s *side) Unread(err error) {
+func (s *sideOutput) Unread(err error) {
 	s.clear()
 	fmt.Fprintln(s.errs, "warning:", err)
 }
 
-func (s *side) page(resource string, objects int) {
+func (s *sideOutput) page(resource string, objects int) {
 	if s.progress == nil {
 		return
 	}
@@ -58,7 +58,7 @@ func (s *side) page(resource string, objects int) {
 }
 
 // clear empties the line of progress.
-func (s *side) clear() {
+func (s *sideOutput) clear() {
 	if s.shown {
 		fmt.Fprint(s.progress, "\r\x1b[K")
 		s.shown = false
@@ -67,7 +67,7 @@ func (s *side) clear() {
 
 // table prints one line for each row, page by page.
 type table struct {
-	side
+	sideOutput
 	out     printersWriter
 	wide    bool
 	started bool
@@ -146,7 +146,7 @@ func oneLine(value string) string {
 
 // document prints one JSON document, a row on each line.
 type document struct {
-	side
+	sideOutput
 	out  io.Writer
 	rows int
 }

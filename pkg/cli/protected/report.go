@@ -105,7 +105,7 @@ func (r Report) Run(ctx context.Context, to Sink) error {
 		if r.Namespace != "" && !l.namespaced {
 			continue
 		}
-		k, err := compiled.of(ctx, l)
+		k, err := compiled.kindOf(ctx, l)
 		if err == nil {
 			err = run.kind(ctx, k)
 		}
@@ -141,7 +141,7 @@ type run struct {
 
 // kind looks at all objects of a kind, page by page.
 func (r *run) kind(ctx context.Context, k *kind) error {
-	if !r.concerned(k) {
+	if !r.mayBeProtected(k) {
 		return nil
 	}
 	client := r.objects.Resource(k.resource).Namespace(r.Namespace)
@@ -172,8 +172,8 @@ func (r *run) kind(ctx context.Context, k *kind) error {
 	}
 }
 
-// concerned reports whether some entry may protect anything in objects of the kind.
-func (r *run) concerned(k *kind) bool {
+// mayBeProtected reports whether some entry may protect anything in objects of the kind.
+func (r *run) mayBeProtected(k *kind) bool {
 	if !k.namespaced {
 		return r.set.Active("", k.target) != 0
 	}

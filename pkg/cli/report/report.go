@@ -61,12 +61,12 @@ type Report struct {
 	Unused   []Unused `json:"unused"`
 }
 
-// Make compares what subjects did with what they hold. Rights that come with the cluster, those
+// New compares what subjects did with what they hold. Rights that come with the cluster, those
 // of bindings whose name begins with system:, are left out unless all is set.
-func Make(ctx context.Context, l *learn.Learner, rbac *access.RBAC, trees learn.Trees, all bool) (*Report, error) {
+func New(ctx context.Context, l *learn.Learner, rbac *access.RBAC, trees learn.Trees, all bool) (*Report, error) {
 	out := &Report{Requests: l.Learned, Coarse: []Coarse{}, Unused: []Unused{}}
 	for _, s := range l.Subjects() {
-		held := rbac.Of(s.Users[0], s.Groups)
+		held := rbac.HeldBy(s.Users[0], s.Groups)
 		writes, err := s.Writes(ctx)
 		if err != nil {
 			return nil, err
@@ -78,7 +78,7 @@ func Make(ctx context.Context, l *learn.Learner, rbac *access.RBAC, trees learn.
 		}
 	}
 	slices.SortStableFunc(out.Coarse, func(a, b Coarse) int { return cmp.Compare(b.Takes(), a.Takes()) })
-	for _, g := range rbac.All() {
+	for _, g := range rbac.Granted() {
 		_, name, _ := strings.Cut(g.Binding, " ")
 		if len(g.Rule.Resources) == 0 || !all && strings.HasPrefix(name[strings.LastIndex(name, "/")+1:], "system:") {
 			continue
@@ -103,17 +103,17 @@ func compareBool(a, b bool) int {
 }
 
 // coarse returns a right to update or patch that is wider than its use, nil if there is none.
-func coarse(s *learn.Subject, w learn.Write, held []access.Held, trees learn.Trees) *Coarse {
+func coarse(s *learn.Subject, w learn.Write, held []access.HeldRule, trees learn.Trees) *Coarse {
 	of, sub := w.Resource()
 	tree, err := trees.Tree(of, sub)
 	if err != nil || tree == nil || len(w.Verbs) == 0 && !w.Known {
 		return nil
 	}
-	c := &Coarse{Subject: s.String(), Namespace: w.Place.Namespace, Resource: of.GroupResource().String(), Needs: w.Verbs, Sure: w.Known}
+	c := &Coarse{Subject: s.String(), Namespace: w.Key.Namespace, Resource: of.GroupResource().String(), Needs: w.Verbs, Sure: w.Known}
 	if sub != "" {
 		c.Resource += "/" + sub
 	}
-	at := access.Target{Group: of.Group, Version: of.Version, Resource: of.Resource, Subresource: sub, Namespace: w.Place.Namespace}
+	at := access.Target{Group: of.Group, Version: of.Version, Resource: of.Resource, Subresource: sub, Namespace: w.Key.Namespace}
 	for _, h := range held {
 		if h.Namespace != "" && h.Namespace != at.Namespace || len(h.Rule.ResourceNames) > 0 {
 			continue
@@ -128,15 +128,15 @@ func coarse(s *learn.Subject, w learn.Write, held []access.Held, trees learn.Tre
 	if len(c.Holds) == 0 {
 		return nil
 	}
-	if c.Used, c.Permissions = reach(tree, w.Verbs); c.Takes() == 0 {
+	if c.Used, c.Permissions = countCovered(tree, w.Verbs); c.Takes() == 0 {
 		return nil
 	}
 	return c
 }
 
-// reach returns how many permissions of a tree verbs cover, in part or whole, and how many
+// countCovered returns how many permissions of a tree verbs cover, in part or whole, and how many
 // there are. Those that are excluded are not counted: update does not reach them.
-func reach(tree *granular.Tree, verbs []string) (covered, all int) {
+func countCovered(tree *granular.Tree, verbs []string) (covered, all int) {
 	named := map[string]bool{}
 	for _, v := range verbs {
 		if parsed, err := permission.Parse(v); err == nil {
@@ -156,7 +156,7 @@ func reach(tree *granular.Tree, verbs []string) (covered, all int) {
 }
 
 // unused returns what of a rule none of the subjects of its binding used.
-func unused(ctx context.Context, g access.Granted, subjects []*learn.Subject) []Unused {
+func unused(ctx context.Context, g access.GrantedRule, subjects []*learn.Subject) []Unused {
 	var users []*learn.Subject
 	out := Unused{Binding: g.Binding, Role: g.Role, Groups: g.Rule.APIGroups, Subjects: []string{}}
 	for _, bound := range g.Subjects {

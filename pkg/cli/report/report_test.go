@@ -98,7 +98,7 @@ func TestReport(t *testing.T) {
 		}
 	}
 	for _, all := range []bool{false, true} {
-		got, err := Make(t.Context(), learner, rbacOf(t, objects...), trees, all)
+		got, err := New(t.Context(), learner, rbacOf(t, objects...), trees, all)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,19 +12,19 @@ import (
 	"kube-granular.dev/granular/decide"
 )
 
-// held are the verbs of somebody. It implements decide.Authorizer.
-type held []string
+// heldVerbs are the verbs of somebody. It implements decide.Authorizer.
+type heldVerbs []string
 
 // FirstAllowed implements decide.Authorizer.
-func (h held) FirstAllowed(_ context.Context, verbs []string) (int, error) {
+func (h heldVerbs) FirstAllowed(_ context.Context, verbs []string) (int, error) {
 	return slices.IndexFunc(verbs, func(v string) bool { return slices.Contains(h, v) }), nil
 }
 
-// Least returns the verbs that somebody needs, beside granular, who makes these changes, each
+// LeastVerbs returns the verbs that somebody needs, beside granular, who makes these changes, each
 // set in a request of its own. They are the narrowest that there are, or with wider the most
 // general ones. Changes that no verb covers are an error.
-func Least(ctx context.Context, sets []change.Set, wider bool) ([]string, error) {
-	var verbs held
+func LeastVerbs(ctx context.Context, sets []change.Set, wider bool) ([]string, error) {
+	var verbs heldVerbs
 	for _, set := range sets {
 		for {
 			refusal, err := decide.New(verbs, 0).Decide(ctx, set, true)

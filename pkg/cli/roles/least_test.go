@@ -88,7 +88,7 @@ func TestLeast(t *testing.T) {
 		for _, s := range test.sets {
 			sets = append(sets, set(t, w, s))
 		}
-		got, err := Least(t.Context(), sets, test.wider)
+		got, err := LeastVerbs(t.Context(), sets, test.wider)
 		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v\n%s", name, err, diff)
 		}
@@ -102,7 +102,7 @@ func TestLeast(t *testing.T) {
 			t.Errorf("%s: %v are not enough", name, got)
 		}
 	}
-	if verbs, err := Least(t.Context(), []change.Set{set(t, w, `{"loose":"a","metadata":{"labels":{"x":"y"}},"spec":{"guard":{}}}`)}, false); err == nil || !strings.Contains(err.Error(), "no permission covers this field") {
+	if verbs, err := LeastVerbs(t.Context(), []change.Set{set(t, w, `{"loose":"a","metadata":{"labels":{"x":"y"}},"spec":{"guard":{}}}`)}, false); err == nil || !strings.Contains(err.Error(), "no permission covers this field") {
 		t.Errorf("a field that no permission covers: %v %v", verbs, err)
 	}
 }
@@ -110,7 +110,7 @@ func TestLeast(t *testing.T) {
 func allows(t *testing.T, sets []change.Set, verbs []string) bool {
 	t.Helper()
 	for _, s := range sets {
-		refusal, err := decide.New(held(verbs), 0).Decide(t.Context(), s, true)
+		refusal, err := decide.New(heldVerbs(verbs), 0).Decide(t.Context(), s, true)
 		if err != nil {
 			t.Fatal(err)
 		}

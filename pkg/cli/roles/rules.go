@@ -43,9 +43,9 @@ func (k key) compare(l key) int {
 	return slices.Compare([]string{k.namespace, k.group, k.resource, k.name}, []string{l.namespace, l.group, l.resource, l.name})
 }
 
-// For returns the grants for rehearsed requests, and for what is read on the way.
-func For(ctx context.Context, rehearsed []*changes.Rehearsed, reads []changes.Read, options Options) ([]Grant, error) {
-	of := map[key][]*changes.Rehearsed{}
+// GrantsFor returns the grants for rehearsed requests, and for what is read on the way.
+func GrantsFor(ctx context.Context, rehearsed []*changes.DryRun, reads []changes.Read, options Options) ([]Grant, error) {
+	of := map[key][]*changes.DryRun{}
 	for _, r := range rehearsed {
 		if len(r.Changes) == 0 {
 			continue
@@ -68,7 +68,7 @@ func For(ctx context.Context, rehearsed []*changes.Rehearsed, reads []changes.Re
 		for _, r := range all {
 			sets = append(sets, r.Changes)
 		}
-		least, err := Least(ctx, sets, options.Wider)
+		least, err := LeastVerbs(ctx, sets, options.Wider)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", all[0].String(), err)
 		}
@@ -93,8 +93,8 @@ func For(ctx context.Context, rehearsed []*changes.Rehearsed, reads []changes.Re
 	return grants(verbs, notes), nil
 }
 
-// handsOn are the resources whose writers need a further verb of RBAC.
-var handsOn = map[schema.GroupResource]string{
+// escalationVerbs are the resources whose writers need a further verb of RBAC.
+var escalationVerbs = map[schema.GroupResource]string{
 	{Group: rbacv1.GroupName, Resource: "roles"}:               "escalate",
 	{Group: rbacv1.GroupName, Resource: "clusterroles"}:        "escalate",
 	{Group: rbacv1.GroupName, Resource: "rolebindings"}:        "bind",
@@ -102,10 +102,10 @@ var handsOn = map[schema.GroupResource]string{
 }
 
 // note returns which fields each verb is for.
-func note(ctx context.Context, all []*changes.Rehearsed, verbs []string) []string {
+func note(ctx context.Context, all []*changes.DryRun, verbs []string) []string {
 	var out []string
 	for _, r := range all {
-		if verb := handsOn[r.Kind.Resource.GroupResource()]; verb != "" {
+		if verb := escalationVerbs[r.Kind.Resource.GroupResource()]; verb != "" {
 			line := fmt.Sprintf("RBAC asks further for the verb %s, or that all is held that %s grant.", verb, r.Kind)
 			if !slices.Contains(out, line) {
 				out = append(out, line)
@@ -159,7 +159,7 @@ func grants(verbs map[key][]string, notes map[string][]string) []Grant {
 }
 
 // Name makes a name for a role from what it is about.
-func Name(r *changes.Rehearsed) string {
+func Name(r *changes.DryRun) string {
 	if r.Creates {
 		return NameOf(r.Kind.Resource.Resource, "")
 	}

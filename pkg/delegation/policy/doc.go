@@ -1,20 +1,20 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy knows the policies by which writes of objects cause delegations, and the
-// stamps by which objects name them.
+// Package policy indexes AuthorityDelegationPolicies, decides which writes trigger them, and
+// reads and writes stamps, by which objects name their delegations.
 //
-//	write of a Deployment ──► Index.For(deployments.apps) ──► Policy.Caused(new, old) ?
+//	write of a Deployment ──► Index.For(deployments.apps) ──► Policy.TriggeredBy(new, old) ?
 //	                                                                  │ yes
 //	deployments.apps.authority.kube-granular.dev/NAME-OF-POLICY: ◄────┘ a delegation
 //	  {"authorityReference":{"kind":"AuthorityDelegation",…}}
 //
-// A stamp is an annotation whose value is what a delegate sends in the header
-// Authority-Selector. Its prefix names the resource. On an object of that resource the
-// server alone writes it. On any other it means nothing, so that controllers may copy it.
+// A stamp is an annotation whose value is what a delegate sends in the header Authority-Selector.
+// Its prefix names the resource. On an object of that resource only the server writes it. On
+// other objects it has no meaning, so controllers may copy it.
 //
-// Invariant: whatever is changed of an object, but its metadata, its status and what a policy
-// calls neutral, is Caused.
+// Invariant: every change of an object triggers a policy, except changes of metadata, status and
+// the neutral permissions of the policy.
 //
-// The package makes no delegation and asks nobody what he may.
+// The package creates no delegation and asks no authorizer.
 package policy

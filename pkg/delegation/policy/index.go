@@ -19,17 +19,18 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// Index is what a server knows of policies.
+// Index holds the policies that a server knows.
 type Index struct {
-	// byResource is what writes look at.
+	// byResource is read by writes without mu.
 	byResource atomic.Pointer[map[schema.GroupResource][]*Policy]
 
 	mu    sync.Mutex
 	byUID map[types.UID]*entry
-	// gone has policies that this server saw removed, until its watch has seen it too.
-	gone map[types.UID]uint64
-	read chan struct{}
-	once sync.Once
+	// tombstones are the policies that requests to this server removed, until the watch has
+	// reported the removal.
+	tombstones  map[types.UID]uint64
+	synced      chan struct{}
+	closeSynced sync.Once
 }
 
 type entry struct {
@@ -37,15 +38,16 @@ type entry struct {
 	version uint64
 }
 
-// NewIndex returns an index that knows nothing yet.
+// NewIndex returns an empty index.
 func NewIndex() *Index {
-	x := &Index{byUID: map[types.UID]*entry{}, gone: map[types.UID]uint64{}, read: make(chan struct{})}
+	x := &Index{byUID: map[types.UID]*entry{}, tombstones: map[types.UID]uint64{}, synced: make(chan struct{})}
 	x.byResource.Store(&map[schema.GroupResource][]*Policy{})
 	return x
 }
 
-// Read is closed once all is known that was stored when the server started.
-func (x *Index) Read() <-chan struct{} { return x.read }
+// Synced returns a channel that is closed once all policies that were stored when the server
+// started are known.
+func (x *Index) Synced() <-chan struct{} { return x.synced }
 
 // Empty reports whether there is no policy.
 func (x *Index) Empty() bool { return len(*x.byResource.Load()) == 0 }
@@ -58,19 +60,19 @@ func (x *Index) Resources() []schema.GroupResource {
 	return slices.Collect(maps.Keys(*x.byResource.Load()))
 }
 
-// Observe takes what a request to this server has stored, or removed. Versions that are older
-// than what is known are left out.
+// Observe records that a request to this server stored or removed a policy. It ignores versions
+// older than the known one.
 func (x *Index) Observe(p *v1alpha1.AuthorityDelegationPolicy, gone bool) {
 	version := versionOf(p.ResourceVersion)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if gone {
-		x.gone[p.UID] = version
+		x.tombstones[p.UID] = version
 		delete(x.byUID, p.UID)
 		x.publish()
 		return
 	}
-	if _, gone := x.gone[p.UID]; !gone && x.put(p, version) {
+	if _, gone := x.tombstones[p.UID]; !gone && x.put(p, version) {
 		x.publish()
 	}
 }
@@ -99,21 +101,21 @@ func (x *Index) publish() {
 	x.byResource.Store(&out)
 }
 
-// Reflected returns the index as a reflector writes it.
-func (x *Index) Reflected() cache.ReflectorStore { return reflected{x} }
+// ReflectorStore returns the store that a reflector writes to.
+func (x *Index) ReflectorStore() cache.ReflectorStore { return reflectorStore{x} }
 
-type reflected struct{ x *Index }
+type reflectorStore struct{ x *Index }
 
-func (r reflected) Add(obj any) error {
+func (r reflectorStore) Add(obj any) error {
 	if p, ok := obj.(*authority.AuthorityDelegationPolicy); ok {
 		r.x.Observe((*v1alpha1.AuthorityDelegationPolicy)(p), false)
 	}
 	return nil
 }
 
-func (r reflected) Update(obj any) error { return r.Add(obj) }
+func (r reflectorStore) Update(obj any) error { return r.Add(obj) }
 
-func (r reflected) Delete(obj any) error {
+func (r reflectorStore) Delete(obj any) error {
 	p, ok := obj.(*authority.AuthorityDelegationPolicy)
 	if !ok {
 		return nil
@@ -121,14 +123,14 @@ func (r reflected) Delete(obj any) error {
 	r.x.mu.Lock()
 	defer r.x.mu.Unlock()
 	delete(r.x.byUID, p.UID)
-	delete(r.x.gone, p.UID)
+	delete(r.x.tombstones, p.UID)
 	r.x.publish()
 	return nil
 }
 
-// Replace takes a list of all that is stored, at a version. What this server stored later is
-// kept.
-func (r reflected) Replace(list []any, listed string) error {
+// Replace takes a list of all stored policies at a version. It keeps what this server stored
+// later.
+func (r reflectorStore) Replace(list []any, listed string) error {
 	x, version := r.x, versionOf(listed)
 	there := map[types.UID]bool{}
 	x.mu.Lock()
@@ -139,15 +141,15 @@ func (r reflected) Replace(list []any, listed string) error {
 			continue
 		}
 		there[p.UID] = true
-		if _, gone := x.gone[p.UID]; !gone {
+		if _, gone := x.tombstones[p.UID]; !gone {
 			x.put((*v1alpha1.AuthorityDelegationPolicy)(p), versionOf(p.ResourceVersion))
 		}
 	}
 	maps.DeleteFunc(x.byUID, func(uid types.UID, k *entry) bool { return !there[uid] && k.version <= version })
-	maps.DeleteFunc(x.gone, func(_ types.UID, removed uint64) bool { return removed <= version })
+	maps.DeleteFunc(x.tombstones, func(_ types.UID, removed uint64) bool { return removed <= version })
 	x.publish()
-	x.once.Do(func() { close(x.read) })
+	x.closeSynced.Do(func() { close(x.synced) })
 	return nil
 }
 
-func (reflected) Resync() error { return nil }
+func (reflectorStore) Resync() error { return nil }

@@ -26,7 +26,7 @@ func stored(name string, version int) *v1alpha1.AuthorityDelegationPolicy {
 // whichever order they tell it, and that what was removed stays so.
 func TestIndex(t *testing.T) {
 	x := policy.NewIndex()
-	watch := x.Reflected()
+	watch := x.ReflectorStore()
 	internal := func(name string, version int) *authority.AuthorityDelegationPolicy {
 		return (*authority.AuthorityDelegationPolicy)(stored(name, version))
 	}
@@ -46,7 +46,7 @@ func TestIndex(t *testing.T) {
 		}
 	}
 	select {
-	case <-x.Read():
+	case <-x.Synced():
 		t.Fatal("all is known before anything was read")
 	default:
 	}
@@ -54,7 +54,7 @@ func TestIndex(t *testing.T) {
 	if err := watch.Replace([]any{internal("b", 2), internal("a", 3)}, "5"); err != nil {
 		t.Fatal(err)
 	}
-	<-x.Read()
+	<-x.Synced()
 	holds("a list that is older than what was stored here", "a@3", "b@2", "own@7")
 	_ = watch.Update(internal("own", 6))
 	holds("an older version", "a@3", "b@2", "own@7")

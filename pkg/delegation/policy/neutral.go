@@ -16,11 +16,11 @@ import (
 	"kube-granular.dev/granular/registry"
 )
 
-// replicas may be named for any resource, and means nothing where there are none.
+// replicas is allowed for every resource. It has no meaning for one without replicas.
 const replicas = "replicas"
 
-// neutral returns the fields of a permission in the objects of a resource.
-func neutral(permission string, r schema.GroupResource) ([]steps, error) {
+// neutral returns the fields that a permission covers in the objects of a resource.
+func neutral(permission string, r schema.GroupResource) ([]fieldPath, error) {
 	kinds := builtIn().kinds[r]
 	known, err := registry.Lookup(permission)
 	switch {
@@ -29,13 +29,13 @@ func neutral(permission string, r schema.GroupResource) ([]steps, error) {
 	case len(kinds) == 0 && permission == replicas:
 		return nil, nil
 	case len(kinds) == 0:
-		return nil, fmt.Errorf("permission %q of %s is not known: only replicas can be named for what is not part of Kubernetes", permission, r)
+		return nil, fmt.Errorf("permission %q of %s is not known: for resources that are not part of Kubernetes, only replicas can be neutral", permission, r)
 	case known == nil:
 		return nil, fmt.Errorf("there is no permission %q", permission)
 	case known.Excluded:
 		return nil, fmt.Errorf("permission %q is excluded, and can't be neutral", permission)
 	}
-	var out []steps
+	var out []fieldPath
 	for _, place := range known.Places {
 		for _, kind := range place.Kinds {
 			if slices.Contains(kinds, kind) && strings.HasPrefix(place.Path, ".") {
@@ -49,9 +49,9 @@ func neutral(permission string, r schema.GroupResource) ([]steps, error) {
 	return out, nil
 }
 
-// Check returns what is wrong with the neutral permissions of a new policy, by their place in
-// the list.
-func Check(permissions []string, r schema.GroupResource) map[int]error {
+// ValidateNeutral returns the errors of the neutral permissions of a new policy, by their index
+// in the list.
+func ValidateNeutral(permissions []string, r schema.GroupResource) map[int]error {
 	out := map[int]error{}
 	for i, permission := range permissions {
 		if _, err := neutral(permission, r); err != nil {
@@ -61,15 +61,15 @@ func Check(permissions []string, r schema.GroupResource) map[int]error {
 	return out
 }
 
-type known struct {
-	// kinds are those of a resource, as the registry writes them.
+type builtInKinds struct {
+	// kinds are the kinds of each resource, in the registry's format.
 	kinds map[schema.GroupResource][]string
-	// resources are those of the kinds.
+	// resources are the resources of the kinds.
 	resources map[schema.GroupKind]schema.GroupResource
 }
 
-var builtIn = sync.OnceValue(func() known {
-	out := known{map[schema.GroupResource][]string{}, map[schema.GroupKind]schema.GroupResource{}}
+var builtIn = sync.OnceValue(func() builtInKinds {
+	out := builtInKinds{map[schema.GroupResource][]string{}, map[schema.GroupKind]schema.GroupResource{}}
 	all, err := registry.Load()
 	if err != nil {
 		return out
@@ -94,8 +94,8 @@ var builtIn = sync.OnceValue(func() known {
 	return out
 })
 
-// ResourceOf returns the resource of an object that is about to be stored: by its type, and of
-// types that the server does not know by the request.
+// ResourceOf returns the resource of an object that is about to be stored: by its Go type, or for
+// a type that the server does not have, by the request.
 func ResourceOf(obj runtime.Object, requested schema.GroupResource) schema.GroupResource {
 	if _, custom := obj.(runtime.Unstructured); custom {
 		return requested

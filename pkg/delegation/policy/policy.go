@@ -19,56 +19,56 @@ import (
 	"kube-granular.dev/pkg/delegation"
 )
 
-// Policy is an AuthorityDelegationPolicy as writes are held against it. Nobody changes one.
+// Policy is a compiled AuthorityDelegationPolicy. It is immutable.
 type Policy struct {
 	*v1alpha1.AuthorityDelegationPolicy
 	Resource schema.GroupResource
 
-	// namespaces is nil where all count.
+	// namespaces is nil if the policy applies to all namespaces.
 	namespaces labels.Selector
-	neutral    []steps
-	// broken is set where the policy can't be read: no object can be written then.
-	broken error
+	neutral    []fieldPath
+	// err is set if the policy does not compile. Then no object of the resource can be written.
+	err error
 }
 
-// Compile makes a Policy of what is stored.
+// Compile compiles a stored policy.
 func Compile(p *v1alpha1.AuthorityDelegationPolicy) *Policy {
 	out := &Policy{AuthorityDelegationPolicy: p, Resource: schema.GroupResource{Group: p.Spec.Resource.Group, Resource: p.Spec.Resource.Resource}}
 	if p.Spec.NamespaceSelector != nil {
-		out.namespaces, out.broken = metav1.LabelSelectorAsSelector(p.Spec.NamespaceSelector)
+		out.namespaces, out.err = metav1.LabelSelectorAsSelector(p.Spec.NamespaceSelector)
 	}
 	for _, name := range p.Spec.Neutral {
 		fields, err := neutral(name, out.Resource)
-		if err != nil && out.broken == nil {
-			out.broken = fmt.Errorf("neutral: %w", err)
+		if err != nil && out.err == nil {
+			out.err = fmt.Errorf("neutral: %w", err)
 		}
 		out.neutral = append(out.neutral, fields...)
 	}
 	return out
 }
 
-// Gone returns what is known of a policy for a resource that is there no more: as others, it did
-// not care for replicas.
-func Gone(r schema.GroupResource) *Policy {
+// ForDeleted returns the policy to assume for a deleted policy of a resource: one for which
+// replicas are neutral.
+func ForDeleted(r schema.GroupResource) *Policy {
 	return Compile(&v1alpha1.AuthorityDelegationPolicy{Spec: v1alpha1.AuthorityDelegationPolicySpec{
 		Resource: v1alpha1.GroupResource{Group: r.Group, Resource: r.Resource}, Neutral: []string{replicas},
 	}})
 }
 
-// Broken reports why nothing can be held against the policy, nil if it can.
-func (p *Policy) Broken() error { return p.broken }
+// Err returns why the policy does not compile, nil if it does.
+func (p *Policy) Err() error { return p.err }
 
-// Selects reports whether the policy is for a namespace with these labels.
+// Selects reports whether the policy applies to a namespace with these labels.
 func (p *Policy) Selects(namespace labels.Set) bool {
 	return p.namespaces == nil || p.namespaces.Matches(namespace)
 }
 
-// ByLabels reports whether it depends on the labels of a namespace at all.
-func (p *Policy) ByLabels() bool { return p.namespaces != nil }
+// SelectsByLabels reports whether the policy depends on the labels of a namespace.
+func (p *Policy) SelectsByLabels() bool { return p.namespaces != nil }
 
-// Caused reports whether a write causes a delegation: newObj is created, with oldObj nil, or
-// more of it is changed than metadata, status and what is neutral.
-func (p *Policy) Caused(newObj, oldObj runtime.Object) bool {
+// TriggeredBy reports whether a write triggers the policy: newObj is created (oldObj is nil), or
+// the write changes more than metadata, status and neutral fields.
+func (p *Policy) TriggeredBy(newObj, oldObj runtime.Object) bool {
 	if oldObj == nil {
 		return true
 	}
@@ -86,11 +86,11 @@ func (p *Policy) Caused(newObj, oldObj runtime.Object) bool {
 	if err != nil {
 		return true
 	}
-	return !equality.Semantic.DeepEqual(p.relevant(is), p.relevant(was))
+	return !equality.Semantic.DeepEqual(p.withoutIgnored(is), p.withoutIgnored(was))
 }
 
-// relevant takes from an object, which is the caller's own, all that causes nothing.
-func (p *Policy) relevant(object map[string]any) map[string]any {
+// withoutIgnored removes from an object all fields that trigger nothing. It modifies the object.
+func (p *Policy) withoutIgnored(object map[string]any) map[string]any {
 	for _, name := range ignored {
 		delete(object, name)
 	}
@@ -100,11 +100,11 @@ func (p *Policy) relevant(object map[string]any) map[string]any {
 	return object
 }
 
-// ignored are the fields of the root that cause nothing.
+// ignored are the root fields that trigger nothing.
 var ignored = []string{"apiVersion", "kind", "metadata", "status"}
 
-// sameFields reports whether two objects differ at most in metadata and status. It is a fast
-// way to know of most writes of controllers that they cause nothing.
+// sameFields reports whether two objects differ at most in metadata and status. It quickly
+// recognizes most writes of controllers, which trigger nothing.
 func sameFields(newObj, oldObj runtime.Object) bool {
 	if custom, ok := newObj.(runtime.Unstructured); ok {
 		was, ok := oldObj.(runtime.Unstructured)
@@ -137,18 +137,18 @@ func sameKeys(is, was map[string]any) bool {
 	return true
 }
 
-// steps is a path of a permission, such as .spec.containers[*].image.
-type steps []string
+// fieldPath is the path of a permission, such as .spec.containers[*].image.
+type fieldPath []string
 
-const each = "*"
+const wildcard = "*"
 
-func parse(path string) steps {
-	path = strings.ReplaceAll(path, "[*]", "."+each)
+func parse(path string) fieldPath {
+	path = strings.ReplaceAll(path, "[*]", "."+wildcard)
 	return strings.Split(strings.TrimPrefix(path, "."), ".")
 }
 
-// remove removes what a path leads to from a value.
-func (s steps) remove(value any) {
+// remove removes the fields at the path from a value.
+func (s fieldPath) remove(value any) {
 	if len(s) == 0 {
 		return
 	}
@@ -157,7 +157,7 @@ func (s steps) remove(value any) {
 	case map[string]any:
 		for name := range v {
 			switch {
-			case s[0] != each && s[0] != name:
+			case s[0] != wildcard && s[0] != name:
 			case last:
 				delete(v, name)
 			default:
@@ -165,7 +165,7 @@ func (s steps) remove(value any) {
 			}
 		}
 	case []any:
-		if s[0] != each {
+		if s[0] != wildcard {
 			return
 		}
 		for i := range v {

@@ -24,7 +24,7 @@ var (
 	things      = schema.GroupResource{Group: "example.com", Resource: "things"}
 )
 
-func of(r schema.GroupResource, neutral ...string) *policy.Policy {
+func stampsOf(r schema.GroupResource, neutral ...string) *policy.Policy {
 	return policy.Compile(&v1alpha1.AuthorityDelegationPolicy{Spec: v1alpha1.AuthorityDelegationPolicySpec{Resource: v1alpha1.GroupResource(r), Neutral: neutral}})
 }
 
@@ -60,38 +60,38 @@ func TestCaused(t *testing.T) {
 		new, old runtime.Object
 		want     bool
 	}{
-		"created":               {of(deployments, "replicas"), deployment(), nil, true},
-		"nothing":               {of(deployments), deployment(), deployment(), false},
-		"labels":                {of(deployments), changed(func(d *apps.Deployment) { d.Labels = map[string]string{"a": "b"} }), deployment(), false},
-		"status":                {of(deployments), changed(func(d *apps.Deployment) { d.Status.Replicas = 3 }), deployment(), false},
-		"replicas":              {of(deployments), changed(func(d *apps.Deployment) { d.Spec.Replicas = 3 }), deployment(), true},
-		"neutral replicas":      {of(deployments, "replicas"), changed(func(d *apps.Deployment) { d.Spec.Replicas = 3 }), deployment(), false},
-		"replicas and more":     {of(deployments, "replicas"), changed(func(d *apps.Deployment) { d.Spec.Replicas, d.Spec.Paused = 3, true }), deployment(), true},
-		"image":                 {of(deployments, "replicas"), changed(func(d *apps.Deployment) { d.Spec.Template.Spec.Containers[1].Image = "x" }), deployment(), true},
-		"neutral image":         {of(deployments, "podTemplateImage"), changed(func(d *apps.Deployment) { d.Spec.Template.Spec.Containers[1].Image = "x" }), deployment(), false},
-		"image and command":     {of(deployments, "podTemplateImage"), changed(func(d *apps.Deployment) { d.Spec.Template.Spec.Containers[1].Command = []string{"x"} }), deployment(), true},
-		"another container":     {of(deployments, "podTemplateImage"), changed(func(d *apps.Deployment) { d.Spec.Template.Spec.Containers = d.Spec.Template.Spec.Containers[:1] }), deployment(), true},
-		"bound":                 {of(pods, "nodeAssignment"), bound, pod, false},
-		"bound, not neutral":    {of(pods, "replicas"), bound, pod, true},
-		"image of a pod":        {of(pods, "nodeAssignment"), newer, pod, true},
-		"custom, nothing":       {of(things, "replicas"), thing(), thing(), false},
-		"custom, metadata":      {of(things, "replicas"), thing("metadata", "name"), thing(), false},
-		"custom, status":        {of(things, "replicas"), thing("status", "a"), thing(), false},
-		"custom, spec":          {of(things, "replicas"), thing("spec", "size"), thing(), true},
-		"custom, more":          {of(things, "replicas"), thing("spec", "b"), thing(), true},
-		"custom, root":          {of(things, "replicas"), thing("data"), thing(), true},
-		"custom, gone":          {of(things, "replicas"), thing(), thing("data"), true},
-		"custom, version moved": {of(things, "replicas"), thing("apiVersion"), thing(), false},
+		"created":               {stampsOf(deployments, "replicas"), deployment(), nil, true},
+		"nothing":               {stampsOf(deployments), deployment(), deployment(), false},
+		"labels":                {stampsOf(deployments), changed(func(d *apps.Deployment) { d.Labels = map[string]string{"a": "b"} }), deployment(), false},
+		"status":                {stampsOf(deployments), changed(func(d *apps.Deployment) { d.Status.Replicas = 3 }), deployment(), false},
+		"replicas":              {stampsOf(deployments), changed(func(d *apps.Deployment) { d.Spec.Replicas = 3 }), deployment(), true},
+		"neutral replicas":      {stampsOf(deployments, "replicas"), changed(func(d *apps.Deployment) { d.Spec.Replicas = 3 }), deployment(), false},
+		"replicas and more":     {stampsOf(deployments, "replicas"), changed(func(d *apps.Deployment) { d.Spec.Replicas, d.Spec.Paused = 3, true }), deployment(), true},
+		"image":                 {stampsOf(deployments, "replicas"), changed(func(d *apps.Deployment) { d.Spec.Template.Spec.Containers[1].Image = "x" }), deployment(), true},
+		"neutral image":         {stampsOf(deployments, "podTemplateImage"), changed(func(d *apps.Deployment) { d.Spec.Template.Spec.Containers[1].Image = "x" }), deployment(), false},
+		"image and command":     {stampsOf(deployments, "podTemplateImage"), changed(func(d *apps.Deployment) { d.Spec.Template.Spec.Containers[1].Command = []string{"x"} }), deployment(), true},
+		"another container":     {stampsOf(deployments, "podTemplateImage"), changed(func(d *apps.Deployment) { d.Spec.Template.Spec.Containers = d.Spec.Template.Spec.Containers[:1] }), deployment(), true},
+		"bound":                 {stampsOf(pods, "nodeAssignment"), bound, pod, false},
+		"bound, not neutral":    {stampsOf(pods, "replicas"), bound, pod, true},
+		"image of a pod":        {stampsOf(pods, "nodeAssignment"), newer, pod, true},
+		"custom, nothing":       {stampsOf(things, "replicas"), thing(), thing(), false},
+		"custom, metadata":      {stampsOf(things, "replicas"), thing("metadata", "name"), thing(), false},
+		"custom, status":        {stampsOf(things, "replicas"), thing("status", "a"), thing(), false},
+		"custom, spec":          {stampsOf(things, "replicas"), thing("spec", "size"), thing(), true},
+		"custom, more":          {stampsOf(things, "replicas"), thing("spec", "b"), thing(), true},
+		"custom, root":          {stampsOf(things, "replicas"), thing("data"), thing(), true},
+		"custom, gone":          {stampsOf(things, "replicas"), thing(), thing("data"), true},
+		"custom, version moved": {stampsOf(things, "replicas"), thing("apiVersion"), thing(), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := tc.p.Broken(); err != nil {
+			if err := tc.p.Err(); err != nil {
 				t.Fatal(err)
 			}
 			before := tc.new.DeepCopyObject()
-			if got := tc.p.Caused(tc.new, tc.old); got != tc.want {
+			if got := tc.p.TriggeredBy(tc.new, tc.old); got != tc.want {
 				t.Errorf("caused: %v, wanted %v", got, tc.want)
 			}
-			if of(deployments).Caused(tc.new, before) {
+			if stampsOf(deployments).TriggeredBy(tc.new, before) {
 				t.Error("the object was changed")
 			}
 		})
@@ -115,11 +115,11 @@ func TestNeutral(t *testing.T) {
 		{"nothing", pods, false},
 		{"", pods, false},
 	} {
-		err := policy.Check([]string{tc.permission}, tc.r)[0]
+		err := policy.ValidateNeutral([]string{tc.permission}, tc.r)[0]
 		if (err == nil) != tc.ok {
 			t.Errorf("%q of %s: %v", tc.permission, tc.r, err)
 		}
-		if broken := of(tc.r, tc.permission).Broken(); (broken == nil) != tc.ok {
+		if broken := stampsOf(tc.r, tc.permission).Err(); (broken == nil) != tc.ok {
 			t.Errorf("%q of %s: broken %v", tc.permission, tc.r, broken)
 		}
 	}
@@ -133,7 +133,7 @@ func TestStamps(t *testing.T) {
 	d.Annotations = map[string]string{own + "forged": "x", foreign + "p": "copied", "a": "b"}
 	shared := d.Annotations
 	stamps := policy.Stamps{"p": policy.Stamp("by-policy-1", "u-1")}
-	if err := stamps.Put(d, deployments); err != nil {
+	if err := stamps.ApplyTo(d, deployments); err != nil {
 		t.Fatal(err)
 	}
 	if len(d.Annotations) != 3 || d.Annotations[own+"p"] != stamps["p"] || d.Annotations[foreign+"p"] != "copied" || d.Annotations["a"] != "b" {
@@ -142,14 +142,14 @@ func TestStamps(t *testing.T) {
 	if len(shared) != 3 || shared[own+"forged"] != "x" {
 		t.Errorf("what is shared became %v", shared)
 	}
-	if got := policy.Of(d, deployments).UIDs(); len(got) != 1 || got[0] != "u-1" {
+	if got := policy.StampsOf(d, deployments).UIDs(); len(got) != 1 || got[0] != "u-1" {
 		t.Errorf("named %v", got)
 	}
-	if err := policy.Stamps(nil).Put(d, deployments); err != nil || len(policy.Of(d, deployments)) != 0 {
+	if err := policy.Stamps(nil).ApplyTo(d, deployments); err != nil || len(policy.StampsOf(d, deployments)) != 0 {
 		t.Errorf("%v: %v", err, d.Annotations)
 	}
 	d.Annotations = nil
-	if err := policy.Stamps(nil).Put(d, deployments); err != nil || d.Annotations != nil {
+	if err := policy.Stamps(nil).ApplyTo(d, deployments); err != nil || d.Annotations != nil {
 		t.Errorf("%v: %v", err, d.Annotations)
 	}
 }

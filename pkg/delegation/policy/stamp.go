@@ -16,35 +16,35 @@ import (
 	"kube-granular.dev/api/selection"
 )
 
-// Prefix returns what the stamps of objects of a resource begin with.
+// Prefix returns the prefix of the annotation keys that are stamps of objects of a resource.
 func Prefix(r schema.GroupResource) string {
 	return r.String() + selection.StampSuffix + "/"
 }
 
-// Stamp returns the value that names a delegation. The UID is empty in a dry run, which makes
-// none.
+// Stamp returns the annotation value that names a delegation. The UID is empty in a dry run,
+// which creates no delegation.
 func Stamp(name string, uid types.UID) string {
 	s := selection.SelectedAuthority{AuthorityReference: selection.AuthorityReference{Kind: selection.AuthorityDelegationKind, Name: name, UID: uid}}
 	text, err := s.Text()
 	if err != nil {
-		return "" // not for a name that the server chose
+		return "" // impossible for a name that the server chose
 	}
 	return text
 }
 
-// Stamps are the stamps of one object, by the names of policies.
+// Stamps are the stamps of one object, by policy name.
 type Stamps map[string]string
 
-// Of returns the stamps of an object of a resource, nil if it has none.
-func Of(obj runtime.Object, r schema.GroupResource) Stamps {
+// StampsOf returns the stamps of an object of a resource, nil if it has none.
+func StampsOf(obj runtime.Object, r schema.GroupResource) Stamps {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
 		return nil
 	}
-	return of(accessor, Prefix(r))
+	return stampsOf(accessor, Prefix(r))
 }
 
-func of(obj metav1.Object, prefix string) (out Stamps) {
+func stampsOf(obj metav1.Object, prefix string) (out Stamps) {
 	for key, value := range obj.GetAnnotations() {
 		if name, ok := strings.CutPrefix(key, prefix); ok {
 			if out == nil {
@@ -56,17 +56,17 @@ func of(obj metav1.Object, prefix string) (out Stamps) {
 	return out
 }
 
-// Put makes stamps the only ones of an object of a resource.
-func (s Stamps) Put(obj runtime.Object, r schema.GroupResource) error {
+// ApplyTo replaces all stamps of an object of a resource.
+func (s Stamps) ApplyTo(obj runtime.Object, r schema.GroupResource) error {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
 		return err
 	}
 	prefix := Prefix(r)
-	if maps.Equal(of(accessor, prefix), s) {
+	if maps.Equal(stampsOf(accessor, prefix), s) {
 		return nil
 	}
-	// What others share is left alone.
+	// Others may share the map, so it is copied.
 	all := maps.Clone(accessor.GetAnnotations())
 	maps.DeleteFunc(all, func(key, _ string) bool { return strings.HasPrefix(key, prefix) })
 	if all == nil {
@@ -82,7 +82,7 @@ func (s Stamps) Put(obj runtime.Object, r schema.GroupResource) error {
 	return nil
 }
 
-// UIDs returns the delegations that stamps name.
+// UIDs returns the UIDs of the delegations that the stamps name.
 func (s Stamps) UIDs() (out []types.UID) {
 	for _, value := range s {
 		if selected, err := selection.Parse(value); err == nil {

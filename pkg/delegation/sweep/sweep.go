@@ -20,24 +20,24 @@ import (
 	"kube-granular.dev/pkg/delegation/policy"
 )
 
-// Sweeper removes what nobody needs any more.
+// Sweeper removes delegations that no object needs any more.
 type Sweeper struct {
 	Delegations *delegation.Index
-	// List lists the metadata of all objects of a resource, a page at a time, as they are in
-	// storage.
+	// List lists the metadata of all objects of a resource from storage, page by page.
 	List func(ctx context.Context, r schema.GroupResource, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error)
-	// Remove removes a delegation as it was read, and fails where it has changed.
+	// Remove removes a delegation, and fails if it has changed since it was read.
 	Remove func(ctx context.Context, d *v1alpha1.AuthorityDelegation) error
-	// Now is time.Now, but in tests.
+	// Now is time.Now, except in tests.
 	Now func() time.Time
 }
 
-// page is how many objects are read at once.
+// page is the number of objects per page.
 const page = 500
 
-// Sweep removes what it may, and returns how many that were. It goes on after errors.
+// Sweep removes what is no longer needed, and returns how many delegations it removed. It
+// continues after errors.
 func (s *Sweeper) Sweep(ctx context.Context) (removed int, failed error) {
-	over, parents := s.Delegations.Expired(s.Now())
+	over, parents := s.Delegations.ExpiredLeases(s.Now())
 	if len(over) == 0 {
 		return 0, nil
 	}
@@ -48,8 +48,9 @@ func (s *Sweeper) Sweep(ctx context.Context) (removed int, failed error) {
 	}
 	orphans := map[types.UID]*delegation.Delegation{}
 	for r, all := range resources {
-		// Only now: what is over was given to nobody for long.
-		named, err := s.named(ctx, r)
+		// The list is read after the leases were checked: an expired delegation was given to no
+		// object for long.
+		named, err := s.delegationsNamedBy(ctx, r)
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("list %s: %w", r, err))
 			continue
@@ -60,7 +61,7 @@ func (s *Sweeper) Sweep(ctx context.Context) (removed int, failed error) {
 			}
 		}
 	}
-	keep(orphans, parents)
+	retainAncestors(orphans, parents)
 	for _, d := range orphans {
 		err := s.Remove(ctx, d.Source)
 		switch {
@@ -73,9 +74,9 @@ func (s *Sweeper) Sweep(ctx context.Context) (removed int, failed error) {
 	return removed, failed
 }
 
-// keep takes from orphans those that what is not among them was made under. The history of each
-// has all that it was made under, so once is enough.
-func keep(orphans map[types.UID]*delegation.Delegation, parents map[types.UID][]types.UID) {
+// retainAncestors removes from orphans the ancestors of all other delegations. The history of a
+// delegation names all its ancestors, so one pass is enough.
+func retainAncestors(orphans map[types.UID]*delegation.Delegation, parents map[types.UID][]types.UID) {
 	staying := sets.New[types.UID]()
 	for child, of := range parents {
 		if orphans[child] == nil {
@@ -87,8 +88,8 @@ func keep(orphans map[types.UID]*delegation.Delegation, parents map[types.UID][]
 	}
 }
 
-// named returns the delegations that objects of a resource name.
-func (s *Sweeper) named(ctx context.Context, r schema.GroupResource) (sets.Set[types.UID], error) {
+// delegationsNamedBy returns the delegations that objects of a resource name.
+func (s *Sweeper) delegationsNamedBy(ctx context.Context, r schema.GroupResource) (sets.Set[types.UID], error) {
 	out := sets.New[types.UID]()
 	options := metav1.ListOptions{Limit: page}
 	for {
@@ -97,7 +98,7 @@ func (s *Sweeper) named(ctx context.Context, r schema.GroupResource) (sets.Set[t
 			return nil, err
 		}
 		for i := range list.Items {
-			out.Insert(policy.Of(&list.Items[i], r).UIDs()...)
+			out.Insert(policy.StampsOf(&list.Items[i], r).UIDs()...)
 		}
 		if list.Continue == "" {
 			return out, nil

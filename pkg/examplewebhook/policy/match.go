@@ -11,51 +11,51 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 )
 
-// Match is which questions are meant. An empty list means any, and a value that ends in
-// "*" means all that begin with what stands before it.
+// Match selects reviews. An empty list matches every value. A value that ends in "*" matches all
+// values with that prefix.
 type Match struct {
-	// Users and Groups say who is meant: a caller who is one of the users or a member of one
-	// of the groups.
+	// Users and Groups match a caller who is one of the users or a member of one of the groups.
 	Users  []string `json:"users,omitempty"`
 	Groups []string `json:"groups,omitempty"`
-	// ExceptUsers and ExceptGroups say who is not meant.
+	// ExceptUsers and ExceptGroups match callers who are excluded.
 	ExceptUsers  []string `json:"exceptUsers,omitempty"`
 	ExceptGroups []string `json:"exceptGroups,omitempty"`
 
-	// Verbs are as the server asks them: "update", "granular", "granular:label(example.com)".
+	// Verbs are verbs as the server sends them: "update", "granular",
+	// "granular:label(example.com)".
 	Verbs []string `json:"verbs,omitempty"`
 
-	// What follows is about objects. Resources are written as in a role, "deployments/scale",
-	// and "deployments/*" means all subresources. A question that names no object has the
-	// name "".
+	// The following fields match objects. Resources are written as in a role,
+	// "deployments/scale"; "deployments/*" matches all subresources. The name of a review without
+	// an object name is "".
 	APIGroups  []string `json:"apiGroups,omitempty"`
 	Resources  []string `json:"resources,omitempty"`
 	Namespaces []string `json:"namespaces,omitempty"`
 	Names      []string `json:"names,omitempty"`
 
-	// Paths are of requests that are about no object, like "/metrics". A match with paths
-	// means no objects.
+	// Paths match requests to non-resource URLs, such as "/metrics". A match with paths matches
+	// no objects.
 	Paths []string `json:"paths,omitempty"`
 }
 
-// valid returns an error where nothing can match.
-func (m Match) valid() error {
-	if len(m.Paths) > 0 && m.aboutObjects() {
-		return errors.New("paths can't be set beside apiGroups, resources, namespaces or names: a request is about a path or about an object")
+// validate returns an error if the match can't match any review.
+func (m Match) validate() error {
+	if len(m.Paths) > 0 && m.matchesObjects() {
+		return errors.New("paths can't be combined with apiGroups, resources, namespaces or names: a request is for a path or for an object")
 	}
 	return nil
 }
 
-func (m Match) aboutObjects() bool {
+func (m Match) matchesObjects() bool {
 	return len(m.APIGroups)+len(m.Resources)+len(m.Namespaces)+len(m.Names) > 0
 }
 
 func (m Match) matches(asked *authorizationv1.SubjectAccessReviewSpec) bool {
-	if !m.means(asked) {
+	if !m.matchesCaller(asked) {
 		return false
 	}
 	if path := asked.NonResourceAttributes; path != nil {
-		return !m.aboutObjects() && anyOf(m.Verbs, path.Verb) && anyOf(m.Paths, path.Path)
+		return !m.matchesObjects() && anyOf(m.Verbs, path.Verb) && anyOf(m.Paths, path.Path)
 	}
 	a := asked.ResourceAttributes
 	if a == nil || len(m.Paths) > 0 {
@@ -69,8 +69,8 @@ func (m Match) matches(asked *authorizationv1.SubjectAccessReviewSpec) bool {
 		anyOf(m.Namespaces, a.Namespace) && anyOf(m.Names, a.Name)
 }
 
-// means reports whether the caller of a question is meant.
-func (m Match) means(asked *authorizationv1.SubjectAccessReviewSpec) bool {
+// matchesCaller reports whether the match includes the caller of a review.
+func (m Match) matchesCaller(asked *authorizationv1.SubjectAccessReviewSpec) bool {
 	one := func(groups []string) bool {
 		return slices.ContainsFunc(asked.Groups, func(group string) bool { return oneOf(groups, group) })
 	}

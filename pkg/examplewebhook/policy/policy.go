@@ -12,38 +12,37 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Policy is what a file says.
+// Policy is the content of a policy file.
 type Policy struct {
-	// Faults are tried first.
+	// Faults are evaluated first.
 	Faults []Fault `json:"faults,omitempty"`
-	// Deny holds rules whose answer is Deny, which is final whatever comes later in the
-	// chain.
+	// Deny has the rules that answer Deny, which later authorizers of the chain can't override.
 	Deny []Rule `json:"deny,omitempty"`
-	// Allow holds rules whose answer is Allow.
+	// Allow has the rules that answer Allow.
 	Allow []Rule `json:"allow,omitempty"`
 }
 
-// Rule matches questions.
+// Rule matches reviews.
 type Rule struct {
 	Match `json:",inline"`
-	// Reason is told to the server, which tells it to a caller who is denied.
+	// Reason is sent to the server, which shows it to a caller who is denied.
 	Reason string `json:"reason,omitempty"`
 }
 
-// Fault is how the webhook fails to answer the questions it matches.
+// Fault is how the webhook fails for the reviews that it matches.
 type Fault struct {
 	Match `json:",inline"`
-	// Delay is how long the webhook waits before it does anything else.
+	// Delay is how long the webhook waits first.
 	Delay metav1.Duration `json:"delay,omitempty"`
-	// Status is an HTTP status to answer with instead of a review.
+	// Status is an HTTP status to answer instead of a review.
 	Status int `json:"status,omitempty"`
-	// Garbage makes the answer something that is no review.
+	// Garbage makes the answer an invalid review.
 	Garbage bool `json:"garbage,omitempty"`
 	// Hangup closes the connection without an answer.
 	Hangup bool `json:"hangup,omitempty"`
 }
 
-// Decision is one of those of an authorizer.
+// Decision is the decision of an authorizer.
 type Decision string
 
 // The decisions of an authorizer.
@@ -53,15 +52,15 @@ const (
 	NoOpinion Decision = "no opinion"
 )
 
-// Answer is what a policy says to a question.
+// Answer is the answer of a policy to a review.
 type Answer struct {
 	Decision Decision `json:"decision"`
 	Reason   string   `json:"reason,omitempty"`
-	// Fault is nil where the webhook works as it should.
+	// Fault is nil if the webhook is to answer normally.
 	Fault *Fault `json:"fault,omitempty"`
 }
 
-// Parse reads a policy. Whatever it does not know is an error.
+// Parse reads a policy. An unknown field is an error.
 func Parse(data []byte) (*Policy, error) {
 	p := &Policy{}
 	if err := yaml.UnmarshalStrict(data, p); err != nil {
@@ -80,14 +79,14 @@ func Parse(data []byte) (*Policy, error) {
 		case ways == 0 && f.Delay.Duration == 0:
 			return nil, fmt.Errorf("faults[%d]: needs one of delay, status, garbage and hangup", i)
 		case f.Status != 0 && (f.Status < 400 || f.Status > 599):
-			return nil, fmt.Errorf("faults[%d].status: %d is no error, want 400 to 599", i, f.Status)
+			return nil, fmt.Errorf("faults[%d].status: %d is not an error status, want 400 to 599", i, f.Status)
 		case f.Delay.Duration < 0 || f.Delay.Duration > time.Minute:
 			return nil, fmt.Errorf("faults[%d].delay: want at most 1m", i)
 		}
 	}
 	for name, rules := range map[string][]Rule{"deny": p.Deny, "allow": p.Allow} {
 		for i, r := range rules {
-			if err := r.Match.valid(); err != nil {
+			if err := r.Match.validate(); err != nil {
 				return nil, fmt.Errorf("%s[%d]: %w", name, i, err)
 			}
 		}
@@ -95,7 +94,7 @@ func Parse(data []byte) (*Policy, error) {
 	return p, nil
 }
 
-// Decide answers a question.
+// Decide returns the answer to a review.
 func (p *Policy) Decide(asked *authorizationv1.SubjectAccessReviewSpec) Answer {
 	answer := Answer{Decision: NoOpinion}
 	for i := range p.Faults {
@@ -119,7 +118,7 @@ func (p *Policy) Decide(asked *authorizationv1.SubjectAccessReviewSpec) Answer {
 	return answer
 }
 
-// Status is an answer in the form of a review.
+// Status returns the answer in the form of a review.
 func (a Answer) Status() authorizationv1.SubjectAccessReviewStatus {
 	return authorizationv1.SubjectAccessReviewStatus{Allowed: a.Decision == Allow, Denied: a.Decision == Deny, Reason: a.Reason}
 }

@@ -128,7 +128,7 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 		"two faults in one":     {"faults: [{garbage: true, status: 500}]", "faults[0]: at most one of"},
 		"a status that is none": {"faults: [{status: 200}]", "faults[0].status: 200"},
 		"a delay for ever":      {"faults: [{delay: 1h}]", "faults[0].delay"},
-		"paths and objects":     {"allow: [{}, {paths: [/], names: [a]}]", "allow[1]: paths can't be set"},
+		"paths and objects":     {"allow: [{}, {paths: [/], names: [a]}]", "allow[1]: paths can't be combined"},
 		"no YAML":               {"deny: [", "did not find expected"},
 	} {
 		t.Run(name, func(t *testing.T) {

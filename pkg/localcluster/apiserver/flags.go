@@ -16,9 +16,9 @@ import (
 	"kube-granular.dev/pkg/features"
 )
 
-// reserved are the flags that have a flag of kube-granular's own, or that would
+// reservedFlags are the flags that have a flag of kube-granular's own, or that would
 // break the promise to listen on loopback only. They say what to use instead.
-var reserved = map[string]string{
+var reservedFlags = map[string]string{
 	"bind-address":         "a local cluster listens on loopback only",
 	"secure-port":          "use --port in front of --",
 	"etcd-servers":         "use --etcd-servers in front of --",
@@ -71,9 +71,9 @@ func (c Config) parse() (*options.ServerRunOptions, error) {
 	if fs.NArg() != 0 {
 		return nil, fmt.Errorf("kube-apiserver's flags: %q is not a flag", fs.Arg(0))
 	}
-	for _, name := range slices.Sorted(maps.Keys(reserved)) {
+	for _, name := range slices.Sorted(maps.Keys(reservedFlags)) {
 		if fs.Changed(name) {
-			return nil, fmt.Errorf("kube-apiserver's flags: --%s cannot be given: %s", name, reserved[name])
+			return nil, fmt.Errorf("kube-apiserver's flags: --%s cannot be given: %s", name, reservedFlags[name])
 		}
 	}
 	if c.AuthorizationConfig != "" && fs.Changed("authorization-config") {

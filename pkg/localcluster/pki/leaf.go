@@ -25,7 +25,7 @@ func (a *Authority) leaf(name string, cfg certutil.Config) (*x509.Certificate, c
 		if err != nil {
 			return nil, nil, err
 		}
-		if a.fresh(cert) && says(cert, cfg) && cert.CheckSignatureFrom(a.cert) == nil {
+		if a.isFresh(cert) && matchesConfig(cert, cfg) && cert.CheckSignatureFrom(a.cert) == nil {
 			return cert, key, nil
 		}
 	}
@@ -45,13 +45,13 @@ func (a *Authority) load(name string) (*x509.Certificate, crypto.Signer, error) 
 	if err != nil {
 		return nil, nil, fmt.Errorf("certificate %q: %w (remove its .crt and .key to have it issued anew)", name, err)
 	}
-	if !pair(cert.PublicKey, key.Public()) {
+	if !isKeyPair(cert.PublicKey, key.Public()) {
 		return nil, nil, fmt.Errorf("certificate %q in %s: the key is not the certificate's (remove its .crt and .key to have it issued anew)", name, a.dir)
 	}
 	return cert, key, nil
 }
 
-func (a *Authority) fresh(cert *x509.Certificate) bool {
+func (a *Authority) isFresh(cert *x509.Certificate) bool {
 	return cert.NotAfter.After(a.now().Add(renewBefore))
 }
 
@@ -64,9 +64,9 @@ func (a *Authority) config(cfg certutil.Config, lifetime time.Duration) *pkiutil
 	}
 }
 
-// says reports whether the certificate names the subject, the groups and the
+// matchesConfig reports whether the certificate names the subject, the groups and the
 // hosts of cfg, no fewer and no more.
-func says(cert *x509.Certificate, cfg certutil.Config) bool {
+func matchesConfig(cert *x509.Certificate, cfg certutil.Config) bool {
 	var have, want []string
 	for _, ip := range cert.IPAddresses {
 		have = append(have, ip.String())
@@ -80,7 +80,7 @@ func says(cert *x509.Certificate, cfg certutil.Config) bool {
 		sets.New(have...).Equal(sets.New(want...))
 }
 
-func pair(public, other crypto.PublicKey) bool {
+func isKeyPair(public, other crypto.PublicKey) bool {
 	switch k := public.(type) {
 	case *ecdsa.PublicKey:
 		return k.Equal(other)

@@ -130,7 +130,7 @@ func (a *Authority) ensureCA() error {
 		if err != nil {
 			return err
 		}
-		if a.fresh(cert) {
+		if a.isFresh(cert) {
 			a.cert, a.key = cert, key
 			return nil
 		}

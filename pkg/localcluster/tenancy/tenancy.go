@@ -87,7 +87,7 @@ func Start(ctx context.Context, program string, c Config) (*Controller, error) {
 	var addresses [3]string
 	for i := range addresses {
 		var err error
-		if addresses[i], err = free(); err != nil {
+		if addresses[i], err = freeAddress(); err != nil {
 			return nil, err
 		}
 	}
@@ -158,8 +158,8 @@ func (k *Controller) Stop() {
 	}
 }
 
-// free returns an address on loopback that nobody listens at.
-func free() (string, error) {
+// freeAddress returns an address on loopback that nobody listens at.
+func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err

@@ -27,61 +27,61 @@ import (
 	"kube-granular.dev/pkg/protected"
 )
 
-// LeaseName is the name of the lease that the server holds that writes statuses.
+// LeaseName is the name of the lease of the server that writes statuses.
 const LeaseName = "kube-granular-protected-attributes"
 
 const (
-	// pause is how long it takes at least from one round to the next.
-	pause = time.Second
-	// counting is how long it takes from one look at what was counted to the next.
-	counting = 10 * time.Second
+	// minInterval is the minimum time between two rounds.
+	minInterval = time.Second
+	// countInterval is the time between two writes of counted violations.
+	countInterval = 10 * time.Second
 )
 
-// Known is what the server knows. *protected.Protection implements it.
-type Known interface {
+// Source provides the state of one server. *protected.Protection implements it.
+type Source interface {
 	Attributes() []protected.Attribute
 	Changes() <-chan struct{}
 	Roles() *protected.Roles
 	Violations(namespace, of string) int64
-	Took(namespace, of string, n int64)
-	Forget()
+	SubtractViolations(namespace, of string, n int64)
+	PruneViolations()
 }
 
 // Controller writes statuses.
 type Controller struct {
-	known  Known
+	source Source
 	client versioned.Interface
-	// leads reports whether this server writes more than what it counted.
-	leads atomic.Bool
+	// isLeader is true while this server writes more than its own violation counts.
+	isLeader atomic.Bool
 }
 
 // New returns the controller of one server.
-func New(known Known, client versioned.Interface) *Controller {
-	return &Controller{known: known, client: client}
+func New(known Source, client versioned.Interface) *Controller {
+	return &Controller{source: known, client: client}
 }
 
-// Start starts the controller of a server that reaches itself by a configuration.
-func Start(ctx context.Context, known Known, self *rest.Config) error {
-	// A server reaches itself by protobuf, which our types don't have.
+// Start starts the controller. self is the loopback configuration of the server.
+func Start(ctx context.Context, known Source, self *rest.Config) error {
+	// The loopback configuration uses protobuf, which these types do not support.
 	ours := rest.CopyConfig(self)
 	ours.ContentType, ours.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	client, err := versioned.NewForConfig(ours)
 	if err != nil {
-		return fmt.Errorf("reach protected attributes: %w", err)
+		return fmt.Errorf("make a client for protected attributes: %w", err)
 	}
 	leases, err := kubernetes.NewForConfig(self)
 	if err != nil {
-		return fmt.Errorf("reach leases: %w", err)
+		return fmt.Errorf("make a client for leases: %w", err)
 	}
 	go func() {
 		if err := New(known, client).Run(ctx, leases); err != nil {
-			utilruntime.HandleErrorWithContext(ctx, err, "Nobody writes statuses of protected attributes")
+			utilruntime.HandleErrorWithContext(ctx, err, "The status controller of protected attributes stopped")
 		}
 	}()
 	return nil
 }
 
-// Run writes statuses until ctx ends. Until it holds the lease it adds what it counted alone.
+// Run writes statuses until ctx ends. Without the lease it only adds its own violation counts.
 func (c *Controller) Run(ctx context.Context, leases kubernetes.Interface) error {
 	host, err := os.Hostname()
 	if err != nil {
@@ -98,17 +98,17 @@ func (c *Controller) Run(ctx context.Context, leases kubernetes.Interface) error
 		ReleaseOnCancel: true, Name: LeaseName,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) {
-				c.leads.Store(true)
+				c.isLeader.Store(true)
 				select {
 				case woken <- struct{}{}:
 				default:
 				}
 			},
-			OnStoppedLeading: func() { c.leads.Store(false) },
+			OnStoppedLeading: func() { c.isLeader.Store(false) },
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("elect who writes statuses: %w", err)
+		return fmt.Errorf("start leader election: %w", err)
 	}
 	go func() {
 		for ctx.Err() == nil {
@@ -120,39 +120,39 @@ func (c *Controller) Run(ctx context.Context, leases kubernetes.Interface) error
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-c.known.Changes():
+		case <-c.source.Changes():
 			changed = true
 		case <-woken:
 			changed = true
-		case <-time.After(counting):
+		case <-time.After(countInterval):
 		}
-		for !c.round(ctx, changed && c.leads.Load()) {
+		for !c.writeAll(ctx, changed && c.isLeader.Load()) {
 			changed = true
 			select {
 			case <-ctx.Done():
 				return nil
-			case <-time.After(pause):
+			case <-time.After(minInterval):
 			}
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(pause):
+		case <-time.After(minInterval):
 		}
 	}
 }
 
-// round writes each status that should be another, and reports whether that went well. Where
-// it does not lead it adds what it counted, and writes nothing else.
-func (c *Controller) round(ctx context.Context, leads bool) bool {
-	c.known.Forget()
+// writeAll writes every status that is out of date, and reports whether all writes succeeded.
+// Without leads it only adds violation counts.
+func (c *Controller) writeAll(ctx context.Context, leads bool) bool {
+	c.source.PruneViolations()
 	well := true
-	for _, a := range c.known.Attributes() {
+	for _, a := range c.source.Attributes() {
 		if err := c.write(ctx, a, leads); err != nil && ctx.Err() == nil {
 			well = false
-			// What is known here is not the newest yet, or it is gone.
+			// The attribute has changed or was deleted meanwhile.
 			if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-				utilruntime.HandleErrorWithContext(ctx, err, "A protected attribute has an old status", "namespace", a.GetNamespace(), "name", a.GetName())
+				utilruntime.HandleErrorWithContext(ctx, err, "The status of a protected attribute was not written", "namespace", a.GetNamespace(), "name", a.GetName())
 			}
 		}
 	}
@@ -164,11 +164,11 @@ func (c *Controller) write(ctx context.Context, a protected.Attribute, leads boo
 	status := old.DeepCopy()
 	if leads {
 		var err error
-		if status, err = Of(a, c.known.Roles()); err != nil {
+		if status, err = Compute(a, c.source.Roles()); err != nil {
 			return err
 		}
 	}
-	counted := c.known.Violations(a.GetNamespace(), a.GetName())
+	counted := c.source.Violations(a.GetNamespace(), a.GetName())
 	status.AuditViolations += counted
 	if equality.Semantic.DeepEqual(status, old) {
 		return nil
@@ -176,11 +176,11 @@ func (c *Controller) write(ctx context.Context, a protected.Attribute, leads boo
 	if err := c.update(ctx, a.Attribute, status); err != nil {
 		return err
 	}
-	c.known.Took(a.GetNamespace(), a.GetName(), counted)
+	c.source.SubtractViolations(a.GetNamespace(), a.GetName(), counted)
 	return nil
 }
 
-// update writes a status over the version that is known, and over no other.
+// update writes a status, with the known resource version as precondition.
 func (c *Controller) update(ctx context.Context, a authority.Attribute, status *v1alpha1.ProtectedAttributeStatus) (err error) {
 	client := c.client.AuthorityV1alpha1()
 	switch of := a.(type) {

@@ -33,13 +33,13 @@ func knowing(t *testing.T, attributes ...authority.Attribute) *protected.Protect
 		},
 	), 0)
 	p := protected.New()
-	if err := p.Attach(factory); err != nil {
+	if err := p.UseInformers(factory); err != nil {
 		t.Fatal(err)
 	}
 	factory.StartWithContext(t.Context())
 	t.Cleanup(factory.Shutdown)
 	factory.WaitForCacheSync(t.Context().Done())
-	p.Opened(registry.Kinds{})
+	p.SetKinds(registry.Kinds{})
 	for i, a := range attributes {
 		p.Observe(registry.Change{Attribute: a, ResourceVersion: uint64(i + 1)})
 	}
@@ -78,13 +78,13 @@ func TestRound(t *testing.T) {
 	two := &authority.ClusterProtectedAttribute{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "2"}, Spec: one.Spec}
 	p, client := knowing(t, one, two), fake.NewSimpleClientset(objects(one, two)...)
 	c := New(p, client)
-	if !c.round(t.Context(), false) || writes(client) != 0 {
+	if !c.writeAll(t.Context(), false) || writes(client) != 0 {
 		t.Errorf("%d writes of a server that does not lead", writes(client))
 	}
-	p.Counted("n", "a", "b")
-	p.Counted("n", "a")
-	p.Counted("", "other")
-	if !c.round(t.Context(), false) || writes(client) != 1 {
+	p.CountViolations("n", "a", "b")
+	p.CountViolations("n", "a")
+	p.CountViolations("", "other")
+	if !c.writeAll(t.Context(), false) || writes(client) != 1 {
 		t.Errorf("%d writes of what was counted", writes(client))
 	}
 	got, err := client.AuthorityV1alpha1().ProtectedAttributes("n").Get(t.Context(), "a", metav1.GetOptions{})
@@ -96,7 +96,7 @@ func TestRound(t *testing.T) {
 	}
 
 	client.ClearActions()
-	if !c.round(t.Context(), true) || writes(client) != 2 {
+	if !c.writeAll(t.Context(), true) || writes(client) != 2 {
 		t.Errorf("%d writes of the server that leads", writes(client))
 	}
 	everywhere, err := client.AuthorityV1alpha1().ClusterProtectedAttributes().Get(t.Context(), "a", metav1.GetOptions{})
@@ -105,7 +105,7 @@ func TestRound(t *testing.T) {
 	}
 	client.ClearActions()
 	p.Observe(registry.Change{Attribute: (*authority.ClusterProtectedAttribute)(everywhere), ResourceVersion: 10})
-	c.round(t.Context(), true)
+	c.writeAll(t.Context(), true)
 	for _, a := range client.Actions() {
 		if a.GetResource().Resource == "clusterprotectedattributes" {
 			t.Errorf("a status that is as it should be is written: %v", a)
@@ -120,14 +120,14 @@ func TestFailures(t *testing.T) {
 	fails := error(nil)
 	client.PrependReactor("update", "protectedattributes", func(clienttesting.Action) (bool, runtime.Object, error) { return fails != nil, nil, fails })
 	c := New(p, client)
-	p.Counted("n", "a")
+	p.CountViolations("n", "a")
 	for _, fails = range []error{apierrors.NewConflict(v1alpha1.Resource("protectedattributes"), "a", errors.New("changed")), errors.New("no storage")} {
-		if c.round(t.Context(), true) || p.Violations("n", "a") != 1 {
+		if c.writeAll(t.Context(), true) || p.Violations("n", "a") != 1 {
 			t.Errorf("%v: it went well", fails)
 		}
 	}
 	fails = nil
-	if !c.round(t.Context(), true) || p.Violations("n", "a") != 0 {
+	if !c.writeAll(t.Context(), true) || p.Violations("n", "a") != 0 {
 		t.Error("it is not tried again")
 	}
 }
@@ -136,7 +136,7 @@ func TestFailures(t *testing.T) {
 func TestNothingCounted(t *testing.T) {
 	one := referring()
 	client := fake.NewSimpleClientset(objects(one)...)
-	if !New(knowing(t, one), client).round(t.Context(), true) || writes(client) != 1 {
+	if !New(knowing(t, one), client).writeAll(t.Context(), true) || writes(client) != 1 {
 		t.Errorf("%d writes", writes(client))
 	}
 }

@@ -1,14 +1,13 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package status writes what a server found out about protected attributes into their
-// status.
+// Package status writes the status of protected attributes.
 //
-// What a status says follows from what is known of the attribute, its role and the bindings:
-// Of computes it. Of all servers one at a time writes it, the one that holds a lease, so that
-// servers that know different things, or are of different versions, do not write against each
-// other. Violations in mode Audit are counted by each server and added by each, now and then.
+// Compute computes a status from the attribute, its role and the bindings. Only the server that
+// holds a lease writes it, so that servers with different state or of different versions do not
+// overwrite each other. Each server counts violations in mode Audit and adds its own counts from
+// time to time.
 //
-// The invariant: nothing that is decided about a write depends on a status, but for the UID of the
-// namespace, which is not written here.
+// The invariant: no decision about a write depends on a status, except on the UID of the
+// namespace, which this package does not write.
 package status

@@ -19,7 +19,7 @@ import (
 	"kube-granular.dev/pkg/delegation"
 )
 
-// delegationStrategy is what happens to a delegation on its way into storage.
+// delegationStrategy is the strategy of delegations.
 type delegationStrategy struct{ strategy }
 
 var (
@@ -32,13 +32,12 @@ var (
 // NamespaceScoped implements rest.RESTCreateStrategy.
 func (delegationStrategy) NamespaceScoped() bool { return false }
 
-// PrepareForCreate leaves the status as Delegations.Delegate wrote it, over whatever the
-// caller sent.
+// PrepareForCreate keeps the status that Delegations.Prepare wrote over the caller's.
 func (delegationStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	obj.(*authority.AuthorityDelegation).Generation = 1
 }
 
-// PrepareForUpdate keeps the status, which may end earlier.
+// PrepareForUpdate keeps the status, except that it may expire earlier.
 func (delegationStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	d, was := obj.(*authority.AuthorityDelegation), old.(*authority.AuthorityDelegation)
 	d.Status = *was.Status.DeepCopy()
@@ -56,13 +55,13 @@ func (delegationStrategy) Validate(_ context.Context, obj runtime.Object) field.
 	d := (*v1alpha1.AuthorityDelegation)(obj.(*authority.AuthorityDelegation))
 	errs := validation.Delegation(d)
 	if strings.HasPrefix(d.Name, v1alpha1.PolicyPrefix) {
-		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), d.Name, fmt.Sprintf("begins with %q, as only those do that policies cause", v1alpha1.PolicyPrefix)))
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), d.Name, fmt.Sprintf("must not begin with %q, which is reserved for delegations of policies", v1alpha1.PolicyPrefix)))
 	}
-	return append(errs, compiled(d.Spec.Conditions, field.NewPath("spec", "conditions"))...)
+	return append(errs, validateConditions(d.Spec.Conditions, field.NewPath("spec", "conditions"))...)
 }
 
-// compiled returns what is wrong with the expressions of conditions.
-func compiled(conditions []v1alpha1.DelegationCondition, at *field.Path) (errs field.ErrorList) {
+// validateConditions compiles the expressions of conditions.
+func validateConditions(conditions []v1alpha1.DelegationCondition, at *field.Path) (errs field.ErrorList) {
 	for i, c := range conditions {
 		if len(c.Expression) > v1alpha1.MaxExpressionLength {
 			continue
@@ -83,7 +82,7 @@ func (delegationStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Obj
 func (delegationStrategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
 	d := obj.(*authority.AuthorityDelegation)
 	if d.Spec.IfLost == v1alpha1.LossKeep && d.Status.ExpirationTimestamp == nil && d.Spec.IdleSeconds == nil {
-		return []string{fmt.Sprintf("it lasts until somebody deletes it, whatever user %q loses: set expirationTimestamp or idleSeconds, or ifLost: Withdraw", d.Status.Delegator.Username)}
+		return []string{fmt.Sprintf("the delegation never expires, even if user %q loses the permissions: set expirationTimestamp or idleSeconds, or ifLost: Withdraw", d.Status.Delegator.Username)}
 	}
 	return nil
 }

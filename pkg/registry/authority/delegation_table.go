@@ -19,26 +19,25 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// delegationTable is what kubectl get prints of delegations: who lets whom do what, where,
-// until when, and how the authority came to him.
+// delegationTable has the columns that kubectl get prints of delegations.
 var delegationTable = table{
 	columns: []metav1.TableColumnDefinition{
 		{Name: "Name", Type: "string", Format: "name", Description: "The name of the object."},
-		{Name: "Who", Type: "string", Description: "The user whose authority it is, or who handed on what others delegated."},
-		{Name: "Whom", Type: "string", Description: "The users, groups and service accounts that may use it."},
+		{Name: "Who", Type: "string", Description: "The user who delegates own permissions, or permissions that others delegated to it."},
+		{Name: "Whom", Type: "string", Description: "The users, groups and service accounts that may use the delegation."},
 		{Name: "What", Type: "string", Description: "The role or the rules that are delegated."},
-		{Name: "Where", Type: "string", Description: "The namespace that it holds in, or the cluster."},
-		{Name: "Until", Type: "string", Description: "The time that is left."},
-		{Name: "How", Type: "string", Description: "How the authority came to who delegates."},
+		{Name: "Where", Type: "string", Description: "The namespace to which the delegation applies, or the cluster."},
+		{Name: "Until", Type: "string", Description: "The time until the delegation expires."},
+		{Name: "How", Type: "string", Description: "How the delegator got the permissions."},
 		{Name: "Age", Type: "string", Description: "The time since the object was created."},
-		{Name: "If lost", Type: "string", Priority: 1, Description: "What becomes of it when who delegates loses rights."},
-		{Name: "Conditions", Type: "integer", Priority: 1, Description: "How many conditions each write must meet."},
-		{Name: "Last used", Type: "string", Priority: 1, Description: "When it was last known to be used, if it ends without use."},
+		{Name: "If lost", Type: "string", Priority: 1, Description: "What happens to the delegation when the delegator loses permissions."},
+		{Name: "Conditions", Type: "integer", Priority: 1, Description: "The number of conditions that each write must meet."},
+		{Name: "Last used", Type: "string", Priority: 1, Description: "The last known use, if the delegation expires when it is not used."},
 	},
 	cells: func(obj runtime.Object) ([]any, error) {
 		d, ok := obj.(*authority.AuthorityDelegation)
 		if !ok {
-			return nil, fmt.Errorf("%T is no delegation", obj)
+			return nil, fmt.Errorf("%T is not a delegation", obj)
 		}
 		where := d.Spec.Scope.Namespace
 		if d.Spec.Scope.Cluster {
@@ -49,14 +48,14 @@ var delegationTable = table{
 			used = metatable.ConvertToHumanReadableDateType(*d.Status.LastUsed)
 		}
 		return []any{
-			d.Name, d.Status.Delegator.Username, whom(d.Spec.Delegates), what(d.Spec.RoleRef, d.Spec.Rules), where, untilOf(d), how(&d.Status),
+			d.Name, d.Status.Delegator.Username, delegatesText(d.Spec.Delegates), rulesText(d.Spec.RoleRef, d.Spec.Rules), where, timeLeft(d), viaText(&d.Status),
 			metatable.ConvertToHumanReadableDateType(d.CreationTimestamp),
 			string(d.Spec.IfLost), len(d.Spec.Conditions), used,
 		}, nil
 	},
 }
 
-// usernameOf returns the name of a user or service account as authentication gives it.
+// usernameOf returns the name of a user or service account, as authentication sets it.
 func usernameOf(to v1alpha1.Delegate) string {
 	if to.Kind == v1alpha1.DelegateServiceAccount {
 		return serviceaccount.MakeUsername(to.Namespace, to.Name)
@@ -64,7 +63,7 @@ func usernameOf(to v1alpha1.Delegate) string {
 	return to.Name
 }
 
-func whom(all []v1alpha1.Delegate) string {
+func delegatesText(all []v1alpha1.Delegate) string {
 	var names []string
 	for _, to := range all {
 		switch to.Kind {
@@ -76,21 +75,21 @@ func whom(all []v1alpha1.Delegate) string {
 			names = append(names, to.Name)
 		}
 	}
-	return short(names)
+	return firstThree(names)
 }
 
-func what(ref *v1alpha1.DelegatedRole, rules []rbacv1.PolicyRule) string {
+func rulesText(ref *v1alpha1.DelegatedRole, rules []rbacv1.PolicyRule) string {
 	if ref != nil {
 		return ref.Kind + "/" + ref.Name
 	}
 	if len(rules) == 1 {
 		rule := rules[0]
-		return short(rule.Verbs) + " " + short(append(rule.Resources[:len(rule.Resources):len(rule.Resources)], rule.NonResourceURLs...))
+		return firstThree(rule.Verbs) + " " + firstThree(append(rule.Resources[:len(rule.Resources):len(rule.Resources)], rule.NonResourceURLs...))
 	}
 	return fmt.Sprintf("%d rules", len(rules))
 }
 
-func untilOf(d *authority.AuthorityDelegation) string {
+func timeLeft(d *authority.AuthorityDelegation) string {
 	if d.DeletionTimestamp != nil {
 		return "<deleted>"
 	}
@@ -106,7 +105,7 @@ func untilOf(d *authority.AuthorityDelegation) string {
 	return duration.HumanDuration(time.Until(until.Time))
 }
 
-func how(status *v1alpha1.AuthorityDelegationStatus) string {
+func viaText(status *v1alpha1.AuthorityDelegationStatus) string {
 	var parts []string
 	if status.Cause != nil {
 		parts = append(parts, "policy "+status.Cause.Policy)

@@ -27,69 +27,72 @@ import (
 	"kube-granular.dev/pkg/audit"
 )
 
-// Delegations is what a server does with delegations besides storing them.
+// Delegations configures the storage of delegations.
 type Delegations struct {
-	// Delegate writes the status of one that is about to be created, or fails.
-	Delegate func(ctx context.Context, d *v1alpha1.AuthorityDelegation) error
-	// Observe is called with every one that was stored or removed, before that is answered.
+	// Prepare fills in the status of a delegation that is about to be created, or returns an
+	// error.
+	Prepare func(ctx context.Context, d *v1alpha1.AuthorityDelegation) error
+	// Observe is called with every delegation that was stored or removed, before the request is
+	// answered.
 	Observe func(d *v1alpha1.AuthorityDelegation, gone bool)
-	// Drain is called after that, and before it is answered.
-	Drain func()
-	// Opened is called once they can be read, before the server serves.
-	Opened func(Stored)
-	// Run is called once the server serves, and returns when all of them are known. Until
-	// then the server is not ready. It is given how the server reaches itself. Opened may set it.
+	// WaitForCommits is called after Observe, before an update or deletion is answered.
+	WaitForCommits func()
+	// SetStorage is called once the storage exists, before the server serves.
+	SetStorage func(DelegationStorage)
+	// Run is called once the server serves, and returns when all stored delegations are known.
+	// Until then the server is not ready. self is the loopback configuration. SetStorage may set
+	// Run.
 	Run func(ctx context.Context, self *restclient.Config) error
 }
 
-// Stored is how the process of the server itself reads and writes delegations.
-type Stored struct {
-	// ListWatch lists and watches all, as Kind.ListWatch does.
+// DelegationStorage lets the server itself read and write delegations.
+type DelegationStorage struct {
+	// ListWatch lists and watches all delegations, as Kind.ListWatch does.
 	ListWatch *cache.ListWatch
-	// Get reads one from storage.
+	// Get reads a delegation from storage.
 	Get func(ctx context.Context, name string) (*v1alpha1.AuthorityDelegation, error)
-	// Used writes down when one was last used.
-	Used func(ctx context.Context, name string, at time.Time) error
-	// Make stores one that a policy causes, status included.
-	Make func(ctx context.Context, d *v1alpha1.AuthorityDelegation) (*v1alpha1.AuthorityDelegation, error)
-	// Renew writes down when one that a policy caused was given to an object. It fails where it
-	// is gone, or another has its name.
+	// WriteUse stores when a delegation was last used.
+	WriteUse func(ctx context.Context, name string, at time.Time) error
+	// Create stores a delegation of a policy, including its status.
+	Create func(ctx context.Context, d *v1alpha1.AuthorityDelegation) (*v1alpha1.AuthorityDelegation, error)
+	// Renew stores when a delegation of a policy was given to an object. It fails if the
+	// delegation was deleted or replaced.
 	Renew func(ctx context.Context, d *v1alpha1.AuthorityDelegation, at time.Time) error
-	// Sweep removes one as it was read, and fails where it has changed.
-	Sweep func(ctx context.Context, d *v1alpha1.AuthorityDelegation) error
+	// DeleteUnchanged deletes a delegation, and fails if it has changed since it was read.
+	DeleteUnchanged func(ctx context.Context, d *v1alpha1.AuthorityDelegation) error
 }
 
 const delegationsPlural = "authoritydelegations"
 
-// delegationObjects is the endpoint of delegations. There is none of their status, which the
-// server alone writes.
-type delegationObjects struct {
-	objects
-	drain func()
+// delegationREST is the endpoint of delegations. There is no endpoint of their status, which only
+// the server writes.
+type delegationREST struct {
+	resourceREST
+	waitForCommits func()
 }
 
-var _ rest.StandardStorage = delegationObjects{}
+var _ rest.StandardStorage = delegationREST{}
 
-// Update implements rest.Updater. It is answered when nothing is stored any more that was
-// allowed before.
-func (o delegationObjects) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	defer o.drain()
-	return o.objects.Update(ctx, name, info, create, update, forceAllowCreate, options)
+// Update implements rest.Updater. It returns once every write that the old version allowed is
+// stored or has failed.
+func (o delegationREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	defer o.waitForCommits()
+	return o.resourceREST.Update(ctx, name, info, create, update, forceAllowCreate, options)
 }
 
-// Delete implements rest.GracefulDeleter, in the way of Update.
-func (o delegationObjects) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
-	defer o.drain()
-	return o.objects.Delete(ctx, name, validate, options)
+// Delete implements rest.GracefulDeleter. It waits as Update does.
+func (o delegationREST) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+	defer o.waitForCommits()
+	return o.resourceREST.Delete(ctx, name, validate, options)
 }
 
-// DeleteCollection implements rest.CollectionDeleter, in the way of Update.
-func (o delegationObjects) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, list *metainternalversion.ListOptions) (runtime.Object, error) {
-	defer o.drain()
-	return o.objects.DeleteCollection(ctx, validate, options, list)
+// DeleteCollection implements rest.CollectionDeleter. It waits as Update does.
+func (o delegationREST) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, list *metainternalversion.ListOptions) (runtime.Object, error) {
+	defer o.waitForCommits()
+	return o.resourceREST.DeleteCollection(ctx, validate, options, list)
 }
 
-func newDelegations(options generic.RESTOptionsGetter, d *Delegations) (delegationObjects, error) {
+func newDelegations(options generic.RESTOptionsGetter, d *Delegations) (delegationREST, error) {
 	s := delegationStrategy{strategy{legacyscheme.Scheme, names.SimpleNameGenerator, true}}
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &authority.AuthorityDelegation{} },
@@ -102,35 +105,35 @@ func newDelegations(options generic.RESTOptionsGetter, d *Delegations) (delegati
 		ResetFieldsStrategy:       s,
 		TableConvertor:            delegationTable,
 		BeginCreate: func(ctx context.Context, obj runtime.Object, _ *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
-			err := d.Delegate(ctx, (*v1alpha1.AuthorityDelegation)(obj.(*authority.AuthorityDelegation)))
+			err := d.Prepare(ctx, (*v1alpha1.AuthorityDelegation)(obj.(*authority.AuthorityDelegation)))
 			return func(context.Context, bool) {}, err
 		},
 	}
 	err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: jsonOptions{options}, AttrFunc: attributesOfDelegation})
 	if err != nil {
-		return delegationObjects{}, err
+		return delegationREST{}, err
 	}
-	store.Storage.Storage = observed{store.Storage.Storage, func(obj runtime.Object, gone bool) {
+	store.Storage.Storage = notifyingStorage{store.Storage.Storage, func(obj runtime.Object, gone bool) {
 		if one, ok := obj.(*authority.AuthorityDelegation); ok && one.UID != "" {
 			d.Observe((*v1alpha1.AuthorityDelegation)(one), gone)
 		}
 	}}
-	if d.Opened != nil {
-		d.Opened(inProcess(store))
+	if d.SetStorage != nil {
+		d.SetStorage(newDelegationStorage(store))
 	}
-	return delegationObjects{objects{store, "adel"}, d.Drain}, nil
+	return delegationREST{resourceREST{store, "adel"}, d.WaitForCommits}, nil
 }
 
 // Create implements rest.Creater.
-func (o delegationObjects) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
-	out, err := o.objects.Create(ctx, obj, validate, options)
+func (o delegationREST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	out, err := o.resourceREST.Create(ctx, obj, validate, options)
 	if created, ok := out.(*authority.AuthorityDelegation); ok && err == nil && !dryrun.IsDryRun(options.DryRun) {
 		audit.Delegated(ctx, created.Name, string(created.UID))
 	}
 	return out, err
 }
 
-// attributesOfDelegation returns what a delegation may be selected by.
+// attributesOfDelegation returns the labels and selectable fields of a delegation.
 func attributesOfDelegation(obj runtime.Object) (labels.Set, fields.Set, error) {
 	d := obj.(*authority.AuthorityDelegation)
 	selectable := generic.ObjectMetaFieldsSet(&d.ObjectMeta, false)
@@ -140,40 +143,40 @@ func attributesOfDelegation(obj runtime.Object) (labels.Set, fields.Set, error) 
 	}
 	for _, to := range d.Spec.Delegates {
 		if to.Kind == v1alpha1.DelegateGroup {
-			selectable[authority.Among(authority.SelectDelegateGroup, to.Name)] = "true"
+			selectable[authority.ListElementField(authority.SelectDelegateGroup, to.Name)] = "true"
 		} else {
-			selectable[authority.Among(authority.SelectDelegate, usernameOf(to))] = "true"
+			selectable[authority.ListElementField(authority.SelectDelegate, usernameOf(to))] = "true"
 		}
 	}
 	return labels.Set(d.Labels), selectable, nil
 }
 
-// observed is storage that tells of each change, whichever way it was made.
-type observed struct {
+// notifyingStorage calls notify after each change, whoever made it.
+type notifyingStorage struct {
 	storage.Interface
-	tell func(obj runtime.Object, gone bool)
+	notify func(obj runtime.Object, gone bool)
 }
 
-func (o observed) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
+func (o notifyingStorage) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
 	err := o.Interface.Create(ctx, key, obj, out, ttl)
 	if err == nil {
-		o.tell(out, false)
+		o.notify(out, false)
 	}
 	return err
 }
 
-func (o observed) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions, validate storage.ValidateObjectFunc, cached runtime.Object, options storage.DeleteOptions) error {
+func (o notifyingStorage) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions, validate storage.ValidateObjectFunc, cached runtime.Object, options storage.DeleteOptions) error {
 	err := o.Interface.Delete(ctx, key, out, preconditions, validate, cached, options)
 	if err == nil {
-		o.tell(out, true)
+		o.notify(out, true)
 	}
 	return err
 }
 
-func (o observed) GuaranteedUpdate(ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool, preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc, cached runtime.Object) error {
+func (o notifyingStorage) GuaranteedUpdate(ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool, preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc, cached runtime.Object) error {
 	err := o.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, tryUpdate, cached)
 	if err == nil {
-		o.tell(destination, false)
+		o.notify(destination, false)
 	}
 	return err
 }

@@ -23,19 +23,19 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 )
 
-// Priority is the place of the group in discovery: after all of upstream's, and its version
-// before any that a definition of a custom resource adds to the group.
+// Priority is the priority of the group in discovery: after all of upstream's groups. Its version
+// comes before any that a custom resource definition adds to the group.
 var Priority = controlplaneapiserver.APIServicePriority{Group: 15000, Version: 1000}
 
 // apiServiceName is the name of the APIService of the group.
 var apiServiceName = v1alpha1.SchemeGroupVersion.Version + "." + v1alpha1.SchemeGroupVersion.Group
 
-// again is how long it takes until what failed is tried again.
-const again = time.Second
+// retryInterval is the time between two attempts.
+const retryInterval = time.Second
 
-// apiService returns the APIService of the group as upstream makes it for its own groups,
-// synchronized on start: a server that does not serve the group deletes it when it
-// starts, once, and lets alone what is made later.
+// apiService returns the APIService of the group, as upstream's code builds those of its own
+// groups. It is synchronized on start: a server that does not serve the group deletes it once,
+// when it starts.
 func apiService() *apiregistrationv1.APIService {
 	return &apiregistrationv1.APIService{
 		ObjectMeta: metav1.ObjectMeta{
@@ -51,16 +51,15 @@ func apiService() *apiregistrationv1.APIService {
 	}
 }
 
-// keepAPIService makes the APIService again whenever it is gone, until ctx ends. The
-// server's own controller makes it once, when the server starts. Without one no server of
-// the cluster would serve the group any more, once a server started on which the gate is
-// off.
+// keepAPIService recreates the APIService whenever it is deleted, until ctx ends. The server's
+// own controller creates it only at the start. Without it, no server of the cluster would serve
+// the group after the start of a server with the gate off.
 func keepAPIService(ctx context.Context, client clientset.Interface) error {
 	missing := make(chan struct{}, 1)
 	look := func() {
 		select {
 		case missing <- struct{}{}:
-		default: // somebody is about to look
+		default: // a check is pending
 		}
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTweakListOptions(func(options *metav1.ListOptions) {
@@ -75,19 +74,19 @@ func keepAPIService(ctx context.Context, client clientset.Interface) error {
 	if !cache.WaitForCacheSync(ctx.Done(), watched.HasSynced) {
 		return nil
 	}
-	look() // it may have been missing from the start
+	look() // it may have been deleted before the informer started
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-missing:
 		}
-		err := wait.PollUntilContextCancel(ctx, again, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextCancel(ctx, retryInterval, true, func(ctx context.Context) (bool, error) {
 			_, err := client.ApiregistrationV1().APIServices().Create(ctx, apiService(), metav1.CreateOptions{})
 			if err == nil || apierrors.IsAlreadyExists(err) {
 				return true, nil
 			}
-			utilruntime.HandleErrorWithContext(ctx, fmt.Errorf("create APIService %s: %w", apiServiceName, err), "The group is not in discovery")
+			utilruntime.HandleErrorWithContext(ctx, fmt.Errorf("create APIService %s: %w", apiServiceName, err), "The APIService of the group was not created")
 			return false, nil
 		})
 		if err != nil {

@@ -1,19 +1,19 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package authority stores and serves the kinds of authority.kube-granular.dev, natively, in
-// the process of the API server.
+// Package authority stores and serves the kinds of authority.kube-granular.dev in the process of
+// the API server.
 //
-// A Provider makes the storage of both kinds, which is JSON under whatever encryption at
-// rest is configured. Kinds is how the same process reads them: from the registry's own
-// stores, and with a hook that sees a change before its writer does.
+// A Provider builds the storage of the kinds, which is JSON, with the configured encryption at
+// rest. The same process reads them from the registry's own stores, and a hook reports each
+// change before its request is answered.
 //
 // Invariants:
 //
-//   - What the server owns in a status, the UID of the namespace and who last changed the
-//     specification, nobody else can set, on any path.
-//   - A dry run is observed by nobody.
-//   - No definition of a custom resource can have objects under our storage prefix.
+//   - The server owns the UID of the namespace and the last change in a status. Nobody else
+//     can set them, on any path.
+//   - The hooks ignore dry runs.
+//   - No custom resource can be stored under the storage prefix of this group.
 //
-// Nothing here decides about a request.
+// The package authorizes no request.
 package authority

@@ -17,12 +17,13 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// beginCreate writes the UID of the request's namespace over the status of an object that is
-// about to be created. It is read from storage: a cache might still know the UID of a
-// namespace of the same name that is gone, and the attribute would have no effect.
+// setNamespaceUID returns a hook that writes the UID of the request's namespace into the status
+// of an object that is about to be created. It reads the namespace from storage: a cache might
+// still have a deleted namespace of the same name, and the attribute would have no effect.
 //
-// It is a hook of the store and not part of the strategy, which has no way to fail.
-func beginCreate(namespaces corev1client.NamespacesGetter) genericregistry.BeginCreateFunc {
+// It is a hook of the store and not part of the strategy, because a strategy can't return an
+// error.
+func setNamespaceUID(namespaces corev1client.NamespacesGetter) genericregistry.BeginCreateFunc {
 	return func(ctx context.Context, obj runtime.Object, _ *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
 		_, _, status := obj.(authority.Attribute).Parts()
 		*status = v1alpha1.ProtectedAttributeStatus{}
@@ -37,10 +38,10 @@ func beginCreate(namespaces corev1client.NamespacesGetter) genericregistry.Begin
 	}
 }
 
-// InNamespace reports whether an attribute belongs to the namespace with the UID, and not to
-// one of the same name that is gone: where the group was not served while a namespace was
-// deleted, its attributes are still there, and come back with the name. An attribute counts
-// where either UID is not known, because then it rather protects too much.
+// InNamespace reports whether an attribute belongs to the namespace with the UID, and not to a
+// deleted namespace of the same name. If the group was not served while a namespace was deleted,
+// its attributes are still stored, and appear again with a new namespace of that name. If either
+// UID is unknown, it returns true, which protects more.
 func InNamespace(status *v1alpha1.ProtectedAttributeStatus, namespace types.UID) bool {
 	return status.NamespaceUID == namespace || status.NamespaceUID == "" || namespace == ""
 }

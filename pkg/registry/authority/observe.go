@@ -21,32 +21,31 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// Change is what a request to this server did to an attribute.
+// Change is a change of an attribute by a request to this server.
 type Change struct {
-	// Attribute is the attribute as it was stored, or as it last was if it is gone. It is the
-	// observer's own copy.
+	// Attribute is the attribute as it was stored, or its last version if it was removed. The
+	// observer may modify it.
 	Attribute authority.Attribute
-	// Gone reports whether it was removed from storage. An attribute that waits for its
-	// finalizers is not gone: it protects as before, with a deletion timestamp.
+	// Gone is true if the attribute was removed from storage. An attribute that waits for its
+	// finalizers is not gone: it still protects, and has a deletion timestamp.
 	Gone bool
-	// ResourceVersion orders changes of one object, those that a watch tells of included. It
-	// is that of the removal if the attribute is gone.
+	// ResourceVersion orders the changes of one object, including those that a watch reports. For
+	// a removed attribute it is the version of the removal.
 	ResourceVersion uint64
 }
 
-// hooks returns the hooks of a store that tell observe of every change, before the request
-// that makes it is answered. Dry runs, for which the store calls its hooks as well, change
-// nothing and are left out.
+// notifyHooks returns the hooks of a store that report every change to observe before its request
+// is answered. They ignore dry runs, for which the store calls hooks too.
 //
-// A change that the storage made without the server learning of it, because the connection
-// broke, is seen by a watch only.
-func hooks(observe func(Change)) (genericregistry.AfterCreateFunc, genericregistry.AfterUpdateFunc, genericregistry.AfterDeleteFunc) {
+// If the connection to etcd breaks, the server may not learn of a change. Then only a watch
+// reports it.
+func notifyHooks(observe func(Change)) (genericregistry.AfterCreateFunc, genericregistry.AfterUpdateFunc, genericregistry.AfterDeleteFunc) {
 	tell := func(obj runtime.Object, dryRun []string, gone bool) {
 		attribute, ok := obj.(authority.Attribute)
 		if !ok || dryrun.IsDryRun(dryRun) {
 			return
 		}
-		// Where no version is known the watch has the last word over version 0.
+		// Without a version it is 0, so the watch takes precedence.
 		version, _ := strconv.ParseUint(attribute.GetResourceVersion(), 10, 64)
 		observe(Change{attribute.DeepCopyObject().(authority.Attribute), gone, version})
 	}
@@ -55,32 +54,32 @@ func hooks(observe func(Change)) (genericregistry.AfterCreateFunc, genericregist
 		func(obj runtime.Object, options *metav1.DeleteOptions) { tell(obj, options.DryRun, true) }
 }
 
-// Kind is one of the two kinds, as the process of the server itself reads it.
+// Kind lets the server itself read one kind.
 type Kind struct {
-	// Example is an empty object of the kind, in the form that ListWatch has.
+	// Example is an empty object of the type that ListWatch returns.
 	Example authority.Attribute
-	// ListWatch lists and watches all objects, in all namespaces, in the registry's own
-	// store. It uses no connection, no credentials, and no aggregator, and is there
-	// before the server serves. What it yields are authority.Attributes.
+	// ListWatch lists and watches the objects of all namespaces in the registry's own store. It
+	// uses no connection, credentials or aggregator, and works before the server serves. Its
+	// objects are authority.Attributes.
 	ListWatch *cache.ListWatch
 }
 
 // Kinds are both kinds of a server.
 type Kinds struct{ Namespaced, Cluster Kind }
 
-// reader is what of a store is read in process.
+// reader is the part of a store that is read in process.
 type reader interface {
 	rest.Lister
 	rest.Watcher
 }
 
 func newKind(k kind, store reader) Kind {
-	return Kind{Example: k.one().(authority.Attribute), ListWatch: listWatch(store)}
+	return Kind{Example: k.newObject().(authority.Attribute), ListWatch: listWatch(store)}
 }
 
-// listWatch returns how the process itself reads all objects of a store.
+// listWatch returns a ListWatch of all objects of a store, for use in this process.
 func listWatch(store reader) *cache.ListWatch {
-	// Without a namespace, and without a user: nobody's request.
+	// The context has no namespace and no user, because there is no request.
 	all := func(ctx context.Context) context.Context {
 		return genericapirequest.WithNamespace(ctx, metav1.NamespaceAll)
 	}
@@ -101,14 +100,14 @@ func listWatch(store reader) *cache.ListWatch {
 			if err != nil {
 				return nil, err
 			}
-			return watch.Filter(w, unwrapped), nil
+			return watch.Filter(w, unwrap), nil
 		},
 	}
 }
 
-// unwrapped takes an object out of what the watch cache puts around it, so that it is
-// encoded once for all who watch.
-func unwrapped(event watch.Event) (watch.Event, bool) {
+// unwrap returns an event with the object itself, which the watch cache wraps so that it is
+// encoded once for all watchers.
+func unwrap(event watch.Event) (watch.Event, bool) {
 	if wrapped, ok := event.Object.(runtime.CacheableObject); ok {
 		event.Object = wrapped.GetObject()
 	}

@@ -28,22 +28,24 @@ import (
 	"kube-granular.dev/pkg/delegation/policy"
 )
 
-// Policies is what a server does with policies besides storing them.
+// Policies configures the storage of policies.
 type Policies struct {
-	// Approve writes the status of one whose specification is about to be stored, or fails.
-	Approve func(ctx context.Context, p *v1alpha1.AuthorityDelegationPolicy) error
-	// Observe is called with every one that was stored or removed, before that is answered.
+	// Prepare fills in the status of a policy whose specification is about to be stored, or
+	// returns an error.
+	Prepare func(ctx context.Context, p *v1alpha1.AuthorityDelegationPolicy) error
+	// Observe is called with every policy that was stored or removed, before the request is
+	// answered.
 	Observe func(p *v1alpha1.AuthorityDelegationPolicy, gone bool)
-	// Opened is called once they can be read, before the server serves.
-	Opened func(*cache.ListWatch)
+	// SetListWatch is called once the storage exists, before the server serves.
+	SetListWatch func(*cache.ListWatch)
 }
 
 const policiesPlural = "authoritydelegationpolicies"
 
-func newPolicies(options generic.RESTOptionsGetter, p *Policies) (objects, error) {
+func newPolicies(options generic.RESTOptionsGetter, p *Policies) (resourceREST, error) {
 	s := policyStrategy{strategy{legacyscheme.Scheme, names.SimpleNameGenerator, validation.Cluster}}
 	approve := func(ctx context.Context, obj runtime.Object) (genericregistry.FinishFunc, error) {
-		err := p.Approve(ctx, (*v1alpha1.AuthorityDelegationPolicy)(obj.(*authority.AuthorityDelegationPolicy)))
+		err := p.Prepare(ctx, (*v1alpha1.AuthorityDelegationPolicy)(obj.(*authority.AuthorityDelegationPolicy)))
 		return func(context.Context, bool) {}, err
 	}
 	store := &genericregistry.Store{
@@ -75,20 +77,20 @@ func newPolicies(options generic.RESTOptionsGetter, p *Policies) (objects, error
 		},
 	})
 	if err != nil {
-		return objects{}, err
+		return resourceREST{}, err
 	}
-	store.Storage.Storage = observed{store.Storage.Storage, func(obj runtime.Object, gone bool) {
+	store.Storage.Storage = notifyingStorage{store.Storage.Storage, func(obj runtime.Object, gone bool) {
 		if one, ok := obj.(*authority.AuthorityDelegationPolicy); ok && one.UID != "" {
 			p.Observe((*v1alpha1.AuthorityDelegationPolicy)(one), gone)
 		}
 	}}
-	if p.Opened != nil {
-		p.Opened(listWatch(store))
+	if p.SetListWatch != nil {
+		p.SetListWatch(listWatch(store))
 	}
-	return objects{store, "adpol"}, nil
+	return resourceREST{store, "adpol"}, nil
 }
 
-// policyStrategy is what happens to a policy on its way into storage.
+// policyStrategy is the strategy of policies.
 type policyStrategy struct{ strategy }
 
 var (
@@ -101,12 +103,13 @@ var (
 // NamespaceScoped implements rest.RESTCreateStrategy.
 func (policyStrategy) NamespaceScoped() bool { return false }
 
-// PrepareForCreate leaves the status as Policies.Approve wrote it.
+// PrepareForCreate keeps the status that Policies.Prepare wrote.
 func (policyStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	obj.(*authority.AuthorityDelegationPolicy).Generation = 1
 }
 
-// PrepareForUpdate keeps the status, which Policies.Approve writes anew for another specification.
+// PrepareForUpdate keeps the status. Policies.Prepare writes a new one if the specification
+// changes.
 func (policyStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	p, was := obj.(*authority.AuthorityDelegationPolicy), old.(*authority.AuthorityDelegationPolicy)
 	p.Generation = was.Generation
@@ -120,21 +123,21 @@ func (policyStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Objec
 // Validate implements rest.RESTCreateStrategy.
 func (policyStrategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
 	p := (*v1alpha1.AuthorityDelegationPolicy)(obj.(*authority.AuthorityDelegationPolicy))
-	return append(validation.DelegationPolicy(p), checked(p)...)
+	return append(validation.DelegationPolicy(p), validateServerSide(p)...)
 }
 
 // ValidateUpdate implements rest.RESTUpdateStrategy.
 func (policyStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	p := (*v1alpha1.AuthorityDelegationPolicy)(obj.(*authority.AuthorityDelegationPolicy))
 	was := (*v1alpha1.AuthorityDelegationPolicy)(old.(*authority.AuthorityDelegationPolicy))
-	return append(validation.DelegationPolicyUpdate(p, was), checked(p)...)
+	return append(validation.DelegationPolicyUpdate(p, was), validateServerSide(p)...)
 }
 
-// checked returns what is wrong with what only the server knows.
-func checked(p *v1alpha1.AuthorityDelegationPolicy) field.ErrorList {
+// validateServerSide returns the errors that only the server can find.
+func validateServerSide(p *v1alpha1.AuthorityDelegationPolicy) field.ErrorList {
 	at := field.NewPath("spec")
-	errs := compiled(p.Spec.Conditions, at.Child("conditions"))
-	wrong := policy.Check(p.Spec.Neutral, schema.GroupResource(p.Spec.Resource))
+	errs := validateConditions(p.Spec.Conditions, at.Child("conditions"))
+	wrong := policy.ValidateNeutral(p.Spec.Neutral, schema.GroupResource(p.Spec.Resource))
 	for i, name := range p.Spec.Neutral {
 		if err := wrong[i]; err != nil {
 			errs = append(errs, field.Invalid(at.Child("neutral").Index(i), name, err.Error()))
@@ -143,25 +146,25 @@ func checked(p *v1alpha1.AuthorityDelegationPolicy) field.ErrorList {
 	return errs
 }
 
-// policyTable is what kubectl get prints of policies.
+// policyTable has the columns that kubectl get prints of policies.
 var policyTable = table{
 	columns: []metav1.TableColumnDefinition{
 		{Name: "Name", Type: "string", Format: "name", Description: "The name of the object."},
-		{Name: "Resource", Type: "string", Description: "What is written that causes a delegation."},
+		{Name: "Resource", Type: "string", Description: "The resource whose writes trigger a delegation."},
 		{Name: "Whom", Type: "string", Description: "The users, groups and service accounts that may use the delegations."},
 		{Name: "What", Type: "string", Description: "The role or the rules that are delegated."},
-		{Name: "If not held", Type: "string", Description: "What becomes of a write whose author has not got that."},
+		{Name: "If not held", Type: "string", Description: "What happens to a write whose author does not hold what is delegated."},
 		{Name: "Age", Type: "string", Description: "The time since the object was created."},
-		{Name: "If lost", Type: "string", Priority: 1, Description: "What becomes of a delegation when its author loses rights."},
-		{Name: "Author", Type: "string", Priority: 1, Description: "Who wrote the policy."},
+		{Name: "If lost", Type: "string", Priority: 1, Description: "What happens to a delegation when its author loses permissions."},
+		{Name: "Author", Type: "string", Priority: 1, Description: "The user who wrote the policy."},
 	},
 	cells: func(obj runtime.Object) ([]any, error) {
 		p, ok := obj.(*authority.AuthorityDelegationPolicy)
 		if !ok {
-			return nil, fmt.Errorf("%T is no policy", obj)
+			return nil, fmt.Errorf("%T is not a policy", obj)
 		}
 		return []any{
-			p.Name, schema.GroupResource(p.Spec.Resource).String(), whom(p.Spec.Delegates), what(p.Spec.RoleRef, p.Spec.Rules), string(p.Spec.IfNotHeld),
+			p.Name, schema.GroupResource(p.Spec.Resource).String(), delegatesText(p.Spec.Delegates), rulesText(p.Spec.RoleRef, p.Spec.Rules), string(p.Spec.IfNotHeld),
 			metatable.ConvertToHumanReadableDateType(p.CreationTimestamp), string(p.Spec.IfLost), p.Status.Author,
 		}, nil
 	},

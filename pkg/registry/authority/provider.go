@@ -25,24 +25,24 @@ import (
 type Provider struct {
 	// Namespaces reads namespaces from storage.
 	Namespaces corev1client.NamespacesGetter
-	// Roles reports whether the server keeps bootstrap roles.
-	Roles bool
+	// BootstrapRoles is true if the server maintains bootstrap roles.
+	BootstrapRoles bool
 
-	// Attributes reports whether protected attributes are served.
+	// Attributes is true if protected attributes are served.
 	Attributes bool
-	// Delegations is nil where delegations are not served.
+	// Delegations is nil if delegations are not served.
 	Delegations *Delegations
-	// Policies is nil where policies are not served.
+	// Policies is nil if policies are not served.
 	Policies *Policies
 
-	// Opened is called once both kinds can be read, before the server serves. It may be nil.
-	Opened func(Kinds)
-	// Observe is called with every change that a request to this server makes, before the
-	// request is answered, on the request's own goroutine. It may be nil.
+	// SetKinds is called once both kinds can be read, before the server serves. It may be nil.
+	SetKinds func(Kinds)
+	// Observe is called with every change by a request to this server, before the request is
+	// answered, on its goroutine. It may be nil.
 	Observe func(Change)
-	// Run is called once the server serves, and returns when whatever else reads the kinds in
-	// this process is ready. Until then the server is not. It is given how the server reaches
-	// itself, and may be nil.
+	// Run is called once the server serves, and returns when everything that reads the kinds in
+	// this process is ready. Until then the server is not ready. self is the loopback
+	// configuration. Run may be nil.
 	Run func(ctx context.Context, self *restclient.Config) error
 }
 
@@ -88,8 +88,8 @@ func (p Provider) NewRESTStorage(resources serverstorage.APIResourceConfigSource
 	if len(storage) > 0 {
 		info.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = storage
 	}
-	if p.Opened != nil {
-		p.Opened(Kinds{Namespaced: opened[kinds[0].plural], Cluster: opened[kinds[1].plural]})
+	if p.SetKinds != nil {
+		p.SetKinds(Kinds{Namespaced: opened[kinds[0].plural], Cluster: opened[kinds[1].plural]})
 	}
 	return info, nil
 }
@@ -103,10 +103,10 @@ func (p Provider) PostStartHook() (string, genericapiserver.PostStartHookFunc, e
 		}
 		go func() {
 			if err := keepAPIService(hook, client); err != nil {
-				utilruntime.HandleErrorWithContext(hook, err, "Nobody makes the APIService again", "name", apiServiceName)
+				utilruntime.HandleErrorWithContext(hook, err, "The APIService is no longer recreated when it is deleted", "name", apiServiceName)
 			}
 		}()
-		// First of all: bootstrap roles are written by requests, which may wait for it.
+		// This comes first: the requests that write bootstrap roles may wait for it.
 		if p.Run != nil {
 			if err := p.Run(hook, hook.LoopbackClientConfig); err != nil && hook.Err() == nil {
 				return err
@@ -117,7 +117,7 @@ func (p Provider) PostStartHook() (string, genericapiserver.PostStartHookFunc, e
 				return err
 			}
 		}
-		if !p.Roles {
+		if !p.BootstrapRoles {
 			return nil
 		}
 		return p.policy().EnsureRBACPolicy()(hook)

@@ -23,11 +23,11 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// kind is what tells the two kinds apart.
+// kind describes one of the two kinds of protected attributes.
 type kind struct {
 	plural, singular, short string
 	scope                   validation.Scope
-	one, list               func() runtime.Object
+	newObject, newList      func() runtime.Object
 }
 
 var kinds = []kind{
@@ -43,32 +43,31 @@ var kinds = []kind{
 	},
 }
 
-// objects is the endpoint of a kind.
-type objects struct {
+// resourceREST is the endpoint of a resource.
+type resourceREST struct {
 	*genericregistry.Store
 	short string
 }
 
 var (
-	_ rest.StandardStorage    = objects{}
-	_ rest.ShortNamesProvider = objects{}
-	_ rest.CategoriesProvider = objects{}
+	_ rest.StandardStorage    = resourceREST{}
+	_ rest.ShortNamesProvider = resourceREST{}
+	_ rest.CategoriesProvider = resourceREST{}
 )
 
-// ShortNames implements rest.ShortNamesProvider. It is not "pa", which Knative has.
-func (o objects) ShortNames() []string { return []string{o.short} }
+// ShortNames implements rest.ShortNamesProvider. "pa" is not used because Knative has it.
+func (o resourceREST) ShortNames() []string { return []string{o.short} }
 
-// Categories implements rest.CategoriesProvider. "all" is not among them: who deletes all of
-// a namespace should not take its protection with it.
-func (objects) Categories() []string { return []string{"authority"} }
+// Categories implements rest.CategoriesProvider. "all" is missing on purpose: deleting all
+// objects of a namespace should not remove its protection.
+func (resourceREST) Categories() []string { return []string{"authority"} }
 
-// newStore makes the endpoints of a kind. What is stored through them is observed by
-// observe, which may be nil.
-func newStore(k kind, options generic.RESTOptionsGetter, namespaces corev1client.NamespacesGetter, observe func(Change)) (objects, statusREST, error) {
+// newStore returns the endpoints of a kind. observe is called with each change, and may be nil.
+func newStore(k kind, options generic.RESTOptionsGetter, namespaces corev1client.NamespacesGetter, observe func(Change)) (resourceREST, statusREST, error) {
 	s := strategy{legacyscheme.Scheme, names.SimpleNameGenerator, k.scope}
 	store := &genericregistry.Store{
-		NewFunc:                   k.one,
-		NewListFunc:               k.list,
+		NewFunc:                   k.newObject,
+		NewListFunc:               k.newList,
 		DefaultQualifiedResource:  v1alpha1.Resource(k.plural),
 		SingularQualifiedResource: v1alpha1.Resource(k.singular),
 		CreateStrategy:            s,
@@ -76,25 +75,25 @@ func newStore(k kind, options generic.RESTOptionsGetter, namespaces corev1client
 		DeleteStrategy:            s,
 		ResetFieldsStrategy:       s,
 		TableConvertor:            attributeTable,
-		BeginCreate:               beginCreate(namespaces),
+		BeginCreate:               setNamespaceUID(namespaces),
 	}
 	if observe != nil {
-		store.AfterCreate, store.AfterUpdate, store.AfterDelete = hooks(observe)
+		store.AfterCreate, store.AfterUpdate, store.AfterDelete = notifyHooks(observe)
 	}
 	err := store.CompleteWithOptions(&generic.StoreOptions{
 		RESTOptions: jsonOptions{options},
 		AttrFunc:    attributesOf,
 	})
 	if err != nil {
-		return objects{}, statusREST{}, err
+		return resourceREST{}, statusREST{}, err
 	}
 	status := *store
 	status.UpdateStrategy = statusStrategy{s}
 	status.ResetFieldsStrategy = statusStrategy{s}
-	return objects{store, k.short}, statusREST{&status}, nil
+	return resourceREST{store, k.short}, statusREST{&status}, nil
 }
 
-// attributesOf returns what an object may be selected by.
+// attributesOf returns the labels and selectable fields of an object.
 func attributesOf(obj runtime.Object) (labels.Set, fields.Set, error) {
 	meta, spec, _ := obj.(authority.Attribute).Parts()
 	selectable := generic.ObjectMetaFieldsSet(meta, meta.Namespace != "")
@@ -114,7 +113,7 @@ var (
 // New implements rest.Storage.
 func (r statusREST) New() runtime.Object { return r.store.New() }
 
-// Destroy implements rest.Storage. The store is the other endpoint's to destroy.
+// Destroy implements rest.Storage. The other endpoint destroys the store.
 func (statusREST) Destroy() {}
 
 // Get implements rest.Getter, which patches need.
@@ -122,7 +121,7 @@ func (r statusREST) Get(ctx context.Context, name string, options *metav1.GetOpt
 	return r.store.Get(ctx, name, options)
 }
 
-// Update implements rest.Updater. Nothing is ever created here.
+// Update implements rest.Updater. It never creates an object.
 func (r statusREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	return r.store.Update(ctx, name, info, create, update, false, options)
 }

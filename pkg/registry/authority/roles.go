@@ -12,28 +12,29 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 )
 
-// The cluster roles that the server keeps, and binds, as it keeps upstream's: what an
-// administrator takes away comes back with the next start, unless the annotation
-// rbac.authorization.kubernetes.io/autoupdate is "false".
+// The bootstrap cluster roles. The server maintains them, with their bindings, as it maintains
+// upstream's: permissions that an administrator removes are restored at the next start, unless
+// the annotation rbac.authorization.kubernetes.io/autoupdate is "false".
 const (
-	// ViewRole is part of the role "view", and so of "edit" and "admin": who may see a
-	// namespace sees what is protected in it.
+	// ViewRole is aggregated to "view", and so to "edit" and "admin": a user who may view a
+	// namespace also sees what is protected in it.
 	ViewRole = "system:kube-granular:protected-attributes-viewer"
-	// ManageRole is part of no role and bound to nobody. An administrator of a namespace
-	// does not hold it, unless somebody who does binds it.
+	// ManageRole is not aggregated and not bound. An administrator of a namespace does not hold
+	// it unless a holder binds it.
 	ManageRole = "system:kube-granular:protected-attributes-manager"
-	// ControllersRole admits its subjects to whatever is protected. It is bound to those of
-	// upstream's controllers that copy the labels and annotations of others: templates
-	// are judged when they are written, and what comes out of them is not judged again.
+	// ControllersRole lets its subjects change everything that is protected. It is bound to
+	// upstream's controllers that copy labels and annotations: templates are checked when they
+	// are written, and the objects made from them are not checked again.
 	ControllersRole = "system:kube-granular:protected-attributes-controllers"
-	// VerbBypass is what it holds, on protectedattributes in all namespaces. It is asked
-	// where a write would be refused otherwise.
+	// VerbBypass is the verb of that role, on protectedattributes in all namespaces. It is
+	// authorized only if a write would otherwise be refused.
 	VerbBypass = "bypass"
 )
 
-// copiers are the controllers that write labels or annotations which somebody else chose.
-// docs/protected-attributes.md says of each what it copies, and why others are not here.
-var copiers = []string{
+// copyingControllers are the controllers that write labels or annotations that somebody else
+// chose. docs/protected-attributes.md explains what each of them copies, and why others are not
+// listed.
+var copyingControllers = []string{
 	"cronjob-controller",
 	"daemon-set-controller",
 	"deployment-controller",
@@ -48,11 +49,11 @@ var copiers = []string{
 	"statefulset-controller",
 }
 
-// DelegatorRole is part of no role and bound to nobody. Who holds it may delegate what else
-// it holds, and see all delegations: they tell who may do what.
+// DelegatorRole is not aggregated and not bound. Its holders may delegate their other
+// permissions, and see all delegations, which reveal who may do what.
 const DelegatorRole = "system:kube-granular:authority-delegator"
 
-// policy returns the roles of the kinds that are served.
+// policy returns the bootstrap roles of the served kinds.
 func (p Provider) policy() *rbacrest.PolicyData {
 	out := &rbacrest.PolicyData{}
 	if p.Attributes {
@@ -82,10 +83,10 @@ func attributeRoles() *rbacrest.PolicyData {
 		}
 	}
 	both := []string{"protectedattributes", "clusterprotectedattributes"}
-	// A controller manager runs its controllers under this name, unless it is told to use an
-	// account for each.
+	// A controller manager uses this user for all controllers, unless it runs with
+	// --use-service-account-credentials.
 	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user.KubeControllerManager}}
-	for _, name := range copiers {
+	for _, name := range copyingControllers {
 		subjects = append(subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: metav1.NamespaceSystem, Name: name})
 	}
 	return &rbacrest.PolicyData{

@@ -14,14 +14,14 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// prefix is where objects are stored, below the prefix of the server. Custom resources are
-// stored below GROUP/PLURAL, and a definition needs a group with a dot in it. So no
-// definition, whatever its group, reads, writes or, when it is deleted, removes what is here.
+// prefix is where objects are stored, below the storage prefix of the server. Custom resources
+// are stored below GROUP/PLURAL, and the group of a definition must contain a dot. So no custom
+// resource can read, write or delete these objects.
 const prefix = "kube-granular/authority/"
 
-// jsonOptions are the options of the server, with which objects of the group are stored as
-// JSON of v1alpha1. Our types have no protobuf, which is the default. What depends on the
-// resource stays as the server has it, encryption at rest above all.
+// jsonOptions are the storage options of the server, except that objects are stored as JSON of
+// v1alpha1, because the types do not support protobuf, the default. Options of the resource,
+// above all encryption at rest, are kept.
 type jsonOptions struct{ generic.RESTOptionsGetter }
 
 // GetRESTOptions implements generic.RESTOptionsGetter.
@@ -45,8 +45,8 @@ func (o jsonOptions) GetRESTOptions(resource schema.GroupResource, example runti
 	return options, nil
 }
 
-// withoutProtobuf is what the group negotiates bodies with: who asks for nothing but
-// protobuf gets 406, and who offers others too gets one of those.
+// withoutProtobuf removes protobuf from content negotiation: a client that accepts only protobuf
+// gets 406, others get another format.
 type withoutProtobuf struct{ runtime.NegotiatedSerializer }
 
 // SupportedMediaTypes implements runtime.NegotiatedSerializer.

@@ -47,7 +47,7 @@ func (o optionsOf) GetRESTOptions(resource schema.GroupResource, _ runtime.Objec
 // stored is the storage of the store that was opened last.
 var stored *etcd3testing.EtcdTestServer
 
-func open(t *testing.T, observe func(Change)) (objects, statusREST) {
+func open(t *testing.T, observe func(Change)) (resourceREST, statusREST) {
 	t.Helper()
 	store, status, err := newStore(kinds[0], optionsOf{t}, namespaces("real").CoreV1(), observe)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// strategy is what happens to a specification on its way into storage.
+// strategy is the strategy of protected attributes.
 type strategy struct {
 	runtime.ObjectTyper
 	names.NameGenerator
@@ -36,24 +36,27 @@ var (
 
 func (s strategy) NamespaceScoped() bool { return s.scope == validation.Namespaced }
 
-// GetResetFields returns the fields that this endpoint does not let anybody own.
-func (strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set { return reset("status") }
+// GetResetFields returns the fields that this endpoint does not write.
+func (strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return resetFields("status")
+}
 
-func reset(name string) map[fieldpath.APIVersion]*fieldpath.Set {
+func resetFields(name string) map[fieldpath.APIVersion]*fieldpath.Set {
 	return map[fieldpath.APIVersion]*fieldpath.Set{
 		fieldpath.APIVersion(v1alpha1.SchemeGroupVersion.String()): fieldpath.NewSet(fieldpath.MakePathOrDie(name)),
 	}
 }
 
-// PrepareForCreate leaves of the status what the server owns. The UID of the namespace is
-// there already: beginCreate put it there, over whatever the caller sent.
+// PrepareForCreate clears the status, except the UID of the namespace. The hook setNamespaceUID
+// has already written that over the caller's value.
 func (strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	meta, _, status := obj.(authority.Attribute).Parts()
 	meta.Generation = 1
 	*status = v1alpha1.ProtectedAttributeStatus{NamespaceUID: status.NamespaceUID, LastChange: lastChange(ctx, 1)}
 }
 
-// PrepareForUpdate keeps the status, and counts and signs changes of the specification.
+// PrepareForUpdate keeps the status. If the specification changes it increments the generation
+// and records the user.
 func (strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	meta, spec, status := obj.(authority.Attribute).Parts()
 	oldMeta, oldSpec, oldStatus := old.(authority.Attribute).Parts()
@@ -98,18 +101,21 @@ func (strategy) AllowCreateOnUpdate(context.Context) bool { return false }
 
 func (strategy) AllowUnconditionalUpdate(context.Context) bool { return true }
 
-// statusStrategy is what happens to a status on its way into storage.
+// statusStrategy is the strategy of the status of protected attributes.
 type statusStrategy struct{ strategy }
 
-func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set { return reset("spec") }
+func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return resetFields("spec")
+}
 
-// PrepareForUpdate keeps everything but the status, and of the status what the server owns.
+// PrepareForUpdate keeps everything but the status, and the parts of the status that the server
+// owns.
 func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	meta, spec, status := obj.(authority.Attribute).Parts()
 	oldMeta, oldSpec, oldStatus := old.(authority.Attribute).Parts()
 	*spec = *oldSpec.DeepCopy()
 	meta.Generation = oldMeta.Generation
-	// As upstream's newer kinds: who may write a status may not change metadata by it.
+	// As in upstream's newer kinds, writing a status can't change metadata.
 	metav1.ResetObjectMetaForStatus(meta, oldMeta)
 	status.NamespaceUID = oldStatus.NamespaceUID
 	status.LastChange = oldStatus.LastChange.DeepCopy()

@@ -70,7 +70,7 @@ func namespaces(uid types.UID) *fake.Clientset {
 func TestCreate(t *testing.T) {
 	a := attribute("tier")
 	a.Status = forged()
-	if _, err := beginCreate(namespaces("real").CoreV1())(as("jane"), a, nil); err != nil {
+	if _, err := setNamespaceUID(namespaces("real").CoreV1())(as("jane"), a, nil); err != nil {
 		t.Fatal(err)
 	}
 	rest.FillObjectMetaSystemFields(a)
@@ -90,7 +90,7 @@ func TestCreate(t *testing.T) {
 // TestCreateWithoutNamespace holds that nothing is created where the UID of its namespace is
 // not known, and that what has no namespace has no UID of one.
 func TestCreateWithoutNamespace(t *testing.T) {
-	begin := beginCreate(fake.NewClientset().CoreV1())
+	begin := setNamespaceUID(fake.NewClientset().CoreV1())
 	if _, err := begin(as("jane"), attribute("tier"), nil); !apierrors.IsNotFound(err) {
 		t.Errorf("no namespace: %v", err)
 	}
@@ -98,7 +98,7 @@ func TestCreateWithoutNamespace(t *testing.T) {
 	broken.PrependReactor("get", "namespaces", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("storage is away")
 	})
-	if _, err := beginCreate(broken.CoreV1())(as("jane"), attribute("tier"), nil); err == nil {
+	if _, err := setNamespaceUID(broken.CoreV1())(as("jane"), attribute("tier"), nil); err == nil {
 		t.Error("created without the UID of its namespace")
 	}
 	c := &authority.ClusterProtectedAttribute{Status: forged()}

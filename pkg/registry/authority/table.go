@@ -18,7 +18,7 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// table is what kubectl get prints of one kind.
+// table implements rest.TableConvertor with fixed columns.
 type table struct {
 	columns []metav1.TableColumnDefinition
 	cells   func(runtime.Object) ([]any, error)
@@ -26,11 +26,11 @@ type table struct {
 
 var _ rest.TableConvertor = table{}
 
-// attributeTable is what it prints of protected attributes.
+// attributeTable has the columns that kubectl get prints of protected attributes.
 var attributeTable = table{columns: columns, cells: func(obj runtime.Object) ([]any, error) {
 	attribute, ok := obj.(authority.Attribute)
 	if !ok {
-		return nil, fmt.Errorf("%T is no attribute", obj)
+		return nil, fmt.Errorf("%T is not a protected attribute", obj)
 	}
 	return cells(attribute), nil
 }}
@@ -39,14 +39,14 @@ var columns = []metav1.TableColumnDefinition{
 	{Name: "Name", Type: "string", Format: "name", Description: "The name of the object."},
 	{Name: "Kind", Type: "string", Description: "Whether a label or an annotation is protected."},
 	{Name: "Attribute", Type: "string", Description: "The key or the domain that is protected."},
-	{Name: "Role", Type: "string", Description: "The role that may set it, or the verb that is asked for instead."},
+	{Name: "Role", Type: "string", Description: "The role that may set the attribute, or the verb that is needed instead."},
 	{Name: "Mode", Type: "string", Description: "Whether requests are refused, or only audited."},
-	{Name: "Accepted", Type: "string", Description: "Whether the attribute is in effect, as far as is known."},
+	{Name: "Accepted", Type: "string", Description: "Whether the attribute is in effect."},
 	{Name: "Age", Type: "string", Description: "The time since the object was created."},
 	{Name: "Values", Type: "string", Priority: 1, Description: "The values that are protected, or that the role may set."},
 	{Name: "Resources", Type: "string", Priority: 1, Description: "The resources whose objects are protected."},
-	{Name: "Holders", Type: "integer", Priority: 1, Description: "How many subjects hold the role."},
-	{Name: "Violations", Type: "integer", Priority: 1, Description: "How many requests were audited that would have been refused."},
+	{Name: "Holders", Type: "integer", Priority: 1, Description: "The number of subjects that hold the role."},
+	{Name: "Violations", Type: "integer", Priority: 1, Description: "The number of requests that the mode Audit allowed and Enforce would refuse."},
 }
 
 // ConvertToTable implements rest.TableConvertor.
@@ -98,9 +98,9 @@ func roleOf(spec *v1alpha1.ProtectedAttributeSpec) string {
 func valuesOf(spec *v1alpha1.ProtectedAttributeSpec) string {
 	switch {
 	case len(spec.ProtectedValues) > 0:
-		return short(spec.ProtectedValues)
+		return firstThree(spec.ProtectedValues)
 	case len(spec.AllowedValues) > 0:
-		return "only " + short(spec.AllowedValues)
+		return "only " + firstThree(spec.AllowedValues)
 	}
 	return "<all>"
 }
@@ -114,16 +114,16 @@ func resourcesOf(spec *v1alpha1.ProtectedAttributeSpec) string {
 	}
 	text := "<all>"
 	if len(spec.Resources) > 0 {
-		text = short(names(spec.Resources))
+		text = firstThree(names(spec.Resources))
 	}
 	if len(spec.ExcludeResources) > 0 {
-		text += " but " + short(names(spec.ExcludeResources))
+		text += " but " + firstThree(names(spec.ExcludeResources))
 	}
 	return text
 }
 
-// short lists the first three, and how many more there are.
-func short(all []string) string {
+// firstThree lists the first three values, and the number of the others.
+func firstThree(all []string) string {
 	if more := len(all) - 3; more > 0 {
 		return fmt.Sprintf("%s + %d more", strings.Join(all[:3], ","), more)
 	}

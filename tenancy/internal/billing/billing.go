@@ -62,7 +62,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			return reconcile.Result{}, err
 		}
 	}
-	if err := r.note(ctx, t); err != nil {
+	if err := r.updateOutbox(ctx, t); err != nil {
 		return reconcile.Result{}, err
 	}
 	if err := r.flush(ctx, t); err != nil {
@@ -79,8 +79,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{}, nil
 }
 
-// note brings the outbox up to date, in one write.
-func (r *Reconciler) note(ctx context.Context, t *v1alpha1.LNamespace) error {
+// updateOutbox brings the outbox up to date, in one write.
+func (r *Reconciler) updateOutbox(ctx context.Context, t *v1alpha1.LNamespace) error {
 	next := Next(t, r.Now())
 	if next == nil {
 		return nil

@@ -79,7 +79,7 @@ func (k *Keeper) Ready(*http.Request) error {
 
 // Start keeps the certificate until ctx ends.
 func (k *Keeper) Start(ctx context.Context) error {
-	tick := time.NewTicker(every(k.Lifetime))
+	tick := time.NewTicker(checkInterval(k.Lifetime))
 	defer tick.Stop()
 	for {
 		select {

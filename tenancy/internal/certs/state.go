@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// backdated is how long before it was made a certificate is valid, as clocks differ.
-const backdated = time.Hour
+// clockSkew is how long before it was made a certificate is valid, as clocks differ.
+const clockSkew = time.Hour
 
 // Pair is a certificate with its key, and the authority that signed it.
 type Pair struct {
@@ -75,7 +75,7 @@ func Step(s State, hosts []string, now time.Time, lifetime time.Duration) (State
 	}
 	next, ok := s.Next.leaf(hosts, now)
 	switch {
-	case ok && now.Sub(next.NotBefore.Add(backdated)) >= announced(lifetime):
+	case ok && now.Sub(next.NotBefore.Add(clockSkew)) >= announcePeriod(lifetime):
 		return State{Current: s.Next, Previous: s.Current.CA}, true, nil
 	case !ok && current.NotAfter.Sub(now) < lifetime/3:
 		pair, err := newPair(hosts, now, lifetime)
@@ -84,13 +84,13 @@ func Step(s State, hosts []string, now time.Time, lifetime time.Duration) (State
 	return s, false, nil
 }
 
-// announced is how long a certificate is known before it is served, and every is how often
+// announcePeriod is how long a certificate is known before it is served, and every is how often
 // a replica looks: several times meanwhile.
-func announced(lifetime time.Duration) time.Duration {
+func announcePeriod(lifetime time.Duration) time.Duration {
 	return min(max(lifetime/10, time.Second), 10*time.Minute)
 }
 
-func every(lifetime time.Duration) time.Duration { return min(announced(lifetime)/5, 30*time.Second) }
+func checkInterval(lifetime time.Duration) time.Duration { return min(announcePeriod(lifetime)/5, 30*time.Second) }
 
 // authority returns the authority of a pair if it is one: the API server refuses a bundle
 // that holds anything else.
@@ -122,7 +122,7 @@ func (p Pair) leaf(hosts []string, now time.Time) (*x509.Certificate, bool) {
 
 // newPair makes a certificate and an authority for it alone.
 func newPair(hosts []string, now time.Time, lifetime time.Duration) (Pair, error) {
-	from, to := now.Add(-backdated), now.Add(lifetime)
+	from, to := now.Add(-clockSkew), now.Add(lifetime)
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return Pair{}, err

@@ -95,5 +95,5 @@ func vettedList(cmd *cobra.Command, kubeconfig string) (vetting.List, error) {
 		}
 		roles = append(roles, *role)
 	}
-	return vetting.Of(version.GitVersion, resources, roles), nil
+	return vetting.NewList(version.GitVersion, resources, roles), nil
 }

@@ -31,21 +31,21 @@ const delegatorIndex = "status.delegator.username"
 // impersonation: then there is none to keep.
 type delegations struct {
 	writer
-	// as acts as the user of a tenant who delegates its sudo.
-	as client.Client
+	// asDelegator acts as the user of a tenant who delegates its sudo.
+	asDelegator client.Client
 	// rules are what sudo may do in a namespace, nil until discovery was asked.
 	rules atomic.Pointer[[]rbacv1.PolicyRule]
 	// changed receives an event when rules have changed.
 	changed chan event.GenericEvent
 	// unseen are those that were made, by tenant and name, and that the cache may have yet to see.
-	unseen unseen
+	unseen pendingCache
 }
 
 // errNoRules tells that nothing can be delegated yet.
 var errNoRules = errors.New("what sudo may do is not known yet")
 
-// set takes rules, and tells of them if they are others than before.
-func (d *delegations) set(rules []rbacv1.PolicyRule) error {
+// setRules takes rules, and tells of them if they are others than before.
+func (d *delegations) setRules(rules []rbacv1.PolicyRule) error {
 	if d == nil {
 		return nil
 	}
@@ -64,9 +64,9 @@ func (d *delegations) set(rules []rbacv1.PolicyRule) error {
 	return nil
 }
 
-// of returns the delegations of a tenant. Where sure is set the server is asked: the cache may
+// list returns the delegations of a tenant. Where sure is set the server is asked: the cache may
 // have yet to see one.
-func (d *delegations) of(ctx context.Context, tenant string, sure bool) ([]authority.AuthorityDelegation, error) {
+func (d *delegations) list(ctx context.Context, tenant string, sure bool) ([]authority.AuthorityDelegation, error) {
 	list := &authority.AuthorityDelegationList{}
 	reader := client.Reader(d.Client)
 	if sure {
@@ -83,17 +83,17 @@ func (d *delegations) revoke(ctx context.Context, tenant string, keep []v1alpha1
 	if d == nil {
 		return nil, nil
 	}
-	all, err := d.of(ctx, tenant, sure)
+	all, err := d.list(ctx, tenant, sure)
 	if err != nil {
 		return nil, err
 	}
-	all = append(all, d.unseen.but(tenant, all)...)
+	all = append(all, d.unseen.notIn(tenant, all)...)
 	var gone []authority.AuthorityDelegation
 	for i := range all {
 		if slices.Contains(keep, grants.Sudoer(&all[i])) || all[i].DeletionTimestamp != nil {
 			continue
 		}
-		if err := d.end(ctx, &all[i]); err != nil {
+		if err := d.delete(ctx, &all[i]); err != nil {
 			return gone, err
 		}
 		gone = append(gone, all[i])
@@ -101,8 +101,8 @@ func (d *delegations) revoke(ctx context.Context, tenant string, keep []v1alpha1
 	return gone, nil
 }
 
-// end deletes exactly the delegation that was read.
-func (d *delegations) end(ctx context.Context, have *authority.AuthorityDelegation) error {
+// delete deletes exactly the delegation that was read.
+func (d *delegations) delete(ctx context.Context, have *authority.AuthorityDelegation) error {
 	if err := d.Delete(ctx, have, client.Preconditions{UID: &have.UID}); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete AuthorityDelegation %s: %w", have.Name, err)
 	}
@@ -137,12 +137,12 @@ func (d *delegations) grant(ctx context.Context, t *v1alpha1.LNamespace, o grant
 	if err != nil {
 		return nil, err
 	}
-	have, err := d.of(ctx, t.Name, false)
+	have, err := d.list(ctx, t.Name, false)
 	if err != nil {
 		return nil, err
 	}
 	for _, want := range wanted {
-		at := slices.IndexFunc(have, func(h authority.AuthorityDelegation) bool { return h.Name == want.Name && whole(&h) })
+		at := slices.IndexFunc(have, func(h authority.AuthorityDelegation) bool { return h.Name == want.Name && isUnchanged(&h) })
 		if at >= 0 {
 			want.UID = have[at].UID
 		} else {
@@ -155,7 +155,7 @@ func (d *delegations) grant(ctx context.Context, t *v1alpha1.LNamespace, o grant
 				return nil, err
 			}
 			if !slices.ContainsFunc(have, func(h authority.AuthorityDelegation) bool {
-				return grants.Sudoer(&h) == grants.Sudoer(want) && whole(&h)
+				return grants.Sudoer(&h) == grants.Sudoer(want) && isUnchanged(&h)
 			}) {
 				out.restored = append(out.restored, want)
 			}
@@ -170,9 +170,9 @@ func (d *delegations) grant(ctx context.Context, t *v1alpha1.LNamespace, o grant
 	return out, nil
 }
 
-// whole reports whether a delegation is as it was made. Nobody can change more of it than when
+// isUnchanged reports whether a delegation is as it was made. Nobody can change more of it than when
 // it ends.
-func whole(d *authority.AuthorityDelegation) bool {
+func isUnchanged(d *authority.AuthorityDelegation) bool {
 	return d.DeletionTimestamp == nil && d.Spec.ExpirationTimestamp == nil
 }
 
@@ -181,21 +181,21 @@ func whole(d *authority.AuthorityDelegation) bool {
 func (d *delegations) create(ctx context.Context, tenant string, want *authority.AuthorityDelegation) error {
 	ctx = asDelegator(ctx, tenant)
 	made := want.DeepCopy()
-	err := d.as.Create(ctx, made)
+	err := d.asDelegator.Create(ctx, made)
 	if apierrors.IsAlreadyExists(err) {
 		have := &authority.AuthorityDelegation{}
 		if err := d.live.Get(ctx, client.ObjectKeyFromObject(want), have); err != nil {
 			return fmt.Errorf("get AuthorityDelegation %s: %w", want.Name, err)
 		}
-		if grants.Ours(have, tenant) && whole(have) {
+		if grants.Ours(have, tenant) && isUnchanged(have) {
 			want.UID = have.UID // the cache has yet to see it
 			return nil
 		}
-		if err := d.end(ctx, have); err != nil {
+		if err := d.delete(ctx, have); err != nil {
 			return err
 		}
 		made = want.DeepCopy()
-		err = d.as.Create(ctx, made)
+		err = d.asDelegator.Create(ctx, made)
 	}
 	if err != nil {
 		return fmt.Errorf("create AuthorityDelegation %s: %w", want.Name, err)
@@ -205,8 +205,8 @@ func (d *delegations) create(ctx context.Context, tenant string, want *authority
 	return nil
 }
 
-// sweep deletes the delegations that a controller in the other mode has left.
-func sweep(ctx context.Context, w writer) error {
+// deleteAllDelegations deletes the delegations that a controller in the other mode has left.
+func deleteAllDelegations(ctx context.Context, w writer) error {
 	list := &authority.AuthorityDelegationList{}
 	if err := w.live.List(ctx, list, client.MatchingLabels{names.ManagedBy: names.Manager}); err != nil {
 		return fmt.Errorf("list delegations of sudo: %w", err)
@@ -216,7 +216,7 @@ func sweep(ctx context.Context, w writer) error {
 		if names.DelegatorOf(list.Items[i].Status.Delegator.Username) == "" {
 			continue
 		}
-		if err := d.end(ctx, &list.Items[i]); err != nil {
+		if err := d.delete(ctx, &list.Items[i]); err != nil {
 			return err
 		}
 	}

@@ -51,8 +51,8 @@ func newDelegator(mgr ctrl.Manager) (client.Client, error) {
 	return client.New(config, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 }
 
-// stripped leaves of a delegation in the cache what is looked at. The rest is in its name.
-func stripped(object any) (any, error) {
+// stripDelegation leaves of a delegation in the cache what is looked at. The rest is in its name.
+func stripDelegation(object any) (any, error) {
 	if d, ok := object.(*authority.AuthorityDelegation); ok {
 		d.ManagedFields = nil
 		d.Spec.Rules, d.Status.Rules, d.Status.History = nil, nil, nil

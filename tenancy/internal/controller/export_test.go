@@ -30,21 +30,21 @@ var AsDelegator = asDelegator
 func Delegator(next http.RoundTripper) http.RoundTripper { return delegator{next} }
 
 // Unseen is what was made and the cache has yet to see.
-type Unseen = unseen
+type Unseen = pendingCache
 
 // Add, But, Forget and Empty are the methods of the same names.
-func (u *unseen) Add(tenant string, d *authority.AuthorityDelegation) { u.add(tenant, d) }
+func (u *pendingCache) Add(tenant string, d *authority.AuthorityDelegation) { u.add(tenant, d) }
 
 // But returns what is unseen beside what the cache has.
-func (u *unseen) But(tenant string, seen []authority.AuthorityDelegation) []authority.AuthorityDelegation {
-	return u.but(tenant, seen)
+func (u *pendingCache) But(tenant string, seen []authority.AuthorityDelegation) []authority.AuthorityDelegation {
+	return u.notIn(tenant, seen)
 }
 
 // Forget drops what was deleted.
-func (u *unseen) Forget(tenant, name string) { u.forget(tenant, name) }
+func (u *pendingCache) Forget(tenant, name string) { u.forget(tenant, name) }
 
 // Empty reports whether nothing is kept.
-func (u *unseen) Empty() bool { return len(u.made) == 0 }
+func (u *pendingCache) Empty() bool { return len(u.created) == 0 }
 
 // Delegations makes and revokes delegations.
 type Delegations = delegations
@@ -66,6 +66,6 @@ func (d *delegations) Revoke(ctx context.Context, tenant string, stay []v1alpha1
 
 // Belongs returns whether a namespace is a tenant's.
 func Belongs(lns *v1alpha1.LNamespace, ns *metav1.PartialObjectMetadata) (reason string, adopted bool, uid types.UID) {
-	h := belongs(lns, ns)
+	h := ownership(lns, ns)
 	return h.reason, h.adopted, h.uid
 }

@@ -22,8 +22,8 @@ import (
 // maxLeftovers bounds the list in the status.
 const maxLeftovers = 64
 
-// outlive are the kinds that can carry the rights of sudo on when sudo is gone.
-var outlive = []schema.GroupVersionKind{
+// leftoverKinds are the kinds that can carry the rights of sudo on when sudo is gone.
+var leftoverKinds = []schema.GroupVersionKind{
 	rbacv1.SchemeGroupVersion.WithKind("RoleBinding"),
 	corev1.SchemeGroupVersion.WithKind("Secret"),
 	corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
@@ -33,13 +33,13 @@ var outlive = []schema.GroupVersionKind{
 // before if the tenant says so. It looks when somebody has left the list, and as long as
 // something was there the last time: an admission policy labels what sudo makes.
 func (r *Tenants) leftovers(ctx context.Context, t *v1alpha1.LNamespace) ([]v1alpha1.Leftover, error) {
-	now := once(t.Spec.Sudoers)
+	now := unique(t.Spec.Sudoers)
 	left := slices.ContainsFunc(t.Status.Granted.Sudoers, func(s v1alpha1.Subject) bool { return !slices.Contains(now, s) })
 	if !left && len(t.Status.Leftovers) == 0 {
 		return nil, nil
 	}
 	var found []v1alpha1.Leftover
-	for _, gvk := range outlive {
+	for _, gvk := range leftoverKinds {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 		if err := r.live.List(ctx, list, client.InNamespace(t.Name), client.MatchingLabels{names.MadeWithSudo: "true"}); err != nil {
@@ -62,7 +62,7 @@ func (r *Tenants) leftovers(ctx context.Context, t *v1alpha1.LNamespace) ([]v1al
 			found = append(found, v1alpha1.Leftover{Kind: gvk.Kind, Name: object.Name, Maker: maker})
 		}
 	}
-	changed, err := r.changed(ctx, t, now)
+	changed, err := r.changedWithSudo(ctx, t, now)
 	if err != nil {
 		return nil, err
 	}
@@ -73,9 +73,9 @@ func (r *Tenants) leftovers(ctx context.Context, t *v1alpha1.LNamespace) ([]v1al
 	return found[:min(len(found), maxLeftovers)], nil
 }
 
-// changed returns what gives rights, was made by others, and was changed by people who are
+// changedWithSudo returns what gives rights, was made by others, and was changed by people who are
 // sudoers no longer. It is never removed.
-func (r *Tenants) changed(ctx context.Context, t *v1alpha1.LNamespace, now []v1alpha1.Subject) ([]v1alpha1.Leftover, error) {
+func (r *Tenants) changedWithSudo(ctx context.Context, t *v1alpha1.LNamespace, now []v1alpha1.Subject) ([]v1alpha1.Leftover, error) {
 	var found []v1alpha1.Leftover
 	for _, kind := range []string{"Role", "RoleBinding"} {
 		list := &metav1.PartialObjectMetadataList{}

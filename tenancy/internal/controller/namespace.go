@@ -29,8 +29,8 @@ const (
 	reasonClean       = "NothingLeft"
 )
 
-// home is the namespace of a tenant, or why it has none.
-type home struct {
+// tenantNamespace is the namespace of a tenant, or why it has none.
+type tenantNamespace struct {
 	uid     types.UID
 	adopted bool
 	// reason and message tell why no rights may be granted; empty if they may.
@@ -38,9 +38,9 @@ type home struct {
 }
 
 // namespace returns the namespace of the tenant, and makes it if there is none.
-func (r *Tenants) namespace(ctx context.Context, t *v1alpha1.LNamespace) (home, error) {
+func (r *Tenants) namespace(ctx context.Context, t *v1alpha1.LNamespace) (tenantNamespace, error) {
 	if names.Reserved(t.Name, r.Reserved...) {
-		return home{reason: reasonReserved, message: fmt.Sprintf("the namespace %q can be no tenant's", t.Name)}, nil
+		return tenantNamespace{reason: reasonReserved, message: fmt.Sprintf("the namespace %q can be no tenant's", t.Name)}, nil
 	}
 	ns := &metav1.PartialObjectMetadata{}
 	ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -57,33 +57,33 @@ func (r *Tenants) namespace(ctx context.Context, t *v1alpha1.LNamespace) (home, 
 		err = r.Create(ctx, made)
 		if err == nil {
 			r.event(t, corev1.EventTypeNormal, "NamespaceCreated", "CreateNamespace", "made the namespace %s", t.Name)
-			return home{uid: made.UID}, nil
+			return tenantNamespace{uid: made.UID}, nil
 		}
 		if apierrors.IsAlreadyExists(err) { // the cache has yet to see it
 			err = r.live.Get(ctx, client.ObjectKey{Name: t.Name}, ns)
 		}
 	}
 	if err != nil {
-		return home{}, fmt.Errorf("namespace %s: %w", t.Name, err)
+		return tenantNamespace{}, fmt.Errorf("namespace %s: %w", t.Name, err)
 	}
-	h := belongs(t, ns)
+	h := ownership(t, ns)
 	if h.reason == "" && tenantOf(ns) != t.Name { // the admission policies go by the label
 		before := ns.DeepCopy()
 		ns.Labels = merged(ns.Labels, map[string]string{names.ManagedBy: names.Manager, names.Tenant: t.Name})
 		if err := r.Patch(ctx, ns, client.MergeFrom(before)); err != nil {
-			return home{}, fmt.Errorf("label namespace %s: %w", t.Name, err)
+			return tenantNamespace{}, fmt.Errorf("label namespace %s: %w", t.Name, err)
 		}
 	}
 	return h, nil
 }
 
-// belongs judges whether a namespace that is there is the tenant's. It is if its UID was
+// ownership judges whether a namespace that is there is the tenant's. It is if its UID was
 // recorded before. It becomes so in two ways: an annotation says that it was made for this
 // LNamespace, and it is not older, which only happens when the controller ended between
 // making and recording it; or an administrator adopted it for this LNamespace. Who can
 // write these annotations on a namespace is its master already.
-func belongs(t *v1alpha1.LNamespace, ns *metav1.PartialObjectMetadata) home {
-	h := home{uid: ns.UID}
+func ownership(t *v1alpha1.LNamespace, ns *metav1.PartialObjectMetadata) tenantNamespace {
+	h := tenantNamespace{uid: ns.UID}
 	recorded := t.Status.NamespaceUID == ns.UID && ns.UID != ""
 	made := ns.Annotations[names.CreatedFor] == string(t.UID) && !ns.CreationTimestamp.Before(&t.CreationTimestamp)
 	adopted := ns.Annotations[names.AdoptedBy] == string(t.UID)
@@ -104,25 +104,25 @@ func belongs(t *v1alpha1.LNamespace, ns *metav1.PartialObjectMetadata) home {
 
 // existing returns the namespace of the tenant as the server has it, and what it is to the
 // tenant.
-func (r *Tenants) existing(ctx context.Context, t *v1alpha1.LNamespace) (*metav1.PartialObjectMetadata, home, error) {
+func (r *Tenants) existing(ctx context.Context, t *v1alpha1.LNamespace) (*metav1.PartialObjectMetadata, tenantNamespace, error) {
 	ns := &metav1.PartialObjectMetadata{}
 	ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	if names.Reserved(t.Name, r.Reserved...) {
-		return ns, home{reason: reasonReserved}, nil
+		return ns, tenantNamespace{reason: reasonReserved}, nil
 	}
 	err := r.live.Get(ctx, client.ObjectKey{Name: t.Name}, ns)
 	if apierrors.IsNotFound(err) {
-		return ns, home{}, nil
+		return ns, tenantNamespace{}, nil
 	}
 	if err != nil {
-		return nil, home{}, err
+		return nil, tenantNamespace{}, err
 	}
-	return ns, belongs(t, ns), nil
+	return ns, ownership(t, ns), nil
 }
 
 // deleteNamespace deletes the namespace that was made for the tenant. An adopted one was
 // there before, and stays; it loses what made it the tenant's.
-func (r *Tenants) deleteNamespace(ctx context.Context, ns *metav1.PartialObjectMetadata, h home) error {
+func (r *Tenants) deleteNamespace(ctx context.Context, ns *metav1.PartialObjectMetadata, h tenantNamespace) error {
 	switch {
 	case h.reason != "" || h.uid == "":
 		return nil

@@ -56,7 +56,7 @@ func Cache(o Options) cache.Options {
 	}
 	if o.Sudo == grants.Delegation {
 		// Who made them counts, and not how they are labelled.
-		options.ByObject[&authority.AuthorityDelegation{}] = cache.ByObject{Transform: stripped}
+		options.ByObject[&authority.AuthorityDelegation{}] = cache.ByObject{Transform: stripDelegation}
 	}
 	return options
 }
@@ -67,7 +67,7 @@ func Add(mgr ctrl.Manager, o Options) error {
 	recorder := mgr.GetEventRecorder("tenancy-controller")
 	selves := selfNames
 	if o.Sudo == grants.Delegation {
-		selves = noSelves
+		selves = noSelfNames
 	}
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.LNamespace{}, selfIndex, selves); err != nil {
 		return err
@@ -109,7 +109,7 @@ func Add(mgr ctrl.Manager, o Options) error {
 		Watches(&rbacv1.ClusterRole{}, toSelf).
 		Watches(&rbacv1.ClusterRoleBinding{}, toSelf).
 		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers}).
-		Complete(&Selves{writer: w, Recorder: recorder}); err != nil {
+		Complete(&SelfRoles{writer: w, Recorder: recorder}); err != nil {
 		return err
 	}
 	asker, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
@@ -144,7 +144,7 @@ func newDelegations(mgr ctrl.Manager, w writer, o Options) (*delegations, error)
 	if err != nil {
 		return nil, err
 	}
-	return &delegations{writer: w, as: as, changed: make(chan event.GenericEvent, 1)}, mgr.GetFieldIndexer().IndexField(context.Background(),
+	return &delegations{writer: w, asDelegator: as, changed: make(chan event.GenericEvent, 1)}, mgr.GetFieldIndexer().IndexField(context.Background(),
 		&authority.AuthorityDelegation{}, delegatorIndex, func(object client.Object) []string {
 			return []string{object.(*authority.AuthorityDelegation).Status.Delegator.Username}
 		})

@@ -60,7 +60,7 @@ func (r *Sudo) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Re
 		if err := r.Get(ctx, client.ObjectKey{Name: names.SudoRole}, old); client.IgnoreNotFound(err) != nil {
 			return reconcile.Result{}, err
 		}
-		rules = append(rules, sudorules.Kept(old.Rules, failed)...)
+		rules = append(rules, sudorules.KeepFailedGroups(old.Rules, failed)...)
 	}
 	for name, rules := range map[string][]rbacv1.PolicyRule{
 		names.SudoRole:          rules,
@@ -74,18 +74,18 @@ func (r *Sudo) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Re
 			return reconcile.Result{}, err
 		}
 	}
-	if err := r.delegations.set(rules); err != nil {
+	if err := r.delegations.setRules(rules); err != nil {
 		return reconcile.Result{}, err
 	}
-	if r.delegations == nil && serves(lists, authority.SchemeGroupVersion.String(), "authoritydelegations") {
-		if err := sweep(ctx, r.writer); err != nil {
+	if r.delegations == nil && isServed(lists, authority.SchemeGroupVersion.String(), "authoritydelegations") {
+		if err := deleteAllDelegations(ctx, r.writer); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
 	return reconcile.Result{RequeueAfter: r.Every}, nil
 }
 
-func serves(lists []*metav1.APIResourceList, version, resource string) bool {
+func isServed(lists []*metav1.APIResourceList, version, resource string) bool {
 	return slices.ContainsFunc(lists, func(list *metav1.APIResourceList) bool {
 		return list.GroupVersion == version && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == resource })
 	})

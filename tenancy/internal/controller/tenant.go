@@ -24,8 +24,8 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// leftoversAgain is how often what was left is looked for, while there is any.
-const leftoversAgain = 30 * time.Second
+// leftoversInterval is how often what was left is looked for, while there is any.
+const leftoversInterval = 30 * time.Second
 
 // Tenants reconciles LNamespaces.
 type Tenants struct {
@@ -91,12 +91,12 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	}
 	result := reconcile.Result{}
 	if len(left) > 0 {
-		result.RequeueAfter = leftoversAgain
+		result.RequeueAfter = leftoversInterval
 	}
 	if err := r.record(ctx, t, func(s *v1alpha1.LNamespaceStatus) {
 		s.ObservedGeneration = t.Generation
 		s.SudoGroup = names.SudoGroup(t.Name)
-		s.Granted = v1alpha1.Granted{Users: once(t.Spec.Users), Managers: once(t.Spec.Managers), Sudoers: once(t.Spec.Sudoers)}
+		s.Granted = v1alpha1.Granted{Users: unique(t.Spec.Users), Managers: unique(t.Spec.Managers), Sudoers: unique(t.Spec.Sudoers)}
 		s.Delegations = delegated.granted
 		s.Leftovers = left
 		condition(t, s, v1alpha1.ConditionNamespaceReady, metav1.ConditionTrue, reasonThere, "")
@@ -114,7 +114,7 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		return reconcile.Result{}, err
 	}
 	for i := range delegated.outdated {
-		if err := r.delegations.end(ctx, &delegated.outdated[i]); err != nil {
+		if err := r.delegations.delete(ctx, &delegated.outdated[i]); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
@@ -125,7 +125,7 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 func (r *Tenants) grant(ctx context.Context, t *v1alpha1.LNamespace) (*delegated, error) {
 	wanted, unwanted := grants.For(t, r.Options)
 	settled := t.Status.ObservedGeneration == t.Generation
-	gone, err := r.delegations.revoke(ctx, t.Name, once(t.Spec.Sudoers), false)
+	gone, err := r.delegations.revoke(ctx, t.Name, unique(t.Spec.Sudoers), false)
 	if err != nil {
 		return nil, err
 	}
@@ -224,8 +224,8 @@ func condition(t *v1alpha1.LNamespace, s *v1alpha1.LNamespaceStatus, kind string
 	})
 }
 
-// once returns a list without what it holds twice.
-func once(list []v1alpha1.Subject) []v1alpha1.Subject {
+// unique returns a list without what it holds twice.
+func unique(list []v1alpha1.Subject) []v1alpha1.Subject {
 	var result []v1alpha1.Subject
 	for _, s := range list {
 		if s.Kind == "" {

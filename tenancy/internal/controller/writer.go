@@ -39,10 +39,10 @@ const (
 // ensure makes the object what it should be.
 func (w *writer) ensure(ctx context.Context, want client.Object) (outcome, error) {
 	key := client.ObjectKeyFromObject(want)
-	have := empty(want)
+	have := newLike(want)
 	err := w.Get(ctx, key, have)
 	if apierrors.IsNotFound(err) {
-		err = w.Create(ctx, copied(want))
+		err = w.Create(ctx, deepCopy(want))
 		if err == nil {
 			return created, nil
 		}
@@ -62,12 +62,12 @@ func (w *writer) ensure(ctx context.Context, want client.Object) (outcome, error
 		if err := w.delete(ctx, have); err != nil {
 			return unchanged, err
 		}
-		if err := w.Create(ctx, copied(want)); err != nil {
+		if err := w.Create(ctx, deepCopy(want)); err != nil {
 			return unchanged, fmt.Errorf("create %s: %w", describe(want), err)
 		}
 		return repaired, nil
 	}
-	next := copied(want)
+	next := deepCopy(want)
 	next.SetResourceVersion(have.GetResourceVersion())
 	next.SetUID(have.GetUID())
 	next.SetLabels(merged(have.GetLabels(), want.GetLabels()))
@@ -83,7 +83,7 @@ func (w *writer) ensure(ctx context.Context, want client.Object) (outcome, error
 // server is asked as well whether it is there: somebody may have taken its label away.
 func (w *writer) remove(ctx context.Context, object client.Object, sure bool) (bool, error) {
 	key := client.ObjectKeyFromObject(object)
-	have := empty(object)
+	have := newLike(object)
 	err := w.Get(ctx, key, have)
 	if apierrors.IsNotFound(err) && sure {
 		err = w.live.Get(ctx, key, have)
@@ -153,9 +153,9 @@ func merged(have, want map[string]string) map[string]string {
 	return all
 }
 
-func copied(object client.Object) client.Object { return object.DeepCopyObject().(client.Object) }
+func deepCopy(object client.Object) client.Object { return object.DeepCopyObject().(client.Object) }
 
-func empty(like client.Object) client.Object {
+func newLike(like client.Object) client.Object {
 	switch like.(type) {
 	case *rbacv1.ClusterRole:
 		return &rbacv1.ClusterRole{}

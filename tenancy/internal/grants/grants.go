@@ -46,7 +46,7 @@ func For(t *v1alpha1.LNamespace, o Options) (wanted, unwanted []client.Object) {
 			return
 		}
 		for _, object := range objects {
-			unwanted = append(unwanted, bare(object))
+			unwanted = append(unwanted, nameOnly(object))
 		}
 	}
 	users, managers, sudoers := Subjects(t.Spec.Users), Subjects(t.Spec.Managers), Subjects(t.Spec.Sudoers)
@@ -134,8 +134,8 @@ func clusterRole(t *v1alpha1.LNamespace, name string, rules []rbacv1.PolicyRule)
 	return &rbacv1.ClusterRole{ObjectMeta: meta(t, name, ""), Rules: rules}
 }
 
-// bare returns an object that has the name of another, and nothing else.
-func bare(object client.Object) client.Object {
+// nameOnly returns an object that has the name of another, and nothing else.
+func nameOnly(object client.Object) client.Object {
 	at := metav1.ObjectMeta{Name: object.GetName(), Namespace: object.GetNamespace()}
 	switch object.(type) {
 	case *rbacv1.RoleBinding:

@@ -15,7 +15,7 @@ import (
 // managerRules lets managers edit their own LNamespace, and neither make themselves
 // sudoers nor widen sudo.
 func managerRules(t *v1alpha1.LNamespace, o Options) []rbacv1.PolicyRule {
-	return own(t, o, nil, names.Users, names.Managers, names.Billing)
+	return ownObjectRules(t, o, nil, names.Users, names.Managers, names.Billing)
 }
 
 // editRules is what sudo may do with the LNamespace it belongs to.
@@ -31,12 +31,12 @@ func editRules(t *v1alpha1.LNamespace, o Options) []rbacv1.PolicyRule {
 	if o.Sudo == Delegation {
 		verbs = append(verbs, names.SudoVerb, names.SudoGroupVerb)
 	}
-	return own(t, o, verbs, permissions...)
+	return ownObjectRules(t, o, verbs, permissions...)
 }
 
-// own returns a rule over one LNamespace. The verbs of fields are asked by the server
+// ownObjectRules returns a rule over one LNamespace. The verbs of fields are asked by the server
 // where it authorizes fields, and by an admission policy elsewhere.
-func own(t *v1alpha1.LNamespace, o Options, verbs []string, permissions ...string) []rbacv1.PolicyRule {
+func ownObjectRules(t *v1alpha1.LNamespace, o Options, verbs []string, permissions ...string) []rbacv1.PolicyRule {
 	verbs = append([]string{"get"}, verbs...)
 	if o.FieldPermissions {
 		verbs = append(verbs, "granular", "granular:labels", "granular:annotations")

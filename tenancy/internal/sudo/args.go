@@ -61,7 +61,7 @@ func Parse(args []string) (Arguments, error) {
 			a.Namespace = value
 			a.Command = append(a.Command, "--namespace="+value)
 		default:
-			a.Global = append(a.Global, long(name)+"="+value)
+			a.Global = append(a.Global, longName(name)+"="+value)
 		}
 	}
 	if len(args) > 0 {
@@ -105,7 +105,7 @@ func (a *Arguments) read(args []string) error {
 		if name == "-n" || name == "--namespace" {
 			a.Namespace = value
 		} else {
-			a.Global = append(a.Global, long(name)+"="+value)
+			a.Global = append(a.Global, longName(name)+"="+value)
 		}
 	}
 	if namesSubjects(words) {
@@ -131,7 +131,7 @@ func takesValue(name string) bool {
 	return name == "-n" || name == "--namespace" || name == "-s" || slices.Contains(connection, strings.TrimPrefix(name, "--")) && strings.HasPrefix(name, "--")
 }
 
-func long(name string) string {
+func longName(name string) string {
 	if name == "-s" {
 		return "--server"
 	}

@@ -17,8 +17,8 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// plugin is the program that sends the header.
-const plugin = "kubectl-with"
+// withPlugin is the program that sends the header.
+const withPlugin = "kubectl-with"
 
 // delegationTo returns the delegation by which somebody uses sudo in a tenant, or nil. One that
 // names the person comes before those of groups.
@@ -55,8 +55,8 @@ func delegation(ctx context.Context, k kubectl.Kubectl, me kubectl.User, tenant 
 
 // withDelegation returns the arguments of kubectl that run a command by a delegation.
 func withDelegation(d *v1alpha1.SudoDelegation, a Arguments) ([]string, error) {
-	if _, err := exec.LookPath(plugin); err != nil {
-		return nil, fmt.Errorf("sudo by delegation runs the plugin %s, which is not on the path: %w", plugin, err)
+	if _, err := exec.LookPath(withPlugin); err != nil {
+		return nil, fmt.Errorf("sudo by delegation runs the plugin %s, which is not on the path: %w", withPlugin, err)
 	}
 	s := selection.SelectedAuthority{AuthorityReference: selection.AuthorityReference{
 		Kind: selection.AuthorityDelegationKind, Name: d.Delegation, UID: d.UID,

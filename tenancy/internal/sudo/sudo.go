@@ -30,7 +30,7 @@ func Run(ctx context.Context, path string, args []string, s Streams) (int, error
 		return 2, err
 	}
 	if a.Shell != "" {
-		return code(shell(a.Shell, s.Out))
+		return exitCode(shell(a.Shell, s.Out))
 	}
 	k := kubectl.Kubectl{Path: path, Global: a.Global}
 	me, err := k.WhoAmI(ctx)
@@ -38,7 +38,7 @@ func Run(ctx context.Context, path string, args []string, s Streams) (int, error
 		return 1, err
 	}
 	if a.List {
-		return code(list(ctx, k, me, s.Out))
+		return exitCode(list(ctx, k, me, s.Out))
 	}
 	tenant := a.Tenant
 	if tenant == "" {
@@ -60,7 +60,7 @@ func Run(ctx context.Context, path string, args []string, s Streams) (int, error
 		}
 		return k.Run(ctx, s.In, s.Out, s.ErrOut, flags...)
 	}
-	user, err := become(ctx, k, me.Username, tenant)
+	user, err := impersonatedUser(ctx, k, me.Username, tenant)
 	if err != nil {
 		return 1, err
 	}
@@ -72,17 +72,17 @@ func Run(ctx context.Context, path string, args []string, s Streams) (int, error
 	return k.Run(ctx, s.In, s.Out, s.ErrOut, append(flags, a.Command...)...)
 }
 
-// code returns the exit code of what ended with an error, or did not.
-func code(err error) (int, error) {
+// exitCode returns the exit code of what ended with an error, or did not.
+func exitCode(err error) (int, error) {
 	if err != nil {
 		return 1, err
 	}
 	return 0, nil
 }
 
-// become returns the user to impersonate together with the group of the tenant: oneself,
+// impersonatedUser returns the user to impersonate together with the group of the tenant: oneself,
 // or, for members of groups and service accounts, the user of the group.
-func become(ctx context.Context, k kubectl.Kubectl, me, tenant string) (string, error) {
+func impersonatedUser(ctx context.Context, k kubectl.Kubectl, me, tenant string) (string, error) {
 	group := names.SudoGroup(tenant)
 	may, err := k.CanI(ctx, "impersonate", "groups", group)
 	if err != nil {

@@ -28,19 +28,19 @@ func Fit(rules []rbacv1.PolicyRule, maxRules, maxLength int) ([]rbacv1.PolicyRul
 		}
 	}
 	for len(fit) > maxRules {
-		a, b := smallest(fit, maxLength)
+		a, b := smallestPair(fit, maxLength)
 		if b == 0 {
 			return nil, fmt.Errorf("%d rules don't become %d with %d words each", len(fit), maxRules, maxLength)
 		}
-		fit[a] = joined(fit[a], fit[b])
+		fit[a] = mergeRules(fit[a], fit[b])
 		fit = slices.Delete(fit, b, b+1)
 	}
 	return fit, nil
 }
 
-// smallest returns the two rules, the first one first, that are about the fewest among those with the
+// smallestPair returns the two rules, the first one first, that are about the fewest among those with the
 // same verbs that can be one, or zeros if no two can be.
-func smallest(rules []rbacv1.PolicyRule, maxLength int) (first, second int) {
+func smallestPair(rules []rbacv1.PolicyRule, maxLength int) (first, second int) {
 	size := func(i int) int { return len(rules[i].APIGroups) * len(rules[i].Resources) }
 	// least has the smallest rule so far, by verbs.
 	least, sum := map[string]int{}, 0
@@ -51,7 +51,7 @@ func smallest(rules []rbacv1.PolicyRule, maxLength int) (first, second int) {
 		verbs := strings.Join(rules[i].Verbs, " ")
 		other, found := least[verbs]
 		if found && (sum == 0 || size(other)+size(i) < sum) {
-			if one := joined(rules[other], rules[i]); len(one.APIGroups) <= maxLength && len(one.Resources) <= maxLength {
+			if one := mergeRules(rules[other], rules[i]); len(one.APIGroups) <= maxLength && len(one.Resources) <= maxLength {
 				first, second, sum = other, i, size(other)+size(i)
 			}
 		}
@@ -69,7 +69,7 @@ func smallest(rules []rbacv1.PolicyRule, maxLength int) (first, second int) {
 			if len(a.ResourceNames)+len(b.ResourceNames) > 0 || !slices.Equal(a.Verbs, b.Verbs) {
 				continue
 			}
-			if one := joined(a, b); len(one.APIGroups) <= maxLength && len(one.Resources) <= maxLength {
+			if one := mergeRules(a, b); len(one.APIGroups) <= maxLength && len(one.Resources) <= maxLength {
 				return first, second
 			}
 		}
@@ -77,7 +77,7 @@ func smallest(rules []rbacv1.PolicyRule, maxLength int) (first, second int) {
 	return 0, 0
 }
 
-func joined(a, b rbacv1.PolicyRule) rbacv1.PolicyRule {
+func mergeRules(a, b rbacv1.PolicyRule) rbacv1.PolicyRule {
 	a.APIGroups, a.Resources = union(a.APIGroups, b.APIGroups), union(a.Resources, b.Resources)
 	return a
 }

@@ -56,9 +56,9 @@ func Namespace() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "update", "patch"}}}
 }
 
-// Kept returns the rules of old about groups that discovery could not ask now. An
+// KeepFailedGroups returns the rules of old about groups that discovery could not ask now. An
 // aggregated server that is away for a moment takes nobody's rights.
-func Kept(old []rbacv1.PolicyRule, failed map[string]bool) []rbacv1.PolicyRule {
+func KeepFailedGroups(old []rbacv1.PolicyRule, failed map[string]bool) []rbacv1.PolicyRule {
 	var kept []rbacv1.PolicyRule
 	for _, rule := range old {
 		groups := slices.DeleteFunc(slices.Clone(rule.APIGroups), func(g string) bool { return !failed[g] })
@@ -70,8 +70,8 @@ func Kept(old []rbacv1.PolicyRule, failed map[string]bool) []rbacv1.PolicyRule {
 	return kept
 }
 
-// withheld reports whether sudo may only read the resource.
-func withheld(group, resource string) bool {
+// isReadOnly reports whether sudo may only read the resource.
+func isReadOnly(group, resource string) bool {
 	resource, _, _ = strings.Cut(resource, "/")
 	switch group {
 	case "":
@@ -82,10 +82,10 @@ func withheld(group, resource string) bool {
 	return false
 }
 
-// possible returns those of the verbs that a rule may have, in a fixed order.
-func possible(group, resource string, verbs []string) []string {
+// allowedVerbs returns those of the verbs that a rule may have, in a fixed order.
+func allowedVerbs(group, resource string, verbs []string) []string {
 	may := read
-	if !withheld(group, resource) {
+	if !isReadOnly(group, resource) {
 		may = slices.Concat(read, write)
 	}
 	if group == "" && resource == "serviceaccounts" {
@@ -104,7 +104,7 @@ func (t table) add(group, resource string, only, verbs []string) {
 	if strings.Contains(group, "*") || strings.Contains(resource, "*") {
 		return
 	}
-	for _, v := range possible(group, resource, verbs) {
+	for _, v := range allowedVerbs(group, resource, verbs) {
 		e := entry{group, resource, strings.Join(only, "\n")}
 		if t[e] == nil {
 			t[e] = map[string]bool{}
@@ -117,7 +117,7 @@ func (t table) add(group, resource string, only, verbs []string) {
 func (t table) rules() []rbacv1.PolicyRule {
 	merged := map[entry][]string{} // resource holds the verbs
 	for e, verbs := range t {
-		list := possible(e.group, e.resource, keys(verbs))
+		list := allowedVerbs(e.group, e.resource, keys(verbs))
 		key := entry{e.group, strings.Join(list, " "), e.names}
 		merged[key] = append(merged[key], e.resource)
 	}

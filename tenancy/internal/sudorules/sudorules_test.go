@@ -84,7 +84,7 @@ func TestFor(t *testing.T) {
 // TestKept holds that only rules of groups that could not be asked are kept.
 func TestKept(t *testing.T) {
 	old := []rbacv1.PolicyRule{rule("a", "x", "get"), {APIGroups: []string{"a", "b"}, Resources: []string{"y"}, Verbs: []string{"get"}}}
-	if got := text(sudorules.Kept(old, map[string]bool{"b": true})); got != "b/y get" {
+	if got := text(sudorules.KeepFailedGroups(old, map[string]bool{"b": true})); got != "b/y get" {
 		t.Error(got)
 	}
 	if got := text(old); got != "a/x get\na,b/y get" {

@@ -31,8 +31,8 @@ type List struct {
 	Rules map[string][]string `json:"rules"`
 }
 
-// Of returns the list of a cluster. Versions of a group are left out: roles have none.
-func Of(version string, discovered []*metav1.APIResourceList, roles []rbacv1.ClusterRole) List {
+// NewList returns the list of a cluster. Versions of a group are left out: roles have none.
+func NewList(version string, discovered []*metav1.APIResourceList, roles []rbacv1.ClusterRole) List {
 	version, _, _ = strings.Cut(version, "+")
 	l := List{Version: version, Rules: map[string][]string{}}
 	for _, list := range discovered {
@@ -77,17 +77,17 @@ func Gains(vetted, cluster List) []string {
 		gains = append(gains, "version: vetted is "+vetted.Version+", the cluster is "+cluster.Version)
 	}
 	for _, role := range Roles {
-		for _, rule := range beyond(vetted.Rules[role], cluster.Rules[role]) {
+		for _, rule := range notIn(vetted.Rules[role], cluster.Rules[role]) {
 			gains = append(gains, role+": "+rule)
 		}
 	}
-	for _, resource := range beyond(vetted.Resources, cluster.Resources) {
+	for _, resource := range notIn(vetted.Resources, cluster.Resources) {
 		gains = append(gains, "resource: "+resource)
 	}
 	return gains
 }
 
-func beyond(vetted, now []string) []string {
+func notIn(vetted, now []string) []string {
 	return slices.DeleteFunc(slices.Clone(now), func(s string) bool {
 		_, found := slices.BinarySearch(vetted, s)
 		return found

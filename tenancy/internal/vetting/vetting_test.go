@@ -23,7 +23,7 @@ func cluster(version, verb string, resources ...string) vetting.List {
 	}
 	role := rbacv1.ClusterRole{Rules: []rbacv1.PolicyRule{{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get", verb}}}}
 	role.Name = "edit"
-	return vetting.Of(version, []*metav1.APIResourceList{list}, []rbacv1.ClusterRole{role})
+	return vetting.NewList(version, []*metav1.APIResourceList{list}, []rbacv1.ClusterRole{role})
 }
 
 func TestGains(t *testing.T) {

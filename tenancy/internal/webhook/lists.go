@@ -56,8 +56,8 @@ type object struct {
 	Spec map[string]any `json:"spec"`
 }
 
-// errAsk tells that the API server did not answer.
-var errAsk = errors.New("ask whether it is allowed")
+// errReview tells that the API server did not answer.
+var errReview = errors.New("ask whether it is allowed")
 
 // Handle refuses what the caller may not write.
 func (l *Lists) Handle(ctx context.Context, req admission.Request) admission.Response {
@@ -84,7 +84,7 @@ func (l *Lists) Handle(ctx context.Context, req admission.Request) admission.Res
 	if err == nil {
 		err = l.account(ctx, req, before, &typed)
 	}
-	if errors.Is(err, errAsk) {
+	if errors.Is(err, errReview) {
 		return admission.Errored(http.StatusInternalServerError, err)
 	}
 	if err != nil {
@@ -150,7 +150,7 @@ func (l *Lists) account(ctx context.Context, req admission.Request, before objec
 	}
 	mapping, err := l.Accounts()
 	if err != nil {
-		return fmt.Errorf("%w: %w", errAsk, err)
+		return fmt.Errorf("%w: %w", errReview, err)
 	}
 	refused := mapping.May(t.Spec.Billing.Account, req.UserInfo.Username, req.UserInfo.Groups)
 	if refused == nil {
@@ -177,7 +177,7 @@ func (l *Lists) may(ctx context.Context, who authenticationv1.UserInfo, what aut
 		User: who.Username, Groups: who.Groups, UID: who.UID, Extra: extra, ResourceAttributes: &what,
 	}}
 	if err := l.Client.Create(ctx, review); err != nil {
-		return false, fmt.Errorf("%w: %w", errAsk, err)
+		return false, fmt.Errorf("%w: %w", errReview, err)
 	}
 	return review.Status.Allowed && !review.Status.Denied, nil
 }

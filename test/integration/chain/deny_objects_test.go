@@ -35,7 +35,7 @@ func custom(t *testing.T) {
   "schema":{"openAPIV3Schema":{"type":"object","properties":{
     "spec":{"type":"object","x-kubernetes-permission-verb":"specification","properties":{"replicas":{"type":"integer"}}},
     "status":{"type":"object","x-kubernetes-permission-verb":"status","properties":{"replicas":{"type":"integer"},"told":{"type":"string"}}}}}}}]}}`)
-	harness.Served(t, on, deniables)
+	harness.WaitServed(t, on, deniables)
 	must(t, http.MethodPatch, deniables+"/x?fieldManager=test&force=true", "apply",
 		`{"apiVersion":"deny.example.com/v1","kind":"Deniable","metadata":{"name":"x"},"spec":{"replicas":1}}`)
 }
@@ -162,5 +162,5 @@ func stored(t *testing.T, path string) any {
 	if items, ok := now["items"].([]any); ok {
 		return len(items)
 	}
-	return harness.At(now, "metadata", "resourceVersion")
+	return harness.ValueAt(now, "metadata", "resourceVersion")
 }

@@ -22,7 +22,7 @@ import (
 // asking is what several webhooks were asked, in order.
 type asking struct {
 	mu    sync.Mutex
-	asked []examplewebhook.Answered
+	asked []examplewebhook.Record
 	from  []string
 }
 
@@ -39,7 +39,7 @@ func (a *asking) verbs(user string) []string {
 	defer a.mu.Unlock()
 	var out []string
 	for i, answered := range a.asked {
-		if r := answered.Asked.ResourceAttributes; r != nil && answered.Asked.User == user {
+		if r := answered.Review.ResourceAttributes; r != nil && answered.Review.User == user {
 			out = append(out, a.from[i]+" "+r.Verb)
 		}
 	}
@@ -50,7 +50,7 @@ func (a *asking) verbs(user string) []string {
 type hook struct {
 	name, policy, kubeconfig string
 	// pause is called with each question before it is answered, if it is set.
-	pause func(examplewebhook.Answered)
+	pause func(examplewebhook.Record)
 }
 
 // newHook starts a webhook that runs until the test ends.
@@ -61,7 +61,7 @@ func newHook(t *testing.T, a *asking, name, policy string) *hook {
 	replace(t, h.policy, policy)
 	server, err := examplewebhook.Start(examplewebhook.Options{
 		Policy: h.policy, Listen: "127.0.0.1:0", Kubeconfig: h.kubeconfig,
-		Answered: func(answered examplewebhook.Answered) {
+		OnReview: func(answered examplewebhook.Record) {
 			a.mu.Lock()
 			a.asked, a.from = append(a.asked, answered), append(a.from, name)
 			a.mu.Unlock()
@@ -69,7 +69,7 @@ func newHook(t *testing.T, a *asking, name, policy string) *hook {
 				h.pause(answered)
 			}
 		},
-		Failed: func(err error) { t.Log(err) },
+		OnError: func(err error) { t.Log(err) },
 	})
 	if err != nil {
 		t.Fatal(err)

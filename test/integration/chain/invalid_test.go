@@ -20,7 +20,7 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// expensive costs more than a match condition may: each of the loops goes over the groups of
+// expensive exceeds the cost limit of a match condition: each of the loops goes over the groups of
 // the caller.
 const expensive = "request.groups.exists(a, request.groups.exists(b, request.groups.exists(c, request.groups.exists(d, a + b + c + d == 'never'))))"
 
@@ -64,7 +64,7 @@ func TestInvalid(t *testing.T) {
 			[]string{"authorizers[0].matchConditions[0].expression", "must evaluate to bool"}},
 		{"CEL that costs too much",
 			chained(rbac, h.in(settings{match: []string{aboutObjects, expensive}})),
-			[]string{"authorizers[1].matchConditions[1].expression", "costs more than a match condition may"}},
+			[]string{"authorizers[1].matchConditions[1].expression", "exceeds the cost limit of a match condition"}},
 		{"no failure policy",
 			chained(strings.Replace(good, "failurePolicy: Deny", "failurePolicy: Maybe", 1)),
 			[]string{"authorizers[0].failurePolicy: Unsupported value"}},

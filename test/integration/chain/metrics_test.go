@@ -87,8 +87,8 @@ func TestMetricsOfCancelled(t *testing.T) {
 	allow(t, "cancelled", "", []string{"configmaps"}, "granular", "get")
 	h := newHook(t, &asking{}, "metrics-cancelled", `faults: [{verbs: ["granular:metadata"], delay: 20s}]`)
 	there := make(chan struct{})
-	h.pause = func(answered examplewebhook.Answered) {
-		if r := answered.Asked.ResourceAttributes; r != nil && r.Verb == "granular:metadata" {
+	h.pause = func(answered examplewebhook.Record) {
+		if r := answered.Review.ResourceAttributes; r != nil && r.Verb == "granular:metadata" {
 			close(there)
 		}
 	}

@@ -72,8 +72,8 @@ func TestReload(t *testing.T) {
 		path := made(t, "default")
 		there, on := make(chan struct{}), make(chan struct{})
 		var once sync.Once
-		one.pause = func(answered examplewebhook.Answered) {
-			if r := answered.Asked.ResourceAttributes; answered.Asked.User == "reload-late" && r != nil && r.Verb == "granular:metadata" {
+		one.pause = func(answered examplewebhook.Record) {
+			if r := answered.Review.ResourceAttributes; answered.Review.User == "reload-late" && r != nil && r.Verb == "granular:metadata" {
 				once.Do(func() { close(there); <-on })
 			}
 		}

@@ -27,8 +27,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// patience bounds starting and stopping on a busy machine with two cores.
-const patience = 3 * time.Minute
+// timeout bounds starting and stopping on a busy machine with two cores.
+const timeout = 3 * time.Minute
 
 // Cluster is a running server.
 type Cluster struct {
@@ -36,7 +36,7 @@ type Cluster struct {
 	URL, Dir string
 
 	process *exec.Cmd
-	output  *output
+	output  *readyWriter
 	ended   chan error
 	stop    sync.Once
 }
@@ -107,8 +107,8 @@ func Start(args ...string) (*Cluster, error) {
 	case err := <-c.ended:
 		err = fmt.Errorf("kube-granular up ended before it was ready: %v\n%s\n%s", err, c.output, c.serverLog())
 		return nil, errors.Join(err, os.RemoveAll(dir))
-	case <-time.After(patience):
-		err := fmt.Errorf("kube-granular up was not ready after %s\n%s\n%s", patience, c.output, c.serverLog())
+	case <-time.After(timeout):
+		err := fmt.Errorf("kube-granular up was not ready after %s\n%s\n%s", timeout, c.output, c.serverLog())
 		return nil, errors.Join(err, c.Stop())
 	}
 }
@@ -141,8 +141,8 @@ func (c *Cluster) end() error {
 		if err != nil {
 			err = fmt.Errorf("kube-granular up did not end cleanly: %w\n%s", err, c.output)
 		}
-	case <-time.After(patience):
-		err = errors.Join(fmt.Errorf("kube-granular up was still running %s after Ctrl-C", patience), c.process.Process.Kill())
+	case <-time.After(timeout):
+		err = errors.Join(fmt.Errorf("kube-granular up was still running %s after Ctrl-C", timeout), c.process.Process.Kill())
 	}
 	return errors.Join(err, os.RemoveAll(c.Dir))
 }
@@ -172,8 +172,8 @@ func (c *Cluster) serverLog() string {
 	return strings.Join(lines[max(0, len(lines)-20):], "\n")
 }
 
-// output keeps what the process prints and finds the line that says it is ready.
-type output struct {
+// readyWriter keeps what the process prints and finds the line that says it is ready.
+type readyWriter struct {
 	ready chan string
 
 	mu   sync.Mutex
@@ -181,9 +181,9 @@ type output struct {
 	pipe *io.PipeWriter
 }
 
-func newOutput() *output {
+func newOutput() *readyWriter {
 	r, w := io.Pipe()
-	o := &output{ready: make(chan string, 1), pipe: w}
+	o := &readyWriter{ready: make(chan string, 1), pipe: w}
 	go func() {
 		lines := bufio.NewScanner(r)
 		for lines.Scan() {
@@ -198,14 +198,14 @@ func newOutput() *output {
 	return o
 }
 
-func (o *output) Write(p []byte) (int, error) {
+func (o *readyWriter) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.text.Write(p)
 	return o.pipe.Write(p)
 }
 
-func (o *output) String() string {
+func (o *readyWriter) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.text.String()

@@ -21,8 +21,8 @@ import (
 	"k8s.io/kubernetes/pkg/controller/namespace"
 )
 
-// discoverEvery is how often the garbage collector looks for new kinds.
-const discoverEvery = time.Second
+// discoveryInterval is how often the garbage collector looks for new kinds.
+const discoveryInterval = time.Second
 
 // RunCleanup starts the garbage collector and the controller that empties namespaces. They
 // run until ctx ends.
@@ -63,6 +63,6 @@ func RunCleanup(ctx context.Context, config *rest.Config) error {
 	close(started)
 	go namespaces.Run(ctx, workers)
 	go garbage.Run(ctx, workers, 10*time.Second)
-	go garbage.Sync(ctx, collecting.Discovery(), discoverEvery)
+	go garbage.Sync(ctx, collecting.Discovery(), discoveryInterval)
 	return nil
 }

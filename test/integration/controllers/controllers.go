@@ -26,35 +26,35 @@ import (
 // workers is how many objects a controller works on at a time.
 const workers = 2
 
-// loop is a controller that is ready to run.
-type loop interface {
+// runner is a controller that is ready to run.
+type runner interface {
 	Run(ctx context.Context, workers int)
 }
 
-// all are the controllers by the names of their service accounts.
-var all = map[string]func(ctx context.Context, f informers.SharedInformerFactory, client kubernetes.Interface) (loop, error){
-	"deployment-controller": func(ctx context.Context, f informers.SharedInformerFactory, client kubernetes.Interface) (loop, error) {
+// constructors are the controllers by the names of their service accounts.
+var constructors = map[string]func(ctx context.Context, f informers.SharedInformerFactory, client kubernetes.Interface) (runner, error){
+	"deployment-controller": func(ctx context.Context, f informers.SharedInformerFactory, client kubernetes.Interface) (runner, error) {
 		return deployment.NewDeploymentController(ctx, f.Apps().V1().Deployments(), f.Apps().V1().ReplicaSets(), f.Core().V1().Pods(), client)
 	},
-	"replicaset-controller": func(ctx context.Context, f informers.SharedInformerFactory, client kubernetes.Interface) (loop, error) {
+	"replicaset-controller": func(ctx context.Context, f informers.SharedInformerFactory, client kubernetes.Interface) (runner, error) {
 		return replicaset.NewReplicaSetController(ctx, f.Apps().V1().ReplicaSets(), f.Core().V1().Pods(), client, replicaset.BurstReplicas), nil
 	},
-	"replication-controller": func(ctx context.Context, f informers.SharedInformerFactory, client kubernetes.Interface) (loop, error) {
+	"replication-controller": func(ctx context.Context, f informers.SharedInformerFactory, client kubernetes.Interface) (runner, error) {
 		return replication.NewReplicationManager(ctx, f.Core().V1().Pods(), f.Core().V1().ReplicationControllers(), client, replication.BurstReplicas), nil
 	},
-	"statefulset-controller": func(ctx context.Context, f informers.SharedInformerFactory, client kubernetes.Interface) (loop, error) {
+	"statefulset-controller": func(ctx context.Context, f informers.SharedInformerFactory, client kubernetes.Interface) (runner, error) {
 		return statefulset.NewStatefulSetController(ctx, f.Core().V1().Pods(), f.Apps().V1().StatefulSets(), f.Core().V1().PersistentVolumeClaims(), f.Apps().V1().ControllerRevisions(), client), nil
 	},
-	"daemon-set-controller": func(ctx context.Context, f informers.SharedInformerFactory, client kubernetes.Interface) (loop, error) {
+	"daemon-set-controller": func(ctx context.Context, f informers.SharedInformerFactory, client kubernetes.Interface) (runner, error) {
 		return daemon.NewDaemonSetsController(ctx, f.Apps().V1().DaemonSets(), f.Apps().V1().ControllerRevisions(), f.Core().V1().Pods(), f.Core().V1().Nodes(), client, flowcontrol.NewBackOff(time.Second, time.Minute))
 	},
-	"job-controller": func(ctx context.Context, f informers.SharedInformerFactory, client kubernetes.Interface) (loop, error) {
+	"job-controller": func(ctx context.Context, f informers.SharedInformerFactory, client kubernetes.Interface) (runner, error) {
 		return job.NewController(ctx, client, f.Core().V1().Pods(), f.Batch().V1().Jobs(), nil, nil)
 	},
-	"cronjob-controller": func(ctx context.Context, f informers.SharedInformerFactory, client kubernetes.Interface) (loop, error) {
+	"cronjob-controller": func(ctx context.Context, f informers.SharedInformerFactory, client kubernetes.Interface) (runner, error) {
 		return cronjob.NewControllerV2(ctx, f.Batch().V1().Jobs(), f.Batch().V1().CronJobs(), client)
 	},
-	"endpointslice-controller": func(ctx context.Context, f informers.SharedInformerFactory, client kubernetes.Interface) (loop, error) {
+	"endpointslice-controller": func(ctx context.Context, f informers.SharedInformerFactory, client kubernetes.Interface) (runner, error) {
 		return endpointslice.NewController(ctx, f.Core().V1().Pods(), f.Core().V1().Services(), f.Core().V1().Nodes(), f.Discovery().V1().EndpointSlices(), 100, client, 0), nil
 	},
 }
@@ -62,7 +62,7 @@ var all = map[string]func(ctx context.Context, f informers.SharedInformerFactory
 // Names returns the service accounts of the controllers that there are, sorted.
 func Names() []string {
 	var names []string
-	for name := range all {
+	for name := range constructors {
 		names = append(names, name)
 	}
 	slices.Sort(names)
@@ -99,9 +99,9 @@ func RunAs(ctx context.Context, config *rest.Config, writing func(name string) *
 		return err
 	}
 	factory := informers.NewSharedInformerFactory(reading, 0)
-	var loops []loop
+	var loops []runner
 	for _, name := range names {
-		make, ok := all[name]
+		make, ok := constructors[name]
 		if !ok {
 			return fmt.Errorf("there is no controller %q", name)
 		}

@@ -304,7 +304,7 @@ func TestIdle(t *testing.T) {
 		use.want(t, 200)
 		return time.Since(made) > 61*time.Second
 	})
-	request{as: "bot", method: "GET", path: maps(n), under: unused}.want(t, 403, "not been used for too long")
+	request{as: "bot", method: "GET", path: maps(n), under: unused}.want(t, 403, "has expired because it was not used")
 	use.want(t, 200)
 	if last := read(t, used).Status.LastUsed; last == nil || last.Time.Before(made.Add(30*time.Second)) {
 		t.Errorf("last used %v", last)

@@ -284,7 +284,7 @@ func TestPolicySkip(t *testing.T) {
 	request{as: "alice", method: "POST", path: maps(n), body: configMap("c", "x")}.want(t, 201, stamp)
 	grant(t, n, "other", configMaps)
 	got := request{as: "other", method: "PUT", path: maps(n) + "/c", body: configMap("c", "y")}.eventually(t, 200)
-	if warnings := got.header["Warning"]; len(warnings) != 1 || !strings.Contains(warnings[0], "delegated nothing") {
+	if warnings := got.header["Warning"]; len(warnings) != 1 || !strings.Contains(warnings[0], "issued no delegation") {
 		t.Errorf("warned %q", warnings)
 	}
 	if got := stamped(t, maps(n)+"/c", stamp); got != "" {

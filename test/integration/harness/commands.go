@@ -40,16 +40,16 @@ func grant(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
 		user, verbs := args[0], strings.Split(args[1], ",")
 		var rules []rbacv1.PolicyRule
 		for _, resource := range strings.Split(args[2], ",") {
-			name, group, subresource := parts(resource)
+			name, group, subresource := splitResource(resource)
 			if subresource != "" {
 				name += "/" + subresource
 			}
 			rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{name}, Verbs: verbs})
 		}
-		ts.Check(bind(ctx, client, namespace, user, rules))
+		ts.Check(bindRole(ctx, client, namespace, user, rules))
 		for _, resource := range strings.Split(args[2], ",") {
 			for _, verb := range verbs {
-				ts.Check(known(ctx, client, namespace, user, verb, resource))
+				ts.Check(waitForGrant(ctx, client, namespace, user, verb, resource))
 			}
 		}
 	}

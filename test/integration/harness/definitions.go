@@ -18,7 +18,7 @@ import (
 )
 
 // PrepareCorpus installs the custom resources of the corpus and what pods need.
-func PrepareCorpus(t *testing.T, s *Stage) {
+func PrepareCorpus(t *testing.T, s *Server) {
 	t.Helper()
 	root, err := cluster.Root()
 	if err != nil {
@@ -68,8 +68,8 @@ func Define(t *testing.T, c *cluster.Cluster, name, text string) {
 	})
 }
 
-// Served waits until a resource is served.
-func Served(t *testing.T, c *cluster.Cluster, path string) {
+// WaitServed waits until a resource is served.
+func WaitServed(t *testing.T, c *cluster.Cluster, path string) {
 	t.Helper()
 	Until(t, path, func() bool {
 		status, _, err := Request(c, Admin, http.MethodGet, path, "", "")
@@ -78,7 +78,7 @@ func Served(t *testing.T, c *cluster.Cluster, path string) {
 }
 
 // Install creates a CustomResourceDefinition and returns once it is served.
-func (s *Stage) Install(t *testing.T, manifest []byte) {
+func (s *Server) Install(t *testing.T, manifest []byte) {
 	t.Helper()
 	var crd apiextensionsv1.CustomResourceDefinition
 	if err := yaml.UnmarshalStrict(manifest, &crd); err != nil {

@@ -17,8 +17,8 @@ import (
 	"kube-granular.dev/granular/corpus"
 )
 
-// At returns the value at a path of an object, or nil.
-func At(object any, path ...string) any {
+// ValueAt returns the value at a path of an object, or nil.
+func ValueAt(object any, path ...string) any {
 	for _, name := range path {
 		fields, _ := object.(map[string]any)
 		object = fields[name]
@@ -26,8 +26,8 @@ func At(object any, path ...string) any {
 	return object
 }
 
-// Put sets the value at a path of an object; nil takes it away.
-func Put(object map[string]any, value any, path ...string) {
+// SetAt sets the value at a path of an object; nil takes it away.
+func SetAt(object map[string]any, value any, path ...string) {
 	for _, name := range path[:len(path)-1] {
 		below, ok := object[name].(map[string]any)
 		if !ok {
@@ -66,9 +66,9 @@ func FromYAML(t *testing.T, manifest string) map[string]any {
 	return object
 }
 
-// Made creates an object as the administrator, with a name of its own, and returns
+// CreateObject creates an object as the administrator, with a name of its own, and returns
 // its path and what is stored.
-func (s *Stage) Made(t *testing.T, manifest string) (path string, live map[string]any) {
+func (s *Server) CreateObject(t *testing.T, manifest string) (path string, live map[string]any) {
 	t.Helper()
 	object := FromYAML(t, manifest)
 	u := unstructured.Unstructured{Object: object}
@@ -78,11 +78,11 @@ func (s *Stage) Made(t *testing.T, manifest string) (path string, live map[strin
 	}
 	collection, _ := s.Paths(t, object)
 	one := s.post(t, collection, object)
-	return one, s.Live(t, one)
+	return one, s.LiveObject(t, one)
 }
 
-// MadeIn is made where discovery need not know the kind yet. It returns the path.
-func (s *Stage) MadeIn(t *testing.T, collection, manifest string) string {
+// CreateIn is made where discovery need not know the kind yet. It returns the path.
+func (s *Server) CreateIn(t *testing.T, collection, manifest string) string {
 	t.Helper()
 	object := FromYAML(t, manifest)
 	Metadata(t, object)["name"] = fmt.Sprintf("%s-%d", Metadata(t, object)["name"], Unique())
@@ -90,9 +90,9 @@ func (s *Stage) MadeIn(t *testing.T, collection, manifest string) string {
 }
 
 // post creates an object as the administrator and returns its path.
-func (s *Stage) post(t *testing.T, collection string, object map[string]any) string {
+func (s *Server) post(t *testing.T, collection string, object map[string]any) string {
 	t.Helper()
-	s.Must(t, http.MethodPost, collection, ContentTypes["json"], object)
+	s.MustSend(t, http.MethodPost, collection, ContentTypes["json"], object)
 	return collection + "/" + url.PathEscape(Metadata(t, object)["name"].(string))
 }
 
@@ -109,7 +109,7 @@ func JSONPatch(before, after corpus.Object) []any {
 	return out
 }
 
-// Named makes a name for an object or user of what a test says.
-func Named(parts ...any) string {
+// UniqueName makes a name for an object or user of what a test says.
+func UniqueName(parts ...any) string {
 	return strings.ToLower(strings.ReplaceAll(strings.Trim(fmt.Sprint(parts...), "-"), " ", "-"))
 }

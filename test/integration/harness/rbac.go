@@ -22,8 +22,8 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// GrantTo gives a user a role of its own in the default namespace.
-func GrantTo(t *testing.T, c *cluster.Cluster, user, group, resource string, verbs ...string) {
+// GrantRole gives a user a role of its own in the default namespace.
+func GrantRole(t *testing.T, c *cluster.Cluster, user, group, resource string, verbs ...string) {
 	t.Helper()
 	quoted, err := json.Marshal(verbs)
 	if err != nil {
@@ -40,15 +40,15 @@ func GrantTo(t *testing.T, c *cluster.Cluster, user, group, resource string, ver
 	}
 }
 
-// parts takes deployments.apps/scale apart.
-func parts(resource string) (name, group, subresource string) {
+// splitResource takes deployments.apps/scale apart.
+func splitResource(resource string) (name, group, subresource string) {
 	resource, subresource, _ = strings.Cut(resource, "/")
 	name, group, _ = strings.Cut(resource, ".")
 	return name, group, subresource
 }
 
-// bind gives a user a role of the same name; without a namespace it holds everywhere.
-func bind(ctx context.Context, client kubernetes.Interface, namespace, user string, rules []rbacv1.PolicyRule) error {
+// bindRole gives a user a role of the same name; without a namespace it holds everywhere.
+func bindRole(ctx context.Context, client kubernetes.Interface, namespace, user string, rules []rbacv1.PolicyRule) error {
 	meta := metav1.ObjectMeta{Name: user, Namespace: namespace}
 	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user}
 	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}
@@ -68,9 +68,9 @@ func bind(ctx context.Context, client kubernetes.Interface, namespace, user stri
 	return err
 }
 
-// known waits until the authorizer allows a user the verb.
-func known(ctx context.Context, client kubernetes.Interface, namespace, user, verb, resource string) error {
-	name, group, subresource := parts(resource)
+// waitForGrant waits until the authorizer allows a user the verb.
+func waitForGrant(ctx context.Context, client kubernetes.Interface, namespace, user, verb, resource string) error {
+	name, group, subresource := splitResource(resource)
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: user,
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
@@ -94,7 +94,7 @@ func Impersonating(user string, groups ...string) rest.ImpersonationConfig {
 // Allow gives a user rules everywhere, and waits for them.
 func Allow(t *testing.T, client kubernetes.Interface, user string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
-	if err := bind(t.Context(), client, "", user, rules); err != nil {
+	if err := bindRole(t.Context(), client, "", user, rules); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -105,7 +105,7 @@ func Allow(t *testing.T, client kubernetes.Interface, user string, rules ...rbac
 			if len(rule.ResourceNames) > 0 {
 				continue // the answer depends on the name; another rule is waited for
 			}
-			if err := known(ctx, client, "", user, verb, resource); err != nil {
+			if err := waitForGrant(ctx, client, "", user, verb, resource); err != nil {
 				t.Fatalf("%s of %s never reached %s: %v", verb, resource, user, err)
 			}
 		}

@@ -53,7 +53,7 @@ func RunScripts(t *testing.T, c *cluster.Cluster, pattern string) {
 			return fixtures(filepath.Join(bin, "kubectl"), c.Kubeconfig("admin"), namespace)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"as":        as(c),
+			"as":        runKubectlAs(c),
 			"send":      send(c),
 			"grant":     grant(c),
 			"waitfor":   waitfor(c),
@@ -77,10 +77,10 @@ func fixtures(kubectl, kubeconfig, namespace string) error {
 	return nil
 }
 
-// as runs kubectl as a user, in the namespace of the script.
+// runKubectlAs runs kubectl as a user, in the namespace of the script.
 //
 //	[!] as USER args…
-func as(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
+func runKubectlAs(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, neg bool, args []string) {
 		if len(args) < 2 {
 			ts.Fatalf("usage: as USER args…")
@@ -107,7 +107,7 @@ func resourceVersion(c *cluster.Cluster, ts *testscript.TestScript, object strin
 	return string(out)
 }
 
-func key(object string) string {
+func snapshotKey(object string) string {
 	return "SNAPSHOT_" + regexp.MustCompile(`\W`).ReplaceAllString(object, "_")
 }
 
@@ -119,7 +119,7 @@ func snapshot(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
 		if neg || len(args) != 1 {
 			ts.Fatalf("usage: snapshot KIND/NAME")
 		}
-		ts.Setenv(key(args[0]), resourceVersion(c, ts, args[0]))
+		ts.Setenv(snapshotKey(args[0]), resourceVersion(c, ts, args[0]))
 	}
 }
 
@@ -128,10 +128,10 @@ func snapshot(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
 //	[!] unchanged KIND/NAME
 func unchanged(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, neg bool, args []string) {
-		if len(args) != 1 || ts.Getenv(key(args[0])) == "" {
+		if len(args) != 1 || ts.Getenv(snapshotKey(args[0])) == "" {
 			ts.Fatalf("usage: unchanged KIND/NAME, after a snapshot of it")
 		}
-		same := resourceVersion(c, ts, args[0]) == ts.Getenv(key(args[0]))
+		same := resourceVersion(c, ts, args[0]) == ts.Getenv(snapshotKey(args[0]))
 		if same == neg {
 			ts.Fatalf("%s: unchanged is %t", args[0], same)
 		}

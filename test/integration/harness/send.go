@@ -42,13 +42,13 @@ func RequestBy(c *cluster.Cluster, credentials string, user rest.ImpersonationCo
 
 // Send makes one request as a user, or as the administrator if user is empty.
 // What is not a string or bytes is sent as JSON.
-func (s *Stage) Send(t *testing.T, user, method, path, contentType string, body any) Answer {
+func (s *Server) Send(t *testing.T, user, method, path, contentType string, body any) Answer {
 	t.Helper()
 	return s.SendAccept(t, user, method, path, contentType, "application/json", body)
 }
 
 // SendAccept is Send of a request that asks for another form of answer than JSON.
-func (s *Stage) SendAccept(t *testing.T, user, method, path, contentType, accept string, body any) Answer {
+func (s *Server) SendAccept(t *testing.T, user, method, path, contentType, accept string, body any) Answer {
 	t.Helper()
 	a, err := s.RoundTrip(user, method, path, contentType, accept, body)
 	if err != nil {
@@ -58,14 +58,14 @@ func (s *Stage) SendAccept(t *testing.T, user, method, path, contentType, accept
 }
 
 // RoundTrip is SendAccept where a failure is not for the test to end with.
-func (s *Stage) RoundTrip(user, method, path, contentType, accept string, body any) (Answer, error) {
+func (s *Server) RoundTrip(user, method, path, contentType, accept string, body any) (Answer, error) {
 	return s.client.Do(context.Background(), Call{
 		As: Impersonating(user), Method: method, Path: path, ContentType: contentType, Accept: accept, Body: body,
 	})
 }
 
-// Must makes one request as the administrator, which has to succeed.
-func (s *Stage) Must(t *testing.T, method, path, contentType string, body any) Answer {
+// MustSend makes one request as the administrator, which has to succeed.
+func (s *Server) MustSend(t *testing.T, method, path, contentType string, body any) Answer {
 	t.Helper()
 	a := s.Send(t, "", method, path, contentType, body)
 	if a.Code >= 300 {
@@ -74,12 +74,12 @@ func (s *Stage) Must(t *testing.T, method, path, contentType string, body any) A
 	return a
 }
 
-// Live returns what the server holds, once its watch cache holds it too: the storage
+// LiveObject returns what the server holds, once its watch cache holds it too: the storage
 // makes the first attempt of an update on what is there, and an attempt on something
 // older asks about changes that nobody has made.
-func (s *Stage) Live(t *testing.T, path string) map[string]any {
+func (s *Server) LiveObject(t *testing.T, path string) map[string]any {
 	t.Helper()
-	stored := s.Must(t, http.MethodGet, path, "", nil).Object(t)
+	stored := s.MustSend(t, http.MethodGet, path, "", nil).Object(t)
 	version, _ := Metadata(t, stored)["resourceVersion"].(string)
-	return s.Must(t, http.MethodGet, path+"?resourceVersion="+version, "", nil).Object(t)
+	return s.MustSend(t, http.MethodGet, path+"?resourceVersion="+version, "", nil).Object(t)
 }

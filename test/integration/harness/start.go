@@ -31,8 +31,8 @@ func Start(t *testing.T, args ...string) *cluster.Cluster {
 	return c
 }
 
-// Serve runs a webhook until the test and its subtests end.
-func Serve(t *testing.T, webhook http.Handler) *httptest.Server {
+// ServeWebhook runs a webhook until the test and its subtests end.
+func ServeWebhook(t *testing.T, webhook http.Handler) *httptest.Server {
 	t.Helper()
 	server := httptest.NewTLSServer(webhook)
 	t.Cleanup(server.Close)

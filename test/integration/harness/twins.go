@@ -14,12 +14,12 @@ import (
 // Twins sends one request twice: by a caller who holds all of grants but the first,
 // which is refused, says why and changes nothing at path; and by one who holds all
 // of them, which is not. It returns the second answer.
-func (s *Stage) Twins(t *testing.T, path, says string, grants []string, do func(user string) Answer) Answer {
+func (s *Server) Twins(t *testing.T, path, says string, grants []string, do func(user string) Answer) Answer {
 	t.Helper()
 	n := Unique()
 	refused, allowed := fmt.Sprintf("refused-%d", n), fmt.Sprintf("allowed-%d", n)
-	s.Callers.Call(refused, grants[1:]...)
-	s.Callers.Call(allowed, grants...)
+	s.Callers.AddCaller(refused, grants[1:]...)
+	s.Callers.AddCaller(allowed, grants...)
 	before := s.Send(t, "", http.MethodGet, path, "", nil)
 	if a := do(refused); a.Code != http.StatusForbidden || !strings.Contains(a.Message(), says) {
 		t.Errorf("without %s: got %s\nwanted 403 and %q", grants[0], a, says)

@@ -22,9 +22,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Converting is a conversion webhook. move makes an object one of another version, whose
+// ConversionWebhook is a conversion webhook. move makes an object one of another version, whose
 // name it is given.
-func Converting(move func(object map[string]any, to string)) http.Handler {
+func ConversionWebhook(move func(object map[string]any, to string)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		Review(w, req, func(review *apiextensionsv1.ConversionReview) error {
 			asked := review.Request
@@ -50,14 +50,14 @@ func Converting(move func(object map[string]any, to string)) http.Handler {
 	})
 }
 
-// Chain writes a structured authorization configuration into dir: the webhook,
+// WriteAuthorizationConfig writes a structured authorization configuration into dir: the webhook,
 // whose failures are refusals, then RBAC.
-func Chain(dir string, webhook *httptest.Server) (string, error) {
-	return ChainFailing(dir, webhook, "Deny")
+func WriteAuthorizationConfig(dir string, webhook *httptest.Server) (string, error) {
+	return WriteAuthorizationConfigFailing(dir, webhook, "Deny")
 }
 
-// ChainFailing is chain with another decision where the webhook fails.
-func ChainFailing(dir string, webhook *httptest.Server, failurePolicy string) (string, error) {
+// WriteAuthorizationConfigFailing is chain with another decision where the webhook fails.
+func WriteAuthorizationConfigFailing(dir string, webhook *httptest.Server, failurePolicy string) (string, error) {
 	kubeconfigFile, err := kubeconfigOf(dir, webhook)
 	if err != nil {
 		return "", err

@@ -51,7 +51,7 @@ var work = []step{
 	{method: http.MethodPatch, path: webPath, contentType: "application/strategic-merge-patch+json", body: `{"metadata": {"labels": {"team.example/tier": "front"}}}`},
 	{method: http.MethodPatch, path: webPath, contentType: "application/merge-patch+json", body: `{"spec": {"replicas": 3}}`},
 	{method: http.MethodPatch, path: webPath, contentType: "application/json-patch+json", body: `[{"op": "replace", "path": "/spec/template/spec/containers/1/image", "value": "two"}]`},
-	{method: http.MethodPut, path: webPath, edit: func(o map[string]any) { harness.Put(o, "v", "metadata", "annotations", "ci.example/build") }},
+	{method: http.MethodPut, path: webPath, edit: func(o map[string]any) { harness.SetAt(o, "v", "metadata", "annotations", "ci.example/build") }},
 	{method: http.MethodPatch, path: webPath + "/status", contentType: "application/strategic-merge-patch+json",
 		body: `{"status": {"conditions": [{"type": "Progressing", "status": "True"}]}}`},
 	{method: http.MethodPatch, path: webPath + "/scale", contentType: "application/merge-patch+json", body: `{"spec": {"replicas": 2}}`},

@@ -49,7 +49,7 @@ var (
 // Who may what is answered by a webhook that knows the rules of each caller, so that they hold
 // the moment they are made.
 func TestRandomChanges(t *testing.T) {
-	stage, err := harness.NewStage()
+	stage, err := harness.NewServer()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestRandomChanges(t *testing.T) {
 	subRoles, foretold, allowed := 0, 0, 0
 	for i := range *howMany {
 		rehearsed := r.change(t)
-		grants, err := roles.For(t.Context(), []*changes.Rehearsed{rehearsed}, nil, roles.Options{})
+		grants, err := roles.GrantsFor(t.Context(), []*changes.DryRun{rehearsed}, nil, roles.Options{})
 		if err != nil {
 			t.Fatalf("%d: %s: %v", i, rehearsed.String(), err)
 		}
@@ -96,14 +96,14 @@ func TestRandomChanges(t *testing.T) {
 // random makes changes.
 type random struct {
 	*rand.Rand
-	stage     *harness.Stage
+	stage     *harness.Server
 	config    *rest.Config
-	rehearser *changes.Rehearser
+	rehearser *changes.DryRunner
 	objects   []unstructured.Unstructured
 	tried     map[string]bool
 }
 
-func newRandom(t *testing.T, stage *harness.Stage) *random {
+func newRandom(t *testing.T, stage *harness.Server) *random {
 	t.Helper()
 	config := harness.Config(t, stage.Cluster, "admin")
 	client, err := changes.NewClient(config)
@@ -117,7 +117,7 @@ func newRandom(t *testing.T, stage *harness.Stage) *random {
 	cached := memory.NewMemCacheClient(discovered)
 	r := &random{
 		Rand: rand.New(rand.NewPCG(*seed, 1)), stage: stage, config: config, tried: map[string]bool{},
-		rehearser: &changes.Rehearser{Kinds: kinds.New(cached, restmapper.NewDeferredDiscoveryRESTMapper(cached)), Client: client},
+		rehearser: &changes.DryRunner{Kinds: kinds.New(cached, restmapper.NewDeferredDiscoveryRESTMapper(cached)), Client: client},
 	}
 	accounts, err := r.rehearser.Kinds.Lookup("serviceaccounts", "")
 	if err != nil {
@@ -210,11 +210,11 @@ func (r *random) send(t *testing.T, client changes.Sender, request changes.Reque
 }
 
 // change makes a change that the server would take, and that changes something.
-func (r *random) change(t *testing.T) *changes.Rehearsed {
+func (r *random) change(t *testing.T) *changes.DryRun {
 	t.Helper()
 	for range 2000 {
 		u := r.objects[r.IntN(len(r.objects))]
-		k, err := r.rehearser.Kinds.OfKind(u.GroupVersionKind())
+		k, err := r.rehearser.Kinds.ForKind(u.GroupVersionKind())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +231,7 @@ func (r *random) change(t *testing.T) *changes.Rehearsed {
 			r.mutate(wanted)
 		}
 		r.form(t, &request, live, wanted)
-		rehearsed, err := r.rehearser.Rehearse(t.Context(), request)
+		rehearsed, err := r.rehearser.Run(t.Context(), request)
 		if err != nil || len(rehearsed.Changes) == 0 || !rehearsed.Sure {
 			continue
 		}
@@ -370,7 +370,7 @@ func (r *random) leaves(object map[string]any, key string, out *[]func()) {
 // as returns a configuration of a caller of its own who has these rules.
 func (r *random) as(rules []rbacv1.PolicyRule) *rest.Config {
 	name := fmt.Sprint("random-", harness.Unique())
-	r.stage.Callers.CallIf(name, func(q harness.Question) bool {
+	r.stage.Callers.AddCallerFunc(name, func(q harness.Question) bool {
 		// RBAC's own question, whether somebody may hand on what a role grants.
 		return q.Verb == "bind" || q.Verb == "escalate" || slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool {
 			return slices.Contains(rule.Verbs, q.Verb) && slices.Contains(rule.APIGroups, q.Group) &&
@@ -396,7 +396,7 @@ func (r *random) try(t *testing.T, request changes.Request, rules []rbacv1.Polic
 
 // foretell gives a caller some of the verbs that matter, asks whether the change is allowed,
 // and then makes it.
-func (r *random) foretell(t *testing.T, rehearsed *changes.Rehearsed, rules []rbacv1.PolicyRule) (was, is bool) {
+func (r *random) foretell(t *testing.T, rehearsed *changes.DryRun, rules []rbacv1.PolicyRule) (was, is bool) {
 	t.Helper()
 	var verbs []string
 	for _, c := range rehearsed.Changes {
@@ -419,7 +419,7 @@ func (r *random) foretell(t *testing.T, rehearsed *changes.Rehearsed, rules []rb
 	if err != nil {
 		t.Fatal(err)
 	}
-	judgement, err := access.NewReviews(asking).Judge(t.Context(), rehearsed)
+	judgement, err := access.NewReviews(asking).Evaluate(t.Context(), rehearsed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -116,7 +116,7 @@ func TestWithoutRBAC(t *testing.T) {
 	jane := person("jane")
 	for path, status := range map[string]int{"/api/v1/namespaces/default/pods": 403, "/metrics": 403, "/version": 200, "/apis/apps/v1": 200} {
 		got := request{as: jane, method: "GET", path: path, selects: []string{clusterRole("view")}}.to(t, c)
-		if got.status != status || status == 403 && !strings.Contains(got.body, "not configured with RBAC") {
+		if got.status != status || status == 403 && !strings.Contains(got.body, "RBAC is not among") {
 			t.Errorf("%s: %s", path, got)
 		}
 		if got := (request{as: jane, method: "GET", path: path}).to(t, c); got.status != 200 {

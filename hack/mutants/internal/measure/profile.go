@@ -25,13 +25,13 @@ type test struct {
 	reaches map[int]bool
 }
 
-// Patience is how long one test may compute with no mutant on.
-const Patience = 5 * time.Minute
+// MaxTestTime is how long one test may compute with no mutant on.
+const MaxTestTime = 5 * time.Minute
 
 // Profile runs each test of a binary alone. It returns the names of those that fail;
 // they say nothing of mutants. Those that compute longer than longest are left out.
 func (b *Binary) Profile(ctx context.Context, workers int, longest time.Duration) (broken []string, err error) {
-	list, took, err := b.command(ctx, Patience, nil, "-test.list", "^(Test|Fuzz|Example)")
+	list, took, err := b.command(ctx, MaxTestTime, nil, "-test.list", "^(Test|Fuzz|Example)")
 	if err != nil {
 		return nil, fmt.Errorf("listing the tests of %s: %w", b.Package, err)
 	}
@@ -39,14 +39,14 @@ func (b *Binary) Profile(ctx context.Context, workers int, longest time.Duration
 	names := strings.Fields(list)
 	found := make([]test, len(names))
 	failed, slow := make([]bool, len(names)), make([]bool, len(names))
-	err = each(ctx, workers, len(names), func(i int) error {
-		t, err := b.alone(ctx, names[i], longest)
+	err = parallel(ctx, workers, len(names), func(i int) error {
+		t, err := b.profileTest(ctx, names[i], longest)
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {
 			failed[i] = true
 			return nil
 		}
-		if errors.Is(err, timedOut) && longest < Patience {
+		if errors.Is(err, timedOut) && longest < MaxTestTime {
 			slow[i] = true
 			return nil
 		}
@@ -68,7 +68,7 @@ func (b *Binary) Profile(ctx context.Context, workers int, longest time.Duration
 	return broken, nil
 }
 
-func (b *Binary) alone(ctx context.Context, name string, longest time.Duration) (test, error) {
+func (b *Binary) profileTest(ctx context.Context, name string, longest time.Duration) (test, error) {
 	dir, err := os.MkdirTemp("", "mutants")
 	if err != nil {
 		return test{}, err

@@ -26,10 +26,10 @@ const memory = 8 << 20
 // timedOut is why a process did not end by itself.
 var timedOut = errors.New("takes too long")
 
-// waits is how many times the time that a process may compute it may last. It is long
+// wallClockFactor is how many times the time that a process may compute it may last. It is long
 // because others use the machine too: a limit of the time alone would call a test late
 // that never got to run.
-const waits = 10
+const wallClockFactor = 10
 
 // run runs tests of a binary, which may compute for as long as limit says; no names mean
 // none of them but what its start-up does. It returns how long they computed. An error
@@ -44,7 +44,7 @@ func (b *Binary) run(ctx context.Context, limit time.Duration, names []string, e
 }
 
 func (b *Binary) command(ctx context.Context, limit time.Duration, env []string, args ...string) (string, time.Duration, error) {
-	limited, cancel := context.WithTimeout(ctx, waits*limit)
+	limited, cancel := context.WithTimeout(ctx, wallClockFactor*limit)
 	defer cancel()
 	temporary, err := os.MkdirTemp("", "mutants")
 	if err != nil {
@@ -80,5 +80,5 @@ func (b *Binary) command(ctx context.Context, limit time.Duration, env []string,
 	return out.String(), took, err
 }
 
-// on is the environment in which a mutant is on.
-func on(m *mutate.Mutant) string { return mutate.EnvOn + "=" + strconv.Itoa(m.ID) }
+// environmentOf is the environment in which a mutant is on.
+func environmentOf(m *mutate.Mutant) string { return mutate.EnvOn + "=" + strconv.Itoa(m.ID) }

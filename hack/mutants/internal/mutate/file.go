@@ -17,21 +17,21 @@ type file struct {
 
 	last    int
 	mutants []Mutant
-	// within is the function that is looked at, and results are the types of what the
+	// functionName is the function that is looked at, and results are the types of what the
 	// innermost one returns, as written.
-	within  string
-	results []string
-	// settled are conditions that are negated as a whole already.
-	settled map[ast.Expr]bool
+	functionName string
+	results      []string
+	// negated are conditions that are negated as a whole already.
+	negated map[ast.Expr]bool
 }
 
 func (f *file) mutate(parsed *ast.File) {
-	f.settled = map[ast.Expr]bool{}
+	f.negated = map[ast.Expr]bool{}
 	for _, declaration := range parsed.Decls {
 		switch d := declaration.(type) {
 		case *ast.FuncDecl:
 			if d.Body != nil {
-				f.within = functionName(d)
+				f.functionName = functionName(d)
 				f.function(d.Type, d.Body)
 			}
 		case *ast.GenDecl:
@@ -40,7 +40,7 @@ func (f *file) mutate(parsed *ast.File) {
 			}
 			for _, spec := range d.Specs {
 				value := spec.(*ast.ValueSpec)
-				f.within = value.Names[0].Name
+				f.functionName = value.Names[0].Name
 				for _, v := range value.Values {
 					f.walk(v)
 				}
@@ -111,7 +111,7 @@ func (f *file) walk(root ast.Node) {
 		case *ast.CommClause:
 			f.remove(n.Body)
 		case *ast.ReturnStmt:
-			f.returned(n)
+			f.returnStatement(n)
 		case *ast.BinaryExpr:
 			f.binary(n)
 		}
@@ -128,7 +128,7 @@ func (f *file) add(n ast.Node, op string) int {
 	f.mutants = append(f.mutants, Mutant{
 		ID:   f.last + len(f.mutants) + 1,
 		Line: f.tokens.Position(n.Pos()).Line,
-		Func: f.within,
+		Func: f.functionName,
 		Op:   op,
 		Text: text,
 	})

@@ -29,7 +29,7 @@ func (f *file) negateCases(body *ast.BlockStmt) {
 // flip makes something true or false what it is not. If it is a mere comparison, the
 // comparison is not mutated once more.
 func (f *file) flip(n ast.Expr, op string) {
-	f.settled[ast.Unparen(n)] = true
+	f.negated[ast.Unparen(n)] = true
 	f.wrap(n, "(", fmt.Sprintf(") != mutantIs(%d)", f.add(n, op)))
 }
 
@@ -69,16 +69,16 @@ func (f *file) junction(n *ast.BinaryExpr, op string) {
 }
 
 func (f *file) comparison(n *ast.BinaryExpr, op string) {
-	if f.settled[n] {
+	if f.negated[n] {
 		return
 	}
 	f.wrap(n, "((", fmt.Sprintf(") != mutantIs(%d))", f.add(n, op)))
 }
 
-// returned changes the bools and errors that a function returns.
-func (f *file) returned(n *ast.ReturnStmt) {
+// returnStatement changes the bools and errors that a function returns.
+func (f *file) returnStatement(n *ast.ReturnStmt) {
 	if len(n.Results) == 1 && len(f.results) == 2 {
-		f.handedOn(n)
+		f.returnedCall(n)
 		return
 	}
 	if len(n.Results) != len(f.results) {
@@ -88,7 +88,7 @@ func (f *file) returned(n *ast.ReturnStmt) {
 		switch f.results[i] {
 		case "bool":
 			// The statement is what tells where it is.
-			f.settled[ast.Unparen(result)] = true
+			f.negated[ast.Unparen(result)] = true
 			f.wrap(result, "(", fmt.Sprintf(") != mutantIs(%d)", f.add(n, OpFlipped)))
 		case "error":
 			op, function := OpDropped, "mutantDropped"
@@ -100,8 +100,8 @@ func (f *file) returned(n *ast.ReturnStmt) {
 	}
 }
 
-// handedOn is for both results of another function.
-func (f *file) handedOn(n *ast.ReturnStmt) {
+// returnedCall is for both results of another function.
+func (f *file) returnedCall(n *ast.ReturnStmt) {
 	op, function := "", ""
 	switch f.results[1] {
 	case "bool":

@@ -43,19 +43,19 @@ func Parse(text string) (List, error) {
 	return list, nil
 }
 
-// Found is how a list and the results of a run differ.
-type Found struct {
+// Difference is how a list and the results of a run differ.
+type Difference struct {
 	// New survived and are not in the list. Listed survived and are.
 	New, Listed []measure.Result
 	// Noticed are in the list although a test notices them, and Gone are keys without a
 	// mutant.
 	Noticed []measure.Result
-	Gone    []string
+	Missing []string
 }
 
 // Compare holds results against the list; all says that no mutant was left out.
-func (l List) Compare(results []measure.Result, all bool) Found {
-	var found Found
+func (l List) Compare(results []measure.Result, all bool) Difference {
+	var found Difference
 	seen := map[string]bool{}
 	for _, r := range results {
 		key := r.Key()
@@ -74,7 +74,7 @@ func (l List) Compare(results []measure.Result, all bool) Found {
 	if all {
 		for key := range l {
 			if !seen[key] {
-				found.Gone = append(found.Gone, key)
+				found.Missing = append(found.Missing, key)
 			}
 		}
 	}

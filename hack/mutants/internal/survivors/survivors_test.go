@@ -40,11 +40,11 @@ func TestCompare(t *testing.T) {
 	}
 	list := List{"a: f: removed: listed()": "Why.", "a: f: removed: mended()": "Why.", "a: f: removed: gone()": "Why."}
 	results := []measure.Result{result("listed()", false), result("mended()", true), result("plain()", true), result("new()", false)}
-	want := Found{New: results[3:], Listed: results[:1], Noticed: results[1:2], Gone: []string{"a: f: removed: gone()"}}
+	want := Difference{New: results[3:], Listed: results[:1], Noticed: results[1:2], Missing: []string{"a: f: removed: gone()"}}
 	if diff := cmp.Diff(want, list.Compare(results, true)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	want.Gone = nil
+	want.Missing = nil
 	if diff := cmp.Diff(want, list.Compare(results, false)); diff != "" {
 		t.Errorf("of a sample (-want +got):\n%s", diff)
 	}

@@ -1,0 +1,93 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reference
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"kube-granular.dev/granular/registry"
+	"kube-granular.dev/hack/permissions/vocabulary"
+)
+
+// row is one place of a kind.
+type row struct {
+	path  string
+	verbs []string
+	// versions are those that have the place; within is what it embeds, if anything.
+	versions []string
+	within   string
+}
+
+// fieldsByKind is a table of fields for each kind. What all kinds have comes first and is left out
+// of the others; what lies in an embedded object is one row, which leads to its table.
+func fieldsByKind(r *registry.Registry, v *vocabulary.Vocabulary) string {
+	verbs := map[string]string{}
+	for _, p := range r.Permissions {
+		verbs[p.Name] = verb(p)
+	}
+	versions := map[string][]string{}
+	for _, k := range r.Kinds {
+		name, version := splitKindID(k.Kind)
+		versions[name] = append(versions[name], version)
+	}
+	everywhere := []row{}
+	rows := map[string][]row{}
+	for _, p := range r.Permissions {
+		if p.Scope != "" && p.Name != p.Scope {
+			continue
+		}
+		for _, place := range p.Places {
+			at := row{path: place.Path, verbs: []string{verbs[p.Name]}, within: v.Scopes[p.Name]}
+			for _, above := range slices.Backward(place.Above) {
+				at.verbs = append(at.verbs, verbs[above])
+			}
+			if slices.Equal(place.Kinds, []string{registry.All}) {
+				everywhere = append(everywhere, at)
+				continue
+			}
+			found := map[string][]string{}
+			for _, id := range place.Kinds {
+				name, version := splitKindID(id)
+				found[name] = append(found[name], version)
+			}
+			for name, in := range found {
+				at.versions = in
+				rows[name] = append(rows[name], at)
+			}
+		}
+	}
+	var b strings.Builder
+	b.WriteString("### Every kind\n\n")
+	rowsOf(&b, everywhere, nil)
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		fmt.Fprintf(&b, "\n### %s\n\n", name)
+		rowsOf(&b, rows[name], versions[name])
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func rowsOf(b *strings.Builder, rows []row, versions []string) {
+	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.path, b.path) })
+	b.WriteString("| field | covered by, the narrowest first |\n| --- | --- |\n")
+	for _, at := range rows {
+		field := "`" + at.path + "`"
+		if at.within != "" {
+			field += fmt.Sprintf(", with [what is in it](#in-%s)", strings.ReplaceAll(at.within, " ", "-"))
+		}
+		if len(at.versions) < len(versions) {
+			slices.Sort(at.versions)
+			field += ", in " + strings.Join(at.versions, ", ")
+		}
+		fmt.Fprintf(b, "| %s | `%s` |\n", field, strings.Join(at.verbs, "`, `"))
+	}
+}
+
+// splitKindID splits the ID of a kind into its name with the group, and its version.
+func splitKindID(id string) (name, version string) {
+	name, version, _ = strings.Cut(kindsText([]string{id}), " ")
+	return name, version
+}

@@ -1,0 +1,190 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package changes
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Read is a resource that a command read on its way.
+type Read struct {
+	// Verb is get, list or watch.
+	Verb                                    string
+	Group, Resource, Namespace, Name, Below string
+}
+
+// Recording is what a command sent.
+type Recording struct {
+	Requests []Request
+	// Reads are those of resources, each once, in their order.
+	Reads []Read
+}
+
+// Command is a command of kubectl whose requests are recorded.
+type Command struct {
+	// Args begin with the name of the program.
+	Args      []string
+	Stdin     io.Reader
+	Namespace string
+}
+
+// Record runs a command against a proxy on loopback that lets it read, and makes a dry run of
+// each write. The proxy takes requests of the command alone: it knows a token.
+func (r *DryRunner) Record(ctx context.Context, config *rest.Config, c Command) (*Recording, error) {
+	for _, a := range c.Args {
+		if flag, _, _ := strings.Cut(a, "="); flag == "--as" || flag == "--as-group" || flag == "--kubeconfig" || flag == "--context" || flag == "--server" || flag == "-s" {
+			return nil, fmt.Errorf("give %s to kubectl granular, before the --", a)
+		}
+	}
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, err
+	}
+	target, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, err
+	}
+	forward := httputil.NewSingleHostReverseProxy(target)
+	forward.Transport = transport
+	forward.FlushInterval = -1 // watches
+	rec := &recorder{runner: r, token: rand.Text(), forward: forward, host: target.Host, recording: &Recording{}}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	server := &http.Server{Handler: rec}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	defer func() {
+		_ = server.Close()
+		<-ended
+	}()
+	dir, err := os.MkdirTemp("", "kubectl-granular-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	kubeconfig := filepath.Join(dir, "kubeconfig")
+	if err := writeKubeconfig(kubeconfig, "http://"+listener.Addr().String()+"/"+rec.token, c.Namespace); err != nil {
+		return nil, err
+	}
+	var said bytes.Buffer
+	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "KUBECACHEDIR="+dir)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, &said, &said
+	failed := cmd.Run()
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	switch {
+	case len(rec.refused) > 0:
+		return nil, errors.Join(rec.refused...)
+	case failed != nil:
+		return nil, fmt.Errorf("%s: %w\n%s", c.Args[0], failed, said.String())
+	case len(rec.recording.Requests) == 0:
+		return nil, fmt.Errorf("%s wrote nothing; it printed:\n%s", c.Args[0], said.String())
+	}
+	return rec.recording, nil
+}
+
+// writeKubeconfig writes how the recorder is reached. The token is part of the path, since
+// kubectl sends credentials over TLS alone.
+func writeKubeconfig(file, server, namespace string) error {
+	c := clientcmdapi.NewConfig()
+	c.Clusters["recorder"] = &clientcmdapi.Cluster{Server: server}
+	c.AuthInfos["recorder"] = &clientcmdapi.AuthInfo{}
+	c.Contexts["recorder"] = &clientcmdapi.Context{Cluster: "recorder", AuthInfo: "recorder", Namespace: namespace}
+	c.CurrentContext = "recorder"
+	return clientcmd.WriteToFile(*c, file)
+}
+
+// recorder is the proxy. It forwards what reads, and sends dry runs of its own for what writes.
+type recorder struct {
+	runner  *DryRunner
+	token   string
+	host    string
+	forward http.Handler
+
+	mu        sync.Mutex
+	recording *Recording
+	refused   []error
+}
+
+// reviewGroups are groups whose resources store nothing.
+var reviewGroups = []string{"authorization.k8s.io", "authentication.k8s.io"}
+
+// ServeHTTP implements http.Handler.
+func (rec *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	token, path, _ := strings.Cut(strings.TrimPrefix(req.URL.Path, "/"), "/")
+	if subtle.ConstantTimeCompare([]byte(token), []byte(rec.token)) != 1 {
+		http.Error(w, "not the recorded command", http.StatusForbidden)
+		return
+	}
+	req.URL.Path, req.URL.RawPath = "/"+path, ""
+	for name := range req.Header {
+		if strings.HasPrefix(name, "Impersonate-") {
+			rec.refuse(w, errors.New("who asks is a flag of kubectl granular, before the --"))
+			return
+		}
+	}
+	at, resource := parsePath(req.URL.Path)
+	switch {
+	case req.Header.Get("Upgrade") != "":
+		rec.refuse(w, fmt.Errorf("%s is a connection and no change of fields", req.URL.Path))
+	case req.Method == http.MethodGet || req.Method == http.MethodHead:
+		if first, _, _ := strings.Cut(at.Subresource, "/"); resource && connectionSubresources[first] {
+			rec.refuse(w, fmt.Errorf("%s is a connection and no change of fields", req.URL.Path))
+			return
+		}
+		if resource {
+			rec.recordRead(at, req.URL.Query())
+		}
+		req.Host = rec.host
+		rec.forward.ServeHTTP(w, req)
+	case req.Method == http.MethodPost && resource && slices.Contains(reviewGroups, at.Resource.Group):
+		req.Host = rec.host
+		rec.forward.ServeHTTP(w, req)
+	case !resource:
+		rec.refuse(w, fmt.Errorf("%s %s is no write of an object", req.Method, req.URL.Path))
+	default:
+		rec.recordWrite(w, req, at)
+	}
+}
+
+// connectionSubresources are subresources that a GET opens.
+var connectionSubresources = map[string]bool{"attach": true, "exec": true, "portforward": true, "proxy": true}
+
+func (rec *recorder) recordRead(at resourcePath, query url.Values) {
+	read := Read{"get", at.Resource.Group, at.Resource.Resource, at.Namespace, at.Name, at.Subresource}
+	switch {
+	case query.Get("watch") == "true" || query.Get("watch") == "1":
+		read.Verb = "watch"
+	case at.Name == "":
+		read.Verb = "list"
+	}
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	if !slices.Contains(rec.recording.Reads, read) {
+		rec.recording.Reads = append(rec.recording.Reads, read)
+	}
+}

@@ -1,0 +1,133 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package changes
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// recordWrite keeps a request, and answers what a dry run of it gives.
+func (rec *recorder) recordWrite(w http.ResponseWriter, req *http.Request, at resourcePath) {
+	request, err := rec.request(req, at)
+	if err != nil {
+		rec.refuse(w, err)
+		return
+	}
+	rec.mu.Lock()
+	rec.recording.Requests = append(rec.recording.Requests, *request)
+	rec.mu.Unlock()
+	object, err := Send(req.Context(), rec.runner.Client, *request)
+	if apierrors.IsForbidden(err) {
+		// Nobody asks who may: the command is to go on.
+		object, err = rec.runner.expectedObject(req, *request, err)
+	}
+	if err != nil {
+		writeResponse(w, statusOf(err))
+		return
+	}
+	writeResponse(w, object)
+}
+
+// request makes a request of what was sent. Whatever is no write of fields is an error.
+func (rec *recorder) request(req *http.Request, at resourcePath) (*Request, error) {
+	k, err := rec.runner.Kinds.ForResource(at.Resource)
+	if err != nil {
+		return nil, err
+	}
+	out := &Request{Kind: k, Namespace: at.Namespace, Name: at.Name, Subresource: at.Subresource, Query: req.URL.Query()}
+	if _, known := k.Subresource(at.Subresource); at.Subresource != "" && !known {
+		return nil, fmt.Errorf("%s/%s is no part of an object that has fields; field by field it is never allowed", k, at.Subresource)
+	}
+	media, _, err := mime.ParseMediaType(req.Header.Get("Content-Type"))
+	if err != nil && req.Method != http.MethodDelete {
+		return nil, fmt.Errorf("%s %s: %w", req.Method, req.URL.Path, err)
+	}
+	switch {
+	case req.Method == http.MethodPost && at.Name == "":
+		out.Verb = "create"
+	case req.Method == http.MethodPut && at.Name != "":
+		out.Verb = "update"
+	case req.Method == http.MethodPatch && at.Name != "":
+		out.Verb, out.PatchType = "patch", types.PatchType(media)
+	default:
+		return nil, fmt.Errorf("%s of %s changes no single fields: it takes the verb of its own, never granular", req.Method, k)
+	}
+	if out.Body, err = io.ReadAll(req.Body); err != nil {
+		return nil, err
+	}
+	if out.Verb != "patch" && media != "application/json" {
+		if out.Body, err = asJSON(out.Body); err != nil {
+			return nil, fmt.Errorf("%s %s sends %s: %w", req.Method, req.URL.Path, media, err)
+		}
+	}
+	if out.Verb == "create" {
+		var object metav1.PartialObjectMetadata
+		if err := json.Unmarshal(out.Body, &object); err != nil {
+			return nil, err
+		}
+		out.Name = object.Name
+	}
+	return out, nil
+}
+
+// asJSON returns an object that was sent in another encoding, such as protobuf.
+func asJSON(body []byte) ([]byte, error) {
+	object, kind, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	object.GetObjectKind().SetGroupVersionKind(*kind)
+	return json.Marshal(object)
+}
+
+// expectedObject returns what a request asks for, where nobody may try it.
+func (r *DryRunner) expectedObject(req *http.Request, request Request, forbidden error) (map[string]any, error) {
+	rehearsed, err := r.Run(req.Context(), request)
+	if err != nil {
+		return nil, forbidden
+	}
+	return rehearsed.new, nil
+}
+
+func (rec *recorder) refuse(w http.ResponseWriter, err error) {
+	rec.mu.Lock()
+	rec.refused = append(rec.refused, err)
+	rec.mu.Unlock()
+	writeResponse(w, statusOf(apierrors.NewForbidden(metav1.Unversioned.WithResource("requests").GroupResource(), "", err)))
+}
+
+func statusOf(err error) *metav1.Status {
+	var api apierrors.APIStatus
+	if !errors.As(err, &api) {
+		api = apierrors.NewInternalError(err)
+	}
+	s := api.Status()
+	s.Kind, s.APIVersion = "Status", "v1"
+	return &s
+}
+
+func writeResponse(w http.ResponseWriter, object any) {
+	code := http.StatusOK
+	if s, ok := object.(*metav1.Status); ok {
+		code = int(s.Code)
+	}
+	data, err := json.Marshal(object)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_, _ = w.Write(data)
+}

@@ -1,0 +1,109 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package changes
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
+)
+
+// errNotComputable means that the caller's own change can't be computed here.
+var errNotComputable = errors.New("what the request itself changes is known to the server alone")
+
+// requestedObject returns the object that a request asks for, before the server completes it.
+func (r *DryRunner) requestedObject(of *DryRun) (map[string]any, error) {
+	if of.Verb != "patch" {
+		return asMap(of.Body)
+	}
+	if of.Creates {
+		return asMap(of.Body)
+	}
+	live, err := json.Marshal(of.old)
+	if err != nil {
+		return nil, err
+	}
+	switch of.PatchType {
+	case types.JSONPatchType:
+		patch, err := jsonpatch.DecodePatch(of.Body)
+		if err != nil {
+			return nil, fmt.Errorf("the patch is no JSON patch: %w", err)
+		}
+		return decodePatched(patch.Apply(live))
+	case types.MergePatchType:
+		return decodePatched(jsonpatch.MergePatch(live, of.Body))
+	case types.StrategicMergePatchType:
+		typed, err := scheme.Scheme.New(of.Kind.Kind)
+		if err != nil || of.Subresource == "scale" {
+			return nil, errNotComputable
+		}
+		return decodePatched(strategicpatch.StrategicMergePatch(live, of.Body, typed))
+	case types.ApplyPatchType:
+		return r.mergeApplied(of)
+	}
+	return nil, errNotComputable
+}
+
+// mergeApplied merges what is applied into the object. What the manager applied before and leaves
+// out now is not known here; the server removes it.
+func (r *DryRunner) mergeApplied(of *DryRun) (map[string]any, error) {
+	body, err := asMap(of.Body)
+	if err != nil {
+		return nil, err
+	}
+	converter, err := managedfields.NewTypeConverter(of.Kind.Definitions(), false)
+	if err != nil {
+		return nil, errNotComputable
+	}
+	live, err := converter.ObjectToTyped(&unstructured.Unstructured{Object: of.old})
+	if err != nil {
+		return nil, errNotComputable
+	}
+	config, err := converter.ObjectToTyped(&unstructured.Unstructured{Object: body})
+	if err != nil {
+		return nil, fmt.Errorf("what is applied does not fit the schema: %w", err)
+	}
+	merged, err := live.Merge(config)
+	if err != nil {
+		return nil, err
+	}
+	object, err := converter.TypedToObject(merged)
+	if err != nil {
+		return nil, err
+	}
+	u, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		return nil, errNotComputable
+	}
+	return u.Object, nil
+}
+
+func decodePatched(data []byte, err error) (map[string]any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return asMap(data)
+}
+
+// asMap reads JSON or YAML, with numbers as the library has them.
+func asMap(data []byte) (map[string]any, error) {
+	text, err := yaml.YAMLToJSON(data)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]any{}
+	if err := utiljson.Unmarshal(text, &out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}

@@ -1,0 +1,219 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+
+	"kube-granular.dev/pkg/cli/access"
+	"kube-granular.dev/pkg/cli/learn"
+	"kube-granular.dev/pkg/cli/output"
+	"kube-granular.dev/pkg/cli/roles"
+)
+
+// learnedRoles is what one subject needs by its requests.
+type learnedRoles struct {
+	subject *learn.Subject
+	name    string
+	grants  []learn.Grant
+	unused  []string
+}
+
+// fromAudit prints, and with apply writes, the roles that audit logs show to be needed.
+func (s *options) fromAudit(cmd *cobra.Command, l *auditLogs, format *output.Flag, options roles.Options, name string, apply bool) error {
+	learner, err := l.learn(cmd, s)
+	if err != nil {
+		return err
+	}
+	subjects := learner.Subjects()
+	if len(subjects) == 0 {
+		return fmt.Errorf("none of %d requests in the logs is of %s; kubectl granular role --from-audit without --subject shows whose they are", learner.Events, strings.Join(l.subjects, ", "))
+	}
+	if name != "" && len(subjects) > 1 {
+		return errors.New("--name is for one subject; name it by --subject")
+	}
+	rbac, err := s.rbac(cmd.Context())
+	if err != nil {
+		fmt.Fprintf(s.streams.ErrOut, "warning: which present rights are unused is not shown: %v\n", err)
+	}
+	var all []learnedRoles
+	for _, subject := range subjects {
+		of := learnedRoles{subject: subject, name: subject.RoleName()}
+		if name != "" {
+			of.name = name
+		}
+		if of.grants, err = subject.Grants(cmd.Context(), options); err != nil {
+			return err
+		}
+		if rbac != nil {
+			of.unused = unusedOf(cmd.Context(), subject, rbac)
+		}
+		all = append(all, of)
+	}
+	if err := printLearned(s.streams.Out, format, all); err != nil {
+		return err
+	}
+	if !apply {
+		return nil
+	}
+	for _, of := range all {
+		for i := range of.grants {
+			if err := s.write(cmd.Context(), of.grants[i].Objects(of.name, of.subject.Subject)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// unusedOf tells which present rights of a subject its requests never used.
+func unusedOf(ctx context.Context, subject *learn.Subject, rbac *access.RBAC) []string {
+	var out []string
+	for _, h := range rulesHeldBy(subject, rbac) {
+		verbs, resources := subject.Unused(ctx, h.Rule, h.Namespace)
+		what := qualifiedAll(h.Rule)
+		switch {
+		case len(verbs) == 0 && len(resources) == 0, len(h.Rule.Resources) == 0:
+			continue
+		case len(verbs) == len(h.Rule.Verbs):
+			out = append(out, fmt.Sprintf("%s on %s, by %s, %s", strings.Join(verbs, " "), what, h.Binding, h.Role))
+			continue
+		case len(verbs) > 0:
+			out = append(out, fmt.Sprintf("%s on %s, by %s, %s", strings.Join(verbs, " "), what, h.Binding, h.Role))
+		}
+		if len(resources) > 0 {
+			out = append(out, fmt.Sprintf("%s on %s, by %s, %s", strings.Join(h.Rule.Verbs, " "), strings.Join(resources, ","), h.Binding, h.Role))
+		}
+	}
+	return out
+}
+
+// generalGroups are the groups whose rights are not those of a subject to lose.
+var generalGroups = map[string]bool{"system:authenticated": true, "system:unauthenticated": true, "system:serviceaccounts": true}
+
+// rulesHeldBy returns the rules that a subject holds itself, and by its groups.
+func rulesHeldBy(subject *learn.Subject, rbac *access.RBAC) []access.HeldRule {
+	if subject.Kind == rbacv1.GroupKind {
+		return rbac.HeldBy("", []string{subject.Name})
+	}
+	var groups []string
+	for _, g := range subject.Groups {
+		if !generalGroups[g] && !strings.HasPrefix(g, "system:serviceaccounts:") {
+			groups = append(groups, g)
+		}
+	}
+	return rbac.HeldBy(subject.Users[0], groups)
+}
+
+func printLearned(out io.Writer, format *output.Flag, all []learnedRoles) error {
+	if format.Is("yaml") {
+		for i := range all {
+			if err := all[i].printYAML(out, i == 0); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var objects []any
+	var rows [][]string
+	for _, of := range all {
+		for i := range of.grants {
+			g := &of.grants[i]
+			for _, o := range g.Objects(of.name, of.subject.Subject) {
+				object, err := toUnstructured(o)
+				if err != nil {
+					return err
+				}
+				objects = append(objects, object)
+			}
+			for _, r := range g.Rules {
+				rows = append(rows, []string{of.subject.String(), g.Where(), qualifiedAll(r.PolicyRule), orNone(strings.Join(r.ResourceNames, ",")), strings.Join(r.Verbs, " ")})
+			}
+		}
+	}
+	return format.Print(out, map[string]any{"apiVersion": "v1", "kind": "List", "items": objects}, func(out io.Writer) error {
+		return output.Table(out, []string{"SUBJECT", "WHERE", "RESOURCES", "NAMES", "VERBS"}, rows)
+	})
+}
+
+// printYAML writes the roles and bindings of a subject, with the requests behind each rule.
+func (of *learnedRoles) printYAML(out io.Writer, first bool) error {
+	if !first {
+		fmt.Fprintln(out, "---")
+	}
+	fmt.Fprintf(out, "# %s", of.subject)
+	switch n := of.subject.Refused; n {
+	case 0:
+	case 1:
+		fmt.Fprint(out, ": 1 request was forbidden, and is not learned from")
+	default:
+		fmt.Fprintf(out, ": %d requests were forbidden, and are not learned from", n)
+	}
+	fmt.Fprintln(out)
+	for _, line := range of.unused {
+		fmt.Fprintln(out, "# never used:", line)
+	}
+	for i := range of.grants {
+		for j, o := range of.grants[i].Objects(of.name, of.subject.Subject) {
+			object, err := toUnstructured(o)
+			if err != nil {
+				return err
+			}
+			if i+j > 0 {
+				fmt.Fprintln(out, "---")
+			}
+			_, isRole := object["rules"]
+			delete(object, "rules")
+			data, err := yaml.Marshal(object)
+			if err != nil {
+				return err
+			}
+			if _, err := out.Write(data); err != nil {
+				return err
+			}
+			if isRole {
+				if err := printRules(out, of.grants[i].Rules); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// printRules writes rules, each below the notes about it.
+func printRules(out io.Writer, rules []learn.Rule) error {
+	fmt.Fprintln(out, "rules:")
+	for _, r := range rules {
+		for _, n := range r.Notes {
+			fmt.Fprintln(out, "#", printable(n))
+		}
+		data, err := yaml.Marshal([]rbacv1.PolicyRule{r.PolicyRule})
+		if err != nil {
+			return err
+		}
+		if _, err := out.Write(data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printable returns a text on one line: a log may hold any name.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 {
+			return ' '
+		}
+		return r
+	}, text)
+}

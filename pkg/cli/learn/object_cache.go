@@ -1,0 +1,130 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learn
+
+import (
+	"bytes"
+	"container/list"
+	"encoding/json"
+)
+
+// version is an object as a log last showed it.
+type version struct {
+	of   object
+	data []byte
+}
+
+// object names one object in one version of the API. Part is the subresource whose objects
+// are of a kind of their own, such as scale.
+type object struct {
+	group, version, resource, part, namespace, name string
+}
+
+// objectCache keeps the last versions of objects, those that were used least recently left out.
+type objectCache struct {
+	limit, size int
+	order       *list.List // of *version, the latest first
+	entries     map[object]*list.Element
+}
+
+func newObjectCache(limit int) *objectCache {
+	return &objectCache{limit: limit, order: list.New(), entries: map[object]*list.Element{}}
+}
+
+// put keeps a version. The data is copied.
+func (s *objectCache) put(of object, data []byte) {
+	s.remove(of)
+	if len(data) > s.limit/16 {
+		return // one object must not push out all others
+	}
+	s.entries[of] = s.order.PushFront(&version{of, bytes.Clone(data)})
+	for s.size += len(data); s.size > s.limit; {
+		s.remove(s.order.Back().Value.(*version).of)
+	}
+}
+
+// get returns the last version, nil if it is not known.
+func (s *objectCache) get(of object) []byte {
+	e := s.entries[of]
+	if e == nil {
+		return nil
+	}
+	s.order.MoveToFront(e)
+	return e.Value.(*version).data
+}
+
+// remove forgets an object.
+func (s *objectCache) remove(of object) {
+	if e := s.entries[of]; e != nil {
+		s.size -= len(s.order.Remove(e).(*version).data)
+		delete(s.entries, of)
+	}
+}
+
+// identity is what of an object tells which one it is.
+type identity struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name            string `json:"name"`
+		Namespace       string `json:"namespace"`
+		ResourceVersion string `json:"resourceVersion"`
+	} `json:"metadata"`
+}
+
+// record keeps the objects that an answer shows.
+func (s *objectCache) record(e *event) {
+	if !e.succeeded() || len(e.query()["dryRun"]) > 0 {
+		return
+	}
+	of := e.object()
+	if e.Verb != "get" && e.Verb != "list" {
+		s.removeAll(of) // it is another one now
+	}
+	if len(e.ResponseObject) == 0 {
+		return
+	}
+	switch e.Verb {
+	case "get", "create", "update", "patch":
+		var id identity
+		if !e.showsObject() || json.Unmarshal(e.ResponseObject, &id) != nil || id.Metadata.Name == "" {
+			return
+		}
+		of.name = id.Metadata.Name
+		s.put(of, e.ResponseObject)
+	case "list":
+		var all struct {
+			Items []json.RawMessage `json:"items"`
+		}
+		if json.Unmarshal(e.ResponseObject, &all) != nil {
+			return
+		}
+		for _, item := range all.Items {
+			var id identity
+			if json.Unmarshal(item, &id) == nil && id.Metadata.Name != "" {
+				of.namespace, of.name = id.Metadata.Namespace, id.Metadata.Name
+				s.put(of, item)
+			}
+		}
+	}
+}
+
+// removeAll forgets an object and its parts.
+func (s *objectCache) removeAll(of object) {
+	for _, part := range []string{"", "scale", of.part} {
+		of.part = part
+		s.remove(of)
+	}
+}
+
+// object returns what the request was about. All subresources but scale show the object
+// itself.
+func (e *event) object() object {
+	of := e.ObjectRef
+	out := object{of.APIGroup, of.APIVersion, of.Resource, "", of.Namespace, of.Name}
+	if of.Subresource != "" && of.Subresource != "status" && of.Subresource != "ephemeralcontainers" && of.Subresource != "resize" && of.Subresource != "finalize" && of.Subresource != "approval" {
+		out.part = of.Subresource
+	}
+	return out
+}

@@ -1,0 +1,263 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learn
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	granular "kube-granular.dev/granular/schema"
+)
+
+// reconstructOld returns an object that differs from after in the fields that a patch names, and in
+// nothing else: it stands for the version before, where that is not known. The patch may be a
+// merge, strategic or JSON patch, or what is applied: a log does not tell which.
+func reconstructOld(patch []byte, after map[string]any, root *granular.Node) (map[string]any, error) {
+	var ops []operation
+	if utiljson.Unmarshal(patch, &ops) == nil {
+		out := runtime.DeepCopyJSON(after)
+		for _, op := range ops {
+			op.undo(out)
+		}
+		return out, nil
+	}
+	fields := map[string]any{}
+	if err := utiljson.Unmarshal(patch, &fields); err != nil {
+		return nil, fmt.Errorf("the patch is no JSON")
+	}
+	for _, identity := range []string{"apiVersion", "kind"} {
+		delete(fields, identity)
+	}
+	if meta, ok := fields["metadata"].(map[string]any); ok {
+		for _, identity := range []string{"name", "namespace", "uid", "resourceVersion"} {
+			delete(meta, identity)
+		}
+	}
+	return undoMap(fields, after, root), nil
+}
+
+// undoMap returns after without what a patch of a map names.
+func undoMap(patch, after map[string]any, n *granular.Node) map[string]any {
+	out := maps.Clone(after)
+	for key, value := range patch {
+		if directive, field, _ := strings.Cut(key, "/"); strings.HasPrefix(key, "$") {
+			switch directive {
+			case "$setElementOrder": // an order, which changes no field
+			case "$deleteFromPrimitiveList":
+				if gone, ok := value.([]any); ok {
+					list, _ := after[field].([]any)
+					out[field] = append(slices.Clone(list), gone...)
+				}
+			default: // $patch and $retainKeys: anything that the map had may be gone
+				return differentMap(after)
+			}
+			continue
+		}
+		now, there := after[key]
+		switch v := value.(type) {
+		case nil:
+			out[key] = differentValue(now)
+		case map[string]any:
+			if m, ok := now.(map[string]any); ok {
+				out[key] = undoMap(v, m, childNode(n, key))
+			}
+		case []any:
+			if l, ok := now.([]any); ok {
+				out[key] = undoList(v, l, childNode(n, key))
+			}
+		default:
+			if there {
+				out[key] = differentValue(now)
+			}
+		}
+	}
+	return out
+}
+
+// differentMap returns a map that differs from another one in everything.
+func differentMap(after map[string]any) map[string]any {
+	out := map[string]any{}
+	for key, value := range after {
+		out[key] = differentValue(value)
+	}
+	return out
+}
+
+// undoList returns after without what a patch of a list names.
+func undoList(patch, after []any, n *granular.Node) []any {
+	if n == nil || n.Kind != granular.ListMap || n.Elem() == nil {
+		return withoutElements(after, patch)
+	}
+	out := slices.Clone(after)
+	for _, p := range patch {
+		named, ok := p.(map[string]any)
+		if !ok {
+			continue
+		}
+		if named["$patch"] == "replace" {
+			return withoutElements(after, after)
+		}
+		at := slices.IndexFunc(after, func(e any) bool { return sameKeys(n, named, e) })
+		of := maps.Clone(named)
+		if at < 0 {
+			delete(of, "$patch")
+			out = append(out, of) // it is gone
+			continue
+		}
+		for _, k := range n.Keys() {
+			delete(of, k.Name)
+		}
+		out[at] = undoMap(of, after[at].(map[string]any), n.Elem())
+	}
+	return out
+}
+
+// findElement returns the element of a list that has the same keys.
+func findElement(list []any, n *granular.Node, keys map[string]any) any {
+	for _, e := range list {
+		if sameKeys(n, keys, e) {
+			return e
+		}
+	}
+	return nil
+}
+
+func sameKeys(n *granular.Node, a map[string]any, e any) bool {
+	b, ok := e.(map[string]any)
+	if !ok {
+		return false
+	}
+	for _, k := range n.Keys() {
+		x, given := a[k.Name]
+		// A key that is left out has its default, which the answer shows.
+		if given && !reflect.DeepEqual(x, b[k.Name]) {
+			return false
+		}
+	}
+	return true
+}
+
+// withoutElements returns a list without what a patch names, never the same list.
+func withoutElements(after, named []any) []any {
+	out := slices.DeleteFunc(slices.Clone(after), func(e any) bool {
+		return contains(named, e)
+	})
+	if len(out) == len(after) {
+		out = append(out, differentValue(nil))
+	}
+	return out
+}
+
+func contains(list []any, value any) bool {
+	return slices.ContainsFunc(list, func(e any) bool { return reflect.DeepEqual(e, value) })
+}
+
+func childNode(n *granular.Node, field string) *granular.Node {
+	switch {
+	case n == nil:
+		return nil
+	case n.Kind == granular.Object:
+		return n.Child(field)
+	case n.Kind == granular.Map:
+		return n.Elem()
+	}
+	return nil
+}
+
+// differentValue returns a value that differs from another one and is of its type.
+func differentValue(value any) any {
+	switch v := value.(type) {
+	case string:
+		return v + "~"
+	case int64:
+		return v + 1
+	case float64:
+		return v + 1
+	case bool:
+		return !v
+	case []any:
+		if len(v) > 0 {
+			return []any{}
+		}
+	case map[string]any:
+		if len(v) > 0 {
+			return map[string]any{}
+		}
+	}
+	return "~"
+}
+
+// operation is one of a JSON patch.
+type operation struct {
+	Op   string `json:"op"`
+	Path string `json:"path"`
+	From string `json:"from"`
+}
+
+// undo changes what the operation is about.
+func (op operation) undo(object map[string]any) {
+	switch op.Op {
+	case "test":
+		return
+	case "move":
+		setAt(object, pointerTokens(op.From), true)
+	}
+	setAt(object, pointerTokens(op.Path), op.Op == "remove")
+}
+
+func pointerTokens(path string) []string {
+	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	for i, p := range parts {
+		parts[i] = strings.ReplaceAll(strings.ReplaceAll(p, "~1", "/"), "~0", "~")
+	}
+	return parts
+}
+
+// setAt changes what lies at a path. Where something was removed, something is put.
+func setAt(at any, path []string, removed bool) {
+	for i, step := range path {
+		last := i == len(path)-1
+		switch v := at.(type) {
+		case map[string]any:
+			if last {
+				v[step] = differentValue(v[step])
+				return
+			}
+			if list, ok := v[step].([]any); ok && i == len(path)-2 {
+				v[step] = setElement(list, path[i+1], removed)
+				return
+			}
+			at = v[step]
+		case []any:
+			n, err := strconv.Atoi(step)
+			if err != nil || n < 0 || n >= len(v) {
+				return
+			}
+			at = v[n]
+		default:
+			return
+		}
+	}
+}
+
+// setElement returns a list that differs in one element.
+func setElement(list []any, step string, removed bool) []any {
+	n, err := strconv.Atoi(step)
+	switch {
+	case removed:
+		return append(slices.Clone(list), differentValue(nil))
+	case step == "-" && len(list) > 0:
+		return list[:len(list)-1]
+	case err != nil || n < 0 || n >= len(list):
+		return append(slices.Clone(list), differentValue(nil))
+	}
+	return slices.Delete(slices.Clone(list), n, n+1)
+}

@@ -1,0 +1,131 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learn
+
+import (
+	"encoding/json"
+	"maps"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"kube-granular.dev/granular/change"
+	granular "kube-granular.dev/granular/schema"
+)
+
+// requestedObject returns the object that a patch asks for, before the server completes and admits it. A
+// log does not tell a merge patch from a strategic one: of two results it is the one that is
+// nearer to what was stored. What is applied is merged as a strategic patch is, or as a merge
+// patch in custom resources.
+func requestedObject(w *change.Walker, e *event, old []byte, after map[string]any) (map[string]any, bool) {
+	typed := builtIn(old)
+	if operations, err := jsonpatch.DecodePatch(e.RequestObject); err == nil {
+		data, err := operations.Apply(old)
+		return decoded(data, err, typed)
+	}
+	data, err := jsonpatch.MergePatch(old, e.RequestObject)
+	merged, ok := decoded(data, err, typed)
+	if typed == nil {
+		return merged, ok // there are no strategic patches of custom resources
+	}
+	data, err = strategicpatch.StrategicMergePatch(old, e.RequestObject, typed)
+	strategic, possible := decoded(data, err, typed)
+	switch {
+	case !possible:
+		return merged, ok
+	case !ok || isApply(e) || distance(w, strategic, after) <= distance(w, merged, after):
+		return strategic, true
+	}
+	return merged, true
+}
+
+// builtIn returns an empty object of the Go type of another one, nil if it has none.
+func builtIn(object []byte) runtime.Object {
+	var id identity
+	if json.Unmarshal(object, &id) != nil {
+		return nil
+	}
+	group, err := schema.ParseGroupVersion(id.APIVersion)
+	if err != nil {
+		return nil
+	}
+	typed, err := scheme.Scheme.New(group.WithKind(id.Kind))
+	if err != nil {
+		return nil
+	}
+	return typed
+}
+
+// decoded reads an object as the server does: one that has a Go type has the fields which that
+// writes, and no others.
+func decoded(data []byte, err error, typed runtime.Object) (map[string]any, bool) {
+	if err != nil {
+		return nil, false
+	}
+	if typed != nil {
+		of := typed.DeepCopyObject()
+		if err := json.Unmarshal(data, of); err != nil {
+			return nil, false
+		}
+		if data, err = json.Marshal(of); err != nil {
+			return nil, false
+		}
+	}
+	out, err := asMap(data)
+	return out, err == nil
+}
+
+// distance returns in how many places two objects differ.
+func distance(w *change.Walker, a, b map[string]any) int {
+	set, err := w.Compare(change.All, a, b)
+	if err != nil {
+		return 1 << 30
+	}
+	return len(set)
+}
+
+// intersect returns an object without what is not in another one. Elements of lists are told apart by
+// their keys where they have some; any other list is left as it is if the other object has it.
+func intersect(old, after map[string]any, n *granular.Node) map[string]any {
+	out := maps.Clone(old)
+	for key, was := range old {
+		is, there := after[key]
+		if !there {
+			delete(out, key)
+			continue
+		}
+		below := childNode(n, key)
+		switch was := was.(type) {
+		case map[string]any:
+			if is, ok := is.(map[string]any); ok {
+				out[key] = intersect(was, is, below)
+			}
+		case []any:
+			if is, ok := is.([]any); ok {
+				out[key] = intersectLists(was, is, below)
+			}
+		}
+	}
+	return out
+}
+
+func intersectLists(old, after []any, n *granular.Node) []any {
+	out := []any{}
+	for _, was := range old {
+		switch element, keyed := was.(map[string]any); {
+		case n == nil || n.Kind != granular.ListMap || !keyed:
+			if n == nil || n.Kind != granular.Set || contains(after, was) {
+				out = append(out, was)
+			}
+		default:
+			if is, ok := findElement(after, n, element).(map[string]any); ok {
+				out = append(out, intersect(element, is, n.Elem()))
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,201 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/component-base/version"
+
+	"kube-granular.dev/pkg/localcluster/aggregation"
+	"kube-granular.dev/pkg/localcluster/apiserver"
+	"kube-granular.dev/pkg/localcluster/etcd"
+	"kube-granular.dev/pkg/localcluster/pki"
+)
+
+// newEtcd makes the member to start, nil if there is an etcd to use, and gives the URLs.
+func (c *cluster) newEtcd() (*etcd.Member, []string, error) {
+	if len(c.EtcdServers) > 0 {
+		return nil, c.EtcdServers, nil
+	}
+	log := c.etcdLog()
+	member, err := etcd.New(etcd.Config{
+		DataDir: filepath.Join(c.Dir, "etcd"),
+		RunDir:  filepath.Join(c.Dir, "run"),
+		LogFile: log,
+		Fatal: func(message string) {
+			c.logf("etcd cannot go on: %s (log: %s)", message, relativePath(log))
+			c.logf("%s", c.damagedDataHint())
+		},
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	c.addCleanup(member.Stop)
+	return member, []string{member.Endpoint()}, nil
+}
+
+// etcdStartTimeout is how long etcd may take to read its data. It is a small cluster's.
+const etcdStartTimeout = time.Minute
+
+// damagedDataHint says what to do about data that etcd can't read.
+func (c *cluster) damagedDataHint() string {
+	return fmt.Sprintf("if its data is damaged: keep a copy of %s, then remove that directory for an empty cluster, or choose another with --dir", relativePath(filepath.Join(c.Dir, "etcd")))
+}
+
+// logEvery says something again and again until it is stopped.
+func (c *cluster) logEvery(interval time.Duration, what string) (stop func()) {
+	ticker, done := time.NewTicker(interval), make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				c.logf("%s", what)
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
+}
+
+func (c *cluster) etcdLog() string { return filepath.Join(c.Dir, "etcd.log") }
+
+// startEtcd starts a member, unless there is none.
+func (c *cluster) startEtcd(ctx context.Context, member *etcd.Member) error {
+	if member == nil {
+		return nil
+	}
+	log := c.etcdLog()
+	c.logf("starting etcd (log: %s)", relativePath(log))
+	within, cancel := context.WithTimeout(ctx, etcdStartTimeout)
+	defer cancel()
+	stop := c.logEvery(progressInterval, "waiting for etcd")
+	err := member.Start(within)
+	stop()
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w; %s", err, c.damagedDataHint())
+	}
+	if err != nil {
+		return err
+	}
+	go func() {
+		if err := <-member.Err(); err != nil {
+			c.failed <- fmt.Errorf("etcd failed: %w (its log is %s)", err, relativePath(log))
+		}
+	}()
+	c.addCleanup(func() { c.logf("stopping etcd") })
+	return nil
+}
+
+// server is a kube-apiserver that is configured.
+type server struct {
+	*apiserver.Server
+	log string
+	// ctx ends when cancel is called. gaveUp is closed if the server is stopped in the
+	// midst of its start.
+	ctx       context.Context
+	cancel    func()
+	abandoned chan struct{}
+}
+
+// newServer configures kube-apiserver. It directs the logging of the process, which is
+// only safe while nothing else runs that may log.
+func (c *cluster) newServer(ctx context.Context, l net.Listener, endpoints []string, files pki.Files) (*server, error) {
+	path := filepath.Join(c.Dir, "kube-apiserver.log")
+	log, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open kube-apiserver's log: %w", err)
+	}
+	policy := ""
+	if c.AuditLog != "" {
+		if policy, err = writeAuditPolicy(c.Dir); err != nil {
+			return nil, err
+		}
+	}
+	// The server must outlive ctx by as much as the parts that use it need to end.
+	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	gaveUp := make(chan struct{})
+	configured, err := apiserver.New(serving, apiserver.Config{
+		Listener:            l,
+		EtcdServers:         endpoints,
+		Files:               files,
+		FeatureGates:        c.FeatureGates,
+		AuthorizationConfig: c.AuthorizationConfig,
+		AuditLog:            c.AuditLog,
+		AuditPolicy:         policy,
+		ExtraArgs:           c.ExtraArgs,
+		Log:                 log,
+		Fatal: func() {
+			if serving.Err() == nil {
+				c.logf("kube-apiserver cannot go on (log: %s)", relativePath(path))
+				return
+			}
+			// Asked to stop in the midst of its start, kube-apiserver ends its
+			// process with an error. It is none, and etcd has yet to be stopped.
+			close(gaveUp)
+			select {}
+		},
+	})
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	c.addCleanup(cancel)
+	return &server{Server: configured, log: path, ctx: serving, cancel: cancel, abandoned: gaveUp}, nil
+}
+
+// startServer starts kube-apiserver and returns once it is ready.
+func (c *cluster) startServer(ctx context.Context, s *server, client *rest.Config) error {
+	c.logf("starting kube-apiserver %s (log: %s)", version.Get().GitVersion, relativePath(s.log))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err := s.Run(s.ctx)
+		if s.ctx.Err() == nil {
+			if err == nil {
+				err = errors.New("it ended by itself")
+			}
+			c.failed <- fmt.Errorf("kube-apiserver: %w (its log is %s)", err, relativePath(s.log))
+		}
+	}()
+	c.addCleanup(func() {
+		c.logf("stopping kube-apiserver")
+		s.cancel()
+		select {
+		case <-done:
+		case <-s.abandoned:
+		}
+	})
+	return c.withFailures(ctx, func(ctx context.Context) error {
+		return waitReady(ctx, client, func(last error) { c.logf("waiting for kube-apiserver: %v", last) })
+	})
+}
+
+func (c *cluster) startAggregation(client *rest.Config) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	wait, err := aggregation.Start(ctx, client)
+	if err != nil {
+		cancel()
+		return fmt.Errorf("start the controller of aggregated roles: %w", err)
+	}
+	c.addCleanup(func() {
+		cancel()
+		wait()
+	})
+	return nil
+}

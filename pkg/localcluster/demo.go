@@ -1,0 +1,110 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"kube-granular.dev/pkg/features"
+	"kube-granular.dev/pkg/localcluster/demo"
+)
+
+// grantsTimeout is how long RBAC may take to learn what was just granted. In a
+// new cluster that is a moment; where an administrator has since changed the
+// roles it may never come to pass, and that is no reason not to start.
+const grantsTimeout = 15 * time.Second
+
+// granular reports whether single fields are authorized.
+func (c *cluster) granular() bool {
+	on, said := c.FeatureGates[string(features.GranularAuthorization)]
+	return on || !said
+}
+
+// startDemo puts the story's objects and users there.
+func (c *cluster) startDemo(ctx context.Context, access kubeconfigs, client *rest.Config, rbac bool) error {
+	kept, err := demo.Apply(ctx, client)
+	if err != nil {
+		return err
+	}
+	for _, object := range kept {
+		c.logf("%s has been changed by others: left as it is", object)
+	}
+	for _, user := range demo.Users {
+		if _, err := access.byCertificate(user); err != nil {
+			return err
+		}
+	}
+	token, err := demo.Token(ctx, client)
+	if err != nil {
+		return err
+	}
+	if err := access.byToken(demo.Supersafe, token); err != nil {
+		return err
+	}
+	if !rbac || len(kept) > 0 {
+		return nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, grantsTimeout)
+	defer cancel()
+	err = demo.WaitForGrants(waiting, client)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		c.logf("the story's users do not have all their grants: %v", err)
+		return nil
+	}
+	return err
+}
+
+// printNextSteps prints what to try, ready to be copied.
+func (c *cluster) printNextSteps(access kubeconfigs) {
+	say := func(format string, args ...any) { _, _ = fmt.Fprintf(c.Out, format+"\n", args...) }
+	kubectl := func(user string) string {
+		return kubectlPath() + " --kubeconfig " + quote(relativePath(access.path(user)))
+	}
+	say("")
+	if !c.Demo {
+		say("The cluster is empty. As its administrator:")
+		say("")
+		say("  %s get namespaces", kubectl(adminUser))
+		say("")
+		return
+	}
+	k := kubectl(demo.Supersafe)
+	if !c.granular() {
+		say("GranularAuthorization is off, so the service account supersafe may look and change nothing:")
+		say("")
+		say("  %s label deployment web super.safe.com/level=high --overwrite", k)
+		say("")
+		c.printOtherUsers(kubectl)
+		return
+	}
+	say("The service account supersafe has no \"update\" and no \"patch\". It may change what carries its name:")
+	say("")
+	say("  %s label deployment web super.safe.com/level=high --overwrite", k)
+	say("  %s annotate deployment web super.safe.com/checked=yes --overwrite", k)
+	say(`  %s patch deployment web --subresource status --patch '{"status":{"conditions":[{"type":"SuperSafe","status":"True"}]}}'`, k)
+	say("")
+	say("and is refused anything else:")
+	say("")
+	say("  %s label deployment web team=red --overwrite", k)
+	say(`  %s patch deployment web --patch '{"spec":{"replicas":5}}'`, k)
+	say("")
+	c.printOtherUsers(kubectl)
+}
+
+// printOtherUsers prints who else there is.
+func (c *cluster) printOtherUsers(kubectl func(user string) string) {
+	say := func(format string, args ...any) { _, _ = fmt.Fprintf(c.Out, format+"\n", args...) }
+	say("Others in this cluster: %s (everything), %s (the built-in role edit), %s (the built-in role view):",
+		adminUser, demo.Users[0], demo.Users[1])
+	say("")
+	say("  %s scale deployment web --replicas=3", kubectl(demo.Users[0]))
+	say("  %s get deployment web --show-labels", kubectl(demo.Users[1]))
+	say("  %s get clusterrole supersafe --output yaml", kubectl(adminUser))
+	say("")
+}

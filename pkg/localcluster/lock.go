@@ -1,0 +1,61 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+)
+
+// listenOn listens on the port of 127.0.0.1. The listener is the very one the
+// server will use, so that nobody takes the port in between.
+func listenOn(port int) (net.Listener, error) {
+	l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("port %d on 127.0.0.1 is taken: stop what listens there, or use --port to choose another (--port 0 picks a free one)", port)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("port %d on 127.0.0.1: %w", port, err)
+	}
+	return l, nil
+}
+
+// lockDir makes the directory if need be and takes its lock, which lasts until
+// release is called or the process ends.
+func lockDir(dir string) (release func(), err error) {
+	// What lies here makes one an administrator of the cluster.
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("create the cluster's directory: %w", err)
+	}
+	path := filepath.Join(dir, "lock")
+	lock, err := fileutil.TryLockFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if errors.Is(err, fileutil.ErrLocked) {
+		holder := "another kube-granular"
+		if pid, err := os.ReadFile(path); err == nil && len(pid) > 0 {
+			holder += " (process " + strings.TrimSpace(string(pid)) + ")"
+		}
+		return nil, fmt.Errorf("directory %s is in use by %s: stop that, or use --dir to choose another", relativePath(dir), holder)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock the cluster's directory: %w", err)
+	}
+	if err := lock.Truncate(0); err == nil {
+		_, err = lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	}
+	if err != nil {
+		_ = lock.Close()
+		return nil, fmt.Errorf("write the lock of the cluster's directory: %w", err)
+	}
+	// The file stays: to remove it would let a third party lock another one by
+	// the same name while a second still waits for this.
+	return func() { _ = lock.Close() }, nil
+}

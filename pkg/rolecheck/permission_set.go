@@ -1,0 +1,117 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rolecheck
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"kube-granular.dev/granular/permission"
+	"kube-granular.dev/granular/registry"
+	"kube-granular.dev/pkg/suggest"
+)
+
+// permissionSet has the permissions that some resources may have.
+type permissionSet struct {
+	byResource []map[string]*registry.Permission
+	// complete is false if one of the resources is not built in: it may have permissions with a
+	// domain, and every permission of Kubernetes.
+	complete bool
+}
+
+func (n permissionSet) find(name string) *registry.Permission {
+	for _, permissions := range n.byResource {
+		if p := permissions[name]; p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// onEveryKind reports whether every kind has a permission, as for the permissions of metadata.
+func onEveryKind(p *registry.Permission) bool {
+	return slices.ContainsFunc(p.Places, func(place registry.Place) bool { return slices.Contains(place.Kinds, registry.All) })
+}
+
+// maxSuggestionLength is the maximum length of a name for which a suggestion is searched.
+const maxSuggestionLength = 100
+
+// suggestion returns text that suggests a verb for a misspelled one, or "".
+func (n permissionSet) suggestion(text string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(text), permission.General+":"), "(")
+	if name = strings.TrimSpace(name); len(name) > maxSuggestionLength {
+		return ""
+	}
+	var all []string
+	for _, permissions := range n.byResource {
+		for name := range permissions {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	if best := suggest.Nearest(name, slices.Compact(all)); best != "" {
+		return "; did you mean " + permission.General + ":" + best + "?"
+	}
+	return ""
+}
+
+// permissionsOf returns the permissions of resources. The resources must differ.
+func permissionsOf(resources []string) permissionSet {
+	known := builtIn()
+	out := permissionSet{complete: true}
+	for _, resource := range resources {
+		permissions, has := known.byResource[resource]
+		if !has {
+			return permissionSet{byResource: []map[string]*registry.Permission{known.all}}
+		}
+		out.byResource = append(out.byResource, permissions)
+	}
+	return out
+}
+
+type index struct {
+	all        map[string]*registry.Permission
+	byResource map[string]map[string]*registry.Permission
+}
+
+// IsBuiltIn reports whether a built-in kind has a resource, in the form deployments.apps/status.
+func IsBuiltIn(resource string) bool {
+	_, has := builtIn().byResource[resource]
+	return has
+}
+
+var builtIn = sync.OnceValue(func() index {
+	out := index{all: map[string]*registry.Permission{}, byResource: map[string]map[string]*registry.Permission{}}
+	all, err := registry.Load()
+	if err != nil {
+		return out
+	}
+	byKind := map[string]map[string]*registry.Permission{registry.All: {}}
+	for i := range all.Permissions {
+		p := &all.Permissions[i]
+		out.all[p.Name] = p
+		for _, place := range p.Places {
+			for _, kind := range place.Kinds {
+				if byKind[kind] == nil {
+					byKind[kind] = map[string]*registry.Permission{}
+				}
+				byKind[kind][p.Name] = p
+			}
+		}
+	}
+	for _, kind := range all.Kinds {
+		for _, resource := range kind.Resources {
+			if out.byResource[resource] == nil {
+				out.byResource[resource] = map[string]*registry.Permission{}
+			}
+			for _, permissions := range []map[string]*registry.Permission{byKind[registry.All], byKind[kind.Kind]} {
+				for name, p := range permissions {
+					out.byResource[resource][name] = p
+				}
+			}
+		}
+	}
+	return out
+})

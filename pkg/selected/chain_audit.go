@@ -1,0 +1,101 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selected
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/granular"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/pkg/audit"
+	"kube-granular.dev/pkg/delegation"
+)
+
+// checkServed returns an error if this server can't resolve what is selected.
+func (sel Selection) checkServed(u *User) error {
+	switch {
+	case !u.delegated():
+		return nil
+	case sel.Delegations == nil:
+		return apierrors.NewBadRequest(errNotServed.Error())
+	case !sel.Delegations.HasSynced():
+		return apierrors.NewServiceUnavailable("the server has not read the AuthorityDelegations yet")
+	}
+	return nil
+}
+
+var errConditionsUnverified = errors.New("the selected AuthorityDelegation has conditions, which can't be verified for this request")
+
+// startAudit writes into the audit event on whose behalf a request is made. It refuses
+// verification field by field where nothing can verify the conditions of the selected delegation.
+func (sel Selection) startAudit(ctx context.Context, u *User) context.Context {
+	chain, _ := u.chain(ctx, sel.Delegations)
+	if chain == nil {
+		return ctx
+	}
+	audit.Chain(ctx, append(chain.Entries(), handovers(ctx, u.ambient)...))
+	info, ok := request.RequestInfoFrom(ctx)
+	if ok && info.IsResourceRequest && !selfReviews[schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}] && chain.Conditional() {
+		ctx = granular.WithRefusal(ctx, errConditionsUnverified)
+	}
+	return ctx
+}
+
+// recordRefusal writes into the audit event why the selected delegation refused the request.
+func recordRefusal(ctx context.Context, u *User) {
+	if refusal := u.refused.Load(); refusal != nil {
+		audit.Refused(ctx, string(refusal.Reason))
+	}
+}
+
+type impersonatorKey struct{}
+
+// withImpersonator stores the caller in the context of a request that impersonates somebody.
+func (sel Selection) withImpersonator(req *http.Request) *http.Request {
+	if sel.Delegations == nil || len(req.Header[authenticationv1.ImpersonateUserHeader]) == 0 {
+		return req
+	}
+	u, ok := request.UserFrom(req.Context())
+	if !ok {
+		return req
+	}
+	return req.WithContext(context.WithValue(req.Context(), impersonatorKey{}, u))
+}
+
+// handovers returns how the caller's identity came to the sender of the request: by
+// impersonation, or by a token that is bound to a Pod or a Node.
+func handovers(ctx context.Context, caller user.Info) (out []v1alpha1.ChainEntry) {
+	if by, ok := ctx.Value(impersonatorKey{}).(user.Info); ok {
+		out = append(out, v1alpha1.ChainEntry{Via: v1alpha1.ViaImpersonation, By: delegation.Truncate(by.GetName()), ByUID: delegation.Truncate(by.GetUID())})
+		caller = by
+	}
+	first := func(key string) string {
+		if values := caller.GetExtra()[key]; len(values) > 0 {
+			return delegation.Truncate(values[0])
+		}
+		return ""
+	}
+	e := v1alpha1.ChainEntry{Via: v1alpha1.ViaToken, By: delegation.Truncate(caller.GetName()), ByUID: delegation.Truncate(caller.GetUID()), Credential: first(user.CredentialIDKey)}
+	switch {
+	case first(serviceaccount.PodNameKey) != "":
+		e.Name, e.UID = "Pod/"+first(serviceaccount.PodNameKey), types.UID(first(serviceaccount.PodUIDKey))
+	case first(serviceaccount.NodeNameKey) != "":
+		e.Name, e.UID = "Node/"+first(serviceaccount.NodeNameKey), types.UID(first(serviceaccount.NodeUIDKey))
+	}
+	if _, _, err := serviceaccount.SplitUsername(caller.GetName()); err == nil && (e.Name != "" || e.Credential != "") {
+		// The impersonation comes after the token with which it was requested.
+		out = append([]v1alpha1.ChainEntry{e}, out...)
+	}
+	return out
+}

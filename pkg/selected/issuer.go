@@ -1,0 +1,313 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selected
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	seam "k8s.io/apiserver/pkg/authorization/selected"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/kubernetes/pkg/registry/rbac/validation"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	authorityvalidation "kube-granular.dev/api/authority/validation"
+	"kube-granular.dev/api/selection"
+	"kube-granular.dev/pkg/delegation"
+	"kube-granular.dev/pkg/included"
+)
+
+// Issuer decides which delegations may be created, and fills in their status.
+type Issuer struct {
+	Delegations *delegation.Index
+	Authorizer  authorizer.UnconditionalAuthorizer
+	// Client reads roles, bindings and namespaces from storage.
+	Client kubernetes.Interface
+	// Cached reads roles and bindings from informers.
+	Cached seam.Policy
+	// Now is time.Now, except in tests.
+	Now func() time.Time
+}
+
+var delegationResource = v1alpha1.Resource("authoritydelegations")
+
+// delegatingKey marks a context in which rules are resolved to create another delegation of the
+// same chain. That delegation inherits all conditions, so conditional rules count.
+type delegatingKey struct{}
+
+// PrepareDelegation fills in the status of a delegation that is about to be created. It returns
+// an error if the caller does not hold what is delegated.
+func (d *Issuer) PrepareDelegation(ctx context.Context, obj *v1alpha1.AuthorityDelegation) error {
+	obj.Status = v1alpha1.AuthorityDelegationStatus{}
+	if errs := authorityvalidation.DelegationSpec(&obj.Spec, field.NewPath("spec")); len(errs) > 0 {
+		return invalidDelegation(obj, errs...)
+	}
+	caller, ok := request.UserFrom(ctx)
+	if !ok || caller.GetName() == "" || caller.GetName() == user.Anonymous {
+		return forbiddenDelegation(obj, errors.New("only an authenticated user can delegate"))
+	}
+	parent, err := d.parentChain(ctx, caller)
+	if err != nil {
+		return forbiddenDelegation(obj, err)
+	}
+	ambient := withoutSelection(caller)
+	if err := d.checkBounds(obj, ambient, parent); err != nil {
+		return err
+	}
+	obj.Status.Delegator = identityOf(ambient)
+	if parent != nil {
+		obj.Status.History = parent.Entries()
+	}
+	obj.Status.History = append(obj.Status.History, handovers(ctx, ambient)...)
+	if name := obj.Spec.Scope.Namespace; name != "" {
+		namespace, err := d.Client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if namespace.DeletionTimestamp != nil {
+			return invalidDelegation(obj, field.Invalid(field.NewPath("spec", "scope", "namespace"), name, "is being deleted"))
+		}
+		obj.Status.NamespaceUID = namespace.UID
+	}
+	if err := d.snapshotRules(ctx, obj); err != nil {
+		return err
+	}
+	return d.confirmHeld(ctx, obj, parent)
+}
+
+// parentChain returns the chain that the caller selected, or nil.
+func (d *Issuer) parentChain(ctx context.Context, caller user.Info) (*delegation.Chain, error) {
+	if !selects(caller) {
+		return nil, nil
+	}
+	s, err := UserOf(caller)
+	if err != nil || !s.delegated() {
+		return nil, err
+	}
+	chain, refusal := s.chain(ctx, d.Delegations)
+	if refusal != nil {
+		return nil, refusal
+	}
+	if len(chain.Links) >= v1alpha1.MaxChain {
+		return nil, fmt.Errorf("a chain can have at most %d delegations", v1alpha1.MaxChain)
+	}
+	return chain, nil
+}
+
+// checkBounds validates the delegates and the expiration of a delegation before anything is read.
+func (d *Issuer) checkBounds(obj *v1alpha1.AuthorityDelegation, delegator user.Info, parent *delegation.Chain) error {
+	at := field.NewPath("spec")
+	for i, to := range obj.Spec.Delegates {
+		if isUser(to, delegator) {
+			return invalidDelegation(obj, field.Invalid(at.Child("delegates").Index(i), to.Name, "is the delegator itself; select a role to act with fewer permissions"))
+		}
+	}
+	until := obj.Spec.ExpirationTimestamp
+	if until != nil && !until.After(d.Now()) {
+		return invalidDelegation(obj, field.Invalid(at.Child("expirationTimestamp"), until, "must be in the future"))
+	}
+	if parent != nil {
+		if obj.Spec.IfLost == v1alpha1.LossKeep {
+			return invalidDelegation(obj, field.Forbidden(at.Child("ifLost"), "a delegation that is created with a selected delegation ends with that, so Keep is not possible"))
+		}
+		if inherited := parent.ExpiresAt(); inherited != nil && (until == nil || inherited.Before(until)) {
+			until = inherited
+		}
+	}
+	obj.Status.ExpirationTimestamp = until.DeepCopy()
+	return nil
+}
+
+// isUser reports whether a delegate is the user or service account u.
+func isUser(to v1alpha1.Delegate, u user.Info) bool {
+	return to.Kind == v1alpha1.DelegateUser && to.Name == u.GetName() ||
+		to.Kind == v1alpha1.DelegateServiceAccount && serviceaccount.MatchesUsername(to.Namespace, to.Name, u.GetName())
+}
+
+// snapshotRules copies the rules as they are now into the status.
+func (d *Issuer) snapshotRules(ctx context.Context, obj *v1alpha1.AuthorityDelegation) error {
+	at := field.NewPath("spec")
+	ref := obj.Spec.RoleRef
+	if ref == nil {
+		obj.Status.Rules = (&v1alpha1.AuthorityDelegation{Spec: obj.Spec}).DeepCopy().Spec.Rules
+		return nil
+	}
+	role := &v1alpha1.SnapshotRole{DelegatedRole: *ref}
+	var rules []rbacv1.PolicyRule
+	if ref.Kind == v1alpha1.RoleKind {
+		role.Namespace = obj.Spec.Scope.Namespace
+		r, err := d.Client.RbacV1().Roles(role.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+		if err != nil {
+			return roleError(obj, err)
+		}
+		role.UID, role.ResourceVersion, rules = r.UID, r.ResourceVersion, r.Rules
+	} else {
+		r, err := d.Client.RbacV1().ClusterRoles().Get(ctx, ref.Name, metav1.GetOptions{})
+		if err != nil {
+			return roleError(obj, err)
+		}
+		role.UID, role.ResourceVersion, rules = r.UID, r.ResourceVersion, r.Rules
+	}
+	if !obj.Spec.Scope.Cluster {
+		// A RoleBinding to a ClusterRole grants no non-resource URLs.
+		rules = slices.DeleteFunc(rules, func(rule rbacv1.PolicyRule) bool { return len(rule.NonResourceURLs) > 0 })
+	}
+	if errs := authorityvalidation.Rules(rules, obj.Spec.Scope, at.Child("roleRef")); len(errs) > 0 {
+		return invalidDelegation(obj, field.Invalid(at.Child("roleRef", "name"), ref.Name, "has rules that can't be delegated; list the rules in spec.rules instead: "+errs.ToAggregate().Error()))
+	}
+	if len(rules) == 0 {
+		return invalidDelegation(obj, field.Invalid(at.Child("roleRef", "name"), ref.Name, "has no rules"))
+	}
+	obj.Status.Role, obj.Status.Rules = role, rules
+	return nil
+}
+
+// roleError returns the same error for a role that does not exist and for one that the caller
+// does not hold.
+func roleError(obj *v1alpha1.AuthorityDelegation, err error) error {
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	return forbiddenDelegation(obj, fmt.Errorf("you do not hold all permissions of the %s %q, or it does not exist", obj.Spec.RoleRef.Kind, obj.Spec.RoleRef.Name))
+}
+
+// confirmHeld returns an error if the caller does not hold what is delegated.
+func (d *Issuer) confirmHeld(ctx context.Context, obj *v1alpha1.AuthorityDelegation, parent *delegation.Chain) error {
+	var failed error
+	if parent == nil && obj.Spec.IfLost != v1alpha1.LossKeep {
+		// The delegator's permissions are checked at each use, by all authorizers. So the slow
+		// check below, which reads all roles and bindings from storage, is not needed.
+		var may bool
+		if may, failed = d.mayDelegate(ctx, obj); may {
+			return nil
+		}
+	}
+	asking := request.WithNamespace(context.WithValue(ctx, delegatingKey{}, true), obj.Spec.Scope.Namespace)
+	all := storage{d.Client}.rbacReaders()
+	resolver := validation.NewDefaultRuleResolver(all, all, all, all)
+	err := validation.ConfirmNoEscalation(asking, resolver, obj.Status.Rules)
+	if err != nil {
+		if ordinary, other := includingRules(obj.Status.Rules); other {
+			err = validation.ConfirmNoEscalation(asking, resolver, ordinary)
+		}
+	}
+	if err == nil && obj.Spec.IfLost != v1alpha1.LossKeep {
+		return nil
+	}
+	if failed != nil {
+		return failed
+	}
+	if parent == nil && err == nil {
+		may, failed := d.mayDelegate(ctx, obj)
+		switch {
+		case failed != nil:
+			return failed
+		case may:
+			return nil
+		default:
+			err = fmt.Errorf("a delegation with ifLost: Keep needs the verb %q on authoritydelegations", v1alpha1.VerbDelegate)
+		}
+	}
+	return forbiddenDelegation(obj, err)
+}
+
+// includingRules replaces permission verbs by the ordinary verbs that include them, and reports
+// whether it replaced any.
+func includingRules(rules []rbacv1.PolicyRule) (out []rbacv1.PolicyRule, other bool) {
+	for _, p := range splitRules(rules) {
+		verbs := included.Ordinary(p.verb, p.group, p.resource)
+		if p.forURL || len(verbs) == 0 {
+			verbs = []string{p.verb}
+		} else {
+			other = true
+		}
+		for _, verb := range verbs {
+			p.verb = verb
+			out = append(out, p.rule())
+		}
+	}
+	return out, other
+}
+
+func (d *Issuer) mayDelegate(ctx context.Context, obj *v1alpha1.AuthorityDelegation) (bool, error) {
+	caller, _ := request.UserFrom(ctx)
+	decision, _, err := d.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
+		User: caller, Verb: v1alpha1.VerbDelegate, APIGroup: v1alpha1.SchemeGroupVersion.Group, APIVersion: v1alpha1.SchemeGroupVersion.Version,
+		Resource: delegationResource.Resource, Name: obj.Name, ResourceRequest: true,
+	})
+	if decision == authorizer.DecisionAllow {
+		return true, nil
+	}
+	return false, err
+}
+
+func identityOf(u user.Info) v1alpha1.DelegatorIdentity {
+	extra := maps.Clone(u.GetExtra())
+	delete(extra, selection.ExtraKey)
+	if len(extra) == 0 {
+		extra = nil
+	}
+	return v1alpha1.DelegatorIdentity{Username: u.GetName(), UID: u.GetUID(), Groups: slices.Clone(u.GetGroups()), Extra: extra}
+}
+
+func forbiddenDelegation(obj *v1alpha1.AuthorityDelegation, err error) error {
+	return apierrors.NewForbidden(delegationResource, obj.Name, err)
+}
+
+func invalidDelegation(obj *v1alpha1.AuthorityDelegation, errs ...*field.Error) error {
+	return apierrors.NewInvalid(v1alpha1.SchemeGroupVersion.WithKind("AuthorityDelegation").GroupKind(), obj.Name, errs)
+}
+
+// storage reads RBAC's objects from storage. A cache may still have a binding that was just
+// deleted.
+type storage struct{ client kubernetes.Interface }
+
+// rbacReaders returns the readers that RBAC uses.
+func (l storage) rbacReaders() seam.Policy {
+	return seam.Policy{RoleGetter: l, RoleBindingLister: l, ClusterRoleGetter: l, ClusterRoleBindingLister: l}
+}
+
+func (l storage) GetRole(ctx context.Context, namespace, name string) (*rbacv1.Role, error) {
+	return l.client.RbacV1().Roles(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+func (l storage) GetClusterRole(ctx context.Context, name string) (*rbacv1.ClusterRole, error) {
+	return l.client.RbacV1().ClusterRoles().Get(ctx, name, metav1.GetOptions{})
+}
+
+func (l storage) ListRoleBindings(ctx context.Context, namespace string) ([]*rbacv1.RoleBinding, error) {
+	list, err := l.client.RbacV1().RoleBindings(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return pointers(list.Items), nil
+}
+
+func (l storage) ListClusterRoleBindings(ctx context.Context) ([]*rbacv1.ClusterRoleBinding, error) {
+	list, err := l.client.RbacV1().ClusterRoleBindings().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return pointers(list.Items), nil
+}
+
+func pointers[T any](all []T) []*T {
+	out := make([]*T, len(all))
+	for i := range all {
+		out[i] = &all[i]
+	}
+	return out
+}

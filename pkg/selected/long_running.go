@@ -1,0 +1,58 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selected
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"kube-granular.dev/pkg/delegation"
+)
+
+// recheckInterval is how often a long-running request checks that its delegation is still valid.
+const recheckInterval = time.Second
+
+// untilRevoked returns a context that is cancelled when the selected delegation becomes invalid,
+// if the request is long-running: a watch, a followed log, a connection.
+func (sel Selection) untilRevoked(ctx context.Context, u *User) (context.Context, context.CancelFunc) {
+	info, ok := request.RequestInfoFrom(ctx)
+	if !ok || !isLongRunning(info) {
+		return ctx, func() {}
+	}
+	chain, refusal := u.chain(ctx, sel.Delegations)
+	if refusal != nil {
+		return ctx, func() {} // authorization refuses it
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	go cancelWhenRevoked(ctx, cancel, chain, u)
+	return ctx, cancel
+}
+
+// isLongRunning reports whether a request may run for long.
+func isLongRunning(info *request.RequestInfo) bool {
+	switch info.Subresource {
+	case "log", "exec", "attach", "portforward", "proxy":
+		return true
+	}
+	return info.Verb == "watch" || info.Verb == "proxy"
+}
+
+// cancelWhenRevoked calls cancel once a chain is no longer valid.
+func cancelWhenRevoked(ctx context.Context, cancel context.CancelFunc, chain *delegation.Chain, u *User) {
+	again := time.NewTicker(recheckInterval)
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-again.C:
+			if chain.Recheck(u.ambient) != nil {
+				cancel()
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,227 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selected
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	seam "k8s.io/apiserver/pkg/authorization/selected"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/kubernetes/pkg/registry/rbac/validation"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	authorityvalidation "kube-granular.dev/api/authority/validation"
+	"kube-granular.dev/pkg/audit"
+	"kube-granular.dev/pkg/delegation"
+	"kube-granular.dev/pkg/delegation/policy"
+)
+
+// maxAttempts is how many names are tried for a delegation of the same content. A name can be
+// taken by a delegation that has expired or is being deleted.
+const maxAttempts = 8
+
+// delegationFor returns the delegation that a policy issues for an object in a namespace. It
+// reuses a delegation of equal content.
+func (c *policyWrite) delegationFor(p *policy.Policy, namespace string) (*v1alpha1.AuthorityDelegation, error) {
+	want, parent, err := c.Issuer.policyDelegation(c.ctx, p, namespace)
+	if err != nil {
+		return nil, err
+	}
+	confirmed := false
+	for attempt := range maxAttempts {
+		want.Name = contentName(want, attempt)
+		have := c.Issuer.Delegations.ByName(want.Name)
+		if have == nil {
+			if !confirmed {
+				// A delegation with ifLost: Keep is confirmed only now, so this reads storage and
+				// no cache.
+				all := c.Issuer.Cached
+				if want.Spec.IfLost == v1alpha1.LossKeep {
+					all = storage{c.Issuer.Client}.rbacReaders()
+				}
+				if err := c.Issuer.confirmPolicyHeld(c.ctx, want, parent, all); err != nil {
+					return nil, err
+				}
+				confirmed = true
+			}
+			if c.dryRun {
+				return want, nil
+			}
+			made, err := c.Create(c.ctx, want)
+			if err == nil {
+				audit.Delegated(c.ctx, made.Name, string(made.UID))
+				return made, nil
+			}
+			if !apierrors.IsAlreadyExists(err) {
+				return nil, err
+			}
+			if have, err = c.Issuer.Delegations.ReadStored(c.ctx, want.Name); err != nil {
+				return nil, err
+			}
+		}
+		if have == nil || !sameAuthority(have, want) || !c.Issuer.Delegations.Valid(have) {
+			continue
+		}
+		if !confirmed {
+			if err := c.Issuer.confirmPolicyHeld(c.ctx, want, parent, c.Issuer.Cached); err != nil {
+				return nil, err
+			}
+			confirmed = true
+		}
+		if kept, err := c.renewLease(have); err != nil || kept {
+			return have.Source, err
+		}
+	}
+	return nil, fmt.Errorf("no name is left for the delegation: %d delegations of the same content have expired or are being deleted", maxAttempts)
+}
+
+// renewLease extends the lease of a delegation beyond the duration of the write. It reports false
+// if the delegation was deleted.
+func (c *policyWrite) renewLease(d *delegation.Delegation) (bool, error) {
+	now := c.Issuer.Now()
+	if from, stays := d.Lease(); now.Sub(from) < stays/2 || c.dryRun {
+		return true, nil
+	}
+	err := c.Renew(c.ctx, d.Source, now)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// notHeld is the error of a write whose author does not hold what a policy delegates.
+type notHeld struct{ error }
+
+func (e notHeld) Unwrap() error { return e.error }
+
+// sameAuthority reports whether a stored delegation grants the same as the wanted one. It ignores
+// when the delegation was used.
+func sameAuthority(have *delegation.Delegation, want *v1alpha1.AuthorityDelegation) bool {
+	if have.Source == nil {
+		return false
+	}
+	status := have.Source.Status.DeepCopy()
+	status.LastUsed, status.Cause.Renewed = nil, nil
+	return equality.Semantic.DeepEqual(have.Source.Spec, want.Spec) && equality.Semantic.DeepEqual(*status, want.Status)
+}
+
+// contentName returns a name for a delegation that is a hash of its content.
+func contentName(d *v1alpha1.AuthorityDelegation, attempt int) string {
+	text, err := json.Marshal(struct {
+		Spec    v1alpha1.AuthorityDelegationSpec
+		Status  v1alpha1.AuthorityDelegationStatus
+		Attempt int
+	}{d.Spec, d.Status, attempt})
+	if err != nil {
+		panic(err) // none of its types can fail
+	}
+	sum := sha256.Sum256(text)
+	return v1alpha1.PolicyPrefix + hex.EncodeToString(sum[:16])
+}
+
+// policyDelegation returns the delegation that a policy issues in a namespace on behalf of the
+// caller, and the chain that the caller selected.
+func (d *Issuer) policyDelegation(ctx context.Context, p *policy.Policy, namespace string) (*v1alpha1.AuthorityDelegation, *delegation.Chain, error) {
+	out := &v1alpha1.AuthorityDelegation{Spec: *authorityvalidation.SpecByPolicy(&p.Spec, namespace)}
+	if namespace == "" {
+		return nil, nil, notHeld{fmt.Errorf("%s is a cluster-scoped resource", p.Resource)}
+	}
+	caller, ok := request.UserFrom(ctx)
+	if !ok || caller.GetName() == "" || caller.GetName() == user.Anonymous {
+		return nil, nil, notHeld{errors.New("only an authenticated user can delegate")}
+	}
+	parent, err := d.parentChain(ctx, caller)
+	if err != nil {
+		return nil, nil, notHeld{err}
+	}
+	ambient := withoutTokenExtras(withoutSelection(caller))
+	if slices.ContainsFunc(p.Spec.Delegates, func(to v1alpha1.Delegate) bool { return isUser(to, ambient) }) {
+		return nil, nil, notHeld{fmt.Errorf("user %q is a delegate of the policy, and can't delegate to itself", ambient.GetName())}
+	}
+	if parent != nil {
+		out.Spec.IfLost = v1alpha1.LossWithdraw
+		out.Status.ExpirationTimestamp = parent.ExpiresAt()
+	}
+	if parent != nil {
+		out.Status.History = parent.Entries()
+	}
+	out.Status.History = append(out.Status.History, withoutTokenEntries(handovers(ctx, withoutSelection(caller)))...)
+	out.Status.Delegator = identityOf(ambient)
+	slices.Sort(out.Status.Delegator.Groups)
+	if out.Status.NamespaceUID = d.Delegations.Namespace(namespace); out.Status.NamespaceUID == "" {
+		// The informer of this server does not have it yet.
+		found, err := d.Client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+		if err != nil {
+			return nil, nil, err
+		}
+		out.Status.NamespaceUID = found.UID
+	}
+	out.Status.Rules, out.Status.Role = p.Status.Rules, p.Status.Role
+	out.Status.Cause = &v1alpha1.DelegationCause{Policy: p.Name, UID: p.UID, Resource: p.Spec.Resource, OrphanSeconds: v1alpha1.DefaultOrphanSeconds}
+	if s := p.Spec.OrphanSeconds; s != nil {
+		out.Status.Cause.OrphanSeconds = *s
+	}
+	return out.DeepCopy(), parent, nil
+}
+
+// tokenExtras are the extra attributes of a user that differ from token to token. With them, each
+// token would get a delegation of its own.
+var tokenExtras = []string{
+	user.CredentialIDKey, serviceaccount.PodNameKey, serviceaccount.PodUIDKey, serviceaccount.NodeNameKey, serviceaccount.NodeUIDKey,
+}
+
+// withoutTokenExtras returns a user without the attributes of one token.
+func withoutTokenExtras(u user.Info) user.Info {
+	extra := maps.Clone(u.GetExtra())
+	for _, key := range tokenExtras {
+		delete(extra, key)
+	}
+	return &user.DefaultInfo{Name: u.GetName(), UID: u.GetUID(), Groups: slices.Clone(u.GetGroups()), Extra: extra}
+}
+
+// withoutTokenEntries returns entries without those that name nothing but a token.
+func withoutTokenEntries(all []v1alpha1.ChainEntry) (out []v1alpha1.ChainEntry) {
+	for _, e := range all {
+		if e.Credential = ""; e.Via != v1alpha1.ViaToken || e.Name != "" {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// confirmPolicyHeld returns an error if the caller does not hold what a policy delegates. It
+// reads roles and bindings from all.
+func (d *Issuer) confirmPolicyHeld(ctx context.Context, obj *v1alpha1.AuthorityDelegation, parent *delegation.Chain, all seam.Policy) error {
+	asking := request.WithNamespace(context.WithValue(ctx, delegatingKey{}, true), obj.Spec.Scope.Namespace)
+	resolver := validation.NewDefaultRuleResolver(all, all, all, all)
+	err := validation.ConfirmNoEscalation(asking, resolver, obj.Status.Rules)
+	if err == nil {
+		return nil
+	}
+	if ordinary, other := includingRules(obj.Status.Rules); other {
+		if err = validation.ConfirmNoEscalation(asking, resolver, ordinary); err == nil {
+			return nil
+		}
+	}
+	if parent == nil && obj.Spec.IfLost != v1alpha1.LossKeep {
+		// The delegator's permissions are checked at each use, by all authorizers.
+		may, failed := d.mayDelegate(ctx, obj)
+		if failed != nil || may {
+			return failed
+		}
+	}
+	return notHeld{err}
+}

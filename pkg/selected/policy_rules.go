@@ -1,0 +1,81 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selected
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/kubernetes/pkg/registry/rbac/validation"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	authorityvalidation "kube-granular.dev/api/authority/validation"
+)
+
+var policyResource = v1alpha1.Resource("authoritydelegationpolicies")
+
+// PreparePolicy fills in the status of a policy whose specification is about to be stored. It
+// returns an error if the caller lacks the verb "delegate", or does not hold all rules
+// everywhere. The status has the rules as they are now; later changes of a role do not change
+// them.
+func (d *Issuer) PreparePolicy(ctx context.Context, p *v1alpha1.AuthorityDelegationPolicy) error {
+	p.Status = v1alpha1.AuthorityDelegationPolicyStatus{}
+	if errs := authorityvalidation.DelegationPolicy(p); len(errs) > 0 {
+		return apierrors.NewInvalid(v1alpha1.SchemeGroupVersion.WithKind("AuthorityDelegationPolicy").GroupKind(), p.Name, errs)
+	}
+	forbidden := func(err error) error { return apierrors.NewForbidden(policyResource, p.Name, err) }
+	caller, ok := request.UserFrom(ctx)
+	if !ok {
+		return forbidden(fmt.Errorf("only an authenticated user can write a policy"))
+	}
+	// The request names no delegation, because the policy may issue any.
+	decision, _, err := d.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
+		User: caller, Verb: v1alpha1.VerbDelegate, APIGroup: v1alpha1.SchemeGroupVersion.Group, APIVersion: v1alpha1.SchemeGroupVersion.Version,
+		Resource: delegationResource.Resource, ResourceRequest: true,
+	})
+	switch {
+	case decision == authorizer.DecisionAllow:
+	case err != nil:
+		return err
+	default:
+		return forbidden(fmt.Errorf("a policy that delegates for others needs the verb %q on authoritydelegations", v1alpha1.VerbDelegate))
+	}
+	if err := d.snapshotPolicyRules(ctx, p); err != nil {
+		return err
+	}
+	// Without delegatingKey: a policy does not inherit the conditions of the caller's chain.
+	asking := request.WithNamespace(ctx, metav1.NamespaceNone)
+	all := storage{d.Client}.rbacReaders()
+	resolver := validation.NewDefaultRuleResolver(all, all, all, all)
+	err = validation.ConfirmNoEscalation(asking, resolver, p.Status.Rules)
+	if err != nil {
+		if ordinary, other := includingRules(p.Status.Rules); other {
+			err = validation.ConfirmNoEscalation(asking, resolver, ordinary)
+		}
+	}
+	if err != nil {
+		return forbidden(err)
+	}
+	p.Status.Author = caller.GetName()
+	return nil
+}
+
+// snapshotPolicyRules copies the rules as they are now into the status.
+func (d *Issuer) snapshotPolicyRules(ctx context.Context, p *v1alpha1.AuthorityDelegationPolicy) error {
+	// The namespace does not matter. It only keeps non-resource URLs out.
+	like := &v1alpha1.AuthorityDelegation{ObjectMeta: metav1.ObjectMeta{Name: p.Name}, Spec: *authorityvalidation.SpecByPolicy(&p.Spec, "any")}
+	if ref := p.Spec.RoleRef; ref != nil && ref.Kind != v1alpha1.ClusterRoleKind {
+		return invalidDelegation(like, field.NotSupported(field.NewPath("spec", "roleRef", "kind"), ref.Kind, []string{v1alpha1.ClusterRoleKind}))
+	}
+	if err := d.snapshotRules(ctx, like); err != nil {
+		return err
+	}
+	p.Status.Rules, p.Status.Role = like.Status.Rules, like.Status.Role
+	return nil
+}

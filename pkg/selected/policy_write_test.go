@@ -1,0 +1,102 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selected
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"kube-granular.dev/api/authority/v1alpha1"
+	"kube-granular.dev/pkg/delegation"
+	"kube-granular.dev/pkg/delegation/policy"
+)
+
+// TestNothingConfigured holds that without a policy, a delegation and a selection a write is not
+// looked at, and pays no memory for that.
+func TestNothingConfigured(t *testing.T) {
+	index := delegation.NewIndex()
+	sel := Selection{Delegations: index, PolicyIssuer: &PolicyIssuer{Policies: policy.NewIndex(), Issuer: &Issuer{Delegations: index}}}
+	if err := sel.PolicyIssuer.Policies.ReflectorStore().Replace(nil, "1"); err != nil {
+		t.Fatal(err)
+	}
+	ctx := request.WithUser(t.Context(), &user.DefaultInfo{Name: "jane"})
+	ctx = request.WithRequestInfo(ctx, &request.RequestInfo{IsResourceRequest: true, Verb: "create", Resource: "pods"})
+	if n := testing.AllocsPerRun(100, func() {
+		if sel.Commit(ctx, false) != nil {
+			t.Fatal("it is looked at")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	// A delegation that somebody asked for can be named by a forged stamp.
+	index.Observe(&v1alpha1.AuthorityDelegation{ObjectMeta: metav1.ObjectMeta{Name: "d", UID: "d", ResourceVersion: "2"}}, false)
+	if sel.Commit(ctx, false) == nil {
+		t.Error("it is not looked at where there is a delegation")
+	}
+	index.Observe(&v1alpha1.AuthorityDelegation{ObjectMeta: metav1.ObjectMeta{Name: "d", UID: "d", ResourceVersion: "3"}}, true)
+	if sel.Commit(ctx, false) != nil {
+		t.Error("it is looked at where there is none any more")
+	}
+	// With a policy, for another resource even, stamps are the server's.
+	sel.PolicyIssuer.Policies.Observe(&v1alpha1.AuthorityDelegationPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "u", ResourceVersion: "2"}, Spec: v1alpha1.AuthorityDelegationPolicySpec{Resource: v1alpha1.GroupResource{Resource: "secrets"}}}, false)
+	if sel.Commit(ctx, false) == nil {
+		t.Error("it is not looked at")
+	}
+}
+
+// TestSameInAll holds that a delegation of a name is used only if it is the same in all that
+// bears on authority.
+//
+// Attack: a policy finds an older delegation by its name, with more rules, no condition, or of another user
+// Answer: it is not used
+func TestSameInAll(t *testing.T) {
+	want := func() *v1alpha1.AuthorityDelegation {
+		return &v1alpha1.AuthorityDelegation{
+			ObjectMeta: metav1.ObjectMeta{Name: "by-policy-x", UID: "u", ResourceVersion: "1"},
+			Spec:       v1alpha1.AuthorityDelegationSpec{Delegates: []v1alpha1.Delegate{{Kind: v1alpha1.DelegateUser, Name: "bot"}}, Conditions: []v1alpha1.DelegationCondition{{Expression: "true"}}},
+			Status:     v1alpha1.AuthorityDelegationStatus{Delegator: v1alpha1.DelegatorIdentity{Username: "alice", UID: "a-1"}, NamespaceUID: "n", Cause: &v1alpha1.DelegationCause{Policy: "p", UID: "p-1"}},
+		}
+	}
+	for name, tc := range map[string]struct {
+		change func(*v1alpha1.AuthorityDelegation)
+		same   bool
+	}{
+		"the same":          {func(*v1alpha1.AuthorityDelegation) {}, true},
+		"renewed":           {func(d *v1alpha1.AuthorityDelegation) { d.Status.Cause.Renewed = &metav1.Time{} }, true},
+		"used":              {func(d *v1alpha1.AuthorityDelegation) { d.Status.LastUsed = &metav1.Time{} }, true},
+		"labelled":          {func(d *v1alpha1.AuthorityDelegation) { d.Labels = map[string]string{"a": "b"} }, true},
+		"no condition":      {func(d *v1alpha1.AuthorityDelegation) { d.Spec.Conditions = nil }, false},
+		"to another":        {func(d *v1alpha1.AuthorityDelegation) { d.Spec.Delegates[0].Name = "eve" }, false},
+		"another alice":     {func(d *v1alpha1.AuthorityDelegation) { d.Status.Delegator.UID = "a-2" }, false},
+		"another group":     {func(d *v1alpha1.AuthorityDelegation) { d.Status.Delegator.Groups = []string{"admins"} }, false},
+		"another policy":    {func(d *v1alpha1.AuthorityDelegation) { d.Status.Cause.UID = "p-2" }, false},
+		"another namespace": {func(d *v1alpha1.AuthorityDelegation) { d.Status.NamespaceUID = "m" }, false},
+		"kept":              {func(d *v1alpha1.AuthorityDelegation) { d.Spec.IfLost = v1alpha1.LossKeep }, false},
+		"another chain": {func(d *v1alpha1.AuthorityDelegation) {
+			d.Status.History = []v1alpha1.ChainEntry{{Via: v1alpha1.ViaDelegation, By: "carol", UID: "c"}}
+		}, false},
+		"asked for": {func(d *v1alpha1.AuthorityDelegation) { d.Status.Cause = nil }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := want()
+			tc.change(is)
+			index := delegation.NewIndex()
+			index.Observe(is, false)
+			if got := sameAuthority(index.ByName(is.Name), want()); got != tc.same {
+				t.Errorf("same: %v, wanted %v", got, tc.same)
+			}
+			// What is not the same has another name to begin with.
+			is.Status.LastUsed = nil
+			if is.Status.Cause != nil {
+				is.Status.Cause.Renewed = nil
+			}
+			if got := contentName(is, 0) == contentName(want(), 0); got != tc.same {
+				t.Errorf("same name: %v, wanted %v", got, tc.same)
+			}
+		})
+	}
+}

@@ -1,0 +1,43 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package suggest finds the correct spelling of a misspelled name, by the Levenshtein distance.
+//
+// It is independent of permissions.
+package suggest
+
+import "strings"
+
+// Nearest returns the name with the smallest edit distance to text, "" if all names differ in
+// more than half of its letters. Of several such names it prefers one of the same length, then
+// the first.
+func Nearest(text string, names []string) string {
+	best, distance := "", len(text)/2+1
+	for _, name := range names {
+		d := editDistance(strings.ToLower(text), strings.ToLower(name))
+		if d < distance || d == distance && best != "" && len(best) != len(text) && len(name) == len(text) {
+			best, distance = name, d
+		}
+	}
+	return best
+}
+
+// editDistance returns the Levenshtein distance of two strings.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,51 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"slices"
+	"sync"
+
+	authority "kube-granular.dev/api/authority/v1alpha1"
+)
+
+// pendingCache holds delegations from the moment they are made until the cache has them. Who leaves a
+// list in between loses his as well. A process that starts reads all of them first.
+type pendingCache struct {
+	mu   sync.Mutex
+	created map[string][]authority.AuthorityDelegation
+}
+
+func (u *pendingCache) add(tenant string, d *authority.AuthorityDelegation) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.created == nil {
+		u.created = map[string][]authority.AuthorityDelegation{}
+	}
+	u.created[tenant] = append(u.created[tenant], *d)
+}
+
+// notIn returns those of a tenant that are not among what the cache has, and forgets the others.
+func (u *pendingCache) notIn(tenant string, cached []authority.AuthorityDelegation) []authority.AuthorityDelegation {
+	return u.remove(tenant, func(d authority.AuthorityDelegation) bool {
+		return slices.ContainsFunc(cached, func(c authority.AuthorityDelegation) bool { return c.UID == d.UID })
+	})
+}
+
+func (u *pendingCache) forget(tenant, name string) {
+	u.remove(tenant, func(d authority.AuthorityDelegation) bool { return d.Name == name })
+}
+
+// remove returns what it leaves.
+func (u *pendingCache) remove(tenant string, which func(authority.AuthorityDelegation) bool) []authority.AuthorityDelegation {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	left := slices.DeleteFunc(u.created[tenant], which)
+	if len(left) == 0 {
+		delete(u.created, tenant)
+		return nil
+	}
+	u.created[tenant] = left
+	return slices.Clone(left)
+}

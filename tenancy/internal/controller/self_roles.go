@@ -1,0 +1,87 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"kube-granular.dev/tenancy/api/v1alpha1"
+	"kube-granular.dev/tenancy/internal/grants"
+	"kube-granular.dev/tenancy/internal/names"
+)
+
+// selfIndex finds the LNamespaces that name a user among their sudoers, by the name of
+// the role by which the user impersonates itself.
+const selfIndex = "self-impersonator"
+
+// SelfRoles reconciles the roles by which users impersonate themselves. Tenants share them.
+// A request is the name of such a role; as no two requests of one name run at a time, two
+// tenants that change at once can't undo each other's work.
+type SelfRoles struct {
+	writer
+	// Recorder receives events.
+	Recorder events.EventRecorder
+}
+
+// noSelfNames is selfNames where nobody impersonates.
+func noSelfNames(client.Object) []string { return nil }
+
+// selfNames returns the names of the roles that an LNamespace needs.
+func selfNames(object client.Object) []string {
+	t, ok := object.(*v1alpha1.LNamespace)
+	if !ok || t.DeletionTimestamp != nil {
+		return nil
+	}
+	var roles []string
+	for _, user := range names.SelfUsers(t.Spec.Sudoers) {
+		roles = append(roles, names.SelfRole(user))
+	}
+	return roles
+}
+
+// Reconcile makes the role if an LNamespace names its user, and deletes it if none does.
+func (r *SelfRoles) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	list := &v1alpha1.LNamespaceList{}
+	if err := r.List(ctx, list, client.MatchingFields{selfIndex: req.Name}, client.Limit(1)); err != nil {
+		return reconcile.Result{}, err
+	}
+	if len(list.Items) == 0 {
+		// The binding first: it is what gives the right.
+		for _, object := range []client.Object{
+			&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: req.Name}},
+			&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: req.Name}},
+		} {
+			if _, err := r.remove(ctx, object, true); err != nil {
+				return reconcile.Result{}, err
+			}
+		}
+		return reconcile.Result{}, nil
+	}
+	t := &list.Items[0]
+	for _, user := range names.SelfUsers(t.Spec.Sudoers) {
+		if names.SelfRole(user) != req.Name {
+			continue
+		}
+		for _, object := range grants.Self(user) {
+			done, err := r.ensure(ctx, object)
+			if err != nil {
+				return reconcile.Result{}, err
+			}
+			if done == repaired {
+				repairs.WithLabelValues(kindOf(object)).Inc()
+				r.Recorder.Eventf(t, object, corev1.EventTypeWarning, "Repaired", "Repair", "put %s right, which differed from what the lists give", describe(object))
+			}
+		}
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{}, fmt.Errorf("%s: the index of LNamespaces names %s, which has no such sudoer", req.Name, t.Name)
+}
