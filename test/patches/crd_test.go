@@ -8,9 +8,11 @@ import (
 	"testing"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/granular"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/warning"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/utils/ptr"
 )
 
@@ -24,6 +26,7 @@ func (judge) Validate(_, _ *apiextensions.CustomResourceDefinition) field.ErrorL
 func (judge) Warnings(_, _ *apiextensions.CustomResourceDefinition) []string {
 	return []string{"warned"}
 }
+func (judge) Complete(*apiextensionsv1.CustomResourceDefinition, string, *spec.Schema) {}
 
 func marked() apiextensions.JSONSchemaProps {
 	return apiextensions.JSONSchemaProps{
