@@ -144,6 +144,19 @@ upstream/kubernetes/pkg/apis, limit what is looked at.`,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return c.Verify(cmd.Context()) },
 	}
 
+	var dir string
+	export := &cobra.Command{
+		Use:   "export --out DIR",
+		Short: "Write the series as one row of patches for git am",
+		Long: `Write the series as one row of patches for git am, in the order they are applied.
+
+Files of markers become patches of comments. DIR must be empty, or not exist.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.Export(cmd.Context(), dir) },
+	}
+	export.Flags().StringVar(&dir, "out", "", "the folder to write them into, relative to the project's root")
+	cobra.CheckErr(export.MarkFlagRequired("out"))
+
 	var to string
 	var write bool
 	rebase := &cobra.Command{
@@ -159,5 +172,5 @@ the names of the patch and the file, and nothing is changed.`,
 	rebase.Flags().StringVar(&to, "to", "", "the version, like v1.37.2")
 	rebase.Flags().BoolVar(&write, "write", false, "change the pins in go.mod and the sums in go.sum as well")
 	cobra.CheckErr(rebase.MarkFlagRequired("to"))
-	return []*cobra.Command{refresh, review, verify, rebase}
+	return []*cobra.Command{refresh, review, verify, export, rebase}
 }

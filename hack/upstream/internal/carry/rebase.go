@@ -110,7 +110,7 @@ func rebaseSeries(ctx context.Context, s *series.Series, old, target *source.Sou
 	base := series.State{}
 	paths := make([]string, 0, len(before[0]))
 	for file := range before[0] {
-		if base[file], err = pristine(ctx, target, s)(file); err != nil {
+		if base[file], err = pristine(ctx, target, s).Read(file); err != nil {
 			return err
 		}
 		paths = append(paths, file)

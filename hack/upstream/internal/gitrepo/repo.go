@@ -182,11 +182,11 @@ func dropIndex(diff []byte) []byte {
 }
 
 // Am applies mail patches as a user of the series would.
-func (r *Repo) Am(ctx context.Context, patches []*series.Patch) error {
+func (r *Repo) Am(ctx context.Context, patches [][]byte) error {
 	args := []string{"am", "--quiet", "--no-3way", "--no-gpg-sign"}
-	for i, p := range patches {
+	for i, raw := range patches {
 		name := filepath.Join(r.home, fmt.Sprintf("%04d.patch", i))
-		if err := os.WriteFile(name, p.Raw, 0o644); err != nil {
+		if err := os.WriteFile(name, raw, 0o644); err != nil {
 			return err
 		}
 		args = append(args, name)

@@ -26,8 +26,22 @@ func (c Content) Equal(d Content) bool {
 	return c.Absent == d.Absent && c.Executable == d.Executable && bytes.Equal(c.Data, d.Data)
 }
 
-// Pristine reads the content of a path before any patch.
+// Sources are the files before any patch.
+type Sources interface {
+	// Read returns the content of a path.
+	Read(path string) (Content, error)
+	// List returns the paths of the files in a folder.
+	List(dir string) ([]string, error)
+}
+
+// Pristine reads the content of a path before any patch, and lists nothing.
 type Pristine func(path string) (Content, error)
+
+// Read calls the function.
+func (f Pristine) Read(path string) (Content, error) { return f(path) }
+
+// List returns nothing.
+func (f Pristine) List(string) ([]string, error) { return nil, nil }
 
 // State is the content of every file some patches touch, by path relative to
 // the root the series patches.
@@ -35,13 +49,14 @@ type State map[string]Content
 
 // Apply applies a series and returns the state after each patch, with the
 // pristine content of everything the series touches as the first element.
-// It stops at the first patch that does not apply exactly.
-func (s *Series) Apply(pristine Pristine) ([]State, error) {
+// It stops at the first patch that does not apply exactly, and fails if markers are
+// missing where the root of a kind needs them.
+func (s *Series) Apply(src Sources) ([]State, error) {
 	base := State{}
 	for _, p := range s.Patches {
 		for _, c := range p.Files {
 			if _, ok := base[c.Path]; !ok {
-				content, err := pristine(c.Path)
+				content, err := src.Read(c.Path)
 				if err != nil {
 					return nil, err
 				}
@@ -51,13 +66,48 @@ func (s *Series) Apply(pristine Pristine) ([]State, error) {
 	}
 	states := []State{base}
 	for _, p := range s.Patches {
-		next, err := p.apply(states[len(states)-1])
+		last := states[len(states)-1]
+		if p.Markers != nil {
+			next, found, problems, err := p.Mark(last, src)
+			if err == nil {
+				err = errors.Join(problems...)
+			}
+			if err != nil {
+				return states, err
+			}
+			Learn(states, found)
+			p.touched(last, next)
+			states = append(states, next)
+			continue
+		}
+		next, err := p.apply(last)
 		if err != nil {
 			return states, err
 		}
 		states = append(states, next)
 	}
-	return states, nil
+	problems, err := s.Roots(states[len(states)-1], src)
+	if err == nil {
+		err = errors.Join(problems...)
+	}
+	return states, err
+}
+
+// Learn enters files that were read later into all states before.
+func Learn(states []State, found State) {
+	for _, st := range states {
+		maps.Copy(st, found)
+	}
+}
+
+// touched records which files the markers of a patch change.
+func (p *Patch) touched(before, after State) {
+	p.Files = nil
+	for _, file := range slices.Sorted(maps.Keys(after)) {
+		if !before[file].Equal(after[file]) {
+			p.Files = append(p.Files, &Change{Path: file})
+		}
+	}
 }
 
 func (p *Patch) apply(before State) (State, error) {

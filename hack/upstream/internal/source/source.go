@@ -204,6 +204,28 @@ func (s *Source) File(ctx context.Context, tree string) (path string, ok bool, e
 	return path, true, nil
 }
 
+// List returns the tree paths of the pristine files in a folder, nothing if there is none.
+func (s *Source) List(ctx context.Context, dir string) ([]string, error) {
+	m, rel, ok := s.locate(dir + "/")
+	if !ok {
+		return nil, nil
+	}
+	if err := s.fetch(ctx, m); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(filepath.Join(s.dirs[m.Version], filepath.FromSlash(rel)))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if e.Type().IsRegular() {
+			names = append(names, dir+"/"+e.Name())
+		}
+	}
+	return names, nil
+}
+
 // Read returns the pristine content of a tree path; ok is false if there is none.
 func (s *Source) Read(ctx context.Context, tree string) (data []byte, ok bool, err error) {
 	path, ok, err := s.File(ctx, tree)
