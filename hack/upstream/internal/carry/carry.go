@@ -25,6 +25,9 @@ type Carry struct {
 	// Log hears of progress, Out gets results.
 	Log *progress.Log
 	Out io.Writer
+
+	// source is the version to apply to, whatever go.sum vouches for; nil for that of go.mod.
+	source *source.Source
 }
 
 // revision is what one revision of the project says.
@@ -72,10 +75,14 @@ func (r *revision) digest(pristine bool) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-func open(ctx context.Context, pins source.Pins) (*source.Source, *golang.Go, error) {
+// open opens the version that pins name, or returns one that is open.
+func open(ctx context.Context, pins source.Pins, opened ...*source.Source) (*source.Source, *golang.Go, error) {
 	gocmd, err := golang.Locate()
 	if err != nil {
 		return nil, nil, err
+	}
+	if len(opened) > 0 && opened[0] != nil {
+		return opened[0], gocmd, nil
 	}
 	src, err := source.Open(ctx, gocmd, pins)
 	return src, gocmd, err

@@ -52,45 +52,60 @@ type State map[string]Content
 // It stops at the first patch that does not apply exactly, and fails if markers are
 // missing where the root of a kind needs them.
 func (s *Series) Apply(src Sources) ([]State, error) {
+	states, problems, err := s.apply(src)
+	if err == nil && len(problems) == 0 {
+		var roots []error
+		roots, err = s.Roots(states[len(states)-1], src)
+		problems = append(problems, roots...)
+	}
+	return states, errors.Join(err, errors.Join(problems...))
+}
+
+// ApplyLeniently is Apply, but leaves out markers on what is not there: those that were
+// written for another version.
+func (s *Series) ApplyLeniently(src Sources) ([]State, error) {
+	states, _, err := s.apply(src)
+	return states, err
+}
+
+func (s *Series) apply(src Sources) (states []State, problems []error, err error) {
 	base := State{}
 	for _, p := range s.Patches {
+		if p.Markers != nil {
+			continue
+		}
 		for _, c := range p.Files {
 			if _, ok := base[c.Path]; !ok {
 				content, err := src.Read(c.Path)
 				if err != nil {
-					return nil, err
+					return nil, nil, err
 				}
 				base[c.Path] = content
 			}
 		}
 	}
-	states := []State{base}
+	states = []State{base}
 	for _, p := range s.Patches {
+		var next State
 		last := states[len(states)-1]
-		if p.Markers != nil {
-			next, found, problems, err := p.Mark(last, src)
-			if err == nil {
-				err = errors.Join(problems...)
-			}
-			if err != nil {
-				return states, err
-			}
+		if p.Markers == nil {
+			next, err = p.apply(last)
+		} else {
+			var found State
+			var wrong []error
+			next, found, wrong, err = p.Mark(last, src)
 			Learn(states, found)
-			p.touched(last, next)
-			states = append(states, next)
-			continue
+			problems = append(problems, wrong...)
 		}
-		next, err := p.apply(last)
 		if err != nil {
-			return states, err
+			return states, problems, err
+		}
+		if p.Markers != nil {
+			p.Touched(last, next)
 		}
 		states = append(states, next)
 	}
-	problems, err := s.Roots(states[len(states)-1], src)
-	if err == nil {
-		err = errors.Join(problems...)
-	}
-	return states, err
+	return states, problems, nil
 }
 
 // Learn enters files that were read later into all states before.
@@ -100,8 +115,8 @@ func Learn(states []State, found State) {
 	}
 }
 
-// touched records which files the markers of a patch change.
-func (p *Patch) touched(before, after State) {
+// Touched records which files the markers of a patch change.
+func (p *Patch) Touched(before, after State) {
 	p.Files = nil
 	for _, file := range slices.Sorted(maps.Keys(after)) {
 		if !before[file].Equal(after[file]) {
