@@ -19,17 +19,11 @@ changes=$(awk -v heading="$heading" 'index($0, "## ") == 1 { on = index($0 " ", 
 [ -n "$changes" ] || { echo "CHANGELOG.md has no section \"$heading\"" >&2; exit 1; }
 
 rm -rf "$out"
-mkdir -p "$out/series"
+mkdir -p "$out"
 printf '%s\n' "$changes" >"$out/CHANGES.md"
 
-# The patches in one row, in the order that they are applied: folder by folder.
-number=0
-while read -r folder _; do
-	while read -r patch _; do
-		number=$((number + 1))
-		cp "patches/$folder/$patch" "$out/series/$(printf %04d $number)-$folder-${patch#*-}"
-	done < <(grep -v '^#' "patches/$folder/series" | grep .)
-done < <(grep -v '^#' patches/series | grep .)
+# The series in one row, in the order that it is applied, markers as patches.
+hack/upstream/run export --out "$(realpath "$out")/series" >&2
 
 hack/series-applies.sh "$out/series"
 

@@ -3,16 +3,23 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Hold that `git am` applies a row of patches to upstream's sources of the version in go.mod: to
-# those files that the patches change, as the modules have them.
+# those files that the patches change, as the modules have them. Without a folder of patches the
+# series is exported first.
 #
-#   hack/series-applies.sh FOLDER
+#   hack/series-applies.sh [FOLDER]
 set -o errexit -o nounset -o pipefail
-series=$(cd "$1" && pwd)
+[ $# = 0 ] || series=$(cd "$1" && pwd)
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 : "${GO:=go}"
-tree=$(mktemp -d)
-trap 'rm -rf "$tree"' EXIT
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+tree=$work/tree
+mkdir "$tree"
+if [ $# = 0 ]; then
+	series=$work/series
+	GO=$GO hack/upstream/run export --out "$series" >/dev/null
+fi
 declare -A folders
 # from MODULE prints the folder of a module in the version that go.mod pins.
 from() {

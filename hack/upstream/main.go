@@ -144,20 +144,43 @@ upstream/kubernetes/pkg/apis, limit what is looked at.`,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return c.Verify(cmd.Context()) },
 	}
 
-	var to string
-	var write bool
+	var dir string
+	export := &cobra.Command{
+		Use:   "export --out DIR",
+		Short: "Write the series as one row of patches for git am",
+		Long: `Write the series as one row of patches for git am, in the order they are applied.
+
+Files of markers become patches of comments. DIR must be empty, or not exist.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.Export(cmd.Context(), dir) },
+	}
+	export.Flags().StringVar(&dir, "out", "", "the folder to write them into, relative to the project's root")
+	cobra.CheckErr(export.MarkFlagRequired("out"))
+
+	var to carry.RebaseOptions
 	rebase := &cobra.Command{
-		Use:   "rebase",
+		Use:   "rebase --to VERSION [--write]",
 		Short: "Move the patches to another version of Kubernetes",
 		Long: `Move the patches to another version of Kubernetes.
 
-Hunks that merely moved follow. The first one that does not ends the command with
-the names of the patch and the file, and nothing is changed.`,
+All modules are fetched first. Hunks that merely moved follow, and so do markers.
+All conflicts of the series are listed, and what upstream changed in the files that
+it changes; a conflict that may come of an earlier one is marked so. Without
+conflicts, a copy of the project is made on that version, with generated files, and
+the packages that the patches change are compiled there.
+
+Without --write the version is only tried. With it, conflicts leave their files in
+upstream/.rebase/conflicts; edit them and --continue, or --abort.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.Rebase(cmd.Context(), to, write) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.Rebase(cmd.Context(), to) },
 	}
-	rebase.Flags().StringVar(&to, "to", "", "the version, like v1.37.2")
-	rebase.Flags().BoolVar(&write, "write", false, "change the pins in go.mod and the sums in go.sum as well")
-	cobra.CheckErr(rebase.MarkFlagRequired("to"))
-	return []*cobra.Command{refresh, review, verify, rebase}
+	rebase.Flags().StringVar(&to.To, "to", "", "the version, like v1.37.2")
+	rebase.Flags().BoolVar(&to.Write, "write", false, "change the patches, the pins in go.mod and the sums in go.sum")
+	rebase.Flags().BoolVar(&to.Continue, "continue", false, "go on with a rebase that stopped")
+	rebase.Flags().BoolVar(&to.Abort, "abort", false, "give up a rebase that stopped")
+	rebase.Flags().BoolVar(&to.SkipBuild, "skip-build", false, "don't compile what the patches change")
+	rebase.MarkFlagsOneRequired("to", "continue", "abort")
+	rebase.MarkFlagsMutuallyExclusive("to", "continue", "abort")
+	rebase.MarkFlagsMutuallyExclusive("write", "continue", "abort")
+	return []*cobra.Command{refresh, review, verify, export, rebase}
 }

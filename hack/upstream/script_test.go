@@ -152,7 +152,8 @@ func stats(ts *testscript.TestScript) map[string]string {
 		rel, err := filepath.Rel(root, path)
 		rel = filepath.ToSlash(rel)
 		// The tool's own records are not part of the tree.
-		if rel == "upstream/manifest.json" || rel == "upstream/.lock" || strings.HasPrefix(rel, "upstream/.bin/") || strings.HasPrefix(rel, "upstream/.scratch/") {
+		if rel == "upstream/manifest.json" || rel == "upstream/.lock" || strings.HasPrefix(rel, "upstream/.bin/") || strings.HasPrefix(rel, "upstream/.scratch/") ||
+			strings.HasPrefix(rel, "upstream/.rebase/") {
 			return err
 		}
 		found[rel] = fmt.Sprint(info.Size(), info.ModTime().UnixNano(), info.Mode())

@@ -28,8 +28,6 @@ func (judge) Warnings(_, _ *apiextensions.CustomResourceDefinition) []string {
 }
 func (judge) Complete(*apiextensionsv1.CustomResourceDefinition, string, *spec.Schema) {}
 
-func (judge) Complete(*apiextensionsv1.CustomResourceDefinition, string, *spec.Schema) {}
-
 func marked() apiextensions.JSONSchemaProps {
 	return apiextensions.JSONSchemaProps{
 		Type:                           "string",

@@ -42,7 +42,8 @@ func list(t *testing.T, file string) [][]string {
 	return out
 }
 
-// all returns the patches against Kubernetes in the order they are applied.
+// all returns the patches against Kubernetes in the order they are applied. Files of markers are
+// none: they can hold comments and names of types alone, which hack/upstream verifies.
 func all(t *testing.T) []patch {
 	t.Helper()
 	root, err := cluster.Root()
@@ -58,6 +59,9 @@ func all(t *testing.T) []patch {
 		}
 		names := list(t, filepath.Join(dir, folder[0], "series"))
 		for i, name := range names {
+			if strings.HasSuffix(name[0], ".yaml") {
+				continue
+			}
 			text, err := os.ReadFile(filepath.Join(dir, folder[0], name[0]))
 			if err != nil {
 				t.Fatal(err)
@@ -126,11 +130,14 @@ func TestOrder(t *testing.T) {
 	if last := lines[len(lines)-1][0]; last != "speed" {
 		t.Errorf("the last folder is %s, wanted speed", last)
 	}
-	number := map[string]int{}
-	for _, p := range all(t) {
-		number[p.folder]++
-		if want := fmt.Sprintf("%04d-", number[p.folder]); !strings.HasPrefix(p.name, want) {
-			t.Errorf("%s/%s: the number is not %s", p.folder, p.name, want)
+	for _, line := range lines {
+		if _, err := os.Stat(filepath.Join(root, "patches", line[0])); len(line) > 1 && os.IsNotExist(err) {
+			continue
+		}
+		for i, name := range list(t, filepath.Join(root, "patches", line[0], "series")) {
+			if want := fmt.Sprintf("%04d-", i+1); !strings.HasPrefix(name[0], want) {
+				t.Errorf("%s/%s: the number is not %s", line[0], name[0], want)
+			}
 		}
 	}
 }
@@ -200,19 +207,31 @@ func TestPatchesOnlyCall(t *testing.T) {
 	}
 }
 
-// TestMarkersAreComments holds that patches of markers change no code but for aliases and
-// what is declared by them.
-func TestMarkersAreComments(t *testing.T) {
+// TestMarkersAreData holds that markers are data but for one patch, which adds the names that
+// markers on keys and elements stand on: aliases in a file of their own, and nothing else.
+func TestMarkersAreData(t *testing.T) {
+	var names []string
 	for _, p := range all(t) {
 		if p.folder != "markers" {
 			continue
 		}
-		for _, line := range p.added() {
-			text := strings.TrimSpace(line)
-			if text != "" && !strings.HasPrefix(text, "//") && p.name != "0001-object-metadata.patch" {
+		names = append(names, p.name)
+		if strings.Count(p.text, "\ndiff --git ") != strings.Count(p.text, "\nnew file mode ") {
+			t.Errorf("%s changes a file of upstream's", p.name)
+		}
+		alias := regexp.MustCompile(`^type [A-Za-z]+ = string$`)
+		code := false
+		for _, line := range p.added(".go") {
+			switch {
+			case strings.HasPrefix(line, "package "):
+				code = true
+			case code && line != "" && !strings.HasPrefix(line, "//") && !alias.MatchString(line):
 				t.Errorf("%s adds %q", p.name, line)
 			}
 		}
+	}
+	if want := []string{"0001-names.patch"}; !slices.Equal(names, want) {
+		t.Errorf("patches of markers are %q, wanted %q", names, want)
 	}
 }
 
@@ -231,27 +250,23 @@ func TestCoreKnowsNoSpeed(t *testing.T) {
 	}
 }
 
-// TestDocumentedOrder holds that the commands people copy name the folders in the order they
-// are applied.
-func TestDocumentedOrder(t *testing.T) {
+// TestDocumentedExport holds that people are told to apply what is exported: the folders hold
+// files of markers as well, which git am does not read.
+func TestDocumentedExport(t *testing.T) {
 	root, err := cluster.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var folders []string
-	for _, p := range all(t) {
-		if !slices.Contains(folders, p.folder) {
-			folders = append(folders, p.folder)
-		}
-	}
-	want := "patches/{" + strings.Join(folders, ",") + "}/*.patch"
 	for _, file := range []string{"README.md", filepath.Join("patches", "README.md")} {
 		text, err := os.ReadFile(filepath.Join(root, file))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(string(text), "git am ") || !strings.Contains(string(text), want) {
-			t.Errorf("%s does not name %s", file, want)
+		if !strings.Contains(string(text), "git am ") || !strings.Contains(string(text), "hack/upstream/run export --out ") {
+			t.Errorf("%s does not say how the series is exported for git am", file)
+		}
+		if strings.Contains(string(text), "/*.patch") && strings.Contains(string(text), "patches/{") {
+			t.Errorf("%s names the folders of patches for git am", file)
 		}
 	}
 }

@@ -73,7 +73,7 @@ func (c *Carry) Apply(ctx context.Context, o ApplyOptions) error {
 			return dirty(open)
 		}
 	}
-	src, gocmd, err := open(ctx, r.pins)
+	src, gocmd, err := open(ctx, r.pins, c.source)
 	if err != nil {
 		return err
 	}

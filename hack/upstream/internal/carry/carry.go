@@ -25,6 +25,9 @@ type Carry struct {
 	// Log hears of progress, Out gets results.
 	Log *progress.Log
 	Out io.Writer
+
+	// source is the version to apply to, whatever go.sum vouches for; nil for that of go.mod.
+	source *source.Source
 }
 
 // revision is what one revision of the project says.
@@ -60,7 +63,7 @@ func (c *Carry) load(read series.Reader, without ...string) (*revision, error) {
 // digest covers everything the tree depends on.
 func (r *revision) digest(pristine bool) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "2 %v\n%s\n%s\n", pristine, r.pins.Identity(), strings.Join(r.modules, " "))
+	fmt.Fprintf(h, "3 %v\n%s\n%s\n", pristine, r.pins.Identity(), strings.Join(r.modules, " "))
 	for _, g := range generate.Table {
 		fmt.Fprintf(h, "%s %d\n", g.Name, g.Version)
 	}
@@ -72,31 +75,56 @@ func (r *revision) digest(pristine bool) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-func open(ctx context.Context, pins source.Pins) (*source.Source, *golang.Go, error) {
+// open opens the version that pins name, or returns one that is open.
+func open(ctx context.Context, pins source.Pins, opened ...*source.Source) (*source.Source, *golang.Go, error) {
 	gocmd, err := golang.Locate()
 	if err != nil {
 		return nil, nil, err
+	}
+	if len(opened) > 0 && opened[0] != nil {
+		return opened[0], gocmd, nil
 	}
 	src, err := source.Open(ctx, gocmd, pins)
 	return src, gocmd, err
 }
 
+// files are the pristine files that a series patches.
+type files struct {
+	ctx    context.Context
+	src    *source.Source
+	prefix string
+}
+
 // pristine reads what a series patches from a source.
-func pristine(ctx context.Context, src *source.Source, s *series.Series) series.Pristine {
-	return func(path string) (series.Content, error) {
-		data, ok, err := src.Read(ctx, s.Prefix+path)
-		if err != nil {
-			return series.Content{}, err
-		}
-		return series.Content{Data: data, Absent: !ok}, nil
+func pristine(ctx context.Context, src *source.Source, s *series.Series) series.Sources {
+	return files{ctx, src, s.Prefix}
+}
+
+func (f files) Read(path string) (series.Content, error) {
+	data, ok, err := f.src.Read(f.ctx, f.prefix+path)
+	if err != nil {
+		return series.Content{}, err
 	}
+	return series.Content{Data: data, Absent: !ok}, nil
+}
+
+func (f files) List(dir string) ([]string, error) {
+	names, err := f.src.List(f.ctx, f.prefix+dir)
+	for i, name := range names {
+		names[i] = strings.TrimPrefix(name, f.prefix)
+	}
+	return names, err
 }
 
 // states applies both series to a source.
 func states(ctx context.Context, src *source.Source, all []*series.Series) ([][]series.State, error) {
+	return statesOf(all, func(s *series.Series) series.Sources { return pristine(ctx, src, s) })
+}
+
+func statesOf(all []*series.Series, sources func(*series.Series) series.Sources) ([][]series.State, error) {
 	var out [][]series.State
 	for _, s := range all {
-		st, err := s.Apply(pristine(ctx, src, s))
+		st, err := s.Apply(sources(s))
 		if err != nil {
 			return nil, err
 		}

@@ -64,10 +64,7 @@ func makePlan(ctx context.Context, r *revision, src *source.Source, m *tree.Mani
 	changed := map[string][]byte{}
 	generatorPatches := ""
 	if !pristineOnly {
-		if err := p.unchanged(ctx, r.series); err != nil {
-			return nil, err
-		}
-		all, err := states(ctx, src, r.series)
+		all, err := statesOf(r.series, func(s *series.Series) series.Sources { return verified{files{ctx, src, s.Prefix}, p} })
 		if err != nil {
 			return nil, err
 		}
@@ -149,23 +146,18 @@ func pristineSums(ctx context.Context, src *source.Source, m *tree.Manifest, log
 	return sums, nil
 }
 
-// unchanged fails if a file to be patched is not the one whose sum was verified.
-func (p *plan) unchanged(ctx context.Context, all []*series.Series) error {
-	for _, s := range all {
-		for _, patch := range s.Patches {
-			for _, change := range patch.Files {
-				file := s.Prefix + change.Path
-				content, err := pristine(ctx, p.src, s)(change.Path)
-				if err != nil {
-					return err
-				}
-				if sum(content) != p.pristineSum(file) {
-					return fmt.Errorf("%s: the module cache has changed since it was verified: run go clean -modcache", file)
-				}
-			}
-		}
+// verified are pristine files whose sums are those that were verified.
+type verified struct {
+	files
+	plan *plan
+}
+
+func (v verified) Read(path string) (series.Content, error) {
+	content, err := v.files.Read(path)
+	if file := v.prefix + path; err == nil && sum(content) != v.plan.pristineSum(file) {
+		err = fmt.Errorf("%s: the module cache has changed since it was verified: run go clean -modcache", file)
 	}
-	return nil
+	return content, err
 }
 
 // patch enters what a series changes.

@@ -7,27 +7,52 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
-	"path"
+	"path/filepath"
+	"slices"
+	"strings"
 
-	"kube-granular.dev/hack/upstream/internal/gitrepo"
+	"kube-granular.dev/hack/upstream/internal/golang"
+	"kube-granular.dev/hack/upstream/internal/project"
 	"kube-granular.dev/hack/upstream/internal/series"
 	"kube-granular.dev/hack/upstream/internal/source"
 	"kube-granular.dev/hack/upstream/internal/tree"
 )
 
-// Rebase moves both series to another version of Kubernetes. Hunks that merely
-// moved follow; the first that does not ends the command, and nothing is changed.
-// With write, the pins in go.mod and the sums in go.sum are changed as well.
-func (c *Carry) Rebase(ctx context.Context, to string, write bool) error {
-	if _, err := source.StagingVersion(to); err != nil {
-		return fmt.Errorf("--to: %w", err)
-	}
+// RebaseOptions say where the series goes.
+type RebaseOptions struct {
+	// To is the version.
+	To string
+	// Write changes the patches, the pins in go.mod and the sums in go.sum; without it
+	// the version is tried and nothing is changed.
+	Write bool
+	// Continue goes on with a rebase that stopped at conflicts, Abort forgets it.
+	Continue, Abort bool
+	// SkipBuild leaves out whether the patched packages compile.
+	SkipBuild bool
+}
+
+// Rebase moves both series to another version of Kubernetes. Hunks that merely moved
+// follow, and so do markers. It lists all conflicts there are; where there are none it
+// builds the packages that the patches change before it changes anything.
+func (c *Carry) Rebase(ctx context.Context, o RebaseOptions) error {
 	unlock, err := tree.Lock(c.Project, func() { c.Log.Say("waiting for another run of this tool") })
 	if err != nil {
 		return err
 	}
 	defer unlock()
+	begun, err := c.begun(&o)
+	if err != nil {
+		return err
+	}
+	if o.Abort {
+		c.Log.Say("the rebase to %s is given up; no patch was changed, and edits of files of markers stay", begun.To)
+		return os.RemoveAll(c.Project.Path(project.Rebase))
+	}
+	if _, err := source.StagingVersion(o.To); err != nil {
+		return fmt.Errorf("--to: %w", err)
+	}
 	r, err := c.load(c.Project.Read)
 	if err != nil {
 		return err
@@ -39,41 +64,177 @@ func (c *Carry) Rebase(ctx context.Context, to string, write bool) error {
 	if err != nil {
 		return err
 	}
-	c.Log.Say("fetching what the series touches at %s", to)
-	target, gocmd, err := open(ctx, r.pins.At(to))
+	c.Log.Say("fetching all modules of %s", o.To)
+	target, gocmd, err := open(ctx, r.pins.At(o.To))
 	if err != nil {
 		return err
 	}
+	if err := c.fetchAll(ctx, target, o); err != nil {
+		return err
+	}
+	var replays []*replay
 	written := map[string][]byte{}
 	for _, s := range r.series {
-		if err := rebaseSeries(ctx, s, old, target, written); err != nil {
+		one := &replay{series: s, old: old, target: target, resolved: c.decided(begun)}
+		if err := one.run(ctx); err != nil {
+			return err
+		}
+		maps.Copy(written, one.written)
+		replays = append(replays, one)
+	}
+	for _, one := range replays {
+		if err := c.changedUpstream(ctx, one); err != nil {
 			return err
 		}
 	}
-	var gomod, gosum []byte
-	if write {
-		sums, err := target.Sums(ctx, gocmd)
-		if err != nil {
-			return err
+	if err := c.stop(begun, o, replays); err != nil {
+		return err
+	}
+	sums, err := target.Sums(ctx, gocmd)
+	if err != nil {
+		return err
+	}
+	gomod, gosum, err := source.Repin(r.gomod, r.gosum, target, sums)
+	if err != nil {
+		return err
+	}
+	if !o.SkipBuild {
+		if err := c.try(ctx, gocmd, target, replays, map[string][]byte{"go.mod": gomod, "go.sum": gosum}, written); err != nil {
+			return c.notBuilt(begun, o, err)
 		}
-		if gomod, gosum, err = source.Repin(r.gomod, r.gosum, target, sums); err != nil {
-			return err
-		}
+	}
+	if !o.Write {
+		c.report(o, target, written)
+		return nil
 	}
 	w := &rewrite{carry: c, series: r.series}
 	if err := w.save(written); err != nil {
 		return err
 	}
-	if !write {
-		fmt.Fprintf(c.Out, "the series applies to %s; go.mod must require:\n", to)
-		for _, line := range target.PinLines() {
-			fmt.Fprintf(c.Out, "\t%s\n", line)
-		}
-		return nil
-	}
 	return errors.Join(
 		os.WriteFile(c.Project.Path("go.mod"), gomod, 0o644),
-		os.WriteFile(c.Project.Path("go.sum"), gosum, 0o644))
+		os.WriteFile(c.Project.Path("go.sum"), gosum, 0o644),
+		os.RemoveAll(c.Project.Path(project.Rebase)))
+}
+
+// fetchAll brings everything that is needed to this machine before anything begins. A trial
+// goes on without modules that cannot be had.
+func (c *Carry) fetchAll(ctx context.Context, target *source.Source, o RebaseOptions) error {
+	if err := target.FetchAll(ctx, c.Project.Path(project.Rebase+"/missing")); err != nil {
+		return err
+	}
+	if len(target.Missing) == 0 {
+		return nil
+	}
+	missing := &golang.MissingError{Asked: len(target.Modules), Missing: target.Missing}
+	if o.Write {
+		return missing
+	}
+	c.Log.Say("%v\nthe version is tried without them; to move to it takes them all", missing)
+	return nil
+}
+
+// stop ends a rebase at its conflicts, and keeps what is to be decided.
+func (c *Carry) stop(p *inProgress, o RebaseOptions, replays []*replay) error {
+	var all []*clash
+	for _, one := range replays {
+		all = append(all, one.conflicts...)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	var lines []string
+	for _, one := range all {
+		lines = append(lines, one.Error())
+	}
+	text := fmt.Sprintf("%d conflicts with %s:\n%s\n", len(all), o.To, strings.Join(lines, "\n"))
+	if !o.Write {
+		return fmt.Errorf("%srun `%s rebase --to %s --write` to resolve them", text, command, o.To)
+	}
+	p.To, p.SkipBuild = o.To, o.SkipBuild
+	if err := c.keep(p, all); err != nil {
+		return err
+	}
+	return errors.New(text + c.howTo(p, all))
+}
+
+// notBuilt says what can be done about patches that apply and do not compile.
+func (c *Carry) notBuilt(p *inProgress, o RebaseOptions, err error) error {
+	again := fmt.Sprintf("rebase --to %s --write --skip-build", o.To)
+	if o.Write {
+		p.To = o.To
+		if err := c.keep(p, nil); err != nil {
+			return err
+		}
+		again = "rebase --continue --skip-build"
+	}
+	return fmt.Errorf("the series applies to %s, and what it changes does not compile:\n%w\nrun `%s %s` to move all the same, then `%s apply`, mend the tree, and `%s refresh`", o.To, err, command, again, command, command)
+}
+
+// report ends a trial that went well.
+func (c *Carry) report(o RebaseOptions, target *source.Source, written map[string][]byte) {
+	for _, name := range slices.Sorted(maps.Keys(written)) {
+		fmt.Fprintln(c.Out, name)
+	}
+	built := ", and what it changes compiles"
+	if o.SkipBuild {
+		built = "; nothing was compiled"
+	}
+	fmt.Fprintf(c.Out, "the series applies to %s%s; go.mod must require:\n", o.To, built)
+	for _, line := range target.PinLines() {
+		fmt.Fprintf(c.Out, "\t%s\n", line)
+	}
+}
+
+// changedUpstream lists what upstream changed in the files that a series changes, whether
+// or not that is in the way.
+func (c *Carry) changedUpstream(ctx context.Context, r *replay) error {
+	if len(r.series.Patches) == 0 {
+		return nil
+	}
+	lines, err := r.changed(ctx)
+	if err != nil {
+		return err
+	}
+	type entry struct {
+		file  string
+		lines int
+		by    []string
+	}
+	var patched []entry
+	marked, markedLines := 0, 0
+	for file, n := range lines {
+		e := entry{file: file, lines: n}
+		onlyMarked := true
+		for _, p := range r.series.Patches {
+			if p.Touches(file) != nil {
+				e.by = append(e.by, strings.TrimPrefix(strings.TrimSuffix(p.Name, filepath.Ext(p.Name)), "patches/"))
+				onlyMarked = onlyMarked && p.Markers != nil
+			}
+		}
+		if onlyMarked {
+			marked, markedLines = marked+1, markedLines+n
+			continue
+		}
+		patched = append(patched, e)
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	slices.SortFunc(patched, func(a, b entry) int {
+		if a.lines != b.lines {
+			return b.lines - a.lines
+		}
+		return strings.Compare(a.file, b.file)
+	})
+	fmt.Fprintf(c.Out, "%s: %s changes %d of %d files that the series changes, by lines:\n", r.series.Dir, r.target.Pins.Version, len(lines), len(r.after[0]))
+	for _, e := range patched {
+		fmt.Fprintf(c.Out, "%7d  %s (%s)\n", e.lines, e.file, strings.Join(e.by, ", "))
+	}
+	if marked > 0 {
+		fmt.Fprintf(c.Out, "%7d  in %d files of types that have markers alone\n", markedLines, marked)
+	}
+	return nil
 }
 
 // noEdits fails if the tree has edits: after a rebase there would be nothing
@@ -97,96 +258,19 @@ func (c *Carry) noEdits() error {
 	return nil
 }
 
-// rebaseSeries replays a series on another version, patch by patch, and enters
-// the patches that come out different.
-func rebaseSeries(ctx context.Context, s *series.Series, old, target *source.Source, written map[string][]byte) (err error) {
-	if len(s.Patches) == 0 {
-		return nil
-	}
-	before, err := s.Apply(pristine(ctx, old, s))
-	if err != nil {
-		return err
-	}
-	base := series.State{}
-	paths := make([]string, 0, len(before[0]))
-	for file := range before[0] {
-		if base[file], err = pristine(ctx, target, s)(file); err != nil {
-			return err
-		}
-		paths = append(paths, file)
-	}
-	repo, err := gitrepo.New(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, repo.Close()) }()
-	commits, err := commit(ctx, repo, "old", s, before)
-	if err != nil {
-		return err
-	}
-	if err := repo.Orphan(ctx, "new"); err != nil {
-		return err
-	}
-	if _, err := repo.Commit(ctx, base, "pristine\n"); err != nil {
-		return err
-	}
-	after := []series.State{base}
-	for i, p := range s.Patches {
-		conflicts, err := repo.Pick(ctx, commits[i+1])
-		if err != nil {
-			return fmt.Errorf("%s: %w", p.Name, err)
-		}
-		if len(conflicts) > 0 {
-			return conflict(repo, p, conflicts[0], after[i][conflicts[0]], target)
-		}
-		head, err := repo.Head(ctx)
-		if err != nil {
-			return err
-		}
-		st, err := repo.State(ctx, head, paths)
-		if err != nil {
-			return err
-		}
-		after = append(after, st)
-	}
-	for i, p := range s.Patches {
-		if unchanged(p, after[i], after[i+1]) {
-			return fmt.Errorf("%s: %s %s already has all of it: remove it and its line in %s/series, then rebase again", p.Name, source.Kubernetes, target.Pins.Version, path.Dir(p.Name))
-		}
-		raw, err := renderPatch(ctx, repo, p, after[i], after[i+1])
-		if err != nil {
-			return err
-		}
-		if string(raw) != string(p.Raw) {
-			written[p.Name] = raw
+// changed counts the lines that differ between the two pristine versions, by file.
+func (r *replay) changed(ctx context.Context) (map[string]int, error) {
+	before, after := series.State{}, series.State{}
+	for _, base := range []series.State{r.before[0], r.after[0]} {
+		for file := range base {
+			var err error
+			if before[file], err = pristine(ctx, r.old, r.series).Read(file); err != nil {
+				return nil, err
+			}
+			if after[file], err = pristine(ctx, r.target, r.series).Read(file); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return nil
-}
-
-func unchanged(p *series.Patch, before, after series.State) bool {
-	for _, change := range p.Files {
-		if !before[change.Path].Equal(after[change.Path]) {
-			return false
-		}
-	}
-	return true
-}
-
-// conflict says where a patch and another version disagree.
-func conflict(repo *gitrepo.Repo, p *series.Patch, file string, have series.Content, target *source.Source) error {
-	change := p.Touches(file)
-	if change == nil {
-		return fmt.Errorf("%s: conflicts in %s", p.Name, file)
-	}
-	c := &series.Conflict{Patch: p.Name, Path: file, Line: change.Locate(have.Data)}
-	switch line := repo.ConflictLine(file); {
-	case have.Absent:
-		c.Err = fmt.Errorf("%s %s does not have this file", source.Kubernetes, target.Pins.Version)
-	case line == 0:
-		c.Err = fmt.Errorf("the patch removes it, and %s %s changes it", source.Kubernetes, target.Pins.Version)
-	default:
-		c.Err = fmt.Errorf("%s %s has changed the same place, line %d", source.Kubernetes, target.Pins.Version, line)
-	}
-	return c
+	return changedLines(ctx, before, after)
 }

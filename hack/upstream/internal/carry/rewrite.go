@@ -68,6 +68,13 @@ func (w *rewrite) attribute(ctx context.Context, src *source.Source, m *tree.Man
 			stale = append(stale, e)
 			continue
 		}
+		content, err := w.carry.content(e, last)
+		if err != nil {
+			return err
+		}
+		if err := handwritten(s, file, w.states[i][0][file], last, content); err != nil {
+			return err
+		}
 		at, err := w.home(s, file, o)
 		if err != nil {
 			return err
@@ -76,12 +83,8 @@ func (w *rewrite) attribute(ctx context.Context, src *source.Source, m *tree.Man
 			homeless = append(homeless, e)
 			continue
 		}
-		content, err := w.carry.content(e, last)
-		if err != nil {
+		if err := w.insert(ctx, src, i, at, file, content); err != nil {
 			return err
-		}
-		for _, st := range w.states[i][at+1:] {
-			st[file] = content
 		}
 		w.changed[s.Patches[at]] = true
 	}
@@ -101,18 +104,19 @@ func (w *rewrite) known(ctx context.Context, src *source.Source, i int, file str
 	if _, ok := w.states[i][0][file]; ok {
 		return nil
 	}
-	content, err := pristine(ctx, src, w.series[i])(file)
+	content, err := pristine(ctx, src, w.series[i]).Read(file)
 	for _, st := range w.states[i] {
 		st[file] = content
 	}
 	return err
 }
 
-// home is the index of the patch an edit of a file goes into, -1 if none.
+// home is the index of the patch an edit of a file goes into, -1 if none. Files of markers
+// take no edits.
 func (w *rewrite) home(s *series.Series, file string, o RefreshOptions) (int, error) {
 	last := -1
 	for i, p := range s.Patches {
-		if p.Touches(file) != nil {
+		if p.Markers == nil && p.Touches(file) != nil {
 			last = i
 		}
 	}
@@ -130,6 +134,8 @@ func (w *rewrite) home(s *series.Series, file string, o RefreshOptions) (int, er
 			return 0, fmt.Errorf("--into: no series has a patch %s", o.Into)
 		case target != s:
 			return 0, fmt.Errorf("%s%s: belongs to another series than %s: refresh it alone, by naming its path", s.Prefix, file, o.Into)
+		case s.Patches[at].Markers != nil:
+			return 0, fmt.Errorf("--into: %s holds markers, and takes no edits", s.Patches[at].Name)
 		}
 		return at, earlier(s, file, at, last)
 	}
@@ -192,7 +198,7 @@ func (w *rewrite) render(ctx context.Context) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	for i, s := range w.series {
 		for j, p := range s.Patches {
-			if !w.changed[p] && !w.rewriteAll && p != w.added {
+			if p.Markers != nil || !w.changed[p] && !w.rewriteAll && p != w.added {
 				continue
 			}
 			raw, err := renderPatch(ctx, repo, p, w.states[i][j], w.states[i][j+1])

@@ -112,7 +112,7 @@ func (c *Carry) complete(all []*series.Series, report func(string, ...any)) erro
 		case e.IsDir() && !listed[name]:
 			report("%s: is not in %s/series", name, root)
 			return fs.SkipDir
-		case !e.IsDir() && strings.HasSuffix(name, ".patch") && !listed[name]:
+		case !e.IsDir() && (strings.HasSuffix(name, ".patch") || strings.HasSuffix(name, ".yaml")) && !listed[name]:
 			report("%s: is not in %s/series", name, path.Dir(name))
 		}
 		return nil
@@ -163,6 +163,9 @@ func (c *Carry) canonical(ctx context.Context, s *series.Series, st []series.Sta
 	}
 	defer func() { err = errors.Join(err, repo.Close()) }()
 	for i, p := range s.Patches {
+		if p.Markers != nil {
+			continue
+		}
 		raw, err := renderPatch(ctx, repo, p, st[i], st[i+1])
 		if err != nil {
 			return err
@@ -192,10 +195,14 @@ func mailable(ctx context.Context, s *series.Series, st []series.State, report f
 		return err
 	}
 	defer func() { err = errors.Join(err, repo.Close()) }()
+	all, err := mails(ctx, repo, s, st)
+	if err != nil {
+		return err
+	}
 	if _, err := repo.Commit(ctx, st[0], "pristine\n"); err != nil {
 		return err
 	}
-	if err := repo.Am(ctx, s.Patches); err != nil {
+	if err := repo.Am(ctx, all); err != nil {
 		report("%s: git am refuses the series: %v", s.Dir, err)
 		return nil
 	}
@@ -248,6 +255,11 @@ func (c *Carry) treeAgrees(r *revision, report func(string, ...any)) error {
 
 func (c *Carry) summary(s *series.Series) {
 	for _, p := range s.Patches {
+		if p.Markers != nil {
+			types, places := p.Markers.Count()
+			fmt.Fprintf(c.Out, "%-14s %-11s %s: %s\n", strings.Join(p.Header.Get("Carry"), ","), fmt.Sprintf("%d on %d", places, types), strings.TrimPrefix(p.Name, "patches/"), p.Header.Subject)
+			continue
+		}
 		added, removed := p.Lines()
 		fmt.Fprintf(c.Out, "%-14s +%-4d -%-4d %s: %s\n", strings.Join(p.Header.Get("Carry"), ","), added, removed, strings.TrimPrefix(p.Name, "patches/"), p.Header.Subject)
 	}

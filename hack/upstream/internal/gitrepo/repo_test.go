@@ -107,7 +107,7 @@ func TestAm(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &series.Series{Patches: []*series.Patch{p}}
-	applied, err := s.Apply(func(path string) (series.Content, error) { return before[path], nil })
+	applied, err := s.Apply(series.Pristine(func(path string) (series.Content, error) { return before[path], nil }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,11 @@ func TestAm(t *testing.T) {
 	if _, err := r.Commit(ctx, before, "pristine\n"); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Am(ctx, s.Patches); err != nil {
+	var mails [][]byte
+	for _, p := range s.Patches {
+		mails = append(mails, p.Raw)
+	}
+	if err := r.Am(ctx, mails); err != nil {
 		t.Fatal(err)
 	}
 	got, err := r.State(ctx, "HEAD", []string{"b.sh", "dir/a.go", "gone"})

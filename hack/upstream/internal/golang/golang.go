@@ -66,9 +66,41 @@ type Downloaded struct {
 // tooNew is how the go command says that a module is beyond it.
 var tooNew = regexp.MustCompile(`requires go >= ([0-9.]+)`)
 
-// Download brings modules into the module cache and says where they are, in
-// the order asked for.
+// Download brings modules into the module cache and returns where they are, in
+// the order asked for. It fails if one of them cannot be had.
 func (g *Go) Download(ctx context.Context, mods []module.Version) ([]Downloaded, error) {
+	all, err := g.DownloadSome(ctx, mods)
+	if err != nil {
+		return nil, err
+	}
+	var missing []string
+	for _, d := range all {
+		if d.Error != "" {
+			missing = append(missing, d.Error)
+		}
+	}
+	if len(missing) > 0 {
+		return nil, &MissingError{Asked: len(mods), Missing: missing}
+	}
+	return all, nil
+}
+
+// MissingError lists modules that cannot be had.
+type MissingError struct {
+	Asked int
+	// Missing are the modules and why, one line each.
+	Missing []string
+}
+
+func (e *MissingError) Error() string {
+	sort.Strings(e.Missing)
+	return fmt.Sprintf("cannot download %d of %d modules; is the network, or the proxy named by GOPROXY, within reach?\n  %s",
+		len(e.Missing), e.Asked, strings.Join(e.Missing, "\n  "))
+}
+
+// DownloadSome is Download, but what cannot be had comes back with an error of its own,
+// which begins with the module, and without a folder.
+func (g *Go) DownloadSome(ctx context.Context, mods []module.Version) ([]Downloaded, error) {
 	empty, err := os.MkdirTemp("", "upstream-download-")
 	if err != nil {
 		return nil, err
@@ -90,7 +122,6 @@ func (g *Go) Download(ctx context.Context, mods []module.Version) ([]Downloaded,
 		byName[d.Path+"@"+d.Version] = d
 	}
 	var all []Downloaded
-	var missing []string
 	for _, m := range mods {
 		d, ok := byName[m.String()]
 		if !ok || d.Error != "" || d.Dir == "" {
@@ -103,17 +134,24 @@ func (g *Go) Download(ctx context.Context, mods []module.Version) ([]Downloaded,
 					return nil, err
 				}
 			}
-			missing = append(missing, strings.TrimSpace(m.String()+": "+strings.TrimPrefix(why, m.String()+": ")))
-			continue
+			d = Downloaded{Path: m.Path, Version: m.Version, Error: strings.TrimSpace(m.String() + ": " + strings.TrimPrefix(why, m.String()+": "))}
 		}
 		all = append(all, d)
 	}
-	if len(missing) > 0 {
-		sort.Strings(missing)
-		return nil, fmt.Errorf("cannot download %d of %d modules; is the network, or the proxy named by GOPROXY, within reach?\n  %s",
-			len(missing), len(mods), strings.Join(missing, "\n  "))
-	}
 	return all, nil
+}
+
+// Compile builds packages of a workspace and keeps nothing but the build cache. The
+// error holds all that the compiler said.
+func (g *Go) Compile(ctx context.Context, dir, workspace string, pkgs []string) error {
+	cmd := exec.CommandContext(ctx, g.path, append([]string{"build", "-mod=readonly", "-buildvcs=false", "-trimpath"}, pkgs...)...)
+	cmd.Dir = dir
+	cmd.Env = environ(workspace, g.path)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("go build: %w\n  %s", err, strings.ReplaceAll(strings.TrimSpace(string(out)), "\n", "\n  "))
+	}
+	return nil
 }
 
 // Build builds one program of a workspace into a file.

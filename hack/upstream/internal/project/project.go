@@ -26,6 +26,7 @@ const (
 	Manifest   = "upstream/manifest.json"
 	Scratch    = "upstream/.scratch"
 	Tools      = "upstream/.bin"
+	Rebase     = "upstream/.rebase"
 	Work       = "go.work"
 	WorkSum    = "go.work.sum"
 

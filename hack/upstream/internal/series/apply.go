@@ -26,8 +26,22 @@ func (c Content) Equal(d Content) bool {
 	return c.Absent == d.Absent && c.Executable == d.Executable && bytes.Equal(c.Data, d.Data)
 }
 
-// Pristine reads the content of a path before any patch.
+// Sources are the files before any patch.
+type Sources interface {
+	// Read returns the content of a path.
+	Read(path string) (Content, error)
+	// List returns the paths of the files in a folder.
+	List(dir string) ([]string, error)
+}
+
+// Pristine reads the content of a path before any patch, and lists nothing.
 type Pristine func(path string) (Content, error)
+
+// Read calls the function.
+func (f Pristine) Read(path string) (Content, error) { return f(path) }
+
+// List returns nothing.
+func (f Pristine) List(string) ([]string, error) { return nil, nil }
 
 // State is the content of every file some patches touch, by path relative to
 // the root the series patches.
@@ -35,29 +49,80 @@ type State map[string]Content
 
 // Apply applies a series and returns the state after each patch, with the
 // pristine content of everything the series touches as the first element.
-// It stops at the first patch that does not apply exactly.
-func (s *Series) Apply(pristine Pristine) ([]State, error) {
+// It stops at the first patch that does not apply exactly, and fails if markers are
+// missing where the root of a kind needs them.
+func (s *Series) Apply(src Sources) ([]State, error) {
+	states, problems, err := s.apply(src)
+	if err == nil && len(problems) == 0 {
+		var roots []error
+		roots, err = s.Roots(states[len(states)-1], src)
+		problems = append(problems, roots...)
+	}
+	return states, errors.Join(err, errors.Join(problems...))
+}
+
+// ApplyLeniently is Apply, but leaves out markers on what is not there: those that were
+// written for another version.
+func (s *Series) ApplyLeniently(src Sources) ([]State, error) {
+	states, _, err := s.apply(src)
+	return states, err
+}
+
+func (s *Series) apply(src Sources) (states []State, problems []error, err error) {
 	base := State{}
 	for _, p := range s.Patches {
+		if p.Markers != nil {
+			continue
+		}
 		for _, c := range p.Files {
 			if _, ok := base[c.Path]; !ok {
-				content, err := pristine(c.Path)
+				content, err := src.Read(c.Path)
 				if err != nil {
-					return nil, err
+					return nil, nil, err
 				}
 				base[c.Path] = content
 			}
 		}
 	}
-	states := []State{base}
+	states = []State{base}
 	for _, p := range s.Patches {
-		next, err := p.apply(states[len(states)-1])
+		var next State
+		last := states[len(states)-1]
+		if p.Markers == nil {
+			next, err = p.apply(last)
+		} else {
+			var found State
+			var wrong []error
+			next, found, wrong, err = p.Mark(last, src)
+			Learn(states, found)
+			problems = append(problems, wrong...)
+		}
 		if err != nil {
-			return states, err
+			return states, problems, err
+		}
+		if p.Markers != nil {
+			p.Touched(last, next)
 		}
 		states = append(states, next)
 	}
-	return states, nil
+	return states, problems, nil
+}
+
+// Learn enters files that were read later into all states before.
+func Learn(states []State, found State) {
+	for _, st := range states {
+		maps.Copy(st, found)
+	}
+}
+
+// Touched records which files the markers of a patch change.
+func (p *Patch) Touched(before, after State) {
+	p.Files = nil
+	for _, file := range slices.Sorted(maps.Keys(after)) {
+		if !before[file].Equal(after[file]) {
+			p.Files = append(p.Files, &Change{Path: file})
+		}
+	}
 }
 
 func (p *Patch) apply(before State) (State, error) {

@@ -19,7 +19,9 @@ type entry struct {
 }
 
 var (
-	// patchName is what a patch's file name must look like.
+	// partName is what the file name of a part of a series must look like, patchName that
+	// of a mail patch.
+	partName  = regexp.MustCompile(`^[0-9]{4}-[a-z0-9]+(?:[-.][a-z0-9]+)*\.(?:patch|yaml)$`)
 	patchName = regexp.MustCompile(`^[0-9]{4}-[a-z0-9]+(?:[-.][a-z0-9]+)*\.patch$`)
 	// folderName is what a folder's name must look like.
 	folderName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
@@ -42,7 +44,7 @@ func readList(read Reader, dir string) ([]entry, error) {
 		e := entry{where: fmt.Sprintf("%s/series:%d", dir, i+1), name: words[0]}
 		e.folder = folderName.MatchString(e.name)
 		e.optional = len(words) == 2 && e.folder && words[1] == "optional"
-		if !e.folder && !patchName.MatchString(e.name) || len(words) > 1 && !e.optional {
+		if !e.folder && !partName.MatchString(e.name) || len(words) > 1 && !e.optional {
 			return nil, fmt.Errorf("%s: %q is not of the form NNNN-name.patch, FOLDER or FOLDER optional", e.where, strings.Join(words, " "))
 		}
 		if err := follows(entries, e); err != nil {

@@ -10,15 +10,20 @@ import (
 	"strings"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
+
+	"kube-granular.dev/hack/upstream/internal/markers"
 )
 
-// Patch is one mail patch.
+// Patch is one part of a series: a mail patch, or a file of markers.
 type Patch struct {
 	// Name is the tree path of its file.
 	Name   string
 	Header Header
 	// Files are its changes, one per file, in the order of the patch.
+	// Markers are known by where Apply found the types.
 	Files []*Change
+	// Markers are what a file of markers says; nil if it is a mail patch.
+	Markers *markers.File
 	// Raw is the file as it is written.
 	Raw []byte
 }
@@ -93,9 +98,12 @@ func (c *Change) check() error {
 	return nil
 }
 
-// Lines counts the lines a patch adds and removes.
+// Lines counts the lines a mail patch adds and removes.
 func (p *Patch) Lines() (added, removed int64) {
 	for _, c := range p.Files {
+		if c.diff == nil {
+			continue
+		}
 		for _, h := range c.diff.TextFragments {
 			added += h.LinesAdded
 			removed += h.LinesDeleted
@@ -104,10 +112,18 @@ func (p *Patch) Lines() (added, removed int64) {
 	return added, removed
 }
 
-// Touches returns the change to a path, or nil.
-func (p *Patch) Touches(path string) *Change {
+// Touches returns the change to a path, or nil. Markers that were not applied yet may
+// touch whatever lies in their packages.
+func (p *Patch) Touches(file string) *Change {
+	if p.Markers != nil && p.Files == nil {
+		for pkg := range p.Markers.Packages {
+			if markers.Dir(pkg) == path.Dir(file) {
+				return &Change{Path: file}
+			}
+		}
+	}
 	for _, c := range p.Files {
-		if c.Path == path {
+		if c.Path == file {
 			return c
 		}
 	}

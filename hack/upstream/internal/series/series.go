@@ -113,7 +113,11 @@ func (s *Series) read(read Reader, dir string, e entry) error {
 	if err != nil {
 		return err
 	}
-	p, err := Parse(dir+"/"+e.name, raw)
+	parse := Parse
+	if strings.HasSuffix(e.name, ".yaml") {
+		parse = parseMarkers
+	}
+	p, err := parse(dir+"/"+e.name, raw)
 	if err != nil {
 		return err
 	}
@@ -160,13 +164,13 @@ func Optional(all []*Series) []string {
 }
 
 // Find returns the patch of a name: the tree path of its file, or what of it
-// follows patches/, with or without ".patch". A nil patch means there is none.
+// follows patches/, with or without its ending. A nil patch means there is none.
 func Find(all []*Series, name string) (*Series, int) {
 	for _, s := range all {
 		for i, p := range s.Patches {
 			short := strings.TrimPrefix(p.Name, "patches/")
 			for _, n := range []string{p.Name, short} {
-				if name == n || name+".patch" == n {
+				if name == n || name+".patch" == n || name+".yaml" == n {
 					return s, i
 				}
 			}

@@ -126,7 +126,7 @@ func TestApply(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := &Series{Patches: []*Patch{p}}
-			states, err := s.Apply(func(string) (Content, error) { return tt.before, nil })
+			states, err := s.Apply(Pristine(func(string) (Content, error) { return tt.before, nil }))
 			if tt.err != "" {
 				var c *Conflict
 				if !errors.As(err, &c) || c.Patch != p.Name || c.Path != "a.go" || !strings.Contains(err.Error(), tt.err) {

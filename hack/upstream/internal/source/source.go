@@ -50,10 +50,15 @@ type Source struct {
 	Staging []string
 	// Modules are all modules laid out, the root of Kubernetes first.
 	Modules []Module
+	// Missing are those that cannot be had, after FetchAll, and why, one line each. An
+	// empty module stands in for each.
+	Missing []string
 
 	gocmd *golang.Go
 	mu    sync.Mutex
 	dirs  map[module.Version]string
+	// absent are the paths of the missing modules.
+	absent map[string]bool
 }
 
 // Open finds out what a version of upstream consists of. It downloads
@@ -153,6 +158,46 @@ func (s *Source) fetch(ctx context.Context, mods ...Module) error {
 	return nil
 }
 
+// FetchAll brings all modules into the module cache in one go. A module that cannot be had
+// is replaced by an empty one below a folder, and listed as missing: a version can be tried
+// without it, if nothing that is looked at lies in it.
+func (s *Source) FetchAll(ctx context.Context, standIns string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var ask []module.Version
+	for _, m := range s.Modules {
+		ask = append(ask, m.Version)
+	}
+	got, err := s.gocmd.DownloadSome(ctx, ask)
+	if err != nil {
+		return err
+	}
+	s.Missing, s.absent = nil, map[string]bool{}
+	for i, d := range got {
+		if d.Error == "" {
+			s.dirs[ask[i]] = d.Dir
+			continue
+		}
+		s.Missing = append(s.Missing, d.Error)
+		s.absent[d.Path] = true
+		dir := filepath.Join(standIns, filepath.FromSlash(d.Path))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, "go.mod"), fmt.Appendf(nil, "module %s\n\ngo %s\n", d.Path, s.Go), 0o644); err != nil {
+			return err
+		}
+		s.dirs[ask[i]] = dir
+	}
+	return nil
+}
+
+// Lacks returns the module of a tree path if that module cannot be had.
+func (s *Source) Lacks(tree string) (string, bool) {
+	m, _, _ := s.locate(tree)
+	return m.Path, s.absent[m.Path]
+}
+
 // Identity names the modules and their sums, one line each.
 func (s *Source) Identity() []string {
 	var lines []string
@@ -202,6 +247,28 @@ func (s *Source) File(ctx context.Context, tree string) (path string, ok bool, e
 		return "", false, err
 	}
 	return path, true, nil
+}
+
+// List returns the tree paths of the pristine files in a folder, nothing if there is none.
+func (s *Source) List(ctx context.Context, dir string) ([]string, error) {
+	m, rel, ok := s.locate(dir + "/")
+	if !ok {
+		return nil, nil
+	}
+	if err := s.fetch(ctx, m); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(filepath.Join(s.dirs[m.Version], filepath.FromSlash(rel)))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if e.Type().IsRegular() {
+			names = append(names, dir+"/"+e.Name())
+		}
+	}
+	return names, nil
 }
 
 // Read returns the pristine content of a tree path; ok is false if there is none.

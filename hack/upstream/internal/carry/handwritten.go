@@ -1,0 +1,78 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package carry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"kube-granular.dev/hack/upstream/internal/markers"
+	"kube-granular.dev/hack/upstream/internal/series"
+	"kube-granular.dev/hack/upstream/internal/source"
+)
+
+// insert enters the edited content of a file into the states from one patch on. Markers
+// that later parts write are taken out of it before, and written again after, so that the
+// patch does not get them.
+func (w *rewrite) insert(ctx context.Context, src *source.Source, i, at int, file string, content series.Content) error {
+	s, st := w.series[i], w.states[i]
+	plain := content
+	for _, p := range slices.Backward(s.Patches[at+1:]) {
+		if p.Markers == nil || p.Touches(file) == nil {
+			continue
+		}
+		if content.Absent {
+			return fmt.Errorf("%s%s: is removed, and %s has markers in it: change that file", s.Prefix, file, p.Name)
+		}
+		data, err := p.Unmark(file, plain.Data)
+		if err != nil {
+			return fmt.Errorf("%s%s: markers are written from patches, and were edited here: put them back, change the file of markers, and run `%s apply`:\n%w", s.Prefix, file, command, err)
+		}
+		plain.Data = data
+	}
+	now := plain
+	st[at+1][file] = now
+	for j := at + 1; j < len(s.Patches); j++ {
+		if p := s.Patches[j]; p.Markers != nil && p.Touches(file) != nil {
+			before := maps.Clone(st[j])
+			before[file] = now
+			next, _, problems, err := p.Mark(before, pristine(ctx, src, s))
+			if err = errors.Join(err, errors.Join(problems...)); err != nil {
+				return err
+			}
+			now = next[file]
+		}
+		st[j+1][file] = now
+	}
+	if !now.Equal(content) {
+		return fmt.Errorf("%s%s: the markers in it do not stand where they are written: run `%s apply --discard`, and edit again", s.Prefix, file, command)
+	}
+	return nil
+}
+
+// handwritten fails if an edit changes markers of a file of upstream's: those are data.
+func handwritten(s *series.Series, file string, pristine, last, content series.Content) error {
+	if pristine.Absent || content.Absent || !strings.HasSuffix(file, ".go") {
+		return nil
+	}
+	if slices.Equal(markers.Lines(last.Data), markers.Lines(content.Data)) {
+		return nil
+	}
+	var from []string
+	for _, p := range s.Patches {
+		if p.Markers != nil && p.Touches(file) != nil {
+			from = append(from, p.Name)
+		}
+	}
+	if len(from) == 0 {
+		from = []string{"a file of markers, such as " + path.Join(s.Dir, "markers/NNNN-name.yaml")}
+	}
+	return fmt.Errorf("%s%s: its markers were edited by hand, and they are written from %s: put them back, change that file, and run `%s apply`",
+		s.Prefix, file, strings.Join(from, " and "), command)
+}

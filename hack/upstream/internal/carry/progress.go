@@ -1,0 +1,180 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package carry
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"kube-granular.dev/hack/upstream/internal/gitrepo"
+	"kube-granular.dev/hack/upstream/internal/project"
+	"kube-granular.dev/hack/upstream/internal/series"
+)
+
+// inProgress is a rebase that stopped, as upstream/.rebase holds it. Beside it lies a file
+// for each conflict that somebody has to decide on. A rebase that goes on begins anew and
+// takes what was decided, so that nothing else has to be kept.
+type inProgress struct {
+	To        string `json:"to"`
+	SkipBuild bool   `json:"skipBuild,omitempty"`
+	// Conflicts are those that were met so far.
+	Conflicts []place `json:"conflicts,omitempty"`
+}
+
+// place is a file of the series after one of its patches.
+type place struct {
+	Patch string `json:"patch"`
+	File  string `json:"file"`
+	// Removable is true if one side has removed the file, so that it may be gone.
+	Removable bool `json:"removable,omitempty"`
+}
+
+// find returns the conflict of a patch in a file, if it was met before.
+func (p *inProgress) find(patch, file string) (place, bool) {
+	for _, at := range p.Conflicts {
+		if at.Patch == patch && at.File == file {
+			return at, true
+		}
+	}
+	return place{}, false
+}
+
+// tree is where the file to be decided on lies.
+func (p place) tree() string {
+	return path.Join(project.Rebase, "conflicts", strings.TrimPrefix(p.Patch, "patches/"), p.File)
+}
+
+const stateFile = project.Rebase + "/state.json"
+
+// begun reads the rebase that stopped, if there is one, and completes the options by it. It fails
+// if they do not fit.
+func (c *Carry) begun(o *RebaseOptions) (*inProgress, error) {
+	p := &inProgress{}
+	data, err := c.Project.Read(stateFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		if o.Continue || o.Abort {
+			return nil, errors.New("no rebase has stopped: begin one with --to VERSION --write")
+		}
+		// What a trial or an interrupted run has left is nobody's.
+		for _, left := range []string{"/conflicts", "/missing"} {
+			err = errors.Join(os.RemoveAll(c.Project.Path(project.Rebase + left)))
+		}
+		return p, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, p); err != nil {
+		return nil, fmt.Errorf("%s: %w: remove the folder %s", stateFile, err, project.Rebase)
+	}
+	if !o.Continue && !o.Abort {
+		return nil, fmt.Errorf("a rebase to %s has stopped: go on with `%s rebase --continue`, or give it up with `%s rebase --abort`", p.To, command, command)
+	}
+	o.To, o.Write, o.SkipBuild = p.To, true, o.SkipBuild || p.SkipBuild
+	return p, nil
+}
+
+// decided returns what somebody decided on: the files of conflicts that were met before, if no
+// conflict marker is left in them.
+func (c *Carry) decided(p *inProgress) func(patch, file string) (series.Content, bool, error) {
+	return func(patch, file string) (series.Content, bool, error) {
+		at, ok := p.find(patch, file)
+		if !ok {
+			return series.Content{}, false, nil
+		}
+		data, err := c.Project.Read(at.tree())
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && !at.Removable:
+			return series.Content{}, false, fmt.Errorf("%s: is gone, and neither upstream nor the patch removes the file that it stands for: run `%s rebase --abort` and begin again", at.tree(), command)
+		case errors.Is(err, fs.ErrNotExist):
+			return series.Content{Absent: true}, true, nil
+		case err != nil:
+			return series.Content{}, false, err
+		case undecided(data):
+			return series.Content{}, false, nil
+		}
+		return series.Content{Data: data}, true, nil
+	}
+}
+
+// undecided reports whether a file has conflict markers.
+func undecided(data []byte) bool {
+	for line := range bytes.Lines(data) {
+		if bytes.HasPrefix(line, []byte("<<<<<<< ")) || bytes.HasPrefix(line, []byte(">>>>>>> ")) || bytes.HasPrefix(line, []byte("||||||| ")) {
+			return true
+		}
+	}
+	return false
+}
+
+// keep writes down a rebase that stops. A file that somebody has begun to decide on stays.
+func (c *Carry) keep(p *inProgress, all []*clash) error {
+	for _, one := range all {
+		if _, met := p.find(one.Patch, one.Path); met || one.Merged == nil || one.After != "" {
+			continue
+		}
+		at := place{one.Patch, one.Path, one.Removed}
+		full := c.Project.Path(at.tree())
+		if err := os.MkdirAll(path.Dir(full), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(full, one.Merged, 0o644); err != nil {
+			return err
+		}
+		p.Conflicts = append(p.Conflicts, at)
+	}
+	data, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.Project.Path(project.Rebase), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(c.Project.Path(stateFile), append(data, '\n'), 0o644)
+}
+
+// howTo says how the conflicts are resolved.
+func (c *Carry) howTo(p *inProgress, all []*clash) string {
+	var b strings.Builder
+	var edit []string
+	later := 0
+	markers := false
+	for _, one := range all {
+		switch {
+		case one.After != "":
+			later++
+		case one.Merged != nil:
+			edit = append(edit, "  "+place{Patch: one.Patch, File: one.Path}.tree())
+		default:
+			markers = true
+		}
+	}
+	if len(edit) > 0 {
+		fmt.Fprintf(&b, "edit these files, each as it is to be right after its patch, and leave no line with <<<<<<<, ||||||| or >>>>>>> in it:\n%s\n", strings.Join(edit, "\n"))
+	}
+	if markers {
+		b.WriteString("change the files below patches that are named above: types and fields of markers, or patches that are upstream by now\n")
+	}
+	if later > 0 {
+		fmt.Fprintf(&b, "%d conflicts may come of others: they are looked at again\n", later)
+	}
+	fmt.Fprintf(&b, "then run `%s rebase --continue`; `%s rebase --abort` gives it up", command, command)
+	return b.String()
+}
+
+func changedLines(ctx context.Context, before, after series.State) (lines map[string]int, err error) {
+	repo, err := gitrepo.New(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, repo.Close()) }()
+	return repo.Changed(ctx, before, after)
+}

@@ -1,0 +1,135 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package markers
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strings"
+)
+
+// source is a Go file and its syntax.
+type source struct {
+	text []byte
+	fset *token.FileSet
+	file *ast.File
+	// types are its declarations of types, by name.
+	types map[string]*declaration
+}
+
+// declaration is one of a type. pos is where its line begins to hold something.
+type declaration struct {
+	spec *ast.TypeSpec
+	pos  token.Pos
+	doc  []*ast.CommentGroup
+}
+
+func parse(path string, text []byte) (*source, error) {
+	s := &source{text: text, fset: token.NewFileSet(), types: map[string]*declaration{}}
+	var err error
+	if s.file, err = parser.ParseFile(s.fset, path, text, parser.ParseComments|parser.SkipObjectResolution); err != nil {
+		return nil, err
+	}
+	for _, decl := range s.file.Decls {
+		gen, ok := decl.(*ast.GenDecl)
+		if !ok || gen.Tok != token.TYPE {
+			continue
+		}
+		for _, spec := range gen.Specs {
+			d := &declaration{spec: spec.(*ast.TypeSpec)}
+			d.pos, d.doc = d.spec.Pos(), []*ast.CommentGroup{d.spec.Doc}
+			if !gen.Lparen.IsValid() {
+				d.pos, d.doc = gen.Pos(), []*ast.CommentGroup{gen.Doc}
+			}
+			s.types[d.spec.Name.Name] = d
+		}
+	}
+	return s, nil
+}
+
+// structure returns the struct that a type is declared as, nil if it is none.
+func (d *declaration) structure() *ast.StructType {
+	s, _ := d.spec.Type.(*ast.StructType)
+	return s
+}
+
+// embedded returns the name of an embedded field, which is that of its type.
+func embedded(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	case *ast.StarExpr:
+		return embedded(e.X)
+	case *ast.IndexExpr:
+		return embedded(e.X)
+	case *ast.IndexListExpr:
+		return embedded(e.X)
+	case *ast.ParenExpr:
+		return embedded(e.X)
+	}
+	return ""
+}
+
+// names returns the names of a field: one of each that it declares, or that of its type.
+func names(f *ast.Field) []string {
+	if len(f.Names) == 0 {
+		return []string{embedded(f.Type)}
+	}
+	var all []string
+	for _, n := range f.Names {
+		all = append(all, n.Name)
+	}
+	return all
+}
+
+// field finds a field of a struct that can have markers of its own.
+func (s *source) field(structure *ast.StructType, name string) (*ast.Field, error) {
+	for _, f := range structure.Fields.List {
+		all := names(f)
+		if !slices.Contains(all, name) {
+			continue
+		}
+		if len(all) > 1 {
+			return nil, fmt.Errorf("is declared together with others (%s): a marker would stand on all of them", strings.Join(all, ", "))
+		}
+		return f, nil
+	}
+	return nil, errors.New("is no field of the struct")
+}
+
+// line returns where the line of a position begins, and the white space that it begins
+// with. It fails if something else stands before the position.
+func (s *source) line(pos token.Pos) (at int, indent string, err error) {
+	offset := s.fset.Position(pos).Offset
+	for at = offset; at > 0 && s.text[at-1] != '\n'; at-- {
+	}
+	indent = string(s.text[at:offset])
+	if strings.Trim(indent, " \t") != "" {
+		return 0, "", errors.New("does not begin a line: a comment has no place above it")
+	}
+	return at, indent, nil
+}
+
+// isMarker reports whether a line is a comment that openapi-gen takes for a marker.
+func isMarker(line string) bool {
+	text, ok := strings.CutPrefix(strings.TrimSpace(line), "//")
+	return ok && strings.HasPrefix(strings.TrimSpace(text), "+permission-")
+}
+
+// Lines returns the lines of a source that are markers, without white space around them.
+func Lines(text []byte) []string {
+	var all []string
+	for line := range strings.Lines(string(text)) {
+		if isMarker(line) {
+			all = append(all, strings.TrimSpace(line))
+		}
+	}
+	return all
+}

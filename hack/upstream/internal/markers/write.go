@@ -1,0 +1,167 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package markers
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"slices"
+	"strings"
+)
+
+// edit exchanges the bytes [at, at+len(old)) of a source, which are old, for new.
+type edit struct {
+	at       int
+	old, new string
+}
+
+// Write writes the markers of some types of one package into a source that declares them.
+// Types that it does not declare are left to other sources of the package. What it cannot
+// do is one error each; the rest is done.
+func Write(path string, text []byte, types map[string]Type) (out []byte, err error) {
+	s, err := parse(path, text)
+	if err != nil {
+		return nil, err
+	}
+	var edits []edit
+	var wrong []error
+	for _, typ := range sorted(types) {
+		d, ok := s.types[typ]
+		if !ok {
+			continue
+		}
+		made, errs := s.edits(typ, d, types[typ], false)
+		edits, wrong = append(edits, made...), append(wrong, errs...)
+	}
+	return apply(text, edits), errors.Join(wrong...)
+}
+
+// Remove is the inverse of Write: it takes the markers away that Write would have written.
+// It fails with what is not as Write would have left it.
+func Remove(path string, text []byte, types map[string]Type) (out []byte, err error) {
+	s, err := parse(path, text)
+	if err != nil {
+		return nil, err
+	}
+	var edits []edit
+	var wrong []error
+	for _, typ := range sorted(types) {
+		d, ok := s.types[typ]
+		if !ok {
+			continue
+		}
+		made, errs := s.edits(typ, d, types[typ], true)
+		edits, wrong = append(edits, made...), append(wrong, errs...)
+	}
+	return apply(text, edits), errors.Join(wrong...)
+}
+
+// apply makes edits, of which none overlaps another.
+func apply(text []byte, edits []edit) []byte {
+	slices.SortStableFunc(edits, func(a, b edit) int { return a.at - b.at })
+	var out bytes.Buffer
+	last := 0
+	for _, e := range edits {
+		out.Write(text[last:e.at])
+		out.WriteString(e.new)
+		last = e.at + len(e.old)
+	}
+	out.Write(text[last:])
+	return out.Bytes()
+}
+
+// edits are those that the markers of a type need, or those that take them back.
+func (s *source) edits(typ string, d *declaration, t Type, back bool) (edits []edit, wrong []error) {
+	comment := func(what string, pos token.Pos, m Markers, doc ...*ast.CommentGroup) {
+		e, err := s.comment(pos, m, back, doc...)
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("%s %w", what, err))
+		} else if e != nil {
+			edits = append(edits, *e)
+		}
+	}
+	comment("type "+typ, d.pos, t.Markers, d.doc...)
+	structure := d.structure()
+	if structure == nil && len(t.Fields)+len(t.Exempt) > 0 {
+		return edits, append(wrong, fmt.Errorf("type %s is no struct and has no fields", typ))
+	}
+	for _, name := range sorted(t.Fields) {
+		what := "field " + typ + "." + name
+		f, err := s.field(structure, name)
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("%s %w", what, err))
+			continue
+		}
+		comment(what, f.Pos(), t.Fields[name].Markers, f.Doc)
+		if r := t.Fields[name].Retype; r != nil {
+			e, err := s.retype(f, *r, back)
+			if err != nil {
+				wrong = append(wrong, fmt.Errorf("%s %w", what, err))
+				continue
+			}
+			edits = append(edits, e)
+		}
+	}
+	return edits, wrong
+}
+
+// comment writes markers as lines right above a position, or takes them from there. doc
+// are the comments that stand there already.
+func (s *source) comment(pos token.Pos, m Markers, back bool, doc ...*ast.CommentGroup) (*edit, error) {
+	lines := m.Comments()
+	if len(lines) == 0 {
+		return nil, nil
+	}
+	at, indent, err := s.line(pos)
+	if err != nil {
+		return nil, err
+	}
+	var text string
+	for _, line := range lines {
+		text += indent + line + "\n"
+	}
+	if back {
+		if !bytes.HasSuffix(s.text[:at], []byte(text)) {
+			return nil, fmt.Errorf("does not have right above it what is written there: %s", strings.Join(lines, ", "))
+		}
+		return &edit{at: at - len(text), old: text}, nil
+	}
+	for _, line := range lines {
+		marker, _, _ := strings.Cut(line, ":")
+		for _, g := range doc {
+			if g != nil && slices.ContainsFunc(g.List, func(c *ast.Comment) bool { return sameMarker(c.Text, marker) }) {
+				return nil, fmt.Errorf("has a marker %s already", strings.TrimPrefix(marker, "// "))
+			}
+		}
+	}
+	return &edit{at: at, new: text}, nil
+}
+
+// sameMarker reports whether a comment is a marker of that name.
+func sameMarker(comment, marker string) bool {
+	if !isMarker(comment) {
+		return false
+	}
+	name, _, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(comment, "//")), ":")
+	return name == strings.TrimPrefix(marker, "// ")
+}
+
+// retype exchanges the type of a field, or takes that back.
+func (s *source) retype(f *ast.Field, r Retype, back bool) (edit, error) {
+	from, to := s.fset.Position(f.Type.Pos()).Offset, s.fset.Position(f.Type.End()).Offset
+	have := string(s.text[from:to])
+	if back {
+		r.From, r.To = r.To, r.From
+	}
+	if len(f.Names) == 0 {
+		return edit{}, errors.New("is embedded: its type is its name")
+	}
+	if have != r.From {
+		return edit{}, fmt.Errorf("has the type %s, and not %s", have, r.From)
+	}
+	return edit{at: from, old: r.From, new: r.To}, nil
+}

@@ -1,0 +1,168 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package series
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"kube-granular.dev/hack/upstream/internal/markers"
+)
+
+// parseMarkers reads a file of markers: a part of a series that says what it changes by
+// names, and not by lines.
+func parseMarkers(name string, raw []byte) (*Patch, error) {
+	f, err := markers.Parse(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	h := Header{Subject: f.Subject, Body: strings.Trim(f.Reason, "\n"), fixed: true, Trailers: []Trailer{
+		{"Carry", f.Carry}, {"Upstream", f.Upstream}, {"Forwarded", f.Forwarded}, {"Seam", f.Seam}, {"Drop-When", f.DropWhen},
+	}}
+	for _, test := range f.TestedBy {
+		h.Trailers = append(h.Trailers, Trailer{"Tested-By", test})
+	}
+	return &Patch{Name: name, Header: h, Markers: f, Raw: raw}, nil
+}
+
+// Mark writes the markers of a patch into a state, and returns what could not be written;
+// all else is. Files that the state does not have yet are read, and come back as base.
+func (p *Patch) Mark(before State, src Sources) (after, base State, problems []error, err error) {
+	after, base = maps.Clone(before), State{}
+	for _, pkg := range slices.Sorted(maps.Keys(p.Markers.Packages)) {
+		report := func(err error) { problems = append(problems, each(p.Name+": "+pkg, err)...) }
+		files, err := readPackage(pkg, after, src)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		missing := maps.Clone(p.Markers.Packages[pkg])
+		for _, file := range slices.Sorted(maps.Keys(files)) {
+			content := files[file]
+			declared, err := markers.Declared(file, content.Data)
+			if err != nil {
+				report(err)
+				continue
+			}
+			types := map[string]markers.Type{}
+			for _, typ := range declared {
+				if t, ok := missing[typ]; ok {
+					types[typ] = t
+					delete(missing, typ)
+				}
+			}
+			if len(types) == 0 {
+				continue
+			}
+			if _, ok := after[file]; !ok {
+				base[file] = content
+			}
+			data, err := markers.Write(file, content.Data, types)
+			if err != nil {
+				report(err)
+			}
+			content.Data = data
+			after[file] = content
+		}
+		for _, typ := range slices.Sorted(maps.Keys(missing)) {
+			report(fmt.Errorf("there is no type %s", typ))
+		}
+	}
+	return after, base, problems, nil
+}
+
+// Unmark is the inverse of Mark for one file.
+func (p *Patch) Unmark(file string, data []byte) ([]byte, error) {
+	for _, pkg := range slices.Sorted(maps.Keys(p.Markers.Packages)) {
+		if markers.Dir(pkg) != path.Dir(file) {
+			continue
+		}
+		data, err := markers.Remove(file, data, p.Markers.Packages[pkg])
+		return data, errors.Join(each(p.Name+": "+pkg, err)...)
+	}
+	return data, nil
+}
+
+// Roots returns the fields at the root of kinds that no permission covers, in a state to
+// which all patches were applied. It looks at the packages that some file of markers names.
+func (s *Series) Roots(final State, src Sources) (problems []error, err error) {
+	exempt := map[string]map[string]map[string]string{}
+	for _, p := range s.Patches {
+		if p.Markers == nil {
+			continue
+		}
+		for pkg, types := range p.Markers.Packages {
+			if exempt[pkg] == nil {
+				exempt[pkg] = map[string]map[string]string{}
+			}
+			for typ, t := range types {
+				if exempt[pkg][typ] == nil {
+					exempt[pkg][typ] = map[string]string{}
+				}
+				maps.Copy(exempt[pkg][typ], t.Exempt)
+			}
+		}
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(exempt)) {
+		files, err := readPackage(pkg, final, src)
+		if err != nil {
+			return nil, err
+		}
+		texts := map[string][]byte{}
+		for file, content := range files {
+			texts[file] = content.Data
+		}
+		problems = append(problems, each(pkg, markers.Roots(texts, exempt[pkg]))...)
+	}
+	return problems, nil
+}
+
+// readPackage returns the files of a package that can declare types: those of a state, and
+// upstream's others.
+func readPackage(pkg string, state State, src Sources) (State, error) {
+	dir := markers.Dir(pkg)
+	listed, err := src.List(dir)
+	if err != nil {
+		return nil, err
+	}
+	for file := range state {
+		if path.Dir(file) == dir {
+			listed = append(listed, file)
+		}
+	}
+	files := State{}
+	for _, file := range listed {
+		content, ok := state[file]
+		if !ok && !strings.HasSuffix(file, ".go") {
+			continue
+		}
+		if !ok {
+			if content, err = src.Read(file); err != nil {
+				return nil, err
+			}
+		}
+		if !content.Absent && markers.Readable(file, content.Data) {
+			files[file] = content
+		}
+	}
+	return files, nil
+}
+
+// each puts a place in front of every error that was joined into one.
+func each(place string, err error) []error {
+	if err == nil {
+		return nil
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, e := range joined.Unwrap() {
+			all = append(all, each(place, e)...)
+		}
+		return all
+	}
+	return []error{fmt.Errorf("%s: %w", place, err)}
+}
