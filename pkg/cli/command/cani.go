@@ -26,16 +26,16 @@ func newCanI(s *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "can-i (-f FILE | RESOURCE/NAME --patch PATCH | -- kubectl ARGS... | RESOURCE/NAME --list)",
 		Short: "Say whether a change is allowed, field by field",
-		Long: `Say whether a change is allowed, field by field.
+		Long: `Show for each field of a change whether it is allowed.
 
-The change is tried as a dry run, so nothing is written. Each field that it changes is
-listed with the verbs that cover it, whether one of them is held, and by which binding.
-The last line is what the server itself says.
+The command tries the change as a dry run, so it writes nothing. For each changed field, it
+lists the verbs that cover the field, whether one of them is held, and by which binding.
+The last line is the answer of the server itself.
 
-With --as the question is about somebody else: what the change does is found out with
-your own rights, what is allowed is asked as the other.
+With --as, the question is about another user. The command finds out the effect of the change
+with your own rights, and asks as the other user what is allowed.
 
-The exit code is 0 only if all of it is allowed.`,
+The exit code is 0 only if the whole change is allowed.`,
 		Example: indentExamples(`
 			# May I apply this file?
 			kubectl granular can-i -f web.yaml
@@ -46,7 +46,7 @@ The exit code is 0 only if all of it is allowed.`,
 			# May supersafe run this command?
 			kubectl granular can-i --as system:serviceaccount:default:supersafe -- kubectl label deployment web super.safe.com/level=low
 
-			# What may supersafe change of this deployment at all?
+			# What may supersafe change in this deployment at all?
 			kubectl granular can-i deployments/web --list --as system:serviceaccount:default:supersafe`),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
@@ -81,7 +81,7 @@ The exit code is 0 only if all of it is allowed.`,
 	from.addTo(cmd)
 	format.AddTo(cmd)
 	cmd.Flags().BoolVar(&list, "list", false, "list every permission of RESOURCE/NAME, and whether it is held")
-	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing, answer by the exit code alone")
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing, and answer only by the exit code")
 	return cmd
 }
 

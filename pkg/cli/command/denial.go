@@ -44,13 +44,13 @@ func newExplainDenial(s *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain-denial [FILE]",
 		Short: "Find the smallest rule that lifts a refusal",
-		Long: `Find the smallest rule that lifts a refusal.
+		Long: `Find the smallest rule that allows a refused request.
 
-The refusal is what kubectl or a client printed, from standard input or a file. With
---audit-id the file is an audit log, and the refusal that of the request of that ID.
+The command reads the message that kubectl or a client printed, from standard input or a file.
+With --audit-id, the file is an audit log, and the ID names the refused request.
 
-The rule has the one verb that was missing, as a role and as a command. Below it stands
-what else it allows.`,
+The rule has the one verb that was missing. It is printed as a role and as a command, followed
+by what else it allows.`,
 		Example: indentExamples(`
 			# Why was that refused?
 			kubectl --as=system:serviceaccount:default:supersafe scale deployment web --replicas=9 2>&1 | kubectl granular explain-denial
@@ -80,8 +80,8 @@ what else it allows.`,
 		},
 	}
 	format.AddTo(cmd)
-	cmd.Flags().StringVar(&id, "audit-id", "", "the ID of the refused request; FILE is an audit log then")
-	cmd.Flags().StringVar(&subresource, "subresource", "", "the subresource that was written, such as status or scale, where the text does not say so")
+	cmd.Flags().StringVar(&id, "audit-id", "", "the ID of the refused request; then FILE is an audit log")
+	cmd.Flags().StringVar(&subresource, "subresource", "", "the subresource of the write, such as status or scale, if the text does not name it")
 	return cmd
 }
 

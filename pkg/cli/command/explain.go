@@ -24,20 +24,20 @@ func newExplain(s *options) *cobra.Command {
 		Short: "Show which verbs cover the fields of a kind",
 		Long: `Show which verbs cover the fields of a kind, as a tree.
 
-A verb is shown at the field where it begins, as a role has it; it covers all that lies
-below too. What stands in angle brackets is the parameter: granular:label(<label-key
+Each verb is shown as you write it in a role, at the outermost field that it covers. It also
+covers all fields inside this field. A parameter is in angle brackets: granular:label(<label-key
 prefix>) is granular:label(example.com) for the label example.com/team.
 
-A field is part of update if who holds create, update or patch needs no further verb for
-it. Where it is not, everybody needs one.`,
+If a field is part of update, a caller that holds create, update or patch needs no other verb
+for it. If it is not, every caller needs one of its verbs.`,
 		Example: indentExamples(`
-			# What can be granted of deployments
+			# Which verbs can be granted for deployments
 			kubectl granular explain deployments
 
-			# The verbs of one field, those of the fields above it included
+			# The verbs of one field, including those of the fields around it
 			kubectl granular explain deployments spec.template.spec.containers.image
 
-			# Every field below another, of another version than the server prefers
+			# Every field inside another, of another version than the server prefers
 			kubectl granular explain horizontalpodautoscalers spec --recursive --api-version autoscaling/v1
 
 			# One page for a browser, with all kinds of the cluster
@@ -78,8 +78,8 @@ it. Where it is not, everybody needs one.`,
 		},
 	}
 	format.AddTo(cmd, "html")
-	cmd.Flags().StringVar(&version, "api-version", "", "the group and version of the kind, if not what the server prefers: autoscaling/v1")
-	cmd.Flags().BoolVar(&recursive, "recursive", false, "show every field, those too that have no verb of their own")
+	cmd.Flags().StringVar(&version, "api-version", "", "the group and version of the kind, such as autoscaling/v1; the default is what the server prefers")
+	cmd.Flags().BoolVar(&recursive, "recursive", false, "show every field, also fields without a verb of their own")
 	return cmd
 }
 

@@ -21,12 +21,16 @@ func newLint(s *options) *cobra.Command {
 		Short: "Look for mistakes in roles, definitions, protected attributes and delegations",
 		Long: `Look for mistakes in roles, definitions, protected attributes and delegations, without a server.
 
-Of roles: verbs that no field of the resources has, permissions without the verb granular
-or get, statuses and scales that are written elsewhere. Verbs of custom resources are not
-known here. Of definitions: whatever the server would refuse of their permissions, and
-names without a domain. Parameter expressions are compiled by the server alone. Of protected
-attributes and delegations: all that the server would refuse, but the types in conditions, which
-it knows alone; of a delegation's rules what is wrong in roles.
+In roles, it finds verbs that no field of the resources has, permissions without the verb
+granular or get, and permissions for a status or scale on the wrong resource. It does not know
+the verbs of custom resources.
+
+In definitions, it finds permissions that the server would refuse, and names without a domain.
+Only the server compiles parameter expressions.
+
+In protected attributes and delegations, it finds everything that the server would refuse, except
+wrong types in conditions, which only the server knows. In the rules of a delegation, it finds the
+same mistakes as in roles.
 
 Each finding is printed as file:line:column. The exit code is 1 if one of them is an error.`,
 		Example: indentExamples(`

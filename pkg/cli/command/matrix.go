@@ -28,19 +28,20 @@ func newMatrix(s *options) *cobra.Command {
 		Short: "Show who may change which fields",
 		Long: `Show who may change which fields, by the roles of the cluster.
 
-With --resource there is a row for each permission, else one for each resource, with how many of
-its permissions each subject has. A subject that may change a field only in objects of some names,
-or only some of its keys, has it in part. Webhooks and other authorizers are not asked, nor are
-protected labels; kubectl granular can-i asks the server.
+With --resource, there is a row for each permission. Without it, there is a row for each resource,
+with the number of its permissions that each subject has. If a subject may change a field only in
+objects of some names, or only some of its keys, it has the permission in part. The command does not
+ask webhooks and other authorizers, and ignores protected labels; kubectl granular can-i asks the
+server.
 
-The subjects are those of all bindings but the ones that come with a cluster, whose names begin
-with system:. A user has the rights of system:authenticated besides, and a service account those
+The subjects are those of all bindings, except for the bindings that come with a cluster, whose names
+begin with system:. A user also has the rights of system:authenticated, and a service account those
 of its groups.`,
 		Example: indentExamples(`
-			# Everybody, on all that can be changed in the namespace of the context
+			# Everybody, for all resources, in the namespace of the context
 			kubectl granular matrix
 
-			# Field by field, for some
+			# Field by field, for some subjects
 			kubectl granular matrix --resource deployments --subject user:jane --subject group:builders
 
 			# For a spreadsheet, and as a heat map for a browser
@@ -93,9 +94,9 @@ of its groups.`,
 	}
 	format.AddTo(cmd, "csv", "html")
 	cmd.Flags().StringSliceVar(&subjects, "subject", nil, "who: user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME; the default is everybody who is bound")
-	cmd.Flags().StringSliceVar(&resources, "resource", nil, "what, field by field: deployments, services")
-	cmd.Flags().BoolVar(&all, "all", false, "also the subjects of bindings that come with a cluster")
-	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "what they may change in every namespace; what they may in some is shown as in part")
+	cmd.Flags().StringSliceVar(&resources, "resource", nil, "show each permission of these resources: deployments, services")
+	cmd.Flags().BoolVar(&all, "all", false, "include the subjects of bindings that come with a cluster")
+	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "show what subjects may change in every namespace; rights in only some namespaces count as in part")
 	_ = cmd.RegisterFlagCompletionFunc("resource", func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		return s.resources(begun), cobra.ShellCompDirectiveNoFileComp
 	})

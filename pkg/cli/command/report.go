@@ -23,13 +23,14 @@ func newReport(s *options) *cobra.Command {
 		Short: "Find rights that are wider than their use, and rights that nobody used",
 		Long: `Find rights that are wider than their use, and rights that nobody used.
 
-The logs tell what each subject did, the roles and bindings of the cluster what it may do.
-The first table has the subjects that hold update or patch on a resource and changed only some
-of its fields. Those come first of whom an attacker would lose the most, counted in permissions
-of the resource. The second has what bindings grant and none of their subjects used.
+The logs show what each subject did. The roles and bindings of the cluster show what it may do.
+The first table lists the subjects that hold update or patch on a resource and changed only some
+of its fields. It begins with the subjects for which narrower roles would take the most away from
+an attacker, counted in permissions of the resource. The second table lists rights that bindings
+grant and that none of their subjects used.
 
-The logs tell nothing of what happens once a year: read them over as long a time as you can.
-Logs of the level RequestResponse tell which fields were changed.`,
+The logs don't show what happens only once a year, so use logs of a long time.
+Logs of the level RequestResponse show which fields were changed.`,
 		Example: indentExamples(`
 			# What would granular roles take away from an attacker?
 			kubectl granular report audit.log
@@ -37,7 +38,7 @@ Logs of the level RequestResponse tell which fields were changed.`,
 			# Of the last week, for a program
 			kubectl granular report --since 168h -o json audit.log
 
-			# The role that would do instead
+			# The role that would suffice instead
 			kubectl granular role --subject serviceaccount:ci/deployer --from-audit audit.log`),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := format.Validate(); err != nil {
@@ -67,7 +68,7 @@ Logs of the level RequestResponse tell which fields were changed.`,
 	}
 	format.AddTo(cmd)
 	l.addSince(cmd, "")
-	cmd.Flags().BoolVar(&all, "all", false, "also the bindings that come with a cluster, whose names begin with system:")
+	cmd.Flags().BoolVar(&all, "all", false, "include the bindings that come with a cluster, whose names begin with system:")
 	return cmd
 }
 

@@ -38,12 +38,12 @@ type changeFlags struct {
 
 func (o *changeFlags) addTo(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVarP(&o.files.Filenames, "filename", "f", nil, "files with objects, as kubectl apply --server-side takes them; - is standard input")
-	cmd.Flags().BoolVarP(&o.files.Recursive, "recursive", "R", false, "look for files below the folders that --filename names")
-	cmd.Flags().BoolVar(&o.replace, "replace", false, "with --filename: replace or create the objects, as kubectl replace does, and not apply them")
-	cmd.Flags().StringVar(&o.manager, "field-manager", "kubectl", "with --filename: who applies; what the same manager applied before and leaves out now is taken away")
+	cmd.Flags().BoolVarP(&o.files.Recursive, "recursive", "R", false, "look for files inside the folders that --filename names")
+	cmd.Flags().BoolVar(&o.replace, "replace", false, "with --filename: replace or create the objects, as kubectl replace does, instead of applying them")
+	cmd.Flags().StringVar(&o.manager, "field-manager", "kubectl", "with --filename: the manager that applies; fields that it applied before and now leaves out are removed")
 	cmd.Flags().StringVarP(&o.patch, "patch", "p", "", "a patch of RESOURCE/NAME, in JSON or YAML")
 	cmd.Flags().StringVar(&o.patchType, "type", "strategic", "the type of the patch: strategic, merge or json")
-	cmd.Flags().StringVar(&o.subresource, "subresource", "", "the subresource that is patched, such as status or scale")
+	cmd.Flags().StringVar(&o.subresource, "subresource", "", "the subresource to patch, such as status or scale")
 	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions([]string{"strategic", "merge", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("subresource", cobra.FixedCompletions([]string{"status", "scale"}, cobra.ShellCompDirectiveNoFileComp))
 }

@@ -36,27 +36,28 @@ func newRole(s *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "role (-f FILE | RESOURCE/NAME --patch PATCH | -- kubectl ARGS... | --from-audit FILE...)",
 		Short: "Make the least role that allows a change, or what audit logs show",
-		Long: `Make the least role that allows a change, and its binding.
+		Long: `Make the smallest role that allows a change, and its binding.
 
-The change is tried as a dry run, with your own rights. The role has a verb for each field
-that it changes, the narrowest there is, and no verb without which it would be allowed as
-well. It names the object. What a kubectl command reads on its way is granted too.
+The command tries the change as a dry run, with your own rights. The role has the narrowest
+verb for each changed field, and no verb that the change does not need. It names the object. It
+also grants what a kubectl command reads.
 
-The role is printed, and written only with --apply. What changes by itself, such as what
-webhooks add, is nobody's change and needs no verb.
+The command prints the role, and writes it only with --apply. Changes that the user did not make,
+such as additions of webhooks, need no verb.
 
-With --from-audit the roles are made from audit logs: for each user, or for those that
---subject names, the least rules that allow what the log shows. A log of the level
-RequestResponse, of any server, tells which fields a request changed. One of the level Metadata
-tells it where a kube-granular server let a caller through by permissions of fields. Of other
-requests the ordinary verb is granted. A comment names the requests behind each verb. Objects of
-more than 10 names are granted by any name, and what is used in more than 20 namespaces in all of
-them. Requests for no resource, such as /metrics, are left out.`,
+With --from-audit, the command makes roles from audit logs: for each user, or for those that
+--subject names, the smallest rules that allow what the log shows. A log of the level
+RequestResponse, of any server, shows which fields a request changed. A log of the level Metadata
+shows them only for requests that a kube-granular server allowed by permissions of fields. For other
+requests, the role grants the ordinary verb. A comment names the requests behind each verb. If a
+subject used more than 10 names of a resource, the role allows all names. If it used more than 20
+namespaces, the role allows all namespaces. Requests without a resource, such as /metrics, are left
+out.`,
 		Example: indentExamples(`
-			# What does it take to scale this deployment?
+			# Which role does scaling this deployment need?
 			kubectl granular role -- kubectl scale deployment web --replicas=3
 
-			# A role to change images, for everybody who builds, of all deployments
+			# A role to change the images of all deployments, for a group
 			kubectl granular role --any-name --subject group:builders -- kubectl set image deployment/web web=registry.example/web:2.0
 
 			# The most general verbs, to see what else there is
@@ -65,7 +66,7 @@ them. Requests for no resource, such as /metrics, are left out.`,
 			# Grant it
 			kubectl granular role --apply --name web-tier --subject user:jane deployments/web -p '{"metadata":{"labels":{"example.com/tier":"front"}}}'
 
-			# What does this service account need, by what it really did?
+			# Which rights does this service account need, judged by what it really did?
 			kubectl granular role --subject serviceaccount:ci/deployer --from-audit audit.log`),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
@@ -126,11 +127,11 @@ them. Requests for no resource, such as /metrics, are left out.`,
 	from.addTo(cmd)
 	format.AddTo(cmd)
 	format.Default(cmd, "yaml")
-	cmd.Flags().StringSliceVar(&subjects, "subject", nil, "who gets the role: user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME; the default is whom --as names")
+	cmd.Flags().StringSliceVar(&subjects, "subject", nil, "who gets the role: user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME; the default is the user of --as")
 	cmd.Flags().StringVar(&name, "name", "", "the name of the role and its binding; the default is made from the object")
 	cmd.Flags().BoolVar(&options.Wider, "wider", false, "grant the most general verbs, not the narrowest")
-	cmd.Flags().BoolVar(&options.AnyName, "any-name", false, "grant it for all objects of the resource, not for the one that the change is about")
-	cmd.Flags().StringSliceVar(&audited.files, "from-audit", nil, "learn from these audit logs, plain or compressed by gzip; further ones may follow as arguments, - is standard input")
+	cmd.Flags().BoolVar(&options.AnyName, "any-name", false, "grant the rights for all objects of the resource, not only for the changed one")
+	cmd.Flags().StringSliceVar(&audited.files, "from-audit", nil, "learn from these audit logs, plain or compressed by gzip; more files may follow as arguments; - is standard input")
 	audited.addSince(cmd, "with --from-audit: ")
 	cmd.Flags().BoolVar(&apply, "apply", false, "write the role and its binding to the cluster")
 	return cmd

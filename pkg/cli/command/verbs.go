@@ -45,11 +45,11 @@ func newVerbs(s *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verbs",
 		Short: "List the permission verbs of the cluster",
-		Long: `List the permission verbs of the cluster, those of custom resources and of protected
-labels and annotations included, with the resources that have them.
+		Long: `List the permission verbs of the cluster, with the resources that have them. The list
+includes the verbs of custom resources and of protected labels and annotations.
 
-Excluded verbs are no part of create, update and patch: who holds those needs these as
-well.`,
+Excluded verbs are not part of create, update and patch: a caller that holds those needs the
+excluded verbs as well.`,
 		Example: indentExamples(`
 			# All of them
 			kubectl granular verbs
@@ -101,8 +101,8 @@ well.`,
 		},
 	}
 	format.AddTo(cmd)
-	cmd.Flags().StringSliceVar(&resources, "resource", nil, "only those of these resources")
-	cmd.Flags().BoolVar(&excluded, "excluded", false, "only those that are no part of update")
+	cmd.Flags().StringSliceVar(&resources, "resource", nil, "list only the verbs of these resources")
+	cmd.Flags().BoolVar(&excluded, "excluded", false, "list only verbs that are not part of update")
 	_ = cmd.RegisterFlagCompletionFunc("resource", func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		return s.resources(begun), cobra.ShellCompDirectiveNoFileComp
 	})

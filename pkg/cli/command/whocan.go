@@ -26,14 +26,14 @@ func newWhoCan(s *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "who-can VERB RESOURCE[/NAME]",
 		Short: "List who holds a verb, and who nearly does",
-		Long: `List who holds a verb, and who nearly does, by RBAC's roles and bindings.
+		Long: `List the subjects that hold a verb, or nearly hold it, by RBAC's roles and bindings.
 
-A permission verb takes the verb granular on the same resource beside it; whoever holds a
-more general permission can as well. Those who hold update or patch come after them where
-the fields are part of update, and at last those who miss something: the verb granular, the
-right namespace, name or subresource.
+A subject needs the verb granular on the same resource besides a permission verb. The list
+begins with subjects that hold both, or a more general permission. If the fields are part of
+update, the subjects that hold update or patch come next. The last ones lack something: the verb
+granular, or the right namespace, name or subresource.
 
-Other authorizers than RBAC can't be asked whom they allow.`,
+The command asks only RBAC, because other authorizers can't list whom they allow.`,
 		Example: indentExamples(`
 			# Who may scale deployments?
 			kubectl granular who-can granular:replicas deployments
