@@ -15,6 +15,10 @@
 // that lead to no deeper permission. If no permission covers a difference, the change names the
 // top-level field that contains it, and its chain of permissions is empty.
 //
+// A permission may make its parameter from the value of its field. A change then has the old and
+// the new value. Elements of an atomic list with such a permission are found in both lists, and
+// are charged one by one.
+//
 // Values are compared strictly, by representation: 1G is not 1e9. Representations that storage
 // does not keep apart, such as a nil and an empty map of a Go type, are equal. Elements of
 // list-maps are found by their keys, and elements of sets by their value. A new order of such a

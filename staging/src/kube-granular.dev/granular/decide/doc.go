@@ -15,6 +15,9 @@
 // would cover a field that is excluded later. A permission below the last excluded
 // one is a narrower grant within it, and is a candidate too.
 //
+// A permission whose parameter is made from a value covers a change only if the caller holds
+// a verb of it for each old and new value.
+//
 // Every change of a marked request must be covered. An unmarked request, whose
 // caller holds the ordinary verb, must be covered only for changes whose chain has
 // an excluded permission.
@@ -30,6 +33,6 @@
 // everything from it that does.
 //
 // Invariant: Decide returns neither a refusal nor an error only if the authorizer
-// allowed a verb for every change that must be covered. The package knows no user
+// allowed a verb for every change that must be covered, or for each value of it. The package knows no user
 // and no resource, and keeps nothing between requests.
 package decide
