@@ -182,9 +182,9 @@ func TestTamperedIsJudged(t *testing.T) {
 	}
 }
 
-// TestWholeIsNoOneChange holds that what could not be told apart when it was observed is
+// TestAmbiguousIsMoreThanOneChange holds that what could not be told apart when it was observed is
 // compared again: it stands for what is excluded below it.
-func TestWholeIsNoOneChange(t *testing.T) {
+func TestAmbiguousIsMoreThanOneChange(t *testing.T) {
 	of := target(t, strings.Replace(strings.Replace(things, "EXCLUDED", "true", 1), `"trigger":`,
 		`"box": {"type": "object", "properties": {"lock": {"type": "boolean", "x-kubernetes-permission-verb": "lock", "x-kubernetes-permission-excluded": true}}}, "trigger":`, 1))
 	ctx, marker := granular.WithMarker(requestContext("update"))

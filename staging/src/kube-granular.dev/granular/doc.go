@@ -1,8 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package granular is the pure library behind fine-grained authorization: it
-// knows Kubernetes schemas and objects, and no API server.
+// Package granular is the library behind authorization of single fields. It knows
+// Kubernetes schemas and objects, and no API server.
 //
 //	schema      OpenAPI definitions           -> a permission tree per kind
 //	change      a tree, an old and a new object -> which nodes changed
@@ -12,5 +12,5 @@
 //	corpus      scenarios as data, for the library and for a running server
 //
 // The invariant, held by a test: no package here starts a goroutine, reads a
-// clock, opens a connection, logs or gives up the process.
+// clock, opens a connection, logs or ends the process.
 package granular

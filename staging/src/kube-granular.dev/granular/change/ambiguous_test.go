@@ -14,7 +14,7 @@ import (
 )
 
 // What stands for all below a place stands for nothing beside it.
-func TestIntersectWhole(t *testing.T) {
+func TestIntersectAmbiguous(t *testing.T) {
 	const parts = `{spec: {x-kubernetes-permission-verb: specification, properties: {
 		a: {properties: {b: {x-kubernetes-permission-verb: b, properties: {c: {x-kubernetes-permission-verb: c}}}, d: {properties: {e: {x-kubernetes-permission-verb: e}}}}},
 		z: {properties: {k: {x-kubernetes-permission-verb: z}}}}}, status: {x-kubernetes-permission-verb: status, properties: {ready: {x-kubernetes-permission-verb: ready}}}}`
@@ -77,7 +77,7 @@ func TestObservedOfARootWithPermission(t *testing.T) {
 }
 
 // A message names what the change is, not what happens to differ beside it.
-func TestLocateWhole(t *testing.T) {
+func TestLocateAmbiguous(t *testing.T) {
 	const parts = `{metadata: {x-kubernetes-permission-verb: metadata},
 		basket: {properties: {tags: {type: array, x-kubernetes-list-type: set, items: {type: string}}, lock: {x-kubernetes-permission-verb: lock}}},
 		spec: {x-kubernetes-permission-verb: specification, properties: {

@@ -70,10 +70,10 @@ func TestNoAllocationsWithoutChange(t *testing.T) {
 	a, b := bigPod(), bigPod()
 	x, y := bigWidget(), bigWidget()
 	for name, run := range map[string]func() Set{
-		"pod, full":      func() Set { s, _ := pods.Compare(All, a, b); return s },
-		"pod, sparse":    func() Set { s, _ := pods.Compare(ExcludedOnly, a, b); return s },
-		"widget, full":   func() Set { s, _ := widgets.Compare(All, x, y); return s },
-		"widget, sparse": func() Set { s, _ := widgets.Compare(ExcludedOnly, x, y); return s },
+		"pod, all":           func() Set { s, _ := pods.Compare(All, a, b); return s },
+		"pod, excluded only": func() Set { s, _ := pods.Compare(ExcludedOnly, a, b); return s },
+		"widget, full":       func() Set { s, _ := widgets.Compare(All, x, y); return s },
+		"widget, sparse":     func() Set { s, _ := widgets.Compare(ExcludedOnly, x, y); return s },
 	} {
 		run() // compiles, and fills the pool
 		if set := run(); set != nil {

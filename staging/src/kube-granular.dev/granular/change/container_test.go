@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestBrings holds which changes make or take away what holds them. The container might be
+// TestWithContainer holds which changes make or take away what holds them. The container might be
 // left, or left out, without them.
-func TestBrings(t *testing.T) {
+func TestWithContainer(t *testing.T) {
 	const deployment, widget = "apps/v1/Deployment", "example.com/v1/Widget"
 	tests := map[string]struct {
 		kind, old, new string
@@ -50,8 +50,8 @@ func TestBrings(t *testing.T) {
 	}
 }
 
-// TestBringsIsOfOneChange holds that others are left alone.
-func TestBringsIsOfOneChange(t *testing.T) {
+// TestWithContainerIsOfOneChange holds that others are left alone.
+func TestWithContainerIsOfOneChange(t *testing.T) {
 	w := walkerOf(t, "example.com/v1/Widget")
 	set := compareOrFail(t, w, All, plainOf(t, `{metadata: {labels: {a: "1"}}, spec: {size: 1}}`),
 		plainOf(t, `{metadata: {labels: {a: "2"}}, spec: {size: 2, guard: {level: 1}}}`))
@@ -65,9 +65,9 @@ func TestBringsIsOfOneChange(t *testing.T) {
 	}
 }
 
-// TestBringsOfLists holds that elements of a list bring what holds it, in the place of its
+// TestWithContainerOfLists holds that elements of a list bring what holds it, in the place of its
 // mere presence, however they are told apart.
-func TestBringsOfLists(t *testing.T) {
+func TestWithContainerOfLists(t *testing.T) {
 	const guard = `items: {properties: {name: {type: string}, level: {x-kubernetes-permission-verb: level, x-kubernetes-permission-excluded: true}}}`
 	w := walkerFor(t, `{spec: {properties: {atomic: {type: array, `+guard+`},
 		named: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], `+guard+`}}}}`)

@@ -78,9 +78,9 @@ func TestShowElement(t *testing.T) {
 	}
 }
 
-// TestBringsOfElements holds that a list without keys that comes with an excluded field in its
+// TestWithContainerOfElements holds that a list without keys that comes with an excluded field in its
 // elements is that change, and not one of the list.
-func TestBringsOfElements(t *testing.T) {
+func TestWithContainerOfElements(t *testing.T) {
 	w := walkerFor(t, `{items: {type: array, x-kubernetes-permission-verb: items, items: {properties: {other: {type: string},
 		guard: {type: string, x-kubernetes-permission-verb: guard, x-kubernetes-permission-excluded: true}}}}}`)
 	for _, mode := range []Mode{ExcludedOnly, All} {

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Decision is what comes of a scenario.
+// Decision is the verdict of a scenario.
 type Decision string
 
 const (
@@ -61,15 +61,15 @@ type Scenario struct {
 	File string `json:"-"`
 }
 
-// GVK gives the kind, written as apps/v1 Deployment or v1 Pod.
+// GVK parses the kind, such as apps/v1 Deployment or v1 Pod.
 func (s *Scenario) GVK() gvkschema.GroupVersionKind {
 	version, kind, _ := strings.Cut(s.Kind, " ")
 	gv, _ := gvkschema.ParseGroupVersion(version)
 	return gv.WithKind(kind)
 }
 
-// Load reads every .yaml file of a folder. Unknown fields, doubled names and
-// scenarios that contradict themselves are errors.
+// Load reads every .yaml file of a folder. Unknown fields, duplicate names and scenarios that
+// contradict themselves are errors.
 func Load(dir string) ([]Scenario, error) {
 	out, err := Read(dir)
 	for i := range out {
@@ -80,7 +80,7 @@ func Load(dir string) ([]Scenario, error) {
 	return out, err
 }
 
-// Read is Load for scenarios whose verdicts are yet to be written.
+// Read is Load for scenarios without verdicts.
 func Read(dir string) ([]Scenario, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil {
@@ -116,7 +116,7 @@ func Read(dir string) ([]Scenario, error) {
 	return out, nil
 }
 
-// complete lays the objects of a scenario over what its kind can't do without.
+// complete overlays the objects of a scenario on the base object of its kind.
 func (s *Scenario) complete(dir string) error {
 	gvk := s.GVK()
 	base, err := readBase(filepath.Join(dir, "base", strings.ToLower(gvk.Kind)+".yaml"))
@@ -131,7 +131,7 @@ func (s *Scenario) complete(dir string) error {
 	return nil
 }
 
-// readBase gives nil for a kind that has none.
+// readBase returns nil for a kind that has no base object.
 func readBase(file string) (Object, error) {
 	data, err := os.ReadFile(file)
 	if os.IsNotExist(err) {

@@ -1,9 +1,9 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package corpus reads scenarios: what a caller holds, what it asks for, and
-// what must come of it. They are data, so that the library and a running server
-// are held to the same.
+// Package corpus reads scenarios: what a caller holds, what it requests, and the
+// expected result. Scenarios are data, so the library and a running server are
+// tested with the same ones.
 //
 //   - name: a holder of one label may set it
 //     kind: apps/v1 Deployment
@@ -16,10 +16,10 @@
 //     decision: Allow   or Forbidden
 //     asked: [...]      the verbs the authorizer was asked, in order
 //     field: ...        the path a refusal names
-//     needs: ...        what a refusal says is missing
+//     needs: ...        the missing permission that a refusal names
 //
-// What makes an object of a kind valid lies in base/ as one file for each kind;
-// old, new and final are laid over it, null taking something away.
+// base/ has a valid object for each kind. old, new and final are overlaid on it; null
+// removes a field.
 //
 // Four fields concern a server alone:
 //
@@ -30,6 +30,6 @@
 //	answer: 422           the server's own errors come first: with this code
 //	libraryOnly: why      what keeps it from being sent to a server
 //
-// The invariant: a scenario says everything its verdict depends on. The package
-// holds no rule of its own: Run asks packages change and decide.
+// Invariant: a scenario contains everything that its verdict depends on. The package has
+// no rules of its own: Run calls packages change and decide.
 package corpus

@@ -8,9 +8,8 @@ import (
 	"reflect"
 )
 
-// Overlay lays one object over another, as a JSON merge patch does: fields are
-// replaced, null takes one away, lists are replaced as a whole. Neither is
-// changed.
+// Overlay overlays one object on another, like a JSON merge patch: fields are replaced, null
+// removes one, and lists are replaced as a whole. Neither argument is changed.
 func Overlay(base, over Object) Object {
 	out, _ := overlay(map[string]any(base), map[string]any(over)).(map[string]any)
 	return out
@@ -36,7 +35,7 @@ func overlay(base, over any) any {
 	return out
 }
 
-// Diff gives what Overlay takes to make after of before.
+// Diff returns the overlay that makes after from before.
 func Diff(before, after Object) Object {
 	out := Object{}
 	for name, was := range before {

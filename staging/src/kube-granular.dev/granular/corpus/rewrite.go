@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Rewrite replaces the verdicts of the named scenarios in the files they came
-// from, and gives those files. Whoever calls it must read every line of the
-// difference: the corpus is what the library is held to.
+// Rewrite replaces the verdicts of the named scenarios in their files, and returns those files.
+// The caller must review every line of the difference, because the corpus defines the behaviour
+// of the library.
 func Rewrite(scenarios []Scenario, outcomes map[string]Outcome) ([]string, error) {
 	var files []string
 	seen := map[string]bool{}

@@ -12,7 +12,7 @@ import (
 	"kube-granular.dev/granular/decide"
 )
 
-// Outcome is what came of a scenario.
+// Outcome is the result of a scenario.
 type Outcome struct {
 	Decision     Decision
 	Asked        []string
@@ -24,8 +24,8 @@ func (s *Scenario) Want() Outcome {
 	return Outcome{Decision: s.Decision, Asked: s.Asked, Field: s.Field, Needs: s.Needs}
 }
 
-// Run holds the library to a scenario. object brings the objects into the form
-// that w is to walk, nil for those of a create included.
+// Run runs a scenario with the library. object converts the objects to the form that w compares,
+// including the nil objects of a create.
 func Run(s *Scenario, w *change.Walker, object func(Object) (any, error)) (Outcome, error) {
 	final := s.Final
 	if final == nil {
@@ -68,7 +68,7 @@ func Run(s *Scenario, w *change.Walker, object func(Object) (any, error)) (Outco
 	return got, nil
 }
 
-// Plain is the form of an object as a custom resource is held.
+// Plain returns an object in the form of a custom resource.
 func Plain(o Object) (any, error) {
 	if o == nil {
 		return nil, nil
@@ -76,7 +76,7 @@ func Plain(o Object) (any, error) {
 	return map[string]any(o), nil
 }
 
-// holds is an authorizer that allows what it lists.
+// holds is an authorizer that allows the verbs in it.
 type holds []string
 
 func (h holds) FirstAllowed(_ context.Context, verbs []string) (int, error) {

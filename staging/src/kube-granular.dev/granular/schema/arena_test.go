@@ -23,9 +23,9 @@ func definitionsWith(many int) map[string]*spec.Schema {
 	return map[string]*spec.Schema{"root": root}
 }
 
-// TestRoomIsLeftEmpty holds that nothing of a source's definitions is in what the next
+// TestArenaIsReset holds that nothing of a source's definitions is in what the next
 // compilation gets, and that it gets nothing large.
-func TestRoomIsLeftEmpty(t *testing.T) {
+func TestArenaIsReset(t *testing.T) {
 	for _, test := range []struct {
 		permissions int
 		again       bool

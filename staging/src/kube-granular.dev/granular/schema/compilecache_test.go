@@ -76,7 +76,7 @@ func compareWithPlain(t *testing.T, definitions map[string]*spec.Schema, names [
 	return compiled
 }
 
-func TestKnowledgeChangesNothing(t *testing.T) {
+func TestCompileCacheChangesNothing(t *testing.T) {
 	definitions, err := testmodels.Definitions()
 	if err != nil {
 		t.Fatal(err)
@@ -87,10 +87,10 @@ func TestKnowledgeChangesNothing(t *testing.T) {
 	compareWithPlain(t, definitions, names)
 }
 
-// TestKnowledgeOfRandomDefinitions makes definitions of few names and fields, so that
+// TestCompileCacheOfRandomDefinitions makes definitions of few names and fields, so that
 // each definition is met again and again, below other permissions, scopes, sources
 // and definitions.
-func TestKnowledgeOfRandomDefinitions(t *testing.T) {
+func TestCompileCacheOfRandomDefinitions(t *testing.T) {
 	sharing, compiled := schema.NewInterner(), 0
 	for seed := range uint64(1500) {
 		compiled += compareRandom(t, sharing, seed)
@@ -100,10 +100,10 @@ func TestKnowledgeOfRandomDefinitions(t *testing.T) {
 	}
 }
 
-// TestKnowledgeIsOfTheBareReference holds that what is known of a definition is not taken for
+// TestCompileCacheIsOfTheBareReference holds that what is known of a definition is not taken for
 // what comes of it with other words beside the reference, or on the way round a circle, in
 // whichever order they are met.
-func TestKnowledgeIsOfTheBareReference(t *testing.T) {
+func TestCompileCacheIsOfTheBareReference(t *testing.T) {
 	definitions := definitionsOf(t, `
 bare: {properties: {a: {$ref: '#/definitions/A'}}}
 verb: {properties: {a: {$ref: '#/definitions/A', +verb: own}}}
@@ -150,9 +150,9 @@ D: {+verb: d, +excluded: true}
 	}
 }
 
-// TestKnowledgeIsOfOneWay holds that what was compiled with one set of options, or below one
+// TestCompileCacheIsOfOneWay holds that what was compiled with one set of options, or below one
 // source of a parameter, is not taken for what comes of it otherwise.
-func TestKnowledgeIsOfOneWay(t *testing.T) {
+func TestCompileCacheIsOfOneWay(t *testing.T) {
 	definitions := definitionsOf(t, `
 one: {properties: {m: {+parameter-source: k, additionalProperties: {$ref: '#/definitions/A'}}}}
 two: {properties: {m: {+parameter-source: j, additionalProperties: {$ref: '#/definitions/A'}}}}
@@ -181,9 +181,9 @@ E: {properties: {m: {+parameter-source: k, additionalProperties: {+verb: e, +par
 	}
 }
 
-// TestKnowledgeOfManyDefinitions holds that what is known of the few that one definition leads
+// TestCompileCacheOfManyDefinitions holds that what is known of the few that one definition leads
 // to serves kinds that came after many more.
-func TestKnowledgeOfManyDefinitions(t *testing.T) {
+func TestCompileCacheOfManyDefinitions(t *testing.T) {
 	definitions := definitionsOf(t, `
 first: {properties: {a: {$ref: '#/definitions/A'}}}
 last: {properties: {a: {$ref: '#/definitions/A'}, b: {+verb: b}}}
@@ -239,9 +239,9 @@ A: {properties: {x: {+verb: X}, z: {+verb: z}}}
 	}
 }
 
-// TestTreesOutliveTheirRoom holds that a tree has nothing in the room that its compilation
+// TestTreesOutliveTheirArena holds that a tree has nothing in the room that its compilation
 // took, which those that follow have after it.
-func TestTreesOutliveTheirRoom(t *testing.T) {
+func TestTreesOutliveTheirArena(t *testing.T) {
 	type kept struct {
 		tree *schema.Tree
 		was  string
@@ -365,9 +365,9 @@ func randomSchema(r *rand.Rand, number, depth int) spec.Schema {
 	return s
 }
 
-// TestKnowledgeIsOfTheOptions compiles the same definitions with other options, which
+// TestCompileCacheIsOfTheOptions compiles the same definitions with other options, which
 // refuse what was compiled before.
-func TestKnowledgeIsOfTheOptions(t *testing.T) {
+func TestCompileCacheIsOfTheOptions(t *testing.T) {
 	definitions := definitionsOf(t, `
 root: {properties: {a: {$ref: "#/definitions/A"}}}
 A: {+verb: x, properties: {b: {+verb: w, +parameter-source: k, additionalProperties: {+verb: z, +parameterized-by: k, +parameter-expression: self}}}}
@@ -388,9 +388,9 @@ A: {+verb: x, properties: {b: {+verb: w, +parameter-source: k, additionalPropert
 	}
 }
 
-// TestKnowledgeIsForgotten holds that definitions nobody compiles any more are not kept
+// TestCompileCacheIsForgotten holds that definitions nobody compiles any more are not kept
 // by those who share trees.
-func TestKnowledgeIsForgotten(t *testing.T) {
+func TestCompileCacheIsForgotten(t *testing.T) {
 	sharing := schema.NewInterner()
 	definition := func() weak.Pointer[spec.Schema] {
 		definitions := definitionsOf(t, "root: {properties: {a: {+verb: x}}}")
@@ -408,9 +408,9 @@ func TestKnowledgeIsForgotten(t *testing.T) {
 	runtime.KeepAlive(sharing)
 }
 
-// TestKnowledgeIsOfTheDefinitionAlone compiles first, and then second, in which the
+// TestCompileCacheIsOfTheDefinitionAlone compiles first, and then second, in which the
 // same definition lies at the same place and something else is said there.
-func TestKnowledgeIsOfTheDefinitionAlone(t *testing.T) {
+func TestCompileCacheIsOfTheDefinitionAlone(t *testing.T) {
 	for name, text := range map[string]string{
 		"a field beside": `
 first: {properties: {a: {$ref: "#/definitions/A"}}}
@@ -438,9 +438,9 @@ second: {properties: {o: {$ref: "#/definitions/A", additionalProperties: {$ref: 
 	}
 }
 
-// TestKnowledgeKeepsBounds holds that what is known of a definition already counts
+// TestCompileCacheKeepsBounds holds that what is known of a definition already counts
 // like what is not.
-func TestKnowledgeKeepsBounds(t *testing.T) {
+func TestCompileCacheKeepsBounds(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"excluded after it was not", `
 first: {properties: {a: {$ref: "#/definitions/A"}}}

@@ -35,7 +35,7 @@ func permissionOf(e Expression) *Permission {
 	return &Permission{Name: "a", Parameter: &Parameter{Expression: e}}
 }
 
-func TestSpendingLimit(t *testing.T) {
+func TestCostBudgetLimit(t *testing.T) {
 	for _, tc := range []struct {
 		name        string
 		limit, cost int64
@@ -72,7 +72,7 @@ func TestSpendingLimit(t *testing.T) {
 	}
 }
 
-func TestSpendingRemembers(t *testing.T) {
+func TestCostBudgetRemembers(t *testing.T) {
 	s := NewCostBudget(100)
 	fails := errors.New("no parameter")
 	one, other, failing := &costly{cost: 1}, &costly{cost: 1}, &costly{cost: 1, err: fails}
@@ -101,9 +101,9 @@ func TestSpendingRemembers(t *testing.T) {
 	}
 }
 
-// TestSpendingInterrupted holds that a result that came while the request ended is neither
+// TestCostBudgetInterrupted holds that a result that came while the request ended is neither
 // used nor remembered.
-func TestSpendingInterrupted(t *testing.T) {
+func TestCostBudgetInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	e := &costly{cost: 1, during: cancel}
 	s := NewCostBudget(100)
@@ -115,7 +115,7 @@ func TestSpendingInterrupted(t *testing.T) {
 	}
 }
 
-func TestNoSpending(t *testing.T) {
+func TestNoCostBudget(t *testing.T) {
 	if _, err := permissionOf(&costly{cost: 1}).Verb(t.Context(), nil, "key"); !errors.Is(err, ErrCostExceeded) {
 		t.Error(err)
 	}

@@ -20,29 +20,27 @@
 //	   └─ conditions       status, conditions        emits condition-type
 //	      └─ *             status, conditions, condition(condition-type)
 //
-// Everything else is the remainder of the node it lies under: the walk compares
-// it as a whole and charges it there. Below every node the chain is the one of
-// the node above and what it adds itself, so "more general" is the same as
-// "nearer to the root".
+// All other fields are the remainder of the node that contains them: a walk compares
+// them as a whole and charges that node. The chain of a node is the chain of the node
+// above, followed by its own permissions. So "more general" means "nearer to the root".
 //
-// What is the same below the same permissions is one node, however many places and
-// trees have it: most of what a built-in kind has, its metadata and its pod template,
-// others have as well. So a node knows what is below it and which permissions cover
-// it, but no parent; a Place knows the way.
+// Equal nodes below the same permissions are one node, in all places and trees: most
+// nodes of a built-in kind, in its metadata and its pod template, are also in other
+// kinds. So a node has children and a chain, but no parent. A NodePath has the nodes
+// from the root.
 //
-// References are resolved here and not by a resolver of the API server, because
-// extensions beside a reference must be honoured as well as those on what it
-// refers to.
+// References are resolved here and not by a resolver of the API server, because both
+// the extensions beside a reference and those of its target count.
 //
-// The invariant: a difference anywhere in an object lies under exactly one
-// deepest node, so it has exactly one chain. A schema for which that cannot be
-// had is refused with an error.
+// Invariant: a difference anywhere in an object has exactly one deepest node above it,
+// and so exactly one chain. Any other schema is refused with an error.
 //
-// A tree has all that a decision needs, the defaults of excluded fields among it. Only
-// messages look at definitions again, and those may be made anew for it; see WithSource.
+// A tree has everything that a decision needs, including the defaults of excluded fields.
+// Only messages need the definitions, which may be generated again; see WithSource.
 //
-// A node says where keys of labels and annotations are, at it or below, and where a scope
-// begins: with or without permissions, for they may be protected.
+// A node records whether keys of labels and annotations are at or below it, and whether a
+// scope begins at it. It does so even without permissions, because labels and annotations
+// may be protected.
 //
-// The package reads no object, keeps no registry of kinds and asks nobody.
+// The package reads no object, has no registry of kinds and calls no authorizer.
 package schema

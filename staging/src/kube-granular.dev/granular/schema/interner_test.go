@@ -74,9 +74,9 @@ A: {properties: {x: {+verb: x, properties: {z: {+verb: z}}}}}
 	}
 }
 
-// TestSharingForgets holds that nodes no tree uses any more are neither kept nor
+// TestInternerForgets holds that nodes no tree uses any more are neither kept nor
 // remembered.
-func TestSharingForgets(t *testing.T) {
+func TestInternerForgets(t *testing.T) {
 	sharing := schema.NewInterner()
 	compile := func(i int) *schema.Tree {
 		definitions := definitionsOf(t, fmt.Sprintf("root: {properties: {a%d: {+verb: a%d, properties: {b: {+verb: b}}}}}", i, i))
@@ -105,8 +105,8 @@ func TestSharingForgets(t *testing.T) {
 	runtime.KeepAlive(trees)
 }
 
-// TestSharingInParallel is for the race detector.
-func TestSharingInParallel(t *testing.T) {
+// TestInternerInParallel is for the race detector.
+func TestInternerInParallel(t *testing.T) {
 	definitions, err := testmodels.Definitions()
 	if err != nil {
 		t.Fatal(err)
@@ -140,9 +140,9 @@ func TestSharingInParallel(t *testing.T) {
 	}
 }
 
-// TestSharingOfCustomResources holds that permissions of custom resources are shared, among
+// TestInternerOfCustomResources holds that permissions of custom resources are shared, among
 // each other and with built-in kinds, each by one entry.
-func TestSharingOfCustomResources(t *testing.T) {
+func TestInternerOfCustomResources(t *testing.T) {
 	const text = `root: {properties: {spec: {+verb: specification, properties: {a: {+verb: example.com/a}}}}}`
 	sharing := schema.NewInterner()
 	compile := func(options ...schema.Option) *schema.Node {

@@ -106,7 +106,7 @@ func TestWhatIsAnAttribute(t *testing.T) {
 
 // Two nodes that differ in nothing but what their keys are, or in where a scope begins,
 // are not the same.
-func TestSharingTellsAttributesApart(t *testing.T) {
+func TestInternerTellsAttributesApart(t *testing.T) {
 	const text = `
 root:
   properties:

@@ -186,7 +186,7 @@ func (c *Compiler) add(s *structure, t reflect.Type, at uintptr, words bool) {
 		for i := at / wordSize; i < at/wordSize+t.Size()/wordSize; i++ {
 			s.words[i] = word{mask: 1<<64 - 1, op: uint32(len(s.ops))}
 		}
-		if t.Kind() == reflect.Slice { // its capacity says nothing
+		if t.Kind() == reflect.Slice { // its capacity does not matter
 			s.words[at/wordSize+2] = word{op: uint32(len(s.ops))}
 		}
 		s.ops = append(s.ops, o)

@@ -10,7 +10,7 @@ import (
 	"kube-granular.dev/granular/protect"
 )
 
-// Source is where chance comes from, such as a rand.Rand.
+// Source is a source of random numbers, such as a rand.Rand.
 type Source interface{ IntN(n int) int }
 
 // Case is one random write, with the attributes in force and what its caller holds.

@@ -1,14 +1,14 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package protecttest has an oracle for tests of protected labels and annotations: random
-// writes, and a second opinion of them.
+// Package protecttest is an oracle for tests of protected labels and annotations: it generates
+// random writes and computes the expected result in a second, independent way.
 //
-// Model: an object is a list of slots, each a map of strings, spelled out by hand for some
-// resources. All that is asked is answered by going through everything.
+// Model: an object is a list of slots, each a map of strings. The slots of some resources are
+// written by hand. Every answer is computed by trying all entries.
 //
-// The invariant: it shares nothing with package protect but the types of entries. It knows no
-// tree, no path, no index and no table of what is copied.
+// Invariant: it shares only the types of entries with package protect. It has no tree, no path,
+// no index and no table of copied attributes.
 //
-// It is for tests alone, and knows nothing of the time or of chance but what it is given.
+// It is for tests only. It reads no clock and uses only the random source that it is given.
 package protecttest

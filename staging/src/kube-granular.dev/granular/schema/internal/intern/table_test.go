@@ -61,8 +61,8 @@ func TestGrowth(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-// TestRoomOfTheForgotten holds that a full table grows only if most of it is in use.
-func TestRoomOfTheForgotten(t *testing.T) {
+// TestSlotsOfCollectedValues holds that a full table grows only if most of it is in use.
+func TestSlotsOfCollectedValues(t *testing.T) {
 	for inUse, want := range map[int]int{0: 16, 8: 16, 9: 32, 12: 32} {
 		var table Table[value]
 		var kept []*value
