@@ -78,8 +78,11 @@ func verbs(s Set) []string {
 	for i := range s {
 		c := &s[i]
 		verb := "-"
-		if last := c.Node.Last(); last != nil {
-			v, err := c.Verb(context.Background(), schema.NewCostBudget(1000), last)
+		for _, p := range c.Node.Chain() {
+			if takes := p.Parameter; takes != nil && takes.FromValue {
+				continue // the images of these tests have no registry
+			}
+			v, err := c.Verb(context.Background(), schema.NewCostBudget(1000), p)
 			if verb = strings.TrimPrefix(v.String(), "granular:"); err != nil {
 				verb = err.Error()
 			}

@@ -128,7 +128,13 @@ func spelled(p Path) string {
 func shown(s Set) []string {
 	var out []string
 	for i := range s {
-		out = append(out, fmt.Sprintf("%s %p", spelled(s[i].Path()), s[i].Node))
+		path, node := s[i].Path(), s[i].Node
+		if node.TakesValue() != nil && len(path) > 1 && path[len(path)-1].Field == "" && path[len(path)-1].Keys == nil {
+			// To structured-merge-diff an atomic list is one value.
+			path = path[:len(path)-1]
+			node = path[len(path)-1].Node
+		}
+		out = append(out, fmt.Sprintf("%s %p", spelled(path), node))
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

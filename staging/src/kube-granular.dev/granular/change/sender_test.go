@@ -34,7 +34,7 @@ func TestOutline(t *testing.T) {
 		{deployment, "status: {conditions: [{type: SuperSafe, reason: a}]}", "status: {conditions: [{type: SuperSafe, reason: b}]}", nil, `.status.conditions[type="SuperSafe"].reason`, true},
 		{deployment, "status: {conditions: [{type: SuperSafe, reason: a}]}", "status: {conditions: [{type: SuperSafe, reason: b}]}", none, `.status.conditions`, false},
 		{deployment, "status: {conditions: [{type: SuperSafe, reason: a}]}", "status: {conditions: []}", nil, `.status.conditions`, false},
-		{deployment, "spec: {template: {spec: {containers: [{name: c, image: a}]}}}", "spec: {template: {spec: {containers: [{name: c, image: b}]}}}", nil, `.spec.template.spec.containers[name="c"].image`, true},
+		{deployment, "spec: {template: {spec: {containers: [{name: c, image: a}]}}}", "spec: {template: {spec: {containers: [{name: c, image: b}]}}}", nil, `.spec.template.spec.containers[name="c"].image`, false}, // its verbs are made from the old image
 		{deployment, "spec: {template: {spec: {containers: [{name: c, image: a}]}}}", "spec: {template: {spec: {containers: [{name: c, image: b}]}}}", []string{"image", "0"}, ".spec.template.spec.containers", false},
 		{deployment, "spec: {template: {spec: {containers: [{name: c, tty: true}]}}}", "spec: {template: {spec: {containers: [{name: c}]}}}", none, ".spec.template.spec", true},
 		{deployment, "spec: {selector: {matchLabels: {a: x}}}", "spec: {selector: {matchLabels: {a: z}}}", none, ".spec.selector.matchLabels", true},

@@ -72,6 +72,12 @@ func check(t *testing.T, tree *schema.Tree) {
 			if p.Parameter == nil {
 				continue
 			}
+			if p.Parameter.FromValue {
+				if !slices.ContainsFunc(place, func(at *schema.Node) bool { return at.TakesValue() == p }) {
+					t.Fatalf("%s: no node gives %s its value", place.Pattern(), p.Name)
+				}
+				continue
+			}
 			if p.Parameter.SourceDepth >= len(place)-1 {
 				t.Fatalf("%s: the source of %s is not above", place.Pattern(), p.Name)
 			}
