@@ -5,7 +5,6 @@ package carry
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"path"
 	"strings"
 
-	"kube-granular.dev/hack/upstream/internal/gitrepo"
 	"kube-granular.dev/hack/upstream/internal/project"
 	"kube-granular.dev/hack/upstream/internal/series"
 )
@@ -65,9 +63,11 @@ func (c *Carry) begun(o *RebaseOptions) (*inProgress, error) {
 		}
 		// What a trial or an interrupted run has left is nobody's.
 		for _, left := range []string{"/conflicts", "/missing"} {
-			err = errors.Join(os.RemoveAll(c.Project.Path(project.Rebase + left)))
+			if err := os.RemoveAll(c.Project.Path(project.Rebase + left)); err != nil {
+				return nil, err
+			}
 		}
-		return p, err
+		return p, nil
 	}
 	if err != nil {
 		return nil, err
@@ -168,13 +168,4 @@ func (c *Carry) howTo(p *inProgress, all []*clash) string {
 	}
 	fmt.Fprintf(&b, "then run `%s rebase --continue`; `%s rebase --abort` gives it up", command, command)
 	return b.String()
-}
-
-func changedLines(ctx context.Context, before, after series.State) (lines map[string]int, err error) {
-	repo, err := gitrepo.New(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, repo.Close()) }()
-	return repo.Changed(ctx, before, after)
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -222,97 +221,6 @@ func (r *Repo) State(ctx context.Context, commit string, paths []string) (series
 		state[path] = series.Content{Data: data, Executable: mode == "100755"}
 	}
 	return state, nil
-}
-
-// Pick replays a commit onto the current one by a three-way merge. It returns
-// the paths in conflict, and then the work tree holds the conflict markers, and
-// nothing is committed until Settle is called.
-func (r *Repo) Pick(ctx context.Context, commit string) ([]string, error) {
-	_, pickErr := r.Git(ctx, "-c", "merge.conflictStyle=diff3", "cherry-pick", "--allow-empty", "--keep-redundant-commits", "--strategy=ort", "-Xno-renames", "-Xdiff-algorithm=histogram", commit)
-	if pickErr == nil {
-		return nil, nil
-	}
-	out, err := r.Git(ctx, "diff", "--name-only", "--diff-filter=U", "-z")
-	if err != nil {
-		return nil, err
-	}
-	if names := strings.TrimRight(string(out), "\x00"); names != "" {
-		return strings.Split(names, "\x00"), nil
-	}
-	return nil, pickErr
-}
-
-// Conflicted reads a file of the work tree that is in conflict. It is absent if one
-// side removed it and git kept that.
-func (r *Repo) Conflicted(path string) (series.Content, error) {
-	data, err := os.ReadFile(filepath.Join(r.dir, filepath.FromSlash(path)))
-	if errors.Is(err, fs.ErrNotExist) {
-		return series.Content{Absent: true}, nil
-	}
-	return series.Content{Data: data}, err
-}
-
-// Settle ends a Pick that had conflicts, with these contents of the paths in conflict.
-func (r *Repo) Settle(ctx context.Context, contents series.State) error {
-	for path, c := range contents {
-		full := filepath.Join(r.dir, filepath.FromSlash(path))
-		if c.Absent {
-			if err := os.Remove(full); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-			continue
-		}
-		mode := os.FileMode(0o644)
-		if c.Executable {
-			mode = 0o755
-		}
-		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(full, c.Data, mode); err != nil {
-			return err
-		}
-	}
-	if _, err := r.Git(ctx, "add", "--all", "--force", "."); err != nil {
-		return err
-	}
-	_, err := r.Git(ctx, "commit", "--quiet", "--allow-empty", "--no-verify", "--message=settled")
-	return err
-}
-
-// Changed counts the lines that differ between two states, added and removed, by path.
-func (r *Repo) Changed(ctx context.Context, before, after series.State) (map[string]int, error) {
-	a, err := r.Tree(ctx, before)
-	if err != nil {
-		return nil, err
-	}
-	b, err := r.Tree(ctx, after)
-	if err != nil {
-		return nil, err
-	}
-	out, err := r.Git(ctx, "diff-tree", "-r", "-z", "--no-renames", "--numstat", a, b)
-	if err != nil {
-		return nil, err
-	}
-	lines := map[string]int{}
-	for entry := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
-		var added, removed int
-		counts, path, ok := cutLast(entry)
-		if ok {
-			fmt.Sscan(counts, &added, &removed)
-			lines[path] = added + removed
-		}
-	}
-	return lines, nil
-}
-
-// cutLast cuts a line of numstat around its last tab.
-func cutLast(s string) (counts, path string, ok bool) {
-	i := strings.LastIndex(s, "\t")
-	if i < 0 {
-		return "", "", false
-	}
-	return s[:i], s[i+1:], true
 }
 
 // RangeDiff compares two ranges of commits.
