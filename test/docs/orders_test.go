@@ -17,7 +17,10 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-var seed = flag.Uint64("seed", 0, "seed of the random orders of tutorials, and of where they are broken off; 0 takes one from the clock")
+var (
+	seed         = flag.Uint64("seed", 0, "seed of where tutorials are broken off and of their random orders; 0 takes one from the clock")
+	randomOrders = flag.Int("random-orders", 0, "how many random orders of tutorials to try besides forward and reverse")
+)
 
 const (
 	// chain is the tutorial that asks its reader not to do others before it is cleaned up.
@@ -66,10 +69,10 @@ func inAnyOrder(t *testing.T, all []tutorial) {
 		o.inOrder(t, "reverse", reverse)
 	}
 	o.brokenOff(t, "broken off", all)
-	if testing.Short() || len(all) == 1 {
+	if len(all) == 1 {
 		return
 	}
-	for i := range 2 {
+	for i := range *randomOrders {
 		o.inOrder(t, fmt.Sprintf("random order %d", i+1), o.shuffled(all))
 	}
 }
