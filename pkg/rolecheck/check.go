@@ -101,7 +101,7 @@ func (c *checker) rule(i int, rule *rbacv1.PolicyRule, all []rbacv1.PolicyRule) 
 			c.add(i, j, true, "%q has a leading or trailing space and matches nothing", verb)
 		}
 		if strings.HasPrefix(bare, permission.General+":") {
-			permissions = true
+			permissions = permissions || !protected(bare)
 			c.verb(i, j, verb, known)
 		}
 	}
@@ -113,6 +113,13 @@ func (c *checker) rule(i int, rule *rbacv1.PolicyRule, all []rbacv1.PolicyRule) 
 			c.add(i, -1, false, "permissions on %s without the verb granular: fields are not authorized for a user who holds only this role", resource)
 		}
 	}
+}
+
+// protected reports whether a verb is asked for protected labels or annotations. Callers with update
+// need it as well, so it is of use without the verb granular.
+func protected(text string) bool {
+	verb, err := permission.Parse(text)
+	return err == nil && permission.Reserved(verb.Permission)
 }
 
 // isGeneral reports whether some rule has the verb granular for a resource.

@@ -51,7 +51,12 @@ func TestRoleMistakes(t *testing.T) {
 				"rules[0]: permissions on pods without the verb granular: fields are not authorized for a user who holds only this role",
 			},
 		},
-		"protected": {rules: []rbacv1.PolicyRule{rule("", "pods", "granular", "granular:protectedLabel(example.com/a)")}},
+		"protected":       {rules: []rbacv1.PolicyRule{rule("", "pods", "granular", "granular:protectedLabel(example.com/a)")}},
+		"protected alone": {rules: []rbacv1.PolicyRule{rule("", "pods", "granular:protectedAnnotation(example.com/a)")}},
+		"protected, and a field": {
+			rules: []rbacv1.PolicyRule{rule("", "pods", "granular:protectedLabel(example.com/a)", "granular:labels")},
+			want:  []string{"rules[0]: permissions on pods without the verb granular: nobody who holds only this role is looked at field by field"},
+		},
 		"a long verb is not compared": {
 			rules: []rbacv1.PolicyRule{rule("", "pods", "granular", "granular:"+strings.Repeat("a", 200))},
 			want:  []string{`rules[0].verbs[1]: "granular:` + strings.Repeat("a", 200) + `" is not valid: permission verb: permission: the name is longer than 63 bytes`},

@@ -12,6 +12,14 @@
 //   - in a block ```console, lines that start with "$ " are run by bash, and the
 //     lines below are what they print; a line "..." stands for any number of lines.
 //
+// Tutorials also run one after the other on one server, in several orders and broken off somewhere,
+// and each must leave the cluster and the directory as they were. Random orders besides forward and
+// reverse are asked for:
+//
+//	go test ./test/docs -run TestTutorialsInAnyOrder -v -random-orders 2
+//
+// A failure prints the order and the -seed that repeats it.
+//
 // A command may fail only where its output shows an error. Blocks of other kinds
 // are for reading. The working directory holds .kube-granular, as after `make up`,
 // and bin/ is on PATH.

@@ -5,11 +5,9 @@ package docs
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 
 	"kube-granular.dev/test/integration/cluster"
@@ -95,10 +93,6 @@ func run(t *testing.T, document string) {
 	if commands == 0 {
 		t.Fatalf("%s shows no command", document)
 	}
-	bin, err := cluster.Bin()
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
 	arguments := append(upArguments(string(text)), started[filepath.Base(document)]...)
 	c, err := cluster.Start(inPlace(t, dir, steps, arguments)...)
@@ -110,34 +104,10 @@ func run(t *testing.T, document string) {
 			t.Error(err)
 		}
 	}()
-	if err := os.Symlink(c.Dir, filepath.Join(dir, ".kube-granular")); err != nil {
-		t.Fatal(err)
-	}
-	env := append(os.Environ(),
-		"HOME="+dir,
-		"KUBECONFIG="+c.Kubeconfig("admin"),
-		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	r := newReader(t, c, dir)
 	for _, s := range steps {
-		if s.file != "" {
-			if err := os.WriteFile(filepath.Join(dir, s.file), []byte(s.content), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		cmd := exec.Command("bash", "-c", s.command)
-		cmd.Dir, cmd.Env = dir, env
-		// What a command leaves behind is ended with the document, should that not do it.
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		printed, err := cmd.CombinedOutput()
-		if cmd.Process != nil {
-			defer func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }()
-		}
-		got := output(string(printed))
-		if !matches(got, s.want) {
-			t.Fatalf("%s:%d: $ %s\nprinted:\n%s\n\nthe document says:\n%s", document, s.line, s.command, strings.Join(got, "\n"), strings.Join(s.want, "\n"))
-		}
-		if failed := err != nil; failed != fails(s.want) {
-			t.Fatalf("%s:%d: $ %s\nfailed: %t (%v), printed:\n%s", document, s.line, s.command, failed, err, strings.Join(got, "\n"))
+		if err := r.do(s); err != nil {
+			t.Fatalf("%s: %v", document, err)
 		}
 	}
 }

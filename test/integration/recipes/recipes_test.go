@@ -50,7 +50,14 @@ func TestRecipes(t *testing.T) {
 	if err != nil || len(found) == 0 {
 		t.Fatalf("no recipes: %v", err)
 	}
+	table, err := os.ReadFile(filepath.Join(files, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, file := range found {
+		if base := filepath.Base(file); !strings.Contains(string(table), "| ["+base+"]("+base+") |") {
+			t.Errorf("README.md does not list %s", base)
+		}
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,98 @@
+// Copyright The kube-granular Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"kube-granular.dev/test/integration/cluster"
+)
+
+// reader does what documents say, in one working directory and against one cluster.
+type reader struct {
+	dir string
+	env []string
+	// groups are the process groups of all commands.
+	groups []int
+}
+
+// newReader returns a reader whose working directory holds .kube-granular, as after `make up`.
+// What its commands leave running ends with the test.
+func newReader(t *testing.T, c *cluster.Cluster, dir string) *reader {
+	t.Helper()
+	bin, err := cluster.Bin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(c.Dir, filepath.Join(dir, ".kube-granular")); err != nil {
+		t.Fatal(err)
+	}
+	// With another home go would compile its library anew.
+	cache, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reader{dir: dir, env: append(os.Environ(),
+		"HOME="+t.TempDir(),
+		"GOCACHE="+strings.TrimSpace(string(cache)),
+		"KUBECONFIG="+c.Kubeconfig("admin"),
+		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))}
+	t.Cleanup(func() {
+		for _, group := range r.groups {
+			_ = syscall.Kill(-group, syscall.SIGTERM)
+		}
+	})
+	return r
+}
+
+// do writes the file of a step, or runs its command. It returns an error if the command does not
+// do what the document says.
+func (r *reader) do(s step) error {
+	if s.file != "" {
+		return os.WriteFile(filepath.Join(r.dir, s.file), []byte(s.content), 0o600)
+	}
+	cmd := exec.Command("bash", "-c", s.command)
+	cmd.Dir, cmd.Env = r.dir, r.env
+	// What a command leaves running is found by its group.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	printed, err := cmd.CombinedOutput()
+	if cmd.Process != nil {
+		r.groups = append(r.groups, cmd.Process.Pid)
+	}
+	got := output(string(printed))
+	if !matches(got, s.want) {
+		return fmt.Errorf("line %d: $ %s\nprinted:\n%s\n\nthe document says:\n%s", s.line, s.command, strings.Join(got, "\n"), strings.Join(s.want, "\n"))
+	}
+	if failed := err != nil; failed != fails(s.want) {
+		return fmt.Errorf("line %d: $ %s\nfailed: %t (%v), printed:\n%s", s.line, s.command, failed, err, strings.Join(got, "\n"))
+	}
+	return nil
+}
+
+// running returns the names of the processes that commands left running.
+func (r *reader) running() []string {
+	var names []string
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // It has ended.
+		}
+		// PID (NAME) STATE PARENT GROUP ..., where the name may hold anything.
+		begin, end := strings.IndexByte(string(text), '('), strings.LastIndexByte(string(text), ')')
+		fields := strings.Fields(string(text[end+1:]))
+		if group, err := strconv.Atoi(fields[2]); err == nil && fields[0] != "Z" && slices.Contains(r.groups, group) {
+			names = append(names, string(text[begin+1:end]))
+		}
+	}
+	return names
+}
