@@ -25,17 +25,17 @@ func newCanI(s *options) *cobra.Command {
 	var list, quiet bool
 	cmd := &cobra.Command{
 		Use:   "can-i (-f FILE | RESOURCE/NAME --patch PATCH | -- kubectl ARGS... | RESOURCE/NAME --list)",
-		Short: "Say whether a change is allowed, field by field",
-		Long: `Say whether a change is allowed, field by field.
+		Short: "Check whether a change is allowed, field by field",
+		Long: `Check whether a change is allowed, field by field.
 
-The change is tried as a dry run, so nothing is written. Each field that it changes is
-listed with the verbs that cover it, whether one of them is held, and by which binding.
-The last line is what the server itself says.
+The change is made as a dry run, so nothing is written. The output lists each changed
+field with the verbs that cover it, whether one of them is held, and by which binding.
+The last line is the server's own answer.
 
-With --as the question is about somebody else: what the change does is found out with
-your own rights, what is allowed is asked as the other.
+With --as the check is for another user: your own credentials are used to find out what
+the change does, and that user's permissions are checked.
 
-The exit code is 0 only if all of it is allowed.`,
+The exit code is 0 only if the whole change is allowed.`,
 		Example: indentExamples(`
 			# May I apply this file?
 			kubectl granular can-i -f web.yaml
@@ -81,11 +81,11 @@ The exit code is 0 only if all of it is allowed.`,
 	from.addTo(cmd)
 	format.AddTo(cmd)
 	cmd.Flags().BoolVar(&list, "list", false, "list every permission of RESOURCE/NAME, and whether it is held")
-	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing, answer by the exit code alone")
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing and return only the exit code")
 	return cmd
 }
 
-// evaluate judges the change that the flags and arguments stand for.
+// evaluate evaluates the changes of the flags and arguments.
 func (s *options) evaluate(cmd *cobra.Command, from *changeFlags, args []string) ([]*access.Evaluation, error) {
 	changed, err := from.requests(cmd, s, args)
 	if err != nil {
@@ -123,7 +123,7 @@ func (s *options) evaluate(cmd *cobra.Command, from *changeFlags, args []string)
 	return out, nil
 }
 
-// askServer asks the server itself.
+// askServer returns the server's answer to a dry run as the subject.
 func askServer(ctx context.Context, client changes.Sender, request changes.Request) (*access.ServerAnswer, error) {
 	_, err := changes.Send(ctx, client, request)
 	switch {
@@ -135,15 +135,15 @@ func askServer(ctx context.Context, client changes.Sender, request changes.Reque
 	return nil, err
 }
 
-// applyServerAnswer makes the server's the last word. What webhooks add to a change is not told apart
-// here everywhere, and parameters that the server computes are not known.
+// applyServerAnswer gives the server's answer precedence. Changes of webhooks can't always be
+// recognized here, and parameters that the server computes are unknown.
 func applyServerAnswer(j *access.Evaluation) {
 	if j.Server.Allowed == j.Allowed {
 		return
 	}
 	for i := range j.Fields {
 		if f := &j.Fields[i]; j.Server.Allowed && !f.Allowed {
-			f.Allowed, f.Why = true, "the server allows it: it is not the caller's change, or a verb covers it whose parameter the server computes"
+			f.Allowed, f.Why = true, "the server allows it: it is not a change of the caller, or the server computes the parameter of the verb"
 		}
 	}
 	j.Allowed = j.Server.Allowed
@@ -159,7 +159,7 @@ func evaluationsTable(out io.Writer, all []*access.Evaluation, wide bool) error 
 		case j.Ordinary:
 			fmt.Fprintf(out, ": %s is held%s\n", j.Verb, heldBySuffix(j.By))
 		case j.Missing != "":
-			fmt.Fprintf(out, ": neither %s nor granular is held; without granular no field is looked at\n", j.Verb)
+			fmt.Fprintf(out, ": neither %s nor granular is held; without granular no field is authorized\n", j.Verb)
 		default:
 			fmt.Fprintf(out, ": field by field; granular is held%s\n", heldBySuffix(j.By))
 		}
@@ -179,12 +179,12 @@ func evaluationsTable(out io.Writer, all []*access.Evaluation, wide bool) error 
 			header = append(header, "BINDING")
 		}
 		if len(rows) == 0 {
-			fmt.Fprintln(out, "It changes nothing.")
+			fmt.Fprintln(out, "The request changes nothing.")
 		} else if err := output.Table(out, header, rows); err != nil {
 			return err
 		}
 		if !j.Sure {
-			fmt.Fprintln(out, "Nobody could try it out: you lack the rights for a dry run. These are the fields that the request itself names.")
+			fmt.Fprintln(out, "No dry run was possible, because you lack the permissions. These are the fields that the request itself names.")
 		}
 		switch {
 		case j.Server == nil:
@@ -248,7 +248,7 @@ func (s *options) canIList(ctx context.Context, args []string, format *output.Fl
 		return err
 	}
 	if quiet {
-		return errors.New("--quiet has no answer for --list")
+		return errors.New("--quiet and --list can't be combined")
 	}
 	return format.Print(s.streams.Out, listed, func(out io.Writer) error { return listTable(out, listed, format.Wide()) })
 }
@@ -270,7 +270,7 @@ func listTable(out io.Writer, listed *access.FieldList, wide bool) error {
 		return err
 	}
 	if listed.Incomplete != "" {
-		fmt.Fprintln(out, "\nParameters are not all known:", listed.Incomplete)
+		fmt.Fprintln(out, "\nNot all parameters are known:", listed.Incomplete)
 	}
 	return nil
 }

@@ -24,23 +24,23 @@ func newExplain(s *options) *cobra.Command {
 		Short: "Show which verbs cover the fields of a kind",
 		Long: `Show which verbs cover the fields of a kind, as a tree.
 
-A verb is shown at the field where it begins, as a role has it; it covers all that lies
-below too. What stands in angle brackets is the parameter: granular:label(<label-key
+A verb is shown at the top field that it covers, as a role has it; it covers all fields
+below too. Angle brackets mark the parameter: granular:label(<label-key
 prefix>) is granular:label(example.com) for the label example.com/team.
 
-A field is part of update if who holds create, update or patch needs no further verb for
-it. Where it is not, everybody needs one.`,
+A field is part of update if a user with create, update or patch needs no further verb for
+it. For other fields every user needs one of their verbs.`,
 		Example: indentExamples(`
-			# What can be granted of deployments
+			# The verbs of deployments
 			kubectl granular explain deployments
 
-			# The verbs of one field, those of the fields above it included
+			# The verbs of one field, including those of the fields above it
 			kubectl granular explain deployments spec.template.spec.containers.image
 
-			# Every field below another, of another version than the server prefers
+			# All fields below another, of a version other than the preferred one
 			kubectl granular explain horizontalpodautoscalers spec --recursive --api-version autoscaling/v1
 
-			# One page for a browser, with all kinds of the cluster
+			# One HTML page with all kinds of the cluster
 			kubectl granular explain -o html > permissions.html`),
 		Args: cobra.MaximumNArgs(2),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
@@ -64,7 +64,7 @@ it. Where it is not, everybody needs one.`,
 				return s.page(cmd, c, args, version)
 			}
 			if len(args) == 0 {
-				return errors.New("name a resource, such as deployments; -o html shows all of them")
+				return errors.New("the resource is missing, such as deployments; -o html shows all resources")
 			}
 			k, path, err := findField(c, args, version)
 			if err != nil {
@@ -78,12 +78,12 @@ it. Where it is not, everybody needs one.`,
 		},
 	}
 	format.AddTo(cmd, "html")
-	cmd.Flags().StringVar(&version, "api-version", "", "the group and version of the kind, if not what the server prefers: autoscaling/v1")
-	cmd.Flags().BoolVar(&recursive, "recursive", false, "show every field, those too that have no verb of their own")
+	cmd.Flags().StringVar(&version, "api-version", "", "the group and version of the kind, if not the preferred one: autoscaling/v1")
+	cmd.Flags().BoolVar(&recursive, "recursive", false, "show all fields, including those without a verb of their own")
 	return cmd
 }
 
-// page writes the page of all kinds, or of one.
+// page writes the HTML page of all kinds, or of one.
 func (s *options) page(cmd *cobra.Command, c *kinds.Cluster, args []string, version string) error {
 	config, err := s.flags.ToRESTConfig()
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *options) page(cmd *cobra.Command, c *kinds.Cluster, args []string, vers
 	return explain.Page(s.streams.Out, config.Host, all)
 }
 
-// warn prints what could not be read, while the rest goes on.
+// warn prints errors that do not end the command.
 func warn(cmd *cobra.Command, err error) {
 	if err == nil {
 		return
@@ -114,8 +114,8 @@ func warn(cmd *cobra.Command, err error) {
 	}
 }
 
-// findField finds the resource and the path of a field. Both may be in one argument, as kubectl
-// explain takes them: deployments.spec.replicas.
+// findField returns the resource and the path of a field. Both may be in one argument, as in
+// kubectl explain: deployments.spec.replicas.
 func findField(c *kinds.Cluster, args []string, version string) (*kinds.Kind, string, error) {
 	if len(args) == 2 {
 		k, err := c.Lookup(args[0], version)

@@ -21,22 +21,22 @@ func newLint(s *options) *cobra.Command {
 		Short: "Look for mistakes in roles, definitions, protected attributes and delegations",
 		Long: `Look for mistakes in roles, definitions, protected attributes and delegations, without a server.
 
-Of roles: verbs that no field of the resources has, permissions without the verb granular
-or get, statuses and scales that are written elsewhere. Verbs of custom resources are not
-known here. Of definitions: whatever the server would refuse of their permissions, and
-names without a domain. Parameter expressions are compiled by the server alone. Of protected
-attributes and delegations: all that the server would refuse, but the types in conditions, which
-it knows alone; of a delegation's rules what is wrong in roles.
+In roles: verbs that no field of the resources has, permissions without the verb granular
+or get, and fields that are written through the subresource status or scale. Verbs of custom
+resources are not known here. In definitions: everything that the server would refuse in
+permissions, and names without a domain; only the server compiles parameter expressions. In
+protected attributes and delegations: everything that the server would refuse, except for types
+in conditions. The rules of a delegation are checked like those of a role.
 
 Each finding is printed as file:line:column. The exit code is 1 if one of them is an error.`,
 		Example: indentExamples(`
-			# Is this role right? (no)
+			# Check a role (this one has mistakes)
 			kubectl granular lint role.yaml
 
-			# Is this delegation right? (no)
+			# Check a delegation (this one has mistakes)
 			kubectl granular lint delegation.yaml
 
-			# A definition, from another command
+			# Check a definition from another command
 			cat definition.yaml | kubectl granular lint -`),
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -77,7 +77,7 @@ Each finding is printed as file:line:column. The exit code is 1 if one of them i
 	return cmd
 }
 
-// read returns a file, or standard input for a dash.
+// read returns the content of a file, or of standard input for "-".
 func (s *options) read(name string) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(s.streams.In)

@@ -28,22 +28,22 @@ func newMatrix(s *options) *cobra.Command {
 		Short: "Show who may change which fields",
 		Long: `Show who may change which fields, by the roles of the cluster.
 
-With --resource there is a row for each permission, else one for each resource, with how many of
-its permissions each subject has. A subject that may change a field only in objects of some names,
-or only some of its keys, has it in part. Webhooks and other authorizers are not asked, nor are
-protected labels; kubectl granular can-i asks the server.
+With --resource there is a row for each permission, otherwise one for each resource, with how many of
+its permissions each subject has. A subject that may change a field only in objects with certain names,
+or only some of its keys, has it in part. Webhooks, other authorizers and protected labels are
+not considered; kubectl granular can-i asks the server.
 
-The subjects are those of all bindings but the ones that come with a cluster, whose names begin
-with system:. A user has the rights of system:authenticated besides, and a service account those
+The subjects are those of all bindings except the built-in ones, whose names begin
+with system:. A user also has the permissions of system:authenticated, and a service account those
 of its groups.`,
 		Example: indentExamples(`
-			# Everybody, on all that can be changed in the namespace of the context
+			# All subjects and resources, in the namespace of the context
 			kubectl granular matrix
 
-			# Field by field, for some
+			# Field by field, for some subjects
 			kubectl granular matrix --resource deployments --subject user:jane --subject group:builders
 
-			# For a spreadsheet, and as a heat map for a browser
+			# As CSV, and as an HTML heat map
 			kubectl granular matrix --resource deployments,services -o csv > rights.csv
 			kubectl granular matrix -A -o html > rights.html`),
 		Args: cobra.NoArgs,
@@ -75,7 +75,7 @@ of its groups.`,
 				return err
 			}
 			if len(columns) == 0 {
-				return fmt.Errorf("no binding has a subject here; --all shows those that come with a cluster too")
+				return fmt.Errorf("no binding applies to the namespace; --all includes the built-in bindings")
 			}
 			m := matrix.New(rows, columns, namespace)
 			config, err := s.flags.ToRESTConfig()
@@ -92,17 +92,17 @@ of its groups.`,
 		},
 	}
 	format.AddTo(cmd, "csv", "html")
-	cmd.Flags().StringSliceVar(&subjects, "subject", nil, "who: user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME; the default is everybody who is bound")
-	cmd.Flags().StringSliceVar(&resources, "resource", nil, "what, field by field: deployments, services")
-	cmd.Flags().BoolVar(&all, "all", false, "also the subjects of bindings that come with a cluster")
-	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "what they may change in every namespace; what they may in some is shown as in part")
+	cmd.Flags().StringSliceVar(&subjects, "subject", nil, "subjects: user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME; the default is all subjects of bindings")
+	cmd.Flags().StringSliceVar(&resources, "resource", nil, "resources to show field by field: deployments, services")
+	cmd.Flags().BoolVar(&all, "all", false, "include the subjects of built-in bindings")
+	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "show what subjects may change in all namespaces; permissions in some namespaces are shown as in part")
 	_ = cmd.RegisterFlagCompletionFunc("resource", func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		return s.resources(begun), cobra.ShellCompDirectiveNoFileComp
 	})
 	return cmd
 }
 
-// kindsOf returns the kinds of resources, or all of them.
+// kindsOf returns the named kinds, or all kinds.
 func (s *options) kindsOf(cmd *cobra.Command, c *kinds.Cluster, resources []string) ([]*kinds.Kind, error) {
 	if len(resources) == 0 {
 		all, err := c.All()
@@ -123,7 +123,8 @@ func (s *options) kindsOf(cmd *cobra.Command, c *kinds.Cluster, resources []stri
 	return out, nil
 }
 
-// columnsOf returns the subjects that are asked for, or all that are bound where it is about.
+// columnsOf returns the named subjects, or all subjects with a binding that applies to the
+// namespace.
 func columnsOf(rbac *access.RBAC, texts []string, namespace string, all bool) ([]matrix.Subject, error) {
 	var wanted []rbacv1.Subject
 	for _, text := range texts {
@@ -159,7 +160,8 @@ func columnsOf(rbac *access.RBAC, texts []string, namespace string, all bool) ([
 	return out, nil
 }
 
-// column returns what a subject holds, by the groups too that it is in for certain.
+// column returns the rules that a subject holds, including those of the groups that it always
+// belongs to.
 func column(rbac *access.RBAC, subject rbacv1.Subject) matrix.Subject {
 	switch subject.Kind {
 	case rbacv1.GroupKind:

@@ -20,24 +20,24 @@ func newReport(s *options) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "report FILE...",
-		Short: "Find rights that are wider than their use, and rights that nobody used",
-		Long: `Find rights that are wider than their use, and rights that nobody used.
+		Short: "Find permissions that are wider than their use, and unused permissions",
+		Long: `Find permissions that are wider than their use, and unused permissions.
 
-The logs tell what each subject did, the roles and bindings of the cluster what it may do.
-The first table has the subjects that hold update or patch on a resource and changed only some
-of its fields. Those come first of whom an attacker would lose the most, counted in permissions
-of the resource. The second has what bindings grant and none of their subjects used.
+The audit logs show what each subject did, the roles and bindings of the cluster what it may do.
+The first table lists the subjects that hold update or patch on a resource and changed only some
+of its fields, sorted by how many permissions of the resource they do not need. The second table
+lists rules that bindings grant and none of their subjects used.
 
-The logs tell nothing of what happens once a year: read them over as long a time as you can.
-Logs of the level RequestResponse tell which fields were changed.`,
+Rare tasks may be missing in the logs, so they should cover as long a time as possible.
+Only logs of the level RequestResponse show which fields were changed.`,
 		Example: indentExamples(`
-			# What would granular roles take away from an attacker?
+			# Which permissions would granular roles remove?
 			kubectl granular report audit.log
 
-			# Of the last week, for a program
+			# The last week, as JSON
 			kubectl granular report --since 168h -o json audit.log
 
-			# The role that would do instead
+			# The minimal role of a subject
 			kubectl granular role --subject serviceaccount:ci/deployer --from-audit audit.log`),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := format.Validate(); err != nil {
@@ -67,12 +67,12 @@ Logs of the level RequestResponse tell which fields were changed.`,
 	}
 	format.AddTo(cmd)
 	l.addSince(cmd, "")
-	cmd.Flags().BoolVar(&all, "all", false, "also the bindings that come with a cluster, whose names begin with system:")
+	cmd.Flags().BoolVar(&all, "all", false, "include built-in bindings, whose names begin with system:")
 	return cmd
 }
 
 func reportTables(out io.Writer, r *report.Report, wide bool) error {
-	fmt.Fprintf(out, "Of %d requests. TAKES is how many permissions a role of NEEDS would take away.\n\n", r.Requests)
+	fmt.Fprintf(out, "Based on %d requests. TAKES is how many permissions a role with NEEDS would remove.\n\n", r.Requests)
 	header := []string{"SUBJECT", "WHERE", "RESOURCE", "HOLDS", "NEEDS", "TAKES"}
 	if wide {
 		header = append(header, "BINDING", "ROLE")
@@ -90,7 +90,7 @@ func reportTables(out io.Writer, r *report.Report, wide bool) error {
 		rows = append(rows, row)
 	}
 	if len(rows) == 0 {
-		fmt.Fprintln(out, "Nobody who holds update or patch changed only some fields.")
+		fmt.Fprintln(out, "No subject that holds update or patch changed only some fields.")
 	} else if err := output.Table(out, header, rows); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func reportTables(out io.Writer, r *report.Report, wide bool) error {
 		rows = append(rows, row)
 	}
 	if len(rows) == 0 {
-		fmt.Fprintln(out, "All that is granted was used.")
+		fmt.Fprintln(out, "All granted permissions were used.")
 		return nil
 	}
 	return output.Table(out, header, rows)

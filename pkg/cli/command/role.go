@@ -35,37 +35,37 @@ func newRole(s *options) *cobra.Command {
 	var audited auditLogs
 	cmd := &cobra.Command{
 		Use:   "role (-f FILE | RESOURCE/NAME --patch PATCH | -- kubectl ARGS... | --from-audit FILE...)",
-		Short: "Make the least role that allows a change, or what audit logs show",
-		Long: `Make the least role that allows a change, and its binding.
+		Short: "Make the minimal role for a change, or for the requests in audit logs",
+		Long: `Make the minimal role that allows a change, and its binding.
 
-The change is tried as a dry run, with your own rights. The role has a verb for each field
-that it changes, the narrowest there is, and no verb without which it would be allowed as
-well. It names the object. What a kubectl command reads on its way is granted too.
+The change is made as a dry run, with your own permissions. The role has the narrowest verb for
+each changed field, and no verb that is not needed. It is limited to the name of the object.
+The requests that a kubectl command reads with are granted too.
 
-The role is printed, and written only with --apply. What changes by itself, such as what
-webhooks add, is nobody's change and needs no verb.
+The role is printed, and written only with --apply. Changes by others, such as
+webhooks, need no verb.
 
-With --from-audit the roles are made from audit logs: for each user, or for those that
---subject names, the least rules that allow what the log shows. A log of the level
-RequestResponse, of any server, tells which fields a request changed. One of the level Metadata
-tells it where a kube-granular server let a caller through by permissions of fields. Of other
-requests the ordinary verb is granted. A comment names the requests behind each verb. Objects of
-more than 10 names are granted by any name, and what is used in more than 20 namespaces in all of
-them. Requests for no resource, such as /metrics, are left out.`,
+With --from-audit the roles are made from audit logs: for each user, or for the subjects that
+--subject names, the minimal rules that allow their requests. A log of the level
+RequestResponse, of any server, shows which fields a request changed. A log of the level Metadata
+shows them only for requests that a kube-granular server allowed by permissions of fields. For other
+requests the ordinary verb is granted. A comment names the requests for each verb. More than 10 names of
+objects are replaced by a rule for all names, and more than 20 namespaces by a rule for all
+namespaces. Non-resource requests, such as /metrics, are ignored.`,
 		Example: indentExamples(`
-			# What does it take to scale this deployment?
+			# The role to scale a deployment
 			kubectl granular role -- kubectl scale deployment web --replicas=3
 
-			# A role to change images, for everybody who builds, of all deployments
+			# The role to change the images of all deployments, for a group
 			kubectl granular role --any-name --subject group:builders -- kubectl set image deployment/web web=registry.example/web:2.0
 
-			# The most general verbs, to see what else there is
+			# With the most general verbs instead of the narrowest
 			kubectl granular role deployments/web --wider -p '{"metadata":{"labels":{"example.com/tier":"front"}}}'
 
-			# Grant it
+			# Write the role and its binding
 			kubectl granular role --apply --name web-tier --subject user:jane deployments/web -p '{"metadata":{"labels":{"example.com/tier":"front"}}}'
 
-			# What does this service account need, by what it really did?
+			# The role for the requests of a service account
 			kubectl granular role --subject serviceaccount:ci/deployer --from-audit audit.log`),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
@@ -90,16 +90,16 @@ them. Requests for no resource, such as /metrics, are left out.`,
 			}
 			if len(audited.files) > 0 {
 				if given := cmd.Flags().Changed; given("filename") || given("patch") || cmd.ArgsLenAtDash() >= 0 {
-					return errors.New("--from-audit stands alone: a change is not given as well")
+					return errors.New("--from-audit can't be combined with a change")
 				}
 				if apply && len(bound) == 0 {
-					return errors.New("--apply needs --subject: roles for everybody in a log are not written at once")
+					return errors.New("--apply with --from-audit needs --subject")
 				}
 				audited.files, audited.subjects = append(audited.files, args...), subjects
 				return s.fromAudit(cmd, &audited, &format, options, name, apply)
 			}
 			if audited.since != "" {
-				return errors.New("--since is for --from-audit")
+				return errors.New("--since needs --from-audit")
 			}
 			if apply && len(bound) == 0 {
 				return errors.New("--apply needs --subject: a role without a binding grants nothing")
@@ -115,7 +115,7 @@ them. Requests for no resource, such as /metrics, are left out.`,
 				return err
 			}
 			if len(bound) == 0 {
-				fmt.Fprintln(s.streams.ErrOut, "No --subject: this role is bound to nobody yet.")
+				fmt.Fprintln(s.streams.ErrOut, "No --subject: the role is not bound to anybody yet.")
 			}
 			if apply {
 				return s.apply(cmd.Context(), grants, name, bound)
@@ -126,17 +126,17 @@ them. Requests for no resource, such as /metrics, are left out.`,
 	from.addTo(cmd)
 	format.AddTo(cmd)
 	format.Default(cmd, "yaml")
-	cmd.Flags().StringSliceVar(&subjects, "subject", nil, "who gets the role: user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME; the default is whom --as names")
-	cmd.Flags().StringVar(&name, "name", "", "the name of the role and its binding; the default is made from the object")
-	cmd.Flags().BoolVar(&options.Wider, "wider", false, "grant the most general verbs, not the narrowest")
-	cmd.Flags().BoolVar(&options.AnyName, "any-name", false, "grant it for all objects of the resource, not for the one that the change is about")
-	cmd.Flags().StringSliceVar(&audited.files, "from-audit", nil, "learn from these audit logs, plain or compressed by gzip; further ones may follow as arguments, - is standard input")
+	cmd.Flags().StringSliceVar(&subjects, "subject", nil, "subjects of the binding: user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME; the default is the user of --as")
+	cmd.Flags().StringVar(&name, "name", "", "the name of the role and its binding; the default is derived from the object")
+	cmd.Flags().BoolVar(&options.Wider, "wider", false, "grant the most general verbs instead of the narrowest")
+	cmd.Flags().BoolVar(&options.AnyName, "any-name", false, "grant the verbs for all objects of the resource, not only for the changed object")
+	cmd.Flags().StringSliceVar(&audited.files, "from-audit", nil, "audit logs, plain or compressed by gzip; further files may follow as arguments; - is standard input")
 	audited.addSince(cmd, "with --from-audit: ")
 	cmd.Flags().BoolVar(&apply, "apply", false, "write the role and its binding to the cluster")
 	return cmd
 }
 
-// grants returns what the change takes, and a name for the role.
+// grants returns the rules that a change needs, and a name for the role.
 func (s *options) grants(cmd *cobra.Command, from *changeFlags, options roles.Options, args []string) ([]roles.Grant, string, error) {
 	changed, err := from.requests(cmd, s, args)
 	if err != nil {
@@ -149,7 +149,7 @@ func (s *options) grants(cmd *cobra.Command, from *changeFlags, options roles.Op
 			return nil, "", fmt.Errorf("%s: %w", request.String(), err)
 		}
 		if !r.Sure {
-			fmt.Fprintf(s.streams.ErrOut, "warning: %s: you lack the rights for a dry run, so the role is for the fields that the request itself names\n", request.String())
+			fmt.Fprintf(s.streams.ErrOut, "warning: %s: you lack the permissions for a dry run, so the role covers only the fields that the request itself names\n", request.String())
 		}
 		rehearsed = append(rehearsed, r)
 	}
@@ -188,7 +188,7 @@ func printGrants(out io.Writer, format *output.Flag, grants []roles.Grant, name 
 	})
 }
 
-// printYAML writes objects one after another.
+// printYAML prints objects as YAML documents.
 func printYAML(out io.Writer, objects []any) error {
 	for i, o := range objects {
 		data, err := yaml.Marshal(o)
@@ -207,7 +207,7 @@ func printYAML(out io.Writer, objects []any) error {
 
 func qualifiedAll(r rbacv1.PolicyRule) string { return qualified(r.Resources, r.APIGroups) }
 
-// qualified names resources with their group: deployments.apps/status.
+// qualified returns resources with their group: deployments.apps/status.
 func qualified(resources, groups []string) string {
 	var out []string
 	for _, resource := range resources {
@@ -223,7 +223,7 @@ func qualified(resources, groups []string) string {
 	return strings.Join(out, ",")
 }
 
-// toUnstructured returns an object without the fields that are empty.
+// toUnstructured converts an object and omits empty fields.
 func toUnstructured(o runtime.Object) (map[string]any, error) {
 	data, err := json.Marshal(o)
 	if err != nil {
@@ -237,7 +237,7 @@ func toUnstructured(o runtime.Object) (map[string]any, error) {
 	return out, nil
 }
 
-// apply writes roles and bindings.
+// apply writes roles and bindings to the cluster.
 func (s *options) apply(ctx context.Context, grants []roles.Grant, name string, subjects []rbacv1.Subject) error {
 	for i := range grants {
 		if err := s.write(ctx, grants[i].Objects(name, subjects)); err != nil {
@@ -247,7 +247,7 @@ func (s *options) apply(ctx context.Context, grants []roles.Grant, name string, 
 	return nil
 }
 
-// write writes roles and bindings. It is the one thing here that writes.
+// write writes roles and bindings to the cluster. No other function of the package writes.
 func (s *options) write(ctx context.Context, objects []runtime.Object) error {
 	own, err := s.ownConfig()
 	if err != nil {

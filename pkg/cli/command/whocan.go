@@ -25,20 +25,20 @@ func newWhoCan(s *options) *cobra.Command {
 	var subresource string
 	cmd := &cobra.Command{
 		Use:   "who-can VERB RESOURCE[/NAME]",
-		Short: "List who holds a verb, and who nearly does",
-		Long: `List who holds a verb, and who nearly does, by RBAC's roles and bindings.
+		Short: "List who holds a verb, and who almost does",
+		Long: `List who holds a verb, and who almost does, by RBAC's roles and bindings.
 
-A permission verb takes the verb granular on the same resource beside it; whoever holds a
-more general permission can as well. Those who hold update or patch come after them where
-the fields are part of update, and at last those who miss something: the verb granular, the
-right namespace, name or subresource.
+A permission verb also needs the verb granular on the same resource; a subject with a
+more general permission is listed too. Subjects with update or patch follow, if the fields
+are part of update, and then subjects that lack something: the verb granular, the
+namespace, the name or the subresource.
 
-Other authorizers than RBAC can't be asked whom they allow.`,
+Authorizers other than RBAC are not included, because they can't list subjects.`,
 		Example: indentExamples(`
 			# Who may scale deployments?
 			kubectl granular who-can granular:replicas deployments
 
-			# Who may set labels of one domain on this one?
+			# Who may set labels of one domain on this deployment?
 			kubectl granular who-can 'granular:label(super.safe.com)' deployments/web
 
 			# Who may set a condition?
@@ -63,7 +63,7 @@ Other authorizers than RBAC can't be asked whom they allow.`,
 			}
 			resource, name, _ := strings.Cut(args[1], "/")
 			if name == "status" || name == "scale" {
-				return fmt.Errorf("%s: a name stands after the slash; name a subresource by --subresource %s", args[1], name)
+				return fmt.Errorf("%s: the part after the slash must be a name; for a subresource use --subresource %s", args[1], name)
 			}
 			k, err := c.Lookup(resource, "")
 			if err != nil {
@@ -94,7 +94,7 @@ Other authorizers than RBAC can't be asked whom they allow.`,
 				return err
 			}
 			if !slices.ContainsFunc(found, func(h access.Holder) bool { return h.Can }) {
-				fmt.Fprintf(s.streams.ErrOut, "Nobody can %s on %s.\n", args[0], args[1])
+				fmt.Fprintf(s.streams.ErrOut, "No subject can %s on %s.\n", args[0], args[1])
 			}
 			return nil
 		},
@@ -104,7 +104,7 @@ Other authorizers than RBAC can't be asked whom they allow.`,
 	return cmd
 }
 
-// queryFor returns what to look for to find who holds a verb.
+// queryFor returns the query for the holders of a verb.
 func queryFor(text string, k *kinds.Kind, tree *schema.Tree) (*access.Query, error) {
 	if text != permission.General && !strings.HasPrefix(text, permission.General+":") {
 		return &access.Query{Verbs: []string{text}}, nil
@@ -157,7 +157,7 @@ func queryFor(text string, k *kinds.Kind, tree *schema.Tree) (*access.Query, err
 	return out, nil
 }
 
-// unknownVerbMessage returns an error that no field of a kind has a verb, and which ones there are.
+// unknownVerbMessage returns the error message for a verb that no field of a kind has.
 func unknownVerbMessage(text string, k *kinds.Kind, tree *schema.Tree) string {
 	near := nearestVerb(text, tree)
 	if near != "" {
