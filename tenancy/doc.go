@@ -3,8 +3,8 @@
 
 // Package tenancy is the root of a module that manages the tenants of a cluster.
 //
-// An LNamespace names the people of a namespace: users, managers and sudoers. The
-// controller makes the namespace and the RBAC objects that give these people their
-// rights. The module works on any Kubernetes cluster and imports nothing else of the
-// project but the types of module api; the API server never links it.
+// An LNamespace names the members of a namespace: users, managers and sudoers. The controller
+// creates the namespace and the RBAC objects with the permissions of the members. The module
+// works on any Kubernetes cluster. Of the project it imports only the types of module api; the
+// API server does not contain it.
 package tenancy

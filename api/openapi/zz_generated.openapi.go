@@ -51,7 +51,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegation(ref comm
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AuthorityDelegation lets others act with rights of the user who creates it. A delegate selects it with the request header Authority-Selector. Deleting it revokes it.",
+				Description: "AuthorityDelegation lets others act with permissions of the user who creates it. A delegate selects it with the request header Authority-Selector. Deleting it revokes it.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -82,7 +82,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegation(ref comm
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "spec says who may act, with which rights, and where. It can't be changed, but that the delegation may be made to end earlier.",
+							Description: "spec says who may act, with which permissions, and where. It is immutable, except that the expiration may become earlier.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.AuthorityDelegationSpec{}.OpenAPIModelName()),
 						},
@@ -94,7 +94,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegation(ref comm
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what the server wrote down when the delegation was created. Nobody else writes it.",
+							Description: "status is written by the server when the delegation is created, and by nobody else.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.AuthorityDelegationStatus{}.OpenAPIModelName()),
 						},
@@ -162,7 +162,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationPolicy(re
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AuthorityDelegationPolicy makes the server delegate authority of whoever writes an object to those who work on it. The delegation is there before the object is stored, and an annotation of the object, which the server alone writes, names it.",
+				Description: "AuthorityDelegationPolicy makes the server delegate authority from the author of an object to the controllers that work on it. The server creates the delegation before the object is stored, and names it in an annotation that only the server can write.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -193,7 +193,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationPolicy(re
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "spec says which objects cause a delegation, and what is delegated to whom.",
+							Description: "spec says which objects cause a delegation, what is delegated, and to whom.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.AuthorityDelegationPolicySpec{}.OpenAPIModelName()),
 						},
@@ -205,7 +205,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationPolicy(re
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what the server wrote down when the specification was written. Nobody else writes it.",
+							Description: "status is written by the server when the specification is written, and by nobody else.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.AuthorityDelegationPolicyStatus{}.OpenAPIModelName()),
 						},
@@ -273,19 +273,19 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationPolicySpe
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AuthorityDelegationPolicySpec is which objects cause a delegation, and what is delegated.",
+				Description: "AuthorityDelegationPolicySpec says which objects cause a delegation, and what is delegated.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"resource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resource is what is written. Its objects must be in namespaces: a delegation holds in the namespace of the object that caused it. All ways of writing count, subresources included.",
+							Description: "resource is the resource whose objects cause delegations. It must be namespaced, because a delegation is valid in the namespace of its object. All writes count, including those of subresources.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.GroupResource{}.OpenAPIModelName()),
 						},
 					},
 					"namespaceSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespaceSelector limits the policy to namespaces by their labels. Without one all count.",
+							Description: "namespaceSelector limits the policy to namespaces by their labels. The default is all namespaces.",
 							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"),
 						},
 					},
@@ -296,7 +296,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationPolicySpe
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "neutral are the included permissions whose fields may be changed without causing another delegation. Whatever else is changed does, but for metadata and status. It is replicas if it is not set, so that whoever scales does not have to hold what is delegated; replicas means nothing where a resource has none. Custom resources have no others.",
+							Description: "neutral are included permissions whose fields may be changed without causing another delegation. Changes of all other fields cause one, except for metadata and status. The default is replicas, so that a caller who scales need not hold the delegated permissions; it has no effect for a resource without replicas. For custom resources, replicas is the only permitted value.",
 							Default:     []interface{}{"replicas"},
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -316,7 +316,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationPolicySpe
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "delegates are those who may act with the authority. Each may for itself.",
+							Description: "delegates are the subjects that may act with the authority, each independently.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -329,7 +329,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationPolicySpe
 					},
 					"roleRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "roleRef names the ClusterRole whose rules are delegated, as they are when the policy is written: later changes of the role are not part of it. Exactly one of roleRef and rules must be set.",
+							Description: "roleRef names the ClusterRole whose rules are delegated. The rules are copied when the policy is written: later changes of the role have no effect. Exactly one of roleRef and rules must be set.",
 							Ref:         ref(v1alpha1.DelegatedRole{}.OpenAPIModelName()),
 						},
 					},
@@ -340,7 +340,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationPolicySpe
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "rules are what is delegated, written as in a role.",
+							Description: "rules are the delegated rules, written as in a role.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -371,7 +371,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationPolicySpe
 					},
 					"ifLost": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ifLost is what becomes of the delegations of an author who loses rights: Withdraw, the default, or Keep. What is made under another delegation ends with that, in any case.\n\nPossible enum values:\n - `\"Keep\"` leaves it what was delegated. It takes the verb \"delegate\" to create such a delegation.\n - `\"Withdraw\"` takes the right from the delegation at once.",
+							Description: "ifLost tells what happens to the delegations of an author who loses permissions: Withdraw, the default, or Keep. A delegation that was made under another delegation always ends with that one.\n\nPossible enum values:\n - `\"Keep\"` keeps the delegated permissions. The verb \"delegate\" is needed to create such a delegation.\n - `\"Withdraw\"` removes the permission from the delegation at once.",
 							Default:     "Withdraw",
 							Type:        []string{"string"},
 							Format:      "",
@@ -380,7 +380,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationPolicySpe
 					},
 					"ifNotHeld": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ifNotHeld is what becomes of a write whose author has not got all that is to be delegated: Refuse, the default, or Skip.\n\nPossible enum values:\n - `\"Refuse\"` refuses the write.\n - `\"Skip\"` stores the object without a delegation, takes away the one that it had, and warns.",
+							Description: "ifNotHeld tells what happens to a write if the author lacks a permission to be delegated: Refuse, the default, or Skip.\n\nPossible enum values:\n - `\"Refuse\"` refuses the write.\n - `\"Skip\"` stores the object without a delegation, removes the one that it had, and returns a warning.",
 							Default:     "Refuse",
 							Type:        []string{"string"},
 							Format:      "",
@@ -389,14 +389,14 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationPolicySpe
 					},
 					"idleSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "idleSeconds is for how long nobody may use a delegation until it ends. Without it, it does not end by itself.",
+							Description: "idleSeconds is the time without use after which a delegation ends. By default there is no such limit.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"orphanSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "orphanSeconds is for how long a delegation stays at least that no object names any more, 3600 if it is not set.",
+							Description: "orphanSeconds is the minimum time for which a delegation is kept after the last object that names it is gone. The default is 3600.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -414,12 +414,12 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationPolicySta
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AuthorityDelegationPolicyStatus is what the server wrote down with the specification.",
+				Description: "AuthorityDelegationPolicyStatus is written by the server together with the specification.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"author": {
 						SchemaProps: spec.SchemaProps{
-							Description: "author is who wrote the specification.",
+							Description: "author is the user who wrote the specification.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -431,7 +431,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationPolicySta
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "rules are what is delegated.",
+							Description: "rules are the delegated rules.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -444,7 +444,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationPolicySta
 					},
 					"role": {
 						SchemaProps: spec.SchemaProps{
-							Description: "role is the role that rules are from.",
+							Description: "role is the role from which the rules were read.",
 							Ref:         ref(v1alpha1.SnapshotRole{}.OpenAPIModelName()),
 						},
 					},
@@ -460,7 +460,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationSpec(ref 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AuthorityDelegationSpec is who may act, with which rights, and where.",
+				Description: "AuthorityDelegationSpec says who may act, with which permissions, and where.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"delegates": {
@@ -470,7 +470,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationSpec(ref 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "delegates are those who may act with the authority. Each may for itself.",
+							Description: "delegates are the subjects that may act with the authority, each independently.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -483,7 +483,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationSpec(ref 
 					},
 					"roleRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "roleRef names the role whose rules are delegated, as they are when the delegation is created: later changes of the role are not part of it. Exactly one of roleRef and rules must be set.",
+							Description: "roleRef names the role whose rules are delegated. The rules are copied when the delegation is created: later changes of the role have no effect. Exactly one of roleRef and rules must be set.",
 							Ref:         ref(v1alpha1.DelegatedRole{}.OpenAPIModelName()),
 						},
 					},
@@ -494,7 +494,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationSpec(ref 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "rules are what is delegated, written as in a role.",
+							Description: "rules are the delegated rules, written as in a role.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -507,7 +507,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationSpec(ref 
 					},
 					"scope": {
 						SchemaProps: spec.SchemaProps{
-							Description: "scope is where the authority holds: a namespace, or the cluster.",
+							Description: "scope is where the authority is valid: in a namespace, or in the cluster.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.DelegationScope{}.OpenAPIModelName()),
 						},
@@ -519,7 +519,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationSpec(ref 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "objectUIDs are the objects that may be updated, patched and deleted, whatever else the rules allow. An object of the same name that is made later is not among them. Empty means no such limit.",
+							Description: "objectUIDs limits updates, patches and deletions to objects with these UIDs, even if the rules allow others. A later object with the same name has another UID. Empty means no such limit.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -551,7 +551,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationSpec(ref 
 					},
 					"ifLost": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ifLost is what becomes of the delegation when its delegator loses rights. Withdraw, the default, takes them from it at once: it allows what the delegator may do now. With Keep it goes on to allow what it did.\n\nPossible enum values:\n - `\"Keep\"` leaves it what was delegated. It takes the verb \"delegate\" to create such a delegation.\n - `\"Withdraw\"` takes the right from the delegation at once.",
+							Description: "ifLost tells what happens to the delegation when its delegator loses permissions. With Withdraw, the default, the delegation loses them at once: it allows only what the delegator may do at present. With Keep, the delegation keeps all its permissions.\n\nPossible enum values:\n - `\"Keep\"` keeps the delegated permissions. The verb \"delegate\" is needed to create such a delegation.\n - `\"Withdraw\"` removes the permission from the delegation at once.",
 							Default:     "Withdraw",
 							Type:        []string{"string"},
 							Format:      "",
@@ -560,13 +560,13 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationSpec(ref 
 					},
 					"expirationTimestamp": {
 						SchemaProps: spec.SchemaProps{
-							Description: "expirationTimestamp is when the delegation ends. It may be made earlier, and not later.",
+							Description: "expirationTimestamp is when the delegation ends. It may be changed to an earlier time only.",
 							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
 						},
 					},
 					"idleSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "idleSeconds is for how long nobody may use the delegation until it ends. It ends a quarter of that earlier at most, because uses are not written down one by one.",
+							Description: "idleSeconds is the time without use after which the delegation ends. It may end up to a quarter of that time earlier, because not each use is recorded.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -584,12 +584,12 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationStatus(re
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AuthorityDelegationStatus is what the server wrote down when the delegation was created.",
+				Description: "AuthorityDelegationStatus is written by the server when the delegation is created.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"delegator": {
 						SchemaProps: spec.SchemaProps{
-							Description: "delegator is who created the delegation.",
+							Description: "delegator is the user who created the delegation.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.DelegatorIdentity{}.OpenAPIModelName()),
 						},
@@ -601,7 +601,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationStatus(re
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "rules are what is delegated.",
+							Description: "rules are the delegated rules.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -614,13 +614,13 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationStatus(re
 					},
 					"role": {
 						SchemaProps: spec.SchemaProps{
-							Description: "role is the role that rules are from.",
+							Description: "role is the role from which the rules were read.",
 							Ref:         ref(v1alpha1.SnapshotRole{}.OpenAPIModelName()),
 						},
 					},
 					"namespaceUID": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespaceUID is the UID of the namespace in scope. The delegation does not hold in another namespace of that name.",
+							Description: "namespaceUID is the UID of the namespace in scope. The delegation is not valid in another namespace with the same name.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -632,7 +632,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationStatus(re
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "history is how the authority came to the delegator, from its source on. It is empty for a delegator who delegated what is its own.",
+							Description: "history is how the delegator got the authority, beginning with its source. It is empty if the delegator delegated authority of its own.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -651,13 +651,13 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationStatus(re
 					},
 					"lastUsed": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastUsed is when a delegation with idleSeconds was last known to be used.",
+							Description: "lastUsed is the last recorded use of a delegation with idleSeconds.",
 							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
 						},
 					},
 					"cause": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cause is what caused a delegation that nobody asked for.",
+							Description: "cause is the cause of a delegation that a policy created.",
 							Ref:         ref(v1alpha1.DelegationCause{}.OpenAPIModelName()),
 						},
 					},
@@ -710,7 +710,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_ChainEntry(ref common.Refere
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ChainEntry is one handing over of authority. It has the same form in audit logs.",
+				Description: "ChainEntry is one step in which authority was passed on. It has the same form in audit logs.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"via": {
@@ -724,7 +724,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_ChainEntry(ref common.Refere
 					},
 					"by": {
 						SchemaProps: spec.SchemaProps{
-							Description: "by is the user who handed the authority over. A long name is cut.",
+							Description: "by is the user who passed the authority on. A long name is truncated.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -738,21 +738,21 @@ func schema_kube_granulardev_api_authority_v1alpha1_ChainEntry(ref common.Refere
 					},
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is that of the AuthorityDelegation, or Pod/NAME or Node/NAME of what a token is bound to.",
+							Description: "name is the name of the AuthorityDelegation, or Pod/NAME or Node/NAME of the object to which a token is bound.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"uid": {
 						SchemaProps: spec.SchemaProps{
-							Description: "uid is the UID of what name names.",
+							Description: "uid is the UID of the object in name.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"until": {
 						SchemaProps: spec.SchemaProps{
-							Description: "until is when the delegation ends at the latest.",
+							Description: "until is the latest time at which the delegation ends.",
 							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
 						},
 					},
@@ -776,7 +776,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_ClusterProtectedAttribute(re
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterProtectedAttribute protects a label or an annotation of the objects in all namespaces, and of objects that have no namespace: who sets, changes or removes it must hold the cluster role, or the verb, that the attribute names.",
+				Description: "ClusterProtectedAttribute protects a label or an annotation of the objects in all namespaces, and of cluster-scoped objects: to set, change or remove it, a user must hold the cluster role or the verb that the attribute names.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -819,7 +819,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_ClusterProtectedAttribute(re
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what the server found out about the attribute.",
+							Description: "status is the observed state of the attribute. The server writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.ProtectedAttributeStatus{}.OpenAPIModelName()),
 						},
@@ -901,7 +901,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_Delegate(ref common.Referenc
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace is that of a ServiceAccount.",
+							Description: "namespace is the namespace of a ServiceAccount.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -916,7 +916,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_Delegate(ref common.Referenc
 					},
 					"uid": {
 						SchemaProps: spec.SchemaProps{
-							Description: "uid, if it is set, is the UID that the user or service account must have.",
+							Description: "uid is the UID that the user or service account must have. Empty allows any UID.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -945,7 +945,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_DelegatedRole(ref common.Ref
 					},
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the name of the role. A Role is one of the namespace in scope.",
+							Description: "name is the name of the role. A Role must be in the namespace of the scope.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -962,7 +962,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_DelegationCause(ref common.R
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DelegationCause is what caused a delegation that nobody asked for.",
+				Description: "DelegationCause is the cause of a delegation that a policy created.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"policy": {
@@ -975,7 +975,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_DelegationCause(ref common.R
 					},
 					"uid": {
 						SchemaProps: spec.SchemaProps{
-							Description: "uid is the UID of that policy.",
+							Description: "uid is the UID of the policy.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -983,21 +983,21 @@ func schema_kube_granulardev_api_authority_v1alpha1_DelegationCause(ref common.R
 					},
 					"resource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resource is that of the objects that name the delegation.",
+							Description: "resource is the resource of the objects that name the delegation.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.GroupResource{}.OpenAPIModelName()),
 						},
 					},
 					"orphanSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "orphanSeconds is for how long the delegation stays when no object names it.",
+							Description: "orphanSeconds is the time for which the delegation is kept when no object names it.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"renewed": {
 						SchemaProps: spec.SchemaProps{
-							Description: "renewed is when the delegation was last given to an object, if that is long after it was created.",
+							Description: "renewed is when the delegation was last assigned to an object, if that was long after its creation.",
 							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
 						},
 					},
@@ -1019,7 +1019,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_DelegationCondition(ref comm
 				Properties: map[string]spec.Schema{
 					"expression": {
 						SchemaProps: spec.SchemaProps{
-							Description: "expression is written over object, which is about to be stored, oldObject, which is null when object is created, and podTemplateHash and oldPodTemplateHash, which are \"sha256:\" and the hash of their spec.template, or empty. If it fails or costs too much the write is refused.",
+							Description: "expression may use the variables object, the object to be stored; oldObject, which is null for a create; and podTemplateHash and oldPodTemplateHash, which are \"sha256:\" and the hash of their spec.template, or empty. If the expression fails or exceeds its cost limit, the write is refused.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1027,7 +1027,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_DelegationCondition(ref comm
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message is what whoever is refused is told. The expression is told otherwise.",
+							Description: "message is the error message for a refused write. The default is the expression.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1039,7 +1039,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_DelegationCondition(ref comm
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "apiVersions are those versions of custom resources that the expression is written for; a custom resource that is written in another is refused. Kinds of Kubernetes itself are always in the version that the server prefers.",
+							Description: "apiVersions are the versions of custom resources for which the expression is written; a write of a custom resource in another version is refused. Built-in kinds are always converted to the preferred version of the server.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1062,7 +1062,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_DelegationScope(ref common.R
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DelegationScope is where authority holds. Exactly one of its fields must be set.",
+				Description: "DelegationScope is where authority is valid. Exactly one of its fields must be set.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"namespace": {
@@ -1074,7 +1074,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_DelegationScope(ref common.R
 					},
 					"cluster": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cluster means all namespaces, and what has none.",
+							Description: "cluster means all namespaces, and cluster-scoped resources.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -1089,7 +1089,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_DelegatorIdentity(ref common
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DelegatorIdentity is a user as authentication gave it.",
+				Description: "DelegatorIdentity is a user as returned by authentication.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"username": {
@@ -1113,7 +1113,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_DelegatorIdentity(ref common
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "groups are those that the user was of.",
+							Description: "groups are the groups of the user.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1127,7 +1127,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_DelegatorIdentity(ref common
 					},
 					"extra": {
 						SchemaProps: spec.SchemaProps{
-							Description: "extra is what else authentication told of the user.",
+							Description: "extra are the extra attributes of the user from authentication.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -1224,7 +1224,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttribute(ref commo
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ProtectedAttribute protects a label or an annotation of the objects in its namespace: who sets, changes or removes it must hold the role, or the verb, that the attribute names.",
+				Description: "ProtectedAttribute protects a label or an annotation of the objects in its namespace: to set, change or remove it, a user must hold the role or the verb that the attribute names.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1267,7 +1267,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttribute(ref commo
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what the server found out about the attribute.",
+							Description: "status is the observed state of the attribute. The server writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.ProtectedAttributeStatus{}.OpenAPIModelName()),
 						},
@@ -1335,7 +1335,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttributeSpec(ref c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ProtectedAttributeSpec is what is protected, and who may set it.",
+				Description: "ProtectedAttributeSpec says what is protected, and who may set it.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"attributeKind": {
@@ -1349,7 +1349,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttributeSpec(ref c
 					},
 					"attributeName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "attributeName is the key of the label or annotation, such as \"example.com/tier\", or a domain followed by \"/*\", such as \"example.com/*\", for all keys of that domain. Keys that the server or its controllers set themselves cannot be protected; a domain leaves them out.",
+							Description: "attributeName is the key of the label or annotation, such as \"example.com/tier\", or a domain followed by \"/*\", such as \"example.com/*\", for all keys of that domain. Keys that the server or its controllers set themselves cannot be protected; a domain does not include them.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1357,7 +1357,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttributeSpec(ref c
 					},
 					"roleRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "roleRef names the role whose subjects may set, change and remove the attribute. A ClusterProtectedAttribute takes a ClusterRole only, and counts only ClusterRoleBindings. The role need not exist: until it does, nobody holds it. Without roleRef the verb granular:protectedLabel(KEY) or granular:protectedAnnotation(KEY) is asked of the authorizer instead.",
+							Description: "roleRef names the role whose subjects may set, change and remove the attribute. For a ClusterProtectedAttribute it must be a ClusterRole, and only ClusterRoleBindings count. The role need not exist: until it does, nobody holds it. Without roleRef, the verb granular:protectedLabel(KEY) or granular:protectedAnnotation(KEY) is needed instead.",
 							Ref:         ref(v1alpha1.RoleReference{}.OpenAPIModelName()),
 						},
 					},
@@ -1368,7 +1368,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttributeSpec(ref c
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "protectedValues are the values that are protected: setting the attribute to one of them, and changing it away from one, takes the role; all other values are free. Empty means that every value is protected. At most one of protectedValues and allowedValues may be set.",
+							Description: "protectedValues are the values that are protected: the role is needed to set the attribute to one of them, and to change it from one of them. All other values are not protected. Empty means that all values are protected. At most one of protectedValues and allowedValues may be set.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1387,7 +1387,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttributeSpec(ref c
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "allowedValues are the only values that the role may set; the attribute is protected whatever its value is. Empty means that the role may set every value. At most one of protectedValues and allowedValues may be set.",
+							Description: "allowedValues are the only values that subjects of the role may set; all values of the attribute are protected. Empty means that they may set any value. At most one of protectedValues and allowedValues may be set.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1457,12 +1457,12 @@ func schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttributeStatus(ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ProtectedAttributeStatus is what the server found out about an attribute.",
+				Description: "ProtectedAttributeStatus is the observed state of an attribute.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the generation of the attribute that the status is about.",
+							Description: "observedGeneration is the generation of the attribute for which the status was computed.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -1480,7 +1480,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttributeStatus(ref
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions tell whether the attribute is in effect. Known are Accepted and BindingsAsked.",
+							Description: "conditions tell whether the attribute is in effect. The types are Accepted and BindingsAsked.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1493,7 +1493,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttributeStatus(ref
 					},
 					"namespaceUID": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespaceUID is the UID of the namespace that the attribute was created in. The server sets it, and nobody can change it. An attribute whose namespace has another UID belongs to a namespace that is gone, and has no effect.",
+							Description: "namespaceUID is the UID of the namespace in which the attribute was created. The server sets it, and it is immutable. If the namespace has another UID, it was replaced, and the attribute has no effect.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1506,7 +1506,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttributeStatus(ref
 					},
 					"role": {
 						SchemaProps: spec.SchemaProps{
-							Description: "role is the role that roleRef names, as it was found.",
+							Description: "role is the role that roleRef names, if it exists.",
 							Ref:         ref(v1alpha1.ResolvedRole{}.OpenAPIModelName()),
 						},
 					},
@@ -1530,7 +1530,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttributeStatus(ref
 					},
 					"holderCount": {
 						SchemaProps: spec.SchemaProps{
-							Description: "holderCount is how many subjects hold the role.",
+							Description: "holderCount is the number of subjects that hold the role.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -1542,7 +1542,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttributeStatus(ref
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "earlierBindings are bindings of the role that are not younger than the specification, at most 64: nobody was asked for the verb \"bind\" on the role for the attribute's sake when they were made.",
+							Description: "earlierBindings are bindings of the role that are not newer than the specification, at most 64: the attribute did not require the verb \"bind\" on the role when they were created.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1555,14 +1555,14 @@ func schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttributeStatus(ref
 					},
 					"earlierBindingCount": {
 						SchemaProps: spec.SchemaProps{
-							Description: "earlierBindingCount is how many bindings of the role are not younger than the specification.",
+							Description: "earlierBindingCount is the number of bindings of the role that are not newer than the specification.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"auditViolations": {
 						SchemaProps: spec.SchemaProps{
-							Description: "auditViolations is how many requests the attribute would have refused while its mode was Audit. Each server adds what it counted every few seconds, and what it counted last is lost if it stops.",
+							Description: "auditViolations is the number of requests that the attribute would have refused while its mode was Audit. Each server adds its count every few seconds. If a server stops, its last count may be lost.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -1579,7 +1579,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_ResolvedRole(ref common.Refe
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ResolvedRole is a role that was found.",
+				Description: "ResolvedRole identifies an existing role.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1630,7 +1630,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_RoleReference(ref common.Ref
 					},
 					"kind": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kind is Role or ClusterRole. A Role is one of the attribute's own namespace.",
+							Description: "kind is Role or ClusterRole. A Role must be in the namespace of the attribute.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1655,7 +1655,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_SnapshotRole(ref common.Refe
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SnapshotRole is a role as it was.",
+				Description: "SnapshotRole identifies the version of a role whose rules were copied.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1668,7 +1668,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_SnapshotRole(ref common.Refe
 					},
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the name of the role. A Role is one of the namespace in scope.",
+							Description: "name is the name of the role. A Role must be in the namespace of the scope.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1676,7 +1676,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_SnapshotRole(ref common.Refe
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace is that of a Role.",
+							Description: "namespace is the namespace of a Role.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1690,7 +1690,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_SnapshotRole(ref common.Refe
 					},
 					"resourceVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resourceVersion is that of the role when its rules were read.",
+							Description: "resourceVersion is the resourceVersion of the role when its rules were read.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

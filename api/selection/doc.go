@@ -1,16 +1,17 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package selection holds the value of the request header Authority-Selector, by which a
-// caller acts with one role and not with all that it has.
+// Package selection parses and formats the request header Authority-Selector, with which a caller
+// restricts a request to the authority of one role or delegation.
 //
 //	Authority-Selector: {"authorityReference":{"kind":"ClusterRole","name":"view"}}
 //
-// It is for whoever sends the header, and for API servers that are told of it: what a caller
-// selected is sent on to them as the extra attribute ExtraKey of the user. Package transport
-// sends it.
+// It is for clients that send the header, and for API servers that receive a selection: webhooks
+// and aggregated API servers get it as the extra attribute ExtraKey of the user. Package
+// transport sends the header.
 //
-// The invariant: what Parse accepts, Text prints in one way, and Parse reads that as the same.
+// The invariant: Text returns a canonical form of each value that Parse accepts, and Parse of
+// that form returns the same value.
 //
-// The package does not know what a role allows, and who may select it.
+// The package does not know the rules of a role, or who may select it.
 package selection

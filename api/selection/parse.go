@@ -20,7 +20,7 @@ import (
 var (
 	apiVersions = []string{"", "authorization.k8s.io/v1", "authority.kube-granular.dev/v1alpha1"}
 	kinds       = []string{"", "SelectedAuthority"}
-	// referred are the API versions that a reference may name.
+	// referred are the allowed API versions of a reference, by kind.
 	referred = map[Kind]string{
 		ClusterRoleKind:         "rbac.authorization.k8s.io/v1",
 		RoleKind:                "rbac.authorization.k8s.io/v1",
@@ -28,14 +28,14 @@ var (
 	}
 )
 
-// Parse reads the value of the header, or of the extra attribute. It is strict: whatever it
-// does not know is an error, and so are fields in another case, or given twice.
+// Parse parses the value of the header or of the extra attribute. It is strict: unknown fields,
+// duplicate fields and field names in a different case are errors.
 func Parse(text string) (*SelectedAuthority, error) {
 	switch {
 	case len(text) > MaxLength:
-		return nil, fmt.Errorf("it is longer than %d bytes", MaxLength)
+		return nil, fmt.Errorf("the value is longer than %d bytes", MaxLength)
 	case !utf8.ValidString(text):
-		return nil, errors.New("it is not UTF-8")
+		return nil, errors.New("the value is not UTF-8")
 	}
 	s := &SelectedAuthority{}
 	strict, err := kjson.UnmarshalStrict([]byte(text), s)
@@ -48,8 +48,8 @@ func Parse(text string) (*SelectedAuthority, error) {
 	return s, nil
 }
 
-// Text returns the value of the header. The apiVersion and kind, which say nothing, are left
-// out, so equal selections have equal texts.
+// Text returns the value of the header. It omits apiVersion and kind, so that equal selections
+// have equal texts.
 func (s *SelectedAuthority) Text() (string, error) {
 	if err := s.validate(); err != nil {
 		return "", err
@@ -58,7 +58,7 @@ func (s *SelectedAuthority) Text() (string, error) {
 	short.AuthorityReference.APIVersion = ""
 	text, err := json.Marshal(short)
 	if err == nil && len(text) > MaxLength {
-		err = fmt.Errorf("it is longer than %d bytes", MaxLength)
+		err = fmt.Errorf("the value is longer than %d bytes", MaxLength)
 	}
 	return string(text), err
 }
@@ -86,14 +86,14 @@ func (s *SelectedAuthority) validate() error {
 	case ref.Kind != AuthorityDelegationKind && ref.Name == "":
 		return errors.New("authorityReference.name is missing")
 	case len(path.IsValidPathSegmentName(ref.Name)) > 0 || !printable(ref.Name):
-		return errors.New("authorityReference.name can't be the name of an object")
+		return errors.New("authorityReference.name is not a valid name of an object")
 	case !printable(string(ref.UID)):
-		return errors.New("authorityReference.uid can't be the UID of an object")
+		return errors.New("authorityReference.uid is not a valid UID")
 	}
 	return nil
 }
 
-// CheckReason returns what is wrong with a reason.
+// CheckReason returns an error if a reason is not valid.
 func CheckReason(text string) error {
 	switch {
 	case strings.TrimSpace(text) == "":
@@ -101,12 +101,12 @@ func CheckReason(text string) error {
 	case len(text) > MaxReasonLength:
 		return fmt.Errorf("a reason must not be longer than %d bytes", MaxReasonLength)
 	case !printable(text):
-		return errors.New("a reason must be printable, and in one line")
+		return errors.New("a reason must be one line of printable characters")
 	}
 	return nil
 }
 
-// printable reports whether a text can be sent in a header and read in a log.
+// printable reports whether a text is valid in a header and readable in a log.
 func printable(text string) bool {
 	return utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }) < 0
 }

@@ -9,28 +9,29 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// StampSuffix ends the prefix of annotations that name the delegation that a policy made of the
-// last change of an object. Before it stands the resource of the object: the annotation of a
-// Deployment is deployments.apps.authority.kube-granular.dev/NAME-OF-POLICY. The server alone
-// writes those of the object's own resource; others are anybody's, and mean nothing.
+// StampSuffix is the suffix of the domain of annotations that name the delegation which a policy
+// created for the last change of an object. The domain begins with the resource of the object:
+// the annotation of a Deployment is deployments.apps.authority.kube-granular.dev/NAME-OF-POLICY.
+// Only the server writes the annotations for the object's own resource. Annotations for other
+// resources are ordinary ones without a meaning.
 const StampSuffix = ".authority.kube-granular.dev"
 
-// Stamped returns what a controller selects to act for whoever wrote an object last: what the
-// object's annotations name of a policy. resource must be that of the object, and known from
-// where the object was read. It fails where the object names nothing, or no AuthorityDelegation
-// with its UID: then nobody delegated anything, and the controller has nothing to act by.
+// Stamped returns the selection with which a controller acts on behalf of the last author of an
+// object: the delegation that the annotation of a policy names. resource must be the resource
+// from which the object was read. Stamped returns an error if the annotation is missing, or does
+// not name an AuthorityDelegation with its UID. Then no authority was delegated for the object.
 func Stamped(annotations map[string]string, resource schema.GroupResource, policy string) (*SelectedAuthority, error) {
 	key := resource.String() + StampSuffix + "/" + policy
 	text, ok := annotations[key]
 	if !ok {
-		return nil, fmt.Errorf("there is no annotation %s: nothing was delegated", key)
+		return nil, fmt.Errorf("the annotation %s is missing: no authority was delegated", key)
 	}
 	s, err := Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("annotation %s: %w", key, err)
 	}
 	if r := s.AuthorityReference; r.Kind != AuthorityDelegationKind || r.UID == "" {
-		return nil, fmt.Errorf("annotation %s names no AuthorityDelegation with its uid", key)
+		return nil, fmt.Errorf("annotation %s does not name an AuthorityDelegation with its uid", key)
 	}
 	return s, nil
 }

@@ -12,30 +12,30 @@ const (
 	// Header is the request header that selects an authority. A server that applies it
 	// repeats it in the response.
 	Header = "Authority-Selector"
-	// ExtraKey is the extra attribute of a user that carries the selection where there is no
-	// header: in access reviews, webhooks, and requests to aggregated API servers. Its one
-	// value is what Text returns.
+	// ExtraKey is the extra attribute of a user with the selection, for the cases without a
+	// header: access reviews, webhooks, and requests to aggregated API servers. Its only value is
+	// the result of Text.
 	ExtraKey = "authority.kube-granular.dev/selected"
-	// MaxLength is the length of the longest value of the header, in bytes.
+	// MaxLength is the maximum length of the value of the header, in bytes.
 	MaxLength = 1024
-	// ReasonHeader is the request header that holds why an authority was selected. The audit
-	// log has it, and nothing else goes by it.
+	// ReasonHeader is the request header with the reason for a selection. It is written to the
+	// audit log, and has no other effect.
 	ReasonHeader = "Authority-Reason"
-	// MaxReasonLength is the length of the longest reason, in bytes.
+	// MaxReasonLength is the maximum length of a reason, in bytes.
 	MaxReasonLength = 256
 )
 
-// Kind is the kind of what an AuthorityReference refers to.
+// Kind is the kind of the object of an AuthorityReference.
 type Kind string
 
-// The kinds that can be referred to.
+// The kinds of an AuthorityReference.
 const (
 	ClusterRoleKind         Kind = "ClusterRole"
 	RoleKind                Kind = "Role"
 	AuthorityDelegationKind Kind = "AuthorityDelegation"
 )
 
-// SelectedAuthority is the authority that a request is to be authorized by.
+// SelectedAuthority is the authority with which a request is authorized.
 type SelectedAuthority struct {
 	// apiVersion may be empty, authorization.k8s.io/v1 or authority.kube-granular.dev/v1alpha1.
 	// kind may be empty or SelectedAuthority.
@@ -50,21 +50,21 @@ type AuthorityReference struct {
 	APIVersion string `json:"apiVersion,omitempty"`
 	// kind is ClusterRole, Role or AuthorityDelegation.
 	Kind Kind `json:"kind"`
-	// namespace is that of a Role.
+	// namespace is the namespace of a Role.
 	Namespace string `json:"namespace,omitempty"`
-	// name of the object. A delegation may be referred to by its uid alone.
+	// name is the name of the object. A delegation may be referred to by its uid only.
 	Name string `json:"name,omitempty"`
-	// uid of a delegation.
+	// uid is the UID of a delegation.
 	UID types.UID `json:"uid,omitempty"`
 }
 
-// ClusterRole returns the selection of a cluster role: of what it grants the caller
-// everywhere, and in each namespace.
+// ClusterRole returns the selection of a cluster role: all bindings of the caller to it, in the
+// cluster and in all namespaces.
 func ClusterRole(name string) *SelectedAuthority {
 	return &SelectedAuthority{AuthorityReference: AuthorityReference{Kind: ClusterRoleKind, Name: name}}
 }
 
-// Role returns the selection of a role of a namespace.
+// Role returns the selection of a role in a namespace.
 func Role(namespace, name string) *SelectedAuthority {
 	return &SelectedAuthority{AuthorityReference: AuthorityReference{Kind: RoleKind, Namespace: namespace, Name: name}}
 }

@@ -1,9 +1,9 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command example-webhook is an authorization webhook to try things out with.
+// Command example-webhook is an authorization webhook for experiments.
 //
-// This folder holds flags and start-up only; what it does is in pkg/examplewebhook.
+// This folder has only flags and start-up code. The webhook is in pkg/examplewebhook.
 package main
 
 import (
@@ -38,20 +38,20 @@ func newCommand() *cobra.Command {
 		Short: "An authorization webhook that answers by a policy in one file",
 		Long: `Answer SubjectAccessReviews of version v1 by a policy in one YAML file.
 
-The policy has rules that deny, rules that allow, and faults: answers that come late,
-are no answers, or never come. What no rule matches is no opinion. The file is read
+The policy has rules that deny, rules that allow, and faults, for which the answer is
+late, broken or missing. Without a matching rule the answer is no opinion. The file is read
 again when it changes.
 
-The certificate is made anew with each start. What kube-apiserver needs to find and
-trust the webhook is written to the kubeconfig; name it in the authorization
-configuration. When the webhook is ready it prints "ready: URL", and then a line for
+Each start creates a new certificate. The kubeconfig with which kube-apiserver connects to
+the webhook is written to the file of --kubeconfig; name it in the authorization
+configuration. When the webhook is ready it prints "ready: URL", and then one line for
 each review.
 
-It listens on loopback only, asks nobody who they are, and is an example: don't use it
-where it matters who may do what.`,
+It listens on loopback only, does not authenticate its clients, and is an example: do not
+use it in production.`,
 		Example: `  example-webhook --policy policy.yaml --kubeconfig webhook.kubeconfig
 
-  # policy.yaml: nobody but the group "thawers" writes in the namespace "frozen"
+  # policy.yaml: only the group "thawers" may write in the namespace "frozen"
   deny:
   - namespaces: ["frozen"]
     verbs: ["create", "update", "patch", "delete", "deletecollection"]
@@ -77,16 +77,16 @@ where it matters who may do what.`,
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&o.Policy, "policy", "", "file with the policy")
-	fs.StringVar(&o.Listen, "listen", "127.0.0.1:9443", "address of loopback to listen on; port 0 picks a free one")
+	fs.StringVar(&o.Listen, "listen", "127.0.0.1:9443", "loopback address to listen on; port 0 picks a free port")
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", "webhook.kubeconfig", "file to write for kube-apiserver")
-	fs.StringVarP(&format, "output", "o", format, "how reviews are printed: text or json")
+	fs.StringVarP(&format, "output", "o", format, "output format of reviews: text or json")
 	if err := cmd.MarkFlagRequired("policy"); err != nil {
 		panic(err)
 	}
 	return cmd
 }
 
-// printer returns what prints a line for each review.
+// printer returns a function that prints one line for each review.
 func printer(format string, w io.Writer) (func(examplewebhook.Record), error) {
 	var mu sync.Mutex
 	switch format {

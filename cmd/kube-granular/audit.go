@@ -36,8 +36,8 @@ func newChainCommand() *cobra.Command {
 sent a request, which role or delegation it selected, whose authority that is, and
 through whom it came.
 
-Requests are printed that select something, are made as somebody else
-(impersonation), or delegate authority; with --all all others too. Refused requests
+Without --all, only requests are printed that select an authority, impersonate
+somebody, or create a delegation. Refused requests
 are printed like any other, with the status of the response and, for delegations,
 with the reason.
 
@@ -47,16 +47,16 @@ a message says which, and the command fails in the end.`,
 		Example: `  # All requests on somebody's behalf
   kube-granular audit chain /var/log/kubernetes/audit.log
 
-  # Whatever alice had a part in, in the last two hours, rotated logs included
+  # Requests in which alice took part, in the last two hours, including rotated logs
   kube-granular audit chain --user alice --since 2h audit-*.log.gz audit.log
 
-  # How a pod came to be
+  # Who created and changed a pod
   kube-granular audit chain --resource pods --namespace shop --name web-0 audit.log
 
-  # What was done under a delegation, before it is deleted, for a program
+  # All requests with a delegation, as JSON
   kube-granular audit chain --delegation alice-to-deployer -o json audit.log
 
-  # As it happens
+  # Follow a log
   tail -f audit.log | kube-granular audit chain -`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -77,20 +77,20 @@ a message says which, and the command fails in the end.`,
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVarP(&format, "output", "o", format, "how to print it: table, wide, json or yaml")
-	fs.StringVar(&f.User, "user", "", "only requests this user had a part in, as the caller or as somebody through whom the authority came")
+	fs.StringVarP(&format, "output", "o", format, "output format: table, wide, json or yaml")
+	fs.StringVar(&f.User, "user", "", "only requests in which this user took part, as the caller or as somebody in the chain")
 	fs.StringVar(&f.Resource, "resource", "", "only requests about this resource, such as pods, deployments.apps or pods/exec")
 	fs.StringVarP(&f.Namespace, "namespace", "n", "", "only requests about objects of this namespace")
 	fs.StringVar(&f.Name, "name", "", "only requests about objects of this name")
 	fs.StringVar(&f.Delegation, "delegation", "", "only requests under this delegation, given by name or UID, and its creation")
 	fs.StringVar(&since, "since", "", "only requests received at or after this time, such as 2026-11-23T08:00:00Z, or this long ago, such as 2h")
 	fs.StringVar(&until, "until", "", "only requests received before this time, or longer ago than this")
-	fs.BoolVar(&f.All, "all", false, "all requests, also those on nobody's behalf")
-	fs.BoolVar(&f.Running, "running", false, "also requests at the moment their response began, such as watches that may still go on")
+	fs.BoolVar(&f.All, "all", false, "all requests, including those that callers sent with their own authority only")
+	fs.BoolVar(&f.Running, "running", false, "also requests whose response has begun and not ended, such as watches")
 	return cmd
 }
 
-// readLogs prints what logs hold, one after the other, as one table or document.
+// readLogs prints the records of several logs as one table or document.
 func readLogs(files []string, f *chain.Filter, p chain.Printer, stdin io.Reader, errs io.Writer) error {
 	var total chain.Counts
 	var failed error
@@ -106,7 +106,7 @@ func readLogs(files []string, f *chain.Filter, p chain.Printer, stdin io.Reader,
 		failed = errors.Join(failed, fmt.Errorf("%d lines could not be read", total.Unread))
 	}
 	if total.Printed == 0 && failed == nil {
-		fmt.Fprintf(errs, "None of %d events is asked for.\n", total.Events)
+		fmt.Fprintf(errs, "None of %d events matches.\n", total.Events)
 	}
 	return failed
 }

@@ -16,14 +16,14 @@ func newDownCommand() *cobra.Command {
 		Use:   "down",
 		Short: "Stop the local cluster, and delete its data if asked to",
 		Long: `Stop the local cluster that runs in a directory, as Ctrl-C does in its terminal, and
-wait until it has stopped. Where none runs there is nothing to stop.
+wait until it has stopped. If none runs, nothing is stopped.
 
-The data stays, so that "kube-granular up" goes on with it; --delete removes the
-directory with everything in it.`,
+The data is kept, so that "kube-granular up" continues with it; --delete removes the
+directory and everything in it.`,
 		Example: `  # Stop the cluster that "kube-granular up" started in this directory
   kube-granular down
 
-  # Stop it and delete all it stored, its certificates and kubeconfigs included
+  # Stop it and delete its data, certificates and kubeconfigs
   kube-granular down --delete`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -31,6 +31,6 @@ directory with everything in it.`,
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", localcluster.DefaultDir, "directory of the cluster")
-	cmd.Flags().BoolVar(&remove, "delete", false, "delete the directory and all that the cluster stored")
+	cmd.Flags().BoolVar(&remove, "delete", false, "delete the directory with all data of the cluster")
 	return cmd
 }

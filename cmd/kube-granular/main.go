@@ -1,9 +1,10 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kube-granular tries out a kube-apiserver that authorizes single fields.
+// Command kube-granular runs a local cluster with a kube-apiserver that authorizes single fields,
+// and has tools for its administrators.
 //
-// This folder holds flags and start-up only; what the commands do is in pkg.
+// This folder has only flags and start-up code. The commands are implemented in pkg.
 package main
 
 import (
@@ -28,8 +29,9 @@ func main() {
 	os.Exit(exitCode(err))
 }
 
-// exitCode returns what the process ends with. A start that a signal ended has the code of
-// shells for it, so that a script can tell it from a cluster that was stopped later.
+// exitCode returns the exit code of the process. If a signal interrupted the start, it is the
+// code that shells use, so that a script can distinguish it from a cluster that was stopped
+// later.
 func exitCode(err error) int {
 	switch {
 	case err == nil:
@@ -40,9 +42,9 @@ func exitCode(err error) int {
 	return 1
 }
 
-// untilSignal returns a context that ends with the first SIGINT or SIGTERM. The
-// second ends the process at once, whatever is still under way: etcd's data
-// is safe, it is written before a request is answered.
+// untilSignal returns a context that ends with the first SIGINT or SIGTERM. The second signal
+// exits the process at once. The data of etcd is safe, because it is written before a request is
+// answered.
 func untilSignal() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -70,9 +72,9 @@ func newCommand() *cobra.Command {
 	return cmd
 }
 
-// versioned gives a command and those below it the flag --version. The packages of
-// kube-apiserver register one of another type for the whole process, which cobra hands to
-// every command that has none.
+// versioned adds the flag --version to a command and its subcommands. The packages of
+// kube-apiserver register such a flag of another type for the whole process, which cobra would
+// add to every command without one.
 func versioned(cmd *cobra.Command) {
 	cmd.Version = version.Get().GitVersion
 	cmd.Flags().Bool("version", false, "print the version and exit")

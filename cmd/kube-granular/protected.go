@@ -17,7 +17,7 @@ import (
 func newProtectedCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "protected",
-		Short: "Look after protected labels and annotations",
+		Short: "Inspect protected labels and annotations",
 		Args:  cobra.NoArgs,
 	}
 	cmd.AddCommand(newReportCommand())
@@ -31,16 +31,16 @@ func newReportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report [RESOURCE...]",
 		Short: "List the objects that carry protected labels and annotations",
-		Long: `List the objects that carry protected labels and annotations: what somebody needs
-a role for who creates them anew, or who changes these values.
+		Long: `List the objects that carry protected labels and annotations: to create such an
+object, or to change these values, a user needs a role or a verb.
 
-All objects that you may list are looked at, page by page: those of all
+The report reads all objects that you may list, page by page: those of all
 namespaces and those without one, or of one namespace with --namespace. Labels
-and annotations of templates count too. With --as the report is made as somebody
-else, who must be allowed to list what is reported.
+and annotations of templates are included. With --as the report is made as another
+user, who must be allowed to list the objects.
 
-Attributes count whether their mode is Enforce or Audit, so that you can see what
-enforcing them will concern.`,
+Attributes of both modes, Enforce and Audit, are included, so that you can see what
+enforcing them would affect.`,
 		Example: `  # Everything in the cluster
   kube-granular protected report
 
@@ -54,9 +54,9 @@ enforcing them will concern.`,
 			if err != nil {
 				return err
 			}
-			// Pages of a large cluster follow each other closely.
+			// The pages of a large cluster are requested quickly.
 			config.QPS, config.Burst = 50, 100
-			// What the server says of each old version that is listed helps nobody here.
+			// Warnings about deprecated versions are not useful here.
 			config.WarningHandler = rest.NoWarnings{}
 			var progress io.Writer
 			if errs := cmd.ErrOrStderr(); (term.TTY{Out: errs}).IsTerminalOut() {
@@ -75,6 +75,6 @@ enforcing them will concern.`,
 		},
 	}
 	flags.AddFlags(cmd.Flags())
-	cmd.Flags().StringVarP(&format, "output", "o", format, "how to print it: table, wide (with values) or json")
+	cmd.Flags().StringVarP(&format, "output", "o", format, "output format: table, wide (with values) or json")
 	return cmd
 }

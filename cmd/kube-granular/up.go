@@ -19,28 +19,28 @@ func newUpCommand() *cobra.Command {
 		Short: "Run a local cluster: etcd and the patched kube-apiserver in one process",
 		Long: `Run etcd and the patched kube-apiserver in one process, on 127.0.0.1 only.
 
-All that lasts lies in one directory: data, certificates, logs, and a kubeconfig
+All state is in one directory: data, certificates, logs, and a kubeconfig
 for each user. DIR/admin.kubeconfig is the administrator's; the users of the demo
-are supersafe, editor and viewer. Started again with the same directory, it is
+are supersafe, editor and viewer. A start with the same directory continues
 the same cluster.
 
 When the server is ready and the demo's objects exist, the last line on standard
-output is "ready: https://127.0.0.1:PORT". Ctrl-C stops the cluster, a second
-Ctrl-C at once.
+output is "ready: https://127.0.0.1:PORT". Ctrl-C stops the cluster; a second
+Ctrl-C exits at once.
 
-There are no nodes and no controllers: a deployment gets no pods, and a deleted
-namespace stays in the phase Terminating. With --tenancy the controller of tenants
-runs as a process beside the server.`,
-		Example: `  # A cluster to try things out, in .kube-granular, on port 16443
+There are no nodes and no controllers: a deployment creates no pods, and a deleted
+namespace stays in the phase Terminating. With --tenancy the tenancy controller
+runs as a separate process.`,
+		Example: `  # A cluster in the directory .kube-granular, on port 16443
   kube-granular up
 
   # Upstream's behaviour, for comparison
   kube-granular up --feature-gates GranularAuthorization=false
 
-  # With tenants that make themselves, see docs/tenancy.md
+  # With self-service tenants, see docs/tenancy.md
   kube-granular up --tenancy
 
-  # An empty cluster on any free port, with more to read in the log
+  # An empty cluster on a free port, with more detailed logs
   kube-granular up --demo=false --dir /tmp/cluster --port 0 -- --v=4`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); dash > 0 || dash < 0 && len(args) > 0 {
@@ -55,13 +55,13 @@ runs as a process beside the server.`,
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&o.Dir, "dir", localcluster.DefaultDir, "directory of the cluster, made when absent")
+	fs.StringVar(&o.Dir, "dir", localcluster.DefaultDir, "directory of the cluster; it is created if needed")
 	fs.IntVar(&o.Port, "port", localcluster.DefaultPort, "port on 127.0.0.1; 0 picks a free one")
 	fs.StringSliceVar(&o.EtcdServers, "etcd-servers", nil, "URLs of an etcd to use instead of an embedded one")
 	fs.Var(cliflag.NewMapStringBool(&o.FeatureGates), "feature-gates", "feature gates of kube-apiserver, K=V,…; GranularAuthorization is on unless set to false here")
 	fs.StringVar(&o.AuthorizationConfig, "authorization-config", "", "file with a structured authorization configuration, instead of RBAC")
 	fs.StringVar(&o.AuditLog, "audit-log", "", "file to write an audit log of all changes to, at level Metadata")
-	fs.BoolVar(&o.Demo, "demo", true, "create the objects and users of the first story; false leaves the cluster empty")
-	fs.BoolVar(&o.Tenancy, "tenancy", false, "run the controller of tenants beside the server, with its webhooks and a bill in a SQLite file; make tenancy builds it")
+	fs.BoolVar(&o.Demo, "demo", true, "create the objects and users of the demo; with false the cluster is empty")
+	fs.BoolVar(&o.Tenancy, "tenancy", false, "run the tenancy controller, with its webhooks and a bill in a SQLite file; make tenancy builds it")
 	return cmd
 }

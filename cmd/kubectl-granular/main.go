@@ -1,10 +1,10 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kubectl-granular is the plugin kubectl granular: it shows, asks and grants
+// Command kubectl-granular is the plugin kubectl granular: it shows, checks and grants
 // permissions of single fields.
 //
-// This folder holds start-up only; what the commands do is in pkg/cli.
+// This folder has only start-up code. The commands are implemented in pkg/cli.
 package main
 
 import (

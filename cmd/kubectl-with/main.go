@@ -1,8 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kubectl-with is the plugin kubectl with: it runs a command of kubectl by one role
-// or delegation, and nothing else of what the caller has.
+// Command kubectl-with is the plugin kubectl with: it runs a kubectl command with a single role
+// or delegation of the caller.
 package main
 
 import (
@@ -30,9 +30,9 @@ func main() {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
-	// kubectl reads its arguments where every program has them.
+	// kubectl reads its arguments from os.Args.
 	os.Args = append([]string{"kubectl"}, invocation.Command...)
-	logs.GlogSetter(cmd.GetLogVerbosity(os.Args)) //nolint:errcheck // a verbosity that is none is told by the flag itself
+	logs.GlogSetter(cmd.GetLogVerbosity(os.Args)) //nolint:errcheck // the flag itself reports an invalid verbosity
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	if err := cli.RunNoErrOutput(with.Kubectl(invocation.Authority, invocation.Reason, streams)); err != nil {
 		util.CheckErr(err)

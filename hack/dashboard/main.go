@@ -1,12 +1,12 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command dashboard draws docs/monitoring/dashboard.json as an SVG, with what a Prometheus
-// holds, for who wants to look at it without a Grafana.
+// Command dashboard draws docs/monitoring/dashboard.json as an SVG, with data from a Prometheus
+// server, so that no Grafana is needed to look at it.
 //
 //	go run ./hack/dashboard -prometheus http://127.0.0.1:9090 -minutes 10 > dashboard.svg
 //
-// It draws lines of time series and no more of what Grafana can.
+// It supports only line charts of time series.
 package main
 
 import (
@@ -85,7 +85,7 @@ func run(w io.Writer, prometheus, file string, minutes int) error {
 
 var label = regexp.MustCompile(`{{ *([a-z_]+) *}}`)
 
-// query asks for the values of an expression over time.
+// query returns the values of an expression over time.
 func query(prometheus, expr, legend string, from, until time.Time) ([]series, error) {
 	expr = strings.ReplaceAll(expr, "$__rate_interval", "1m")
 	answer, err := http.Get(prometheus + "/api/v1/query_range?" + url.Values{

@@ -1,8 +1,9 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The command docs writes the pages of docs/generated that need no running server, or
-// fails if one is stale or a document names what does not exist.
+// The command docs writes the pages of docs/generated that need no running server. With a flag it
+// only checks that they are up to date. It also fails if a document names something that does not
+// exist.
 package main
 
 import (
@@ -52,7 +53,7 @@ func run(root string, verify bool) error {
 	return nil
 }
 
-// write writes a page, or fails where it would change one.
+// write writes a page, or in check mode fails if the page would change.
 func write(root, name string, page []byte, verify bool) error {
 	file := filepath.Join(root, filepath.FromSlash(name))
 	have, err := os.ReadFile(file)

@@ -8,9 +8,9 @@
 //	                                                        └──► OCI image layout of all platforms, in a tar
 //	a binary              ──► the modules it is built from ─────► SBOM, as SPDX 2.3
 //
-// The invariant: the same files make the same bytes. No time, user or order of a folder gets into
-// an archive.
+// The invariant: builds are reproducible. An archive does not depend on time, user or the order
+// of a directory.
 //
-// The command builds nothing and uploads nothing. It lives in a module of its own, so that the
-// libraries for images and SBOMs are no dependency of the server.
+// The command compiles nothing and uploads nothing. It is a separate module, so that the server
+// does not depend on the libraries for images and SBOMs.
 package main

@@ -85,8 +85,8 @@ func sbomCommand() *cobra.Command {
 	return cmd
 }
 
-// create writes a file beside the one that is asked for and renames it, so that a half-written
-// archive is never found under its name.
+// create writes a temporary file and renames it, so that an incomplete archive never has the
+// final name.
 func create(path string, write func(io.Writer) error) error {
 	part := path + ".part"
 	f, err := os.Create(part)

@@ -17,16 +17,15 @@ import (
 	spdx "github.com/spdx/tools-golang/spdx/v2/v2_3"
 )
 
-// unknown is SPDX's word for what the document does not state.
+// unknown is the SPDX value for unknown information.
 const unknown = "NOASSERTION"
 
-// sbom returns the SBOM of a Go binary: the binary, and the modules that it says it is built
-// from (debug/buildinfo). Module checksums are those of go.sum, which are no plain hash of a
-// file, so they stand in a comment. Licences of modules are not asserted.
+// sbom returns the SBOM of a Go binary: the binary and its modules (from debug/buildinfo). Module
+// checksums are those of go.sum, which are not plain file hashes, so they are in a comment.
+// Licences of modules are not asserted.
 //
-// The document carries no time of its own: SPDX asks for one, and the start of Unix time says
-// that none is told. Its namespace is made from the binary's SHA-256, as it must differ for
-// documents that differ.
+// SPDX requires a creation time; it is the Unix epoch, so that builds are reproducible. The
+// namespace must be unique for each document, so it contains the SHA-256 of the binary.
 func sbom(name, version, binary string) (*spdx.Document, error) {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {

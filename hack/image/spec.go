@@ -12,25 +12,25 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// spec is an image for one platform, as the list names it.
+// spec is an entry of the list: an image for one platform.
 type spec struct {
-	// Tags are the names of the image, each with a tag. One is needed.
+	// Tags are the names of the image, each with a tag. At least one is required.
 	Tags []string `json:"tags"`
-	// Architecture is in Go's words, such as arm64. The system is always linux.
+	// Architecture is a GOARCH value, such as arm64. The OS is always linux.
 	Architecture string            `json:"architecture"`
 	Entrypoint   []string          `json:"entrypoint,omitempty"`
 	User         string            `json:"user,omitempty"`
 	Labels       map[string]string `json:"labels,omitempty"`
-	// Files maps a path in the image to the file that is put there, as an executable.
+	// Files maps a path in the image to a file, which is added as an executable.
 	Files map[string]string `json:"files"`
-	// Root is a folder whose contents are put into the image, below / and before Files.
+	// Root is a folder whose contents are added to the image below /, before Files.
 	Root string `json:"root,omitempty"`
 	// Bind names the paths in Files that may listen on ports below 1024 without being root,
 	// as upstream's kube-apiserver may (its build/server-image).
 	Bind []string `json:"bind,omitempty"`
 }
 
-// readSpecs reads the list of images. A field that it does not know is an error.
+// readSpecs reads the list of images. An unknown field is an error.
 func readSpecs(in io.Reader) ([]spec, error) {
 	from := json.NewDecoder(in)
 	from.DisallowUnknownFields()
@@ -39,7 +39,7 @@ func readSpecs(in io.Reader) ([]spec, error) {
 		return nil, fmt.Errorf("read the list of images: %w", err)
 	}
 	if len(specs) == 0 {
-		return nil, errors.New("the list names no image")
+		return nil, errors.New("the list of images is empty")
 	}
 	for i, s := range specs {
 		if err := s.check(); err != nil {
@@ -51,7 +51,7 @@ func readSpecs(in io.Reader) ([]spec, error) {
 
 func (s spec) check() error {
 	if len(s.Tags) == 0 {
-		return errors.New("tags: an image needs one")
+		return errors.New("tags: at least one is required")
 	}
 	for _, tag := range s.Tags {
 		if _, err := name.NewTag(tag, name.StrictValidation); err != nil {
@@ -59,10 +59,10 @@ func (s spec) check() error {
 		}
 	}
 	if s.Architecture == "" {
-		return errors.New("architecture: needed, such as amd64")
+		return errors.New("architecture: required, such as amd64")
 	}
 	if len(s.Files) == 0 {
-		return errors.New("files: an image needs one")
+		return errors.New("files: at least one is required")
 	}
 	for _, path := range s.Bind {
 		if _, ok := s.Files[path]; !ok {

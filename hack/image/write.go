@@ -22,7 +22,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// built is an image and the names it has.
+// built is an image with its names.
 type built struct {
 	image v1.Image
 	tags  []name.Tag
@@ -40,8 +40,8 @@ func buildAll(specs []spec) ([]built, error) {
 	return images, nil
 }
 
-// build makes an image of one layer. The layer is made anew each time that it is read: none is
-// held in memory, and what differs between two readings is found by its digest.
+// build builds an image with one layer. The layer is generated each time that it is read, so that
+// it is not kept in memory. The digest detects a difference between two reads.
 func build(s spec) (built, error) {
 	only, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
 		out, in := io.Pipe()
@@ -82,9 +82,9 @@ func build(s spec) (built, error) {
 	return b, nil
 }
 
-// writeDocker writes an archive that `docker load` and `ctr images import` take. Its first file
-// is the old `repositories`: a reader that looks at one file finds the names of all images there,
-// and in manifest.json those of the first image only (kind, pkg/build/nodeimage).
+// writeDocker writes an archive for `docker load` and `ctr images import`. Its first file is the
+// legacy file `repositories`: a reader that reads only one file finds the names of all images
+// there, but in manifest.json only the names of the first image (kind, pkg/build/nodeimage).
 func writeDocker(out io.Writer, images []built) error {
 	byTag := map[name.Tag]v1.Image{}
 	repositories := map[string]map[string]string{}
@@ -95,7 +95,7 @@ func writeDocker(out io.Writer, images []built) error {
 		}
 		for _, tag := range b.tags {
 			byTag[tag] = b.image
-			// As the list has it: the library says index.docker.io where people say docker.io.
+			// The name from the list: the library replaces docker.io by index.docker.io.
 			repository := strings.TrimSuffix(tag.String(), ":"+tag.TagStr())
 			if repositories[repository] == nil {
 				repositories[repository] = map[string]string{}
@@ -114,7 +114,7 @@ func writeDocker(out io.Writer, images []built) error {
 	if _, err := first.Write(data); err != nil {
 		return err
 	}
-	// Flushed and not closed: the images' files follow in the same archive.
+	// Flush and not Close, because the files of the images follow in the same archive.
 	if err := first.Flush(); err != nil {
 		return err
 	}
@@ -163,10 +163,10 @@ func writeOCI(out io.Writer, images []built) error {
 	return tarFolder(out, dir)
 }
 
-// tarFolder writes the files of a folder, in the order of their names, without their times.
+// tarFolder writes the files of a folder, sorted by name, without times.
 func tarFolder(out io.Writer, dir string) error {
 	l := layerWriter{Writer: tar.NewWriter(out), folders: map[string]bool{}}
-	// The file that marks a layout comes first, for readers that look no further.
+	// The file that identifies the layout is first, for readers that check only the first file.
 	marker, err := os.ReadFile(filepath.Join(dir, "oci-layout"))
 	if err != nil {
 		return err

@@ -1,21 +1,21 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The command mutants finds out whether the tests would notice a fault in the code that
-// decides what a caller may change.
+// The command mutants measures whether the tests detect faults in the code that decides what a
+// caller may change (mutation testing).
 //
 //	make mutants                        all of them
 //	make mutants MUTANTS=20 SEED=7      20 of each package, chosen at random
 //	make mutants MUTANTS_ARGS="-match compareSet change"
 //	make mutants MUTANTS_ARGS="-own -longest 1s schema"
 //
-// The last only asks quick tests of the package itself: it is for finding what to look at.
+// The last command runs only quick tests of the package itself, to find candidates.
 //
-// It makes small faults, one at a time: a condition is negated, && becomes ||, == becomes
-// !=, < becomes <=, a bool that is returned is flipped, an error that is returned becomes nil
-// and nil an error, and a statement is left out. For each it runs the tests that come by
-// it: those of its own package and, if they pass, those of packages above and the corpus.
-// A fault with which they all pass survives.
+// It makes small faults (mutants), one at a time: a condition is negated, && becomes ||, ==
+// becomes !=, < becomes <=, a returned bool is inverted, a returned error becomes nil and nil an
+// error, and a statement is removed. For each mutant it runs the tests that reach it: those of
+// its own package and, if they pass, those of packages that use it and the corpus. A mutant
+// survives if all tests pass.
 //
 //	PACKAGE   MUTANTS  REACHED  NOTICED          TIMED OUT  LISTED
 //	pkg/gate  412      410      401      97.3 %  2          10
@@ -24,21 +24,22 @@
 //	  pkg/gate/patch.go:38
 //	    pkg/gate/patch.go: (*write).Patch: removed: w.verdict.Store(&verdict{...
 //
-// A mutant may make a loop that does not end. Tests have noticed it that compute ten
-// seconds and five times as long as without it; that others use the machine does not count.
+// A mutant may cause an endless loop. It counts as noticed if the tests use ten seconds of CPU
+// time, and five times as much as without it. CPU time does not depend on other processes of the
+// machine.
 //
-// While it runs it names each new survivor; with -again and a file of these lines it tries
-// those once more, which is quick.
+// While it runs it prints each new survivor. With -again and a file of these lines it tries only
+// these mutants again, which is quick.
 //
-// What survives is a test that is missing, or a line that is; or it changes nothing that
-// anybody can see. Only the last belongs into the list, survivors.txt, with its reason. A
-// mutant is known there by its file, its function and its text, so the list stays good
-// while other lines come and go. One that survives and is not in the list makes the command
-// fail, as do fewer than 95 % noticed of a package. docs/measurements/mutants.md has the
-// figures. A sample has none of the list.
+// A survivor means that a test or a line of code is missing, or that the mutant has no observable
+// effect. Only equivalent mutants of the last kind belong in the list survivors.txt, with a
+// reason. The list identifies a mutant by its file, its function and its text, so that it stays
+// valid when other lines change. The command fails if a survivor is not in the list, or if the
+// tests notice fewer than 95 % of the mutants of a package. docs/measurements/mutants.md has the
+// figures. A sample contains no mutants of the list.
 //
-// Nothing is written into the tree: the compiler reads the changed sources by -overlay. All
-// mutants are compiled into the test binaries at once, each behind a switch; package mutate
-// says how. Tools that link once for each mutant, as gremlins does, would take half a minute
-// for one of pkg/gate.
+// Nothing is written into the tree: the compiler reads the changed sources through -overlay. All
+// mutants are compiled into the test binaries together, each behind a switch; see package mutate.
+// Tools that link once for each mutant, such as gremlins, would need half a minute for each
+// mutant of pkg/gate.
 package main

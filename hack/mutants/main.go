@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// options are what the command is called with.
+// options are the command-line options.
 type options struct {
 	root, list, output string
 	match              string

@@ -14,7 +14,7 @@ import (
 	"kube-granular.dev/hack/mutants/internal/survivors"
 )
 
-// summary is what a run found.
+// summary has the results of a run.
 type summary struct {
 	survivors.Difference
 	results []measure.Result
@@ -25,13 +25,13 @@ func summarize(results []measure.Result, found survivors.Difference) *summary {
 	return &summary{Difference: found, results: results}
 }
 
-// count is the result of one package, or of all.
+// count has the numbers of one package, or of all.
 type count struct {
 	Package string `json:"package"`
 	Mutants int    `json:"mutants"`
 	Reached int    `json:"reached"`
 	Noticed int    `json:"noticed"`
-	// TimedOut are those of the noticed with which tests took too long.
+	// TimedOut is the number of noticed mutants with which tests took too long.
 	TimedOut int `json:"timedOut"`
 	Listed   int `json:"listed"`
 }
@@ -56,7 +56,7 @@ func (c *count) percent() float64 {
 	return 100 * float64(c.Noticed) / float64(c.Mutants)
 }
 
-// counts are those of each package, and of all.
+// counts returns the numbers of each package, and of all.
 func (s *summary) counts() (each []count, all count) {
 	all.Package = "all"
 	for _, r := range s.results {
@@ -91,7 +91,7 @@ func (s *summary) table(out io.Writer) error {
 		for _, r := range results {
 			how := ""
 			if !r.Reached {
-				how = " (no test comes by it)"
+				how = " (no test reaches it)"
 			}
 			fmt.Fprintf(out, "  %s%s\n    %s\n", r.Where(), how, r.Key())
 		}
@@ -99,7 +99,7 @@ func (s *summary) table(out io.Writer) error {
 	show("Survived, and are not in the list:", s.New)
 	show("In the list, but noticed:", s.Difference.Noticed)
 	if len(s.Missing) > 0 {
-		fmt.Fprintf(out, "\nIn the list, but there is no such mutant:\n")
+		fmt.Fprintf(out, "\nIn the list, but the mutant does not exist:\n")
 	}
 	for _, key := range s.Missing {
 		fmt.Fprintf(out, "  %s\n", key)

@@ -13,8 +13,8 @@ const library = "staging/src/kube-granular.dev/granular/"
 // target is a package whose mutants are tried.
 type target struct {
 	folder string
-	// above are packages whose tests may notice what its own do not, in the order they are
-	// asked: what is quick and near first.
+	// above are packages that use the package, whose tests may notice mutants that its own tests
+	// do not. Quick and direct users are first.
 	above []string
 }
 
@@ -42,7 +42,7 @@ func choose(targets []target, folders []string) ([]target, error) {
 	for _, folder := range folders {
 		i := slices.IndexFunc(targets, func(t target) bool { return t.folder == folder || t.folder == library+folder })
 		if i < 0 {
-			return nil, fmt.Errorf("the mutants of %s are not tried", folder)
+			return nil, fmt.Errorf("%s is not a target of mutants", folder)
 		}
 		out = append(out, targets[i])
 	}

@@ -18,7 +18,7 @@ import (
 	"kube-granular.dev/hack/mutants/internal/survivors"
 )
 
-// try makes the mutants of the targets and runs the tests with each that is wanted.
+// try makes the mutants of the targets and runs the tests with each selected one.
 func try(ctx context.Context, o *options, targets []target, list survivors.List, log io.Writer) ([]measure.Result, error) {
 	started := time.Now()
 	say := func(format string, args ...any) {
@@ -51,8 +51,8 @@ func try(ctx context.Context, o *options, targets []target, list survivors.List,
 
 	var results []measure.Result
 	reached, said := map[int]bool{}, time.Now()
-	// Most mutants are noticed by the tests of their own package. The others are tried by
-	// the packages above, which take long to build, and only if some are left.
+	// Most mutants are noticed by the tests of their own package. The packages above take long to
+	// build, so their tests run only for the remaining mutants.
 	for round, left := 0, chosen; len(left) > 0; round++ {
 		binaries := map[string]*measure.Binary{}
 		for _, folder := range packagesInRound(round, targets, left) {
@@ -103,8 +103,8 @@ func try(ctx context.Context, o *options, targets []target, list survivors.List,
 	return results, nil
 }
 
-// pick returns the mutants of a package that are to be tried. A sample has none of the
-// list: nothing is to be learned from those.
+// pick returns the selected mutants of a package. A sample has no mutants of the list, because
+// their result is known.
 func (o *options) pick(mutants []mutate.Mutant, list survivors.List) []mutate.Mutant {
 	out := slices.DeleteFunc(slices.Clone(mutants), func(m mutate.Mutant) bool {
 		_, listed := list[m.Key()]
@@ -119,8 +119,8 @@ func (o *options) pick(mutants []mutate.Mutant, list survivors.List) []mutate.Mu
 	return out[:o.sample]
 }
 
-// packageInRound returns the package whose tests are asked in a round about mutants of one, which
-// is itself in the first; empty if there are no more.
+// packageInRound returns the package whose tests run in a round for mutants of a target: the
+// target itself in the first round, and "" if there are no more.
 func packageInRound(round int, targets []target, folder string) string {
 	if round == 0 {
 		return folder
@@ -132,7 +132,7 @@ func packageInRound(round int, targets []target, folder string) string {
 	return ""
 }
 
-// packagesInRound returns the packages whose tests are asked in a round, each once.
+// packagesInRound returns the packages whose tests run in a round, without duplicates.
 func packagesInRound(round int, targets []target, mutants []mutate.Mutant) []string {
 	var out []string
 	for _, m := range mutants {

@@ -16,13 +16,13 @@ import (
 	"time"
 )
 
-// file is one in an archive.
+// file is one file of an archive.
 type file struct {
 	name, from string
 	mode       fs.FileMode
 }
 
-// modificationTime is the time of all files. Zip has none before 1980.
+// modificationTime is the modification time of all files. Zip has no time before 1980.
 var modificationTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // writeArchive writes an archive, with the files sorted by name.

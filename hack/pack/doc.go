@@ -1,18 +1,18 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The command pack makes what people install the kubectl plugin from.
+// The command pack makes the release archives of the kubectl plugin.
 //
 //	cmd/kubectl-granular ──► a binary for each platform ──┐
 //	its commands         ──► man pages                  ──┼──► archives ──► checksums, krew manifest
 //	LICENSE, completion  ─────────────────────────────────┘
 //
-// Krew is the package manager of kubectl plugins; its manifest says where the archive of each
-// platform lies and which checksum it has. The manifest is checked by the rules that krew
-// documents for manifests, since a wrong one is found out by users only.
+// Krew is the package manager for kubectl plugins; its manifest has the URL and the checksum of
+// the archive for each platform. The manifest is checked by the documented rules of krew, because
+// only users would notice a wrong one.
 //
-// The invariant: the same tree and Go version make the same bytes. No time, user, path or order
-// of a folder gets into an archive.
+// The invariant: builds are reproducible with the same Go version. An archive does not depend on
+// time, user, path or the order of a directory.
 //
 // The command uploads nothing.
 package main

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// manifest is a plugin in the format of krew.googlecontainertools.github.com/v1alpha2.
+// manifest is a plugin manifest of krew.googlecontainertools.github.com/v1alpha2.
 type manifest struct {
 	APIVersion string   `json:"apiVersion"`
 	Kind       string   `json:"kind"`
@@ -74,12 +74,12 @@ var (
 	sumPattern     = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
-// maxShort is how many characters krew's index takes in a short description.
+// maxShort is the maximum length of a short description in krew's index.
 const maxShort = 50
 
-// checkManifest holds a manifest to the rules that krew documents for plugins: no unknown field, a name
-// of lower case words, a version by semver with a v, a short description without a full stop,
-// and for each platform one archive that is downloaded safely.
+// checkManifest checks the documented rules of krew: no unknown field, a name of lower case
+// words, a semantic version with the prefix v, a short description without a full stop, and for
+// each platform one archive with an HTTPS URL and a checksum.
 func checkManifest(text []byte) error {
 	var m manifest
 	if err := yaml.UnmarshalStrict(text, &m); err != nil {
@@ -94,7 +94,7 @@ func checkManifest(text []byte) error {
 	say(m.APIVersion != apiVersion, "apiVersion %q is not %s", m.APIVersion, apiVersion)
 	say(m.Kind != "Plugin", "kind %q is not Plugin", m.Kind)
 	say(!namePattern.MatchString(m.Metadata.Name), "metadata.name %q is not of lower case words", m.Metadata.Name)
-	say(!versionPattern.MatchString(m.Spec.Version), "spec.version %q is no version such as v0.1.0", m.Spec.Version)
+	say(!versionPattern.MatchString(m.Spec.Version), "spec.version %q is not a version such as v0.1.0", m.Spec.Version)
 	short := m.Spec.ShortDescription
 	say(short == "" || len(short) > maxShort || strings.HasSuffix(short, ".") || strings.Contains(short, "\n"),
 		"spec.shortDescription must be one line of at most %d characters without a full stop", maxShort)
@@ -104,12 +104,12 @@ func checkManifest(text []byte) error {
 		at := fmt.Sprintf("spec.platforms[%d]", i)
 		system, processor := p.Selector.MatchLabels["os"], p.Selector.MatchLabels["arch"]
 		say(system == "" || processor == "" || len(p.Selector.MatchLabels) != 2, "%s.selector must match os and arch", at)
-		say(seen[system+"/"+processor], "%s: %s/%s is there twice", at, system, processor)
+		say(seen[system+"/"+processor], "%s: %s/%s is duplicate", at, system, processor)
 		seen[system+"/"+processor] = true
 		link, err := url.Parse(p.URI)
 		say(err != nil || link.Scheme != "https" || link.Host == "", "%s.uri must be an https address", at)
 		say(!strings.HasSuffix(p.URI, ".tar.gz") && !strings.HasSuffix(p.URI, ".zip"), "%s.uri must be a .tar.gz or .zip", at)
-		say(!strings.Contains(p.URI, m.Spec.Version), "%s.uri does not name the version", at)
+		say(!strings.Contains(p.URI, m.Spec.Version), "%s.uri does not contain the version", at)
 		say(!sumPattern.MatchString(p.SHA256), "%s.sha256 must be 64 hexadecimal digits", at)
 		say(p.Bin == "" || strings.ContainsAny(p.Bin, `/\`) || (system == "windows") != strings.HasSuffix(p.Bin, ".exe"), "%s.bin must be the file in the archive", at)
 	}

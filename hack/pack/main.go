@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// platforms are those that archives are made for, as GOOS/GOARCH.
+// platforms are the supported platforms, as GOOS/GOARCH.
 var platforms = []string{"darwin/amd64", "darwin/arm64", "linux/amd64", "linux/arm64", "windows/amd64", "windows/arm64"}
 
 func main() {
@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-// options are what the command is told.
+// options are the command-line options.
 type options struct {
 	version, url, out, ldflags string
 	platforms                  []string
@@ -45,7 +45,7 @@ func newCommand() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return pack(cmd.Context(), o) },
 	}
 	cmd.Flags().StringVar(&o.version, "version", "", "the version of the plugin, such as v0.1.0")
-	cmd.Flags().StringVar(&o.url, "url", "", "where the archives will lie: https://example.com/releases/v0.1.0")
+	cmd.Flags().StringVar(&o.url, "url", "", "base URL of the archives: https://example.com/releases/v0.1.0")
 	cmd.Flags().StringVar(&o.out, "out", "bin/plugin", "the folder to write to")
 	cmd.Flags().StringVar(&o.ldflags, "ldflags", "", "further flags of the linker")
 	cmd.Flags().StringSliceVar(&o.platforms, "platform", platforms, "the platforms to make archives for")
@@ -98,10 +98,10 @@ func pack(ctx context.Context, o options) error {
 	return os.WriteFile(filepath.Join(o.out, "SHA256SUMS"), []byte(strings.Join(sums, "")), 0o644)
 }
 
-// archive makes that of a platform, and returns its name.
+// archive makes the archive for a platform, and returns its name.
 func archive(ctx context.Context, o options, work, man, platform string) (string, error) {
 	if !slices.Contains(platforms, platform) {
-		return "", fmt.Errorf("it is none of %s", strings.Join(platforms, ", "))
+		return "", fmt.Errorf("the platform is not supported, use one of %s", strings.Join(platforms, ", "))
 	}
 	system, processor, _ := strings.Cut(platform, "/")
 	binary := filepath.Join(work, system+"-"+processor)

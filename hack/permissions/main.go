@@ -1,8 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The command permissions writes docs/permissions.md and the registry of
-// permissions from the schema of a server it starts, or says that they are stale.
+// The command permissions generates docs/permissions.md and the registry of permissions from the
+// schema of a server that it starts. With a flag it only checks that they are up to date.
 package main
 
 import (
@@ -74,7 +74,7 @@ func run(ctx context.Context, verify bool) error {
 	return nil
 }
 
-// generate starts a server that serves all there is, and reads it.
+// generate starts a server with all kinds enabled, and reads its schema.
 func generate(ctx context.Context) (_ []reference.File, err error) {
 	c, err := cluster.Start(served.Flags...)
 	if err != nil {

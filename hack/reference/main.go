@@ -1,8 +1,9 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The command reference writes docs/generated/kubectl-granular.md from the commands of the
-// kubectl plugin, or says that it is stale. With --man it writes man pages instead.
+// The command reference generates docs/generated/kubectl-granular.md from the commands of the
+// kubectl plugin. With a flag it only checks that the file is up to date. With --man it writes
+// man pages instead.
 package main
 
 import (
@@ -49,7 +50,7 @@ func newCommand() *cobra.Command {
 	return cmd
 }
 
-// plugin returns the commands, without what depends on who writes about them.
+// plugin returns the commands, without defaults that depend on the machine.
 func plugin() *cobra.Command {
 	cmd := command.New(genericiooptions.NewTestIOStreamsDiscard())
 	cmd.DisableAutoGenTag = true

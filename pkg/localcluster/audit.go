@@ -13,7 +13,7 @@ import (
 //go:embed audit-policy.yaml
 var auditPolicy []byte
 
-// writeAuditPolicy puts the policy into dir and returns its path.
+// writeAuditPolicy writes the audit policy into dir and returns its path.
 func writeAuditPolicy(dir string) (string, error) {
 	path := filepath.Join(dir, "audit-policy.yaml")
 	if err := os.WriteFile(path, auditPolicy, 0o600); err != nil {

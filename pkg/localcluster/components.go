@@ -21,7 +21,8 @@ import (
 	"kube-granular.dev/pkg/localcluster/pki"
 )
 
-// newEtcd makes the member to start, nil if there is an etcd to use, and gives the URLs.
+// newEtcd returns the etcd member to start, nil if an external etcd is configured, and the URLs
+// of etcd.
 func (c *cluster) newEtcd() (*etcd.Member, []string, error) {
 	if len(c.EtcdServers) > 0 {
 		return nil, c.EtcdServers, nil
@@ -32,7 +33,7 @@ func (c *cluster) newEtcd() (*etcd.Member, []string, error) {
 		RunDir:  filepath.Join(c.Dir, "run"),
 		LogFile: log,
 		Fatal: func(message string) {
-			c.logf("etcd cannot go on: %s (log: %s)", message, relativePath(log))
+			c.logf("etcd cannot continue: %s (log: %s)", message, relativePath(log))
 			c.logf("%s", c.damagedDataHint())
 		},
 	})
@@ -43,15 +44,15 @@ func (c *cluster) newEtcd() (*etcd.Member, []string, error) {
 	return member, []string{member.Endpoint()}, nil
 }
 
-// etcdStartTimeout is how long etcd may take to read its data. It is a small cluster's.
+// etcdStartTimeout is the time limit for etcd to read the data of a small cluster.
 const etcdStartTimeout = time.Minute
 
-// damagedDataHint says what to do about data that etcd can't read.
+// damagedDataHint returns what to do if etcd can't read its data.
 func (c *cluster) damagedDataHint() string {
 	return fmt.Sprintf("if its data is damaged: keep a copy of %s, then remove that directory for an empty cluster, or choose another with --dir", relativePath(filepath.Join(c.Dir, "etcd")))
 }
 
-// logEvery says something again and again until it is stopped.
+// logEvery logs a message periodically until stop is called.
 func (c *cluster) logEvery(interval time.Duration, what string) (stop func()) {
 	ticker, done := time.NewTicker(interval), make(chan struct{})
 	ended := make(chan struct{})
@@ -75,7 +76,7 @@ func (c *cluster) logEvery(interval time.Duration, what string) (stop func()) {
 
 func (c *cluster) etcdLog() string { return filepath.Join(c.Dir, "etcd.log") }
 
-// startEtcd starts a member, unless there is none.
+// startEtcd starts the member, if there is one.
 func (c *cluster) startEtcd(ctx context.Context, member *etcd.Member) error {
 	if member == nil {
 		return nil
@@ -102,19 +103,19 @@ func (c *cluster) startEtcd(ctx context.Context, member *etcd.Member) error {
 	return nil
 }
 
-// server is a kube-apiserver that is configured.
+// server is a configured kube-apiserver.
 type server struct {
 	*apiserver.Server
 	log string
-	// ctx ends when cancel is called. gaveUp is closed if the server is stopped in the
-	// midst of its start.
+	// ctx ends when cancel is called. abandoned is closed if the server is stopped while it
+	// starts.
 	ctx       context.Context
 	cancel    func()
 	abandoned chan struct{}
 }
 
-// newServer configures kube-apiserver. It directs the logging of the process, which is
-// only safe while nothing else runs that may log.
+// newServer configures kube-apiserver. It redirects the logs of the process, so nothing that logs
+// may run yet.
 func (c *cluster) newServer(ctx context.Context, l net.Listener, endpoints []string, files pki.Files) (*server, error) {
 	path := filepath.Join(c.Dir, "kube-apiserver.log")
 	log, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -127,7 +128,7 @@ func (c *cluster) newServer(ctx context.Context, l net.Listener, endpoints []str
 			return nil, err
 		}
 	}
-	// The server must outlive ctx by as much as the parts that use it need to end.
+	// The server must outlive ctx until everything that uses it has stopped.
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	gaveUp := make(chan struct{})
 	configured, err := apiserver.New(serving, apiserver.Config{
@@ -142,11 +143,11 @@ func (c *cluster) newServer(ctx context.Context, l net.Listener, endpoints []str
 		Log:                 log,
 		Fatal: func() {
 			if serving.Err() == nil {
-				c.logf("kube-apiserver cannot go on (log: %s)", relativePath(path))
+				c.logf("kube-apiserver cannot continue (log: %s)", relativePath(path))
 				return
 			}
-			// Asked to stop in the midst of its start, kube-apiserver ends its
-			// process with an error. It is none, and etcd has yet to be stopped.
+			// If kube-apiserver is stopped while it starts, it exits the process with an error.
+			// This is not an error here, and etcd must be stopped first.
 			close(gaveUp)
 			select {}
 		},

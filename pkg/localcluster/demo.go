@@ -15,25 +15,25 @@ import (
 	"kube-granular.dev/pkg/localcluster/demo"
 )
 
-// grantsTimeout is how long RBAC may take to learn what was just granted. In a
-// new cluster that is a moment; where an administrator has since changed the
-// roles it may never come to pass, and that is no reason not to start.
+// grantsTimeout is the time limit for RBAC to learn the demo's grants. That takes a moment in a
+// new cluster. If an administrator has changed the roles it may never happen, which does not fail
+// the start.
 const grantsTimeout = 15 * time.Second
 
-// granular reports whether single fields are authorized.
+// granular reports whether GranularAuthorization is on.
 func (c *cluster) granular() bool {
 	on, said := c.FeatureGates[string(features.GranularAuthorization)]
 	return on || !said
 }
 
-// startDemo puts the story's objects and users there.
+// startDemo creates the objects and users of the demo.
 func (c *cluster) startDemo(ctx context.Context, access kubeconfigs, client *rest.Config, rbac bool) error {
 	kept, err := demo.Apply(ctx, client)
 	if err != nil {
 		return err
 	}
 	for _, object := range kept {
-		c.logf("%s has been changed by others: left as it is", object)
+		c.logf("%s has been changed by others and is kept", object)
 	}
 	for _, user := range demo.Users {
 		if _, err := access.byCertificate(user); err != nil {
@@ -54,13 +54,13 @@ func (c *cluster) startDemo(ctx context.Context, access kubeconfigs, client *res
 	defer cancel()
 	err = demo.WaitForGrants(waiting, client)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		c.logf("the story's users do not have all their grants: %v", err)
+		c.logf("the users of the demo do not have all their grants: %v", err)
 		return nil
 	}
 	return err
 }
 
-// printNextSteps prints what to try, ready to be copied.
+// printNextSteps prints commands to try.
 func (c *cluster) printNextSteps(access kubeconfigs) {
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(c.Out, format+"\n", args...) }
 	kubectl := func(user string) string {
@@ -97,7 +97,7 @@ func (c *cluster) printNextSteps(access kubeconfigs) {
 	c.printOtherUsers(kubectl)
 }
 
-// printOtherUsers prints who else there is.
+// printOtherUsers prints commands for the other users.
 func (c *cluster) printOtherUsers(kubectl func(user string) string) {
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(c.Out, format+"\n", args...) }
 	say("Others in this cluster: %s (everything), %s (the built-in role edit), %s (the built-in role view):",

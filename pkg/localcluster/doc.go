@@ -1,19 +1,18 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package localcluster is what `kube-granular up` does: a cluster's control plane
-// for trying things out, etcd and the patched kube-apiserver in one process, on
-// loopback.
+// Package localcluster implements `kube-granular up`: a local control plane for experiments, with
+// etcd and the patched kube-apiserver in one process, on loopback.
 //
-// Model: a directory holds all that lasts (data, certificates, kubeconfigs,
-// logs). Up claims the port and the directory, starts etcd and then the server,
-// puts the story's objects there, says that it is ready, and stops the two in
-// reverse when its context ends. The packages below this one each do one of these.
+// Model: a directory has all persistent state (data, certificates, kubeconfigs, logs). Up opens
+// the port and locks the directory, starts etcd and then the server, creates the objects of the
+// demo, and prints that it is ready. When its context ends it stops both in reverse order. Each
+// of these steps has a package below this one.
 //
-// Invariant: nothing but the API server listens, and the controller of tenants if it is asked
-// for, which is a process of its own; they listen on 127.0.0.1, and a
-// cluster stopped and started again with the same directory is the same cluster.
+// Invariants: only the API server listens, and the tenancy controller if it is enabled, which is
+// a separate process; both listen on 127.0.0.1. A cluster that is stopped and started with the
+// same directory has the same state.
 //
-// It may not be used as anything but a local cluster: there are no controllers,
-// save the one that fills the built-in roles, no nodes, and one member of etcd.
+// It is only for local use: there are no controllers, except the one that fills the built-in
+// roles, no nodes, and a single etcd member.
 package localcluster

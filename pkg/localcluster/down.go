@@ -18,9 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Down stops the cluster that runs in a directory, if one does, and returns when its process
-// has let go of the directory. With remove it then deletes the directory and all that the
-// cluster stored. A directory that no cluster was ever made in is an error.
+// Down stops the cluster of a directory, if it runs, and returns when its process has released
+// the directory. With remove it then deletes the directory. It returns an error if the directory
+// never had a cluster.
 func Down(ctx context.Context, dir string, remove bool, out io.Writer) error {
 	path := filepath.Join(dir, "lock")
 	if _, err := os.Stat(path); err != nil {
@@ -36,7 +36,8 @@ func Down(ctx context.Context, dir string, remove bool, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("lock the cluster's directory %s: %w", relativePath(dir), err)
 	}
-	// The lock is kept until the end, so that nobody starts a cluster in what is deleted.
+	// The lock is held until the end, so that no cluster starts in a directory that is being
+	// deleted.
 	defer lock.Close()
 	if !remove {
 		fmt.Fprintf(out, "stopped; the data stays in %s\n", relativePath(dir))
@@ -49,8 +50,8 @@ func Down(ctx context.Context, dir string, remove bool, out io.Writer) error {
 	return nil
 }
 
-// interrupt asks the process that holds a lock to stop, as Ctrl-C does, and returns the lock
-// once it is free. Who holds a lock lives, so its number is no other process's.
+// interrupt asks the process that holds a lock to stop, as Ctrl-C does, and returns the lock once
+// it is free. The holder of a lock is alive, so its process ID belongs to no other process.
 func interrupt(ctx context.Context, path, dir string, out io.Writer) (*fileutil.LockedFile, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -58,7 +59,7 @@ func interrupt(ctx context.Context, path, dir string, out io.Writer) (*fileutil.
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil || pid <= 1 {
-		return nil, errors.New("it is in use by a process that left no number in the file lock: stop that by hand")
+		return nil, errors.New("a process holds the lock but its process ID is not in the file lock: stop that process yourself")
 	}
 	process, err := os.FindProcess(pid)
 	if err == nil {
@@ -78,7 +79,7 @@ func interrupt(ctx context.Context, path, dir string, out io.Writer) (*fileutil.
 		return true, err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("process %d still holds it: %w", pid, err)
+		return nil, fmt.Errorf("process %d still holds the lock: %w", pid, err)
 	}
 	return lock, nil
 }

@@ -104,7 +104,7 @@ func TestDownTimesOut(t *testing.T) {
 		cancel()
 	}()
 	err = Down(ctx, dir, true, &bytes.Buffer{})
-	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("process %d still holds it", os.Getpid())) {
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("process %d still holds the lock", os.Getpid())) {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Stat(dir); err != nil {

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// etcdTimeout is how long an etcd that is not ours may take to be there.
+// etcdTimeout is the time limit for connecting to an external etcd.
 const etcdTimeout = 10 * time.Second
 
-// waitForEtcd waits until something listens where an etcd is said to be. kube-apiserver would
-// wait for longer, in silence, and not name the URL.
+// waitForEtcd waits until the external etcd accepts connections. kube-apiserver would wait
+// longer, without a message and without the URL.
 func (c *cluster) waitForEtcd(ctx context.Context) error {
 	for _, endpoint := range c.EtcdServers {
 		if err := c.waitFor(ctx, endpoint, etcdTimeout); err != nil {
@@ -46,13 +46,13 @@ func (c *cluster) waitFor(ctx context.Context, endpoint string, patience time.Du
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return fmt.Errorf("--etcd-servers: nothing answered at %s within %s: %w; is etcd running there?", endpoint, patience, err)
+			return fmt.Errorf("--etcd-servers: no connection to %s within %s: %w; is etcd running there?", endpoint, patience, err)
 		case <-time.After(pollInterval):
 		}
 	}
 }
 
-// addressOf returns what to dial for the URL of an etcd.
+// addressOf returns the network and address to dial for the URL of an etcd.
 func addressOf(endpoint string) (network, address string, err error) {
 	u, err := url.Parse(endpoint)
 	if err != nil {

@@ -32,12 +32,12 @@ func (a kubeconfigs) path(user string) string {
 	return filepath.Join(a.dir, user+".kubeconfig")
 }
 
-// byCertificate writes the kubeconfig of a user who comes with a client certificate.
+// byCertificate writes the kubeconfig of a user with a client certificate.
 func (a kubeconfigs) byCertificate(user string, groups ...string) (*clientcmdapi.Config, error) {
 	return a.byCertificateAs(user, user, groups...)
 }
 
-// byCertificateAs writes a kubeconfig of a name for a user whose name is another.
+// byCertificateAs writes the kubeconfig of a user into a file with another name.
 func (a kubeconfigs) byCertificateAs(name, user string, groups ...string) (*clientcmdapi.Config, error) {
 	cert, key, err := a.authority.Client(user, groups...)
 	if err != nil {
@@ -46,7 +46,7 @@ func (a kubeconfigs) byCertificateAs(name, user string, groups ...string) (*clie
 	return a.write(name, kubeconfig.CreateWithCerts(a.url, clusterName, user, a.authority.CertificatePEM(), key, cert))
 }
 
-// byToken writes the kubeconfig of a user who comes with a token.
+// byToken writes the kubeconfig of a user with a token.
 func (a kubeconfigs) byToken(user, token string) error {
 	_, err := a.write(user, kubeconfig.CreateWithToken(a.url, clusterName, user, a.authority.CertificatePEM(), token))
 	return err
@@ -54,8 +54,8 @@ func (a kubeconfigs) byToken(user, token string) error {
 
 func (a kubeconfigs) write(user string, config *clientcmdapi.Config) (*clientcmdapi.Config, error) {
 	path := a.path(user)
-	// Put in place whole and private: a reader finds the old file or the new one,
-	// and an old file's wider mode does not live on.
+	// The file is replaced by a rename: a reader finds the complete old or new file, and the new
+	// one never has the wider mode of an old file.
 	temporary := path + ".new"
 	if err := os.Remove(temporary); err != nil && !os.IsNotExist(err) {
 		return nil, fmt.Errorf("kubeconfig of %q: %w", user, err)
@@ -69,8 +69,8 @@ func (a kubeconfigs) write(user string, config *clientcmdapi.Config) (*clientcmd
 	return config, nil
 }
 
-// restConfig returns a client configuration that client-go does not slow down:
-// at start-up the same question is asked until its answer is yes.
+// restConfig returns a client configuration without client-side throttling, because requests are
+// repeated until they succeed during the start.
 func restConfig(config *clientcmdapi.Config) (*rest.Config, error) {
 	c, err := clientcmd.NewDefaultClientConfig(*config, nil).ClientConfig()
 	if err != nil {

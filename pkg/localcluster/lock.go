@@ -16,8 +16,8 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 )
 
-// listenOn listens on the port of 127.0.0.1. The listener is the very one the
-// server will use, so that nobody takes the port in between.
+// listenOn listens on a port of 127.0.0.1. The server uses this very listener, so that no other
+// process can take the port meanwhile.
 func listenOn(port int) (net.Listener, error) {
 	l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -29,10 +29,10 @@ func listenOn(port int) (net.Listener, error) {
 	return l, nil
 }
 
-// lockDir makes the directory if need be and takes its lock, which lasts until
-// release is called or the process ends.
+// lockDir creates the directory if needed and locks it until release is called or the process
+// ends.
 func lockDir(dir string) (release func(), err error) {
-	// What lies here makes one an administrator of the cluster.
+	// The directory has the credentials of an administrator.
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create the cluster's directory: %w", err)
 	}
@@ -55,7 +55,7 @@ func lockDir(dir string) (release func(), err error) {
 		_ = lock.Close()
 		return nil, fmt.Errorf("write the lock of the cluster's directory: %w", err)
 	}
-	// The file stays: to remove it would let a third party lock another one by
-	// the same name while a second still waits for this.
+	// The file is not removed: otherwise a third process could lock a new file of that name while
+	// a second one still waits for this one.
 	return func() { _ = lock.Close() }, nil
 }

@@ -12,40 +12,41 @@ import (
 )
 
 const (
-	// DefaultDir is where a cluster lives unless told otherwise.
+	// DefaultDir is the default directory of a cluster.
 	DefaultDir = ".kube-granular"
-	// DefaultPort is not 6443, so that a real cluster on this machine stays undisturbed.
+	// DefaultPort differs from 6443, which a real cluster on this machine may use.
 	DefaultPort = 16443
 )
 
-// Options are the choices of one who starts a cluster.
+// Options configure a cluster.
 type Options struct {
-	// Dir is the cluster's directory; made when absent.
+	// Dir is the directory of the cluster. It is created if needed.
 	Dir string
 	// Port is the server's port on 127.0.0.1; 0 picks a free one.
 	Port int
 	// EtcdServers are the URLs of an etcd to use instead of an embedded one.
 	EtcdServers []string
-	// FeatureGates are kube-apiserver's; GranularAuthorization is on unless they say otherwise.
+	// FeatureGates are gates of kube-apiserver. GranularAuthorization is on unless they turn it
+	// off.
 	FeatureGates map[string]bool
 	// AuthorizationConfig is a file for kube-apiserver's --authorization-config;
 	// empty means RBAC.
 	AuthorizationConfig string
-	// AuditLog is a file to write an audit log of changes to; empty means none.
+	// AuditLog is the file for an audit log of changes; empty means none.
 	AuditLog string
-	// Demo asks for the first story's objects and users.
+	// Demo creates the objects and users of the demo.
 	Demo bool
-	// Tenancy asks for the controller of tenants beside the server.
+	// Tenancy runs the tenancy controller.
 	Tenancy bool
-	// ExtraArgs are further flags of kube-apiserver, which win over all others.
+	// ExtraArgs are further flags of kube-apiserver, which override all others.
 	ExtraArgs []string
 
-	// Out receives what a script reads: what to try next, and at the end the line
-	// "ready: URL". Progress receives the rest.
+	// Out gets the output for scripts: what to try next, and as the last line "ready: URL".
+	// Progress gets all other messages.
 	Out, Progress io.Writer
 }
 
-// complete returns the options with absolute paths, or what is wrong with them.
+// complete validates the options and returns them with absolute paths.
 func (o Options) complete() (Options, error) {
 	if o.Port < 0 || o.Port > 65535 {
 		return o, fmt.Errorf("--port %d: want a port between 1 and 65535, or 0 for any free one", o.Port)
@@ -76,8 +77,7 @@ func (o Options) complete() (Options, error) {
 	return o, nil
 }
 
-// relativePath returns the path as its reader would type it: relative to the current
-// directory where it lies below that.
+// relativePath returns the path relative to the current directory if it is below that.
 func relativePath(path string) string {
 	cwd, err := os.Getwd()
 	if err != nil {

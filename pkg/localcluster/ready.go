@@ -18,19 +18,18 @@ import (
 
 const pollInterval = 50 * time.Millisecond
 
-// progressInterval is how long a start goes on before its user is told what it waits for, and told
-// again.
+// progressInterval is how often the user is told what the start waits for.
 const progressInterval = 5 * time.Second
 
-// waitReady waits until the server's /readyz passes. Every few seconds it calls waiting
-// with what does not pass yet. The error says so too.
+// waitReady waits until the server's /readyz passes. It calls waiting periodically with the last
+// error. Its own error includes the last error.
 func waitReady(ctx context.Context, cfg *rest.Config, waiting func(last error)) error {
 	transport, err := rest.TransportFor(cfg)
 	if err != nil {
 		return err
 	}
 	client := &http.Client{Transport: transport}
-	last, told := errors.New("it was not asked"), time.Now()
+	last, told := errors.New("no request was sent"), time.Now()
 	err = wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
 		if time.Since(told) >= progressInterval {
 			told = time.Now()
@@ -43,7 +42,7 @@ func waitReady(ctx context.Context, cfg *rest.Config, waiting func(last error)) 
 		response, err := client.Do(request)
 		if err != nil {
 			if ctx.Err() == nil {
-				last = err // else it only says that time is up
+				last = err // otherwise err only reports the timeout
 			}
 			return false, nil
 		}
@@ -58,10 +57,10 @@ func waitReady(ctx context.Context, cfg *rest.Config, waiting func(last error)) 
 	return nil
 }
 
-// maxReadyzBody is how much of an answer of /readyz is read.
+// maxReadyzBody is the maximum number of bytes of a /readyz response that are read.
 const maxReadyzBody = 64 << 10
 
-// failingChecks names the checks that do not pass, in the form of /readyz, which begins their lines
+// failingChecks returns the names of the failing checks in a /readyz response, whose lines begin
 // with "[-]".
 func failingChecks(answer string) string {
 	var names []string

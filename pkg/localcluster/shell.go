@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// kubectlPath returns the kubectl that was built next to this program, as one
-// would type it, or else the one on the PATH.
+// kubectlPath returns the path of the kubectl next to this program, as a user would type it, or
+// else "kubectl".
 func kubectlPath() string {
 	self, err := os.Executable()
 	if err != nil {
@@ -27,7 +27,7 @@ func kubectlPath() string {
 	return quote(path)
 }
 
-// quote returns the word so that a shell reads it as one.
+// quote quotes a word for a shell, if necessary.
 func quote(word string) string {
 	special := func(r rune) bool {
 		plain := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=@%+,", r)

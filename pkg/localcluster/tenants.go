@@ -14,8 +14,7 @@ import (
 // controllerUser is the name of the controller's kubeconfig.
 const controllerUser = "tenancy-controller"
 
-// startTenancy starts the controller of tenants, a process of its own, and returns once it is
-// ready.
+// startTenancy starts the tenancy controller, a separate process, and returns once it is ready.
 func (c *cluster) startTenancy(ctx context.Context, access kubeconfigs, program string) error {
 	if _, err := access.byCertificateAs(controllerUser, tenancy.User, tenancy.Groups...); err != nil {
 		return err
@@ -34,7 +33,7 @@ func (c *cluster) startTenancy(ctx context.Context, access kubeconfigs, program 
 			select {
 			case <-stopping:
 			case err := <-k.Ended:
-				k.Ended <- err // for who stops it
+				k.Ended <- err // for Stop
 				c.failed <- fmt.Errorf("tenancy-controller: %w (its log is %s)", err, relativePath(config.Log()))
 			}
 		}()
@@ -47,7 +46,8 @@ func (c *cluster) startTenancy(ctx context.Context, access kubeconfigs, program 
 	})
 }
 
-// findTenancy returns the program of the controller if it is asked for, before anything is started.
+// findTenancy returns the path of the tenancy controller if it is enabled. It is called before
+// anything is started.
 func (c *cluster) findTenancy() (string, error) {
 	if !c.Tenancy {
 		return "", nil

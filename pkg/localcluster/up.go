@@ -13,26 +13,27 @@ import (
 	"kube-granular.dev/pkg/localcluster/pki"
 )
 
-// startTimeout bounds the time from the server's start to readiness. It takes
-// seconds; a machine that needs minutes is busy, one that needs longer is stuck.
+// startTimeout is the time limit for the server to become ready. A start takes seconds, on a busy
+// machine minutes.
 const startTimeout = 5 * time.Minute
 
 // ErrStopped is the error of a cluster that was stopped before it was ready.
 var ErrStopped = errors.New("stopped before the cluster was ready")
 
-// cluster is one that is being started, running or being stopped.
+// cluster is a cluster that is starting, running or stopping.
 type cluster struct {
 	Options
-	// cleanups holds what to undo, in the order it was done.
+	// cleanups are called in reverse order when the cluster stops.
 	cleanups []func()
-	// failed receives the error of a part that ended on its own.
+	// failed receives the error of a component that ended by itself.
 	failed chan error
 }
 
-// Up starts a cluster, says when it is ready, and runs it until ctx is done;
-// then it stops it and returns nil. It returns ErrStopped when ctx is done before that. It returns an error when the options make no
-// sense, the port or the directory is taken, or a part fails. Call it once in a
-// process, as kube-apiserver keeps state in package variables.
+// Up starts a cluster, prints when it is ready, and runs it until ctx ends; then it stops the
+// cluster and returns nil. It returns ErrStopped if ctx ends before the cluster is ready. It
+// returns an error if the options are not valid, the port or the directory is in use, or a
+// component fails. It must be called at most once in a process, because kube-apiserver keeps
+// state in package variables.
 func Up(ctx context.Context, o Options) error {
 	o, err := o.complete()
 	if err != nil {
@@ -85,7 +86,8 @@ func (c *cluster) start(ctx context.Context) error {
 		return err
 	}
 
-	// Configured first, started then: a mistake in a flag starts nothing.
+	// Everything is configured before anything is started, so that an invalid flag starts
+	// nothing.
 	member, endpoints, err := c.newEtcd()
 	if err != nil {
 		return err
@@ -123,8 +125,8 @@ func (c *cluster) start(ctx context.Context) error {
 	return err
 }
 
-// withFailures calls f and ends it early when a part of the cluster fails, or
-// when it takes longer than any start should.
+// withFailures calls f, and cancels it when a component of the cluster fails or after
+// startTimeout.
 func (c *cluster) withFailures(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -142,7 +144,7 @@ func (c *cluster) withFailures(ctx context.Context, f func(context.Context) erro
 
 func (c *cluster) addCleanup(f func()) { c.cleanups = append(c.cleanups, f) }
 
-// shutdown undoes what was done, last first.
+// shutdown calls the cleanups, the last one first.
 func (c *cluster) shutdown() {
 	for i := len(c.cleanups) - 1; i >= 0; i-- {
 		c.cleanups[i]()

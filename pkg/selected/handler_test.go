@@ -121,7 +121,7 @@ func TestReason(t *testing.T) {
 		"two":                    {reasons: []string{"a", "b"}, selected: true, refused: "there are 2 headers"},
 		"an empty one":           {reasons: []string{""}, selected: true, refused: "must not be empty"},
 		"a long one":             {reasons: []string{strings.Repeat("x", 257)}, selected: true, refused: "longer than 256"},
-		"one that forges a line": {reasons: []string{"a\nb"}, selected: true, refused: "must be printable"},
+		"one that forges a line": {reasons: []string{"a\nb"}, selected: true, refused: "printable characters"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := apiserveraudit.WithAuditContext(t.Context())

@@ -1,8 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command tenancy-controller is the controller of tenants with one database for bills more:
-// BigQuery.
+// Command tenancy-controller is the tenancy controller with BigQuery as an additional database
+// for bills.
 package main
 
 import (

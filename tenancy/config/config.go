@@ -1,8 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package config holds the manifests of this folder, so that the controller's binary can
-// print and apply them where kustomize is not at hand.
+// Package config embeds the manifests of this folder, so that the controller's binary can print
+// and apply them without kustomize.
 package config
 
 import (
@@ -21,21 +21,22 @@ import (
 //go:embed default/namespace.yaml delegation/delegation.yaml crd/tenancy.kube-granular.dev_lnamespaces.yaml rbac/controller.yaml rbac/everyone.yaml policy/lists.yaml policy/sudo.yaml webhook/webhooks.yaml
 var files embed.FS
 
-// Options say which manifests are wanted.
+// Options select the manifests.
 type Options struct {
-	// FieldPermissions is for a server that authorizes single fields, as the folder granular is.
+	// FieldPermissions is for a server that authorizes single fields, like the folder granular.
 	FieldPermissions bool
-	// SudoByDelegation is for a server that serves AuthorityDelegations, as the folder delegation is.
+	// SudoByDelegation is for a server that serves AuthorityDelegations, like the folder
+	// delegation.
 	SudoByDelegation bool
-	// WebhookURL is where the API server calls the webhooks of a controller that runs outside
-	// the cluster. Empty means that there are none.
+	// WebhookURL is the URL of the webhooks of a controller outside the cluster. Empty means no
+	// webhooks.
 	WebhookURL string
 }
 
-// fields are those of a specification that have a permission each.
+// fields are the fields of a specification with a permission of their own.
 var fields = []string{"users", "managers", "sudoers", "sudo", "billing"}
 
-// Objects returns what default/kustomization.yaml consists of, and what the options add.
+// Objects returns the objects of default/kustomization.yaml, and those that the options add.
 func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	paths := []string{
 		"default/namespace.yaml", "crd/tenancy.kube-granular.dev_lnamespaces.yaml", "rbac/controller.yaml", "rbac/everyone.yaml", "policy/lists.yaml", "policy/sudo.yaml",
@@ -74,7 +75,7 @@ func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// change makes of an object what the options say.
+// change applies the options to an object.
 func (o Options) change(object *unstructured.Unstructured) error {
 	switch object.GetKind() {
 	case "CustomResourceDefinition":

@@ -14,7 +14,7 @@ import (
 // +genclient:noStatus
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// AuthorityDelegation lets others act with rights of the user who creates it. A delegate
+// AuthorityDelegation lets others act with permissions of the user who creates it. A delegate
 // selects it with the request header Authority-Selector. Deleting it revokes it.
 type AuthorityDelegation struct {
 	metav1.TypeMeta `json:",inline"`
@@ -22,14 +22,13 @@ type AuthorityDelegation struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says who may act, with which rights, and where. It can't be changed, but that the
-	// delegation may be made to end earlier.
+	// spec says who may act, with which permissions, and where. It is immutable, except that the
+	// expiration may become earlier.
 	// +required
 	// +permission-verb:"specification"
 	Spec AuthorityDelegationSpec `json:"spec"`
 
-	// status is what the server wrote down when the delegation was created. Nobody else
-	// writes it.
+	// status is written by the server when the delegation is created, and by nobody else.
 	// +optional
 	// +permission-verb:"status"
 	Status AuthorityDelegationStatus `json:"status,omitempty"`
@@ -61,67 +60,67 @@ const (
 	DelegateServiceAccount DelegateKind = "ServiceAccount"
 )
 
-// LossPolicy is what becomes of a delegation whose delegator loses a right.
+// LossPolicy tells what happens to a delegation whose delegator loses a permission.
 // +enum
 type LossPolicy string
 
 const (
-	// LossWithdraw takes the right from the delegation at once.
+	// LossWithdraw removes the permission from the delegation at once.
 	LossWithdraw LossPolicy = "Withdraw"
-	// LossKeep leaves it what was delegated. It takes the verb "delegate" to create such a
+	// LossKeep keeps the delegated permissions. The verb "delegate" is needed to create such a
 	// delegation.
 	LossKeep LossPolicy = "Keep"
 )
 
-// VerbDelegate is the verb that it takes, on authoritydelegations, to delegate with
-// LossKeep, or what no role gives the delegator.
+// VerbDelegate is the verb on authoritydelegations that is needed to delegate with LossKeep, or
+// to delegate permissions that the delegator does not have by a role.
 const VerbDelegate = "delegate"
 
 // Bounds of a delegation.
 const (
-	// MaxChain is how many delegations a chain may have.
+	// MaxChain is the maximum number of delegations in a chain.
 	MaxChain = 8
-	// MaxDelegates is how many delegates a delegation may name.
+	// MaxDelegates is the maximum number of delegates of a delegation.
 	MaxDelegates = 16
-	// MaxRules is how many rules a delegation may have.
+	// MaxRules is the maximum number of rules of a delegation.
 	MaxRules = 64
-	// MaxRuleLength is how many verbs, groups, resources, names or URLs a rule may have.
+	// MaxRuleLength is the maximum number of verbs, groups, resources, names or URLs in a rule.
 	MaxRuleLength = 64
-	// MaxObjectUIDs is how many objects a delegation may be limited to.
+	// MaxObjectUIDs is the maximum number of objectUIDs of a delegation.
 	MaxObjectUIDs = 64
-	// MaxConditions is how many conditions a delegation may have.
+	// MaxConditions is the maximum number of conditions of a delegation.
 	MaxConditions = 16
-	// MaxExpressionLength is the longest expression of a condition, in bytes.
+	// MaxExpressionLength is the maximum length of the expression of a condition, in bytes.
 	MaxExpressionLength = 4096
-	// MinIdleSeconds is the shortest time without use after which a delegation may end.
+	// MinIdleSeconds is the minimum of idleSeconds.
 	MinIdleSeconds = 60
 )
 
-// AuthorityDelegationSpec is who may act, with which rights, and where.
+// AuthorityDelegationSpec says who may act, with which permissions, and where.
 type AuthorityDelegationSpec struct {
-	// delegates are those who may act with the authority. Each may for itself.
+	// delegates are the subjects that may act with the authority, each independently.
 	// +required
 	// +listType=atomic
 	Delegates []Delegate `json:"delegates"`
 
-	// roleRef names the role whose rules are delegated, as they are when the delegation is
-	// created: later changes of the role are not part of it. Exactly one of roleRef and rules
-	// must be set.
+	// roleRef names the role whose rules are delegated. The rules are copied when the delegation
+	// is created: later changes of the role have no effect. Exactly one of roleRef and rules must
+	// be set.
 	// +optional
 	RoleRef *DelegatedRole `json:"roleRef,omitempty"`
 
-	// rules are what is delegated, written as in a role.
+	// rules are the delegated rules, written as in a role.
 	// +optional
 	// +listType=atomic
 	Rules []rbacv1.PolicyRule `json:"rules,omitempty"`
 
-	// scope is where the authority holds: a namespace, or the cluster.
+	// scope is where the authority is valid: in a namespace, or in the cluster.
 	// +required
 	Scope DelegationScope `json:"scope"`
 
-	// objectUIDs are the objects that may be updated, patched and deleted, whatever else the
-	// rules allow. An object of the same name that is made later is not among them. Empty
-	// means no such limit.
+	// objectUIDs limits updates, patches and deletions to objects with these UIDs, even if the
+	// rules allow others. A later object with the same name has another UID. Empty means no such
+	// limit.
 	// +optional
 	// +listType=atomic
 	ObjectUIDs []types.UID `json:"objectUIDs,omitempty"`
@@ -132,19 +131,19 @@ type AuthorityDelegationSpec struct {
 	// +listType=atomic
 	Conditions []DelegationCondition `json:"conditions,omitempty"`
 
-	// ifLost is what becomes of the delegation when its delegator loses rights. Withdraw, the
-	// default, takes them from it at once: it allows what the delegator may do now. With Keep it
-	// goes on to allow what it did.
+	// ifLost tells what happens to the delegation when its delegator loses permissions. With
+	// Withdraw, the default, the delegation loses them at once: it allows only what the delegator
+	// may do at present. With Keep, the delegation keeps all its permissions.
 	// +optional
 	// +default="Withdraw"
 	IfLost LossPolicy `json:"ifLost,omitempty"`
 
-	// expirationTimestamp is when the delegation ends. It may be made earlier, and not later.
+	// expirationTimestamp is when the delegation ends. It may be changed to an earlier time only.
 	// +optional
 	ExpirationTimestamp *metav1.Time `json:"expirationTimestamp,omitempty"`
 
-	// idleSeconds is for how long nobody may use the delegation until it ends. It ends a quarter
-	// of that earlier at most, because uses are not written down one by one.
+	// idleSeconds is the time without use after which the delegation ends. It may end up to a
+	// quarter of that time earlier, because not each use is recorded.
 	// +optional
 	IdleSeconds *int64 `json:"idleSeconds,omitempty"`
 }
@@ -155,7 +154,7 @@ type Delegate struct {
 	// +required
 	Kind DelegateKind `json:"kind"`
 
-	// namespace is that of a ServiceAccount.
+	// namespace is the namespace of a ServiceAccount.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
@@ -163,7 +162,7 @@ type Delegate struct {
 	// +required
 	Name string `json:"name"`
 
-	// uid, if it is set, is the UID that the user or service account must have.
+	// uid is the UID that the user or service account must have. Empty allows any UID.
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
 }
@@ -174,65 +173,65 @@ type DelegatedRole struct {
 	// +required
 	Kind string `json:"kind"`
 
-	// name is the name of the role. A Role is one of the namespace in scope.
+	// name is the name of the role. A Role must be in the namespace of the scope.
 	// +required
 	Name string `json:"name"`
 }
 
-// DelegationScope is where authority holds. Exactly one of its fields must be set.
+// DelegationScope is where authority is valid. Exactly one of its fields must be set.
 type DelegationScope struct {
 	// namespace is the namespace that all requests must be in.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
-	// cluster means all namespaces, and what has none.
+	// cluster means all namespaces, and cluster-scoped resources.
 	// +optional
 	Cluster bool `json:"cluster,omitempty"`
 }
 
 // DelegationCondition is a CEL expression that must be true for a write.
 type DelegationCondition struct {
-	// expression is written over object, which is about to be stored, oldObject, which is null
-	// when object is created, and podTemplateHash and oldPodTemplateHash, which are "sha256:"
-	// and the hash of their spec.template, or empty. If it fails or costs too much the write is
-	// refused.
+	// expression may use the variables object, the object to be stored; oldObject, which is null
+	// for a create; and podTemplateHash and oldPodTemplateHash, which are "sha256:" and the hash
+	// of their spec.template, or empty. If the expression fails or exceeds its cost limit, the
+	// write is refused.
 	// +required
 	Expression string `json:"expression"`
 
-	// message is what whoever is refused is told. The expression is told otherwise.
+	// message is the error message for a refused write. The default is the expression.
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// apiVersions are those versions of custom resources that the expression is written for;
-	// a custom resource that is written in another is refused. Kinds of Kubernetes itself are
-	// always in the version that the server prefers.
+	// apiVersions are the versions of custom resources for which the expression is written; a
+	// write of a custom resource in another version is refused. Built-in kinds are always
+	// converted to the preferred version of the server.
 	// +optional
 	// +listType=atomic
 	APIVersions []string `json:"apiVersions,omitempty"`
 }
 
-// AuthorityDelegationStatus is what the server wrote down when the delegation was created.
+// AuthorityDelegationStatus is written by the server when the delegation is created.
 type AuthorityDelegationStatus struct {
-	// delegator is who created the delegation.
+	// delegator is the user who created the delegation.
 	// +optional
 	Delegator DelegatorIdentity `json:"delegator,omitempty"`
 
-	// rules are what is delegated.
+	// rules are the delegated rules.
 	// +optional
 	// +listType=atomic
 	Rules []rbacv1.PolicyRule `json:"rules,omitempty"`
 
-	// role is the role that rules are from.
+	// role is the role from which the rules were read.
 	// +optional
 	Role *SnapshotRole `json:"role,omitempty"`
 
-	// namespaceUID is the UID of the namespace in scope. The delegation does not hold in
-	// another namespace of that name.
+	// namespaceUID is the UID of the namespace in scope. The delegation is not valid in another
+	// namespace with the same name.
 	// +optional
 	NamespaceUID types.UID `json:"namespaceUID,omitempty"`
 
-	// history is how the authority came to the delegator, from its source on. It is empty for
-	// a delegator who delegated what is its own.
+	// history is how the delegator got the authority, beginning with its source. It is empty if
+	// the delegator delegated authority of its own.
 	// +optional
 	// +listType=atomic
 	History []ChainEntry `json:"history,omitempty"`
@@ -242,16 +241,16 @@ type AuthorityDelegationStatus struct {
 	// +optional
 	ExpirationTimestamp *metav1.Time `json:"expirationTimestamp,omitempty"`
 
-	// lastUsed is when a delegation with idleSeconds was last known to be used.
+	// lastUsed is the last recorded use of a delegation with idleSeconds.
 	// +optional
 	LastUsed *metav1.Time `json:"lastUsed,omitempty"`
 
-	// cause is what caused a delegation that nobody asked for.
+	// cause is the cause of a delegation that a policy created.
 	// +optional
 	Cause *DelegationCause `json:"cause,omitempty"`
 }
 
-// DelegatorIdentity is a user as authentication gave it.
+// DelegatorIdentity is a user as returned by authentication.
 type DelegatorIdentity struct {
 	// username is the name of the user.
 	// +optional
@@ -261,21 +260,21 @@ type DelegatorIdentity struct {
 	// +optional
 	UID string `json:"uid,omitempty"`
 
-	// groups are those that the user was of.
+	// groups are the groups of the user.
 	// +optional
 	// +listType=atomic
 	Groups []string `json:"groups,omitempty"`
 
-	// extra is what else authentication told of the user.
+	// extra are the extra attributes of the user from authentication.
 	// +optional
 	Extra map[string][]string `json:"extra,omitempty"`
 }
 
-// SnapshotRole is a role as it was.
+// SnapshotRole identifies the version of a role whose rules were copied.
 type SnapshotRole struct {
 	DelegatedRole `json:",inline"`
 
-	// namespace is that of a Role.
+	// namespace is the namespace of a Role.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
@@ -283,12 +282,12 @@ type SnapshotRole struct {
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
 
-	// resourceVersion is that of the role when its rules were read.
+	// resourceVersion is the resourceVersion of the role when its rules were read.
 	// +optional
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 }
 
-// ChainVia is how authority was handed over.
+// ChainVia is how authority was passed on.
 // +enum
 type ChainVia string
 
@@ -301,13 +300,13 @@ const (
 	ViaToken ChainVia = "Token"
 )
 
-// ChainEntry is one handing over of authority. It has the same form in audit logs.
+// ChainEntry is one step in which authority was passed on. It has the same form in audit logs.
 type ChainEntry struct {
 	// via is Delegation, Impersonation or Token.
 	// +required
 	Via ChainVia `json:"via"`
 
-	// by is the user who handed the authority over. A long name is cut.
+	// by is the user who passed the authority on. A long name is truncated.
 	// +optional
 	By string `json:"by,omitempty"`
 
@@ -315,15 +314,16 @@ type ChainEntry struct {
 	// +optional
 	ByUID string `json:"byUID,omitempty"`
 
-	// name is that of the AuthorityDelegation, or Pod/NAME or Node/NAME of what a token is bound to.
+	// name is the name of the AuthorityDelegation, or Pod/NAME or Node/NAME of the object to
+	// which a token is bound.
 	// +optional
 	Name string `json:"name,omitempty"`
 
-	// uid is the UID of what name names.
+	// uid is the UID of the object in name.
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
 
-	// until is when the delegation ends at the latest.
+	// until is the latest time at which the delegation ends.
 	// +optional
 	Until *metav1.Time `json:"until,omitempty"`
 

@@ -7,10 +7,10 @@
 // +k8s:openapi-model-package=dev.kube-granular.api.authority.v1alpha1
 // +groupName=authority.kube-granular.dev
 
-// Package v1alpha1 has the API types of authority.kube-granular.dev: who may set which
-// labels and annotations, and who acts with rights of others.
+// Package v1alpha1 has the API types of authority.kube-granular.dev: who may set which labels and
+// annotations, and who acts with permissions of others.
 //
-// The kube-apiserver serves them in process, where the feature gates ProtectedAttributes and
-// AuthorityDelegation are on. No type here has behaviour; what the server does with an object is
-// told in docs/protected-attributes.md and docs/delegated-authority.md.
+// The kube-apiserver serves them in process if the feature gates ProtectedAttributes and
+// AuthorityDelegation are on. The types have no behaviour; docs/protected-attributes.md and
+// docs/delegated-authority.md describe what the server does with them.
 package v1alpha1

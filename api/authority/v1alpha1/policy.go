@@ -14,9 +14,9 @@ import (
 // +genclient:noStatus
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// AuthorityDelegationPolicy makes the server delegate authority of whoever writes an object
-// to those who work on it. The delegation is there before the object is stored, and an
-// annotation of the object, which the server alone writes, names it.
+// AuthorityDelegationPolicy makes the server delegate authority from the author of an object to
+// the controllers that work on it. The server creates the delegation before the object is stored,
+// and names it in an annotation that only the server can write.
 type AuthorityDelegationPolicy struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object's metadata. The name is a DNS label: it is part of the
@@ -24,13 +24,12 @@ type AuthorityDelegationPolicy struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says which objects cause a delegation, and what is delegated to whom.
+	// spec says which objects cause a delegation, what is delegated, and to whom.
 	// +required
 	// +permission-verb:"specification"
 	Spec AuthorityDelegationPolicySpec `json:"spec"`
 
-	// status is what the server wrote down when the specification was written. Nobody else
-	// writes it.
+	// status is written by the server when the specification is written, and by nobody else.
 	// +optional
 	// +permission-verb:"status"
 	Status AuthorityDelegationPolicyStatus `json:"status,omitempty"`
@@ -49,68 +48,72 @@ type AuthorityDelegationPolicyList struct {
 	Items []AuthorityDelegationPolicy `json:"items"`
 }
 
-// NotHeldPolicy is what becomes of a write whose author has not got what is to be delegated.
+// NotHeldPolicy tells what happens to a write if the author lacks a permission to be delegated.
 // +enum
 type NotHeldPolicy string
 
 const (
 	// NotHeldRefuse refuses the write.
 	NotHeldRefuse NotHeldPolicy = "Refuse"
-	// NotHeldSkip stores the object without a delegation, takes away the one that it had, and
-	// warns.
+	// NotHeldSkip stores the object without a delegation, removes the one that it had, and
+	// returns a warning.
 	NotHeldSkip NotHeldPolicy = "Skip"
 )
 
 // Bounds of a policy.
 const (
-	// MaxNeutral is how many neutral permissions a policy may have.
+	// MaxNeutral is the maximum number of neutral permissions of a policy.
 	MaxNeutral = 16
-	// MinOrphanSeconds is the shortest time for which a delegation stays that no object names.
-	// A write must not take half as long.
+	// MinOrphanSeconds is the minimum of orphanSeconds. A write must take less than half of this
+	// time.
 	MinOrphanSeconds = 180
-	// DefaultOrphanSeconds is that time where a policy does not say.
+	// DefaultOrphanSeconds is the default of orphanSeconds.
 	DefaultOrphanSeconds = 3600
 )
 
-// PolicyPrefix begins the names of delegations that policies cause. Nobody else can use it.
+// PolicyPrefix is the prefix of the names of delegations that policies create. Other delegations
+// can't use it.
 const PolicyPrefix = "by-policy-"
 
-// StampRenew is the value of the annotation that names a delegation (see selection.Stamped) with which a caller asks that its own
-// authority takes the place of whatever the object names.
+// StampRenew is a value for the annotation that names a delegation (see selection.Stamped). With
+// it, a caller requests a delegation of its own authority in place of the present one.
 const StampRenew = "renew"
 
-// AuthorityDelegationPolicySpec is which objects cause a delegation, and what is delegated.
+// AuthorityDelegationPolicySpec says which objects cause a delegation, and what is delegated.
 type AuthorityDelegationPolicySpec struct {
-	// resource is what is written. Its objects must be in namespaces: a delegation holds in the
-	// namespace of the object that caused it. All ways of writing count, subresources included.
+	// resource is the resource whose objects cause delegations. It must be namespaced, because a
+	// delegation is valid in the namespace of its object. All writes count, including those of
+	// subresources.
 	// +required
 	Resource GroupResource `json:"resource"`
 
-	// namespaceSelector limits the policy to namespaces by their labels. Without one all count.
+	// namespaceSelector limits the policy to namespaces by their labels. The default is all
+	// namespaces.
 	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 
-	// neutral are the included permissions whose fields may be changed without causing another
-	// delegation. Whatever else is changed does, but for metadata and status. It is replicas if
-	// it is not set, so that whoever scales does not have to hold what is delegated; replicas
-	// means nothing where a resource has none. Custom resources have no others.
+	// neutral are included permissions whose fields may be changed without causing another
+	// delegation. Changes of all other fields cause one, except for metadata and status. The
+	// default is replicas, so that a caller who scales need not hold the delegated permissions;
+	// it has no effect for a resource without replicas. For custom resources, replicas is the
+	// only permitted value.
 	// +optional
 	// +listType=atomic
 	// +default=["replicas"]
 	Neutral []string `json:"neutral"`
 
-	// delegates are those who may act with the authority. Each may for itself.
+	// delegates are the subjects that may act with the authority, each independently.
 	// +required
 	// +listType=atomic
 	Delegates []Delegate `json:"delegates"`
 
-	// roleRef names the ClusterRole whose rules are delegated, as they are when the policy is
-	// written: later changes of the role are not part of it. Exactly one of roleRef and rules
-	// must be set.
+	// roleRef names the ClusterRole whose rules are delegated. The rules are copied when the
+	// policy is written: later changes of the role have no effect. Exactly one of roleRef and
+	// rules must be set.
 	// +optional
 	RoleRef *DelegatedRole `json:"roleRef,omitempty"`
 
-	// rules are what is delegated, written as in a role.
+	// rules are the delegated rules, written as in a role.
 	// +optional
 	// +listType=atomic
 	Rules []rbacv1.PolicyRule `json:"rules,omitempty"`
@@ -120,65 +123,66 @@ type AuthorityDelegationPolicySpec struct {
 	// +listType=atomic
 	Conditions []DelegationCondition `json:"conditions,omitempty"`
 
-	// ifLost is what becomes of the delegations of an author who loses rights: Withdraw, the
-	// default, or Keep. What is made under another delegation ends with that, in any case.
+	// ifLost tells what happens to the delegations of an author who loses permissions: Withdraw,
+	// the default, or Keep. A delegation that was made under another delegation always ends with
+	// that one.
 	// +optional
 	// +default="Withdraw"
 	IfLost LossPolicy `json:"ifLost,omitempty"`
 
-	// ifNotHeld is what becomes of a write whose author has not got all that is to be delegated:
+	// ifNotHeld tells what happens to a write if the author lacks a permission to be delegated:
 	// Refuse, the default, or Skip.
 	// +optional
 	// +default="Refuse"
 	IfNotHeld NotHeldPolicy `json:"ifNotHeld,omitempty"`
 
-	// idleSeconds is for how long nobody may use a delegation until it ends. Without it, it does
-	// not end by itself.
+	// idleSeconds is the time without use after which a delegation ends. By default there is no
+	// such limit.
 	// +optional
 	IdleSeconds *int64 `json:"idleSeconds,omitempty"`
 
-	// orphanSeconds is for how long a delegation stays at least that no object names any more, 3600
-	// if it is not set.
+	// orphanSeconds is the minimum time for which a delegation is kept after the last object that
+	// names it is gone. The default is 3600.
 	// +optional
 	OrphanSeconds *int64 `json:"orphanSeconds,omitempty"`
 }
 
-// AuthorityDelegationPolicyStatus is what the server wrote down with the specification.
+// AuthorityDelegationPolicyStatus is written by the server together with the specification.
 type AuthorityDelegationPolicyStatus struct {
-	// author is who wrote the specification.
+	// author is the user who wrote the specification.
 	// +optional
 	Author string `json:"author,omitempty"`
 
-	// rules are what is delegated.
+	// rules are the delegated rules.
 	// +optional
 	// +listType=atomic
 	Rules []rbacv1.PolicyRule `json:"rules,omitempty"`
 
-	// role is the role that rules are from.
+	// role is the role from which the rules were read.
 	// +optional
 	Role *SnapshotRole `json:"role,omitempty"`
 }
 
-// DelegationCause is what caused a delegation that nobody asked for.
+// DelegationCause is the cause of a delegation that a policy created.
 type DelegationCause struct {
 	// policy is the name of the AuthorityDelegationPolicy.
 	// +required
 	Policy string `json:"policy"`
 
-	// uid is the UID of that policy.
+	// uid is the UID of the policy.
 	// +required
 	UID types.UID `json:"uid"`
 
-	// resource is that of the objects that name the delegation.
+	// resource is the resource of the objects that name the delegation.
 	// +required
 	Resource GroupResource `json:"resource"`
 
-	// orphanSeconds is for how long the delegation stays when no object names it.
+	// orphanSeconds is the time for which the delegation is kept when no object names it.
 	// +optional
 	OrphanSeconds int64 `json:"orphanSeconds,omitempty"`
 
-	// renewed is when the delegation was last given to an object, if that is long after it was
-	// created.
+	// renewed is when the delegation was last assigned to an object, if that was long after its
+	// creation.
 	// +optional
 	Renewed *metav1.Time `json:"renewed,omitempty"`
 }

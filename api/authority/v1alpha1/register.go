@@ -16,7 +16,7 @@ const GroupName = "authority.kube-granular.dev"
 var SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
 
 var (
-	// SchemeBuilder collects what AddToScheme does.
+	// SchemeBuilder collects the functions of AddToScheme.
 	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes, RegisterDefaults)
 	// AddToScheme registers the types and their defaults in a scheme.
 	AddToScheme = SchemeBuilder.AddToScheme

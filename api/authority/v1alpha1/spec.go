@@ -14,7 +14,7 @@ const (
 	AttributeAnnotation AttributeKind = "Annotation"
 )
 
-// Mode is what happens to a request that an attribute does not admit.
+// Mode tells what happens to a request that an attribute does not permit.
 // +enum
 type Mode string
 
@@ -34,16 +34,16 @@ const (
 
 // Bounds of the lists in a specification.
 const (
-	// MaxValues is how many values protectedValues or allowedValues may have.
+	// MaxValues is the maximum number of protectedValues or allowedValues.
 	MaxValues = 256
-	// MaxValueLength is how many bytes a value of an annotation may have there. Values of
-	// labels are shorter by their own form.
+	// MaxValueLength is the maximum length of a value in them, in bytes. Values of labels have a
+	// shorter limit.
 	MaxValueLength = 4096
-	// MaxResources is how many entries resources and excludeResources may have.
+	// MaxResources is the maximum number of resources or excludeResources.
 	MaxResources = 64
 )
 
-// ProtectedAttributeSpec is what is protected, and who may set it.
+// ProtectedAttributeSpec says what is protected, and who may set it.
 type ProtectedAttributeSpec struct {
 	// attributeKind is what is protected: Label or Annotation.
 	// +required
@@ -51,29 +51,28 @@ type ProtectedAttributeSpec struct {
 
 	// attributeName is the key of the label or annotation, such as "example.com/tier", or a
 	// domain followed by "/*", such as "example.com/*", for all keys of that domain. Keys that
-	// the server or its controllers set themselves cannot be protected; a domain leaves them
-	// out.
+	// the server or its controllers set themselves cannot be protected; a domain does not include
+	// them.
 	// +required
 	AttributeName string `json:"attributeName"`
 
-	// roleRef names the role whose subjects may set, change and remove the attribute. A
-	// ClusterProtectedAttribute takes a ClusterRole only, and counts only
-	// ClusterRoleBindings. The role need not exist: until it does, nobody holds it. Without
-	// roleRef the verb granular:protectedLabel(KEY) or granular:protectedAnnotation(KEY) is
-	// asked of the authorizer instead.
+	// roleRef names the role whose subjects may set, change and remove the attribute. For a
+	// ClusterProtectedAttribute it must be a ClusterRole, and only ClusterRoleBindings count. The
+	// role need not exist: until it does, nobody holds it. Without roleRef, the verb
+	// granular:protectedLabel(KEY) or granular:protectedAnnotation(KEY) is needed instead.
 	// +optional
 	RoleRef *RoleReference `json:"roleRef,omitempty"`
 
-	// protectedValues are the values that are protected: setting the attribute to one of
-	// them, and changing it away from one, takes the role; all other values are free. Empty
-	// means that every value is protected. At most one of protectedValues and allowedValues
+	// protectedValues are the values that are protected: the role is needed to set the attribute
+	// to one of them, and to change it from one of them. All other values are not protected.
+	// Empty means that all values are protected. At most one of protectedValues and allowedValues
 	// may be set.
 	// +optional
 	// +listType=atomic
 	ProtectedValues []string `json:"protectedValues,omitempty"`
 
-	// allowedValues are the only values that the role may set; the attribute is protected
-	// whatever its value is. Empty means that the role may set every value. At most one of
+	// allowedValues are the only values that subjects of the role may set; all values of the
+	// attribute are protected. Empty means that they may set any value. At most one of
 	// protectedValues and allowedValues may be set.
 	// +optional
 	// +listType=atomic
@@ -102,7 +101,7 @@ type RoleReference struct {
 	// +default="rbac.authorization.k8s.io"
 	APIGroup string `json:"apiGroup,omitempty"`
 
-	// kind is Role or ClusterRole. A Role is one of the attribute's own namespace.
+	// kind is Role or ClusterRole. A Role must be in the namespace of the attribute.
 	// +required
 	Kind string `json:"kind"`
 

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ConditionAccepted is the type of the condition that tells whether the attribute is in
-// effect, and with its reason why not.
+// ConditionAccepted is the type of the condition that tells whether the attribute is in effect,
+// and if not, the reason.
 const ConditionAccepted = "Accepted"
 
 // Reasons of the condition Accepted.
@@ -24,32 +24,33 @@ const (
 	ReasonNamespaceReplaced = "NamespaceReplaced"
 )
 
-// ConditionBindingsAsked is the type of the condition that tells whether all bindings of the
-// role are younger than the specification. It is a warning: where it is False somebody may
-// have been bound before that took the verb "bind".
+// ConditionBindingsAsked is the type of the condition that tells whether all bindings of the role
+// are newer than the specification. If it is False, subjects may have been bound before the verb
+// "bind" was needed for that.
 const ConditionBindingsAsked = "BindingsAsked"
 
 // Reasons of the condition BindingsAsked.
 const (
-	// ReasonBindingsAsked: all bindings are younger.
+	// ReasonBindingsAsked: all bindings are newer.
 	ReasonBindingsAsked = "BindingsAsked"
-	// ReasonEarlierBindings: some are not; they are in earlierBindings.
+	// ReasonEarlierBindings: some bindings are older; they are in earlierBindings.
 	ReasonEarlierBindings = "EarlierBindings"
 )
 
-// Bounds of the lists in a status. The counts beside them go on.
+// The limits of the lists in a status. The counts have no limit.
 const (
 	MaxHolders         = 64
 	MaxEarlierBindings = 64
 )
 
-// ProtectedAttributeStatus is what the server found out about an attribute.
+// ProtectedAttributeStatus is the observed state of an attribute.
 type ProtectedAttributeStatus struct {
-	// observedGeneration is the generation of the attribute that the status is about.
+	// observedGeneration is the generation of the attribute for which the status was computed.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions tell whether the attribute is in effect. Known are Accepted and BindingsAsked.
+	// conditions tell whether the attribute is in effect. The types are Accepted and
+	// BindingsAsked.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -58,9 +59,9 @@ type ProtectedAttributeStatus struct {
 	// +permission-verb:"conditions"
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
 
-	// namespaceUID is the UID of the namespace that the attribute was created in. The server
-	// sets it, and nobody can change it. An attribute whose namespace has another UID belongs
-	// to a namespace that is gone, and has no effect.
+	// namespaceUID is the UID of the namespace in which the attribute was created. The server
+	// sets it, and it is immutable. If the namespace has another UID, it was replaced, and the
+	// attribute has no effect.
 	// +optional
 	NamespaceUID types.UID `json:"namespaceUID,omitempty"`
 
@@ -68,7 +69,7 @@ type ProtectedAttributeStatus struct {
 	// +optional
 	LastChange *LastChange `json:"lastChange,omitempty"`
 
-	// role is the role that roleRef names, as it was found.
+	// role is the role that roleRef names, if it exists.
 	// +optional
 	Role *ResolvedRole `json:"role,omitempty"`
 
@@ -77,25 +78,24 @@ type ProtectedAttributeStatus struct {
 	// +listType=atomic
 	Holders []Subject `json:"holders,omitempty"`
 
-	// holderCount is how many subjects hold the role.
+	// holderCount is the number of subjects that hold the role.
 	// +optional
 	HolderCount int64 `json:"holderCount,omitempty"`
 
-	// earlierBindings are bindings of the role that are not younger than the specification, at
-	// most 64: nobody was asked for the verb "bind" on the role for the attribute's sake when
-	// they were made.
+	// earlierBindings are bindings of the role that are not newer than the specification, at most
+	// 64: the attribute did not require the verb "bind" on the role when they were created.
 	// +optional
 	// +listType=atomic
 	EarlierBindings []BindingReference `json:"earlierBindings,omitempty"`
 
-	// earlierBindingCount is how many bindings of the role are not younger than the
+	// earlierBindingCount is the number of bindings of the role that are not newer than the
 	// specification.
 	// +optional
 	EarlierBindingCount int64 `json:"earlierBindingCount,omitempty"`
 
-	// auditViolations is how many requests the attribute would have refused while its mode
-	// was Audit. Each server adds what it counted every few seconds, and what it counted
-	// last is lost if it stops.
+	// auditViolations is the number of requests that the attribute would have refused while its
+	// mode was Audit. Each server adds its count every few seconds. If a server stops, its last
+	// count may be lost.
 	// +optional
 	AuditViolations int64 `json:"auditViolations,omitempty"`
 }
@@ -115,7 +115,7 @@ type LastChange struct {
 	Generation int64 `json:"generation"`
 }
 
-// ResolvedRole is a role that was found.
+// ResolvedRole identifies an existing role.
 type ResolvedRole struct {
 	// kind is Role or ClusterRole.
 	// +required

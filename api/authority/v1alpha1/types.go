@@ -10,8 +10,8 @@ import (
 // +genclient
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ProtectedAttribute protects a label or an annotation of the objects in its namespace: who
-// sets, changes or removes it must hold the role, or the verb, that the attribute names.
+// ProtectedAttribute protects a label or an annotation of the objects in its namespace: to set,
+// change or remove it, a user must hold the role or the verb that the attribute names.
 type ProtectedAttribute struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object's metadata.
@@ -23,7 +23,7 @@ type ProtectedAttribute struct {
 	// +permission-verb:"specification"
 	Spec ProtectedAttributeSpec `json:"spec"`
 
-	// status is what the server found out about the attribute.
+	// status is the observed state of the attribute. The server writes it.
 	// +optional
 	// +permission-verb:"status"
 	Status ProtectedAttributeStatus `json:"status,omitempty"`
@@ -46,9 +46,9 @@ type ProtectedAttributeList struct {
 // +genclient:nonNamespaced
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ClusterProtectedAttribute protects a label or an annotation of the objects in all
-// namespaces, and of objects that have no namespace: who sets, changes or removes it must
-// hold the cluster role, or the verb, that the attribute names.
+// ClusterProtectedAttribute protects a label or an annotation of the objects in all namespaces,
+// and of cluster-scoped objects: to set, change or remove it, a user must hold the cluster role
+// or the verb that the attribute names.
 type ClusterProtectedAttribute struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object's metadata.
@@ -60,7 +60,7 @@ type ClusterProtectedAttribute struct {
 	// +permission-verb:"specification"
 	Spec ProtectedAttributeSpec `json:"spec"`
 
-	// status is what the server found out about the attribute.
+	// status is the observed state of the attribute. The server writes it.
 	// +optional
 	// +permission-verb:"status"
 	Status ProtectedAttributeStatus `json:"status,omitempty"`

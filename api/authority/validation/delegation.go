@@ -21,16 +21,15 @@ import (
 	authority "kube-granular.dev/api/authority/v1alpha1"
 )
 
-// Delegation returns what is wrong with a delegation that is created. Whether expressions
-// compile, and whether it ends in the future, the server looks at itself.
+// Delegation validates a new delegation. The server itself checks that expressions compile, and
+// that the expiration is in the future.
 func Delegation(d *authority.AuthorityDelegation) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMeta(&d.ObjectMeta, false, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	return append(errs, DelegationSpec(&d.Spec, field.NewPath("spec"))...)
 }
 
-// DelegationUpdate returns what is wrong with a change of a delegation. Nothing of its
-// specification can be changed, but that it may end earlier: whoever gave it a look knows what
-// it is for good.
+// DelegationUpdate validates an update of a delegation. The specification is immutable, except
+// that the expiration may become earlier. So a review of a delegation stays valid.
 func DelegationUpdate(d, old *authority.AuthorityDelegation) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMetaUpdate(&d.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 	at := field.NewPath("spec")
@@ -46,7 +45,7 @@ func DelegationUpdate(d, old *authority.AuthorityDelegation) field.ErrorList {
 	return errs
 }
 
-// DelegationSpec returns what is wrong with a specification.
+// DelegationSpec validates a specification.
 func DelegationSpec(spec *authority.AuthorityDelegationSpec, at *field.Path) field.ErrorList {
 	errs := delegates(spec.Delegates, at.Child("delegates"))
 	errs = append(errs, delegationScope(spec.Scope, at.Child("scope"))...)
@@ -124,8 +123,8 @@ func delegate(d authority.Delegate, at *field.Path) (errs field.ErrorList) {
 	return errs
 }
 
-// broad reports whether a group is one of those that the server puts people into itself,
-// but for the service accounts of one namespace.
+// broad reports whether the server itself adds users to a group, as for system:authenticated. The
+// group of the service accounts of one namespace is not broad.
 func broad(group string) bool {
 	rest, system := strings.CutPrefix(group, "system:")
 	namespace, accounts := strings.CutPrefix(rest, "serviceaccounts:")
@@ -164,7 +163,7 @@ func delegatedRole(r *authority.DelegatedRole, s authority.DelegationScope, at *
 	return errs
 }
 
-// Rules returns what is wrong with rules that hold in a scope.
+// Rules validates rules for a scope.
 func Rules(rules []rbacv1.PolicyRule, s authority.DelegationScope, at *field.Path) (errs field.ErrorList) {
 	if len(rules) > authority.MaxRules {
 		return field.ErrorList{field.TooMany(at, len(rules), authority.MaxRules)}
@@ -244,7 +243,7 @@ func conditions(all []authority.DelegationCondition, at *field.Path) (errs field
 	return errs
 }
 
-// readable reports whether a name can be read in a log, and is of a length for one.
+// readable reports whether a name is printable and short enough for a log.
 func readable(name string) bool {
 	return len(name) <= 1024 && utf8.ValidString(name) && strings.IndexFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }

@@ -1,8 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package validation tells what is wrong with an object of authority.kube-granular.dev.
+// Package validation validates objects of authority.kube-granular.dev.
 //
-// The server asks it when an object is written; tools may ask it before. It looks at
-// nothing but the object: whether a role or a resource exists is not its business.
+// The server calls it when an object is written; tools may call it before. It checks only the
+// object itself, and not whether its role or resources exist.
 package validation

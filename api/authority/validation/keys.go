@@ -14,9 +14,9 @@ import (
 	authority "kube-granular.dev/api/authority/v1alpha1"
 )
 
-// serverKeys are the keys that the API server and upstream's controllers set themselves, and
-// go by. Who protected one of them would stop the server's own work, or hold people to
-// what they never chose. A domain leaves them out.
+// serverKeys are the keys that the API server and upstream's controllers set and depend on.
+// Protecting one of them would break the server's own work, or affect users for values that they
+// did not set. A protected domain excludes these keys.
 var serverKeys = map[authority.AttributeKind]map[string]string{
 	authority.AttributeLabel: {
 		"kubernetes.io/service-name":               "the endpoint slice controller",
@@ -52,7 +52,8 @@ var serverKeys = map[authority.AttributeKind]map[string]string{
 	},
 }
 
-// Domain returns the domain of a name of the form "example.com/*", and whether it is one.
+// Domain returns the domain of a name of the form "example.com/*". It returns false for other
+// names.
 func Domain(attributeName string) (string, bool) {
 	return strings.CutSuffix(attributeName, "/*")
 }
@@ -68,7 +69,7 @@ func name(spec *authority.ProtectedAttributeSpec, at *field.Path) (errs field.Er
 	} else {
 		key := spec.AttributeName
 		if spec.AttributeKind == authority.AttributeAnnotation {
-			key = strings.ToLower(key) // upstream does so where it validates annotations
+			key = strings.ToLower(key) // upstream does the same in the validation of annotations
 		}
 		for _, wrong := range content.IsLabelKey(key) {
 			errs = append(errs, field.Invalid(at, spec.AttributeName, `is neither a key nor a domain of the form "example.com/*": `+wrong))

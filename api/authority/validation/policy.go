@@ -15,11 +15,11 @@ import (
 	"kube-granular.dev/api/selection"
 )
 
-// maxOrphanSeconds is ten years: what is longer is a mistake.
+// maxOrphanSeconds is ten years: a longer time is a mistake.
 const maxOrphanSeconds = 10 * 366 * 24 * 3600
 
-// DelegationPolicy returns what is wrong with a policy. Whether its neutral permissions exist,
-// and expressions compile, the server looks at itself.
+// DelegationPolicy validates a policy. The server itself checks that the neutral permissions
+// exist and that expressions compile.
 func DelegationPolicy(p *authority.AuthorityDelegationPolicy) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMeta(&p.ObjectMeta, false, apimachineryvalidation.NameIsDNSLabel, field.NewPath("metadata"))
 	spec, at := &p.Spec, field.NewPath("spec")
@@ -43,16 +43,16 @@ func DelegationPolicy(p *authority.AuthorityDelegationPolicy) field.ErrorList {
 	return errs
 }
 
-// DelegationPolicyUpdate returns what is wrong with a change of a policy. The resource can't be
-// changed: objects of the old one would go on to name its delegations.
+// DelegationPolicyUpdate validates an update of a policy. The resource is immutable, because
+// objects of the old resource would still name its delegations.
 func DelegationPolicyUpdate(p, old *authority.AuthorityDelegationPolicy) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMetaUpdate(&p.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 	errs = append(errs, apimachineryvalidation.ValidateImmutableField(p.Spec.Resource, old.Spec.Resource, field.NewPath("spec", "resource"))...)
 	return append(errs, DelegationPolicy(p)...)
 }
 
-// SpecByPolicy returns the specification of what a policy delegates in a namespace. Rules of a
-// role are those that the policy wrote down, and are for the caller to set.
+// SpecByPolicy returns the specification of the delegations of a policy in a namespace. If the
+// policy names a role, the caller must set the rules from the status of the policy.
 func SpecByPolicy(p *authority.AuthorityDelegationPolicySpec, namespace string) *authority.AuthorityDelegationSpec {
 	return &authority.AuthorityDelegationSpec{
 		Delegates: p.Delegates, RoleRef: p.RoleRef, Rules: p.Rules, Scope: authority.DelegationScope{Namespace: namespace},

@@ -18,24 +18,24 @@ import (
 	authority "kube-granular.dev/api/authority/v1alpha1"
 )
 
-// Scope is where an attribute acts.
+// Scope is the scope of an attribute.
 type Scope bool
 
 const (
-	// Namespaced attributes act in their namespace.
+	// Namespaced attributes apply in their namespace.
 	Namespaced Scope = false
-	// Cluster attributes act everywhere.
+	// Cluster attributes apply in the whole cluster.
 	Cluster Scope = true
 )
 
-// Attribute returns what is wrong with an attribute as a whole.
+// Attribute validates an attribute.
 func Attribute(meta *metav1.ObjectMeta, spec *authority.ProtectedAttributeSpec, scope Scope) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMeta(meta, scope == Namespaced, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	return append(errs, Spec(spec, scope, field.NewPath("spec"))...)
 }
 
-// AttributeUpdate returns what is wrong with a change of an attribute. A specification that
-// stays as it is stays valid: its finalizers can be removed by a server with stricter rules.
+// AttributeUpdate validates an update of an attribute. An unchanged specification is always
+// valid, so that finalizers can be removed on a server with stricter rules.
 func AttributeUpdate(meta, oldMeta *metav1.ObjectMeta, spec, oldSpec *authority.ProtectedAttributeSpec, scope Scope) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMetaUpdate(meta, oldMeta, field.NewPath("metadata"))
 	if equality.Semantic.DeepEqual(spec, oldSpec) {
@@ -44,8 +44,8 @@ func AttributeUpdate(meta, oldMeta *metav1.ObjectMeta, spec, oldSpec *authority.
 	return append(errs, Spec(spec, scope, field.NewPath("spec"))...)
 }
 
-// Spec returns what is wrong with a specification. All checks of one entry are here, so
-// that who builds entries of it can rely on them.
+// Spec validates a specification. It has all checks of a single entry, so that code that builds
+// entries can rely on them.
 func Spec(spec *authority.ProtectedAttributeSpec, scope Scope, at *field.Path) field.ErrorList {
 	errs := kind(spec.AttributeKind, at.Child("attributeKind"))
 	errs = append(errs, name(spec, at.Child("attributeName"))...)
@@ -122,7 +122,7 @@ func values(k authority.AttributeKind, all []string, at *field.Path) (errs field
 	return errs
 }
 
-// resources checks a list of resources; named are those that another list has already.
+// resources validates a list of resources; named are the resources of the other list.
 func resources(all, named []authority.GroupResource, scope Scope, at *field.Path) (errs field.ErrorList) {
 	if len(all) > authority.MaxResources {
 		return field.ErrorList{field.TooMany(at, len(all), authority.MaxResources)}

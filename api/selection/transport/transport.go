@@ -9,17 +9,16 @@
 //	ctx = transport.With(ctx, selection.ClusterRole("view"))
 //	pods, err := client.CoreV1().Pods("shop").List(ctx, metav1.ListOptions{})
 //
-// A server that knows nothing of the header ignores it, and allows whatever the caller may
-// do. So a response that does not repeat the header is an error, and before anything is sent
-// the server is asked once whether it does: also a request with the method GET can change
-// something, such as one that runs a command in a container.
+// A server without support ignores the header, and allows everything that the caller may do. So a
+// response that does not repeat the header is an error. Because a GET request can have effects
+// too, such as running a command in a container, a probe request checks the server first.
 //
-// The invariant: no request whose context has a selection is sent to a server that has
-// never repeated one or did not the last time it answered. A server behind an address that
-// others share may still be another one: then the request is answered, and reported as an
-// error.
+// The invariant: a request whose context has a selection is sent only to a server whose last
+// response repeated a selection. If several servers share an address, the request may still reach
+// another server. Then the response is reported as an error.
 //
-// The package has no selection of its own, and keeps nothing but the answers of servers.
+// The package has no selection of its own, and its only state is which servers support
+// selections.
 package transport
 
 import (
@@ -40,7 +39,7 @@ func With(ctx context.Context, s *selection.SelectedAuthority) context.Context {
 	return context.WithValue(ctx, contextKey{}, s)
 }
 
-// From returns what the requests of a context select, or nil.
+// From returns the authority that the requests of a context select, or nil.
 func From(ctx context.Context) *selection.SelectedAuthority {
 	s, _ := ctx.Value(contextKey{}).(*selection.SelectedAuthority)
 	return s
@@ -49,7 +48,7 @@ func From(ctx context.Context) *selection.SelectedAuthority {
 // NotAppliedError is the error of a request whose selection the server did not apply.
 type NotAppliedError struct {
 	Method, Host string
-	// Sent is true if the request itself was answered, by authority that was not selected.
+	// Sent is true if the server processed the request, with authority that was not selected.
 	Sent bool
 }
 
@@ -62,34 +61,34 @@ func (e *NotAppliedError) Error() string {
 
 type roundTripper struct {
 	next http.RoundTripper
-	// always is what requests select whose contexts select nothing, or nil.
+	// always is the selection for requests whose contexts have none, or nil.
 	always *selection.SelectedAuthority
-	// reason is sent along with what is selected, unless it is empty.
+	// reason is sent with each selection, unless it is empty.
 	reason string
 	*servers
 }
 
-// servers are those that applied a selection the last time.
+// servers records the servers that applied the last selection.
 type servers struct {
 	mu    sync.Mutex
 	apply map[string]bool
 }
 
-// New returns a RoundTripper that sends what the context of a request selects.
+// New returns a RoundTripper that sends the selection of the request's context.
 func New(next http.RoundTripper) http.RoundTripper {
 	return Always(nil)(next)
 }
 
-// Always returns a function that makes RoundTrippers of which every request selects an
-// authority: what its context selects, or this. They share what they know of servers.
+// Always returns a function that wraps RoundTrippers. Each request selects the authority of its
+// context, or else s. The RoundTrippers share the state of servers.
 //
 //	config.Wrap(transport.Always(selection.ClusterRole("view")))
 func Always(s *selection.SelectedAuthority) func(http.RoundTripper) http.RoundTripper {
 	return Because("", s)
 }
 
-// Because is Always with a reason, which the audit log of a server has beside the selection.
-// A reason that selection.CheckReason refuses fails every request.
+// Because is Always with a reason for the audit log of the server. If selection.CheckReason
+// rejects the reason, all requests fail.
 func Because(reason string, s *selection.SelectedAuthority) func(http.RoundTripper) http.RoundTripper {
 	known := &servers{apply: map[string]bool{}}
 	return func(next http.RoundTripper) http.RoundTripper {
@@ -97,7 +96,7 @@ func Because(reason string, s *selection.SelectedAuthority) func(http.RoundTripp
 	}
 }
 
-// WrappedRoundTripper returns what sends the request.
+// WrappedRoundTripper returns the underlying RoundTripper.
 func (t *roundTripper) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -110,7 +109,7 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	text, err := s.Text()
 	if err == nil && len(req.Header[selection.Header]) > 0 {
-		err = fmt.Errorf("the request has a header %s besides what is selected for it", selection.Header)
+		err = fmt.Errorf("the request has a header %s in addition to the selection", selection.Header)
 	}
 	if err == nil && t.reason != "" {
 		err = selection.CheckReason(t.reason)
@@ -136,7 +135,8 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	applied := repeats(resp, text)
 	if !applied && resp.StatusCode >= http.StatusBadRequest {
-		// Refused, perhaps because of what is selected: who sent it is to read why.
+		// The request was refused, possibly because of the selection. The caller needs the
+		// reason.
 		return resp, nil
 	}
 	t.remember(req.URL, applied)
@@ -147,9 +147,9 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// ask asks the server for something that changes nothing, as whoever sends req. It returns an
-// answer that says nothing about selections, but why requests are refused: who sent req is to
-// read it, and perhaps to come again.
+// ask sends a probe request without effects, with the identity of req. It returns a response that
+// does not tell whether the server supports selections, but why it refuses requests. The caller
+// returns it as the response to req, and may retry.
 func (t *roundTripper) ask(req *http.Request, text string) (*http.Response, error) {
 	question, err := http.NewRequestWithContext(req.Context(), http.MethodGet, (&url.URL{Scheme: req.URL.Scheme, Host: req.URL.Host, Path: "/version"}).String(), nil)
 	if err != nil {
@@ -179,8 +179,8 @@ func (t *roundTripper) ask(req *http.Request, text string) (*http.Response, erro
 	return nil, nil
 }
 
-// undecided reports whether a server that answers so had not come to the selection yet, or
-// could not read it.
+// undecided reports whether a response came before the server read the selection, or because it
+// could not parse it.
 func undecided(status int) bool {
 	return status == http.StatusBadRequest || status == http.StatusUnauthorized || status == http.StatusTooManyRequests || status >= http.StatusInternalServerError
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// attack is one attempt.
+// attack is one attempted attack.
 type attack struct {
 	attempt, answer, was string
 	heldBy               []string
@@ -21,7 +21,7 @@ var (
 	fieldLine  = regexp.MustCompile(`^([A-Z][a-z]*(?: [a-z]+)?):(?: (.*))?$`)
 )
 
-// parse finds the attacks of a comment, whose lines have no marks any more.
+// parse finds the attacks in a comment. The lines have no comment markers.
 func parse(comment []string) ([]attack, error) {
 	var out []attack
 	var fields map[string]string
@@ -54,7 +54,7 @@ func parse(comment []string) ([]attack, error) {
 				return nil, fmt.Errorf("attack %q: unknown field %q", fields["Attack"], m[1])
 			}
 			if _, ok := fields[m[1]]; ok {
-				return nil, fmt.Errorf("attack %q: %q stands there twice", fields["Attack"], m[1])
+				return nil, fmt.Errorf("attack %q: the field %q is duplicate", fields["Attack"], m[1])
 			}
 			fields[m[1]], last = m[2], m[1]
 		case fields != nil:
@@ -64,7 +64,7 @@ func parse(comment []string) ([]attack, error) {
 	return out, end()
 }
 
-// newAttack makes an attack of its fields.
+// newAttack returns an attack with the given fields.
 func newAttack(fields map[string]string) (attack, error) {
 	for name, text := range fields {
 		if text == "" {
@@ -72,7 +72,7 @@ func newAttack(fields map[string]string) (attack, error) {
 		}
 	}
 	if fields["Answer"] == "" {
-		return attack{}, fmt.Errorf("attack %q: no answer", fields["Attack"])
+		return attack{}, fmt.Errorf("attack %q: the field Answer is missing", fields["Attack"])
 	}
 	a := attack{attempt: fields["Attack"], answer: fields["Answer"], was: fields["Was"]}
 	if by := fields["Held by"]; by != "" {

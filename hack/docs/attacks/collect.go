@@ -17,24 +17,22 @@ import (
 	"kube-granular.dev/hack/docs/tree"
 )
 
-// source is a script or test with the attacks that stand in it. Intro is the first
-// paragraph of a script.
+// source is a script or test with its attacks. Intro is the first paragraph of a script.
 type source struct {
 	name, file, intro string
 	attacks           []attack
 }
 
-// attackTestName matches the tests that are attacks by their names.
+// attackTestName matches the names of tests that must describe an attack.
 var attackTestName = regexp.MustCompile(`^TestAttack[A-Z]`)
 
-// collectSources finds the scripts and the tests that hold attacks. The error names all that is
-// wrong with them.
+// collectSources finds the scripts and the tests with attacks. The error lists all faults.
 func collectSources(root string, t *tree.Tree) (scripts, tests []source, err error) {
 	var wrong []error
 	for _, file := range t.Scripts {
 		h, err := readScript(root, file)
 		if err == nil && len(h.attacks) == 0 && strings.HasPrefix(h.name, "attack_") {
-			err = errors.New(`no comment "# Attack: …" says what is tried`)
+			err = errors.New(`the comment "# Attack: …" is missing`)
 		}
 		if err != nil {
 			wrong = append(wrong, fmt.Errorf("%s: %w", file, err))
@@ -47,7 +45,7 @@ func collectSources(root string, t *tree.Tree) (scripts, tests []source, err err
 		h := source{name: test.Name, file: test.File}
 		h.attacks, err = parse(test.Doc)
 		if err == nil && len(h.attacks) == 0 && attackTestName.MatchString(test.Name) {
-			err = errors.New(`no paragraph "Attack: …" of the doc comment says what is tried`)
+			err = errors.New(`the doc comment has no paragraph "Attack: …"`)
 		}
 		if err != nil {
 			wrong = append(wrong, fmt.Errorf("%s:%d: %s: %w", test.File, test.Line, test.Name, err))
@@ -58,7 +56,7 @@ func collectSources(root string, t *tree.Tree) (scripts, tests []source, err err
 	}
 	for _, c := range t.Comments {
 		if found, err := parse(c.Lines); len(found) > 0 && err == nil {
-			wrong = append(wrong, fmt.Errorf("%s:%d: the attack %q stands in no doc comment of a test", c.File, c.Line, found[0].attempt))
+			wrong = append(wrong, fmt.Errorf("%s:%d: the attack %q is not in the doc comment of a test", c.File, c.Line, found[0].attempt))
 		}
 	}
 	slices.SortStableFunc(tests, func(a, b source) int {
@@ -68,14 +66,14 @@ func collectSources(root string, t *tree.Tree) (scripts, tests []source, err err
 	return scripts, tests, errors.Join(wrong...)
 }
 
-// checkNames finds the attacks that stand there twice, and whose other tests do not exist.
+// checkNames reports duplicate attacks, and names of tests that do not exist.
 func checkNames(t *tree.Tree, holders ...[]source) []error {
 	var wrong []error
 	seen := map[string]string{}
 	for _, h := range slices.Concat(holders...) {
 		for _, a := range h.attacks {
 			if other, ok := seen[a.attempt]; ok {
-				wrong = append(wrong, fmt.Errorf("%s: the attack %q stands in %s as well", h.file, a.attempt, other))
+				wrong = append(wrong, fmt.Errorf("%s: the attack %q is also in %s", h.file, a.attempt, other))
 			}
 			seen[a.attempt] = h.file
 			for _, name := range a.heldBy {
@@ -97,7 +95,7 @@ func resolve(t *tree.Tree, name string) (string, error) {
 	return t.Script(name)
 }
 
-// readScript reads the comments of a script. The files it carries are none of them.
+// readScript reads the comments of a script, without the files in the archive.
 func readScript(root, file string) (source, error) {
 	h := source{name: strings.TrimSuffix(path.Base(file), ".txtar"), file: file}
 	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))

@@ -1,21 +1,21 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package attacks makes docs/generated/attacks.md of what the tests say of themselves.
+// Package attacks generates docs/generated/attacks.md from the comments of the tests.
 //
-// An attempt to get around the server stands with the code that makes it, in the comment
-// of a script or in the doc comment of a Go test:
+// Each attack is described next to the code that tries it, in the comment of a script or in the
+// doc comment of a Go test:
 //
 //	# Attack: removing one's own finalizer as the last one, together with another field
 //	# Answer: 403, it stays
 //
-// Four fields are known, each may go on in the next line:
+// There are four fields, and each may continue on the next line:
 //
 //   - Attack: what is tried.
-//   - Answer: what comes of it.
-//   - Was: what came of it once, if that was not the same: "got through".
-//   - Held by: other tests and scripts that hold the answer as well, with commas between.
+//   - Answer: the response of the server.
+//   - Was: the former response, if it was different: "got through".
+//   - Held by: other tests and scripts that check the response, separated by commas.
 //
-// An empty line of the comment, or the end of it, ends the block. Every script
-// attack_*.txtar and every Go test TestAttackX has at least one.
+// An empty line or the end of the comment ends the block. Every script attack_*.txtar and every
+// Go test TestAttackX has at least one.
 package attacks

@@ -11,7 +11,7 @@ import (
 	"kube-granular.dev/hack/docs/tree"
 )
 
-// File is where the page lies.
+// File is the path of the page.
 const File = "docs/generated/attacks.md"
 
 const pageHeader = `<!-- Written by hack/update-docs.sh from the comments of the tests. Don't edit it. -->
@@ -27,7 +27,7 @@ attempt.
 
 `
 
-// Page writes the page of all attacks below a root.
+// Page returns the page with all attacks of the repository at root.
 func Page(root string) ([]byte, error) {
 	t, err := tree.Read(root)
 	if err != nil {
@@ -63,7 +63,7 @@ func Page(root string) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// inPackage returns the tests at the front that are of one package.
+// inPackage returns the leading tests that are in the same package.
 func inPackage(tests []source) []source {
 	n := 1
 	for n < len(tests) && path.Dir(tests[n].file) == path.Dir(tests[0].file) {
@@ -82,7 +82,7 @@ func table(b *strings.Builder, t *tree.Tree, holders ...source) {
 			}
 			by := []string{link(h.name, h.file)}
 			for _, name := range a.heldBy {
-				file, _ := resolve(t, name) // collect has found it
+				file, _ := resolve(t, name) // collectSources has checked it
 				by = append(by, link(name, file))
 			}
 			fmt.Fprintf(b, "| %s | %s | %s |\n", cell(a.attempt), cell(answer), strings.Join(by, ", "))
@@ -92,5 +92,5 @@ func table(b *strings.Builder, t *tree.Tree, holders ...source) {
 
 func link(name, file string) string { return "[" + name + "](../../" + file + ")" }
 
-// cell escapes what would end the cell of a table.
+// cell escapes the separator of table cells.
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

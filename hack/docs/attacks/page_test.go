@@ -104,17 +104,17 @@ func TestPageFails(t *testing.T) {
 		changes []string
 		says    string
 	}{
-		"a script without an attack":     {[]string{"other.txtar", "attack_other.txtar"}, `attack_other.txtar: no comment "# Attack: …" says what is tried`},
-		"a test without an attack":       {[]string{"// Attack: by a test\n// Answer: 404\n", ""}, `first/a_test.go:5: TestAttackFirst: no paragraph`},
+		"a script without an attack":     {[]string{"other.txtar", "attack_other.txtar"}, `attack_other.txtar: the comment "# Attack: …" is missing`},
+		"a test without an attack":       {[]string{"// Attack: by a test\n// Answer: 404\n", ""}, `first/a_test.go:5: TestAttackFirst: the doc comment has no paragraph`},
 		"a malformed attack of a script": {[]string{"# Answer: 403", "# Anser: 403"}, `attack_a.txtar: above line 11: attack "a | b": unknown field "Anser"`},
-		"a malformed attack of a test":   {[]string{"// Answer: 404", "//"}, `TestAttackFirst: attack "by a test": no answer`},
+		"a malformed attack of a test":   {[]string{"// Answer: 404", "//"}, `TestAttackFirst: attack "by a test": the field Answer is missing`},
 		"an unknown test":                {[]string{"TestOne,", "TestNone,"}, `attack "a | b": there is no test TestNone`},
 		"an unknown script":              {[]string{"by: other", "by: others"}, `attack "a | b": there is no script others`},
 		"a test of two packages":         {[]string{"second.TestTwo", "TestTwo"}, `TestTwo is ambiguous: first/a_test.go, second/a_test.go`},
 		"a test of another package":      {[]string{"second.TestTwo", "third.TestTwo"}, `there is no test third.TestTwo`},
 		"a test of upstream's":           {[]string{"TestOne,", "TestAttackUpstream,"}, `there is no test TestAttackUpstream`},
-		"one attack twice":               {[]string{"by a test", "a | b"}, `stands in test/integration/testdata/script/attack_a.txtar as well`},
-		"an attack that is no doc":       {[]string{"// TestOne holds.\n", "// Attack: lost\n// Answer: none\n\n"}, `the attack "lost" stands in no doc comment of a test`},
+		"one attack twice":               {[]string{"by a test", "a | b"}, `is also in test/integration/testdata/script/attack_a.txtar`},
+		"an attack that is no doc":       {[]string{"// TestOne holds.\n", "// Attack: lost\n// Answer: none\n\n"}, `the attack "lost" is not in the doc comment of a test`},
 		"code that does not parse":       {[]string{"package second", "package"}, `second/a_test.go`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// class is why a right is what it is.
+// class tells why a controller has a permission.
 type class string
 
 const (
@@ -22,7 +22,7 @@ const (
 	housekeeping class = "housekeeping"
 )
 
-// classReasons are told on the page, in its order.
+// classReasons are the explanations of the classes, in the order of the page.
 var classReasons = []struct {
 	class    class
 	grant    string
@@ -36,15 +36,16 @@ var classReasons = []struct {
 	{housekeeping, "stays", "nobody asks for it", "A node fails, a time passes, or an owner is gone. There is no request whose author could delegate, or the author has already left the cluster."},
 }
 
-// classification classes some rights of a role: verbs on a resource, written as right.of does.
+// classification classifies some permissions of a role: verbs on a resource in the format of
+// right.resourceName.
 type classification struct {
 	resource, verbs string
 	class           class
-	// trigger is what is written by whoever asks for it.
+	// trigger is the resource that a user writes to make the controller act.
 	trigger string
 }
 
-// classifications are the rights that no rule classes.
+// classifications are the permissions that no general rule classifies.
 var classifications = map[string][]classification{
 	"attachdetach-controller": {
 		{"nodes/status", "patch update", housekeeping, ""},
@@ -202,7 +203,7 @@ var classifications = map[string][]classification{
 	},
 }
 
-// classifiedRight is what a role may, with its class.
+// classifiedRight is a permission of a role with its class.
 type classifiedRight struct {
 	right
 	classification
@@ -217,8 +218,8 @@ func (l classification) matches(r right) bool {
 	return of == name && slices.Contains(strings.Fields(l.verbs), r.verb)
 }
 
-// classify returns the rights of a role. The list comes first; used notes what of it is about
-// something.
+// classify returns the permissions of a role with their classes. The list takes precedence over
+// the general rules. used records the entries of the list that match.
 func classify(role *rbacv1.ClusterRole, used map[string]bool) ([]classifiedRight, error) {
 	name := strings.TrimPrefix(role.Name, prefix)
 	var out []classifiedRight
@@ -243,15 +244,15 @@ func classify(role *rbacv1.ClusterRole, used map[string]bool) ([]classifiedRight
 		}
 		c, ok := classByRule(r, role)
 		if !ok {
-			return nil, fmt.Errorf("%s: nobody has said yet what %s on %s is for: add it to the list in hack/docs/controllers", name, r.verb, r.resourceName())
+			return nil, fmt.Errorf("%s: %s on %s has no class: add it to the list in hack/docs/controllers", name, r.verb, r.resourceName())
 		}
 		out = append(out, classifiedRight{r, classification{class: c}})
 	}
 	return out, nil
 }
 
-// classByRule classes what is the same for all controllers: reads, events, and the statuses and
-// finalizers of kinds that the controller watches and that others do not ask it to change.
+// classByRule classifies the permissions that are the same for all controllers: reads, events,
+// and the statuses and finalizers of kinds that the controller watches for its own work.
 func classByRule(r right, role *rbacv1.ClusterRole) (class, bool) {
 	switch r.verb {
 	case "get", "list", "watch":
@@ -269,13 +270,13 @@ func classByRule(r right, role *rbacv1.ClusterRole) (class, bool) {
 	return "", false
 }
 
-// checkUnused returns an error if the list has something that is about nothing.
+// checkUnused returns an error if an entry of the list matches no permission.
 func checkUnused(used map[string]bool) error {
 	for name, lines := range classifications {
 		for _, l := range lines {
 			for _, verb := range strings.Fields(l.verbs) {
 				if key := name + " " + l.resource + " " + verb; !used[key] {
-					return fmt.Errorf("the list in hack/docs/controllers has %s, which no role allows", key)
+					return fmt.Errorf("the list in hack/docs/controllers has %s, but no role has that permission", key)
 				}
 			}
 		}

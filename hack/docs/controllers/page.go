@@ -11,7 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// File is where the page lies.
+// File is the path of the page.
 const File = "docs/generated/controllers.md"
 
 const pageHeader = `<!-- Written by hack/update-docs.sh from upstream's bootstrap roles. Don't edit it. -->
@@ -26,7 +26,7 @@ feature gates. It leaves out the API group extensions, which no server has any m
 
 `
 
-// Page writes the page of the tree that the program is built with.
+// Page returns the page for the upstream tree that the program is built with.
 func Page() ([]byte, error) {
 	all, err := roles()
 	if err != nil {
@@ -87,7 +87,7 @@ func Page() ([]byte, error) {
 	return []byte(b.String() + body.String()), nil
 }
 
-// row is a line of a table: the verbs of one class on one resource.
+// row is a row of a table: the verbs of one class on one resource.
 type row struct {
 	of, trigger string
 	verbs       []string
@@ -109,7 +109,8 @@ func rows(rights []classifiedRight, of class) []row {
 	return out
 }
 
-// smallestRoles names the roles of people by which somebody has rights: one if it is the same for all.
+// smallestRoles returns the smallest user-facing roles that have the permissions: one if it is
+// the same for all.
 func smallestRoles(people map[string][]rbacv1.PolicyRule, rights []right) string {
 	var each []string
 	for _, r := range rights {

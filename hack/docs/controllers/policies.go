@@ -17,7 +17,7 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 )
 
-// workloads are what people write to have pods.
+// workloads are the resources that users write to get pods.
 var workloads = []string{"cronjobs.batch", "daemonsets.apps", "deployments.apps", "jobs.batch", "replicasets.apps", "replicationcontrollers", "statefulsets.apps"}
 
 const policiesHead = `
@@ -66,7 +66,7 @@ func policies(all []rbacv1.ClusterRole) (string, error) {
 	return out.String(), nil
 }
 
-// needed returns what is needed to work on a resource, and on what is made of it.
+// needed returns the permissions to work on a resource and on the objects that are made for it.
 func needed(trigger string, rights map[string][]right) []right {
 	out := slices.Clone(rights[trigger])
 	for _, r := range rights[trigger] {

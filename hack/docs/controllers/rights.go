@@ -16,12 +16,13 @@ import (
 // prefix of the names of the roles.
 const prefix = "system:controller:"
 
-// right is one verb on one resource.
+// right is a permission: one verb on one resource.
 type right struct {
 	group, resource, verb, name string
 }
 
-// resourceName names the resource as in a kubectl command, and the object if it is one alone.
+// resourceName returns the resource as in a kubectl command, with the object name if the
+// permission is for one object.
 func (r right) resourceName() string {
 	name, subresource, has := strings.Cut(r.resource, "/")
 	if r.group != "" {
@@ -44,7 +45,7 @@ func (r right) rule() rbacv1.PolicyRule {
 	return rule
 }
 
-// rightsOf takes rules apart, sorted and without doubles.
+// rightsOf splits rules into permissions, sorted and without duplicates.
 func rightsOf(rules []rbacv1.PolicyRule) []right {
 	var out []right
 	for _, rule := range rules {
@@ -56,7 +57,7 @@ func rightsOf(rules []rbacv1.PolicyRule) []right {
 			for _, resource := range rule.Resources {
 				for _, name := range names {
 					for _, verb := range rule.Verbs {
-						// Upstream keeps a group that no server has any more.
+						// Upstream's role still has a group that no server serves.
 						if group != "extensions" {
 							out = append(out, right{group, resource, verb, name})
 						}
@@ -71,7 +72,7 @@ func rightsOf(rules []rbacv1.PolicyRule) []right {
 	return slices.Compact(out)
 }
 
-// roles returns upstream's controller roles, with those behind feature gates, sorted.
+// roles returns upstream's controller roles, including those behind feature gates, sorted.
 func roles() ([]rbacv1.ClusterRole, error) {
 	if err := utilfeature.DefaultMutableFeatureGate.Set("AllAlpha=true,AllBeta=true"); err != nil {
 		return nil, err
@@ -81,10 +82,10 @@ func roles() ([]rbacv1.ClusterRole, error) {
 	return out, nil
 }
 
-// peopleRoles are the roles that people are given, the smallest first.
+// peopleRoles are the user-facing roles, the smallest first.
 var peopleRoles = []string{"view", "edit", "admin"}
 
-// peopleRules returns what those roles allow, what is aggregated into them included.
+// peopleRules returns the rules of these roles, including aggregated rules.
 func peopleRules() map[string][]rbacv1.PolicyRule {
 	all := bootstrappolicy.ClusterRoles()
 	of := func(to string) (rules []rbacv1.PolicyRule) {
@@ -101,7 +102,7 @@ func peopleRules() map[string][]rbacv1.PolicyRule {
 	}
 }
 
-// smallestRole returns the smallest role of people that has a right, or "nobody".
+// smallestRole returns the smallest user-facing role that has a permission, or "nobody".
 func smallestRole(people map[string][]rbacv1.PolicyRule, r right) string {
 	for _, name := range peopleRoles {
 		if covers, _ := validation.Covers(people[name], []rbacv1.PolicyRule{r.rule()}); covers {

@@ -9,17 +9,17 @@ import (
 	"html"
 )
 
-// File is where the picture lies, from the root of the repository.
+// File is the path of the diagram from the root of the repository.
 const File = "docs/generated/request.svg"
 
-// step is one box.
+// step is one box of the diagram.
 type step struct {
 	title string
 	lines []string
-	// marked is set where the step is there because of kube-granular.
+	// marked is true if kube-granular adds the step.
 	marked bool
-	// ends is what the caller gets if the step ends the request, and because is when it
-	// does; empty if it never does.
+	// ends is the response if the step ends the request, and because is the condition. Both are
+	// empty if the step never ends a request.
 	because, ends string
 }
 
@@ -39,7 +39,7 @@ var steps = []step{
 	{title: "Answer", lines: []string{"Without get, a marked caller sees only", "the object's identity."}, marked: true},
 }
 
-// Sizes, in units of the picture.
+// Sizes, in units of the SVG.
 const (
 	width, left, boxWidth = 760, 20, 400
 	gap, padding          = 26, 12
@@ -67,7 +67,7 @@ const style = `
   }
 `
 
-// Draw returns the picture.
+// Draw returns the diagram as an SVG.
 func Draw() []byte {
 	var body bytes.Buffer
 	y := padding
@@ -110,7 +110,7 @@ func (s step) draw(out *bytes.Buffer, y, height int) {
 	fmt.Fprintf(out, `<text x="%d" y="%d">%s</text>`+"\n", outcomeLeft+padding, middle+5, html.EscapeString(s.ends))
 }
 
-// arrow draws a straight line, down or to the right, with a tip at its end.
+// arrow draws a straight arrow, down or to the right.
 func arrow(out *bytes.Buffer, fromX, fromY, toX, toY int) {
 	const tip = 5
 	fmt.Fprintf(out, `<path class="way" d="M%d %d L%d %d"/>`+"\n", fromX, fromY, toX, toY)

@@ -1,10 +1,9 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package references finds what the documents name and does not exist: files and headings
-// that they link to, and, in their text, tests, attack scripts, files below the folders of
-// the repository, and patches.
+// Package references finds broken references in the documents: links to files and headings, and
+// names of tests, attack scripts, files of the repository and patches in the text.
 //
-// A decision record tells of its own time, so that what its text names may be gone by now.
-// Its links have to lead somewhere all the same.
+// A decision record describes the state of its time, so its text may name things that no longer
+// exist. Its links must still be valid.
 package references

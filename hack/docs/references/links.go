@@ -14,7 +14,7 @@ import (
 
 var externalLink = regexp.MustCompile(`^[a-z]+:`)
 
-// links finds the links of a line that lead nowhere.
+// links reports the broken links of a line.
 func (c *checker) links(document, line string) []error {
 	var wrong []error
 	for _, m := range linkTarget.FindAllStringSubmatch(codeSpan.ReplaceAllString(line, ""), -1) {
@@ -27,7 +27,7 @@ func (c *checker) links(document, line string) []error {
 			target = path.Join(path.Dir(document), file)
 		}
 		if _, err := os.Stat(c.file(target)); err != nil {
-			wrong = append(wrong, fmt.Errorf("the link %s leads nowhere: there is no %s", m[1], target))
+			wrong = append(wrong, fmt.Errorf("the link %s is broken: there is no %s", m[1], target))
 			continue
 		}
 		if heading == "" || path.Ext(target) != ".md" {
@@ -37,7 +37,7 @@ func (c *checker) links(document, line string) []error {
 		if err != nil {
 			wrong = append(wrong, err)
 		} else if !anchors[heading] {
-			wrong = append(wrong, fmt.Errorf("the link %s leads nowhere: %s has no such heading", m[1], target))
+			wrong = append(wrong, fmt.Errorf("the link %s is broken: %s has no such heading", m[1], target))
 		}
 	}
 	return wrong
@@ -66,8 +66,7 @@ func (c *checker) headings(document string) (map[string]bool, error) {
 	return out, nil
 }
 
-// anchor returns what GitHub makes of a heading. Where one of that name is taken, a number
-// follows.
+// anchor returns GitHub's anchor for a heading. A duplicate anchor gets a number as suffix.
 func anchor(heading string, taken map[string]bool) string {
 	heading = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(heading, "$1")
 	var b strings.Builder

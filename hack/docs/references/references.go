@@ -21,12 +21,12 @@ var (
 	scriptName = regexp.MustCompile(`\battack_\w+`)
 	patchName  = regexp.MustCompile(`\b(?:core|markers|crd|authority|speed|controllers)/\d{4}(?:-[a-z-]+)?`)
 	codeSpan   = regexp.MustCompile("`([^`\n]+)`")
-	// repositoryPath are the folders of the root that are committed.
+	// repositoryPath matches paths below the committed folders of the root.
 	repositoryPath = regexp.MustCompile(`^(?:api|cmd|docs|hack|patches|pkg|speed|staging|test)/[\w./{},*-]+$`)
 	linkTarget     = regexp.MustCompile(`\]\(([^()\s]+)\)`)
 )
 
-// Check returns an error that names all references below the root that lead nowhere.
+// Check returns an error that lists all broken references below the root.
 func Check(root string) error {
 	t, err := tree.Read(root)
 	if err != nil {
@@ -44,10 +44,11 @@ func Check(root string) error {
 	return errors.Join(c.wrong...)
 }
 
-// templates are documents of which another is made, which is read in their place.
+// templates are documents from which another one is generated. The generated document is checked
+// instead.
 var templates = []string{"hack/permissions/reference/permissions.md"}
 
-// exceptions are what documents name that is not of this repository, or an example.
+// exceptions are names in documents that are examples, or are not of this repository.
 var exceptions = map[string]string{
 	"crd/0005-name":         "patches/README.md",
 	"hack/update-vendor.sh": "patches/README.md",
@@ -56,7 +57,7 @@ var exceptions = map[string]string{
 type checker struct {
 	root string
 	tree *tree.Tree
-	// anchors are the headings of each document that was linked to.
+	// anchors caches the anchors of each linked document.
 	anchors map[string]map[string]bool
 	wrong   []error
 }
@@ -86,7 +87,7 @@ func (c *checker) document(name string) error {
 	return nil
 }
 
-// names finds what the text of a line names.
+// names checks the names in the text of a line.
 func (c *checker) names(document, line string) []error {
 	var wrong []error
 	for _, name := range testName.FindAllString(line, -1) {
@@ -105,7 +106,7 @@ func (c *checker) names(document, line string) []error {
 		}
 	}
 	for _, m := range codeSpan.FindAllStringSubmatch(line, -1) {
-		// A command may have arguments behind the file.
+		// A command may have arguments after the file.
 		name, _, _ := strings.Cut(m[1], " ")
 		name = strings.TrimSuffix(strings.TrimPrefix(name, "./"), "/...")
 		if !repositoryPath.MatchString(name) {
@@ -120,14 +121,14 @@ func (c *checker) names(document, line string) []error {
 	return wrong
 }
 
-// exists reports whether a folder holds a Go file that begins with a name: tests may be
-// called as scripts are.
+// exists reports whether a folder has a Go file whose name begins with a name: tests may be named
+// like scripts.
 func (c *checker) exists(name, folder string) bool {
 	found, _ := filepath.Glob(c.file(path.Join(folder, name+"*.go")))
 	return len(found) > 0
 }
 
-// expandBraces expands the first list in braces, and those of what follows.
+// expandBraces expands all lists in braces.
 func expandBraces(name string) []string {
 	before, rest, ok := strings.Cut(name, "{")
 	list, after, ok2 := strings.Cut(rest, "}")
@@ -141,5 +142,5 @@ func expandBraces(name string) []string {
 	return out
 }
 
-// file returns where a path of the repository lies.
+// file returns the file system path of a path in the repository.
 func (c *checker) file(name string) string { return filepath.Join(c.root, filepath.FromSlash(name)) }

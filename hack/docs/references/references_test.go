@@ -37,11 +37,11 @@ func TestCheck(t *testing.T) {
 		"a folder":               {"`pkg/b/...`", "there is no pkg/b"},
 		"one of a list":          {"`pkg/{a,b}/a.go`", "there is no pkg/b/a.go"},
 		"a pattern":              {"`pkg/*/b.go`", "there is no pkg/*/b.go"},
-		"a linked file":          {"[a](docs/gone.md)", "the link docs/gone.md leads nowhere: there is no docs/gone.md"},
-		"a linked heading":       {"[a](docs/other.md#gone)", "the link docs/other.md#gone leads nowhere: docs/other.md has no such heading"},
+		"a linked file":          {"[a](docs/gone.md)", "the link docs/gone.md is broken: there is no docs/gone.md"},
+		"a linked heading":       {"[a](docs/other.md#gone)", "the link docs/other.md#gone is broken: docs/other.md has no such heading"},
 		"a heading in a block":   {"[a](docs/other.md#no-heading)", "has no such heading"},
 		"one heading too many":   {"[a](docs/other.md#twice-2)", "has no such heading"},
-		"a heading of its own":   {"[a](#gone)", "the link #gone leads nowhere: README.md has no such heading"},
+		"a heading of its own":   {"[a](#gone)", "the link #gone is broken: README.md has no such heading"},
 		"an example of another":  {"`hack/update-vendor.sh`", "there is no hack/update-vendor.sh"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestCheck(t *testing.T) {
 func TestRecords(t *testing.T) {
 	files := maps.Clone(repository)
 	files["docs/adr/0001-one.md"] += "[gone](0002-gone.md)\n"
-	const want = "docs/adr/0001-one.md:4: the link 0002-gone.md leads nowhere: there is no docs/adr/0002-gone.md"
+	const want = "docs/adr/0001-one.md:4: the link 0002-gone.md is broken: there is no docs/adr/0002-gone.md"
 	if err := Check(lay(t, files)); err == nil || err.Error() != want {
 		t.Errorf("the error is %v, want %s", err, want)
 	}

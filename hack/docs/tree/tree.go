@@ -23,21 +23,22 @@ const Scripts = "test/integration/testdata/script"
 type Test struct {
 	Name, File string
 	Line       int
-	// Doc are the lines of its doc comment, without the marks of a comment.
+	// Doc are the lines of its doc comment, without comment markers.
 	Doc []string
 }
 
 // Package returns the folder of a test.
 func (t Test) Package() string { return path.Dir(t.File) }
 
-// Comment is a comment of a test file that is no test's doc comment.
+// Comment is a comment of a test file that is not the doc comment of a test.
 type Comment struct {
 	File  string
 	Line  int
 	Lines []string
 }
 
-// Tree is what was read. Paths are relative to the root and have slashes.
+// Tree has the tests, scripts and documents of a repository. Paths are relative to the root and
+// have slashes.
 type Tree struct {
 	Tests     []Test
 	Comments  []Comment
@@ -116,8 +117,8 @@ func lines(group *ast.CommentGroup) []string {
 	return strings.Split(strings.TrimRight(group.Text(), "\n"), "\n")
 }
 
-// Find returns the test of a name. Where several packages have one of that name, it
-// stands behind the last element of the package's path and a dot.
+// Find returns the test with a name. If several packages have a test with that name, the name
+// must be qualified with the last element of the package path and a dot.
 func (t *Tree) Find(name string) (Test, error) {
 	pkg, bare, qualified := strings.Cut(name, ".")
 	if !qualified {
@@ -142,7 +143,7 @@ func (t *Tree) Find(name string) (Test, error) {
 	return Test{}, fmt.Errorf("%s is ambiguous: %s", name, strings.Join(files, ", "))
 }
 
-// Script returns the path of the script of a name.
+// Script returns the path of the script with a name.
 func (t *Tree) Script(name string) (string, error) {
 	file := path.Join(Scripts, name+".txtar")
 	if !slices.Contains(t.Scripts, file) {
@@ -151,7 +152,7 @@ func (t *Tree) Script(name string) (string, error) {
 	return file, nil
 }
 
-// Has reports whether there is a test of a name, in whatever number of packages.
+// Has reports whether any package has a test with a name.
 func (t *Tree) Has(name string) bool {
 	pkg, bare, qualified := strings.Cut(name, ".")
 	if !qualified {

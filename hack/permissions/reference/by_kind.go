@@ -13,17 +13,17 @@ import (
 	"kube-granular.dev/hack/permissions/vocabulary"
 )
 
-// row is one place of a kind.
+// row is one field of a kind.
 type row struct {
 	path  string
 	verbs []string
-	// versions are those that have the place; within is what it embeds, if anything.
+	// versions are the versions with the field; within is the embedded object, if any.
 	versions []string
 	within   string
 }
 
-// fieldsByKind is a table of fields for each kind. What all kinds have comes first and is left out
-// of the others; what lies in an embedded object is one row, which leads to its table.
+// fieldsByKind returns a table of fields for each kind. The fields of all kinds have one table at
+// the beginning. An embedded object is one row that links to its own table.
 func fieldsByKind(r *registry.Registry, v *vocabulary.Vocabulary) string {
 	verbs := map[string]string{}
 	for _, p := range r.Permissions {

@@ -1,12 +1,11 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reference makes the registry of permissions from the kinds a server serves and
-// the vocabulary, and writes it for machines and for people.
+// Package reference makes the registry of permissions from the kinds of a server and the
+// vocabulary, and formats it as YAML and as Markdown.
 //
-// The invariant: the same kinds and vocabulary give the same bytes, and every
-// permission of every tree is in it. One that the vocabulary can't describe is an
-// error.
+// The invariant: the output is deterministic and has all permissions of all trees. A permission
+// that the vocabulary does not describe is an error.
 //
-// It reads and writes no file.
+// The package reads and writes no files.
 package reference

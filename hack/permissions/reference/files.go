@@ -10,12 +10,12 @@ import (
 
 // File is one generated file.
 type File struct {
-	// Path leads there from the top directory of the project.
+	// Path is relative to the root of the repository.
 	Path    string
 	Content []byte
 }
 
-// Files makes every file that is generated from the kinds.
+// Files returns all files that are generated from the kinds.
 func Files(kinds []served.Kind) ([]File, error) {
 	v, err := vocabulary.Load()
 	if err != nil {

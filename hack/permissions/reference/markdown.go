@@ -16,7 +16,7 @@ import (
 //go:embed permissions.md
 var pageTemplate string
 
-// Markdown writes the registry for people, in the frame of permissions.md.
+// Markdown formats the registry with the template permissions.md.
 func Markdown(r *registry.Registry, v *vocabulary.Vocabulary) ([]byte, error) {
 	var tables, places strings.Builder
 	table(&tables, r, "")
@@ -54,7 +54,7 @@ func fillTemplate(values map[string]string) ([]byte, error) {
 	for name, value := range values {
 		mark := "{{" + name + "}}"
 		if strings.Count(out, mark) != 1 {
-			return nil, fmt.Errorf("permissions.md: %s must be there once", mark)
+			return nil, fmt.Errorf("permissions.md: %s must occur exactly once", mark)
 		}
 		out = strings.Replace(out, mark, value, 1)
 	}
@@ -75,7 +75,7 @@ func table(b *strings.Builder, r *registry.Registry, scope string) {
 	}
 }
 
-// verb is how a permission is written in a role.
+// verb returns the verb of a permission as in a role.
 func verb(p registry.Permission) string {
 	if p.Parameter == nil {
 		return "granular:" + p.Name
@@ -83,10 +83,10 @@ func verb(p registry.Permission) string {
 	return "granular:" + p.Name + "(" + parameter(p.Parameter) + ")"
 }
 
-// maxColumns is how long a line of a list may be.
+// maxColumns is the maximum length of a line of a list.
 const maxColumns = 100
 
-// wrap writes the item of a list in lines that a person can read. It breaks after commas.
+// wrap breaks an item of a list into lines, after commas.
 func wrap(b *strings.Builder, item string) {
 	line := 0
 	for i, part := range strings.SplitAfter(item, ", ") {
@@ -106,7 +106,7 @@ func wrap(b *strings.Builder, item string) {
 	b.WriteString("\n")
 }
 
-// parameter names what stands in the parentheses.
+// parameter describes the text in the parentheses.
 func parameter(p *registry.Parameter) string {
 	name := strings.ReplaceAll(p.Source, "-", " ")
 	switch field, ofValue := strings.CutPrefix(p.Source, "self."); {
@@ -122,7 +122,7 @@ func parameter(p *registry.Parameter) string {
 	return name
 }
 
-// kindsText lists kinds, the versions of one together.
+// kindsText lists kinds, with the versions of each kind grouped.
 func kindsText(ids []string) string {
 	if len(ids) == 1 && ids[0] == registry.All {
 		return "every kind"
@@ -169,7 +169,7 @@ func uncoveredTable(v *vocabulary.Vocabulary) string {
 	return strings.TrimSpace(b.String())
 }
 
-// resourcesTable is the table of what a role must name.
+// resourcesTable returns the table of the resources that a role must name.
 func resourcesTable(r *registry.Registry) string {
 	resources := map[string][]string{}
 	var names []string

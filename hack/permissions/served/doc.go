@@ -1,13 +1,12 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package served reads from a running server which kinds it serves in which
-// versions, and compiles the permission tree of each from the schema the server
-// publishes.
+// Package served reads the kinds and versions of a running server, and compiles the permission
+// tree of each from the published schema.
 //
-// The invariant: every kind that any resource or subresource accepts in a create,
-// update or patch is there, so what is said of the kinds is said of all that can
-// be written.
+// The invariant: the result has all kinds that a resource or subresource accepts in a create,
+// update or patch, so that a property of all kinds is a property of all objects that can be
+// written.
 //
 // It writes nothing to the server.
 package served

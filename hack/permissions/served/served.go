@@ -20,7 +20,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// Flags make `kube-granular up` serve every kind in every version there is.
+// Flags are flags of `kube-granular up` that enable all kinds in all versions.
 var Flags = []string{
 	"--demo=false",
 	"--feature-gates", "AllAlpha=true,AllBeta=true",
@@ -30,19 +30,19 @@ var Flags = []string{
 // Kind is one kind in one version.
 type Kind struct {
 	gvk.GroupVersionKind
-	// Resources are those that take it, in any version, as a role names them:
+	// Resources are the resources with the kind, in any version, formatted as in a role:
 	// deployments.apps, deployments.apps/scale. They are sorted.
 	Resources []string
 	// Tree is compiled from the published schema.
 	Tree *schema.Tree
-	// Model is the published definition itself.
+	// Model is the published definition.
 	Model *spec.Schema
 }
 
-// ID names the kind as documents do: apps/v1 Deployment, v1 Pod.
+// ID returns the kind in the format of documents: apps/v1 Deployment, v1 Pod.
 func (k Kind) ID() string { return k.GroupVersion().String() + " " + k.Kind }
 
-// Fields are the fields of the root, apart from those that say what it is.
+// Fields returns the fields of the root, except apiVersion and kind.
 func (k Kind) Fields() []string {
 	var out []string
 	for name := range k.Model.Properties {
@@ -54,8 +54,8 @@ func (k Kind) Fields() []string {
 	return out
 }
 
-// Read asks a server for everything it publishes at /openapi/v3. The kinds are
-// sorted by group, kind and version.
+// Read reads all documents below /openapi/v3 of a server. The kinds are sorted by group, kind and
+// version.
 func Read(ctx context.Context, config *rest.Config) ([]Kind, error) {
 	client, err := rest.UnversionedRESTClientFor(unversioned(config))
 	if err != nil {
@@ -102,7 +102,7 @@ func Read(ctx context.Context, config *rest.Config) ([]Kind, error) {
 	return out, nil
 }
 
-// unversioned gives a configuration that a client of plain paths takes.
+// unversioned returns a configuration for a client that requests plain paths.
 func unversioned(config *rest.Config) *rest.Config {
 	c := rest.CopyConfig(config)
 	c.GroupVersion = &gvk.GroupVersion{}
@@ -110,8 +110,8 @@ func unversioned(config *rest.Config) *rest.Config {
 	return c
 }
 
-// writes are the actions that send an object of a kind to be stored or acted on.
-// Connections take options, deletions too; both are no objects.
+// writes are the operations whose body is an object. The bodies of connections and deletions are
+// options.
 var writes = map[string]bool{"post": true, "put": true, "patch": true}
 
 func add(all map[gvk.GroupVersionKind]*Kind, prefix string, document *spec3.OpenAPI) error {
@@ -148,7 +148,7 @@ func kindOf(op *spec3.Operation) (gvk.GroupVersionKind, error) {
 	var out gvk.GroupVersionKind
 	fields, ok := op.Extensions["x-kubernetes-group-version-kind"].(map[string]any)
 	if !ok {
-		return out, fmt.Errorf("an operation without a kind")
+		return out, fmt.Errorf("an operation has no kind")
 	}
 	out.Group, _ = fields["group"].(string)
 	out.Version, _ = fields["version"].(string)
@@ -156,9 +156,8 @@ func kindOf(op *spec3.Operation) (gvk.GroupVersionKind, error) {
 	return out, nil
 }
 
-// resource names, as a role does, what a path leads to:
-// /apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale is
-// deployments.apps/scale.
+// resource returns the resource of a path in the format of a role:
+// /apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale is deployments.apps/scale.
 func resource(prefix, path string) string {
 	rest := strings.Split(strings.Trim(strings.TrimPrefix(path, prefix), "/"), "/")
 	if len(rest) > 2 && rest[0] == "namespaces" && rest[1] == "{namespace}" {

@@ -11,10 +11,10 @@ import (
 	"kube-granular.dev/granular/permission"
 )
 
-// CheckStyle says what is wrong with a permission of the style guide, given the fields
-// on the way to a place it has and the kind that place is in. Only the part of
-// the path inside the permission's scope counts, and the field itself does not:
-// replicas may be called replicas.
+// CheckStyle returns an error if the name of a permission violates the style guide. kind is the
+// kind of the field with the permission, and ancestors are the fields above it. Only ancestors
+// inside the permission's scope count, and the field itself does not: replicas may be named
+// replicas.
 func (v *Vocabulary) CheckStyle(name, kind string, ancestors []string) error {
 	if err := permission.Validate(name); err != nil {
 		return err
@@ -32,13 +32,13 @@ func (v *Vocabulary) CheckStyle(name, kind string, ancestors []string) error {
 	}
 	for _, ancestor := range ancestors {
 		if contains(words, Words(ancestor)) {
-			return fmt.Errorf("%q names the field %q above it", base, ancestor)
+			return fmt.Errorf("%q contains the name of its parent field %q", base, ancestor)
 		}
 	}
-	// A kind may be named after what it holds, as Endpoints is; its name may not
-	// stand in front of another.
+	// The name of a kind may be the noun itself, as in Endpoints, but not the prefix of another
+	// noun.
 	if of := Words(lowerFirst(kind)); len(words) > len(of) && slices.Equal(words[:len(of)], of) {
-		return fmt.Errorf("%q names the kind %s it is in", base, kind)
+		return fmt.Errorf("%q contains the name of its kind %s", base, kind)
 	}
 	return nil
 }

@@ -16,15 +16,15 @@ import (
 type Vocabulary struct {
 	// Permissions maps a permission, without scope, to its meaning in one line.
 	Permissions map[string]string `json:"permissions"`
-	// Scopes maps a scope to what is embedded there.
+	// Scopes maps a scope to a description of the embedded object.
 	Scopes map[string]string `json:"scopes"`
-	// Nouns are the last words of permissions and scopes.
+	// Nouns are the allowed last words of permissions and scopes.
 	Nouns []string `json:"nouns"`
-	// Uncovered are the fields that no permission covers on purpose.
+	// Uncovered are the fields that intentionally have no permission.
 	Uncovered []Uncovered `json:"uncovered"`
-	// Differences are the places that not all versions of a kind have.
+	// Differences are the fields that only some versions of a kind have.
 	Differences []Difference `json:"differences"`
-	// Twins are kinds that are the same objects under another group.
+	// Twins are kinds whose objects are also served in another group.
 	Twins [][]string `json:"twins"`
 }
 
@@ -36,17 +36,17 @@ type Uncovered struct {
 	Reason string   `json:"reason"`
 }
 
-// Difference allows a permission at a place in one version that has no
-// counterpart at the same place in another, because the schemas differ there.
+// Difference allows a permission at a path in one version that other versions do not have at that
+// path, because their schemas differ.
 type Difference struct {
 	// Kind is Kind.group, or Kind in the core group.
 	Kind string `json:"kind"`
-	// Version has the place, others have not.
+	// Version is the version with the path.
 	Version string `json:"version"`
-	// Path is the place, as a pattern.
+	// Path is a pattern for the path.
 	Path string `json:"path"`
-	// Absent says that other versions have nothing of the kind. Otherwise the field
-	// has moved there, and has the same permission.
+	// Absent is true if other versions have no such field. If false, the field has another path
+	// there, with the same permission.
 	Absent bool   `json:"absent,omitempty"`
 	Reason string `json:"reason"`
 }
@@ -63,9 +63,8 @@ func Load() (*Vocabulary, error) {
 	return v, nil
 }
 
-// Split takes the scope off a permission: podTemplateImage is image in podTemplate.
-// The base of a scope's own permission is empty. A name with no known scope is its
-// own base.
+// Split splits a permission into scope and base: podTemplateImage is image in podTemplate. The
+// base of a scope's own permission is empty. A name without a known scope is its own base.
 func (v *Vocabulary) Split(name string) (scope, base string) {
 	for s := range v.Scopes {
 		rest, ok := strings.CutPrefix(name, s)
@@ -83,8 +82,8 @@ func (v *Vocabulary) Split(name string) (scope, base string) {
 	return scope, base
 }
 
-// Meaning is that of a permission, scope included. It fails for a permission
-// that nobody has described.
+// Meaning returns the meaning of a permission, including its scope. It returns an error for a
+// permission without a description.
 func (v *Vocabulary) Meaning(name string) (string, error) {
 	scope, base := v.Split(name)
 	if base == "" {
@@ -100,7 +99,7 @@ func (v *Vocabulary) Meaning(name string) (string, error) {
 	return fmt.Sprintf("In %s: %s", v.Scopes[scope], lowerFirst(meaning)), nil
 }
 
-// lowerFirst leaves words such as UID alone.
+// lowerFirst converts the first letter to lower case, except for words such as UID.
 func lowerFirst(s string) string {
 	if len(s) > 1 && unicode.IsUpper(rune(s[0])) && unicode.IsUpper(rune(s[1])) {
 		return s
@@ -108,7 +107,7 @@ func lowerFirst(s string) string {
 	return strings.ToLower(s[:1]) + s[1:]
 }
 
-// Words splits a name in lowerCamelCase, in lower case.
+// Words splits a name in lowerCamelCase into words in lower case.
 func Words(name string) []string {
 	var words []string
 	start := 0

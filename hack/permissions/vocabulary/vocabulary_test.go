@@ -44,9 +44,9 @@ func TestStyle(t *testing.T) {
 		{name: "podTemplateImage", kind: "Deployment", ancestors: "containers"},
 		{name: "labels", kind: "Labels", ancestors: "metadata"},
 		{name: "podNodeAssignment", kind: "Pod"}, // the scope pod takes the word away
-		{name: "deploymentImage", kind: "Deployment", wants: "names the kind"},
-		{name: "specImage", kind: "Deployment", ancestors: "spec", wants: "names the field"},
-		{name: "nodeAssignment", kind: "Pod", ancestors: "node", wants: "names the field"},
+		{name: "deploymentImage", kind: "Deployment", wants: "contains the name of its kind"},
+		{name: "specImage", kind: "Deployment", ancestors: "spec", wants: "contains the name of its parent field"},
+		{name: "nodeAssignment", kind: "Pod", ancestors: "node", wants: "contains the name of its parent field"},
 		{name: "paused", kind: "Deployment", wants: "not among the nouns"},
 		{name: "Image", kind: "Pod", wants: "lower-case"},
 		{name: "node_assignment", kind: "Pod", wants: "lowerCamelCase"},

@@ -13,28 +13,28 @@ import (
 	"kube-granular.dev/pkg/cli/changes"
 )
 
-// Evaluation is what is allowed of one request.
+// Evaluation tells which parts of one request are allowed.
 type Evaluation struct {
 	Object string `json:"object"`
 	// Verb is the ordinary verb of the request.
 	Verb string `json:"verb"`
-	// Ordinary says that the ordinary verb is held, so that only excluded fields matter.
+	// Ordinary is true if the ordinary verb is held, so that only excluded fields need a
+	// permission.
 	Ordinary bool `json:"ordinary"`
-	// By says by what the request is let through, or is empty.
+	// By is the reason of the authorizer for allowing the request, or empty.
 	By string `json:"by,omitempty"`
-	// Missing is the verb without which the request is not even looked at field by field.
+	// Missing is the verb without which no field is authorized.
 	Missing string  `json:"missing,omitempty"`
 	Fields  []Field `json:"fields"`
-	// Allowed says that access reviews allow all of it.
+	// Allowed is true if access reviews allow the whole request.
 	Allowed bool `json:"allowed"`
-	// Server is what the server said to a dry run as the subject.
+	// Server is the server's answer to a dry run as the subject.
 	Server *ServerAnswer `json:"server,omitempty"`
-	// Sure is false where only the request itself could be looked at, and not what the
-	// server makes of it.
+	// Sure is false if no dry run was possible, so that only the request itself was evaluated.
 	Sure bool `json:"sure"`
 }
 
-// ServerAnswer is the answer to a dry run.
+// ServerAnswer is the server's answer to a dry run.
 type ServerAnswer struct {
 	Allowed bool   `json:"allowed"`
 	Message string `json:"message,omitempty"`
@@ -43,31 +43,31 @@ type ServerAnswer struct {
 // Field is one field that a request changes.
 type Field struct {
 	Path string `json:"path"`
-	// Verbs are those that cover it, most general first. Where a field needs a verb for each
-	// of two values, they are joined by "and".
+	// Verbs are the verbs that cover the field, most general first. If a field needs one verb for each
+	// of several values, "and" joins them.
 	Verbs    []string `json:"verbs"`
 	Excluded bool     `json:"excluded"`
 	Allowed  bool     `json:"allowed"`
-	// Verb is the one that covers it, By says by what it is held.
+	// Verb is the verb that allows it, By the reason of the authorizer.
 	Verb string `json:"verb,omitempty"`
 	By   string `json:"by,omitempty"`
-	// Why says why no verb helps, where that is so.
+	// Why is why no verb allows the change, if so.
 	Why string `json:"why,omitempty"`
 }
 
-// TargetOf returns what the verbs of a request are asked for.
+// TargetOf returns the target of the authorization of a request.
 func TargetOf(r *changes.Request) Target {
 	out := Target{
 		Group: r.Kind.Resource.Group, Version: r.Kind.Resource.Version, Resource: r.Kind.Resource.Resource,
 		Subresource: r.Subresource, Namespace: r.Namespace, Name: r.Name,
 	}
 	if r.Verb == "create" {
-		out.Name = "" // the path of a create names nothing
+		out.Name = "" // the path of a create has no name
 	}
 	return out
 }
 
-// Evaluate judges a request field by field.
+// Evaluate evaluates a request field by field.
 func (r *Reviews) Evaluate(ctx context.Context, of *changes.DryRun) (*Evaluation, error) {
 	target := TargetOf(&of.Request)
 	out := &Evaluation{Object: of.String(), Verb: of.Verb, Sure: of.Sure, Fields: []Field{}}
@@ -100,7 +100,7 @@ func (r *Reviews) Evaluate(ctx context.Context, of *changes.DryRun) (*Evaluation
 		out.Fields = append(out.Fields, *f)
 	}
 	if out.Allowed {
-		// All of it together: the number of verbs of a request is bounded.
+		// Evaluate the whole request too, because the number of verbs per request is limited.
 		refusal, err := decide.New(authorizer{r, target}, 0).Decide(ctx, of.Changes, !out.Ordinary)
 		if err != nil {
 			return nil, err
@@ -113,7 +113,7 @@ func (r *Reviews) Evaluate(ctx context.Context, of *changes.DryRun) (*Evaluation
 	return out, nil
 }
 
-// ordinary asks the ordinary verb, and create as well for what creates by another way.
+// ordinary asks for the ordinary verb, and for create if an update or a patch creates the object.
 func (r *Reviews) ordinary(ctx context.Context, of *changes.DryRun, target Target) (answer Answer, denied bool, err error) {
 	verbs := []string{of.Verb}
 	if of.Creates && of.Verb != "create" {

@@ -14,14 +14,14 @@ type HeldRule struct {
 	// Binding and Role grant it.
 	Binding string `json:"binding"`
 	Role    string `json:"role"`
-	// Namespace is where it holds, "" for everywhere.
+	// Namespace is the namespace of the binding, "" for the whole cluster.
 	Namespace string            `json:"namespace,omitempty"`
 	Rule      rbacv1.PolicyRule `json:"rule"`
-	// By is the subject that is bound: the user, or a group of it.
+	// By is the subject of the binding: the user, or one of its groups.
 	By string `json:"by"`
 }
 
-// HeldBy returns the rules that a user in some groups holds, in the order of bindings.
+// HeldBy returns the rules that a user in groups holds, in the order of the bindings.
 func (r *RBAC) HeldBy(name string, groups []string) []HeldRule {
 	var out []HeldRule
 	for _, b := range r.bindings {
@@ -39,14 +39,14 @@ func (r *RBAC) HeldBy(name string, groups []string) []HeldRule {
 // GrantedRule is a rule that a binding grants.
 type GrantedRule struct {
 	Binding, Role string
-	// Namespace is where it holds, "" for everywhere.
+	// Namespace is the namespace of the binding, "" for the whole cluster.
 	Namespace string
 	Rule      rbacv1.PolicyRule
-	// Subjects are those of the binding.
+	// Subjects are the subjects of the binding.
 	Subjects []rbacv1.Subject
 }
 
-// Granted returns every rule that is granted, in the order of bindings.
+// Granted returns all granted rules, in the order of the bindings.
 func (r *RBAC) Granted() []GrantedRule {
 	var out []GrantedRule
 	for _, b := range r.bindings {
@@ -62,8 +62,8 @@ func Grants(rule rbacv1.PolicyRule, verb string, of Target) bool {
 	return grantedVerb(rule, []string{verb}, of) != ""
 }
 
-// IsSubject reports whether a user in some groups is a subject of a binding. Namespace is that of
-// the binding, which service accounts need not name.
+// IsSubject reports whether a user in groups is a subject of a binding. namespace is the
+// namespace of the binding, which is the default for service accounts.
 func IsSubject(s rbacv1.Subject, namespace, name string, groups []string) bool {
 	switch s.Kind {
 	case rbacv1.UserKind:

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 )
 
-// RBAC is the roles and bindings of a cluster.
+// RBAC has the roles and bindings of a cluster.
 type RBAC struct {
 	roles    map[roleKey][]rbacv1.PolicyRule
 	bindings []binding
@@ -25,14 +25,15 @@ type RBAC struct {
 
 type roleKey struct{ kind, namespace, name string }
 
-// binding is a role or a cluster role that is bound, in one namespace or everywhere.
+// binding is a RoleBinding or a ClusterRoleBinding.
 type binding struct {
 	kind, namespace, name string
 	role                  roleKey
 	subjects              []rbacv1.Subject
 }
 
-// ReadRBAC reads all roles and bindings. A namespace limits those that are not of the cluster.
+// ReadRBAC reads all roles and bindings. namespace limits Roles and RoleBindings to one
+// namespace.
 func ReadRBAC(ctx context.Context, client rbacclient.RbacV1Interface, namespace string) (*RBAC, error) {
 	out := &RBAC{roles: map[roleKey][]rbacv1.PolicyRule{}}
 	for _, step := range []struct {
@@ -76,39 +77,39 @@ func ReadRBAC(ctx context.Context, client rbacclient.RbacV1Interface, namespace 
 			return nil
 		})
 		if err != nil {
-			return nil, fmt.Errorf("read %s, which say who holds what: %w", step.what, err)
+			return nil, fmt.Errorf("read %s: %w", step.what, err)
 		}
 	}
 	return out, nil
 }
 
-// Holder is a subject that can do something, or nearly.
+// Holder is a subject that may do something, or almost.
 type Holder struct {
 	Subject string `json:"subject"`
-	// Can says that the subject can do it.
+	// Can is true if the subject may do it.
 	Can bool `json:"can"`
-	// Verb is the one that is held.
+	// Verb is the verb that the subject holds.
 	Verb string `json:"verb"`
-	// Binding grants it, by Role.
+	// Binding grants the verb, by Role.
 	Binding string `json:"binding"`
 	Role    string `json:"role"`
-	// But says what is missing, or what makes the verb superfluous.
+	// But is what is missing, or why the permission is not needed.
 	But string `json:"but,omitempty"`
 }
 
-// Query is what is looked for.
+// Query is what WhoCan searches for.
 type Query struct {
 	Target
-	// Verbs are those of which each suffices, the one that was asked for last.
+	// Verbs are alternative verbs, the requested verb last.
 	Verbs []string
-	// Granular says that the verb granular must be held as well.
+	// Granular is true if the verb granular is needed too.
 	Granular bool
-	// Included says that who holds update and patch needs none of the verbs.
+	// Included is true if update and patch include the permission.
 	Included bool
 }
 
-// WhoCan returns the subjects that hold one of the verbs, those that can do it first, and then
-// those that nearly can.
+// WhoCan returns the subjects that hold one of the verbs: first those that may do it, then those
+// that almost may.
 func (r *RBAC) WhoCan(w Query) []Holder {
 	type held struct{ verbs, general, ordinary, elsewhere []Holder }
 	subjects := map[string]*held{}
@@ -162,7 +163,8 @@ func (r *RBAC) WhoCan(w Query) []Holder {
 	return slices.Compact(out)
 }
 
-// rank sorts who can before who can by an ordinary verb, and both before who nearly can.
+// rank sorts subjects with the permission first, then those with an ordinary verb, then those
+// that lack something.
 func rank(h Holder) int {
 	switch {
 	case h.Can && h.But == "":
@@ -197,7 +199,7 @@ func (k roleKey) String() string {
 	return k.kind + " " + k.name
 }
 
-// grantedVerb returns the first verb that a rule grants for a target.
+// grantedVerb returns the first verb that a rule grants on a target, or "".
 func grantedVerb(rule rbacv1.PolicyRule, verbs []string, of Target) string {
 	if !matchesResource(rule, of) || len(rule.ResourceNames) > 0 && !slices.Contains(rule.ResourceNames, of.Name) {
 		return ""
@@ -223,8 +225,8 @@ func matchesResource(rule rbacv1.PolicyRule, of Target) bool {
 		(containsOrAll(rule.Resources, resource) || of.Subresource != "" && slices.Contains(rule.Resources, "*/"+of.Subresource))
 }
 
-// whyNotGranted returns why a rule that has one of the verbs does not grant it, or nothing if it is
-// about something else.
+// whyNotGranted returns why a rule with one of the verbs does not grant it on the target. It
+// returns "" if the rule is for something else.
 func whyNotGranted(rule rbacv1.PolicyRule, w Query, namespace string, where bool) string {
 	if firstVerb(rule, w.Verbs) == "" || slices.Contains(rule.Verbs, "*") {
 		return ""

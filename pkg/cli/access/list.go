@@ -19,37 +19,37 @@ import (
 	"kube-granular.dev/pkg/cli/kinds"
 )
 
-// FieldList is what a caller may change of one object.
+// FieldList lists what a caller may change of one object.
 type FieldList struct {
 	Items []Item `json:"items"`
-	// Incomplete says why not all parameters are known, if so.
+	// Incomplete is why not all parameters are known, if so.
 	Incomplete string `json:"incomplete,omitempty"`
 }
 
-// Item is one field that has a verb.
+// Item is one field with a permission verb.
 type Item struct {
-	// Resource is what is written: deployments.apps, deployments.apps/status.
+	// Resource is the resource to write: deployments.apps, deployments.apps/status.
 	Resource string `json:"resource"`
 	Field    string `json:"field"`
 	Verb     string `json:"verb"`
-	// Allowed is yes, no, or some where a caller holds the verb with some parameters.
+	// Allowed is yes, no, or some if the caller holds the verb with certain parameters.
 	Allowed string `json:"allowed"`
-	// By is the verb that is held, or those with parameters.
+	// By is the held verb, or the held verbs with parameters.
 	By string `json:"by,omitempty"`
-	// Reason says by what it is held.
+	// Reason is the reason of the authorizer.
 	Reason string `json:"reason,omitempty"`
 }
 
-// List asks about every field of an object that has a verb, in the object and in each of its
-// subresources.
+// List returns all fields of an object that have a verb, with those of its subresources, and
+// whether the caller may change them.
 func List(ctx context.Context, client authorizationclient.AuthorizationV1Interface, k *kinds.Kind, namespace, name string) (*FieldList, error) {
 	reviews, out := NewReviews(client), &FieldList{Items: []Item{}}
 	rules, err := client.SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}, metav1.CreateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("ask which rules hold: %w", err)
+		return nil, fmt.Errorf("list the caller's rules: %w", err)
 	}
 	if rules.Status.Incomplete {
-		out.Incomplete = strings.TrimSpace("an authorizer does not list its rules. " + rules.Status.EvaluationError)
+		out.Incomplete = strings.TrimSpace("an authorizer can't list its rules. " + rules.Status.EvaluationError)
 	}
 	for _, resource := range k.Grantable() {
 		plain, sub, _ := strings.Cut(resource, "/")
@@ -80,8 +80,8 @@ func resourceName(k *kinds.Kind, sub string) string {
 	return k.String() + "/" + sub
 }
 
-// writableThrough reports whether a place can be written through a subresource. A status is written
-// through the subresource of that name where there is one; metadata through any.
+// writableThrough reports whether a field can be written through a subresource. A status is
+// written through the subresource of that name, if there is one; metadata through any.
 func writableThrough(place schema.NodePath, sub string) bool {
 	pattern := place.Pattern()
 	if sub == "status" {
@@ -90,12 +90,12 @@ func writableThrough(place schema.NodePath, sub string) bool {
 	return true
 }
 
-// lister asks for one resource or subresource.
+// lister lists the fields of one resource or subresource.
 type lister struct {
 	reviews    *Reviews
 	target     Target
 	parameters []permission.Verb
-	// ordinary and general are the answers for update and patch, and for granular.
+	// ordinary is the answer for update or patch, general the answer for granular.
 	ordinary, general Answer
 	verb              string
 }
@@ -148,7 +148,7 @@ func (l *lister) askField(ctx context.Context, place schema.NodePath) (*Item, er
 	return out, nil
 }
 
-// parameters returns the verbs with parameters that rules have for a target.
+// parameters returns the verbs with parameters that rules grant on a target.
 func parameters(rules []authorizationv1.ResourceRule, target Target) []permission.Verb {
 	resource := target.Resource
 	if target.Subresource != "" {

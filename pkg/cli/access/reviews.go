@@ -14,20 +14,20 @@ import (
 	"kube-granular.dev/granular/decide"
 )
 
-// Target is what a verb is asked for.
+// Target is the resource or object of an authorization.
 type Target struct {
 	Group, Version, Resource, Subresource, Namespace, Name string
 }
 
-// Answer is what an authorizer said about one verb.
+// Answer is the answer of an access review.
 type Answer struct {
 	Allowed, Denied bool
-	// Reason says by what, such as a binding.
+	// Reason is the reason of the authorizer, such as a binding.
 	Reason string
 }
 
-// Reviews asks access reviews about the caller of a client. Each verb is asked once for each
-// target. It is not safe for concurrent use.
+// Reviews sends access reviews about the caller of a client, and caches the answers. It is not
+// safe for concurrent use.
 type Reviews struct {
 	client authorizationclient.SelfSubjectAccessReviewInterface
 	cache  map[cacheKey]Answer
@@ -38,12 +38,12 @@ type cacheKey struct {
 	verb string
 }
 
-// NewReviews returns the reviews of the caller of a client.
+// NewReviews returns Reviews about the caller of a client.
 func NewReviews(client authorizationclient.AuthorizationV1Interface) *Reviews {
 	return &Reviews{client: client.SelfSubjectAccessReviews(), cache: map[cacheKey]Answer{}}
 }
 
-// Ask asks about one verb.
+// Ask returns whether the caller holds a verb.
 func (r *Reviews) Ask(ctx context.Context, verb string, of Target) (Answer, error) {
 	q := cacheKey{of, verb}
 	if known, ok := r.cache[q]; ok {
@@ -57,17 +57,17 @@ func (r *Reviews) Ask(ctx context.Context, verb string, of Target) (Answer, erro
 	}}
 	answer, err := r.client.Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
-		return Answer{}, fmt.Errorf("ask whether %q is allowed: %w", verb, err)
+		return Answer{}, fmt.Errorf("review whether %q is allowed: %w", verb, err)
 	}
 	if s := answer.Status; !s.Allowed && !s.Denied && s.EvaluationError != "" {
-		return Answer{}, fmt.Errorf("ask whether %q is allowed: %s", verb, s.EvaluationError)
+		return Answer{}, fmt.Errorf("review whether %q is allowed: %s", verb, s.EvaluationError)
 	}
 	out := Answer{answer.Status.Allowed, answer.Status.Denied, answer.Status.Reason}
 	r.cache[q] = out
 	return out, nil
 }
 
-// authorizer asks the verbs of one request. It implements decide.Authorizer.
+// authorizer implements decide.Authorizer for one request by access reviews.
 type authorizer struct {
 	reviews *Reviews
 	target  Target

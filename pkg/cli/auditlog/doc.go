@@ -5,10 +5,10 @@
 //
 //	file, plain or gzip ──► one line ──► a callback ──► the next line
 //
-// A log has one event of audit.k8s.io/v1 a line. What an event means is up to whoever reads it.
+// A log has one event of audit.k8s.io/v1 per line. The callback interprets the event.
 //
-// The invariant: a line that can't be read is reported with its number and never passed over in
-// silence, and memory does not grow with the log: one line is held at a time.
+// The invariant: a line that can't be read is reported with its number and never ignored, and
+// memory does not grow with the log, because only one line is held at a time.
 //
-// The package decodes nothing and asks no server.
+// The package decodes no events and sends no requests.
 package auditlog

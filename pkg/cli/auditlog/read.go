@@ -12,27 +12,27 @@ import (
 	"io"
 )
 
-// MaxLine is the length in bytes of the longest line that is read. The API server takes no
-// object of more than 3 MiB, and an event holds two at most.
+// MaxLine is the maximum length of a line in bytes. The API server accepts objects of at most 3
+// MiB, and an event has at most two.
 const MaxLine = 16 << 20
 
-// ErrNotAnEvent is what a Reader's Use returns, wrapped or not, for a line that is no event.
-var ErrNotAnEvent = errors.New("it is no event of audit.k8s.io/v1")
+// ErrNotAnEvent is returned by Reader.Use, possibly wrapped, for a line that is not an event.
+var ErrNotAnEvent = errors.New("the line is not an event of audit.k8s.io/v1")
 
-// Reader reads one log after another.
+// Reader reads audit logs.
 type Reader struct {
-	// Use is called with each line that is not empty, without its end. The line is good until
-	// Use returns. An error that is ErrNoEvent is a warning; any other ends reading.
+	// Use is called with each non-empty line, without the newline. The line is valid until Use
+	// returns. ErrNotAnEvent is a warning; any other error ends reading.
 	Use func(line []byte) error
-	// Idle, unless nil, is called when no further line is there yet.
+	// Idle is called, unless nil, when no further line is available yet.
 	Idle func() error
-	// Warn is told which lines can't be read, and why.
+	// Warn is called with the lines that can't be read.
 	Warn func(error)
 }
 
 // Read reads a log to its end, and returns how many lines could not be read. The log may be
-// compressed by gzip. The last line may be unfinished, as it is while a server writes it; it
-// is told to Warn and not counted.
+// compressed by gzip. An incomplete last line, which a server may still be writing, is reported
+// to Warn and not counted.
 func (r *Reader) Read(name string, log io.Reader) (unread int, err error) {
 	in := bufio.NewReaderSize(log, 64<<10)
 	if magic, err := in.Peek(2); err == nil && bytes.Equal(magic, []byte{0x1f, 0x8b}) {
@@ -60,7 +60,7 @@ func (r *Reader) Read(name string, log io.Reader) (unread int, err error) {
 			case !errors.Is(failed, ErrNotAnEvent):
 				return unread, failed
 			case end != nil:
-				r.Warn(fmt.Errorf("%s: the last line is unfinished", name))
+				r.Warn(fmt.Errorf("%s: the last line is incomplete", name))
 			default:
 				unread++
 				r.Warn(fmt.Errorf("%s: line %d: %w", name, number, failed))
@@ -77,9 +77,9 @@ func (r *Reader) Read(name string, log io.Reader) (unread int, err error) {
 	}
 }
 
-var errTooLong = fmt.Errorf("it is longer than %d MiB", MaxLine>>20)
+var errTooLong = fmt.Errorf("the line is longer than %d MiB", MaxLine>>20)
 
-// readLine reads a line into a buffer. A line that is too long is read to its end, and left out.
+// readLine reads a line into a buffer. It skips a line that is too long.
 func readLine(in *bufio.Reader, line []byte) ([]byte, error) {
 	long := false
 	for {

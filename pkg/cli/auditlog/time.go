@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// ParseTime reads a time in RFC 3339, or how long before now it is. Of an empty text it returns the
-// zero time.
+// ParseTime parses a time in RFC 3339, or a duration before now. It returns the zero time for an
+// empty string.
 func ParseTime(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

@@ -8,25 +8,26 @@ import (
 	"time"
 )
 
-// Filter is what records are asked for. What is empty leaves nothing out.
+// Filter selects records. Empty fields match every record.
 type Filter struct {
-	// User took part: as the caller, or as whoever handed authority on.
+	// User matches the caller and every user of the chain.
 	User string
-	// Resource is written as in pods, deployments.apps or pods/exec. Namespace and Name are
-	// those of the object.
+	// Resource has the form pods, deployments.apps or pods/exec. Namespace and Name are those of
+	// the object.
 	Resource, Namespace, Name string
-	// Delegation is the name or the UID of one that is selected, part of the chain, or created.
+	// Delegation is the name or the UID of a delegation that is selected, part of the chain, or
+	// created.
 	Delegation string
-	// Since and Until bound the time at which a request was received.
+	// Since and Until limit the time at which a request was received.
 	Since, Until time.Time
-	// All includes requests that were made by the caller's own authority alone.
+	// All includes requests with the caller's own authority only.
 	All bool
-	// Running includes responses that had begun: each of these requests may come again, when
-	// it has ended.
+	// Running includes requests whose response has begun. They may appear again when they have
+	// ended.
 	Running bool
 }
 
-// Matches reports whether a record is asked for.
+// Matches reports whether the filter selects a record.
 func (f *Filter) Matches(r *Record) bool {
 	switch {
 	case r.Running && !f.Running,
@@ -48,7 +49,8 @@ func (f *Filter) Matches(r *Record) bool {
 		(f.Name == "" || f.Name == r.Object.Name)
 }
 
-// matchesResource matches without a group in any group, and without a subresource with any.
+// matchesResource reports whether the resource matches. A filter without a group matches any
+// group, one without a subresource any subresource.
 func (f *Filter) matchesResource(r *Record) bool {
 	name, subresource, hasSubresource := strings.Cut(f.Resource, "/")
 	name, group, hasGroup := strings.Cut(name, ".")

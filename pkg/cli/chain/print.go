@@ -17,15 +17,15 @@ import (
 	"kube-granular.dev/api/selection"
 )
 
-// Formats are the ways to print records.
+// Formats are the output formats.
 var Formats = []string{"table", "wide", "json", "yaml"}
 
 // Printer prints records, one at a time.
 type Printer interface {
 	Print(*Record) error
-	// Flush writes out what was printed so far.
+	// Flush writes buffered output.
 	Flush() error
-	// Close ends what is printed.
+	// Close ends the output.
 	Close() error
 }
 
@@ -40,10 +40,10 @@ func NewPrinter(format string, out io.Writer) (Printer, error) {
 	case "yaml":
 		return &listPrinter{out: out, begin: "items:\n", none: "items: []\n", marshal: asYAML}, nil
 	}
-	return nil, fmt.Errorf("--output %q is none of %s", format, strings.Join(Formats, ", "))
+	return nil, fmt.Errorf("--output: %q is not supported, use one of %s", format, strings.Join(Formats, ", "))
 }
 
-// listPrinter prints one document that holds all records.
+// listPrinter prints all records in one document.
 type listPrinter struct {
 	out                       io.Writer
 	begin, between, end, none string
@@ -78,10 +78,10 @@ func (l *listPrinter) Close() error {
 	return err
 }
 
-// maxRows is how many rows of a table are held so that their columns agree.
+// maxRows is how many rows of a table are buffered to align their columns.
 const maxRows = 200
 
-// tablePrinter prints one line for each record.
+// tablePrinter prints one line per record.
 type tablePrinter struct {
 	out           io.Writer
 	flush         func() error
@@ -122,8 +122,8 @@ func (t *tablePrinter) Close() error { return t.flush() }
 
 const none = "<none>"
 
-// maxShown is how much of a name a table shows that is not wide: what service accounts have
-// most often fits.
+// maxShown is the maximum length of a name in a table that is not wide. Most names of service
+// accounts fit.
 const maxShown = 80
 
 func (t *tablePrinter) name(text string) string {
@@ -133,7 +133,7 @@ func (t *tablePrinter) name(text string) string {
 	return escape(text)
 }
 
-// behalf names all through whom the authority came, the first of them first, without the caller.
+// behalf returns the users of the chain, the origin first, without the caller.
 func (t *tablePrinter) behalf(r *Record) string {
 	var names []string
 	for i, e := range r.Chain {
@@ -141,7 +141,7 @@ func (t *tablePrinter) behalf(r *Record) string {
 		if i+1 < len(r.Chain) {
 			to = r.Chain[i+1].By
 		}
-		// A token hands nothing to anybody else.
+		// A token hands over no authority to another user.
 		if e.Via == Token && e.By == to {
 			continue
 		}
@@ -205,7 +205,7 @@ func result(r *Record) string {
 	return escape(text)
 }
 
-// handoversText names what handed the authority on, in the order of the chain.
+// handoversText returns the handovers of the chain in order.
 func handoversText(r *Record) string {
 	var out []string
 	for _, e := range r.Chain {
@@ -224,8 +224,7 @@ func handoversText(r *Record) string {
 	return strings.Join(out, " > ")
 }
 
-// escape shows what somebody else wrote: whatever a terminal would act on is quoted, and so is
-// what looks like a chain.
+// escape quotes text that contains control characters, or the separator of chains.
 func escape(text string) string {
 	quoted := strconv.Quote(text)
 	if quoted[1:len(quoted)-1] != text || strings.Contains(text, " > ") {
@@ -234,8 +233,8 @@ func escape(text string) string {
 	return text
 }
 
-// asYAML writes a record as an element of a list. A log may hold any name; YAML takes control
-// characters in their escaped form alone, which JSON does not ask for.
+// asYAML returns a record as an element of a YAML list. YAML requires control characters to be
+// escaped that JSON allows unescaped.
 func asYAML(r *Record) ([]byte, error) {
 	data, err := json.Marshal([]*Record{r})
 	if err != nil {

@@ -9,20 +9,19 @@ import (
 	"kube-granular.dev/pkg/cli/auditlog"
 )
 
-// Counts are how many events there were, how many of them were printed, and how many lines
-// could not be read.
+// Counts are the numbers of events, of printed records, and of lines that could not be read.
 type Counts struct {
 	Events, Printed, Unread int
 }
 
-// Read prints those records of a log that are asked for, in the order of the log. What can't be
-// read is told to warn, and reading goes on; an error is one of the log itself or of the
-// printer. auditlog.Reader has which logs there may be.
+// Read prints the selected records of a log, in order. Lines that can't be read are reported to
+// warn. An error is one of the log itself or of the printer. auditlog.Reader documents the
+// supported formats.
 func Read(name string, log io.Reader, f *Filter, p Printer, warn func(error)) (Counts, error) {
 	var n Counts
 	in := auditlog.Reader{
 		Warn: warn,
-		// Who reads along with a server sees each record when it comes.
+		// A user who follows a log sees each record at once.
 		Idle: p.Flush,
 		Use: func(line []byte) error {
 			r, err := decode(line)

@@ -16,7 +16,7 @@ import (
 	"kube-granular.dev/pkg/cli/auditlog"
 )
 
-// The annotations of an audit event that are read.
+// The annotations that are read.
 const (
 	selectedAnnotation   = selection.ExtraKey
 	chainAnnotation      = "authority.kube-granular.dev/chain"
@@ -24,25 +24,25 @@ const (
 	delegationAnnotation = "authority.kube-granular.dev/delegation"
 )
 
-// The ways in which authority is handed over.
+// The kinds of handovers.
 const (
 	Delegation    = "Delegation"
 	Impersonation = "Impersonation"
 	Token         = "Token"
 )
 
-// Entry is one handing over of authority, as the server writes it.
+// Entry is one handover of authority, as the server writes it.
 type Entry struct {
 	// Via is Delegation, Impersonation or Token.
 	Via   string `json:"via"`
 	By    string `json:"by"`
 	ByUID string `json:"byUID,omitempty"`
-	// Name and UID are those of the delegation, or of the Pod or Node that a token is bound to.
+	// Name and UID identify the delegation, or the Pod or Node that a token is bound to.
 	Name string `json:"name,omitempty"`
 	UID  string `json:"uid,omitempty"`
-	// Until is when a delegation ends at the latest.
+	// Until is when a delegation expires.
 	Until string `json:"until,omitempty"`
-	// Credential is the id of a token.
+	// Credential is the ID of a token.
 	Credential string `json:"credential,omitempty"`
 }
 
@@ -52,39 +52,39 @@ type CreatedDelegation struct {
 	UID  string `json:"uid,omitempty"`
 }
 
-// User is who sent a request.
+// User is the sender of a request.
 type User struct {
 	Name string `json:"name"`
 	UID  string `json:"uid,omitempty"`
 }
 
-// Record is what one request did, on whose behalf.
+// Record is one request with its chain.
 type Record struct {
 	Time    time.Time `json:"time"`
 	AuditID string    `json:"auditID"`
-	// Origin is whom it began with: who is first in the chain, or the caller.
+	// Origin is the first user of the chain, or the caller.
 	Origin string `json:"origin"`
-	// Chain is the way of that authority to the caller.
+	// Chain has the handovers from the origin to the caller.
 	Chain  []Entry `json:"chain,omitempty"`
 	Caller User    `json:"caller"`
-	// Selected is what the caller selected.
+	// Selected is the authority that the caller selected.
 	Selected *selection.AuthorityReference `json:"selected,omitempty"`
 	Verb     string                        `json:"verb"`
-	// Object is what the request was about, URI its path if it was about none.
+	// Object is the object of the request, URI the path of a non-resource request.
 	Object *auditv1.ObjectReference `json:"object,omitempty"`
 	URI    string                   `json:"uri,omitempty"`
-	// Code is the status of the response, 0 if there was none.
+	// Code is the status code of the response, 0 if there was none.
 	Code int32 `json:"code,omitempty"`
-	// Running is true if the response had begun and not ended.
+	// Running is true if the response has begun and not ended.
 	Running bool `json:"running,omitempty"`
-	// Refused is why the selected delegation does not hold.
+	// Refused is why the selected delegation did not allow the request.
 	Refused string `json:"refused,omitempty"`
-	// Delegation is what the request created, itself or before its object.
+	// Delegation is a delegation that the request created, by itself or through a policy.
 	Delegation *CreatedDelegation `json:"delegation,omitempty"`
 }
 
-// OnBehalf reports whether a request was made with selected or received authority, or handed
-// some on.
+// OnBehalf reports whether a request used selected or delegated authority, or created a
+// delegation.
 func (r *Record) OnBehalf() bool {
 	if r.Selected != nil || r.Refused != "" || r.Delegation != nil {
 		return true
@@ -97,7 +97,7 @@ func (r *Record) OnBehalf() bool {
 	return false
 }
 
-// event is what is read of an audit event. The objects in it are passed over.
+// event has the fields of an audit event that are read.
 type event struct {
 	APIVersion               string                   `json:"apiVersion"`
 	Kind                     string                   `json:"kind"`
@@ -119,11 +119,11 @@ type eventUser struct {
 	Extra    map[string][]string `json:"extra"`
 }
 
-// decode reads one event. It returns nil for stages that say nothing of what came of a request.
+// decode decodes an event. It returns nil for stages without a result.
 func decode(line []byte) (*Record, error) {
 	var e event
 	if err := json.Unmarshal(line, &e); err != nil {
-		// The message of the decoder may quote what is logged.
+		// The decoder's message may contain logged data.
 		var typed *json.UnmarshalTypeError
 		if errors.As(err, &typed) {
 			return nil, fmt.Errorf("%w: field %q", auditlog.ErrNotAnEvent, typed.Field)
@@ -160,7 +160,7 @@ func decode(line []byte) (*Record, error) {
 	return r, nil
 }
 
-// readAnnotations reads what the server wrote about authority.
+// readAnnotations reads the server's annotations about authority.
 func (r *Record) readAnnotations(annotations map[string]string) error {
 	if text, ok := annotations[selectedAnnotation]; ok {
 		s, err := selection.Parse(text)
@@ -172,7 +172,7 @@ func (r *Record) readAnnotations(annotations map[string]string) error {
 	for key, into := range map[string]any{chainAnnotation: &r.Chain, delegationAnnotation: &r.Delegation} {
 		if text, ok := annotations[key]; ok {
 			if err := json.Unmarshal([]byte(text), into); err != nil {
-				return fmt.Errorf("%w: annotation %s is no JSON of the expected form", auditlog.ErrNotAnEvent, key)
+				return fmt.Errorf("%w: annotation %s is not valid JSON of the expected type", auditlog.ErrNotAnEvent, key)
 			}
 		}
 	}
@@ -187,8 +187,8 @@ const (
 	nodeUIDExtra    = "authentication.kubernetes.io/node-uid"
 )
 
-// addTokenAndImpersonation adds the token and the impersonation by which the request was made, unless the
-// server wrote them into the chain: it does where a delegation is selected.
+// addTokenAndImpersonation adds the token and the impersonation of the request, unless the server
+// wrote them into the chain, which it does if a delegation is selected.
 func (r *Record) addTokenAndImpersonation(e *event) {
 	if t, ok := e.User.token(); ok && !r.has(t) {
 		r.Chain = append(r.Chain, t)
@@ -202,8 +202,7 @@ func (r *Record) addTokenAndImpersonation(e *event) {
 	}
 }
 
-// has reports whether the chain ends with an entry, or with it and the impersonation that
-// followed.
+// has reports whether the chain already has the handover e after its last delegation.
 func (r *Record) has(e Entry) bool {
 	for i := len(r.Chain) - 1; i >= 0 && r.Chain[i].Via != Delegation; i-- {
 		if r.Chain[i].Via == e.Via && isUser(r.Chain[i].By, e.By) {
@@ -213,7 +212,7 @@ func (r *Record) has(e Entry) bool {
 	return false
 }
 
-// token returns the bound token that a service account used.
+// token returns the bound token of a service account.
 func (u *eventUser) token() (Entry, bool) {
 	first := func(key string) string {
 		if values := u.Extra[key]; len(values) > 0 {
@@ -233,13 +232,13 @@ func (u *eventUser) token() (Entry, bool) {
 }
 
 const (
-	// longestName is the length of the longest user name that the server writes whole, in
-	// bytes. Of a longer one it writes as many bytes, the last of them cut.
+	// longestName is the maximum length in bytes of a user name in a chain. The server truncates
+	// longer names.
 	longestName = 256
 	cut         = "..."
 )
 
-// isUser reports whether what a chain says is the name of a user.
+// isUser reports whether a name in a chain, which may be truncated, is the name of a user.
 func isUser(written, name string) bool {
 	if written == name {
 		return true

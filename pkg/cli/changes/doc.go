@@ -1,17 +1,18 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package changes finds out which fields a write would change, without writing.
+// Package changes finds out which fields a write would change, by dry runs.
 //
 //	a file, a patch, a kubectl command ──► Requests
-//	a Request ──► the object now, and what a dry run makes of it ──► charged fields
+//	a Request ──► the current object, and the result of a dry run ──► changed fields
 //
-// A kubectl command is run against a recorder: a proxy on loopback that lets it read, turns
-// every write into a dry run, and refuses whatever can't be one.
+// A kubectl command is run against a recorder: a proxy on loopback that forwards reads, turns
+// every write into a dry run, and refuses other requests.
 //
-// What webhooks and the server itself add is not the caller's. So where the caller's own
-// change can be computed here, only what is in both counts, as on the server.
+// Fields that webhooks or the server add are not changes of the caller. So if the requested
+// object can be computed here, only fields that are changed in both are returned, as on the
+// server.
 //
-// The invariant: no request that this package sends changes anything in a cluster, but for
-// Write, which serves --apply.
+// The invariant: this package sends only reads and dry runs, except in Write, which implements
+// --apply.
 package changes

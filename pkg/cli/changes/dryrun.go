@@ -21,15 +21,15 @@ import (
 	"kube-granular.dev/pkg/cli/kinds"
 )
 
-// DryRun is what a request would do.
+// DryRun is the result of a dry run of a request.
 type DryRun struct {
 	Request
-	// Creates says that there is no such object yet.
+	// Creates is true if the object does not exist yet.
 	Creates bool
-	// Changes are the fields that the caller has to answer for.
+	// Changes are the fields that the caller changes.
 	Changes change.Set
-	// Sure says that they are known from a dry run. Else they are what the request itself
-	// says, before the server completes and admits it.
+	// Sure is true if the changes are known from a dry run. Otherwise they are the changes of the
+	// request itself, before the server completes and admits it.
 	Sure bool
 
 	tree     *granular.Tree
@@ -37,7 +37,7 @@ type DryRun struct {
 	old, new map[string]any
 }
 
-// Field returns the path of a change, for people.
+// Field returns the path of a change for messages.
 func (r *DryRun) Field(c change.Change) string {
 	if r.Creates && len(c.Path()) == 0 {
 		return c.String()
@@ -51,14 +51,14 @@ func (r *DryRun) Field(c change.Change) string {
 // Sender sends requests.
 type Sender = rest.Interface
 
-// DryRunner rehearses requests with the rights of one caller.
+// DryRunner makes dry runs as one caller.
 type DryRunner struct {
 	Kinds *kinds.Cluster
-	// Client has the credentials of whoever runs the plugin.
+	// Client has the credentials of the user of the plugin.
 	Client *rest.RESTClient
 }
 
-// NewClient returns a client for requests of any path.
+// NewClient returns a client for arbitrary paths.
 func NewClient(config *rest.Config) (*rest.RESTClient, error) {
 	c := rest.CopyConfig(config)
 	c.GroupVersion = &schema.GroupVersion{}
@@ -67,8 +67,8 @@ func NewClient(config *rest.Config) (*rest.RESTClient, error) {
 	return rest.UnversionedRESTClientFor(c)
 }
 
-// Run finds out what a request would change. It fails for a request that the server
-// refuses for another reason than permissions, such as one that is not valid.
+// Run finds out what a request would change. It returns an error if the server refuses the
+// request for a reason other than permissions, for example because it is invalid.
 func (r *DryRunner) Run(ctx context.Context, request Request) (*DryRun, error) {
 	out := &DryRun{Request: request}
 	var err error
@@ -84,7 +84,7 @@ func (r *DryRunner) Run(ctx context.Context, request Request) (*DryRun, error) {
 		case apierrors.IsNotFound(err) && request.Subresource == "" && (request.Verb == "update" || request.PatchType == types.ApplyPatchType):
 			out.Creates = true
 		case apierrors.IsForbidden(err):
-			return nil, fmt.Errorf("%w; to know what the request changes the object must be read: ask with credentials that may get it, and name the subject with --as", err)
+			return nil, fmt.Errorf("%w; the object must be read to find out what the request changes: use credentials that may get it, and name the subject with --as", err)
 		case err != nil:
 			return nil, err
 		}
@@ -103,8 +103,8 @@ func (r *DryRunner) Run(ctx context.Context, request Request) (*DryRun, error) {
 		return nil, err
 	}
 	out.Changes = final
-	// What an apply takes away, because the manager applied it before, is the caller's too, and
-	// known to the server alone.
+	// Fields that an apply removes, because the manager applied them before, are the caller's
+	// changes too. Only the server knows them.
 	if out.Sure && ownErr == nil && !out.Creates && request.PatchType != types.ApplyPatchType {
 		observed, err := out.compare(own)
 		if err != nil {
@@ -115,7 +115,7 @@ func (r *DryRunner) Run(ctx context.Context, request Request) (*DryRun, error) {
 	return out, nil
 }
 
-// Send sends a request as a dry run, and returns what would be stored.
+// Send sends a request as a dry run, and returns the object that would be stored.
 func Send(ctx context.Context, client rest.Interface, request Request) (map[string]any, error) {
 	var call *rest.Request
 	switch request.Verb {
@@ -126,7 +126,7 @@ func Send(ctx context.Context, client rest.Interface, request Request) (map[stri
 	case "patch":
 		call = client.Patch(request.PatchType).AbsPath(request.path(true))
 	default:
-		return nil, fmt.Errorf("%s is no write of fields", request.Verb)
+		return nil, fmt.Errorf("%s does not write fields", request.Verb)
 	}
 	for name, values := range request.dryRunQuery() {
 		for _, v := range values {
@@ -141,11 +141,11 @@ func (r *DryRunner) object(ctx context.Context, call *rest.Request) (map[string]
 	return decodeResult(call.SetHeader("Accept", "application/json").Do(ctx))
 }
 
-// decodeResult returns the object of an answer, with numbers as the library has them.
+// decodeResult returns the object of a response, with numbers in the types that the library uses.
 func decodeResult(result rest.Result) (map[string]any, error) {
 	data, err := result.Raw()
 	if err != nil {
-		// Raw keeps the server's words from an error; Error has them.
+		// Raw omits the server's message from the error; Error has it.
 		if worded := result.Error(); worded != nil {
 			return nil, worded
 		}
@@ -153,7 +153,7 @@ func decodeResult(result rest.Result) (map[string]any, error) {
 	}
 	out := map[string]any{}
 	if err := utiljson.Unmarshal(data, &out); err != nil {
-		return nil, fmt.Errorf("the server answered with what is no object: %w", err)
+		return nil, fmt.Errorf("the server's response is not an object: %w", err)
 	}
 	if out["kind"] == "Status" && out["apiVersion"] == "v1" {
 		return nil, errors.New(http.StatusText(http.StatusUnprocessableEntity) + ": the server answered with a Status")
@@ -176,7 +176,7 @@ func asObject(o map[string]any) any {
 	return o
 }
 
-// Missing reports whether there is no object yet that a request could change.
+// Missing reports whether the object of a request does not exist.
 func (r *DryRunner) Missing(ctx context.Context, request Request) (bool, error) {
 	if request.Name == "" {
 		return true, nil

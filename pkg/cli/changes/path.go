@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// resourcePath is what the path of a request leads to.
+// resourcePath is a parsed path of a resource or an object.
 type resourcePath struct {
 	Resource                     schema.GroupVersionResource
 	Namespace, Name, Subresource string
 }
 
-// parsePath takes a path of the API apart. It reports false for what leads to no resource,
-// such as discovery.
+// parsePath parses a path of the API. It returns false if the path is not that of a resource, as
+// in discovery.
 func parsePath(path string) (resourcePath, bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	var a resourcePath

@@ -27,21 +27,21 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Read is a resource that a command read on its way.
+// Read is a read request of a command.
 type Read struct {
 	// Verb is get, list or watch.
 	Verb                                    string
 	Group, Resource, Namespace, Name, Below string
 }
 
-// Recording is what a command sent.
+// Recording has the requests of a command.
 type Recording struct {
 	Requests []Request
-	// Reads are those of resources, each once, in their order.
+	// Reads are the distinct read requests, in order.
 	Reads []Read
 }
 
-// Command is a command of kubectl whose requests are recorded.
+// Command is a kubectl command to record.
 type Command struct {
 	// Args begin with the name of the program.
 	Args      []string
@@ -49,12 +49,12 @@ type Command struct {
 	Namespace string
 }
 
-// Record runs a command against a proxy on loopback that lets it read, and makes a dry run of
-// each write. The proxy takes requests of the command alone: it knows a token.
+// Record runs a command with a kubeconfig for a proxy on loopback, which forwards reads and makes
+// a dry run of each write. A token lets only this command use the proxy.
 func (r *DryRunner) Record(ctx context.Context, config *rest.Config, c Command) (*Recording, error) {
 	for _, a := range c.Args {
 		if flag, _, _ := strings.Cut(a, "="); flag == "--as" || flag == "--as-group" || flag == "--kubeconfig" || flag == "--context" || flag == "--server" || flag == "-s" {
-			return nil, fmt.Errorf("give %s to kubectl granular, before the --", a)
+			return nil, fmt.Errorf("%s must be given to kubectl granular, before the --", a)
 		}
 	}
 	transport, err := rest.TransportFor(config)
@@ -102,13 +102,13 @@ func (r *DryRunner) Record(ctx context.Context, config *rest.Config, c Command) 
 	case failed != nil:
 		return nil, fmt.Errorf("%s: %w\n%s", c.Args[0], failed, said.String())
 	case len(rec.recording.Requests) == 0:
-		return nil, fmt.Errorf("%s wrote nothing; it printed:\n%s", c.Args[0], said.String())
+		return nil, fmt.Errorf("%s sent no write request; it printed:\n%s", c.Args[0], said.String())
 	}
 	return rec.recording, nil
 }
 
-// writeKubeconfig writes how the recorder is reached. The token is part of the path, since
-// kubectl sends credentials over TLS alone.
+// writeKubeconfig writes the kubeconfig for the recorder. The token is part of the path, because
+// kubectl sends credentials over TLS only.
 func writeKubeconfig(file, server, namespace string) error {
 	c := clientcmdapi.NewConfig()
 	c.Clusters["recorder"] = &clientcmdapi.Cluster{Server: server}
@@ -118,7 +118,7 @@ func writeKubeconfig(file, server, namespace string) error {
 	return clientcmd.WriteToFile(*c, file)
 }
 
-// recorder is the proxy. It forwards what reads, and sends dry runs of its own for what writes.
+// recorder is the proxy. It forwards reads and sends dry runs for writes.
 type recorder struct {
 	runner  *DryRunner
 	token   string
@@ -130,7 +130,7 @@ type recorder struct {
 	refused   []error
 }
 
-// reviewGroups are groups whose resources store nothing.
+// reviewGroups are API groups whose objects are not stored.
 var reviewGroups = []string{"authorization.k8s.io", "authentication.k8s.io"}
 
 // ServeHTTP implements http.Handler.
@@ -143,17 +143,17 @@ func (rec *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	req.URL.Path, req.URL.RawPath = "/"+path, ""
 	for name := range req.Header {
 		if strings.HasPrefix(name, "Impersonate-") {
-			rec.refuse(w, errors.New("who asks is a flag of kubectl granular, before the --"))
+			rec.refuse(w, errors.New("impersonation must be requested by flags of kubectl granular, before the --"))
 			return
 		}
 	}
 	at, resource := parsePath(req.URL.Path)
 	switch {
 	case req.Header.Get("Upgrade") != "":
-		rec.refuse(w, fmt.Errorf("%s is a connection and no change of fields", req.URL.Path))
+		rec.refuse(w, fmt.Errorf("%s opens a connection and changes no fields", req.URL.Path))
 	case req.Method == http.MethodGet || req.Method == http.MethodHead:
 		if first, _, _ := strings.Cut(at.Subresource, "/"); resource && connectionSubresources[first] {
-			rec.refuse(w, fmt.Errorf("%s is a connection and no change of fields", req.URL.Path))
+			rec.refuse(w, fmt.Errorf("%s opens a connection and changes no fields", req.URL.Path))
 			return
 		}
 		if resource {
@@ -165,13 +165,13 @@ func (rec *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		req.Host = rec.host
 		rec.forward.ServeHTTP(w, req)
 	case !resource:
-		rec.refuse(w, fmt.Errorf("%s %s is no write of an object", req.Method, req.URL.Path))
+		rec.refuse(w, fmt.Errorf("%s %s does not write an object", req.Method, req.URL.Path))
 	default:
 		rec.recordWrite(w, req, at)
 	}
 }
 
-// connectionSubresources are subresources that a GET opens.
+// connectionSubresources are subresources that open a connection by GET.
 var connectionSubresources = map[string]bool{"attach": true, "exec": true, "portforward": true, "proxy": true}
 
 func (rec *recorder) recordRead(at resourcePath, query url.Values) {

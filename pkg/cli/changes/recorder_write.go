@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// recordWrite keeps a request, and answers what a dry run of it gives.
+// recordWrite records a request, and answers with the result of a dry run.
 func (rec *recorder) recordWrite(w http.ResponseWriter, req *http.Request, at resourcePath) {
 	request, err := rec.request(req, at)
 	if err != nil {
@@ -29,7 +29,7 @@ func (rec *recorder) recordWrite(w http.ResponseWriter, req *http.Request, at re
 	rec.mu.Unlock()
 	object, err := Send(req.Context(), rec.runner.Client, *request)
 	if apierrors.IsForbidden(err) {
-		// Nobody asks who may: the command is to go on.
+		// The command must continue, whether or not the caller may write.
 		object, err = rec.runner.expectedObject(req, *request, err)
 	}
 	if err != nil {
@@ -39,7 +39,7 @@ func (rec *recorder) recordWrite(w http.ResponseWriter, req *http.Request, at re
 	writeResponse(w, object)
 }
 
-// request makes a request of what was sent. Whatever is no write of fields is an error.
+// request converts the HTTP request. It returns an error if the request does not write fields.
 func (rec *recorder) request(req *http.Request, at resourcePath) (*Request, error) {
 	k, err := rec.runner.Kinds.ForResource(at.Resource)
 	if err != nil {
@@ -47,7 +47,7 @@ func (rec *recorder) request(req *http.Request, at resourcePath) (*Request, erro
 	}
 	out := &Request{Kind: k, Namespace: at.Namespace, Name: at.Name, Subresource: at.Subresource, Query: req.URL.Query()}
 	if _, known := k.Subresource(at.Subresource); at.Subresource != "" && !known {
-		return nil, fmt.Errorf("%s/%s is no part of an object that has fields; field by field it is never allowed", k, at.Subresource)
+		return nil, fmt.Errorf("%s/%s has no fields that can be authorized; it needs an ordinary verb", k, at.Subresource)
 	}
 	media, _, err := mime.ParseMediaType(req.Header.Get("Content-Type"))
 	if err != nil && req.Method != http.MethodDelete {
@@ -61,7 +61,7 @@ func (rec *recorder) request(req *http.Request, at resourcePath) (*Request, erro
 	case req.Method == http.MethodPatch && at.Name != "":
 		out.Verb, out.PatchType = "patch", types.PatchType(media)
 	default:
-		return nil, fmt.Errorf("%s of %s changes no single fields: it takes the verb of its own, never granular", req.Method, k)
+		return nil, fmt.Errorf("%s of %s changes no fields; it needs an ordinary verb and never granular", req.Method, k)
 	}
 	if out.Body, err = io.ReadAll(req.Body); err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (rec *recorder) request(req *http.Request, at resourcePath) (*Request, erro
 	return out, nil
 }
 
-// asJSON returns an object that was sent in another encoding, such as protobuf.
+// asJSON converts an object in another encoding, such as protobuf, to JSON.
 func asJSON(body []byte) ([]byte, error) {
 	object, kind, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
 	if err != nil {
@@ -91,7 +91,7 @@ func asJSON(body []byte) ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// expectedObject returns what a request asks for, where nobody may try it.
+// expectedObject returns the requested object, for a request whose dry run is forbidden.
 func (r *DryRunner) expectedObject(req *http.Request, request Request, forbidden error) (map[string]any, error) {
 	rehearsed, err := r.Run(req.Context(), request)
 	if err != nil {

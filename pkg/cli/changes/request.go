@@ -16,23 +16,23 @@ import (
 
 // Request is a write of one object.
 type Request struct {
-	// Verb is create, update or patch: what an authorizer is asked first.
+	// Verb is create, update or patch: the verb that is authorized first.
 	Verb string
 	Kind *kinds.Kind
 	// Subresource is empty for the object itself.
 	Subresource string
 	Namespace   string
-	// Name is empty where the server makes one.
+	// Name is empty if the server generates it.
 	Name string
 	// PatchType is set for patches.
 	PatchType types.PatchType
 	// Body is JSON, or YAML for server-side apply.
 	Body []byte
-	// Query has the options of the request.
+	// Query has the query parameters.
 	Query url.Values
 }
 
-// String names the object as messages do: deployments.apps/web.
+// String returns the object as messages name it: deployments.apps "web" in namespace "shop".
 func (r *Request) String() string {
 	out := r.Kind.String()
 	if r.Subresource != "" {
@@ -47,7 +47,7 @@ func (r *Request) String() string {
 	return out
 }
 
-// path is where the object lies, or, without a name, those of its kind.
+// path returns the path of the object, or without named, of the collection.
 func (r *Request) path(named bool) string {
 	of := r.Kind.Resource
 	parts := []string{"", "apis", of.Group, of.Version}
@@ -67,7 +67,7 @@ func (r *Request) path(named bool) string {
 	return strings.Join(parts, "/")
 }
 
-// dryRunQuery returns the options of the request with those of a dry run.
+// dryRunQuery returns the query parameters for a dry run.
 func (r *Request) dryRunQuery() url.Values {
 	out := maps.Clone(r.Query)
 	if out == nil {
@@ -77,8 +77,8 @@ func (r *Request) dryRunQuery() url.Values {
 	return out
 }
 
-// Apply returns the request of server-side apply. Conflicts with other managers are forced:
-// they are no question of permissions.
+// Apply returns a request of server-side apply. It forces conflicts with other managers, which do
+// not depend on permissions.
 func Apply(k *kinds.Kind, namespace, name, manager string, body []byte) Request {
 	return Request{
 		Verb: "patch", Kind: k, Namespace: namespace, Name: name, PatchType: types.ApplyPatchType, Body: body,

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// errNotComputable means that the caller's own change can't be computed here.
-var errNotComputable = errors.New("what the request itself changes is known to the server alone")
+// errNotComputable means that the requested object can't be computed here.
+var errNotComputable = errors.New("only the server can compute the requested object")
 
 // requestedObject returns the object that a request asks for, before the server completes it.
 func (r *DryRunner) requestedObject(of *DryRun) (map[string]any, error) {
@@ -37,7 +37,7 @@ func (r *DryRunner) requestedObject(of *DryRun) (map[string]any, error) {
 	case types.JSONPatchType:
 		patch, err := jsonpatch.DecodePatch(of.Body)
 		if err != nil {
-			return nil, fmt.Errorf("the patch is no JSON patch: %w", err)
+			return nil, fmt.Errorf("the patch is not a JSON patch: %w", err)
 		}
 		return decodePatched(patch.Apply(live))
 	case types.MergePatchType:
@@ -54,8 +54,8 @@ func (r *DryRunner) requestedObject(of *DryRun) (map[string]any, error) {
 	return nil, errNotComputable
 }
 
-// mergeApplied merges what is applied into the object. What the manager applied before and leaves
-// out now is not known here; the server removes it.
+// mergeApplied merges an applied configuration into the object. Fields that the manager applied
+// earlier and omits now are unknown here; the server removes them.
 func (r *DryRunner) mergeApplied(of *DryRun) (map[string]any, error) {
 	body, err := asMap(of.Body)
 	if err != nil {
@@ -71,7 +71,7 @@ func (r *DryRunner) mergeApplied(of *DryRun) (map[string]any, error) {
 	}
 	config, err := converter.ObjectToTyped(&unstructured.Unstructured{Object: body})
 	if err != nil {
-		return nil, fmt.Errorf("what is applied does not fit the schema: %w", err)
+		return nil, fmt.Errorf("the applied object does not match the schema: %w", err)
 	}
 	merged, err := live.Merge(config)
 	if err != nil {
@@ -95,7 +95,7 @@ func decodePatched(data []byte, err error) (map[string]any, error) {
 	return asMap(data)
 }
 
-// asMap reads JSON or YAML, with numbers as the library has them.
+// asMap decodes JSON or YAML, with numbers in the types that the library uses.
 func asMap(data []byte) (map[string]any, error) {
 	text, err := yaml.YAMLToJSON(data)
 	if err != nil {

@@ -15,11 +15,10 @@ import (
 	"kube-granular.dev/pkg/cli/kinds"
 )
 
-// Manager is the field manager of what --apply writes.
+// Manager is the field manager of --apply.
 const Manager = "kubectl-granular"
 
-// Write applies an object that --apply was given for. It takes over nothing that somebody else
-// manages.
+// Write applies an object for --apply. It does not force conflicts.
 func Write(ctx context.Context, client Sender, k *kinds.Kind, namespace, name string, object runtime.Object) error {
 	body, err := json.Marshal(object)
 	if err != nil {
@@ -28,7 +27,7 @@ func Write(ctx context.Context, client Sender, k *kinds.Kind, namespace, name st
 	at := Request{Kind: k, Namespace: namespace, Name: name}
 	err = client.Patch(types.ApplyPatchType).AbsPath(at.path(true)).Param("fieldManager", Manager).Body(body).Do(ctx).Error()
 	if apierrors.IsConflict(err) {
-		return fmt.Errorf("somebody else made it; choose another --name: %w", err)
+		return fmt.Errorf("another field manager owns it; choose another --name: %w", err)
 	}
 	return err
 }

@@ -85,7 +85,7 @@ The exit code is 0 only if the whole change is allowed.`,
 	return cmd
 }
 
-// evaluate judges the change that the flags and arguments stand for.
+// evaluate evaluates the changes of the flags and arguments.
 func (s *options) evaluate(cmd *cobra.Command, from *changeFlags, args []string) ([]*access.Evaluation, error) {
 	changed, err := from.requests(cmd, s, args)
 	if err != nil {
@@ -123,7 +123,7 @@ func (s *options) evaluate(cmd *cobra.Command, from *changeFlags, args []string)
 	return out, nil
 }
 
-// askServer asks the server itself.
+// askServer returns the server's answer to a dry run as the subject.
 func askServer(ctx context.Context, client changes.Sender, request changes.Request) (*access.ServerAnswer, error) {
 	_, err := changes.Send(ctx, client, request)
 	switch {
@@ -135,15 +135,15 @@ func askServer(ctx context.Context, client changes.Sender, request changes.Reque
 	return nil, err
 }
 
-// applyServerAnswer makes the server's the last word. What webhooks add to a change is not told apart
-// here everywhere, and parameters that the server computes are not known.
+// applyServerAnswer gives the server's answer precedence. Changes of webhooks can't always be
+// recognized here, and parameters that the server computes are unknown.
 func applyServerAnswer(j *access.Evaluation) {
 	if j.Server.Allowed == j.Allowed {
 		return
 	}
 	for i := range j.Fields {
 		if f := &j.Fields[i]; j.Server.Allowed && !f.Allowed {
-			f.Allowed, f.Why = true, "the server allows it: it is not the caller's change, or a verb covers it whose parameter the server computes"
+			f.Allowed, f.Why = true, "the server allows it: it is not a change of the caller, or the server computes the parameter of the verb"
 		}
 	}
 	j.Allowed = j.Server.Allowed
@@ -159,7 +159,7 @@ func evaluationsTable(out io.Writer, all []*access.Evaluation, wide bool) error 
 		case j.Ordinary:
 			fmt.Fprintf(out, ": %s is held%s\n", j.Verb, heldBySuffix(j.By))
 		case j.Missing != "":
-			fmt.Fprintf(out, ": neither %s nor granular is held; without granular no field is looked at\n", j.Verb)
+			fmt.Fprintf(out, ": neither %s nor granular is held; without granular no field is authorized\n", j.Verb)
 		default:
 			fmt.Fprintf(out, ": field by field; granular is held%s\n", heldBySuffix(j.By))
 		}
@@ -179,12 +179,12 @@ func evaluationsTable(out io.Writer, all []*access.Evaluation, wide bool) error 
 			header = append(header, "BINDING")
 		}
 		if len(rows) == 0 {
-			fmt.Fprintln(out, "It changes nothing.")
+			fmt.Fprintln(out, "The request changes nothing.")
 		} else if err := output.Table(out, header, rows); err != nil {
 			return err
 		}
 		if !j.Sure {
-			fmt.Fprintln(out, "Nobody could try it out: you lack the rights for a dry run. These are the fields that the request itself names.")
+			fmt.Fprintln(out, "No dry run was possible, because you lack the permissions. These are the fields that the request itself names.")
 		}
 		switch {
 		case j.Server == nil:
@@ -248,7 +248,7 @@ func (s *options) canIList(ctx context.Context, args []string, format *output.Fl
 		return err
 	}
 	if quiet {
-		return errors.New("--quiet has no answer for --list")
+		return errors.New("--quiet and --list can't be combined")
 	}
 	return format.Print(s.streams.Out, listed, func(out io.Writer) error { return listTable(out, listed, format.Wide()) })
 }
@@ -270,7 +270,7 @@ func listTable(out io.Writer, listed *access.FieldList, wide bool) error {
 		return err
 	}
 	if listed.Incomplete != "" {
-		fmt.Fprintln(out, "\nParameters are not all known:", listed.Incomplete)
+		fmt.Fprintln(out, "\nNot all parameters are known:", listed.Incomplete)
 	}
 	return nil
 }

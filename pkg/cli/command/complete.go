@@ -16,7 +16,7 @@ import (
 	"kube-granular.dev/pkg/cli/kinds"
 )
 
-// completeFlags completes the values of the flags of kubeconfig.
+// completeFlags adds completion for the kubeconfig flags.
 func (s *options) completeFlags(cmd *cobra.Command) {
 	for flag, names := range map[string]func(*cobra.Command) []string{
 		"namespace": s.namespaces,
@@ -56,7 +56,7 @@ func (s *options) namespaces(cmd *cobra.Command) []string {
 	return out
 }
 
-// resources completes the names of resources.
+// resources returns completions for the names of resources.
 func (s *options) resources(begun string) []string {
 	c, err := s.cluster()
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *options) resources(begun string) []string {
 	return withPrefix(c.Names(), begun)
 }
 
-// fields completes the path of a field of a resource.
+// fields returns completions for the path of a field of a resource.
 func (s *options) fields(resource, begun string) []string {
 	c, err := s.cluster()
 	if err != nil {
@@ -97,7 +97,7 @@ func (s *options) fields(resource, begun string) []string {
 	return withPrefix(out, begun)
 }
 
-// objects completes RESOURCE/NAME.
+// objects returns completions for RESOURCE/NAME.
 func (s *options) objects(cmd *cobra.Command, begun string) []string {
 	resource, name, found := strings.Cut(begun, "/")
 	if !found {

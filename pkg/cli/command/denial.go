@@ -20,22 +20,22 @@ import (
 	"kube-granular.dev/pkg/cli/roles"
 )
 
-// remedy returns what to do about a refusal.
+// remedy is what to do about a refusal.
 type remedy struct {
 	Denial *denial.Denial `json:"denial"`
-	// Verb is the narrowest that helps.
+	// Verb is the narrowest verb that would allow the request.
 	Verb string `json:"verb,omitempty"`
-	// Objects grant it.
+	// Objects are the role and the binding that grant it.
 	Objects []any `json:"objects,omitempty"`
-	// Commands do the same.
+	// Commands create the same role and binding.
 	Commands []string `json:"commands,omitempty"`
-	// Fields are all that the verb covers.
+	// Fields are all fields that the verb covers.
 	Fields []string `json:"fields,omitempty"`
-	// Advice is what to do where no single verb helps.
+	// Advice is what to do if no single verb would allow the request.
 	Advice string `json:"advice,omitempty"`
 }
 
-// maxDenialText is the length from which on standard input is no refusal.
+// maxDenialText is the maximum length of the text of a refusal.
 const maxDenialText = 1 << 20
 
 func newExplainDenial(s *options) *cobra.Command {
@@ -55,7 +55,7 @@ by what else it allows.`,
 			# Why was that refused?
 			kubectl --as=system:serviceaccount:default:supersafe scale deployment web --replicas=9 2>&1 | kubectl granular explain-denial
 
-			# A refusal that somebody sent
+			# A refusal in a file
 			kubectl granular explain-denial refusal.txt
 
 			# From the audit log
@@ -164,12 +164,12 @@ func (s *options) remedy(refused *denial.Denial) (*remedy, error) {
 // advice returns what to do about a refusal that names no verb.
 func advice(d *denial.Denial) string {
 	if d.Ordinary != "" {
-		return fmt.Sprintf("%s holds neither %s nor granular here, so no field was looked at. What it takes depends on the change:\nkubectl granular role --subject %s -- kubectl ...", d.User, d.Ordinary, shellQuoted("user:"+d.User))
+		return fmt.Sprintf("%s holds neither %s nor granular on the resource, so no field was authorized. The needed verbs depend on the change:\nkubectl granular role --subject %s -- kubectl ...", d.User, d.Ordinary, shellQuoted("user:"+d.User))
 	}
-	return d.Why + ". No verb changes that; it takes update or patch."
+	return d.Why + ". No permission allows that; it needs update or patch."
 }
 
-// commandsOf are the commands that make the same role.
+// commandsOf returns commands that create the role and the binding.
 func commandsOf(g *roles.Grant, name string, k *kinds.Kind, d *denial.Denial, subject rbacv1.Subject) []string {
 	rule := g.Rules[0]
 	resource := k.String()
@@ -191,7 +191,7 @@ func commandsOf(g *roles.Grant, name string, k *kinds.Kind, d *denial.Denial, su
 	return []string{role, fmt.Sprintf("kubectl create %sbinding %s%s --%s=%s %s", kind, shellQuoted(name), where, kind, shellQuoted(name), who)}
 }
 
-// shellQuoted writes an argument for a shell.
+// shellQuoted quotes an argument for a shell.
 func shellQuoted(text string) string {
 	if text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@=+,") == "" {
 		return text
@@ -206,21 +206,21 @@ func (r *remedy) print(out io.Writer) error {
 		return err
 	}
 	if len(r.Objects) == 0 {
-		return errors.New("nothing was found that helps")
+		return errors.New("no rule was found that would allow the request")
 	}
 	field := d.Field
 	if field == "" {
 		field = "a field"
 	}
-	fmt.Fprintf(out, "%s may not change %s of %s %q. What is missing is the verb %s.\n", d.User, field, d.Resource, d.Name, r.Verb)
+	fmt.Fprintf(out, "%s may not change %s of %s %q. The verb %s is missing.\n", d.User, field, d.Resource, d.Name, r.Verb)
 	if len(d.Verbs) > 1 {
-		fmt.Fprintf(out, "More than needed: %s would do too, and covers more.\n", d.Verbs[len(d.Verbs)-1])
+		fmt.Fprintf(out, "%s would be sufficient too, but covers more fields.\n", d.Verbs[len(d.Verbs)-1])
 	}
 	fmt.Fprintln(out, "\nAs a command:")
 	for _, c := range r.Commands {
 		fmt.Fprintln(out, "    "+c)
 	}
-	fmt.Fprintln(out, "\nThe verb covers these fields of the object, and what lies below them:")
+	fmt.Fprintln(out, "\nThe verb covers these fields of the object, including everything below them:")
 	for _, f := range r.Fields {
 		fmt.Fprintln(out, "    "+f)
 	}

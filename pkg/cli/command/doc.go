@@ -1,11 +1,10 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package command holds the commands of the kubectl plugin kubectl-granular: flags, arguments,
-// completion, and what they print. What they find out is in the packages beside it.
+// Package command has the commands of the kubectl plugin kubectl-granular: flags, arguments,
+// completion and output. The other packages below pkg/cli implement them.
 //
-// The commands ask the server as the caller, with the rights and the limits of the caller's own
-// credentials.
+// The commands use the caller's own credentials and permissions.
 //
-// The invariant: no command writes anything to a cluster but with --apply.
+// The invariant: no command writes anything to a cluster without --apply.
 package command

@@ -40,7 +40,7 @@ for it. If it is not, every caller needs one of its verbs.`,
 			# Every field inside another, of another version than the server prefers
 			kubectl granular explain horizontalpodautoscalers spec --recursive --api-version autoscaling/v1
 
-			# One page for a browser, with all kinds of the cluster
+			# One HTML page with all kinds of the cluster
 			kubectl granular explain -o html > permissions.html`),
 		Args: cobra.MaximumNArgs(2),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
@@ -64,7 +64,7 @@ for it. If it is not, every caller needs one of its verbs.`,
 				return s.page(cmd, c, args, version)
 			}
 			if len(args) == 0 {
-				return errors.New("name a resource, such as deployments; -o html shows all of them")
+				return errors.New("the resource is missing, such as deployments; -o html shows all resources")
 			}
 			k, path, err := findField(c, args, version)
 			if err != nil {
@@ -83,7 +83,7 @@ for it. If it is not, every caller needs one of its verbs.`,
 	return cmd
 }
 
-// page writes the page of all kinds, or of one.
+// page writes the HTML page of all kinds, or of one.
 func (s *options) page(cmd *cobra.Command, c *kinds.Cluster, args []string, version string) error {
 	config, err := s.flags.ToRESTConfig()
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *options) page(cmd *cobra.Command, c *kinds.Cluster, args []string, vers
 	return explain.Page(s.streams.Out, config.Host, all)
 }
 
-// warn prints what could not be read, while the rest goes on.
+// warn prints errors that do not end the command.
 func warn(cmd *cobra.Command, err error) {
 	if err == nil {
 		return
@@ -114,8 +114,8 @@ func warn(cmd *cobra.Command, err error) {
 	}
 }
 
-// findField finds the resource and the path of a field. Both may be in one argument, as kubectl
-// explain takes them: deployments.spec.replicas.
+// findField returns the resource and the path of a field. Both may be in one argument, as in
+// kubectl explain: deployments.spec.replicas.
 func findField(c *kinds.Cluster, args []string, version string) (*kinds.Kind, string, error) {
 	if len(args) == 2 {
 		k, err := c.Lookup(args[0], version)

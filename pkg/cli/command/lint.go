@@ -34,13 +34,13 @@ same mistakes as in roles.
 
 Each finding is printed as file:line:column. The exit code is 1 if one of them is an error.`,
 		Example: indentExamples(`
-			# Is this role right? (no)
+			# Check a role (this one has mistakes)
 			kubectl granular lint role.yaml
 
-			# Is this delegation right? (no)
+			# Check a delegation (this one has mistakes)
 			kubectl granular lint delegation.yaml
 
-			# A definition, from another command
+			# Check a definition from another command
 			cat definition.yaml | kubectl granular lint -`),
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -81,7 +81,7 @@ Each finding is printed as file:line:column. The exit code is 1 if one of them i
 	return cmd
 }
 
-// read returns a file, or standard input for a dash.
+// read returns the content of a file, or of standard input for "-".
 func (s *options) read(name string) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(s.streams.In)

@@ -25,7 +25,7 @@ import (
 	"kube-granular.dev/pkg/cli/roles"
 )
 
-// auditLogs is which audit logs are learned from, and about whom.
+// auditLogs are the flags and arguments for audit logs.
 type auditLogs struct {
 	files    []string
 	subjects []string
@@ -65,15 +65,15 @@ func (l *auditLogs) learn(cmd *cobra.Command, s *options) (*learn.Learner, error
 	}
 	progress.Clear()
 	if unread > 0 {
-		fmt.Fprintf(s.streams.ErrOut, "warning: %d lines could not be read; what they hold is not learned\n", unread)
+		fmt.Fprintf(s.streams.ErrOut, "warning: %d lines could not be read and are not included\n", unread)
 	}
 	if learner.Events == 0 {
-		return nil, fmt.Errorf("%s: no audit event of a request that ended; the server writes them with --audit-log-path and --audit-policy-file", strings.Join(l.files, ", "))
+		return nil, fmt.Errorf("%s: the logs have no event of a completed request; the server writes events with --audit-log-path and --audit-policy-file", strings.Join(l.files, ", "))
 	}
 	return learner, nil
 }
 
-// maxWarnings is how many lines of logs are named that can't be read.
+// maxWarnings is the maximum number of reported lines that can't be read.
 const maxWarnings = 10
 
 func (l *auditLogs) read(ctx context.Context, s *options, learner *learn.Learner, progress *output.Progress) (int, error) {
@@ -106,7 +106,7 @@ func (l *auditLogs) read(ctx context.Context, s *options, learner *learn.Learner
 	return total, nil
 }
 
-// size returns the bytes of all logs, 0 if one has no size.
+// size returns the total size of the logs in bytes, 0 if it is unknown.
 func (l *auditLogs) size() int64 {
 	var total int64
 	for _, name := range l.files {
@@ -119,7 +119,7 @@ func (l *auditLogs) size() int64 {
 	return total
 }
 
-// subjectFilter returns which of some subjects a user is, or is in.
+// subjectFilter returns a function that finds the first of some subjects that includes a user.
 func subjectFilter(texts []string) (func(string, []string) (rbacv1.Subject, bool), error) {
 	var subjects []rbacv1.Subject
 	for _, text := range texts {
@@ -151,5 +151,5 @@ func (s *options) rbac(ctx context.Context) (*access.RBAC, error) {
 	return access.ReadRBAC(ctx, client, "")
 }
 
-// errNoLog is what a command returns that was given no log.
-var errNoLog = errors.New("name the audit logs to read, or - for standard input")
+// errNoLog is the error of a command without a log.
+var errNoLog = errors.New("the audit logs are missing; name the files, or - for standard input")

@@ -44,7 +44,7 @@ of its groups.`,
 			# Field by field, for some subjects
 			kubectl granular matrix --resource deployments --subject user:jane --subject group:builders
 
-			# For a spreadsheet, and as a heat map for a browser
+			# As CSV, and as an HTML heat map
 			kubectl granular matrix --resource deployments,services -o csv > rights.csv
 			kubectl granular matrix -A -o html > rights.html`),
 		Args: cobra.NoArgs,
@@ -76,7 +76,7 @@ of its groups.`,
 				return err
 			}
 			if len(columns) == 0 {
-				return fmt.Errorf("no binding has a subject here; --all shows those that come with a cluster too")
+				return fmt.Errorf("no binding applies to the namespace; --all includes the built-in bindings")
 			}
 			m := matrix.New(rows, columns, namespace)
 			config, err := s.flags.ToRESTConfig()
@@ -103,7 +103,7 @@ of its groups.`,
 	return cmd
 }
 
-// kindsOf returns the kinds of resources, or all of them.
+// kindsOf returns the named kinds, or all kinds.
 func (s *options) kindsOf(cmd *cobra.Command, c *kinds.Cluster, resources []string) ([]*kinds.Kind, error) {
 	if len(resources) == 0 {
 		all, err := c.All()
@@ -124,7 +124,8 @@ func (s *options) kindsOf(cmd *cobra.Command, c *kinds.Cluster, resources []stri
 	return out, nil
 }
 
-// columnsOf returns the subjects that are asked for, or all that are bound where it is about.
+// columnsOf returns the named subjects, or all subjects with a binding that applies to the
+// namespace.
 func columnsOf(rbac *access.RBAC, texts []string, namespace string, all bool) ([]matrix.Subject, error) {
 	var wanted []rbacv1.Subject
 	for _, text := range texts {
@@ -160,7 +161,8 @@ func columnsOf(rbac *access.RBAC, texts []string, namespace string, all bool) ([
 	return out, nil
 }
 
-// column returns what a subject holds, by the groups too that it is in for certain.
+// column returns the rules that a subject holds, including those of the groups that it always
+// belongs to.
 func column(rbac *access.RBAC, subject rbacv1.Subject) matrix.Subject {
 	switch subject.Kind {
 	case rbacv1.GroupKind:

@@ -20,8 +20,8 @@ func newReport(s *options) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "report FILE...",
-		Short: "Find rights that are wider than their use, and rights that nobody used",
-		Long: `Find rights that are wider than their use, and rights that nobody used.
+		Short: "Find permissions that are wider than their use, and unused permissions",
+		Long: `Find permissions that are wider than their use, and unused permissions.
 
 The logs show what each subject did. The roles and bindings of the cluster show what it may do.
 The first table lists the subjects that hold update or patch on a resource and changed only some
@@ -32,10 +32,10 @@ grant and that none of their subjects used.
 The logs don't show what happens only once a year, so use logs of a long time.
 Logs of the level RequestResponse show which fields were changed.`,
 		Example: indentExamples(`
-			# What would granular roles take away from an attacker?
+			# Which permissions would granular roles remove?
 			kubectl granular report audit.log
 
-			# Of the last week, for a program
+			# The last week, as JSON
 			kubectl granular report --since 168h -o json audit.log
 
 			# The role that would suffice instead
@@ -73,7 +73,7 @@ Logs of the level RequestResponse show which fields were changed.`,
 }
 
 func reportTables(out io.Writer, r *report.Report, wide bool) error {
-	fmt.Fprintf(out, "Of %d requests. TAKES is how many permissions a role of NEEDS would take away.\n\n", r.Requests)
+	fmt.Fprintf(out, "Based on %d requests. TAKES is how many permissions a role with NEEDS would remove.\n\n", r.Requests)
 	header := []string{"SUBJECT", "WHERE", "RESOURCE", "HOLDS", "NEEDS", "TAKES"}
 	if wide {
 		header = append(header, "BINDING", "ROLE")
@@ -91,7 +91,7 @@ func reportTables(out io.Writer, r *report.Report, wide bool) error {
 		rows = append(rows, row)
 	}
 	if len(rows) == 0 {
-		fmt.Fprintln(out, "Nobody who holds update or patch changed only some fields.")
+		fmt.Fprintln(out, "No subject that holds update or patch changed only some fields.")
 	} else if err := output.Table(out, header, rows); err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func reportTables(out io.Writer, r *report.Report, wide bool) error {
 		rows = append(rows, row)
 	}
 	if len(rows) == 0 {
-		fmt.Fprintln(out, "All that is granted was used.")
+		fmt.Fprintln(out, "All granted permissions were used.")
 		return nil
 	}
 	return output.Table(out, header, rows)

@@ -22,12 +22,12 @@ import (
 	"kube-granular.dev/pkg/cli/kinds"
 )
 
-// patchTypes are those of kubectl patch --type.
+// patchTypes are the values of --type, as in kubectl patch.
 var patchTypes = map[string]types.PatchType{
 	"strategic": types.StrategicMergePatchType, "merge": types.MergePatchType, "json": types.JSONPatchType,
 }
 
-// changeFlags is the flags that say which change is meant.
+// changeFlags are the flags that define a change.
 type changeFlags struct {
 	files            resource.FilenameOptions
 	replace          bool
@@ -48,17 +48,17 @@ func (o *changeFlags) addTo(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("subresource", cobra.FixedCompletions([]string{"status", "scale"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// errNoChange names what a change can be given as.
-var errNoChange = errors.New("say which change is meant: -f FILE, or RESOURCE/NAME --patch PATCH, or -- kubectl ARGS")
+// errNoChange is the error if the change is missing or ambiguous.
+var errNoChange = errors.New("the change is missing: use -f FILE, or RESOURCE/NAME --patch PATCH, or -- kubectl ARGS")
 
-// change is what was found of the flags and arguments.
+// changeRequests are the requests of a change.
 type changeRequests struct {
 	rehearser *changes.DryRunner
 	requests  []changes.Request
 	reads     []changes.Read
 }
 
-// requests returns the requests that the flags and arguments stand for.
+// requests returns the requests for the flags and arguments.
 func (o *changeFlags) requests(cmd *cobra.Command, s *options, args []string) (*changeRequests, error) {
 	var before, command []string
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
@@ -117,7 +117,7 @@ func (o *changeFlags) requests(cmd *cobra.Command, s *options, args []string) (*
 	return out, err
 }
 
-// ownConfig returns the configuration of whoever runs the plugin, without --as.
+// ownConfig returns the client configuration without impersonation.
 func (s *options) ownConfig() (*rest.Config, error) {
 	config, err := s.flags.ToRESTConfig()
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *options) ownConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-// impersonates reports whether the plugin was told to ask about somebody else.
+// impersonates reports whether --as or --as-group is set.
 func (s *options) impersonates() bool {
 	return *s.flags.Impersonate != "" || len(*s.flags.ImpersonateGroup) > 0
 }
@@ -142,7 +142,7 @@ func (o *changeFlags) requestFromPatch(c *kinds.Cluster, args []string, namespac
 	}
 	of, known := patchTypes[o.patchType]
 	if !known {
-		return nil, fmt.Errorf("--type %q is none of strategic, merge, json", o.patchType)
+		return nil, fmt.Errorf("--type: %q is not supported, use one of strategic, merge, json", o.patchType)
 	}
 	body, err := yaml.YAMLToJSON([]byte(o.patch))
 	if err != nil {
@@ -155,7 +155,7 @@ func (o *changeFlags) requestFromPatch(c *kinds.Cluster, args []string, namespac
 	return out, nil
 }
 
-// findObject finds RESOURCE/NAME, or RESOURCE NAME.
+// findObject parses RESOURCE/NAME, or RESOURCE NAME.
 func findObject(c *kinds.Cluster, args []string) (*kinds.Kind, string, error) {
 	var resource, name string
 	switch {
@@ -165,13 +165,13 @@ func findObject(c *kinds.Cluster, args []string) (*kinds.Kind, string, error) {
 		resource, name = args[0], args[1]
 	}
 	if resource == "" || name == "" {
-		return nil, "", errors.New("name one object, as RESOURCE/NAME: deployments/web")
+		return nil, "", errors.New("the object is missing; name one as RESOURCE/NAME: deployments/web")
 	}
 	k, err := c.Lookup(resource, "")
 	return k, name, err
 }
 
-// requestsFromFiles returns the requests that files stand for.
+// requestsFromFiles returns the requests for the objects in files.
 func (o *changeFlags) requestsFromFiles(ctx context.Context, s *options, c *kinds.Cluster, r *changes.DryRunner, namespace string) ([]changes.Request, error) {
 	result := resource.NewBuilder(s.flags).Unstructured().Local().ContinueOnError().
 		NamespaceParam(namespace).DefaultNamespace().FilenameParam(false, &o.files).Flatten().Do()
@@ -183,7 +183,7 @@ func (o *changeFlags) requestsFromFiles(ctx context.Context, s *options, c *kind
 	for _, info := range infos {
 		u, ok := info.Object.(*unstructured.Unstructured)
 		if !ok {
-			return nil, fmt.Errorf("%s: this is no object", info.Source)
+			return nil, fmt.Errorf("%s: not an object", info.Source)
 		}
 		gvk := u.GroupVersionKind()
 		k, err := c.ForKind(gvk)
@@ -213,7 +213,7 @@ func (o *changeFlags) requestsFromFiles(ctx context.Context, s *options, c *kind
 		out = append(out, request)
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%s: no object", strings.Join(slices.Clone(o.files.Filenames), ", "))
+		return nil, fmt.Errorf("%s: the files have no objects", strings.Join(slices.Clone(o.files.Filenames), ", "))
 	}
 	return out, nil
 }

@@ -60,10 +60,10 @@ out.`,
 			# A role to change the images of all deployments, for a group
 			kubectl granular role --any-name --subject group:builders -- kubectl set image deployment/web web=registry.example/web:2.0
 
-			# The most general verbs, to see what else there is
+			# With the most general verbs instead of the narrowest
 			kubectl granular role deployments/web --wider -p '{"metadata":{"labels":{"example.com/tier":"front"}}}'
 
-			# Grant it
+			# Write the role and its binding
 			kubectl granular role --apply --name web-tier --subject user:jane deployments/web -p '{"metadata":{"labels":{"example.com/tier":"front"}}}'
 
 			# Which rights does this service account need, judged by what it really did?
@@ -91,16 +91,16 @@ out.`,
 			}
 			if len(audited.files) > 0 {
 				if given := cmd.Flags().Changed; given("filename") || given("patch") || cmd.ArgsLenAtDash() >= 0 {
-					return errors.New("--from-audit stands alone: a change is not given as well")
+					return errors.New("--from-audit can't be combined with a change")
 				}
 				if apply && len(bound) == 0 {
-					return errors.New("--apply needs --subject: roles for everybody in a log are not written at once")
+					return errors.New("--apply with --from-audit needs --subject")
 				}
 				audited.files, audited.subjects = append(audited.files, args...), subjects
 				return s.fromAudit(cmd, &audited, &format, options, name, apply)
 			}
 			if audited.since != "" {
-				return errors.New("--since is for --from-audit")
+				return errors.New("--since needs --from-audit")
 			}
 			if apply && len(bound) == 0 {
 				return errors.New("--apply needs --subject: a role without a binding grants nothing")
@@ -116,7 +116,7 @@ out.`,
 				return err
 			}
 			if len(bound) == 0 {
-				fmt.Fprintln(s.streams.ErrOut, "No --subject: this role is bound to nobody yet.")
+				fmt.Fprintln(s.streams.ErrOut, "No --subject: the role is not bound to anybody yet.")
 			}
 			if apply {
 				return s.apply(cmd.Context(), grants, name, bound)
@@ -137,7 +137,7 @@ out.`,
 	return cmd
 }
 
-// grants returns what the change takes, and a name for the role.
+// grants returns the rules that a change needs, and a name for the role.
 func (s *options) grants(cmd *cobra.Command, from *changeFlags, options roles.Options, args []string) ([]roles.Grant, string, error) {
 	changed, err := from.requests(cmd, s, args)
 	if err != nil {
@@ -150,7 +150,7 @@ func (s *options) grants(cmd *cobra.Command, from *changeFlags, options roles.Op
 			return nil, "", fmt.Errorf("%s: %w", request.String(), err)
 		}
 		if !r.Sure {
-			fmt.Fprintf(s.streams.ErrOut, "warning: %s: you lack the rights for a dry run, so the role is for the fields that the request itself names\n", request.String())
+			fmt.Fprintf(s.streams.ErrOut, "warning: %s: you lack the permissions for a dry run, so the role covers only the fields that the request itself names\n", request.String())
 		}
 		rehearsed = append(rehearsed, r)
 	}
@@ -189,7 +189,7 @@ func printGrants(out io.Writer, format *output.Flag, grants []roles.Grant, name 
 	})
 }
 
-// printYAML writes objects one after another.
+// printYAML prints objects as YAML documents.
 func printYAML(out io.Writer, objects []any) error {
 	for i, o := range objects {
 		data, err := yaml.Marshal(o)
@@ -208,7 +208,7 @@ func printYAML(out io.Writer, objects []any) error {
 
 func qualifiedAll(r rbacv1.PolicyRule) string { return qualified(r.Resources, r.APIGroups) }
 
-// qualified names resources with their group: deployments.apps/status.
+// qualified returns resources with their group: deployments.apps/status.
 func qualified(resources, groups []string) string {
 	var out []string
 	for _, resource := range resources {
@@ -224,7 +224,7 @@ func qualified(resources, groups []string) string {
 	return strings.Join(out, ",")
 }
 
-// toUnstructured returns an object without the fields that are empty.
+// toUnstructured converts an object and omits empty fields.
 func toUnstructured(o runtime.Object) (map[string]any, error) {
 	data, err := json.Marshal(o)
 	if err != nil {
@@ -238,7 +238,7 @@ func toUnstructured(o runtime.Object) (map[string]any, error) {
 	return out, nil
 }
 
-// apply writes roles and bindings.
+// apply writes roles and bindings to the cluster.
 func (s *options) apply(ctx context.Context, grants []roles.Grant, name string, subjects []rbacv1.Subject) error {
 	for i := range grants {
 		if err := s.write(ctx, grants[i].Objects(name, subjects)); err != nil {
@@ -248,7 +248,7 @@ func (s *options) apply(ctx context.Context, grants []roles.Grant, name string, 
 	return nil
 }
 
-// write writes roles and bindings. It is the one thing here that writes.
+// write writes roles and bindings to the cluster. No other function of the package writes.
 func (s *options) write(ctx context.Context, objects []runtime.Object) error {
 	own, err := s.ownConfig()
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"kube-granular.dev/pkg/cli/roles"
 )
 
-// learnedRoles is what one subject needs by its requests.
+// learnedRoles are the roles for the requests of one subject.
 type learnedRoles struct {
 	subject *learn.Subject
 	name    string
@@ -28,7 +28,7 @@ type learnedRoles struct {
 	unused  []string
 }
 
-// fromAudit prints, and with apply writes, the roles that audit logs show to be needed.
+// fromAudit prints the roles for the requests in audit logs, and writes them with apply.
 func (s *options) fromAudit(cmd *cobra.Command, l *auditLogs, format *output.Flag, options roles.Options, name string, apply bool) error {
 	learner, err := l.learn(cmd, s)
 	if err != nil {
@@ -36,14 +36,14 @@ func (s *options) fromAudit(cmd *cobra.Command, l *auditLogs, format *output.Fla
 	}
 	subjects := learner.Subjects()
 	if len(subjects) == 0 {
-		return fmt.Errorf("none of %d requests in the logs is of %s; kubectl granular role --from-audit without --subject shows whose they are", learner.Events, strings.Join(l.subjects, ", "))
+		return fmt.Errorf("none of the %d requests in the logs is of %s; kubectl granular role --from-audit without --subject shows all subjects", learner.Events, strings.Join(l.subjects, ", "))
 	}
 	if name != "" && len(subjects) > 1 {
-		return errors.New("--name is for one subject; name it by --subject")
+		return errors.New("--name needs exactly one --subject")
 	}
 	rbac, err := s.rbac(cmd.Context())
 	if err != nil {
-		fmt.Fprintf(s.streams.ErrOut, "warning: which present rights are unused is not shown: %v\n", err)
+		fmt.Fprintf(s.streams.ErrOut, "warning: unused permissions are not shown: %v\n", err)
 	}
 	var all []learnedRoles
 	for _, subject := range subjects {
@@ -75,7 +75,7 @@ func (s *options) fromAudit(cmd *cobra.Command, l *auditLogs, format *output.Fla
 	return nil
 }
 
-// unusedOf tells which present rights of a subject its requests never used.
+// unusedOf returns the current permissions of a subject that its requests did not use.
 func unusedOf(ctx context.Context, subject *learn.Subject, rbac *access.RBAC) []string {
 	var out []string
 	for _, h := range rulesHeldBy(subject, rbac) {
@@ -97,10 +97,10 @@ func unusedOf(ctx context.Context, subject *learn.Subject, rbac *access.RBAC) []
 	return out
 }
 
-// generalGroups are the groups whose rights are not those of a subject to lose.
+// generalGroups are groups whose permissions are not counted as those of a subject.
 var generalGroups = map[string]bool{"system:authenticated": true, "system:unauthenticated": true, "system:serviceaccounts": true}
 
-// rulesHeldBy returns the rules that a subject holds itself, and by its groups.
+// rulesHeldBy returns the rules that a subject holds by itself and by its groups.
 func rulesHeldBy(subject *learn.Subject, rbac *access.RBAC) []access.HeldRule {
 	if subject.Kind == rbacv1.GroupKind {
 		return rbac.HeldBy("", []string{subject.Name})
@@ -145,7 +145,7 @@ func printLearned(out io.Writer, format *output.Flag, all []learnedRoles) error 
 	})
 }
 
-// printYAML writes the roles and bindings of a subject, with the requests behind each rule.
+// printYAML prints the roles and bindings of a subject, with the requests for each rule.
 func (of *learnedRoles) printYAML(out io.Writer, first bool) error {
 	if !first {
 		fmt.Fprintln(out, "---")
@@ -154,9 +154,9 @@ func (of *learnedRoles) printYAML(out io.Writer, first bool) error {
 	switch n := of.subject.Refused; n {
 	case 0:
 	case 1:
-		fmt.Fprint(out, ": 1 request was forbidden, and is not learned from")
+		fmt.Fprint(out, ": 1 forbidden request is not included")
 	default:
-		fmt.Fprintf(out, ": %d requests were forbidden, and are not learned from", n)
+		fmt.Fprintf(out, ": %d forbidden requests are not included", n)
 	}
 	fmt.Fprintln(out)
 	for _, line := range of.unused {
@@ -190,7 +190,7 @@ func (of *learnedRoles) printYAML(out io.Writer, first bool) error {
 	return nil
 }
 
-// printRules writes rules, each below the notes about it.
+// printRules prints rules, each after its notes.
 func printRules(out io.Writer, rules []learn.Rule) error {
 	fmt.Fprintln(out, "rules:")
 	for _, r := range rules {
@@ -208,7 +208,7 @@ func printRules(out io.Writer, rules []learn.Rule) error {
 	return nil
 }
 
-// printable returns a text on one line: a log may hold any name.
+// printable returns a text on one line: a log may contain any name.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 {

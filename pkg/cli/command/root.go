@@ -15,11 +15,11 @@ import (
 	"kube-granular.dev/pkg/cli/kinds"
 )
 
-// ErrNo is what a command returns whose answer is no, and which has said so already. The
-// process ends with 1, as that of kubectl auth can-i does.
+// ErrNo is returned by a command whose answer is no, after it has printed it. The process then
+// exits with 1, as kubectl auth can-i does.
 var ErrNo = errors.New("no")
 
-// options is what one run of the plugin shares.
+// options are the flags and streams of the plugin.
 type options struct {
 	flags   *genericclioptions.ConfigFlags
 	streams genericiooptions.IOStreams
@@ -28,21 +28,21 @@ type options struct {
 // New returns the command kubectl-granular.
 func New(streams genericiooptions.IOStreams) *cobra.Command {
 	s := &options{flags: genericclioptions.NewConfigFlags(true), streams: streams}
-	// Schemas and access reviews follow each other closely.
+	// Many schemas and access reviews are requested in sequence.
 	s.flags = s.flags.WithDiscoveryBurst(300).WithDiscoveryQPS(50).WithWrapConfigFn(func(c *rest.Config) *rest.Config {
 		c.QPS, c.Burst = 100, 200
 		return c
 	})
 	cmd := &cobra.Command{
 		Use:   "kubectl-granular",
-		Short: "See, ask and grant permissions of single fields",
-		Long: `See, ask and grant permissions of single fields.
+		Short: "Show, check and grant permissions of single fields",
+		Long: `Show, check and grant permissions of single fields.
 
-A server that authorizes single fields asks for a verb where a field changes, such as
+A server that authorizes single fields requires a verb for each changed field, such as
 granular:replicas or granular:label(example.com). These commands show which field has
-which verb, who holds them, and make the roles that grant them.
+which verb and who holds it, and make roles that grant it.
 
-Nothing is written to the cluster but with --apply.`,
+Nothing is written to the cluster without --apply.`,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl granular"},
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
@@ -71,7 +71,7 @@ func (s *options) cluster() (*kinds.Cluster, error) {
 	return kinds.New(client, mapper), nil
 }
 
-// indentExamples indents examples, for --help.
+// indentExamples indents the examples of --help.
 func indentExamples(text string) string {
 	var out []string
 	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {

@@ -24,17 +24,17 @@ import (
 	"kube-granular.dev/pkg/cli/output"
 )
 
-// verbEntry is one permission of a cluster.
+// verbEntry is one permission verb of a cluster.
 type verbEntry struct {
 	Verb     string `json:"verb"`
 	Excluded bool   `json:"excluded"`
-	// Meaning is known of built-in permissions.
+	// Meaning is known only for built-in permissions.
 	Meaning string `json:"meaning,omitempty"`
-	// Resources are those that have it.
+	// Resources are the resources that have it.
 	Resources []string `json:"resources"`
-	// Fields are where it lies in them, each once.
+	// Fields are the fields that it covers, each once.
 	Fields []string `json:"fields,omitempty"`
-	// Protects says which protected attribute asks for it.
+	// Protects is the protected attribute that requires it.
 	Protects string `json:"protects,omitempty"`
 }
 
@@ -51,13 +51,13 @@ includes the verbs of custom resources and of protected labels and annotations.
 Excluded verbs are not part of create, update and patch: a caller that holds those needs the
 excluded verbs as well.`,
 		Example: indentExamples(`
-			# All of them
+			# All verbs
 			kubectl granular verbs
 
-			# Those of pods and nodes, with the fields
+			# The verbs of pods and nodes, with the fields
 			kubectl granular verbs --resource pods,nodes -o wide
 
-			# Those that update does not include
+			# The verbs that are not part of update
 			kubectl granular verbs --excluded`),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -109,7 +109,7 @@ excluded verbs as well.`,
 	return cmd
 }
 
-// verbsOf collects the verbs of kinds and of what is written to their subresources.
+// verbsOf returns the verbs of kinds and of their subresources.
 func verbsOf(c *kinds.Cluster, all []*kinds.Kind) ([]verbEntry, error) {
 	entries := map[string]*verbEntry{}
 	for _, k := range all {
@@ -199,8 +199,8 @@ func verbsTable(out io.Writer, entries []verbEntry, wide bool) error {
 	return output.Table(out, header, rows)
 }
 
-// protectedVerbs returns the verbs that protected labels and annotations ask for. A server
-// that serves none has none.
+// protectedVerbs returns the verbs that protected labels and annotations require. It returns none
+// if the server does not serve them.
 func (s *options) protectedVerbs(ctx context.Context) ([]verbEntry, error) {
 	config, err := s.flags.ToRESTConfig()
 	if err != nil {
@@ -216,14 +216,14 @@ func (s *options) protectedVerbs(ctx context.Context) ([]verbEntry, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("protected attributes of the cluster are not listed: %w", err)
+		return nil, fmt.Errorf("list protected attributes of the cluster: %w", err)
 	}
 	for i := range cluster.Items {
 		out = append(out, protectedVerb("clusterprotectedattribute/"+cluster.Items[i].Name, &cluster.Items[i].Spec)...)
 	}
 	namespaced, err := client.ProtectedAttributes("").List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return out, fmt.Errorf("protected attributes of namespaces are not listed: %w", err)
+		return out, fmt.Errorf("list protected attributes of namespaces: %w", err)
 	}
 	for i := range namespaced.Items {
 		item := &namespaced.Items[i]
@@ -232,7 +232,7 @@ func (s *options) protectedVerbs(ctx context.Context) ([]verbEntry, error) {
 	return out, nil
 }
 
-// protectedVerb returns the verb that an attribute asks for, none where it asks for a role.
+// protectedVerb returns the verb that an attribute requires, none if it requires a role.
 func protectedVerb(name string, spec *v1alpha1.ProtectedAttributeSpec) []verbEntry {
 	if spec.RoleRef != nil {
 		return nil
@@ -259,7 +259,7 @@ func protectedVerb(name string, spec *v1alpha1.ProtectedAttributeSpec) []verbEnt
 	return []verbEntry{e}
 }
 
-// verbs completes verbs.
+// verbs returns completions for verbs.
 func (s *options) verbs(begun string) []string {
 	c, err := s.cluster()
 	if err != nil {

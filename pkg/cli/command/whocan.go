@@ -38,7 +38,7 @@ The command asks only RBAC, because other authorizers can't list whom they allow
 			# Who may scale deployments?
 			kubectl granular who-can granular:replicas deployments
 
-			# Who may set labels of one domain on this one?
+			# Who may set labels of one domain on this deployment?
 			kubectl granular who-can 'granular:label(super.safe.com)' deployments/web
 
 			# Who may set a condition?
@@ -63,7 +63,7 @@ The command asks only RBAC, because other authorizers can't list whom they allow
 			}
 			resource, name, _ := strings.Cut(args[1], "/")
 			if name == "status" || name == "scale" {
-				return fmt.Errorf("%s: a name stands after the slash; name a subresource by --subresource %s", args[1], name)
+				return fmt.Errorf("%s: the part after the slash must be a name; for a subresource use --subresource %s", args[1], name)
 			}
 			k, err := c.Lookup(resource, "")
 			if err != nil {
@@ -94,7 +94,7 @@ The command asks only RBAC, because other authorizers can't list whom they allow
 				return err
 			}
 			if !slices.ContainsFunc(found, func(h access.Holder) bool { return h.Can }) {
-				fmt.Fprintf(s.streams.ErrOut, "Nobody can %s on %s.\n", args[0], args[1])
+				fmt.Fprintf(s.streams.ErrOut, "No subject can %s on %s.\n", args[0], args[1])
 			}
 			return nil
 		},
@@ -104,7 +104,7 @@ The command asks only RBAC, because other authorizers can't list whom they allow
 	return cmd
 }
 
-// queryFor returns what to look for to find who holds a verb.
+// queryFor returns the query for the holders of a verb.
 func queryFor(text string, k *kinds.Kind, tree *schema.Tree) (*access.Query, error) {
 	if text != permission.General && !strings.HasPrefix(text, permission.General+":") {
 		return &access.Query{Verbs: []string{text}}, nil
@@ -157,7 +157,7 @@ func queryFor(text string, k *kinds.Kind, tree *schema.Tree) (*access.Query, err
 	return out, nil
 }
 
-// unknownVerbMessage returns an error that no field of a kind has a verb, and which ones there are.
+// unknownVerbMessage returns the error message for a verb that no field of a kind has.
 func unknownVerbMessage(text string, k *kinds.Kind, tree *schema.Tree) string {
 	near := nearestVerb(text, tree)
 	if near != "" {

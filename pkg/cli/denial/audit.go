@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// event is what of an audit event is read.
+// event has the fields of an audit event that are read.
 type event struct {
 	AuditID string `json:"auditID"`
 	Stage   string `json:"stage"`
@@ -34,16 +34,16 @@ type event struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// missingAnnotation is the annotation with the verbs that a request lacked.
+// missingAnnotation has the verbs that a request lacked.
 const missingAnnotation = "granular.authorization.kube-granular.dev/missing"
 
-// FromAudit finds the event of a request in an audit log, one event a line, and reads why it
-// was refused.
+// FromAudit finds the event of a request in an audit log with one event per line, and returns why
+// it was refused.
 func FromAudit(log io.Reader, id string) (*Denial, error) {
 	lines := bufio.NewReaderSize(log, 1<<16)
 	for {
 		line, err := lines.ReadBytes('\n')
-		// Most lines are of other requests, and need not be decoded.
+		// Most lines are events of other requests and are not decoded.
 		if bytes.Contains(line, []byte(id)) {
 			var e event
 			if json.Unmarshal(line, &e) == nil && e.AuditID == id && e.Stage == "ResponseComplete" {
@@ -51,7 +51,7 @@ func FromAudit(log io.Reader, id string) (*Denial, error) {
 			}
 		}
 		if errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("the log has no event with the audit ID %s that is complete", id)
+			return nil, fmt.Errorf("the log has no completed request with the audit ID %s", id)
 		}
 		if err != nil {
 			return nil, err
@@ -61,10 +61,10 @@ func FromAudit(log io.Reader, id string) (*Denial, error) {
 
 func (e *event) denial() (*Denial, error) {
 	if e.ResponseStatus.Code != 403 {
-		return nil, fmt.Errorf("the request %s was answered with %d, and not refused", e.AuditID, e.ResponseStatus.Code)
+		return nil, fmt.Errorf("the request %s was not refused: its status code is %d", e.AuditID, e.ResponseStatus.Code)
 	}
 	if e.ObjectRef == nil {
-		return nil, fmt.Errorf("the request %s was for no resource", e.AuditID)
+		return nil, fmt.Errorf("the request %s has no resource", e.AuditID)
 	}
 	out, err := Parse(e.ResponseStatus.Message)
 	if err != nil {

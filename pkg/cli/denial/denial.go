@@ -10,28 +10,27 @@ import (
 	"strings"
 )
 
-// Denial is one refused request.
+// Denial is a refused request.
 type Denial struct {
-	// Resource is written as deployments.apps.
+	// Resource has the form deployments.apps.
 	Resource string `json:"resource"`
-	// Subresource is known from an audit log, and from an ordinary 403.
+	// Subresource is known from an audit log or an ordinary 403.
 	Subresource string `json:"subresource,omitempty"`
 	Name        string `json:"name,omitempty"`
 	Namespace   string `json:"namespace,omitempty"`
 	User        string `json:"user"`
-	// Field is the one that could not be changed, empty where the request was refused before
-	// any field was looked at.
+	// Field is the field that the caller may not change. It is empty if no field was authorized.
 	Field string `json:"field,omitempty"`
-	// Verbs are the narrowest and the most general verb that would have done.
+	// Verbs are the narrowest and the most general verb that would allow the request.
 	Verbs []string `json:"verbs,omitempty"`
-	// Ordinary is the verb that an ordinary 403 is about.
+	// Ordinary is the verb of an ordinary 403.
 	Ordinary string `json:"ordinary,omitempty"`
-	// Why is what the server says instead of verbs.
+	// Why is the server's reason if it names no verbs.
 	Why string `json:"why,omitempty"`
 }
 
-// ErrNotADenial means that a text is none of the refusals that are understood.
-var ErrNotADenial = errors.New(`this is no refusal that can be explained; it reads like: deployments.apps "web" is forbidden: User "jane" cannot change .spec.replicas in namespace "shop": needs the verb "granular:replicas"`)
+// ErrNotADenial means that a text is not a known refusal.
+var ErrNotADenial = errors.New(`the text is not a known refusal; a refusal has the form: deployments.apps "web" is forbidden: User "jane" cannot change .spec.replicas in namespace "shop": needs the verb "granular:replicas"`)
 
 var (
 	forbiddenPattern = regexp.MustCompile(`([a-z0-9.-]+)(?: ("(?:[^"\\]|\\.)*"))? is forbidden: User ("(?:[^"\\]|\\.)*") cannot (.*)`)
@@ -40,7 +39,7 @@ var (
 	verbPattern      = regexp.MustCompile(`"(granular:(?:[^"\\]|\\.)*)"`)
 )
 
-// Parse reads the first refusal of a text.
+// Parse parses the first refusal in a text.
 func Parse(text string) (*Denial, error) {
 	m := forbiddenPattern.FindStringSubmatch(strings.Join(strings.Fields(text), " "))
 	if m == nil {

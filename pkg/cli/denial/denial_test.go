@@ -60,7 +60,7 @@ not json
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
-	for id, message := range map[string]string{"two": "answered with 200, and not refused", "three": "no event with the audit ID three"} {
+	for id, message := range map[string]string{"two": "two was not refused: its status code is 200", "three": "no completed request with the audit ID three"} {
 		if _, err := FromAudit(strings.NewReader(log), id); err == nil || !strings.Contains(err.Error(), message) {
 			t.Errorf("%s: %v", id, err)
 		}

@@ -5,10 +5,9 @@
 // the tree of one kind in a terminal, as data for a program, and as one page of HTML with all
 // kinds of a cluster.
 //
-// A verb is written as a role has it, with its scope and the prefix granular:, and fields
-// name the verbs of what lies above them too. So nothing shown has to be put together by
-// the reader.
+// A verb is written as in a role, with its scope and the prefix granular:. A field also lists the
+// verbs of the fields above it. So a reader can copy each verb as it is shown.
 //
-// The invariant: everything shown comes from a kinds.Field; nothing here knows a permission
-// by name.
+// The invariant: everything shown comes from a kinds.Field. No permission is hard-coded in this
+// package.
 package explain

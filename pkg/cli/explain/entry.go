@@ -10,59 +10,58 @@ import (
 	"kube-granular.dev/pkg/cli/kinds"
 )
 
-// Explanation is a field of a kind and what lies below it.
+// Explanation describes a field of a kind and the fields below it.
 type Explanation struct {
 	Group   string `json:"group"`
 	Version string `json:"version"`
 	Kind    string `json:"kind"`
-	// Resources are those that a role names to grant the verbs.
+	// Resources are the resources that a role names to grant the verbs.
 	Resources []string `json:"resources"`
 	Field     Entry    `json:"field"`
 }
 
-// Entry is one field.
+// Entry describes one field.
 type Entry struct {
-	// Path leads to the field in any object: .metadata.labels[*].
+	// Path is the path of the field, such as .metadata.labels[*].
 	Path        string `json:"path"`
 	Type        string `json:"type"`
 	Description string `json:"description,omitempty"`
-	// Verbs are those that begin at the field, most general first.
+	// Verbs are the verbs of the permissions that are declared at the field, most general first.
 	Verbs []Verb `json:"verbs,omitempty"`
-	// CoveredBy are all verbs of which one must be held to change the field field by
-	// field, most general first. Without any nobody can.
+	// CoveredBy are all verbs that allow a change of the field, most general first. One of them
+	// is enough. If there is none, no granular request can change the field.
 	CoveredBy []string `json:"coveredBy,omitempty"`
-	// Excluded fields are no part of create, update and patch.
+	// Excluded is true if create, update and patch do not include the field.
 	Excluded bool `json:"excluded"`
-	// Scope is put before the names of all permissions below.
+	// Scope is the prefix of the names of all permissions below the field.
 	Scope string `json:"scope,omitempty"`
-	// System fields are written by the server alone.
+	// System is true if only the server writes the field.
 	System bool    `json:"system,omitempty"`
 	Fields []Entry `json:"fields,omitempty"`
-	// Folded counts the fields below that are not shown.
+	// Folded is the number of fields below that are not shown.
 	Folded int `json:"folded,omitempty"`
 
 	name string
 }
 
-// Verb is one permission verb.
+// Verb describes one permission verb.
 type Verb struct {
-	// Verb is as a role has it. In place of a parameter stands what it is made of, in angle
-	// brackets.
+	// Verb is the verb as in a role. A parameter is shown as its description in angle brackets.
 	Verb      string     `json:"verb"`
 	Excluded  bool       `json:"excluded"`
 	Parameter *Parameter `json:"parameter,omitempty"`
 }
 
-// Parameter is what stands between the parentheses of a verb.
+// Parameter describes the text in the parentheses of a verb.
 type Parameter struct {
 	Source    string `json:"source"`
 	Treatment string `json:"treatment,omitempty"`
-	// Computed says that an expression of the definition makes the parameter.
+	// Computed is true if an expression of the definition computes the parameter.
 	Computed bool `json:"computed,omitempty"`
 }
 
-// New explains the field of a kind at a path, "" for all of it. It shows what has verbs of its
-// own, and folds what an object embeds; recursive shows every field.
+// New describes the field at a path of a kind; the path "" is the whole object. It shows the
+// fields with verbs of their own, and folds embedded objects. With recursive it shows all fields.
 func New(k *kinds.Kind, path string, recursive bool) (*Explanation, error) {
 	at, err := k.Find(path)
 	if err != nil {
@@ -79,7 +78,7 @@ func New(k *kinds.Kind, path string, recursive bool) (*Explanation, error) {
 	return out, nil
 }
 
-// qualified writes a resource and its group as deployments.apps/status.
+// qualified formats a resource and its group, such as deployments.apps/status.
 func qualified(resource, group string) string {
 	name, sub, found := strings.Cut(resource, "/")
 	if group != "" {
@@ -116,7 +115,7 @@ func verb(p *granular.Permission) Verb {
 	return out
 }
 
-// add adds what lies below a field.
+// add adds the fields below f.
 func (e *Entry) add(f *kinds.Field, recursive bool) {
 	for _, below := range f.Fields() {
 		if !recursive && !below.HasPermissions() && f.Path != "" {
@@ -132,7 +131,7 @@ func (e *Entry) add(f *kinds.Field, recursive bool) {
 	}
 }
 
-// count returns how many fields below have verbs of their own.
+// count returns the number of fields below f with verbs of their own.
 func count(f *kinds.Field) int {
 	n := 0
 	for _, below := range f.Fields() {

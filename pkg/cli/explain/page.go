@@ -18,14 +18,14 @@ import (
 //go:embed page.html
 var page string
 
-// placeholders of the page.
+// The placeholders of the page.
 const (
 	dataPlaceholder  = "/*DATA*/null"
 	titlePlaceholder = "{{title}}"
 )
 
-// Page writes one page of HTML with all fields of all kinds that have verbs. It needs no
-// network, and nothing beside it. The title says of what cluster it is.
+// Page writes one HTML page with all fields of all kinds that have verbs. The page is
+// self-contained and needs no network. The title names the cluster.
 func Page(out io.Writer, title string, all []*kinds.Kind) error {
 	entries := make([]pageKind, 0, len(all))
 	for _, k := range all {
@@ -35,13 +35,13 @@ func Page(out io.Writer, title string, all []*kinds.Kind) error {
 		}
 		entries = append(entries, entry)
 	}
-	// What json escapes, < among it, can end no script.
+	// The JSON encoder escapes <, so that data can't end the script element.
 	data, err := json.Marshal(entries)
 	if err != nil {
 		return err
 	}
 	if strings.Count(page, dataPlaceholder) != 1 {
-		return errors.New("the page has no place for its data")
+		return errors.New("the page has no placeholder for its data")
 	}
 	text := strings.ReplaceAll(page, titlePlaceholder, html.EscapeString(title))
 	before, after, _ := strings.Cut(text, dataPlaceholder)
@@ -49,7 +49,8 @@ func Page(out io.Writer, title string, all []*kinds.Kind) error {
 	return err
 }
 
-// pageKind and pageField have short names: there are tens of thousands of them.
+// The JSON names of pageKind and pageField are short, because a page has tens of thousands of
+// them.
 type pageKind struct {
 	Group     string      `json:"g"`
 	Version   string      `json:"v"`

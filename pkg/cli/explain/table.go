@@ -11,19 +11,19 @@ import (
 	"kube-granular.dev/pkg/cli/output"
 )
 
-// What a table says instead of a verb.
+// The texts of a table in place of a verb.
 const (
 	none   = "<none: no granular request can change it>"
 	system = "<none: the server alone writes it>"
 )
 
-// TableOf returns what writes the table.
+// TableOf returns a function that writes the table.
 func (e *Explanation) TableOf(wide bool) func(io.Writer) error {
 	return func(out io.Writer) error { return e.Table(out, wide) }
 }
 
-// Table writes the field, and what is below it as a tree. Wide adds the columns of types,
-// scopes and all verbs that cover a field.
+// Table writes the field, and the fields below it as a tree. With wide, it adds the columns of
+// types, scopes and all verbs that cover a field.
 func (e *Explanation) Table(out io.Writer, wide bool) error {
 	if e.Group != "" {
 		fmt.Fprintf(out, "GROUP:      %s\n", e.Group)
@@ -51,24 +51,24 @@ func (e *Explanation) Table(out io.Writer, wide bool) error {
 	return nil
 }
 
-// field writes about the field itself.
+// field writes the description of the field itself.
 func (e *Explanation) field(out io.Writer) {
 	f := &e.Field
 	fmt.Fprintf(out, "\nFIELD: %s <%s>\n\n", strings.TrimPrefix(f.Path, "."), f.Type)
 	switch {
 	case f.System:
-		fmt.Fprintln(out, "The server alone writes this field; nobody needs a permission for it.")
+		fmt.Fprintln(out, "Only the server writes this field; no permission is needed.")
 	case len(f.CoveredBy) == 0:
 		fmt.Fprintln(out, "No permission covers this field: no granular request can change it.")
 	default:
-		fmt.Fprintln(out, "VERBS, most general first; one of them suffices, beside the verb granular:")
+		fmt.Fprintln(out, "VERBS, most general first; one of them is needed, together with the verb granular:")
 		for _, v := range f.CoveredBy {
 			fmt.Fprintf(out, "    %s\n", v)
 		}
 		if f.Excluded {
-			fmt.Fprintln(out, "PART OF UPDATE: no. Who holds create, update or patch needs one of these verbs as well.")
+			fmt.Fprintln(out, "PART OF UPDATE: no. Holders of create, update or patch need one of these verbs too.")
 		} else {
-			fmt.Fprintln(out, "PART OF UPDATE: yes. Who holds create, update or patch needs none of these verbs.")
+			fmt.Fprintln(out, "PART OF UPDATE: yes. Holders of create, update or patch need none of these verbs.")
 		}
 	}
 	if f.Description != "" {
@@ -83,7 +83,7 @@ type table struct {
 	inherited bool
 }
 
-// rows adds a row for each field, and for what is below it.
+// rows adds a row for each field and for the fields below it.
 func (t *table) rows(fields []Entry, first, indent string) {
 	for i := range fields {
 		f := &fields[i]

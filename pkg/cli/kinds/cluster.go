@@ -21,9 +21,9 @@ import (
 )
 
 // ErrNoPermissions means that a server publishes no permissions at all.
-var ErrNoPermissions = errors.New("the server publishes no permissions (x-kubernetes-permission-verb) in its OpenAPI, so it authorizes no single fields; use the context of a kube-granular server (--context)")
+var ErrNoPermissions = errors.New("the server publishes no permissions (x-kubernetes-permission-verb) in its OpenAPI document, so it does not authorize single fields; use the context of a kube-granular server (--context)")
 
-// Cluster is the kinds of one server. It is not safe for concurrent use.
+// Cluster has the kinds of one server. It is not safe for concurrent use.
 type Cluster struct {
 	discovery discovery.DiscoveryInterface
 	mapper    meta.RESTMapper
@@ -32,7 +32,7 @@ type Cluster struct {
 	kinds     map[schema.GroupVersionKind]*compiledTree
 }
 
-// document is what a server publishes of one group and version.
+// document is the OpenAPI document of one group and version.
 type document struct {
 	definitions map[string]*spec.Schema
 	models      *granular.Models
@@ -51,16 +51,16 @@ func New(client discovery.DiscoveryInterface, mapper meta.RESTMapper) *Cluster {
 	}
 }
 
-// Kind is a resource in one version, with the kind of its objects.
+// Kind is a resource in one version, together with the kind of its objects.
 type Kind struct {
 	Resource   schema.GroupVersionResource
 	Kind       schema.GroupVersionKind
 	Namespaced bool
-	// ShortNames are those that people type.
+	// ShortNames are the short names of the resource, such as deploy.
 	ShortNames []string
-	// Subresources are those that take updates and patches, sorted.
+	// Subresources are the subresources with updates and patches, sorted.
 	Subresources []Subresource
-	// Tree has the permissions of the kind.
+	// Tree is the permission tree of the kind.
 	Tree *granular.Tree
 
 	definitions map[string]*spec.Schema
@@ -70,15 +70,15 @@ type Kind struct {
 type Subresource struct {
 	// Name is status or scale, for example.
 	Name string
-	// Kind is that of what is written there.
+	// Kind is the kind of the objects of the subresource.
 	Kind schema.GroupVersionKind
 }
 
-// String names the resource as a role does, in the form deployments.apps.
+// String returns the resource as in a role, such as deployments.apps.
 func (k *Kind) String() string { return k.Resource.GroupResource().String() }
 
-// Grantable names the resources that a role may have verbs of the kind for: deployments,
-// deployments/status. The scale of a resource is a kind of its own.
+// Grantable returns the resources for which a role may have verbs of the kind: deployments,
+// deployments/status. The scale subresource has a kind of its own.
 func (k *Kind) Grantable() []string {
 	out := []string{k.Resource.Resource}
 	for _, s := range k.Subresources {
@@ -89,7 +89,7 @@ func (k *Kind) Grantable() []string {
 	return out
 }
 
-// Subresource returns the subresource of a name.
+// Subresource returns the subresource with a name.
 func (k *Kind) Subresource(name string) (Subresource, bool) {
 	for _, s := range k.Subresources {
 		if s.Name == name {
@@ -99,9 +99,9 @@ func (k *Kind) Subresource(name string) (Subresource, bool) {
 	return Subresource{}, false
 }
 
-// Lookup finds a resource by what people type: deployments, deployments.apps, deploy,
-// Deployment, deployments.v1.apps. A version, such as apps/v1, is used instead of the one that
-// the server prefers.
+// Lookup finds a resource by a name as users type it: deployments, deployments.apps, deploy,
+// Deployment, deployments.v1.apps. A version, such as apps/v1, replaces the preferred version of
+// the server.
 func (c *Cluster) Lookup(name, version string) (*Kind, error) {
 	resource, err := c.resource(name)
 	if err != nil {
@@ -129,7 +129,7 @@ func (c *Cluster) resource(name string) (schema.GroupVersionResource, error) {
 	}
 	found, err := c.mapper.ResourceFor(short.WithVersion(""))
 	if meta.IsNoMatchError(err) {
-		return found, fmt.Errorf("the server has no resource %q; kubectl api-resources lists those it has", name)
+		return found, fmt.Errorf("the server has no resource %q; kubectl api-resources lists all resources", name)
 	}
 	return found, err
 }
@@ -138,14 +138,14 @@ func (c *Cluster) resource(name string) (schema.GroupVersionResource, error) {
 func (c *Cluster) ForResource(resource schema.GroupVersionResource) (*Kind, error) {
 	k, err := c.discover(resource)
 	if k == nil && c.invalidateCache() {
-		// A definition may be newer than what was kept of discovery.
+		// The definition may be newer than the cached discovery documents.
 		k, err = c.discover(resource)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the server does not serve %s: %w", resource.GroupVersion(), err)
 	}
 	if k == nil {
-		return nil, fmt.Errorf("%s has no resource %s; kubectl api-resources lists the versions there are", resource.GroupVersion(), resource.Resource)
+		return nil, fmt.Errorf("%s has no resource %s; kubectl api-resources lists all versions", resource.GroupVersion(), resource.Resource)
 	}
 	if err := c.compile(k); err != nil {
 		return nil, err
@@ -161,7 +161,7 @@ func (c *Cluster) discover(resource schema.GroupVersionResource) (*Kind, error) 
 	return find(list, resource), nil
 }
 
-// invalidateCache makes discovery ask the server again. It reports whether anything was kept of it.
+// invalidateCache drops cached discovery documents, and reports whether there were any.
 func (c *Cluster) invalidateCache() bool {
 	cached, ok := c.discovery.(discovery.CachedDiscoveryInterface)
 	if ok {
@@ -171,8 +171,8 @@ func (c *Cluster) invalidateCache() bool {
 	return ok
 }
 
-// All returns every resource that can be written, in the version that the server prefers,
-// sorted by name. What can't be read is in the error, and what can be is returned beside it.
+// All returns all resources that can be written, in the preferred version of the server, sorted
+// by name. If some can't be read, it returns the others together with an error.
 func (c *Cluster) All() ([]*Kind, error) {
 	c.invalidateCache()
 	lists, err := discovery.ServerPreferredResources(c.discovery)
@@ -205,7 +205,7 @@ func (c *Cluster) All() ([]*Kind, error) {
 	return out, errors.Join(failed...)
 }
 
-// Names returns what people may type for a resource, sorted, for completion.
+// Names returns the names that users may type for a resource, sorted, for shell completion.
 func (c *Cluster) Names() []string {
 	lists, _ := discovery.ServerPreferredResources(c.discovery)
 	names := map[string]bool{}
@@ -227,7 +227,7 @@ func writable(r metav1.APIResource) bool {
 	return slices.Contains(r.Verbs, "update") || slices.Contains(r.Verbs, "patch")
 }
 
-// find returns a resource of a group and version, with its subresources.
+// find returns a resource of a group and version with its subresources.
 func find(list *metav1.APIResourceList, resource schema.GroupVersionResource) *Kind {
 	var out *Kind
 	var subresources []Subresource
@@ -250,18 +250,19 @@ func find(list *metav1.APIResourceList, resource schema.GroupVersionResource) *K
 	return out
 }
 
-// connectionSubresources are the subresources that are connections. They have the verbs of all methods.
+// connectionSubresources are the subresources that open connections. Discovery lists all verbs
+// for them.
 var connectionSubresources = map[string]bool{"attach": true, "exec": true, "portforward": true, "proxy": true}
 
-// Definitions returns the published schemas among which that of the kind is. Nobody may change
-// them.
+// Definitions returns the published schemas that include the schema of the kind. They must not be
+// modified.
 func (k *Kind) Definitions() map[string]*spec.Schema { return k.definitions }
 
 // ForKind returns the resource of a kind.
 func (c *Cluster) ForKind(kind schema.GroupVersionKind) (*Kind, error) {
 	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("the server has no kind %s; kubectl api-resources lists those it has", kind)
+		return nil, fmt.Errorf("the server has no kind %s; kubectl api-resources lists all kinds", kind)
 	}
 	if err != nil {
 		return nil, err

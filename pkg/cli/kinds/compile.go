@@ -15,7 +15,7 @@ import (
 	granular "kube-granular.dev/granular/schema"
 )
 
-// compile sets the tree of a kind.
+// compile sets the permission tree of a kind.
 func (c *Cluster) compile(k *Kind) error {
 	tree, doc, err := c.tree(k.Resource.GroupVersion(), k.Kind)
 	if err != nil {
@@ -25,7 +25,7 @@ func (c *Cluster) compile(k *Kind) error {
 	return nil
 }
 
-// TreeOf returns the permissions of what is written to a subresource.
+// TreeOf returns the permission tree of the objects of a subresource.
 func (c *Cluster) TreeOf(k *Kind, subresource string) (*granular.Tree, error) {
 	if subresource == "" {
 		return k.Tree, nil
@@ -41,8 +41,8 @@ func (c *Cluster) TreeOf(k *Kind, subresource string) (*granular.Tree, error) {
 	return tree, nil
 }
 
-// Tree returns the permissions of what is written to a resource, or with a name to a subresource
-// of it. It returns nil for what has no fields of its own to authorize, such as pods/eviction.
+// Tree returns the permission tree of a resource, or of a subresource if one is named. It returns
+// nil if there are no fields to authorize, as for pods/eviction.
 func (c *Cluster) Tree(of schema.GroupVersionResource, subresource string) (*granular.Tree, error) {
 	k, err := c.ForResource(of)
 	if err != nil {
@@ -54,8 +54,8 @@ func (c *Cluster) Tree(of schema.GroupVersionResource, subresource string) (*gra
 	return c.TreeOf(k, subresource)
 }
 
-// tree compiles a kind from the document of a group and version. The same kind may be in the
-// documents of several, as Scale is.
+// tree compiles a kind from the document of a group and version. A kind may be in several
+// documents, as Scale is.
 func (c *Cluster) tree(of schema.GroupVersion, kind schema.GroupVersionKind) (*granular.Tree, *document, error) {
 	doc, err := c.document(of)
 	if err != nil {
@@ -76,7 +76,7 @@ func (c *Cluster) document(of schema.GroupVersion) (*document, error) {
 	}
 	published, err := c.root.GVSpec(of)
 	if err != nil {
-		return nil, fmt.Errorf("read the schemas of %s at /openapi/v3, where those of a new definition are a moment later: %w", of, err)
+		return nil, fmt.Errorf("read the schemas of %s at /openapi/v3; if its definition is new, try again in a moment: %w", of, err)
 	}
 	if published.Components == nil {
 		return nil, fmt.Errorf("the server publishes no schemas for %s", of)
@@ -90,8 +90,8 @@ func (c *Cluster) document(of schema.GroupVersion) (*document, error) {
 	return doc, nil
 }
 
-// publishesPermissions reports whether definitions have permissions. Every kind of a server that knows
-// permissions has those of its metadata.
+// publishesPermissions reports whether definitions have permissions. If a server knows
+// permissions, all its kinds have the permissions of metadata.
 func publishesPermissions(definitions map[string]*spec.Schema) bool {
 	for name, s := range definitions {
 		if !strings.HasSuffix(name, ".ObjectMeta") {
@@ -104,11 +104,11 @@ func publishesPermissions(definitions map[string]*spec.Schema) bool {
 	return false
 }
 
-// serverComputed are parameter expressions. The server evaluates them, with a library of functions
-// that no client has.
+// serverComputed stands for parameter expressions. Only the server can evaluate them, because
+// clients do not have its function library.
 type serverComputed struct{}
 
-// ErrComputed means that the server alone knows the parameter of a verb.
+// ErrComputed means that only the server can compute the parameter of a verb.
 var ErrComputed = errors.New("the parameter is computed by the server")
 
 // Compile implements granular.Expressions.

@@ -1,16 +1,16 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kinds knows the kinds that a server has and which permissions cover their fields.
+// Package kinds provides the kinds of a server and the permissions that cover their fields.
 //
-//	discovery    ──► which resources there are, and which subresources take writes
+//	discovery    ──► the resources, and their writable subresources
 //	OpenAPI v3   ──► a permission tree for each kind, and the fields with their descriptions
 //
-// Everything is read from the server that is asked, when it is asked for, so custom resources
-// are as well known as built-in kinds. What is read stays in kubectl's own cache.
+// Everything is read from the server on demand, so custom resources work like built-in kinds. The
+// data is kept in kubectl's own cache.
 //
-// The invariant: what a Field says of its permissions is what the library compiled from the
-// published schema, with the same code that the server decides by.
+// The invariant: the permissions of a Field are those that the library compiled from the
+// published schema, with the same code that the server uses.
 //
-// The package writes nothing, prints nothing, and knows no subject.
+// The package writes nothing, prints nothing, and does not deal with subjects.
 package kinds

@@ -14,38 +14,40 @@ import (
 	granular "kube-granular.dev/granular/schema"
 )
 
-// Field is a field of a kind, or what a map or a list holds.
+// Field is a field of a kind, or an element of a map or a list.
 type Field struct {
-	// Path leads to the field in any object: .metadata.labels[*].
+	// Path is the path of the field, such as .metadata.labels[*].
 	Path string
-	// Name is that of the field, and [*] for what a map or a list holds.
+	// Name is the name of the field, or [*] for the elements of a map or a list.
 	Name string
-	// Type is as kubectl explain has it: string, []Container.
+	// Type is the type as in kubectl explain: string, []Container.
 	Type        string
 	Description string
-	// Own are the permissions that the field itself brings in, general to specific.
+	// Own are the permissions that are declared at the field, from general to specific.
 	Own []*granular.Permission
-	// Cover are those that cover a change of the field, general to specific. Where one of
-	// them is excluded, those that are not excluded and lie above it do not.
+	// Cover are the permissions that cover a change of the field, from general to specific. If
+	// one of them is excluded, the permissions above it that are not excluded are not in the
+	// list.
 	Cover []*granular.Permission
-	// Excluded says that update alone does not suffice for the field.
+	// Excluded is true if the verb update is not sufficient to change the field.
 	Excluded bool
-	// Scope is the name of the scope that begins at the field, if any.
+	// Scope is the name of the scope that begins at the field, or empty.
 	Scope string
-	// System says that the server writes the field and nobody else.
+	// System is true if only the server writes the field.
 	System bool
 
-	// node is the nearest one at or above the field, and at says that it lies at it.
+	// node is the nearest permission node at or above the field. at is true if it is at the
+	// field.
 	node *granular.Node
 	at   bool
-	// layers are what the schema says of the field: references resolved, the nearest first.
+	// layers are the schemas of the field with references resolved, the nearest first.
 	layers []*spec.Schema
 	kind   *Kind
-	// above are the definitions that the field lies in.
+	// above are the definitions that contain the field.
 	above []string
 }
 
-// Root returns the field that all others of the kind lie below.
+// Root returns the field for the whole object.
 func (k *Kind) Root() *Field {
 	f := &Field{kind: k, node: k.Tree.Root, at: true}
 	f.describe(k.definitions[k.Tree.Name])
@@ -53,8 +55,8 @@ func (k *Kind) Root() *Field {
 	return f
 }
 
-// Fields returns what lies right below a field, sorted by name; of a map or a list, what it
-// holds. Where a definition holds itself, that ends at its second occurrence.
+// Fields returns the direct children of a field, sorted by name; for a map or a list, its
+// element. A recursive definition ends at its second occurrence.
 func (f *Field) Fields() []*Field {
 	properties := map[string]*spec.Schema{}
 	var elem *spec.Schema
@@ -75,7 +77,7 @@ func (f *Field) Fields() []*Field {
 	var out []*Field
 	for name, s := range properties {
 		if f.Path == "" && (name == "apiVersion" || name == "kind") {
-			continue // what it is, and nobody's change
+			continue // they identify the kind and can't be changed
 		}
 		if below := f.below(name, f.Path+"."+name, s); below != nil {
 			out = append(out, below)
@@ -90,7 +92,7 @@ func (f *Field) Fields() []*Field {
 	return out
 }
 
-// below returns a field right below, nil where its definition is among those above.
+// below returns a child of the field, or nil if its definition is one of those above.
 func (f *Field) below(name, path string, s *spec.Schema) *Field {
 	out := &Field{Name: name, Path: path, System: f.System, kind: f.kind, above: slices.Clone(f.above), node: f.node}
 	if f.at {
@@ -111,7 +113,7 @@ func (f *Field) below(name, path string, s *spec.Schema) *Field {
 	return out
 }
 
-// describe reads what a schema says. It reports false for a definition among those above.
+// describe reads a schema. It returns false if the schema is a definition among those above.
 func (f *Field) describe(s *spec.Schema) bool {
 	for queue := []*spec.Schema{s}; len(queue) > 0; queue = queue[1:] {
 		layer := queue[0]
@@ -146,7 +148,7 @@ func reference(s *spec.Schema) string {
 	return ref[strings.LastIndexByte(ref, '/')+1:]
 }
 
-// typeOf names a type as kubectl explain does.
+// typeOf returns the name of a type as in kubectl explain.
 func (k *Kind) typeOf(layers []*spec.Schema) string {
 	for _, s := range layers {
 		switch {
@@ -178,8 +180,8 @@ func (k *Kind) resolve(s *spec.Schema) []*spec.Schema {
 	return out
 }
 
-// Find returns the field at a path such as spec.template.spec.containers.image. Elements of
-// lists and maps are passed through, as kubectl explain does, and may be written as [*].
+// Find returns the field at a path such as spec.template.spec.containers.image. Elements of lists
+// and maps may be omitted, as in kubectl explain, or written as [*].
 func (k *Kind) Find(path string) (*Field, error) {
 	at := k.Root()
 	path = strings.TrimPrefix(path, ".")
@@ -216,7 +218,7 @@ func (f *Field) field(name string) *Field {
 	return nil
 }
 
-// element returns what a list or a map holds, and other fields as they are.
+// element returns the element of a list or a map, and other fields unchanged.
 func (f *Field) element() *Field {
 	for at := f; ; {
 		below := at.Fields()
@@ -227,5 +229,5 @@ func (f *Field) element() *Field {
 	}
 }
 
-// HasPermissions reports whether the field, or something below it, has a permission of its own.
+// HasPermissions reports whether the field or a field below it has a permission of its own.
 func (f *Field) HasPermissions() bool { return f.at }

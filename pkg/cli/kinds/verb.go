@@ -8,8 +8,8 @@ import (
 	granular "kube-granular.dev/granular/schema"
 )
 
-// VerbOf spells the verb of a permission. In place of a parameter stands what it is made of,
-// in angle brackets, which no verb has: granular:label(<label-key prefix>).
+// VerbOf returns the verb of a permission. A parameter is shown as its description in angle
+// brackets, which no real verb has: granular:label(<label-key prefix>).
 func VerbOf(p *granular.Permission) string {
 	verb := permission.Verb{Permission: p.Name}.String()
 	if p.Parameter == nil {
@@ -18,7 +18,7 @@ func VerbOf(p *granular.Permission) string {
 	return verb + "(<" + parameterOf(p) + ">)"
 }
 
-// parameterOf returns what a parameter is made of.
+// parameterOf returns the description of a parameter.
 func parameterOf(p *granular.Permission) string {
 	source := p.Parameter.Source
 	if p.Parameter.FromValue {

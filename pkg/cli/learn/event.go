@@ -14,13 +14,13 @@ import (
 	"kube-granular.dev/pkg/cli/auditlog"
 )
 
-// The annotations of an audit event that are read.
+// The annotations that are read from audit events.
 const (
 	permissionsAnnotation = "granular.authorization.kube-granular.dev/permissions"
 	markedAnnotation      = "granular.authorization.kube-granular.dev/marked"
 )
 
-// event is what is read of an audit event.
+// event has the fields that are read from an audit event.
 type event struct {
 	APIVersion       string             `json:"apiVersion"`
 	Kind             string             `json:"kind"`
@@ -32,7 +32,7 @@ type event struct {
 	ImpersonatedUser *user              `json:"impersonatedUser"`
 	ObjectRef        *objectRef         `json:"objectRef"`
 	ResponseStatus   struct{ Code int } `json:"responseStatus"`
-	// The objects are kept as they are: most are never looked at.
+	// The objects are not decoded, because most are never needed.
 	RequestObject  json.RawMessage   `json:"requestObject"`
 	ResponseObject json.RawMessage   `json:"responseObject"`
 	Received       time.Time         `json:"requestReceivedTimestamp"`
@@ -54,11 +54,11 @@ type objectRef struct {
 	ResourceVersion string `json:"resourceVersion"`
 }
 
-// decode reads one event.
+// decode decodes one event.
 func decode(line []byte) (*event, error) {
 	e := &event{}
 	if err := json.Unmarshal(line, e); err != nil {
-		// The message of the decoder may quote what is logged.
+		// The decoder's message may quote logged data, which may be secret.
 		var typed *json.UnmarshalTypeError
 		if errors.As(err, &typed) {
 			return nil, fmt.Errorf("%w: field %q", auditlog.ErrNotAnEvent, typed.Field)
@@ -71,7 +71,7 @@ func decode(line []byte) (*event, error) {
 	return e, nil
 }
 
-// caller returns who was authorized.
+// caller returns the user that was authorized: the impersonated user, if there is one.
 func (e *event) caller() user {
 	if e.ImpersonatedUser != nil {
 		return *e.ImpersonatedUser
@@ -79,10 +79,10 @@ func (e *event) caller() user {
 	return e.User
 }
 
-// succeeded reports whether the request did what it was for.
+// succeeded reports whether the request succeeded.
 func (e *event) succeeded() bool { return e.ResponseStatus.Code >= 200 && e.ResponseStatus.Code < 300 }
 
-// authorized reports whether the request got past authentication and authorization.
+// authorized reports whether the request passed authentication and authorization.
 func (e *event) authorized() bool {
 	return e.ResponseStatus.Code != 401 && e.ResponseStatus.Code != 403
 }
@@ -97,19 +97,19 @@ func (e *event) query() url.Values {
 	return values
 }
 
-// verbs returns the permission verbs that the server wrote down as those that covered the
-// change. Of a list that was cut it returns false: the rest is not known.
+// verbs returns the permission verbs that covered the change, as the server wrote them down. It
+// returns false if the list is missing or was cut.
 func (e *event) verbs() ([]string, bool) {
 	out := strings.Fields(e.Annotations[permissionsAnnotation])
 	return out, len(out) == 0 || !strings.HasPrefix(out[len(out)-1], "...")
 }
 
-// granular reports whether the request was let through because its caller holds granular.
+// granular reports whether the request was authorized by the verb granular.
 func (e *event) granular() bool { return e.Annotations[markedAnnotation] == "true" }
 
-// showsObject reports whether the answer holds the object. A caller who was let through by permissions
-// of fields and may not read the object is shown no more than which one it is: without the time
-// of its creation, which each stored object has.
+// showsObject reports whether the response has the whole object. A caller without the verb get
+// who was authorized by permissions of fields gets only the identity of the object, without the
+// creation timestamp that each stored object has.
 func (e *event) showsObject() bool {
 	if len(e.ResponseObject) == 0 {
 		return false

@@ -14,24 +14,23 @@ import (
 	granular "kube-granular.dev/granular/schema"
 )
 
-// Trees has the permissions of kinds.
+// Trees provides the permission trees of resources.
 type Trees interface {
-	// Tree returns the permissions of what is written to a resource or subresource. It
-	// returns nil where fields are not authorized, such as those of pods/eviction, and an error
-	// where that can't be found out.
+	// Tree returns the permission tree of a resource or subresource. It returns nil if its fields
+	// are not authorized, as for pods/eviction, and an error if the tree can't be read.
 	Tree(of schema.GroupVersionResource, subresource string) (*granular.Tree, error)
 }
 
 // errFieldsUnknown means that a log does not tell which fields a request changed.
-var errFieldsUnknown = errors.New("the log does not hold what the request changed")
+var errFieldsUnknown = errors.New("the log does not show the fields that the request changed")
 
-// created returns the excluded fields of an object that a caller with the verb create made.
+// created returns the excluded fields of an object that a caller with the verb create created.
 func created(w *change.Walker, e *event) (change.Set, error) {
 	return changesOfObject(w, e, change.ExcludedOnly, nil)
 }
 
-// changed returns the fields that an update or a patch changed, for which the caller has to
-// answer. Old is the version before, nil if it is not known.
+// changed returns the fields that an update or a patch changed and that the caller is accountable
+// for. old is the version before, or nil if it is not known.
 func changed(w *change.Walker, e *event, old []byte) (change.Set, error) {
 	if len(e.ResponseObject) > 0 && !e.showsObject() {
 		return nil, errFieldsUnknown
@@ -79,7 +78,7 @@ func changed(w *change.Walker, e *event, old []byte) (change.Set, error) {
 	if !isApply(e) {
 		return set, nil
 	}
-	// What the manager gave up is not in what it applies, and gone.
+	// Fields that the manager gave up are missing in the applied object, and were removed.
 	gone, err := w.Compare(change.All, was, intersect(was, after, w.Tree().Root))
 	if err != nil {
 		return nil, errFieldsUnknown
@@ -87,7 +86,8 @@ func changed(w *change.Walker, e *event, old []byte) (change.Set, error) {
 	return append(set, gone...), nil
 }
 
-// namedByPatch returns the fields that a patch names. The object before it is not known.
+// namedByPatch returns the fields that a patch names, for the case that the object before it is
+// not known.
 func namedByPatch(w *change.Walker, e *event, after map[string]any) (change.Set, error) {
 	from, err := reconstructOld(e.RequestObject, after, w.Tree().Root)
 	if err != nil {
@@ -100,7 +100,8 @@ func namedByPatch(w *change.Walker, e *event, after map[string]any) (change.Set,
 	return set, nil
 }
 
-// changesOfObject returns what a caller who sent a whole object changed, and the server left so.
+// changesOfObject returns the changes of a caller who sent a whole object, as far as the server
+// stored them.
 func changesOfObject(w *change.Walker, e *event, mode change.Mode, was map[string]any) (change.Set, error) {
 	var old any
 	if was != nil {
@@ -130,7 +131,8 @@ func changesOfObject(w *change.Walker, e *event, mode change.Mode, was map[strin
 	return change.Answerable(sets[0], sets[1]), nil
 }
 
-// isBasedOn reports whether an object was made from a version: it names it, or none.
+// isBasedOn reports whether an object is based on a version: its resourceVersion is that version,
+// or empty.
 func isBasedOn(old, object []byte) bool {
 	var was, is identity
 	if utiljson.Unmarshal(old, &was) != nil || utiljson.Unmarshal(object, &is) != nil {
@@ -139,15 +141,15 @@ func isBasedOn(old, object []byte) bool {
 	return is.Metadata.ResourceVersion == "" || is.Metadata.ResourceVersion == was.Metadata.ResourceVersion
 }
 
-// isApply reports whether a patch is one of server-side apply: it is a whole object, and such a
-// request has to name its field manager.
+// isApply reports whether a patch is a server-side apply: it is a whole object, and the request
+// names a field manager.
 func isApply(e *event) bool {
 	var id identity
 	return len(e.query()["fieldManager"]) > 0 && !bytes.HasPrefix(bytes.TrimSpace(e.RequestObject), []byte("[")) &&
 		utiljson.Unmarshal(e.RequestObject, &id) == nil && id.APIVersion != "" && id.Kind != ""
 }
 
-// asMap reads an object, with numbers as the library has them.
+// asMap decodes an object, with numbers of the types that the library uses.
 func asMap(data []byte) (map[string]any, error) {
 	out := map[string]any{}
 	return out, utiljson.Unmarshal(data, &out)

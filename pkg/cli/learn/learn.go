@@ -18,21 +18,21 @@ import (
 	"kube-granular.dev/pkg/cli/roles"
 )
 
-// Options limit what is learned.
+// Options limit the events that are used.
 type Options struct {
-	// SubjectOf returns the subject that the requests of a user count for, and false for users who are
-	// not asked for. If it is nil, each user but the API server itself counts for itself.
+	// SubjectOf returns the subject that the requests of a user count for, and false to ignore
+	// the user. If it is nil, each user except the API server counts as itself.
 	SubjectOf func(name string, groups []string) (rbacv1.Subject, bool)
-	// Since leaves out requests that came before it. What they stored is still known.
+	// Since ignores requests before it. Their objects are still used for comparison.
 	Since time.Time
-	// Memory is how many bytes of objects are kept to compare with; 0 means 64 MiB.
+	// Memory is the size of the object cache in bytes; 0 means 64 MiB.
 	Memory int
 }
 
-// Learner reads events.
+// Learner collects the usage of subjects from events.
 type Learner struct {
-	// Events is how many events of requests that ended there were, Learned how many of them
-	// were of subjects that are asked for.
+	// Events is the number of completed requests, Learned the number of those that count for a
+	// selected subject.
 	Events, Learned int
 
 	trees    Trees
@@ -47,7 +47,7 @@ type walkerKey struct {
 	subresource string
 }
 
-// New returns a learner that has seen nothing.
+// New returns a learner without any events.
 func New(trees Trees, options Options) *Learner {
 	if options.Memory == 0 {
 		options.Memory = 64 << 20
@@ -58,15 +58,15 @@ func New(trees Trees, options Options) *Learner {
 	}
 }
 
-// Subjects returns who made requests, sorted by name.
+// Subjects returns the subjects that made requests, sorted by name.
 func (l *Learner) Subjects() []*Subject {
 	return slices.SortedFunc(maps.Values(l.subjects), func(a, b *Subject) int { return strings.Compare(a.String(), b.String()) })
 }
 
-// apiServerUser is the API server itself, whom nobody authorizes.
+// apiServerUser is the user name of the API server itself, which is always authorized.
 const apiServerUser = "system:apiserver"
 
-// Use learns from a line of a log. An error is auditlog.ErrNoEvent, or that of ctx.
+// Use reads a line of a log. An error is auditlog.ErrNotAnEvent or that of ctx.
 func (l *Learner) Use(ctx context.Context, line []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -75,7 +75,7 @@ func (l *Learner) Use(ctx context.Context, line []byte) error {
 	if err != nil {
 		return err
 	}
-	// A watch or a connection that still runs has begun at least.
+	// A watch or a connection that has not ended was authorized.
 	if e.Stage != "ResponseComplete" && (e.Stage != "ResponseStarted" || e.Verb != "watch") {
 		return nil
 	}
@@ -111,7 +111,8 @@ func (l *Learner) learn(ctx context.Context, e *event) {
 	}
 }
 
-// subject returns whom the requests of a user count for, nil if it is not asked for.
+// subject returns the subject that the requests of a user count for, or nil if the user is
+// ignored.
 func (l *Learner) subject(u user) *Subject {
 	as := l.options.SubjectOf
 	if as == nil {
@@ -129,13 +130,13 @@ func (l *Learner) subject(u user) *Subject {
 	return s
 }
 
-// SubjectOfUser returns the subject that a user is, and false for the API server.
+// SubjectOfUser returns the subject for a user, and false for the API server.
 func SubjectOfUser(name string, _ []string) (rbacv1.Subject, bool) {
 	who, err := roles.ParseSubject("user:" + name)
 	return who, err == nil && name != apiServerUser
 }
 
-// impersonated learns that a subject acted as a user.
+// impersonated records that a subject impersonated a user.
 func (l *Learner) impersonated(ctx context.Context, s *Subject, e *event) {
 	as := e.ImpersonatedUser
 	at := func(p ResourceKey, name string) {
@@ -145,7 +146,7 @@ func (l *Learner) impersonated(ctx context.Context, s *Subject, e *event) {
 	}
 	if namespace, name, ok := parseServiceAccount(as.Username); ok {
 		at(ResourceKey{Namespace: namespace, Resource: "serviceaccounts"}, name)
-		return // its groups follow from its name
+		return // its groups are derived from its name
 	}
 	at(ResourceKey{Resource: "users"}, as.Username)
 	for _, g := range as.Groups {
@@ -155,7 +156,7 @@ func (l *Learner) impersonated(ctx context.Context, s *Subject, e *event) {
 	}
 }
 
-// parseServiceAccount takes the user name of a service account apart.
+// parseServiceAccount splits the user name of a service account.
 func parseServiceAccount(user string) (namespace, name string, ok bool) {
 	rest, ok := strings.CutPrefix(user, "system:serviceaccount:")
 	if !ok {
@@ -164,7 +165,7 @@ func parseServiceAccount(user string) (namespace, name string, ok bool) {
 	return strings.Cut(rest, ":")
 }
 
-// request learns what a request needed that was authorized.
+// request records the permissions that an authorized request needed.
 func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
 	of := e.ObjectRef
 	p := ResourceKey{of.Namespace, of.APIGroup, of.Resource}
@@ -173,11 +174,11 @@ func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
 	}
 	name := of.Name
 	if e.Verb == "create" && of.Subresource == "" || e.Verb == "list" || e.Verb == "watch" || e.Verb == "deletecollection" {
-		name = "" // an authorizer is not told one
+		name = "" // authorization attributes have no name
 	}
 	write := e.Verb == "create" || e.Verb == "update" || e.Verb == "patch"
 	if write && e.Verb != "create" && e.ResponseStatus.Code == 201 {
-		name = "" // what is created by an update has a name that a role must not depend on
+		name = "" // an update that creates an object must not limit the role to its name
 	}
 	n := s.needsFor(ctx, p, name)
 	n.asked[e.Verb] = true
@@ -191,7 +192,7 @@ func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
 		countUse(n.ordinary, e.Verb, e)
 	}
 	if w == nil || !e.succeeded() {
-		return // what was not made has no fields that are known
+		return // nothing was created, so the fields are not known
 	}
 	verbs, whole := e.verbs()
 	if e.Verb == "create" {
@@ -201,7 +202,7 @@ func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
 		switch set, err := created(w, e); {
 		case err == nil && len(set) > 0:
 			n.add(ctx, set, e)
-		case err == nil || e.granular(): // the verb create is less than what covered it
+		case err == nil || e.granular(): // the verb create is narrower than the verbs that covered it
 		case whole:
 			n.countVerbs(verbs, e)
 		}
@@ -222,13 +223,13 @@ func (l *Learner) request(ctx context.Context, s *Subject, e *event) {
 	default:
 		countUse(n.unknown, e.Verb, e)
 		if whole {
-			n.countVerbs(verbs, e) // those of excluded fields
+			n.countVerbs(verbs, e) // the verbs of excluded fields
 		}
 	}
 }
 
-// countVerbs counts permission verbs that a server wrote down. Where there are too many parameters
-// of one permission, it is the permission without them that is kept.
+// countVerbs counts permission verbs that a server wrote down. If a permission has too many
+// parameters, it counts the permission without a parameter.
 func (n *needs) countVerbs(verbs []string, e *event) {
 	for _, verb := range verbs {
 		if n.named[verb] == nil && len(n.named) >= maxNamed {
@@ -238,7 +239,7 @@ func (n *needs) countVerbs(verbs []string, e *event) {
 	}
 }
 
-// walker returns what finds changes, nil for what has no permissions of fields.
+// walker returns the walker that finds changes, or nil if fields have no permissions.
 func (l *Learner) walker(of *objectRef) *change.Walker {
 	key := walkerKey{schema.GroupVersionResource{Group: of.APIGroup, Version: of.APIVersion, Resource: of.Resource}, of.Subresource}
 	w, known := l.walkers[key]

@@ -13,16 +13,16 @@ import (
 	"kube-granular.dev/granular/change"
 )
 
-// Use is how often something was used, and by which requests.
+// Use counts how often something was used, and names some of the requests.
 type Use struct {
 	Requests int       `json:"requests"`
 	First    time.Time `json:"first"`
 	Last     time.Time `json:"last"`
-	// AuditIDs are those of the first requests.
+	// AuditIDs are the audit IDs of the first requests.
 	AuditIDs []string `json:"auditIDs"`
 }
 
-// maxAuditIDs is how many requests a Use names.
+// maxAuditIDs limits the requests that a Use names.
 const maxAuditIDs = 3
 
 func (u *Use) add(e *event) {
@@ -49,21 +49,22 @@ func (u *Use) join(v *Use) {
 	u.AuditIDs = u.AuditIDs[:min(len(u.AuditIDs), maxAuditIDs)]
 }
 
-// needs is what requests for one object needed, or for all of a resource.
+// needs are the permissions that requests for one object needed, or requests for all objects of a
+// resource.
 type needs struct {
-	// ordinary are verbs that were asked for as they are.
+	// ordinary are ordinary verbs that were needed.
 	ordinary map[string]*Use
-	// asked are the verbs of all requests, as an authorizer was asked for them first.
+	// asked are the request verbs, which the authorizer checks first.
 	asked map[string]bool
 	// named are permission verbs that a server wrote into events.
 	named map[string]*Use
-	// sets are the changes of requests, those that need the same once.
+	// sets are the changes of requests, grouped by the verbs that they need.
 	sets map[string]*changes
-	// unknown are updates of which the log does not tell what they changed, by their verb.
+	// unknown are updates and patches whose changes the log does not show, by verb.
 	unknown map[string]*Use
-	// fields is set where the fields of an update or a patch are known.
+	// fields is true if the changed fields of an update or a patch are known.
 	fields bool
-	// unchanged is how many of these changed nothing.
+	// unchanged is the number of those requests that changed nothing.
 	unchanged int
 }
 
@@ -79,9 +80,9 @@ func newNeeds() *needs {
 	}
 }
 
-// maxSets and maxNamed are how many different sets of changes, and verbs, are told apart for
-// one object or resource. Past them they are joined: Least then widens label(a), label(b), …
-// to labels, as one request with as many would be.
+// maxSets and maxNamed limit the different sets of changes, and verbs, of one object or resource.
+// Past the limit they are merged: LeastVerbs then widens label(a), label(b), … to labels, as for
+// one request with that many changes.
 const (
 	maxSets  = 200
 	maxNamed = 60
@@ -100,7 +101,7 @@ func (n *needs) add(ctx context.Context, set change.Set, e *event) {
 	n.join(ctx, key, &changes{set: set}).add(e)
 }
 
-// join returns the changes with a key, made from those given if there are none.
+// join returns the changes with a key. If there are none, it stores c under the key.
 func (n *needs) join(ctx context.Context, key string, c *changes) *changes {
 	if n.sets[key] != nil {
 		return n.sets[key]
@@ -121,7 +122,7 @@ func (n *needs) join(ctx context.Context, key string, c *changes) *changes {
 	return c
 }
 
-// distinct returns one change of each chain of verbs, and what tells such sets apart.
+// distinct returns one change for each chain of verbs, and a key that identifies the set.
 func distinct(ctx context.Context, set change.Set) (change.Set, string) {
 	var out change.Set
 	keys := map[string]bool{}
@@ -147,7 +148,7 @@ func distinct(ctx context.Context, set change.Set) (change.Set, string) {
 	return out, strings.Join(slices.Sorted(maps.Keys(keys)), "\n")
 }
 
-// merge adds what other requests needed.
+// merge adds the needs of other requests.
 func (n *needs) merge(ctx context.Context, m *needs) {
 	for _, both := range []struct{ into, from map[string]*Use }{{n.ordinary, m.ordinary}, {n.named, m.named}, {n.unknown, m.unknown}} {
 		for verb, use := range both.from {

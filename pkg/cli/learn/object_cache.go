@@ -9,7 +9,7 @@ import (
 	"encoding/json"
 )
 
-// version is an object as a log last showed it.
+// version is the last known version of an object.
 type version struct {
 	of   object
 	data []byte
@@ -21,10 +21,10 @@ type object struct {
 	group, version, resource, part, namespace, name string
 }
 
-// objectCache keeps the last versions of objects, those that were used least recently left out.
+// objectCache is an LRU cache of the last versions of objects.
 type objectCache struct {
 	limit, size int
-	order       *list.List // of *version, the latest first
+	order       *list.List // of *version, most recently used first
 	entries     map[object]*list.Element
 }
 
@@ -32,11 +32,11 @@ func newObjectCache(limit int) *objectCache {
 	return &objectCache{limit: limit, order: list.New(), entries: map[object]*list.Element{}}
 }
 
-// put keeps a version. The data is copied.
+// put stores a copy of a version.
 func (s *objectCache) put(of object, data []byte) {
 	s.remove(of)
 	if len(data) > s.limit/16 {
-		return // one object must not push out all others
+		return // one object must not evict all others
 	}
 	s.entries[of] = s.order.PushFront(&version{of, bytes.Clone(data)})
 	for s.size += len(data); s.size > s.limit; {
@@ -44,7 +44,7 @@ func (s *objectCache) put(of object, data []byte) {
 	}
 }
 
-// get returns the last version, nil if it is not known.
+// get returns the last version, or nil if it is not known.
 func (s *objectCache) get(of object) []byte {
 	e := s.entries[of]
 	if e == nil {
@@ -54,7 +54,7 @@ func (s *objectCache) get(of object) []byte {
 	return e.Value.(*version).data
 }
 
-// remove forgets an object.
+// remove removes an object.
 func (s *objectCache) remove(of object) {
 	if e := s.entries[of]; e != nil {
 		s.size -= len(s.order.Remove(e).(*version).data)
@@ -62,7 +62,7 @@ func (s *objectCache) remove(of object) {
 	}
 }
 
-// identity is what of an object tells which one it is.
+// identity has the fields that identify an object.
 type identity struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -73,14 +73,14 @@ type identity struct {
 	} `json:"metadata"`
 }
 
-// record keeps the objects that an answer shows.
+// record stores the objects of a response.
 func (s *objectCache) record(e *event) {
 	if !e.succeeded() || len(e.query()["dryRun"]) > 0 {
 		return
 	}
 	of := e.object()
 	if e.Verb != "get" && e.Verb != "list" {
-		s.removeAll(of) // it is another one now
+		s.removeAll(of) // the object was replaced by a new one
 	}
 	if len(e.ResponseObject) == 0 {
 		return
@@ -110,7 +110,7 @@ func (s *objectCache) record(e *event) {
 	}
 }
 
-// removeAll forgets an object and its parts.
+// removeAll removes an object and its parts.
 func (s *objectCache) removeAll(of object) {
 	for _, part := range []string{"", "scale", of.part} {
 		of.part = part
@@ -118,8 +118,8 @@ func (s *objectCache) removeAll(of object) {
 	}
 }
 
-// object returns what the request was about. All subresources but scale show the object
-// itself.
+// object returns the object of the request. The response of each subresource but scale is the
+// object itself.
 func (e *event) object() object {
 	of := e.ObjectRef
 	out := object{of.APIGroup, of.APIVersion, of.Resource, "", of.Namespace, of.Name}

@@ -23,8 +23,8 @@ func (s *Subject) RoleName() string {
 	return strings.NewReplacer(":", "-", "/", "-", "%", "-").Replace(strings.Join(parts, "-"))
 }
 
-// Objects returns a role with the rules and its bindings. What is the same in several
-// namespaces is one cluster role, bound in each of them.
+// Objects returns a role with the rules and its bindings. If the rules are the same in several
+// namespaces, it is one cluster role that is bound in each of them.
 func (g *Grant) Objects(name string, subject rbacv1.Subject) []runtime.Object {
 	of := roles.Grant{}
 	for _, r := range g.Rules {
@@ -48,7 +48,7 @@ func (g *Grant) Objects(name string, subject rbacv1.Subject) []runtime.Object {
 	return out
 }
 
-// Where tells where a grant holds.
+// Where describes the namespaces of a grant.
 func (g *Grant) Where() string {
 	return cmp.Or(strings.Join(g.Namespaces, ","), "all namespaces")
 }

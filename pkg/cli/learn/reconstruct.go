@@ -17,9 +17,9 @@ import (
 	granular "kube-granular.dev/granular/schema"
 )
 
-// reconstructOld returns an object that differs from after in the fields that a patch names, and in
-// nothing else: it stands for the version before, where that is not known. The patch may be a
-// merge, strategic or JSON patch, or what is applied: a log does not tell which.
+// reconstructOld returns an object that differs from after exactly in the fields that a patch
+// names. It is used in place of the old version if that is not known. The patch may be a merge,
+// strategic or JSON patch, or an applied object: the log does not show the type.
 func reconstructOld(patch []byte, after map[string]any, root *granular.Node) (map[string]any, error) {
 	var ops []operation
 	if utiljson.Unmarshal(patch, &ops) == nil {
@@ -31,7 +31,7 @@ func reconstructOld(patch []byte, after map[string]any, root *granular.Node) (ma
 	}
 	fields := map[string]any{}
 	if err := utiljson.Unmarshal(patch, &fields); err != nil {
-		return nil, fmt.Errorf("the patch is no JSON")
+		return nil, fmt.Errorf("the patch is not JSON")
 	}
 	for _, identity := range []string{"apiVersion", "kind"} {
 		delete(fields, identity)
@@ -44,7 +44,7 @@ func reconstructOld(patch []byte, after map[string]any, root *granular.Node) (ma
 	return undoMap(fields, after, root), nil
 }
 
-// undoMap returns after without what a patch of a map names.
+// undoMap returns after without the fields that a patch of a map names.
 func undoMap(patch, after map[string]any, n *granular.Node) map[string]any {
 	out := maps.Clone(after)
 	for key, value := range patch {
@@ -56,7 +56,7 @@ func undoMap(patch, after map[string]any, n *granular.Node) map[string]any {
 					list, _ := after[field].([]any)
 					out[field] = append(slices.Clone(list), gone...)
 				}
-			default: // $patch and $retainKeys: anything that the map had may be gone
+			default: // $patch and $retainKeys: it may have removed any entry of the map
 				return differentMap(after)
 			}
 			continue
@@ -82,7 +82,7 @@ func undoMap(patch, after map[string]any, n *granular.Node) map[string]any {
 	return out
 }
 
-// differentMap returns a map that differs from another one in everything.
+// differentMap returns a map that differs in each field from after.
 func differentMap(after map[string]any) map[string]any {
 	out := map[string]any{}
 	for key, value := range after {
@@ -91,7 +91,7 @@ func differentMap(after map[string]any) map[string]any {
 	return out
 }
 
-// undoList returns after without what a patch of a list names.
+// undoList returns after without the elements that a patch of a list names.
 func undoList(patch, after []any, n *granular.Node) []any {
 	if n == nil || n.Kind != granular.ListMap || n.Elem() == nil {
 		return withoutElements(after, patch)
@@ -120,7 +120,7 @@ func undoList(patch, after []any, n *granular.Node) []any {
 	return out
 }
 
-// findElement returns the element of a list that has the same keys.
+// findElement returns the element of a list with the same keys.
 func findElement(list []any, n *granular.Node, keys map[string]any) any {
 	for _, e := range list {
 		if sameKeys(n, keys, e) {
@@ -137,7 +137,7 @@ func sameKeys(n *granular.Node, a map[string]any, e any) bool {
 	}
 	for _, k := range n.Keys() {
 		x, given := a[k.Name]
-		// A key that is left out has its default, which the answer shows.
+		// A missing key has its default, which the response shows.
 		if given && !reflect.DeepEqual(x, b[k.Name]) {
 			return false
 		}
@@ -145,7 +145,8 @@ func sameKeys(n *granular.Node, a map[string]any, e any) bool {
 	return true
 }
 
-// withoutElements returns a list without what a patch names, never the same list.
+// withoutElements returns a list without the elements that a patch names. The result always
+// differs from after.
 func withoutElements(after, named []any) []any {
 	out := slices.DeleteFunc(slices.Clone(after), func(e any) bool {
 		return contains(named, e)
@@ -172,7 +173,7 @@ func childNode(n *granular.Node, field string) *granular.Node {
 	return nil
 }
 
-// differentValue returns a value that differs from another one and is of its type.
+// differentValue returns a different value of the same type.
 func differentValue(value any) any {
 	switch v := value.(type) {
 	case string:
@@ -195,14 +196,14 @@ func differentValue(value any) any {
 	return "~"
 }
 
-// operation is one of a JSON patch.
+// operation is one operation of a JSON patch.
 type operation struct {
 	Op   string `json:"op"`
 	Path string `json:"path"`
 	From string `json:"from"`
 }
 
-// undo changes what the operation is about.
+// undo changes the value that the operation writes.
 func (op operation) undo(object map[string]any) {
 	switch op.Op {
 	case "test":
@@ -221,7 +222,7 @@ func pointerTokens(path string) []string {
 	return parts
 }
 
-// setAt changes what lies at a path. Where something was removed, something is put.
+// setAt changes the value at a path. If the patch removed the value, it adds one.
 func setAt(at any, path []string, removed bool) {
 	for i, step := range path {
 		last := i == len(path)-1

@@ -17,10 +17,10 @@ import (
 	granular "kube-granular.dev/granular/schema"
 )
 
-// requestedObject returns the object that a patch asks for, before the server completes and admits it. A
-// log does not tell a merge patch from a strategic one: of two results it is the one that is
-// nearer to what was stored. What is applied is merged as a strategic patch is, or as a merge
-// patch in custom resources.
+// requestedObject returns the object that a patch requests, before defaulting and admission. A
+// log does not distinguish a merge patch from a strategic one: of the two results, the one with
+// fewer differences from the stored object is used. An applied object is merged as a strategic
+// patch, and in custom resources as a merge patch.
 func requestedObject(w *change.Walker, e *event, old []byte, after map[string]any) (map[string]any, bool) {
 	typed := builtIn(old)
 	if operations, err := jsonpatch.DecodePatch(e.RequestObject); err == nil {
@@ -30,7 +30,7 @@ func requestedObject(w *change.Walker, e *event, old []byte, after map[string]an
 	data, err := jsonpatch.MergePatch(old, e.RequestObject)
 	merged, ok := decoded(data, err, typed)
 	if typed == nil {
-		return merged, ok // there are no strategic patches of custom resources
+		return merged, ok // custom resources have no strategic patches
 	}
 	data, err = strategicpatch.StrategicMergePatch(old, e.RequestObject, typed)
 	strategic, possible := decoded(data, err, typed)
@@ -43,7 +43,7 @@ func requestedObject(w *change.Walker, e *event, old []byte, after map[string]an
 	return merged, true
 }
 
-// builtIn returns an empty object of the Go type of another one, nil if it has none.
+// builtIn returns an empty object of the Go type of an object, or nil if it has none.
 func builtIn(object []byte) runtime.Object {
 	var id identity
 	if json.Unmarshal(object, &id) != nil {
@@ -60,8 +60,8 @@ func builtIn(object []byte) runtime.Object {
 	return typed
 }
 
-// decoded reads an object as the server does: one that has a Go type has the fields which that
-// writes, and no others.
+// decoded decodes an object as the server does: if it has a Go type, fields that the type does
+// not have are dropped.
 func decoded(data []byte, err error, typed runtime.Object) (map[string]any, bool) {
 	if err != nil {
 		return nil, false
@@ -79,7 +79,7 @@ func decoded(data []byte, err error, typed runtime.Object) (map[string]any, bool
 	return out, err == nil
 }
 
-// distance returns in how many places two objects differ.
+// distance returns the number of fields in which two objects differ.
 func distance(w *change.Walker, a, b map[string]any) int {
 	set, err := w.Compare(change.All, a, b)
 	if err != nil {
@@ -88,8 +88,8 @@ func distance(w *change.Walker, a, b map[string]any) int {
 	return len(set)
 }
 
-// intersect returns an object without what is not in another one. Elements of lists are told apart by
-// their keys where they have some; any other list is left as it is if the other object has it.
+// intersect returns an object without the fields that another object does not have. Elements of
+// lists are matched by their keys; a list without keys is kept if the other object has it.
 func intersect(old, after map[string]any, n *granular.Node) map[string]any {
 	out := maps.Clone(old)
 	for key, was := range old {

@@ -19,22 +19,22 @@ import (
 	"kube-granular.dev/pkg/cli/roles"
 )
 
-// Rule is a rule of a role, and why it is there.
+// Rule is a rule of a role with the reasons for it.
 type Rule struct {
 	rbacv1.PolicyRule `json:",inline"`
-	// Notes name the requests behind each verb.
+	// Notes name the requests that need each verb.
 	Notes []string `json:"notes"`
 }
 
-// Grant is what a subject used in some namespaces, and there alike. Without namespaces it is
-// used in none, or in too many to tell apart.
+// Grant has the permissions that a subject used, equal in all its namespaces. Without namespaces
+// it applies to resources without one, or to all namespaces if there were too many.
 type Grant struct {
 	Namespaces []string `json:"namespaces,omitempty"`
 	Rules      []Rule   `json:"rules"`
 }
 
-// Grants returns the least rules that allow what the subject did. The least verbs are the
-// narrowest there are, or with options.Wider the most general.
+// Grants returns the minimal rules that allow the requests of the subject. The verbs are the
+// narrowest ones, or with options.Wider the most general ones.
 func (s *Subject) Grants(ctx context.Context, options roles.Options) ([]Grant, error) {
 	of := map[string][]Rule{}
 	for _, p := range slices.SortedFunc(maps.Keys(s.usages), ResourceKey.compare) {
@@ -70,7 +70,7 @@ func sameRule(a, b Rule) bool {
 		slices.Equal(a.ResourceNames, b.ResourceNames) && slices.Equal(a.Verbs, b.Verbs)
 }
 
-// rules returns those of a place: of names with the same verbs one rule.
+// rules returns the rules for a resource. Names with the same verbs share one rule.
 func (u *usage) rules(ctx context.Context, p ResourceKey, options roles.Options) ([]Rule, error) {
 	if options.AnyName && !u.anyName {
 		u.mergeNames(ctx)
@@ -81,7 +81,7 @@ func (u *usage) rules(ctx context.Context, p ResourceKey, options roles.Options)
 		if err != nil || len(verbs) == 0 {
 			return err
 		}
-		// What all names may have needs no rule for one.
+		// Verbs that are granted for all names need no rule for one name.
 		for i, r := range out {
 			if r.ResourceNames == nil && !slices.ContainsFunc(verbs, func(v string) bool { return !slices.Contains(r.Verbs, v) }) {
 				out[i].Notes = append(out[i].Notes, notes...)
@@ -111,7 +111,7 @@ func (u *usage) rules(ctx context.Context, p ResourceKey, options roles.Options)
 	return out, nil
 }
 
-// describe names an object, or all of a resource, for people.
+// describe names an object, or all objects of a resource, in notes.
 func (p ResourceKey) describe(name string) string {
 	resource, sub := p.split()
 	if p.Group != "" {
@@ -129,7 +129,7 @@ func (p ResourceKey) describe(name string) string {
 	return resource
 }
 
-// least returns the least verbs that allow what was needed, and a note for each.
+// least returns the minimal verbs that allow the requests, and a note for each.
 func (n *needs) least(ctx context.Context, what string, wider bool) (verbs, notes []string, err error) {
 	uses := map[string]*Use{}
 	fields := map[string][]string{}
@@ -145,7 +145,7 @@ func (n *needs) least(ctx context.Context, what string, wider bool) (verbs, note
 	}
 	permissions, err := roles.LeastVerbs(ctx, sets, wider)
 	if err != nil {
-		// The ordinary verb allows what no permission covers.
+		// No permission covers the change, so the ordinary verb is needed.
 		permissions = nil
 		for _, verb := range []string{"update", "patch"} {
 			if n.asked[verb] {
@@ -175,11 +175,11 @@ func (n *needs) least(ctx context.Context, what string, wider bool) (verbs, note
 	for _, verb := range slices.Sorted(maps.Keys(n.unknown)) {
 		u := n.unknown[verb]
 		if n.fields {
-			notes = append(notes, fmt.Sprintf("%s on %s: of %s the log does not tell the fields; they are taken to be as those of the others", verb, what, u))
+			notes = append(notes, fmt.Sprintf("%s on %s: the log does not show the fields of %s; they are assumed to be the fields of the other requests", verb, what, u))
 			continue
 		}
 		verbs = append(verbs, verb)
-		notes = append(notes, fmt.Sprintf("%s on %s: %s; the log does not tell the fields", verb, what, u))
+		notes = append(notes, fmt.Sprintf("%s on %s: %s; the log does not show the fields", verb, what, u))
 	}
 	if n.unchanged > 0 {
 		notes = append(notes, fmt.Sprintf("%s on %s: %d of the requests changed nothing", permission.General, what, n.unchanged))
@@ -197,7 +197,7 @@ func (n *needs) least(ctx context.Context, what string, wider bool) (verbs, note
 	return append(slices.Compact(verbs), slices.Compact(permissions)...), notes, nil
 }
 
-// countCovered counts a set of changes for the verbs that cover them.
+// countCovered counts the requests of a set of changes for the verbs that cover them.
 func (c *changes) countCovered(ctx context.Context, permissions []string, use func(string, *Use), fields map[string][]string) {
 	counted := map[string]bool{}
 	for i := range c.set {
@@ -226,7 +226,7 @@ func (c *changes) countCovered(ctx context.Context, permissions []string, use fu
 	}
 }
 
-// String tells how often something was used, and by which requests.
+// String describes how often something was used, and by which requests.
 func (u *Use) String() string {
 	text := fmt.Sprintf("%d requests, %s to %s", u.Requests, u.First.UTC().Format(time.RFC3339), u.Last.UTC().Format(time.RFC3339))
 	if u.Requests == 1 {

@@ -11,8 +11,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// ResourceKey is a resource or subresource in a namespace. Namespace is empty for what lies in none,
-// and where there are too many namespaces to tell apart.
+// ResourceKey is a resource or subresource in a namespace. Namespace is empty for cluster-scoped
+// resources, and for all namespaces together if there are too many.
 type ResourceKey struct {
 	Namespace string `json:"namespace,omitempty"`
 	Group     string `json:"group,omitempty"`
@@ -20,7 +20,7 @@ type ResourceKey struct {
 	Resource string `json:"resource"`
 }
 
-// split returns the resource, and the subresource or "".
+// split returns the resource and the subresource, which may be "".
 func (p ResourceKey) split() (resource, subresource string) {
 	resource, subresource, _ = strings.Cut(p.Resource, "/")
 	return resource, subresource
@@ -30,26 +30,26 @@ func (p ResourceKey) compare(q ResourceKey) int {
 	return slices.Compare([]string{p.Namespace, p.Group, p.Resource}, []string{q.Namespace, q.Group, q.Resource})
 }
 
-// The bounds of what is told apart for one subject.
+// The limits for one subject.
 const (
-	// MaxNames is how many names of one resource in one namespace there may be. Past it the
-	// rule is for all names.
+	// MaxNames limits the names of one resource in one namespace. Past it the rule is for all
+	// names.
 	MaxNames = 10
-	// MaxNamespaces is how many namespaces there may be. Past it the rules are for all of them.
+	// MaxNamespaces limits the namespaces. Past it the rules are for all namespaces.
 	MaxNamespaces = 20
-	// maxGroups is how many users and groups of a subject are kept.
+	// maxGroups limits the users and groups of a subject.
 	maxGroups = 200
 )
 
-// Subject is a user, a service account or a group, and what its requests needed.
+// Subject is a user, a service account or a group, with the permissions that its requests needed.
 type Subject struct {
 	rbacv1.Subject
-	// Users are those whose requests count, the first of them, and Groups those that they were
-	// in.
+	// Users are the first users whose requests count for the subject, and Groups are their
+	// groups.
 	Users, Groups []string
-	// Everywhere is set where the subject was active in more than MaxNamespaces.
+	// Everywhere is true if the subject was active in more than MaxNamespaces namespaces.
 	Everywhere bool
-	// Refused is how many requests were forbidden.
+	// Refused is the number of forbidden requests.
 	Refused int
 
 	usages     map[ResourceKey]*usage
@@ -61,9 +61,9 @@ type Subject struct {
 type usage struct {
 	names   map[string]*needs
 	unnamed *needs
-	// anyName is set past MaxNames.
+	// anyName is true past MaxNames.
 	anyName bool
-	// version is that of the API in which objects were last written.
+	// version is the API version of the last write.
 	version string
 }
 
@@ -71,7 +71,7 @@ func newSubject(who rbacv1.Subject) *Subject {
 	return &Subject{Subject: who, usages: map[ResourceKey]*usage{}, namespaces: map[string]bool{}}
 }
 
-// String names the subject as roles.ParseSubject reads it.
+// String returns the subject in the format of roles.ParseSubject.
 func (s *Subject) String() string {
 	if s.Kind == rbacv1.ServiceAccountKind {
 		return "serviceaccount:" + s.Namespace + "/" + s.Name
@@ -79,7 +79,7 @@ func (s *Subject) String() string {
 	return strings.ToLower(s.Kind) + ":" + s.Name
 }
 
-// addIdentity keeps who the subject is to authorizers.
+// addIdentity adds the user and the groups that authorizers see.
 func (s *Subject) addIdentity(u user) {
 	keep := func(all []string, one string) []string {
 		if len(all) >= maxGroups || slices.Contains(all, one) {
@@ -93,7 +93,7 @@ func (s *Subject) addIdentity(u user) {
 	}
 }
 
-// needsFor returns the needs of a place and name.
+// needsFor returns the needs for a resource and an object name.
 func (s *Subject) needsFor(ctx context.Context, p ResourceKey, name string) *needs {
 	if p.Namespace != "" && !s.Everywhere {
 		if s.namespaces[p.Namespace] = true; len(s.namespaces) > MaxNamespaces {
@@ -109,7 +109,7 @@ func (s *Subject) needsFor(ctx context.Context, p ResourceKey, name string) *nee
 	return s.usages[p].needsFor(ctx, name)
 }
 
-// usage returns that of a place which is there.
+// usage returns the usage of a resource, which must exist.
 func (s *Subject) usage(p ResourceKey) *usage {
 	if s.Everywhere {
 		p.Namespace = ""
@@ -131,7 +131,7 @@ func (u *usage) needsFor(ctx context.Context, name string) *needs {
 	return u.names[name]
 }
 
-// mergeNames forgets which names there are.
+// mergeNames merges the needs of all names.
 func (u *usage) mergeNames(ctx context.Context) {
 	for _, n := range u.names {
 		u.unnamed.merge(ctx, n)
@@ -139,14 +139,14 @@ func (u *usage) mergeNames(ctx context.Context) {
 	u.names, u.anyName = nil, true
 }
 
-// mergeNamespaces forgets which namespaces there are.
+// mergeNamespaces merges the usage of all namespaces.
 func (s *Subject) mergeNamespaces(ctx context.Context) {
 	s.Everywhere = true
 	old := s.usages
 	s.usages, s.namespaces = map[ResourceKey]*usage{}, nil
 	for p, u := range old {
 		if p.Namespace != "" {
-			// The same name in two namespaces is no one object.
+			// The same name in two namespaces means two objects.
 			u.mergeNames(ctx)
 		}
 		p.Namespace = ""

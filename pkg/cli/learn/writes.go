@@ -13,26 +13,26 @@ import (
 	"kube-granular.dev/granular/permission"
 )
 
-// Write is what a subject changed of a resource, by update and patch.
+// Write has the changes of a subject to a resource by update and patch.
 type Write struct {
 	Key ResourceKey
-	// Version is that of the API in which it was last written.
+	// Version is the API version of the last write.
 	Version string
-	// Verbs are the least that allow it, without granular.
+	// Verbs are the minimal verbs that allow the changes, without granular.
 	Verbs []string
 	// Asked are the ordinary verbs of the requests: update, patch or both.
 	Asked []string
-	// Known is false if of some requests the log does not tell the fields.
+	// Known is false if the log does not show the fields of some requests.
 	Known bool
 }
 
-// Resource returns the resource that was written, and which part of it.
+// Resource returns the resource and the subresource that were written.
 func (w *Write) Resource() (of schema.GroupVersionResource, subresource string) {
 	name, subresource := w.Key.split()
 	return schema.GroupVersionResource{Group: w.Key.Group, Version: w.Version, Resource: name}, subresource
 }
 
-// Writes returns what the subject updated and patched, place by place.
+// Writes returns the updates and patches of the subject, by resource.
 func (s *Subject) Writes(ctx context.Context) ([]Write, error) {
 	var out []Write
 	for _, p := range slices.SortedFunc(maps.Keys(s.usages), ResourceKey.compare) {
@@ -59,7 +59,7 @@ func (s *Subject) Writes(ctx context.Context) ([]Write, error) {
 			if parsed, err := permission.Parse(v); err == nil && parsed.Permission != "" {
 				w.Verbs = append(w.Verbs, v)
 			} else if v == "update" || v == "patch" {
-				w.Known = false // no permission covers all of it
+				w.Known = false // no permission covers all changes
 			}
 		}
 		out = append(out, w)

@@ -21,8 +21,8 @@ import (
 	"kube-granular.dev/api/authority/validation"
 )
 
-// attribute looks at a ProtectedAttribute or a ClusterProtectedAttribute as the server does when
-// it is created.
+// attribute checks a ProtectedAttribute or a ClusterProtectedAttribute as the server does when it
+// is created.
 func (in *objectLinter) attribute(node *yaml.Node, scope validation.Scope) error {
 	var a v1alpha1.ProtectedAttribute
 	if ok, err := in.read(node, &a); !ok {
@@ -31,13 +31,13 @@ func (in *objectLinter) attribute(node *yaml.Node, scope validation.Scope) error
 	v1alpha1.SetObjectDefaults_ProtectedAttribute(&a)
 	in.reportErrors(node, validation.Attribute(in.defaultNamespace(&a.ObjectMeta, scope == validation.Namespaced), &a.Spec, scope))
 	if len(a.Spec.Resources) == 0 {
-		in.report(node, Warning, "without spec.resources it protects objects of every resource, custom resources too")
+		in.report(node, Warning, "without spec.resources it protects objects of all resources, including custom resources")
 	}
 	return nil
 }
 
-// delegation looks at an AuthorityDelegation as the server does when it is created, at its rules
-// as at those of a role, and at the syntax of its conditions.
+// delegation checks an AuthorityDelegation as the server does when it is created, its rules like
+// the rules of a role, and the syntax of its conditions.
 func (in *objectLinter) delegation(node *yaml.Node) error {
 	var d v1alpha1.AuthorityDelegation
 	if ok, err := in.read(node, &d); !ok {
@@ -59,13 +59,13 @@ func (in *objectLinter) delegation(node *yaml.Node) error {
 		}
 	}
 	if d.Spec.IfLost == v1alpha1.LossKeep && d.Spec.ExpirationTimestamp == nil && d.Spec.IdleSeconds == nil {
-		in.report(at(node, "spec"), Warning, "it lasts until somebody deletes it, whatever its delegator loses: set expirationTimestamp or idleSeconds, or ifLost: Withdraw")
+		in.report(at(node, "spec"), Warning, "the delegation never expires, even if its delegator loses the permissions: set expirationTimestamp or idleSeconds, or ifLost: Withdraw")
 	}
 	return nil
 }
 
-// syntaxError returns what is wrong with the syntax of an expression, "" if nothing is. Which functions
-// and variables there are the server knows.
+// syntaxError returns the first syntax error of an expression, or "". Only the server knows the
+// functions and variables.
 func syntaxError(expression string) string {
 	env, err := cel.NewEnv()
 	if err != nil {
@@ -79,7 +79,7 @@ func syntaxError(expression string) string {
 	return fmt.Sprintf("column %d: %s", first.Location.Column()+1, strings.TrimSpace(first.Message))
 }
 
-// defaultNamespace fills in the namespace that kubectl fills in.
+// defaultNamespace sets the default namespace, as kubectl does.
 func (in *objectLinter) defaultNamespace(defaultNamespace *metav1.ObjectMeta, namespaced bool) *metav1.ObjectMeta {
 	if namespaced && defaultNamespace.Namespace == "" {
 		defaultNamespace.Namespace = metav1.NamespaceDefault
@@ -87,10 +87,10 @@ func (in *objectLinter) defaultNamespace(defaultNamespace *metav1.ObjectMeta, na
 	return defaultNamespace
 }
 
-// unknownField is what the decoder says of a field that a type does not have.
+// unknownField matches the error of the decoder for a field that a type does not have.
 var unknownField = regexp.MustCompile(`^(unknown|duplicate) field "(.*)"$`)
 
-// read decodes an object. It reports false if that failed, which is a finding.
+// read decodes an object. It reports a finding and returns false if that failed.
 func (in *objectLinter) read(node *yaml.Node, into any) (bool, error) {
 	var decoded any
 	if err := node.Decode(&decoded); err != nil {
@@ -98,7 +98,7 @@ func (in *objectLinter) read(node *yaml.Node, into any) (bool, error) {
 	}
 	data, err := json.Marshal(decoded)
 	if err != nil {
-		return false, fmt.Errorf("an object is no JSON: %w", err)
+		return false, fmt.Errorf("an object is not JSON: %w", err)
 	}
 	strict, err := kjson.UnmarshalStrict(data, into)
 	if err != nil {
@@ -107,7 +107,7 @@ func (in *objectLinter) read(node *yaml.Node, into any) (bool, error) {
 			in.report(nodeAtPath(node, typed.Field), Error, "%s is not of the type %s", typed.Field, typed.Type)
 			return false, nil
 		}
-		in.report(node, Error, "it can't be read: %v", err)
+		in.report(node, Error, "the object can't be decoded: %v", err)
 		return false, nil
 	}
 	for _, err := range strict {
@@ -120,14 +120,15 @@ func (in *objectLinter) read(node *yaml.Node, into any) (bool, error) {
 	return true, nil
 }
 
-// reportErrors takes over what validation found, at the places it is about.
+// reportErrors reports the errors of validation at the nodes of their fields.
 func (in *objectLinter) reportErrors(node *yaml.Node, errs field.ErrorList) {
 	for _, err := range errs {
 		in.report(nodeAtPath(node, err.Field), Error, "%s: %s", err.Field, err.ErrorBody())
 	}
 }
 
-// nodeAtPath returns the node at a path such as spec.rules[0].verbs, or the nearest above it.
+// nodeAtPath returns the node at a path such as spec.rules[0].verbs, or its nearest ancestor that
+// exists.
 func nodeAtPath(node *yaml.Node, path string) *yaml.Node {
 	for _, step := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
 		next := value(node, step)

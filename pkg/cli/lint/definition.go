@@ -17,10 +17,10 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// maxOnPath is the longest chain of permissions that the server takes of a definition.
+// maxOnPath is the longest chain of permissions that the server accepts in a definition.
 const maxOnPath = 8
 
-// definition looks at the schemas of a custom resource.
+// definition checks the schemas of a custom resource.
 func (in *objectLinter) definition(node *yaml.Node) error {
 	group := text(at(node, "spec", "group"))
 	excluded := map[string]bool{}
@@ -51,19 +51,19 @@ func (in *objectLinter) definition(node *yaml.Node) error {
 		}
 		for name := range excluded {
 			if !own[name] {
-				in.report(written, Error, "version %s excludes no permission %s, as the first version does", text(at(version, "name")), name)
+				in.report(written, Error, "version %s does not exclude the permission %s, but the first version does", text(at(version, "name")), name)
 			}
 		}
 		for name := range own {
 			if !excluded[name] {
-				in.report(written, Error, "version %s excludes the permission %s, and the first version does not", text(at(version, "name")), name)
+				in.report(written, Error, "version %s excludes the permission %s, but the first version does not", text(at(version, "name")), name)
 			}
 		}
 	}
 	return nil
 }
 
-// compile compiles a schema as the server does, and finds what can't be enforced.
+// compile compiles a schema as the server does, and reports permissions that can't be enforced.
 func (in *objectLinter) compile(written *yaml.Node) (*schema.Tree, error) {
 	var decoded any
 	if err := written.Decode(&decoded); err != nil {
@@ -71,11 +71,11 @@ func (in *objectLinter) compile(written *yaml.Node) (*schema.Tree, error) {
 	}
 	data, err := json.Marshal(decoded)
 	if err != nil {
-		return nil, fmt.Errorf("a schema is no JSON: %w", err)
+		return nil, fmt.Errorf("a schema is not JSON: %w", err)
 	}
 	root := &spec.Schema{}
 	if err := json.Unmarshal(data, root); err != nil {
-		in.report(written, Error, "this is no schema: %v", err)
+		in.report(written, Error, "invalid schema: %v", err)
 		return nil, nil
 	}
 	const name = "root"
@@ -93,14 +93,14 @@ func (in *objectLinter) compile(written *yaml.Node) (*schema.Tree, error) {
 			what = p.Extension + ": " + what
 		}
 		if p.Extension == schema.ExtVerb && strings.HasPrefix(place.Value, permission.General+":") {
-			what = fmt.Sprintf("%s: leave out %q: the name of the permission stands here, and the verb is made of it", p.Extension, permission.General+":")
+			what = fmt.Sprintf("%s: remove %q: the value is the name of the permission, from which the verb is derived", p.Extension, permission.General+":")
 		}
 		in.report(place, Error, "%s", what)
 	}
 	return nil, nil
 }
 
-// nodeAtSchemaPath returns the node of a place in a schema, or the nearest above it.
+// nodeAtSchemaPath returns the node at a path in a schema, or its nearest ancestor that exists.
 func nodeAtSchemaPath(node *yaml.Node, place []schema.Step) *yaml.Node {
 	for _, step := range place {
 		next := at(node, "properties", step.Field)
@@ -117,7 +117,7 @@ func nodeAtSchemaPath(node *yaml.Node, place []schema.Step) *yaml.Node {
 	return node
 }
 
-// checkNames looks for names that are nobody's.
+// checkNames warns of permission names without a domain that are not well-known.
 func (in *objectLinter) checkNames(node *yaml.Node, group string) {
 	if node == nil {
 		return
@@ -143,7 +143,8 @@ func (in *objectLinter) checkNames(node *yaml.Node, group string) {
 	}
 }
 
-// uncompiledExpressions are expressions: the server compiles them when the definition is written.
+// uncompiledExpressions accepts all expressions. The server compiles them when the definition is
+// written.
 type uncompiledExpressions struct{}
 
 // Compile implements schema.Expressions.

@@ -18,7 +18,7 @@ import (
 	"kube-granular.dev/api/authority/validation"
 )
 
-// The levels of findings.
+// The severity levels of findings.
 const (
 	Error   = "error"
 	Warning = "warning"
@@ -30,18 +30,18 @@ type Finding struct {
 	Line   int    `json:"line"`
 	Column int    `json:"column"`
 	Level  string `json:"level"`
-	// Object is the kind and the name of what it is in.
+	// Object is the kind and the name of the object with the mistake.
 	Object  string `json:"object"`
 	Message string `json:"message"`
 }
 
-// String is written as compilers do.
+// String formats the finding like a compiler error.
 func (f Finding) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s: %s: %s", f.File, f.Line, f.Column, f.Level, f.Object, f.Message)
 }
 
-// File looks at all documents of a file. Objects of other kinds are passed over. Looked is how
-// many it looked at.
+// File checks all documents of a file. Objects of other kinds are ignored. looked is the number
+// of checked objects.
 func File(name string, data []byte) (findings []Finding, looked int, err error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	for {
@@ -68,7 +68,7 @@ func File(name string, data []byte) (findings []Finding, looked int, err error) 
 	return findings, looked, nil
 }
 
-// object looks at one object, or at those of a list.
+// object checks one object, or the objects of a list.
 func object(file string, node *yaml.Node) ([]Finding, int, error) {
 	kind, name := text(at(node, "kind")), text(at(node, "metadata", "name"))
 	in := &objectLinter{file: file, object: kind + " " + name}
@@ -99,7 +99,7 @@ func object(file string, node *yaml.Node) ([]Finding, int, error) {
 	return nil, 0, nil
 }
 
-// authorityObject looks at an object of the group authority.kube-granular.dev.
+// authorityObject checks an object of the group authority.kube-granular.dev.
 func (in *objectLinter) authorityObject(kind string, node *yaml.Node) error {
 	switch kind {
 	case "ProtectedAttribute":
@@ -110,7 +110,7 @@ func (in *objectLinter) authorityObject(kind string, node *yaml.Node) error {
 	return in.delegation(node)
 }
 
-// objectLinter collects what is found in one object.
+// objectLinter collects the findings in one object.
 type objectLinter struct {
 	file, object string
 	findings     []Finding
@@ -120,7 +120,7 @@ func (in *objectLinter) report(node *yaml.Node, level, format string, args ...an
 	in.findings = append(in.findings, Finding{in.file, node.Line, node.Column, level, in.object, fmt.Sprintf(format, args...)})
 }
 
-// at returns the value at a path of mappings, nil if there is none.
+// at returns the value at a path of mappings, or nil.
 func at(node *yaml.Node, path ...string) *yaml.Node {
 	for _, key := range path {
 		if node = value(node, key); node == nil {

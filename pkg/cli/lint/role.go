@@ -14,7 +14,7 @@ import (
 	"kube-granular.dev/pkg/rolecheck"
 )
 
-// role looks at a Role or a ClusterRole.
+// role checks a Role or a ClusterRole.
 func (in *objectLinter) role(node *yaml.Node) []Finding {
 	var rules []rule
 	var plain []rbacv1.PolicyRule
@@ -35,12 +35,12 @@ func (in *objectLinter) role(node *yaml.Node) []Finding {
 	return in.findings
 }
 
-// rule is one of a role, and where it is written.
+// rule is one rule of a role, with the nodes of its verbs.
 type rule struct {
 	rbacv1.PolicyRule
 	node  *yaml.Node
 	verbs []*yaml.Node
-	// resources are written as deployments.apps/status.
+	// resources are formatted as deployments.apps/status.
 	resources []string
 }
 
@@ -54,7 +54,7 @@ func readRule(node *yaml.Node) rule {
 	return out
 }
 
-// at returns where a verb is written, or the rule.
+// at returns the node of a verb, or the node of the rule.
 func (r *rule) at(verb int) *yaml.Node {
 	if verb < 0 {
 		return r.node
@@ -68,7 +68,7 @@ func (r *rule) has(verb string) bool {
 
 func (r *rule) any() bool { return slices.Contains(r.resources, "*") }
 
-// isGranted reports whether some rule grants a verb for a resource.
+// isGranted reports whether one of the rules grants a verb for a resource.
 func isGranted(rules []rule, verb, resource string) bool {
 	return slices.ContainsFunc(rules, func(r rule) bool {
 		return r.has(verb) && (r.any() || slices.Contains(r.resources, resource))
@@ -86,12 +86,12 @@ func (r *rule) permissions() []*yaml.Node {
 	return out
 }
 
-// checkUsefulness looks at what a rule that is spelled right lacks to be of use.
+// checkUsefulness warns of valid rules that have no effect or lack a related verb.
 func (in *objectLinter) checkUsefulness(r *rule, all []rule) {
 	permissions := r.permissions()
 	if len(permissions) == 0 {
 		if r.has(permission.General) && !r.has(rbacv1.VerbAll) && !morePermissions(all, r) {
-			in.report(r.node, Warning, "granular without a permission covers no field")
+			in.report(r.node, Warning, "granular without a permission allows no change")
 		}
 		return
 	}
@@ -105,7 +105,7 @@ func (in *objectLinter) checkUsefulness(r *rule, all []rule) {
 	}
 	for _, resource := range r.resources {
 		if plain, _, _ := strings.Cut(resource, "/"); !isGranted(all, "get", plain) {
-			in.report(r.node, Warning, "no get on %s: kubectl reads an object before it changes it, and without it the answer to a change is empty", plain)
+			in.report(r.node, Warning, "no get on %s: kubectl reads an object before it changes it, and without get the response to a change is empty", plain)
 		}
 	}
 }
@@ -118,7 +118,8 @@ func morePermissions(all []rule, r *rule) bool {
 	})
 }
 
-// checkSubresources warns of fields that are written through a subresource too.
+// checkSubresources warns of fields that are also written through a subresource for which no rule
+// grants the verb.
 func (in *objectLinter) checkSubresources(node *yaml.Node, name string, r *rule, all []rule) {
 	for _, resource := range r.resources {
 		if strings.Contains(resource, "/") {
@@ -127,11 +128,11 @@ func (in *objectLinter) checkSubresources(node *yaml.Node, name string, r *rule,
 		switch name {
 		case "status", "conditions", "condition":
 			if rolecheck.IsBuiltIn(resource+"/status") && !isGranted(all, node.Value, resource+"/status") {
-				in.report(node, Warning, "%s is written through %s/status, which no rule grants it for", node.Value, resource)
+				in.report(node, Warning, "%s is written through %s/status, and no rule grants the verb there", node.Value, resource)
 			}
 		case "replicas":
 			if rolecheck.IsBuiltIn(resource+"/scale") && !isGranted(all, node.Value, resource+"/scale") {
-				in.report(node, Warning, "kubectl scale and autoscalers write %s/scale, which no rule grants %s for", resource, node.Value)
+				in.report(node, Warning, "kubectl scale and autoscalers write %s/scale, and no rule grants %s there", resource, node.Value)
 			}
 		}
 	}

@@ -16,10 +16,10 @@ import (
 	"kube-granular.dev/pkg/cli/kinds"
 )
 
-// Level is how much of a permission a subject has.
+// Level tells whether a subject has a permission fully, in part or not at all.
 type Level int
 
-// The levels, from nothing to everything.
+// The levels, from lowest to highest.
 const (
 	No Level = iota
 	Some
@@ -34,10 +34,11 @@ func (l Level) String() string { return levels[l] }
 // MarshalText implements encoding.TextMarshaler.
 func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
-// Cell is what one subject may do with one permission.
+// Cell is the access of one subject to one permission.
 type Cell struct {
 	Level Level `json:"level"`
-	// Verb is the one that allows it: update, patch, or one of the permission or of one above.
+	// Verb is the verb that allows the change: update, patch, the verb of the permission, or the
+	// verb of a more general permission.
 	Verb string `json:"verb,omitempty"`
 	// Binding grants the verb.
 	Binding string `json:"binding,omitempty"`
@@ -45,21 +46,21 @@ type Cell struct {
 
 // Row is one permission of a resource.
 type Row struct {
-	// Resource is named as in deployments.apps/status.
+	// Resource is formatted as deployments.apps/status.
 	Resource string `json:"resource"`
-	// Verb is that of the permission: granular:label(<label-key prefix>).
+	// Verb is the verb of the permission, such as granular:label(<label-key prefix>).
 	Verb string `json:"verb"`
-	// Fields are the places that the permission has.
+	// Fields are the paths of the fields with the permission.
 	Fields []string `json:"fields"`
-	// Excluded is set if update and patch do not allow it.
+	// Excluded is true if update and patch do not include the permission.
 	Excluded bool `json:"excluded,omitempty"`
-	// Cells are those of the subjects of the Matrix, in their order.
+	// Cells has a cell for each subject of the Matrix, in the same order.
 	Cells []Cell `json:"cells"`
 }
 
-// Matrix is who may change what.
+// Matrix shows for each permission which subjects have it.
 type Matrix struct {
-	// Namespace is where, "" in all of them.
+	// Namespace is the namespace, or "" for all namespaces.
 	Namespace string   `json:"namespace,omitempty"`
 	Subjects  []string `json:"subjects"`
 	Rows      []Row    `json:"rows"`
@@ -71,7 +72,8 @@ type Subject struct {
 	Held []access.HeldRule
 }
 
-// New fills the matrix of subjects and kinds in a namespace, or in all if that is "".
+// New computes the matrix of subjects and kinds in a namespace, or in all namespaces if that is
+// "".
 func New(all []*kinds.Kind, subjects []Subject, namespace string) *Matrix {
 	out := &Matrix{Namespace: namespace, Subjects: []string{}, Rows: []Row{}}
 	for _, s := range subjects {
@@ -83,7 +85,7 @@ func New(all []*kinds.Kind, subjects []Subject, namespace string) *Matrix {
 	return out
 }
 
-// rowsOf returns the permissions of a kind, in the order of their places.
+// rowsOf returns the rows for the permissions of a kind, in the order of their fields.
 func rowsOf(k *kinds.Kind, subjects []Subject, namespace string) []Row {
 	_, status := k.Subresource("status")
 	at := map[string]int{}
@@ -95,7 +97,7 @@ func rowsOf(k *kinds.Kind, subjects []Subject, namespace string) []Row {
 			if k.Namespaced {
 				target.Namespace = namespace
 			}
-			// A status is written apart, where there is a subresource for it.
+			// If there is a status subresource, the status is written only through it.
 			if len(place) > 1 && place[1].Field == "status" && status {
 				target.Subresource = "status"
 			}
@@ -118,12 +120,14 @@ func rowsOf(k *kinds.Kind, subjects []Subject, namespace string) []Row {
 	return out
 }
 
-// permissionsUpTo returns the permissions that cover one of a chain, itself the last.
+// permissionsUpTo returns the permissions that cover own: those before it in the chain, and own
+// as the last.
 func permissionsUpTo(candidates []*schema.Permission, own *schema.Permission) []*schema.Permission {
 	return candidates[:slices.Index(candidates, own)+1]
 }
 
-// merge adds another place of the same permission: what is not the same at both is some.
+// merge adds another field with the same permission. Cells that differ between the fields become
+// some.
 func (r *Row) merge(s Row) {
 	if !slices.Contains(r.Fields, s.Fields[0]) {
 		r.Fields = append(r.Fields, s.Fields[0])
@@ -138,9 +142,9 @@ func (r *Row) merge(s Row) {
 	}
 }
 
-// cell judges as the server does: who holds update or patch may change what is not excluded;
-// else the verb granular is needed and one of the permissions. What is excluded needs one of
-// them in any case.
+// cell decides as the server does. If update or patch is held, all fields that are not excluded
+// may be changed. If not, the verb granular and one of the permissions are needed. An excluded
+// field needs one of its permissions in any case.
 func cell(held []access.HeldRule, of access.Target, candidates []*schema.Permission, excluded, everywhere bool) Cell {
 	ordinary := maxCell(verb(held, "update", of, everywhere), verb(held, "patch", of, everywhere))
 	marked := verb(held, permission.General, of, everywhere)
@@ -175,7 +179,7 @@ func maxCell(a, b Cell) Cell {
 	return a
 }
 
-// verb returns how much of a verb is held for a target.
+// verb returns the level at which a verb is held for a target.
 func verb(held []access.HeldRule, verb string, of access.Target, everywhere bool) Cell {
 	var out Cell
 	for _, h := range held {
@@ -184,8 +188,8 @@ func verb(held []access.HeldRule, verb string, of access.Target, everywhere bool
 	return out
 }
 
-// parameterized returns whether a verb with some parameter is held, which is never all of the
-// permission, but for *.
+// parameterized returns the level at which a verb is held with a parameter. It is never Yes,
+// except for *.
 func parameterized(held []access.HeldRule, prefix string, of access.Target, everywhere bool) Cell {
 	var out Cell
 	for _, h := range held {
@@ -201,7 +205,7 @@ func parameterized(held []access.HeldRule, prefix string, of access.Target, ever
 	return out
 }
 
-// level returns how much a rule grants of a verb.
+// level returns the level at which a rule grants a verb.
 func level(h access.HeldRule, verb string, of access.Target, everywhere bool) Level {
 	if h.Namespace != "" && h.Namespace != of.Namespace && !(everywhere && of.Namespace == "") {
 		return No
@@ -217,8 +221,8 @@ func level(h access.HeldRule, verb string, of access.Target, everywhere bool) Le
 	return Yes
 }
 
-// Counts returns for each subject how many permissions of a resource are Yes and Some, and how
-// many there are.
+// Counts returns for each subject the number of permissions of a resource with Yes and with Some,
+// and the total number of permissions.
 func (m *Matrix) Counts(resource string) (yes, some []int, all int) {
 	yes, some = make([]int, len(m.Subjects)), make([]int, len(m.Subjects))
 	for _, r := range m.Rows {
@@ -238,7 +242,7 @@ func (m *Matrix) Counts(resource string) (yes, some []int, all int) {
 	return yes, some, all
 }
 
-// Resources returns the resources of the rows, in their order.
+// Resources returns the resources of the rows, in order.
 func (m *Matrix) Resources() []string {
 	var out []string
 	for _, r := range m.Rows {

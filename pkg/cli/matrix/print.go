@@ -16,8 +16,8 @@ import (
 	"kube-granular.dev/pkg/cli/output"
 )
 
-// Table writes a row for each permission, or in short form one for each resource that tells
-// how many of its permissions each subject has.
+// Table writes a row for each permission. In short form it writes a row for each resource, with
+// the number of its permissions that each subject has.
 func (m *Matrix) Table(out io.Writer, short, wide bool) error {
 	if short {
 		return m.shortTable(out)
@@ -75,7 +75,7 @@ func (m *Matrix) CSV(out io.Writer) error {
 	}
 	for _, row := range rows {
 		for i, text := range row {
-			// A spreadsheet would take it for a formula.
+			// A spreadsheet would interpret it as a formula.
 			if strings.HasPrefix(text, "=") || strings.HasPrefix(text, "+") || strings.HasPrefix(text, "-") || strings.HasPrefix(text, "@") {
 				row[i] = "'" + text
 			}
@@ -90,21 +90,21 @@ func (m *Matrix) CSV(out io.Writer) error {
 //go:embed page.html
 var page string
 
-// placeholders of the page.
+// The placeholders of the page.
 const (
 	dataPlaceholder  = "/*DATA*/null"
 	titlePlaceholder = "{{title}}"
 )
 
-// Page writes the matrix as one page of HTML, which needs no network and nothing beside it.
+// Page writes the matrix as one self-contained HTML page that needs no network.
 func (m *Matrix) Page(out io.Writer, title string) error {
-	// What json escapes, < among it, can end no script.
+	// The JSON encoder escapes <, so that data can't end the script element.
 	data, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
 	if strings.Count(page, dataPlaceholder) != 1 {
-		return errors.New("the page has no place for its data")
+		return errors.New("the page has no placeholder for its data")
 	}
 	text := strings.ReplaceAll(page, titlePlaceholder, html.EscapeString(title))
 	before, after, _ := strings.Cut(text, dataPlaceholder)

@@ -1,8 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package output prints what the commands of the plugin found: as a table for people, and as
-// JSON or YAML for programs. Both have the same content.
+// Package output prints the results of the plugin's commands: as a table for people, and as JSON
+// or YAML for programs. Both have the same content.
 //
-// It knows nothing of permissions.
+// The package does not depend on permissions.
 package output

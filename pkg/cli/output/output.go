@@ -15,38 +15,38 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Formats are those that every command has.
+// Formats are the formats of all commands.
 var Formats = []string{"table", "wide", "json", "yaml"}
 
-// Flag is the flag --output of a command.
+// Flag is the --output flag of a command.
 type Flag struct {
 	format  string
 	formats []string
 }
 
-// AddTo adds the flag to a command, with further formats of its own.
+// AddTo adds the flag to a command, with additional formats.
 func (f *Flag) AddTo(cmd *cobra.Command, more ...string) {
 	f.formats = append(slices.Clone(Formats), more...)
-	cmd.Flags().StringVarP(&f.format, "output", "o", "table", "how to print it: "+strings.Join(f.formats, ", "))
-	// The flag is there, so this can't fail.
+	cmd.Flags().StringVarP(&f.format, "output", "o", "table", "output format: "+strings.Join(f.formats, ", "))
+	// The flag exists, so this can't fail.
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(f.formats, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// Validate returns an error that names the formats there are.
+// Validate returns an error that lists the supported formats if the format is not one of them.
 func (f *Flag) Validate() error {
 	if !slices.Contains(f.formats, f.format) {
-		return fmt.Errorf("--output %q is none of %s", f.format, strings.Join(f.formats, ", "))
+		return fmt.Errorf("--output: %q is not supported, use one of %s", f.format, strings.Join(f.formats, ", "))
 	}
 	return nil
 }
 
-// Is reports whether a format was asked for.
+// Is reports whether a format is selected.
 func (f *Flag) Is(format string) bool { return f.format == format }
 
-// Wide reports whether the table is to have all columns.
+// Wide reports whether the table has all columns.
 func (f *Flag) Wide() bool { return f.format == "wide" }
 
-// Print writes a value as JSON or YAML, or else lets it be written as a table.
+// Print writes a value as JSON or YAML, or calls table.
 func (f *Flag) Print(out io.Writer, value any, table func(io.Writer) error) error {
 	switch f.format {
 	case "json":
@@ -67,7 +67,7 @@ func (f *Flag) Print(out io.Writer, value any, table func(io.Writer) error) erro
 	return table(out)
 }
 
-// Table writes rows below a header, in columns.
+// Table writes rows in columns below a header.
 func Table(out io.Writer, header []string, rows [][]string) error {
 	w := printers.GetNewTabWriter(out)
 	for _, row := range append([][]string{header}, rows...) {
@@ -78,7 +78,7 @@ func Table(out io.Writer, header []string, rows [][]string) error {
 	return w.Flush()
 }
 
-// Default changes the format that a command has if none is asked for.
+// Default changes the default format of a command.
 func (f *Flag) Default(cmd *cobra.Command, format string) {
 	f.format = format
 	cmd.Flags().Lookup("output").DefValue = format

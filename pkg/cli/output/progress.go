@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// Progress draws how much of something was read, as a bar on one line of a terminal. The nil
-// Progress draws nothing.
+// Progress draws a progress bar on one line of a terminal. A nil Progress draws nothing.
 type Progress struct {
 	out   io.Writer
 	what  string
@@ -19,8 +18,8 @@ type Progress struct {
 	drawn int64
 }
 
-// NewProgress returns a bar for total bytes, nil if nothing can be said: total is 0, or out is
-// nil as where there is no terminal.
+// NewProgress returns a bar for total bytes. It returns nil if total is 0 or out is nil, as
+// without a terminal.
 func NewProgress(out io.Writer, what string, total int64) *Progress {
 	if out == nil || total <= 0 {
 		return nil
@@ -28,7 +27,7 @@ func NewProgress(out io.Writer, what string, total int64) *Progress {
 	return &Progress{out: out, what: what, total: total, drawn: -1}
 }
 
-// Reader returns a reader that moves the bar on.
+// Reader returns a reader that advances the bar.
 func (p *Progress) Reader(in io.Reader) io.Reader {
 	if p == nil {
 		return in
@@ -36,7 +35,7 @@ func (p *Progress) Reader(in io.Reader) io.Reader {
 	return &progressReader{in, p}
 }
 
-// Clear empties the line, before something else is written.
+// Clear clears the line before other output.
 func (p *Progress) Clear() {
 	if p != nil && p.drawn >= 0 {
 		fmt.Fprint(p.out, "\r\x1b[K")
@@ -48,7 +47,7 @@ const barWidth = 30
 
 func (p *Progress) add(n int) {
 	p.done = min(p.done+int64(n), p.total)
-	// A thousandth more is a new drawing.
+	// The bar is drawn again for each thousandth.
 	if at := p.done * 1000 / p.total; at != p.drawn {
 		p.drawn = at
 		full := int(at) * barWidth / 1000
@@ -68,7 +67,7 @@ func (r *progressReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// size tells a number of bytes.
+// size formats a number of bytes.
 func size(n int64) string {
 	for _, unit := range []string{"bytes", "KiB", "MiB"} {
 		if n < 10*1024 {

@@ -1,21 +1,20 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package protected reports the objects of a cluster that carry protected labels and
-// annotations, so that an administrator sees what a new attribute concerns before it is
-// enforced.
+// Package protected reports the objects of a cluster with protected labels and annotations, so
+// that an administrator sees which objects a new attribute affects before it is enforced.
 //
-// It reads what the caller may read, through the API and as the caller:
+// It reads through the API with the permissions of the caller:
 //
 //	protected attributes ──► protect.Set ─────────────┐
-//	discovery, OpenAPI v3 ──► a permission tree a kind ├─► rows, as they are found
+//	discovery, OpenAPI v3 ──► permission trees ───────├─► rows, one at a time
 //	objects, page by page ────────────────────────────┘
 //
-// The labels and annotations of embedded templates count as the server counts them: both
-// use the same library, and the tree comes from the schemas that the server publishes.
+// Labels and annotations of embedded templates count as in the server: both use the same library,
+// and the tree is compiled from the schemas that the server publishes.
 //
-// The invariant: a report that ends without an error looked at every object that the
-// caller's cluster has of every resource asked for. What could not be read is an error.
+// The invariant: a report without an error covers all objects of all requested resources. If
+// something could not be read, the report returns an error.
 //
-// The package writes nothing to a cluster, and at no time holds more than one page of objects.
+// The package writes nothing to a cluster, and has at most one page of objects in memory.
 package protected

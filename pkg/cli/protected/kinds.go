@@ -20,7 +20,7 @@ import (
 	granular "kube-granular.dev/granular/schema"
 )
 
-// kind is a resource that can be listed, and how its objects are compared.
+// kind is a resource that can be listed, with the walker for its objects.
 type kind struct {
 	resource   schema.GroupVersionResource
 	namespaced bool
@@ -30,16 +30,16 @@ type kind struct {
 
 func (k *kind) String() string { return k.resource.GroupResource().String() }
 
-// listable is a resource that can be listed, as discovery has it.
+// listable is a resource that can be listed, from discovery.
 type listable struct {
 	resource   schema.GroupVersionResource
 	kind       string
 	namespaced bool
 }
 
-// resources returns what can be listed, each resource in the version that the server prefers,
-// sorted. Names, such as pods or deployments.apps, limit it to those; none means all. An error
-// of a part of discovery comes with what the other parts have.
+// resources returns the resources that can be listed, in the preferred version of the server,
+// sorted by name. names, such as pods or deployments.apps, select some of them; none selects all.
+// If a part of discovery failed, it returns the other resources together with an error.
 func resources(client discovery.DiscoveryInterface, names []string) ([]listable, error) {
 	lists, err := discovery.ServerPreferredResources(client)
 	found := map[string]bool{}
@@ -81,15 +81,15 @@ func matchesName(names []string, found map[string]bool, r metav1.APIResource, at
 	return false
 }
 
-// trees compiles the trees of kinds, with the schemas of one group and version at hand at a
-// time.
+// trees compiles the permission trees of kinds. It has the schemas of only one group and version
+// in memory at a time.
 type trees struct {
 	root    openapi3.Root
 	version schema.GroupVersion
 	models  *granular.Models
 }
 
-// kindOf returns how objects of a resource are compared.
+// kindOf returns the kind with the walker for its objects.
 func (t *trees) kindOf(ctx context.Context, l listable) (*kind, error) {
 	version := l.resource.GroupVersion()
 	if t.models == nil || t.version != version {
@@ -117,8 +117,8 @@ func (t *trees) kindOf(ctx context.Context, l listable) (*kind, error) {
 	return k, nil
 }
 
-// unevaluated are expressions whose parameters nobody asks for: labels and annotations need
-// none.
+// unevaluated stands for parameter expressions. Their parameters are not needed for labels and
+// annotations.
 type unevaluated struct{}
 
 var errUnevaluated = errors.New("parameter expressions are not evaluated here")

@@ -12,18 +12,18 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// Formats are the ways to print a report.
+// Formats are the output formats of a report.
 var Formats = []string{"table", "wide", "json"}
 
-// Printer prints a report as it is found.
+// Printer prints the rows of a report one at a time.
 type Printer interface {
 	Sink
-	// Close ends what is printed.
+	// Close completes the output.
 	Close() error
 }
 
-// NewPrinter returns a printer of a format. Rows go to out; progress, if it is not nil, and
-// what could not be read go elsewhere, so that out can be piped.
+// NewPrinter returns a printer for a format. Rows are written to out. Read errors are written to
+// errs, and progress to progress if it is not nil, so that out can be piped.
 func NewPrinter(format string, out, errs, progress io.Writer) (Printer, error) {
 	side := sideOutput{errs: errs, progress: progress}
 	switch format {
@@ -35,10 +35,10 @@ func NewPrinter(format string, out, errs, progress io.Writer) (Printer, error) {
 	return nil, fmt.Errorf("--output %q is none of %s", format, strings.Join(Formats, ", "))
 }
 
-// sideOutput is what goes beside the rows.
+// sideOutput writes errors and progress.
 type sideOutput struct {
 	errs, progress io.Writer
-	// shown is set while a line of progress stands in the terminal.
+	// shown is true while the terminal shows a progress line.
 	shown bool
 }
 
@@ -57,7 +57,7 @@ func (s *sideOutput) page(resource string, objects int) {
 	s.shown = true
 }
 
-// clear empties the line of progress.
+// clear clears the progress line.
 func (s *sideOutput) clear() {
 	if s.shown {
 		fmt.Fprint(s.progress, "\r\x1b[K")
@@ -74,7 +74,7 @@ type table struct {
 	rows    int
 }
 
-// printersWriter is what of a tab writer is used.
+// printersWriter has the methods of a tab writer that are used.
 type printersWriter interface {
 	io.Writer
 	Flush() error
@@ -117,7 +117,7 @@ func (t *table) Page(resource string, objects int) error {
 func (t *table) Close() error {
 	t.clear()
 	if t.rows == 0 {
-		fmt.Fprintln(t.errs, "No object carries a protected label or annotation.")
+		fmt.Fprintln(t.errs, "No object has a protected label or annotation.")
 	}
 	return t.out.Flush()
 }
@@ -129,10 +129,11 @@ func orNone(s string) string {
 	return s
 }
 
-// maxShown is how much of a value a line of a table shows.
+// maxShown is the maximum length of a value in a table.
 const maxShown = 60
 
-// oneLine shows a value in a line: what is long or has other than letters is quoted.
+// oneLine formats a value for a line of a table. A value that is long or has characters other
+// than letters is quoted.
 func oneLine(value string) string {
 	if len(value) > maxShown {
 		value = strings.ToValidUTF8(value[:maxShown], "") + "…"
@@ -144,7 +145,7 @@ func oneLine(value string) string {
 	return quoted
 }
 
-// document prints one JSON document, a row on each line.
+// document prints one JSON document with one row on each line.
 type document struct {
 	sideOutput
 	out  io.Writer

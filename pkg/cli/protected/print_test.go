@@ -59,7 +59,7 @@ func TestTable(t *testing.T) {
 	if !strings.Contains(out, "VALUE") || !strings.Contains(out, "prod") || !strings.Contains(out, `"two\nlines"`) || !strings.Contains(out, `""`) {
 		t.Errorf("got\n%s", out)
 	}
-	if out, errs := printed(t, "", nil); out != "" || !strings.Contains(errs, "No object carries") {
+	if out, errs := printed(t, "", nil); out != "" || !strings.Contains(errs, "No object has") {
 		t.Errorf("of nothing: %q, %q", out, errs)
 	}
 }

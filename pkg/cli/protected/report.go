@@ -23,12 +23,12 @@ import (
 	granular "kube-granular.dev/granular/schema"
 )
 
-// PageSize is how many objects are read at a time.
+// PageSize is the number of objects in one page.
 const PageSize = 500
 
 const both = granular.Label | granular.Annotation
 
-// Row is one protected label or annotation that an object carries.
+// Row is one protected label or annotation of an object.
 type Row struct {
 	Group     string `json:"group,omitempty"`
 	Resource  string `json:"resource"`
@@ -36,38 +36,38 @@ type Row struct {
 	Name      string `json:"name"`
 	// Kind is Label or Annotation.
 	Kind string `json:"attributeKind"`
-	// Field is where the attribute lies in the object, its key included.
+	// Field is the path of the label or annotation in the object, including its key.
 	Field string `json:"field"`
 	Key   string `json:"key"`
 	Value string `json:"value"`
-	// By names the attributes that protect the value, as kubectl names objects.
+	// By names the protected attributes that protect the value, in kubectl's format.
 	By []string `json:"protectedBy"`
 }
 
-// Sink takes what a report finds.
+// Sink receives the results of a report.
 type Sink interface {
 	// Row takes one row.
 	Row(Row) error
-	// Page is called after each page of objects, with how many objects of a resource were
-	// looked at so far.
+	// Page is called after each page, with the number of objects of a resource that were read so
+	// far.
 	Page(resource string, objects int) error
-	// Unread is called with what could not be read. The report goes on.
+	// Unread is called for each read error. The report continues.
 	Unread(err error)
 }
 
-// Report finds what objects of a cluster carry.
+// Report finds the protected labels and annotations in a cluster.
 type Report struct {
-	// Namespace limits the report to one namespace. Objects without a namespace are then
-	// left out.
+	// Namespace limits the report to one namespace. Cluster-scoped objects are then left out.
 	Namespace string
-	// Resources limit the report, all if there are none. They are named as for kubectl.
+	// Resources limits the report to some resources, named as in kubectl. Empty means all
+	// resources.
 	Resources []string
-	// Config is how the cluster is reached, and as whom.
+	// Config is the client configuration of the caller.
 	Config *rest.Config
 }
 
-// Run hands what it finds to the sink. It returns an error if anything that it was asked for
-// could not be read.
+// Run writes the results to a sink. It returns an error if a requested resource could not be
+// read.
 func (r Report) Run(ctx context.Context, to Sink) error {
 	authorities, err := authorityclient.NewForConfig(r.Config)
 	if err != nil {
@@ -115,7 +115,7 @@ func (r Report) Run(ctx context.Context, to Sink) error {
 		case errors.As(err, new(sinkError)):
 			return err
 		case apierrors.IsMethodNotSupported(err):
-			// It says that it can be listed, and can't.
+			// Discovery lists the verb list, but the server does not support it.
 		case err != nil:
 			skip(err)
 		}
@@ -126,7 +126,7 @@ func (r Report) Run(ctx context.Context, to Sink) error {
 	return nil
 }
 
-// sinkError is an error of the sink: there is nobody left to report to.
+// sinkError is an error of the sink. It ends the report.
 type sinkError struct{ error }
 
 func (e sinkError) Unwrap() error { return e.error }
@@ -139,7 +139,7 @@ type run struct {
 	to      Sink
 }
 
-// kind looks at all objects of a kind, page by page.
+// kind reports the objects of a kind, page by page.
 func (r *run) kind(ctx context.Context, k *kind) error {
 	if !r.mayBeProtected(k) {
 		return nil
@@ -149,8 +149,8 @@ func (r *run) kind(ctx context.Context, k *kind) error {
 	for seen := 0; ; {
 		list, err := client.List(ctx, options)
 		if next := continuation(err); next != "" {
-			// The page is of an older state than the server remembers. It goes on where it
-			// was, in the state of today.
+			// The continue token has expired. The list continues at the same key in the current
+			// state.
 			options.Continue = next
 			continue
 		}
@@ -172,7 +172,8 @@ func (r *run) kind(ctx context.Context, k *kind) error {
 	}
 }
 
-// mayBeProtected reports whether some entry may protect anything in objects of the kind.
+// mayBeProtected reports whether an entry may protect labels or annotations of objects of the
+// kind.
 func (r *run) mayBeProtected(k *kind) bool {
 	if !k.namespaced {
 		return r.set.Active("", k.target) != 0
@@ -180,7 +181,7 @@ func (r *run) mayBeProtected(k *kind) bool {
 	if r.Namespace != "" {
 		return r.set.Active(r.Namespace, k.target) != 0
 	}
-	return true // some namespace may have an entry
+	return true // a namespace may have an entry
 }
 
 func (r *run) object(k *kind, obj *unstructured.Unstructured) error {
@@ -188,7 +189,7 @@ func (r *run) object(k *kind, obj *unstructured.Unstructured) error {
 	if r.set.Active(namespace, k.target) == 0 {
 		return nil
 	}
-	// Everything that it carries is what it would take to create it.
+	// A comparison with no object returns all labels and annotations, as for a create.
 	decider := protect.NewDecider(r.set, namespace, k.target, nil, 0)
 	carried, err := k.walker.Attributes(both, decider, nil, obj.Object)
 	if err != nil {
@@ -214,8 +215,8 @@ func (r *run) object(k *kind, obj *unstructured.Unstructured) error {
 	return nil
 }
 
-// continuation returns where a list goes on whose token has expired, empty for every other
-// error.
+// continuation returns the new continue token from the error for an expired one, and "" for other
+// errors.
 func continuation(err error) string {
 	status, ok := err.(apierrors.APIStatus)
 	if !ok || !apierrors.IsResourceExpired(err) {

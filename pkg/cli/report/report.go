@@ -17,52 +17,53 @@ import (
 	"kube-granular.dev/pkg/cli/learn"
 )
 
-// Coarse is the right to update or patch of a subject to whom verbs of fields would do.
+// Coarse is a subject's permission to update or patch a resource that verbs of fields could
+// replace.
 type Coarse struct {
 	Subject   string `json:"subject"`
 	Namespace string `json:"namespace,omitempty"`
-	// Resource is named as in deployments.apps/status.
+	// Resource is formatted as deployments.apps/status.
 	Resource string `json:"resource"`
-	// Holds are the ordinary verbs that are held, by Binding and Role.
+	// Holds are the ordinary verbs that the subject holds by Binding and Role.
 	Holds   []string `json:"holds"`
 	Binding string   `json:"binding"`
 	Role    string   `json:"role"`
-	// Needs are the verbs that would do, beside granular.
+	// Needs are the verbs that are sufficient, together with granular.
 	Needs []string `json:"needs"`
-	// Used is how many of the permissions of the resource these cover, Permissions how many
-	// there are.
+	// Used is the number of permissions of the resource that Needs covers, and Permissions the
+	// number of all.
 	Used        int `json:"used"`
 	Permissions int `json:"permissions"`
-	// Sure is false if of some requests the log does not tell the fields.
+	// Sure is false if the log does not show the fields of some requests.
 	Sure bool `json:"sure"`
 }
 
-// Takes returns how many permissions a role of the needed verbs would take away.
+// Takes returns how many permissions a role with the needed verbs would remove.
 func (c *Coarse) Takes() int { return c.Permissions - c.Used }
 
-// Unused is what a binding grants and nobody used.
+// Unused is a part of a granted rule that was not used.
 type Unused struct {
 	Binding  string   `json:"binding"`
 	Role     string   `json:"role"`
 	Subjects []string `json:"subjects"`
 	Groups   []string `json:"apiGroups,omitempty"`
-	// Resources are those that the verbs are unused on.
+	// Resources are the resources for which the verbs were not used.
 	Resources []string `json:"resources"`
 	Verbs     []string `json:"verbs"`
-	// Whole is set if nothing of the rule was used.
+	// Whole is true if no part of the rule was used.
 	Whole bool `json:"whole"`
 }
 
-// Report is what was found.
+// Report has the findings.
 type Report struct {
-	// Requests is how many there were in the logs.
+	// Requests is the number of requests in the logs.
 	Requests int      `json:"requests"`
 	Coarse   []Coarse `json:"coarse"`
 	Unused   []Unused `json:"unused"`
 }
 
-// New compares what subjects did with what they hold. Rights that come with the cluster, those
-// of bindings whose name begins with system:, are left out unless all is set.
+// New compares the usage of subjects with their rules. Built-in bindings, whose names begin with
+// system:, are ignored unless all is true.
 func New(ctx context.Context, l *learn.Learner, rbac *access.RBAC, trees learn.Trees, all bool) (*Report, error) {
 	out := &Report{Requests: l.Learned, Coarse: []Coarse{}, Unused: []Unused{}}
 	for _, s := range l.Subjects() {
@@ -102,7 +103,7 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// coarse returns a right to update or patch that is wider than its use, nil if there is none.
+// coarse returns a permission to update or patch that is wider than its use, or nil.
 func coarse(s *learn.Subject, w learn.Write, held []access.HeldRule, trees learn.Trees) *Coarse {
 	of, sub := w.Resource()
 	tree, err := trees.Tree(of, sub)
@@ -134,8 +135,9 @@ func coarse(s *learn.Subject, w learn.Write, held []access.HeldRule, trees learn
 	return c
 }
 
-// countCovered returns how many permissions of a tree verbs cover, in part or whole, and how many
-// there are. Those that are excluded are not counted: update does not reach them.
+// countCovered returns the number of permissions of a tree that verbs cover, fully or in part,
+// and the number of all. Excluded permissions are not counted, because update does not include
+// them.
 func countCovered(tree *granular.Tree, verbs []string) (covered, all int) {
 	named := map[string]bool{}
 	for _, v := range verbs {
@@ -155,7 +157,7 @@ func countCovered(tree *granular.Tree, verbs []string) (covered, all int) {
 	return covered, all
 }
 
-// unused returns what of a rule none of the subjects of its binding used.
+// unused returns the parts of a rule that none of the subjects of its binding used.
 func unused(ctx context.Context, g access.GrantedRule, subjects []*learn.Subject) []Unused {
 	var users []*learn.Subject
 	out := Unused{Binding: g.Binding, Role: g.Role, Groups: g.Rule.APIGroups, Subjects: []string{}}

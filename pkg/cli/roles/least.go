@@ -12,7 +12,7 @@ import (
 	"kube-granular.dev/granular/decide"
 )
 
-// heldVerbs are the verbs of somebody. It implements decide.Authorizer.
+// heldVerbs are the verbs that a caller holds. It implements decide.Authorizer.
 type heldVerbs []string
 
 // FirstAllowed implements decide.Authorizer.
@@ -20,9 +20,9 @@ func (h heldVerbs) FirstAllowed(_ context.Context, verbs []string) (int, error) 
 	return slices.IndexFunc(verbs, func(v string) bool { return slices.Contains(h, v) }), nil
 }
 
-// LeastVerbs returns the verbs that somebody needs, beside granular, who makes these changes, each
-// set in a request of its own. They are the narrowest that there are, or with wider the most
-// general ones. Changes that no verb covers are an error.
+// LeastVerbs returns the verbs that a caller needs in addition to granular to make changes, each
+// set in a request of its own. The verbs are the narrowest ones, or with wider the most general
+// ones. It returns an error if no verb covers a change.
 func LeastVerbs(ctx context.Context, sets []change.Set, wider bool) ([]string, error) {
 	var verbs heldVerbs
 	for _, set := range sets {
@@ -39,7 +39,7 @@ func LeastVerbs(ctx context.Context, sets []change.Set, wider bool) ([]string, e
 				next = refusal.General
 			}
 			if next == "" || slices.Contains(verbs, next) {
-				return nil, fmt.Errorf("no role can grant this: it %s", refusal.Message(""))
+				return nil, fmt.Errorf("no role can grant the change: it %s", refusal.Message(""))
 			}
 			verbs = append(verbs, next)
 		}

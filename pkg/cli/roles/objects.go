@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ParseSubject reads a subject: user:jane, group:developers, serviceaccount:shop/deployer, or
-// the user name of any of them.
+// ParseSubject parses a subject: user:jane, group:developers, serviceaccount:shop/deployer, or
+// the user name of a service account.
 func ParseSubject(text string) (rbacv1.Subject, error) {
 	kind, name, found := strings.Cut(text, ":")
 	switch strings.ToLower(kind) {
@@ -38,7 +38,7 @@ func ParseSubject(text string) (rbacv1.Subject, error) {
 	return rbacv1.Subject{}, fmt.Errorf("subject %q: write user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME", text)
 }
 
-// user returns a user, who may be a service account.
+// user returns the subject for a user name, which may be the name of a service account.
 func user(name string) (rbacv1.Subject, error) {
 	if rest, ok := strings.CutPrefix(name, "system:serviceaccount:"); ok {
 		if namespace, account, ok := strings.Cut(rest, ":"); ok && namespace != "" && account != "" {
@@ -46,12 +46,12 @@ func user(name string) (rbacv1.Subject, error) {
 		}
 	}
 	if name == "" {
-		return rbacv1.Subject{}, fmt.Errorf("a user without a name")
+		return rbacv1.Subject{}, fmt.Errorf("the name of the user is empty")
 	}
 	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}, nil
 }
 
-// Objects returns the role of a grant and, if there are subjects, its binding.
+// Objects returns the role of a grant, and its binding if there are subjects.
 func (g *Grant) Objects(name string, subjects []rbacv1.Subject) []runtime.Object {
 	meta := metav1.ObjectMeta{Name: name, Namespace: g.Namespace}
 	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name}

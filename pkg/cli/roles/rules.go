@@ -18,23 +18,23 @@ import (
 	"kube-granular.dev/pkg/cli/changes"
 )
 
-// Options say how wide roles are.
+// Options tell how wide the roles are.
 type Options struct {
 	// Wider grants the most general verbs.
 	Wider bool
-	// AnyName leaves out the names of objects.
+	// AnyName omits the names of objects.
 	AnyName bool
 }
 
-// Grant is the rules for one namespace, "" for the whole cluster.
+// Grant has the rules for one namespace, or for the whole cluster if Namespace is "".
 type Grant struct {
 	Namespace string
 	Rules     []rbacv1.PolicyRule
-	// Notes say for each verb which fields need it.
+	// Notes tell which fields need each verb.
 	Notes []string
 }
 
-// key is what one rule is for.
+// key identifies one rule.
 type key struct {
 	namespace, group, resource, name string
 }
@@ -43,7 +43,7 @@ func (k key) compare(l key) int {
 	return slices.Compare([]string{k.namespace, k.group, k.resource, k.name}, []string{l.namespace, l.group, l.resource, l.name})
 }
 
-// GrantsFor returns the grants for rehearsed requests, and for what is read on the way.
+// GrantsFor returns the grants for dry runs, and for the reads that they need.
 func GrantsFor(ctx context.Context, rehearsed []*changes.DryRun, reads []changes.Read, options Options) ([]Grant, error) {
 	of := map[key][]*changes.DryRun{}
 	for _, r := range rehearsed {
@@ -55,7 +55,7 @@ func GrantsFor(ctx context.Context, rehearsed []*changes.DryRun, reads []changes
 			k.resource += "/" + r.Subresource
 		}
 		if options.AnyName || r.Creates {
-			k.name = "" // what is created has no name yet that an authorizer would know
+			k.name = "" // the authorization attributes of a create have no name
 		}
 		of[k] = append(of[k], r)
 	}
@@ -84,7 +84,7 @@ func GrantsFor(ctx context.Context, rehearsed []*changes.DryRun, reads []changes
 			k.name = ""
 		}
 		if r.Group == "apiextensions.k8s.io" || r.Resource == "" {
-			continue // what everybody may discover
+			continue // everybody may read discovery documents
 		}
 		if !slices.Contains(verbs[k], r.Verb) {
 			verbs[k] = append([]string{r.Verb}, verbs[k]...)
@@ -93,7 +93,7 @@ func GrantsFor(ctx context.Context, rehearsed []*changes.DryRun, reads []changes
 	return grants(verbs, notes), nil
 }
 
-// escalationVerbs are the resources whose writers need a further verb of RBAC.
+// escalationVerbs are the resources that need a further RBAC verb to be written.
 var escalationVerbs = map[schema.GroupResource]string{
 	{Group: rbacv1.GroupName, Resource: "roles"}:               "escalate",
 	{Group: rbacv1.GroupName, Resource: "clusterroles"}:        "escalate",
@@ -101,12 +101,12 @@ var escalationVerbs = map[schema.GroupResource]string{
 	{Group: rbacv1.GroupName, Resource: "clusterrolebindings"}: "bind",
 }
 
-// note returns which fields each verb is for.
+// note returns the fields for each verb.
 func note(ctx context.Context, all []*changes.DryRun, verbs []string) []string {
 	var out []string
 	for _, r := range all {
 		if verb := escalationVerbs[r.Kind.Resource.GroupResource()]; verb != "" {
-			line := fmt.Sprintf("RBAC asks further for the verb %s, or that all is held that %s grant.", verb, r.Kind)
+			line := fmt.Sprintf("RBAC also needs the verb %s, or all permissions that %s grant.", verb, r.Kind)
 			if !slices.Contains(out, line) {
 				out = append(out, line)
 			}
@@ -134,7 +134,7 @@ func note(ctx context.Context, all []*changes.DryRun, verbs []string) []string {
 	return out
 }
 
-// grants puts rules together, those of a namespace in one grant.
+// grants groups rules into one grant for each namespace.
 func grants(verbs map[key][]string, notes map[string][]string) []Grant {
 	var out []Grant
 	for _, k := range slices.SortedFunc(maps.Keys(verbs), key.compare) {
@@ -158,7 +158,7 @@ func grants(verbs map[key][]string, notes map[string][]string) []Grant {
 	return out
 }
 
-// Name makes a name for a role from what it is about.
+// Name returns a name for the role of a dry run.
 func Name(r *changes.DryRun) string {
 	if r.Creates {
 		return NameOf(r.Kind.Resource.Resource, "")
@@ -166,7 +166,7 @@ func Name(r *changes.DryRun) string {
 	return NameOf(r.Kind.Resource.Resource, r.Name)
 }
 
-// NameOf makes a name for a role about an object, or about all of a resource.
+// NameOf returns a name for a role for an object, or for all objects of a resource.
 func NameOf(resource, name string) string {
 	parts := []string{"granular", resource}
 	if name != "" {

@@ -12,14 +12,14 @@ import (
 	"kube-granular.dev/api/selection"
 )
 
-// forms are how an authority is written.
+// forms describes the formats of an authority.
 const forms = "clusterrole/NAME, role/NAMESPACE/NAME, delegation/NAME, delegation/uid:UID, or the JSON of the header " + selection.Header
 
-// uidPrefix tells the UID of a delegation from its name: no name of an object has a colon
-// behind these letters.
+// uidPrefix marks a UID of a delegation. It can't begin a name, because names of objects have no
+// colon.
 const uidPrefix = "uid:"
 
-// Authority reads what is to be selected.
+// Authority parses the authority to select.
 func Authority(text string) (*selection.SelectedAuthority, error) {
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
 		s, err := selection.Parse(text)
@@ -45,11 +45,11 @@ func Authority(text string) (*selection.SelectedAuthority, error) {
 			ref.Name = name
 		}
 	default:
-		return nil, fmt.Errorf("%q is no authority; it is written as %s", text, forms)
+		return nil, fmt.Errorf("%q is not an authority; use one of %s", text, forms)
 	}
-	// What a server would refuse is refused here.
+	// Validation is the same as in the server.
 	if _, err := s.Text(); err != nil {
-		return nil, fmt.Errorf("%q: %w; an authority is written as %s", text, err, forms)
+		return nil, fmt.Errorf("%q: %w; use one of %s", text, err, forms)
 	}
 	return s, nil
 }

@@ -19,8 +19,8 @@ import (
 	"kube-granular.dev/api/selection/transport"
 )
 
-// Usage is what the plugin says of itself.
-const Usage = `Run a kubectl command with one role or delegation, and nothing else of what you have.
+// Usage is the help text of the plugin.
+const Usage = `Run a kubectl command with the permissions of one role or delegation only.
 
 Usage:
   kubectl with [--reason TEXT] AUTHORITY COMMAND [flags]
@@ -31,40 +31,40 @@ AUTHORITY is one of
   delegation/NAME         what somebody delegated to you; also delegation/uid:UID
   '{"authorityReference":…}'  the value of the header Authority-Selector
 
-TEXT is why, for the audit log of the server.
+TEXT is the reason, for the audit log of the server.
 
-COMMAND is any command of kubectl itself, with its flags. Plugins are none: they would
-send requests of their own, which select nothing. The server must have the feature gate
-SelectedAuthority; if it does not apply the selection, nothing is sent to it. Commands that
+COMMAND is a built-in command of kubectl, with its flags. Plugins can't be used: they would
+send requests of their own, without the selection. The server must have the feature gate
+SelectedAuthority; if it does not apply the selection, the command is not sent. Commands that
 are answered by a node can't be verified and fail: exec, attach, cp and port-forward.
 
 Examples:
-  # Look around without being able to change anything
+  # Read without being able to change anything
   kubectl with clusterrole/view get pods --all-namespaces
 
-  # See what is left to you
+  # List the permissions that remain
   kubectl with clusterrole/view auth can-i --list --namespace shop
 
-  # Deploy by the role of the namespace alone
+  # Deploy with only the role of the namespace
   kubectl with role/shop/deployer apply -f web.yaml
 
-  # A proxy for programs that know nothing of selections
+  # A proxy for programs that cannot select an authority
   kubectl with clusterrole/view proxy
 `
 
-// ErrHelp is returned where somebody asks how to use the plugin.
+// ErrHelp is returned if the arguments ask for help.
 var ErrHelp = errors.New("help was asked for")
 
-// Invocation is what follows kubectl with.
+// Invocation has the arguments of kubectl with.
 type Invocation struct {
 	Authority *selection.SelectedAuthority
-	// Reason is why, or empty.
+	// Reason is the reason for the audit log, or empty.
 	Reason string
-	// Command is what kubectl is to do.
+	// Command is the kubectl command with its arguments.
 	Command []string
 }
 
-// Parse takes apart what follows kubectl with.
+// Parse parses the arguments of kubectl with.
 func Parse(args []string) (*Invocation, error) {
 	out := &Invocation{}
 	if len(args) > 0 && (args[0] == "--reason" || strings.HasPrefix(args[0], "--reason=")) {
@@ -84,7 +84,7 @@ func Parse(args []string) (*Invocation, error) {
 	case len(args) == 0:
 		return nil, errors.New("the authority and a command are missing; see kubectl with --help")
 	case strings.HasPrefix(args[0], "-"):
-		return nil, fmt.Errorf("%s: the authority comes first, and flags of kubectl after it", args[0])
+		return nil, fmt.Errorf("%s: flags of kubectl must follow the authority", args[0])
 	}
 	s, err := Authority(args[0])
 	if err != nil {
@@ -107,8 +107,8 @@ func Parse(args []string) (*Invocation, error) {
 	return out, nil
 }
 
-// Kubectl returns kubectl's command, of which every request selects an authority. The
-// command line is that of the process: kubectl's own files of preferences change it.
+// Kubectl returns the kubectl command with a client that selects an authority in each request.
+// The command reads os.Args, because kubectl's preference file (kuberc) changes them.
 func Kubectl(s *selection.SelectedAuthority, reason string, streams genericiooptions.IOStreams) *cobra.Command {
 	wrap := transport.Because(reason, s)
 	flags := genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag().

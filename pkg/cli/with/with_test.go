@@ -32,15 +32,15 @@ func TestAuthority(t *testing.T) {
 		}
 	}
 	for text, says := range map[string]string{
-		"":                     "no authority",
-		"view":                 "no authority",
-		"user/jane":            "no authority",
+		"":                     "is not an authority",
+		"view":                 "is not an authority",
+		"user/jane":            "is not an authority",
 		"clusterrole":          "name is missing",
 		"clusterrole/":         "name is missing",
-		"clusterrole/a/b":      "can't be the name",
+		"clusterrole/a/b":      "not a valid name",
 		"role/deployer":        "name is missing",
 		"role//deployer":       "namespace",
-		"role/shop/a/b":        "can't be the name",
+		"role/shop/a/b":        "not a valid name",
 		"delegation/":          "name or uid",
 		"delegation/uid:":      "name or uid",
 		`{"kind":"Pod"}`:       "kind must be",
@@ -77,15 +77,15 @@ func TestWithArguments(t *testing.T) {
 	}
 	for typed, says := range map[string]string{
 		"":                                     "are missing",
-		"get pods":                             "no authority",
-		"--context=prod clusterrole/view get":  "authority comes first",
+		"get pods":                             "is not an authority",
+		"--context=prod clusterrole/view get":  "must follow the authority",
 		"clusterrole/view":                     "command of kubectl is missing",
 		"clusterrole/view kubectl":             "command of kubectl is missing",
 		"clusterrole/view with role/a/b get":   "only one",
 		"--reason":                             "must not be empty",
 		"--reason= clusterrole/view get":       "must not be empty",
 		"--reason t-1":                         "are missing",
-		"--reason a\x01b clusterrole/view get": "must be printable",
+		"--reason a\x01b clusterrole/view get": "printable characters",
 		"--reason " + strings.Repeat("x", 257): "must not be longer",
 	} {
 		if got, err := Parse(strings.Fields(typed)); err == nil || !strings.Contains(err.Error(), says) {

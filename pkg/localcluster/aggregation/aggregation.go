@@ -1,12 +1,12 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package aggregation keeps the built-in ClusterRoles view, edit and admin filled.
+// Package aggregation runs the controller that fills the aggregated ClusterRoles view, edit and
+// admin.
 //
-// Model: kube-apiserver creates those roles empty, with a rule saying which other
-// roles they consist of; in a full cluster the controller manager fills them in.
-// A local cluster has no controller manager, so this one controller of it, the
-// upstream code unchanged, runs beside the server.
+// Model: kube-apiserver creates these roles with an aggregation rule and without rules. In a full
+// cluster the controller manager fills them in. A local cluster has no controller manager, so
+// this package runs upstream's controller.
 //
 // Invariant: it does what kube-controller-manager does and nothing else.
 package aggregation
@@ -20,11 +20,11 @@ import (
 	"k8s.io/kubernetes/pkg/controller/clusterroleaggregation"
 )
 
-// workers is kube-controller-manager's own number for this controller.
+// workers is kube-controller-manager's default for this controller.
 const workers = 5
 
-// Start runs the controller with the rights of the given client until ctx is done.
-// The returned function waits until it and its watches have ended.
+// Start runs the controller with a client configuration until ctx ends. The returned function
+// waits until the controller and its watches have ended.
 func Start(ctx context.Context, cfg *rest.Config) (wait func(), err error) {
 	client, err := kubernetes.NewForConfig(rest.AddUserAgent(cfg, "clusterrole-aggregation-controller"))
 	if err != nil {

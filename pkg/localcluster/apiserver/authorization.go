@@ -17,17 +17,17 @@ import (
 	"kube-granular.dev/pkg/authorizationconfig"
 )
 
-// checkAuthorization returns what is wrong with the authorization configuration. The server
-// checks the same where its gate is on; with the gate off it names no file.
+// checkAuthorization returns the errors of the authorization configuration. The server checks the
+// same, but without GranularAuthorization its errors do not name the file.
 func checkAuthorization(o *kubeoptions.BuiltInAuthorizationOptions) error {
 	if o.AuthorizationConfigurationFile == "" || o.AreLegacyFlagsSet != nil && o.AreLegacyFlagsSet() {
-		return nil // upstream has the say about flags
+		return nil // upstream reports conflicting flags
 	}
 	_, err := loadAuthorization(o.AuthorizationConfigurationFile)
 	return err
 }
 
-// loadAuthorization loads a configuration as the server will, whatever its gates say.
+// loadAuthorization loads and validates a configuration as the server does.
 func loadAuthorization(file string) (*apiserverapi.AuthorizationConfiguration, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -3,14 +3,11 @@
 
 // Package apiserver runs the patched kube-apiserver inside this process.
 //
-// Model: a Config becomes kube-apiserver's own flags; the user's further flags
-// are taken as given and win; then upstream's own code runs the server until its
-// context is done.
+// Model: a Config is converted to kube-apiserver's flags. The user's further flags override them.
+// Upstream's code runs the server until its context ends.
 //
-// Invariant: the server listens on the one listener it is handed, so that nobody
-// finds it on an address that was not asked for.
+// Invariant: the server listens only on the listener that it is given.
 //
-// kube-apiserver keeps state in package variables (feature gates, logging), so a
-// process can run it once. The package may not change what the server does
-// other than through its flags.
+// kube-apiserver keeps state in package variables (feature gates, logging), so a process can run
+// it only once. The package changes the server only through its flags.
 package apiserver

@@ -16,8 +16,8 @@ import (
 	"kube-granular.dev/pkg/features"
 )
 
-// reservedFlags are the flags that have a flag of kube-granular's own, or that would
-// break the promise to listen on loopback only. They say what to use instead.
+// reservedFlags are kube-apiserver flags that kube-granular sets itself, with a hint what to use
+// instead.
 var reservedFlags = map[string]string{
 	"bind-address":         "a local cluster listens on loopback only",
 	"secure-port":          "use --port in front of --",
@@ -28,7 +28,7 @@ var reservedFlags = map[string]string{
 
 type setting struct{ name, value string }
 
-// settings are the flags a Config stands for, feature gates excepted.
+// settings returns the flags of a Config, except feature gates.
 func (c Config) settings() []setting {
 	s := []setting{
 		{"etcd-servers", strings.Join(c.EtcdServers, ",")},
@@ -42,9 +42,9 @@ func (c Config) settings() []setting {
 		{"bind-address", "127.0.0.1"},
 		{"secure-port", strconv.Itoa(c.port())},
 		{"advertise-address", "127.0.0.1"},
-		// Endpoints must not hold loopback addresses, so there is nothing to reconcile.
+		// Endpoints can't have loopback addresses, so there is nothing to reconcile.
 		{"endpoint-reconciler-type", "none"},
-		// Without it a single open watch holds up the end for a minute.
+		// Without it a single open watch delays the shutdown by a minute.
 		{"shutdown-watch-termination-grace-period", "2s"},
 	}
 	if c.AuthorizationConfig != "" {
@@ -56,12 +56,12 @@ func (c Config) settings() []setting {
 	return s
 }
 
-// parse returns the options the Config and the user's further flags make up.
+// parse returns the options from the Config and the user's further flags.
 func (c Config) parse() (*options.ServerRunOptions, error) {
 	s := options.NewServerRunOptions()
 	fs := flagSet(s)
 
-	// This flag adds to what was set before, so the user's must come second.
+	// This flag adds to earlier values, so the user's flags must come second.
 	if err := fs.Set("feature-gates", featureGates(c.FeatureGates)); err != nil {
 		return nil, fmt.Errorf("--feature-gates: %w", err)
 	}
@@ -97,8 +97,8 @@ func (c Config) parse() (*options.ServerRunOptions, error) {
 	return s, nil
 }
 
-// featureGates returns the value of --feature-gates: the user's, and
-// GranularAuthorization on where the user says nothing of it.
+// featureGates returns the value of --feature-gates: the user's gates, and
+// GranularAuthorization=true unless the user sets it.
 func featureGates(user map[string]bool) string {
 	gates := maps.Clone(user)
 	if gates == nil {

@@ -35,27 +35,25 @@ import (
 	"kube-granular.dev/pkg/localcluster/pki"
 )
 
-// Config says how to run kube-apiserver. Paths are absolute.
+// Config configures kube-apiserver. Paths are absolute.
 type Config struct {
-	// Listener is what the server listens on, a TCP one. The server closes it.
+	// Listener is the TCP listener of the server. The server closes it.
 	Listener net.Listener
 	// EtcdServers are etcd's URLs.
 	EtcdServers []string
 	// Files are the certificates and keys.
 	Files pki.Files
-	// FeatureGates are the user's; GranularAuthorization is on unless they say otherwise.
+	// FeatureGates are the user's gates. GranularAuthorization is on unless they turn it off.
 	FeatureGates map[string]bool
 	// AuthorizationConfig is the file for --authorization-config. Empty means RBAC.
 	AuthorizationConfig string
-	// AuditLog and AuditPolicy are the log to write and the policy file saying
-	// what goes there. Empty means none.
+	// AuditLog and AuditPolicy are the audit log and its policy file. Empty means no audit log.
 	AuditLog, AuditPolicy string
-	// ExtraArgs are further flags of kube-apiserver; they win.
+	// ExtraArgs are further flags of kube-apiserver. They override all others.
 	ExtraArgs []string
 	// Log receives the server's log.
 	Log io.Writer
-	// Fatal is called when the server cannot go on; the process ends when it
-	// returns. It is called at most once.
+	// Fatal is called at most once, before the process exits because the server can't continue.
 	Fatal func()
 }
 
@@ -66,14 +64,14 @@ func (c Config) port() int {
 	return 0
 }
 
-// Server is a kube-apiserver that is configured and not yet running.
+// Server is a configured kube-apiserver that is not running yet.
 type Server struct {
 	options options.CompletedOptions
 	rbac    bool
 }
 
-// New validates the configuration as kube-apiserver does at its start, and
-// directs the process's logging to the configured log. Call it once in a process.
+// New validates the configuration as kube-apiserver does, and directs the logs of the process to
+// the configured log. It must be called at most once in a process.
 func New(ctx context.Context, c Config) (*Server, error) {
 	s, err := c.parse()
 	if err != nil {
@@ -84,7 +82,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err := registry.Set(); err != nil {
 		return nil, fmt.Errorf("kube-apiserver's feature gates: %w", err)
 	}
-	// As upstream does: warnings for clients are not for the server's own log.
+	// As upstream does: the server's own log does not get warnings for clients.
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 	gate := registry.FeatureGateFor(basecompatibility.DefaultKubeComponent)
 	logging := &logsapi.LoggingOptions{ErrorStream: c.Log, InfoStream: c.Log}
@@ -121,12 +119,12 @@ func New(ctx context.Context, c Config) (*Server, error) {
 // RBAC reports whether RBAC is among the configured authorizers.
 func (s *Server) RBAC() bool { return s.rbac }
 
-// Run serves until ctx is done and the requests in flight are answered.
+// Run serves until ctx ends and the requests in flight are answered.
 func (s *Server) Run(ctx context.Context) error {
 	return app.Run(ctx, s.options)
 }
 
-// flagSet returns every flag the kube-apiserver command has.
+// flagSet returns all flags of the kube-apiserver command.
 func flagSet(s *options.ServerRunOptions) *pflag.FlagSet {
 	fs := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
 	fs.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)

@@ -24,10 +24,10 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// FieldManager is the name under which the objects are applied.
+// FieldManager is the field manager of the applied objects.
 const FieldManager = "kube-granular-up"
 
-// Namespace is where the story's namespaced objects live.
+// Namespace is the namespace of the demo's objects.
 const Namespace = "default"
 
 const pollInterval = 50 * time.Millisecond
@@ -61,9 +61,9 @@ func Objects() ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// Apply applies the objects as the administrator whose client is given. It
-// waits for the namespace, which a new cluster creates only after it is ready.
-// The returned lines name the objects that were left as others had changed them.
+// Apply applies the objects with an administrator's client configuration. It waits for the
+// namespace, which a new cluster creates a moment after it is ready. It returns the objects that
+// it kept because others had changed them.
 func Apply(ctx context.Context, cfg *rest.Config) (kept []string, err error) {
 	objects, err := Objects()
 	if err != nil {
@@ -79,7 +79,7 @@ func Apply(ctx context.Context, cfg *rest.Config) (kept []string, err error) {
 	}
 	groups, err := restmapper.GetAPIGroupResources(disco)
 	if err != nil {
-		return nil, fmt.Errorf("learn what the server serves: %w", err)
+		return nil, fmt.Errorf("discover the resources of the server: %w", err)
 	}
 	mapper := restmapper.NewDiscoveryRESTMapper(groups)
 	for _, obj := range objects {
@@ -107,7 +107,7 @@ func applyOne(ctx context.Context, resource dynamic.ResourceInterface, obj *unst
 	return wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
 		_, err := resource.Apply(ctx, obj.GetName(), obj, metav1.ApplyOptions{FieldManager: FieldManager})
 		if apierrors.IsNotFound(err) {
-			return false, nil // the namespace is not there yet
+			return false, nil // the namespace does not exist yet
 		}
 		return err == nil, err
 	})

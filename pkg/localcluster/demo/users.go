@@ -16,17 +16,17 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Supersafe is the story's service account, in Namespace.
+// Supersafe is the demo's service account, in Namespace.
 const Supersafe = "supersafe"
 
-// Users are the story's ordinary users; they come with client certificates and
-// the built-in role that goes with the name.
+// Users are the demo's ordinary users. They have client certificates, and the built-in role of a
+// similar name.
 var Users = []string{"editor", "viewer"}
 
-// tokenLifetime is long, as a token is renewed by the next start only.
+// tokenLifetime is long because only the next start renews the token.
 const tokenLifetime = 365 * 24 * time.Hour
 
-// Token asks the server for a token of the service account Supersafe.
+// Token requests a token of the service account Supersafe.
 func Token(ctx context.Context, cfg *rest.Config) (string, error) {
 	client, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
@@ -41,7 +41,7 @@ func Token(ctx context.Context, cfg *rest.Config) (string, error) {
 	return response.Status.Token, nil
 }
 
-// grant is one thing a user of the story can do once its role has reached the authorizer.
+// grant is a verb that a user of the demo holds on the deployment.
 type grant struct{ user, verb string }
 
 func grants() []grant {
@@ -52,10 +52,10 @@ func grants() []grant {
 	}
 }
 
-// WaitForGrants waits until RBAC knows what the manifests grant. Its caches, and
-// the controller that fills the built-in roles, follow shortly after the objects.
-// Call it only where RBAC is among the authorizers; another one may still refuse,
-// so bound the wait.
+// WaitForGrants waits until RBAC knows the grants of the manifests. Its caches, and the
+// controller that fills the built-in roles, lag behind the objects. It must be called only if
+// RBAC is among the authorizers. Another authorizer may still deny, so ctx should have a
+// deadline.
 func WaitForGrants(ctx context.Context, cfg *rest.Config) error {
 	client, err := kubernetes.NewForConfig(cfg)
 	if err != nil {

@@ -3,13 +3,13 @@
 
 // Package etcd runs one etcd member inside this process.
 //
-// Model: a single member, its data in a directory, reached over a unix socket.
+// Model: a single member with its data in a directory. Clients connect by a Unix socket.
 //
-// Invariant: whoever reaches etcd is past every authorizer, so nothing but this
-// user reaches it. The socket lies in a directory closed to others, and there is
-// no TCP listener at all, for peers neither.
+// Invariant: a client of etcd bypasses every authorizer, so only this operating system user can
+// connect. The socket is in a directory that only this user can access, and there is no TCP
+// listener, not even for peers.
 //
-// The package may not know what is stored.
+// The package does not depend on what is stored.
 package etcd
 
 import (
@@ -25,40 +25,40 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// maxSocketPath is what the kernel takes as the path of a unix socket, in bytes
-// (sun_path in unix(7), less the closing zero; the shorter of Linux's 107 and
-// the BSDs' 103).
+// maxSocketPath is the maximum length of the path of a Unix socket, in bytes (sun_path in unix(7)
+// without the final zero; the shorter of Linux's 107 and the BSDs' 103).
 const maxSocketPath = 103
 
 const memberName = "kube-granular"
 
-// ErrDamaged is the error of data that etcd can't read.
+// ErrDamaged is the error for data that etcd can't read.
 var ErrDamaged = errors.New("its data is damaged")
 
-// Config says where a member lives.
+// Config configures a member.
 type Config struct {
-	// DataDir holds the data; created when absent, with mode 0700.
+	// DataDir is the data directory. It is created with mode 0700 if needed.
 	DataDir string
-	// RunDir holds the socket; created when absent, closed to others.
+	// RunDir is the directory of the socket. It is created if needed, with access for this user
+	// only.
 	RunDir string
-	// LogFile is appended to.
+	// LogFile is the log file, to which the member appends.
 	LogFile string
-	// Fatal is called when etcd cannot go on, before the process ends.
+	// Fatal is called before the process exits because etcd can't continue.
 	Fatal func(message string)
 }
 
-// Member is an etcd with a place to run in.
+// Member is an etcd member.
 type Member struct {
 	config  Config
 	logger  *zap.Logger
 	socket  string
 	cleanup func()
-	// etcd is nil until it was started.
+	// etcd is nil until Start.
 	etcd *embed.Etcd
 }
 
-// New opens the log of a member and finds a place for its socket, so that its endpoint is
-// known. Nothing runs yet. Stop undoes it.
+// New opens the log and chooses the path of the socket, so that the endpoint is known. Nothing
+// runs yet. Stop releases the resources.
 func New(cfg Config) (*Member, error) {
 	logger, closeLog, err := newLogger(cfg)
 	if err != nil {
@@ -75,8 +75,8 @@ func New(cfg Config) (*Member, error) {
 	}}, nil
 }
 
-// Start starts the member and waits until it serves. It is called once. On an error, or
-// when ctx is done first, the member is to be stopped.
+// Start starts the member and waits until it serves. It must be called at most once. After an
+// error the member must be stopped.
 func (m *Member) Start(ctx context.Context) error {
 	server, err := startEmbedded(embedConfig(m.config, m.socket, m.logger))
 	if err != nil {
@@ -95,8 +95,8 @@ func (m *Member) Start(ctx context.Context) error {
 	return fmt.Errorf("etcd with data in %s did not become ready: %w (its log is %s)", m.config.DataDir, err, m.config.LogFile)
 }
 
-// startEmbedded is embed.StartEtcd without its panics, which are what it makes of data that it
-// can't read.
+// startEmbedded is embed.StartEtcd, with panics converted to errors. embed.StartEtcd panics if it
+// can't read its data.
 func startEmbedded(c *embed.Config) (server *embed.Etcd, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -106,13 +106,13 @@ func startEmbedded(c *embed.Config) (server *embed.Etcd, err error) {
 	return embed.StartEtcd(c)
 }
 
-// Endpoint is the URL clients use, as in kube-apiserver's --etcd-servers.
+// Endpoint returns the URL for clients, in the form of kube-apiserver's --etcd-servers.
 func (m *Member) Endpoint() string { return "unix://" + m.socket }
 
-// Err reports a listener of a started member that failed; it is closed by Stop.
+// Err returns a channel with the error of a listener that failed. Stop closes it.
 func (m *Member) Err() <-chan error { return m.etcd.Err() }
 
-// Stop ends the member, if it was started, and waits until its data is on disk.
+// Stop stops the member, if it was started, and waits until its data is on disk.
 func (m *Member) Stop() {
 	if m.etcd != nil {
 		m.etcd.Close()
@@ -130,15 +130,15 @@ func embedConfig(cfg Config, socket string, logger *zap.Logger) *embed.Config {
 	c.ListenClientUrls = []url.URL{client}
 	c.AdvertiseClientUrls = []url.URL{client}
 
-	// A member needs an address by which it would be known to peers. There are
-	// none, so nothing listens there.
+	// A member needs a peer address in its configuration. There are no peers, so it does not
+	// listen there.
 	c.ListenPeerUrls = nil
 	c.InitialCluster = c.InitialClusterFromName(memberName)
 	return c
 }
 
-// socketPath returns the path for the socket. If dir is too deep for one, the
-// socket gets a directory of its own among the temporary files.
+// socketPath returns the path for the socket. If the path below dir would be too long, the socket
+// gets a temporary directory.
 func socketPath(dir string) (path string, cleanup func(), err error) {
 	path = filepath.Join(dir, "etcd.sock")
 	if len(path) <= maxSocketPath {
@@ -157,8 +157,8 @@ func socketPath(dir string) (path string, cleanup func(), err error) {
 	return filepath.Join(dir, "etcd.sock"), func() { _ = os.RemoveAll(dir) }, nil
 }
 
-// newLogger writes etcd's log to its file. It is built here, and not by etcd,
-// so that a fatal error reaches the terminal as well as the file.
+// newLogger returns a logger that writes to etcd's log file. etcd would build its own, but this
+// one also reports a fatal error to the terminal.
 func newLogger(cfg Config) (*zap.Logger, func(), error) {
 	file, err := os.OpenFile(cfg.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -169,8 +169,8 @@ func newLogger(cfg Config) (*zap.Logger, func(), error) {
 	return logger, func() { _ = file.Close() }, nil
 }
 
-// fatalHook ends the process with a message, also where etcd would panic, which it does on
-// goroutines of its own if it can't read its data.
+// fatalHook exits the process with a message instead of a panic. etcd panics on its own
+// goroutines if it can't read its data.
 type fatalHook func(message string)
 
 func (h fatalHook) OnWrite(entry *zapcore.CheckedEntry, _ []zapcore.Field) {

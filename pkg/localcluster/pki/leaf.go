@@ -17,8 +17,8 @@ import (
 	"k8s.io/kubernetes/cmd/kubeadm/app/util/pkiutil"
 )
 
-// leaf returns the named certificate and key: those on disk if they still say
-// what cfg asks for and will go on doing so, else new ones, which it keeps.
+// leaf returns the named certificate and key. It issues and stores new ones if those on disk do
+// not match cfg or are about to expire.
 func (a *Authority) leaf(name string, cfg certutil.Config) (*x509.Certificate, crypto.Signer, error) {
 	if pkiutil.CertOrKeyExist(a.dir, name) {
 		cert, key, err := a.load(name)
@@ -39,7 +39,7 @@ func (a *Authority) leaf(name string, cfg certutil.Config) (*x509.Certificate, c
 	return cert, key, nil
 }
 
-// load reads a pair and makes sure that it is one.
+// load reads a certificate and a key, and verifies that they match.
 func (a *Authority) load(name string) (*x509.Certificate, crypto.Signer, error) {
 	cert, key, err := pkiutil.TryLoadCertAndKeyFromDisk(a.dir, name)
 	if err != nil {
@@ -64,8 +64,7 @@ func (a *Authority) config(cfg certutil.Config, lifetime time.Duration) *pkiutil
 	}
 }
 
-// matchesConfig reports whether the certificate names the subject, the groups and the
-// hosts of cfg, no fewer and no more.
+// matchesConfig reports whether the certificate has exactly the subject, groups and hosts of cfg.
 func matchesConfig(cert *x509.Certificate, cfg certutil.Config) bool {
 	var have, want []string
 	for _, ip := range cert.IPAddresses {

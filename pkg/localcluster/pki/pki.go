@@ -26,13 +26,12 @@ const (
 	caLifetime   = 10 * 365 * 24 * time.Hour
 	leafLifetime = 365 * 24 * time.Hour
 
-	// renewBefore is how long a certificate must still be good for to be used
-	// again. A cluster is started far more often than once in a month.
+	// renewBefore is the minimum remaining lifetime of a certificate to be used again. A cluster
+	// is usually started more often than once a month.
 	renewBefore = 30 * 24 * time.Hour
 )
 
-// Files names what a kube-apiserver reads. All paths lie in the directory given
-// to Ensure.
+// Files has the paths of the files that a kube-apiserver reads.
 type Files struct {
 	CA                       string
 	ServingCert, ServingKey  string
@@ -48,11 +47,10 @@ type Authority struct {
 	key  crypto.Signer
 }
 
-// Ensure opens the certificates in dir and issues what a server needs and dir
-// lacks: the authority, a serving certificate for the loopback names and for the
-// names a cluster's own clients use, and the service account key pair. An
-// authority that is about to expire is replaced, and with it all it has signed.
-// A file that exists and cannot be read is an error, never overwritten.
+// Ensure opens the certificates in dir and issues what is missing: the authority, a serving
+// certificate for the loopback names and for the names that clients in a cluster use, and the
+// service account key pair. An authority that is about to expire is replaced, with all its
+// certificates. A file that can't be read is an error and is never overwritten.
 func Ensure(dir string) (*Authority, Files, error) {
 	return ensure(dir, time.Now)
 }
@@ -61,7 +59,7 @@ func ensure(dir string, now func() time.Time) (*Authority, Files, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, Files{}, fmt.Errorf("create the directory for certificates: %w", err)
 	}
-	// The directory may be older than this rule, or made under another umask.
+	// The directory may have been created with a wider mode.
 	if err := os.Chmod(dir, 0o700); err != nil {
 		return nil, Files{}, fmt.Errorf("close the directory for certificates to others: %w", err)
 	}
@@ -84,13 +82,13 @@ func ensure(dir string, now func() time.Time) (*Authority, Files, error) {
 	return a, f, nil
 }
 
-// CertificatePEM is the authority's own certificate, what a client must trust.
+// CertificatePEM returns the authority's certificate, which clients must trust.
 func (a *Authority) CertificatePEM() []byte {
 	return pkiutil.EncodeCertPEM(a.cert)
 }
 
-// Client returns, as PEM, a certificate for the named user in the given groups
-// and its key. Both are kept in the directory under the user's name.
+// Client returns a client certificate and its key, as PEM, for a user in groups. Both are stored
+// under the user's name.
 func (a *Authority) Client(user string, groups ...string) (certPEM, keyPEM []byte, err error) {
 	cert, key, err := a.leaf("client-"+user, certutil.Config{
 		CommonName:   user,
@@ -107,9 +105,8 @@ func (a *Authority) Client(user string, groups ...string) (certPEM, keyPEM []byt
 	return pkiutil.EncodeCertPEM(cert), keyPEM, nil
 }
 
-// servingConfig names the server as clients on this machine do, and as
-// controllers would from inside a cluster. 10.0.0.1 is the first address of
-// kube-apiserver's default service range.
+// servingConfig returns the names of the server for clients on this machine and in a cluster.
+// 10.0.0.1 is the first address of kube-apiserver's default service range.
 func servingConfig() certutil.Config {
 	return certutil.Config{
 		CommonName: servingName,
@@ -146,8 +143,8 @@ func (a *Authority) ensureCA() error {
 	return nil
 }
 
-// ensureServiceAccountKey keeps the key for ever: a new one would void every
-// token handed out, and keys do not expire.
+// ensureServiceAccountKey never replaces the key: a new key would invalidate all tokens, and keys
+// do not expire.
 func (a *Authority) ensureServiceAccountKey() error {
 	path := filepath.Join(a.dir, serviceAccountName+".key")
 	if _, err := os.Stat(path); err == nil {
@@ -162,7 +159,7 @@ func (a *Authority) ensureServiceAccountKey() error {
 	if err != nil {
 		return fmt.Errorf("make the service account key: %w", err)
 	}
-	// The private key last: its presence says that the pair is whole.
+	// The private key is written last: if it exists, the pair is complete.
 	if err := pkiutil.WritePublicKey(a.dir, serviceAccountName, key.Public()); err != nil {
 		return fmt.Errorf("write the service account key: %w", err)
 	}

@@ -1,15 +1,14 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tenancy runs the controller of tenants beside a local cluster.
+// Package tenancy runs the tenancy controller for a local cluster.
 //
-// Model: the controller is a program of a module of its own, which the API server never
-// links. It is found next to this program, told to install what a cluster needs, and
-// started with the name of its service account. Its webhooks, its health and its metrics
-// listen on loopback, at ports that are free when it starts. Its bill is a file.
+// Model: the controller is a separate program, which the API server never links. It is found next
+// to this program. It installs its manifests first, and then runs as its service account. Its
+// webhooks, health endpoint and metrics listen on free loopback ports. Its bill is a file.
 //
-// Invariant: it ends with the cluster, also when the cluster is killed: it holds the other
-// end of a pipe, and ends with it.
+// Invariant: the controller ends with the cluster, even if the cluster is killed: it exits when
+// its standard input, a pipe, is closed.
 package tenancy
 
 import (
@@ -29,37 +28,37 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// User and Groups are who the controller is: its service account.
+// User is the user name of the controller's service account.
 const User = "system:serviceaccount:tenancy-system:tenancy-controller"
 
-// Groups are those of the service account.
+// Groups are the groups of the service account.
 var Groups = []string{"system:serviceaccounts", "system:serviceaccounts:tenancy-system", "system:authenticated"}
 
-// ErrMissing tells that the program was not built.
+// ErrMissing means that the program was not built.
 var ErrMissing = errors.New("tenancy-controller is neither next to this program nor on the PATH: run `make tenancy`")
 
-// endTimeout is how long the controller may take to end.
+// endTimeout is the time limit for the controller to stop.
 const endTimeout = 15 * time.Second
 
-// Config names the cluster.
+// Config configures the controller.
 type Config struct {
 	// Admin and Kubeconfig are the kubeconfigs of an administrator and of the controller.
 	Admin, Kubeconfig string
-	// Dir is where the log and the bill are kept.
+	// Dir is the directory of the log and the bill.
 	Dir string
-	// FieldPermissions tells that the server authorizes single fields.
+	// FieldPermissions is true if the server authorizes single fields.
 	FieldPermissions bool
 }
 
-// Log returns the file of the controller's log.
+// Log returns the path of the controller's log.
 func (c Config) Log() string { return filepath.Join(c.Dir, "tenancy-controller.log") }
 
-// Bill returns the file of the bill.
+// Bill returns the path of the bill.
 func (c Config) Bill() string { return filepath.Join(c.Dir, "bill.db") }
 
-// Controller is one that runs.
+// Controller is a running controller.
 type Controller struct {
-	// Ended receives the error of a controller that ends.
+	// Ended receives an error when the controller ends.
 	Ended chan error
 
 	health string
@@ -67,7 +66,7 @@ type Controller struct {
 	cmd    *exec.Cmd
 }
 
-// Find returns the program.
+// Find returns the path of the program.
 func Find() (string, error) {
 	if self, err := os.Executable(); err == nil {
 		path := filepath.Join(filepath.Dir(self), "tenancy-controller")
@@ -82,7 +81,7 @@ func Find() (string, error) {
 	return path, nil
 }
 
-// Start installs what the cluster needs and starts the controller.
+// Start installs the manifests and starts the controller.
 func Start(ctx context.Context, program string, c Config) (*Controller, error) {
 	var addresses [3]string
 	for i := range addresses {
@@ -102,12 +101,12 @@ func Start(ctx context.Context, program string, c Config) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close() // the process has it
+	defer log.Close() // the process has its own descriptor
 	cmd := exec.Command(program, "run", "--kubeconfig", c.Kubeconfig, fields,
 		"--webhook-address", addresses[0], "--health-address", addresses[1], "--metrics-address", addresses[2],
 		"--leader-elect=false", "--billing-source", c.Bill(), "--until-stdin-ends")
 	cmd.Stdout, cmd.Stderr = log, log
-	// A Ctrl-C of the terminal is for the cluster, which ends the controller first.
+	// Ctrl-C must reach only the cluster, which stops the controller first.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -128,7 +127,7 @@ func Start(ctx context.Context, program string, c Config) (*Controller, error) {
 }
 
 // WaitReady waits until the controller is ready: its webhooks are served, and the API server
-// was told whom to trust.
+// trusts their certificate.
 func (k *Controller) WaitReady(ctx context.Context) error {
 	err := wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, k.health+"/readyz", nil)
@@ -147,7 +146,7 @@ func (k *Controller) WaitReady(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the controller and returns when it has ended.
+// Stop stops the controller and waits until it has ended.
 func (k *Controller) Stop() {
 	_ = k.stdin.Close()
 	select {
@@ -158,7 +157,7 @@ func (k *Controller) Stop() {
 	}
 }
 
-// freeAddress returns an address on loopback that nobody listens at.
+// freeAddress returns a free loopback address.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

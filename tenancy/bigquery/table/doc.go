@@ -1,12 +1,13 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package table keeps periods of bills in BigQuery.
+// Package table stores billing periods in BigQuery.
 //
-// Rows are only added: BigQuery does not change what was streamed to it for a while. A period
-// has a row when it begins and a row when it ends, each with an insert id, by which the
-// service drops a row that is sent again soon. What gets in twice all the same counts once,
-// because reading takes one period for each tenant and sequence, with the first end there is.
+// Rows are only inserted, because BigQuery can't update recently streamed rows. A period has one
+// row for its beginning and one for its end. Each has an insert ID, by which the service drops a
+// row that is soon sent again. Remaining duplicates count once, because a query returns one
+// period for each tenant and sequence, with the first end.
 //
-// Invariant: what is read does not depend on how often a row was written, or in which order.
+// Invariant: the result of a query does not depend on how often or in which order rows were
+// written.
 package table

@@ -20,14 +20,15 @@ import (
 	"kube-granular.dev/tenancy/internal/billing/store"
 )
 
-// patience bounds one write. The client tries again meanwhile; afterwards the controller does.
+// patience is the timeout of one write. The client retries until then; afterwards the controller
+// does.
 const patience = 30 * time.Second
 
 // Table is a table of BigQuery.
 type Table struct {
 	client *bigquery.Client
 	table  *bigquery.Table
-	// name is how a query calls it.
+	// name is the name of the table in queries.
 	name string
 }
 
@@ -36,8 +37,8 @@ var (
 	identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 )
 
-// Open returns the table that a configuration names: Source is the project. Credentials
-// are found as Google's libraries do, unless the options say otherwise.
+// Open returns the table of a configuration: Source is the project. By default, Google's
+// libraries find the credentials.
 func Open(c store.Config, options ...option.ClientOption) (*Table, error) {
 	if !project.MatchString(c.Source) {
 		return nil, fmt.Errorf("billing: %q is no name of a project", c.Source)
@@ -54,7 +55,7 @@ func Open(c store.Config, options ...option.ClientOption) (*Table, error) {
 	return &Table{client: client, table: client.Dataset(c.Dataset).Table(c.Table), name: "`" + c.Source + "." + c.Dataset + "." + c.Table + "`"}, nil
 }
 
-// Close lets go of the client.
+// Close closes the client.
 func (t *Table) Close() error { return t.client.Close() }
 
 var schema = bigquery.Schema{
@@ -67,8 +68,8 @@ var schema = bigquery.Schema{
 	{Name: "end_unix", Type: bigquery.IntegerFieldType},
 }
 
-// Prepare makes the table if there is none. The dataset must be there: who may make one decides
-// where it lies.
+// Prepare creates the table if it does not exist. The dataset must exist, because its creator
+// chooses its location.
 func (t *Table) Prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -82,7 +83,7 @@ func (t *Table) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// Put adds a row for the beginning of a period, or for its end.
+// Put inserts a row for the beginning of a period, or for its end.
 func (t *Table) Put(ctx context.Context, p store.Period) error {
 	labels, err := json.Marshal(p.Labels)
 	if err != nil {
@@ -102,8 +103,7 @@ func (t *Table) Put(ctx context.Context, p store.Period) error {
 	return t.table.Inserter().Put(ctx, row)
 }
 
-// Between returns the periods that lie at least in part in a time, by account, tenant and
-// start.
+// Between returns the periods that overlap a time range, sorted by account, tenant and start.
 func (t *Table) Between(ctx context.Context, from, to time.Time) ([]store.Period, error) {
 	q := t.client.Query(`SELECT tenant_uid, sequence, MIN(tenant) AS tenant, MIN(account) AS account, MIN(labels) AS labels,
 		MIN(start_unix) AS start_unix, MIN(end_unix) AS end_unix
@@ -145,7 +145,7 @@ func (t *Table) Between(ctx context.Context, from, to time.Time) ([]store.Period
 	}
 }
 
-// is reports whether the service answered with a code.
+// is reports whether an error of the service has a code.
 func is(err error, code int) bool {
 	answer := &googleapi.Error{}
 	return errors.As(err, &answer) && answer.Code == code

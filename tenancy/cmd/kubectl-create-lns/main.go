@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kubectl-create-lns is the plugin kubectl create lns: it makes an LNamespace.
+// Command kubectl-create-lns is the plugin kubectl create lns. It creates an LNamespace.
 package main
 
 import (

@@ -1,8 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command tenancy-controller makes of every LNamespace a namespace, the rights of its
-// people, and a bill.
+// Command tenancy-controller creates for each LNamespace a namespace, the permissions of its
+// members, and a bill.
 package main
 
 import "kube-granular.dev/tenancy/internal/command"

@@ -1,10 +1,10 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package accounts says which accounts somebody may make pay for a tenant.
+// Package accounts decides which accounts a user may charge for a tenant.
 //
-// It is pure but for Load: a mapping and a user with groups go in, accounts come out. A
-// mapping that can't be read is an error, never an empty one.
+// Except for Load, its functions are pure: they compute the accounts of a user and its groups
+// from a mapping. If a mapping can't be read, it is an error and never an empty mapping.
 package accounts
 
 import (
@@ -17,20 +17,21 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Mapping holds the accounts of people.
+// Mapping maps users and groups to accounts.
 type Mapping struct {
-	// Users holds the account of a user, by name. It comes before those of the user's groups.
+	// Users has the account of a user, by name. It takes precedence over those of the user's
+	// groups.
 	Users map[string]string `json:"users,omitempty"`
-	// Groups holds the account of a group.
+	// Groups has the account of a group, by name.
 	Groups map[string]string `json:"groups,omitempty"`
-	// OnlyOwn tells that nobody may name an account that the mapping does not give him. Who
-	// may change who pays for every LNamespace is exempt.
+	// OnlyOwn is true if users may only name accounts that the mapping gives them. Users who may
+	// change the account of all LNamespaces are exempt.
 	OnlyOwn bool `json:"onlyOwn,omitempty"`
-	// Required tells that every new LNamespace needs an account.
+	// Required is true if each new LNamespace needs an account.
 	Required bool `json:"required,omitempty"`
 }
 
-// Load reads a mapping. Without a path it is empty.
+// Load reads a mapping. If path is empty, the mapping is empty.
 func Load(path string) (Mapping, error) {
 	m := Mapping{}
 	if path == "" {
@@ -53,8 +54,8 @@ func Load(path string) (Mapping, error) {
 	return m, nil
 }
 
-// Default returns the account that pays if none is named: that of the user, or that of the
-// user's groups if they have one between them. Who has several must choose.
+// Default returns the account for a tenant that names none: that of the user, or that of the
+// user's groups if it is the only one. A user with several accounts must choose.
 func (m Mapping) Default(user string, groups []string) (string, error) {
 	if account := m.Users[user]; account != "" {
 		return account, nil
@@ -72,7 +73,7 @@ func (m Mapping) Default(user string, groups []string) (string, error) {
 	}
 }
 
-// May returns an error unless the user may make the account pay.
+// May returns an error unless the user may charge the account.
 func (m Mapping) May(account, user string, groups []string) error {
 	if !m.OnlyOwn || account == "" && !m.Required {
 		return nil
@@ -87,7 +88,7 @@ func (m Mapping) May(account, user string, groups []string) error {
 	return fmt.Errorf("spec.billing.account: %q may choose from: %s", user, list(own))
 }
 
-// own returns the accounts of a user, with whom the user has each from.
+// own returns the accounts of a user, with the source of each.
 func (m Mapping) own(user string, groups []string) map[string][]string {
 	own := map[string][]string{}
 	if account := m.Users[user]; account != "" {

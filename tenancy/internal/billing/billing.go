@@ -19,19 +19,20 @@ import (
 	"kube-granular.dev/tenancy/internal/billing/store"
 )
 
-// Finalizer keeps an LNamespace until the table has its last period.
+// Finalizer blocks the deletion of an LNamespace until the table has its last period.
 const Finalizer = "tenancy.kube-granular.dev/billing"
 
-// maxPending bounds the outbox. While it is full the account that pays goes on to pay.
+// maxPending is the size limit of the outbox. While it is full, a change of the account is not
+// recorded, and the former account is charged.
 const maxPending = 256
 
-// Table is where periods go.
+// Table is the table for periods.
 type Table interface {
 	Prepare(context.Context) error
 	Put(context.Context, store.Period) error
 }
 
-// Reconciler writes periods.
+// Reconciler writes periods to the table.
 type Reconciler struct {
 	client.Client
 	Table Table
@@ -45,8 +46,8 @@ func Add(mgr ctrl.Manager, table Table) error {
 		Complete(&Reconciler{Client: mgr.GetClient(), Table: table, Now: time.Now})
 }
 
-// Reconcile ends the period that its account no longer pays for, and writes what the table
-// may not have.
+// Reconcile ends the open period if the account has changed, and writes all pending periods to
+// the table.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	t := &v1alpha1.LNamespace{}
 	if err := r.Get(ctx, req.NamespacedName, t); err != nil {
@@ -68,7 +69,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.flush(ctx, t); err != nil {
 		return reconcile.Result{}, fmt.Errorf("billing table: %w", err)
 	}
-	if Next(t, r.Now()) != nil { // the outbox was full
+	if Next(t, r.Now()) != nil { // the outbox is full
 		return reconcile.Result{RequeueAfter: time.Millisecond}, nil
 	}
 	if t.DeletionTimestamp != nil {
@@ -79,7 +80,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{}, nil
 }
 
-// updateOutbox brings the outbox up to date, in one write.
+// updateOutbox updates the outbox in one write.
 func (r *Reconciler) updateOutbox(ctx context.Context, t *v1alpha1.LNamespace) error {
 	next := Next(t, r.Now())
 	if next == nil {
@@ -88,7 +89,7 @@ func (r *Reconciler) updateOutbox(ctx context.Context, t *v1alpha1.LNamespace) e
 	return r.write(ctx, t, next)
 }
 
-// Next returns the outbox that follows from the specification, or nil if it is up to date.
+// Next returns the new outbox according to the specification, or nil if it is unchanged.
 func Next(t *v1alpha1.LNamespace, now time.Time) *v1alpha1.BillingStatus {
 	b := v1alpha1.BillingStatus{}
 	if t.Status.Billing != nil {
@@ -127,7 +128,7 @@ func Next(t *v1alpha1.LNamespace, now time.Time) *v1alpha1.BillingStatus {
 	return &b
 }
 
-// flush writes what the table may not have, in order, and then takes it out of the outbox.
+// flush writes the pending periods to the table in order, and then removes them from the outbox.
 func (r *Reconciler) flush(ctx context.Context, t *v1alpha1.LNamespace) error {
 	b := t.Status.Billing
 	if b == nil || len(b.Pending) == 0 && (b.Open == nil || b.OpenStored) {
@@ -154,7 +155,7 @@ func (r *Reconciler) flush(ctx context.Context, t *v1alpha1.LNamespace) error {
 	return r.write(ctx, t, next)
 }
 
-// write writes the outbox if nobody has written the object since it was read.
+// write writes the outbox, unless the object was changed since it was read.
 func (r *Reconciler) write(ctx context.Context, t *v1alpha1.LNamespace, next *v1alpha1.BillingStatus) error {
 	before := t.DeepCopy()
 	t.Status.Billing = next

@@ -3,11 +3,11 @@
 
 // Package certs makes and rotates the certificate of the webhooks.
 //
-// It lies in a Secret, so that all replicas serve the same one. Each certificate has an
-// authority of its own, whose key is thrown away: nothing else can be signed by what the
-// API server trusts. A new certificate is announced in the caBundle of the webhook
-// configurations before it is served, and the authority of the one before stays there until
-// the next, so that no request is refused while replicas and API servers catch up.
+// The certificate is in a Secret, so that all replicas serve the same one. Each certificate has a
+// CA of its own, whose key is discarded, so that the trusted CA can't sign anything else. A new
+// CA is added to the caBundle of the webhook configurations before its certificate is served, and
+// the previous CA stays there until the next rotation. So no request fails while replicas and API
+// servers are updated.
 //
-// Invariant: what GetCertificate returns was read from the Secret, or written to it.
+// Invariant: the certificate of GetCertificate was read from the Secret, or written to it.
 package certs

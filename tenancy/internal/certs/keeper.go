@@ -28,7 +28,7 @@ import (
 // MinLifetime is the shortest lifetime of a certificate.
 const MinLifetime = 10 * time.Second
 
-// expiry tells when the certificate that is served ends.
+// expiry is the metric for the expiration of the served certificate.
 var expiry = prometheus.NewGauge(prometheus.GaugeOpts{
 	Name: "tenancy_webhook_certificate_expiry_timestamp_seconds",
 	Help: "When the certificate that the webhooks serve ends, in seconds since 1970. It is renewed when a third of its lifetime is left.",
@@ -36,25 +36,26 @@ var expiry = prometheus.NewGauge(prometheus.GaugeOpts{
 
 func init() { metrics.Registry.MustRegister(expiry) }
 
-// Keeper keeps the certificate of the webhooks. All replicas do, not the leader alone.
+// Keeper rotates the certificate of the webhooks. It runs in all replicas, not only in the
+// leader.
 type Keeper struct {
 	// Client reads and writes without a cache.
 	Client client.Client
-	// Secret is where the certificate lies.
+	// Secret is the Secret with the certificate.
 	Secret client.ObjectKey
-	// Configurations is the name of the webhook configurations that are told whom to trust.
+	// Configurations is the name of the webhook configurations whose caBundle is set.
 	Configurations string
-	// Hosts are the names and addresses that the API server calls.
+	// Hosts are the names and addresses by which the API server calls the webhooks.
 	Hosts []string
-	// Lifetime is that of a certificate.
+	// Lifetime is the lifetime of a certificate.
 	Lifetime time.Duration
-	// Log hears of what did not work and will be tried again.
+	// Log logs errors that are retried.
 	Log logr.Logger
 
 	serving atomic.Pointer[tls.Certificate]
 }
 
-// NeedLeaderElection reports that every replica keeps the certificate it serves.
+// NeedLeaderElection returns false, because the Keeper must run in each replica.
 func (k *Keeper) NeedLeaderElection() bool { return false }
 
 // GetCertificate returns the certificate to serve.
@@ -65,7 +66,7 @@ func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	return nil, errors.New("there is no certificate yet")
 }
 
-// Ready returns an error while there is no certificate that is valid.
+// Ready returns an error while there is no valid certificate.
 func (k *Keeper) Ready(*http.Request) error {
 	c, err := k.GetCertificate(nil)
 	if err != nil {
@@ -77,7 +78,7 @@ func (k *Keeper) Ready(*http.Request) error {
 	return nil
 }
 
-// Start keeps the certificate until ctx ends.
+// Start rotates the certificate until ctx is done.
 func (k *Keeper) Start(ctx context.Context) error {
 	tick := time.NewTicker(checkInterval(k.Lifetime))
 	defer tick.Stop()
@@ -93,8 +94,8 @@ func (k *Keeper) Start(ctx context.Context) error {
 	}
 }
 
-// Sync brings the Secret, the webhook configurations and what is served up to date. Whoever
-// of several replicas comes first writes; the others read.
+// Sync updates the Secret, the webhook configurations and the served certificate. The first of
+// several replicas writes; the others read.
 func (k *Keeper) Sync(ctx context.Context) error {
 	if k.Lifetime < MinLifetime {
 		return fmt.Errorf("a certificate that lives for %s: want %s at least", k.Lifetime, MinLifetime)
@@ -118,7 +119,7 @@ func (k *Keeper) Sync(ctx context.Context) error {
 	return nil
 }
 
-// step reads the state, and writes what follows from it.
+// step reads the state, and writes the next state if it differs.
 func (k *Keeper) step(ctx context.Context) (State, error) {
 	secret := &corev1.Secret{}
 	err := k.Client.Get(ctx, k.Secret, secret)
@@ -138,8 +139,8 @@ func (k *Keeper) step(ctx context.Context) (State, error) {
 	return state, k.Client.Create(ctx, secret)
 }
 
-// trust writes the authorities into the webhook configurations. One that is not there, or
-// that somebody else has just written, is left for the next time.
+// trust writes the CAs to the webhook configurations. If a configuration does not exist, or there
+// is a conflict, it is retried the next time.
 func (k *Keeper) trust(ctx context.Context, bundle []byte) error {
 	key := client.ObjectKey{Name: k.Configurations}
 	mutating := &admissionv1.MutatingWebhookConfiguration{}

@@ -17,23 +17,23 @@ import (
 	"time"
 )
 
-// clockSkew is how long before it was made a certificate is valid, as clocks differ.
+// clockSkew is how long before its creation a certificate is valid, because clocks differ.
 const clockSkew = time.Hour
 
-// Pair is a certificate with its key, and the authority that signed it.
+// Pair is a certificate with its key, and the CA that signed it.
 type Pair struct {
 	CA, Cert, Key []byte
 }
 
-// State is what the Secret holds.
+// State is the content of the Secret.
 type State struct {
-	// Current is served. Next is announced and will be.
+	// Current is served. Next is already trusted and will be served.
 	Current, Next Pair
-	// Previous is the authority of the pair that was served before.
+	// Previous is the CA of the pair that was served before.
 	Previous []byte
 }
 
-// the keys of the Secret.
+// The keys of the Secret.
 const (
 	keyCert, keyKey, keyCA             = "tls.crt", "tls.key", "ca.crt"
 	keyNextCert, keyNextKey, keyNextCA = "next.crt", "next.key", "next-ca.crt"
@@ -56,14 +56,14 @@ func (s State) data() map[string][]byte {
 	}
 }
 
-// Bundle returns the authorities that the API server is to trust.
+// Bundle returns the CAs that the API server must trust.
 func (s State) Bundle() []byte {
 	return bytes.Join([][]byte{s.Previous, s.Current.CA, s.Next.CA}, nil)
 }
 
-// Step returns what follows from a state at a time, and whether it differs. A certificate is
-// renewed when a third of its lifetime is left: the next one is announced, and served a
-// while later. One that does not serve at all is replaced at once.
+// Step returns the next state at a time, and whether it differs. A certificate is renewed when a
+// third of its lifetime is left: the next CA becomes trusted, and its certificate is served
+// later. An unusable certificate is replaced at once.
 func Step(s State, hosts []string, now time.Time, lifetime time.Duration) (State, bool, error) {
 	current, ok := s.Current.leaf(hosts, now)
 	if !ok {
@@ -84,16 +84,18 @@ func Step(s State, hosts []string, now time.Time, lifetime time.Duration) (State
 	return s, false, nil
 }
 
-// announcePeriod is how long a certificate is known before it is served, and every is how often
-// a replica looks: several times meanwhile.
+// announcePeriod is how long a CA is trusted before its certificate is served. every is the
+// shorter interval at which a replica syncs.
 func announcePeriod(lifetime time.Duration) time.Duration {
 	return min(max(lifetime/10, time.Second), 10*time.Minute)
 }
 
-func checkInterval(lifetime time.Duration) time.Duration { return min(announcePeriod(lifetime)/5, 30*time.Second) }
+func checkInterval(lifetime time.Duration) time.Duration {
+	return min(announcePeriod(lifetime)/5, 30*time.Second)
+}
 
-// authority returns the authority of a pair if it is one: the API server refuses a bundle
-// that holds anything else.
+// authority returns the CA of a pair if it is valid: the API server rejects a bundle with
+// anything else.
 func (p Pair) authority() []byte {
 	if !x509.NewCertPool().AppendCertsFromPEM(p.CA) {
 		return nil
@@ -101,8 +103,8 @@ func (p Pair) authority() []byte {
 	return p.CA
 }
 
-// leaf returns the certificate if it can be served: it matches its key, is valid now and
-// names all hosts.
+// leaf returns the certificate if it can be served: it matches its key, is valid at the time, and
+// has all hosts.
 func (p Pair) leaf(hosts []string, now time.Time) (*x509.Certificate, bool) {
 	pair, err := tls.X509KeyPair(p.Cert, p.Key)
 	if err != nil {
@@ -120,7 +122,7 @@ func (p Pair) leaf(hosts []string, now time.Time) (*x509.Certificate, bool) {
 	return pair.Leaf, true
 }
 
-// newPair makes a certificate and an authority for it alone.
+// newPair makes a certificate and a CA only for it.
 func newPair(hosts []string, now time.Time, lifetime time.Duration) (Pair, error) {
 	from, to := now.Add(-clockSkew), now.Add(lifetime)
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -165,7 +167,7 @@ func newPair(hosts []string, now time.Time, lifetime time.Duration) (Pair, error
 	return Pair{CA: block("CERTIFICATE", caDER), Cert: block("CERTIFICATE", der), Key: block("PRIVATE KEY", keyDER)}, nil
 }
 
-// serial returns a number that no other certificate has.
+// serial returns a random serial number.
 func serial() *big.Int {
 	bits := make([]byte, 16)
 	_, _ = rand.Read(bits) // it never fails

@@ -18,7 +18,7 @@ import (
 	"kube-granular.dev/tenancy/internal/billing/store"
 )
 
-// addBillingFlags adds the flags that say where bills are kept.
+// addBillingFlags adds the flags for the billing table.
 func addBillingFlags(fs *pflag.FlagSet, c *store.Config) {
 	fs.StringVar(&c.Driver, "billing-driver", "sqlite", "database of the bills: "+strings.Join(store.Drivers(), ", "))
 	fs.StringVar(&c.Source, "billing-source", "", "what the driver connects to: a file, a connection string, or a project; empty means no bills")

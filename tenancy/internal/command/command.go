@@ -1,11 +1,10 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package command is the command line of the controller: flags and start-up. What the
-// commands do is in the packages next to it.
+// Package command is the command line of the controller: flags and start-up. Other packages
+// implement the commands.
 //
-// It is no main package, so that a program which adds a database for bills is the same
-// command.
+// It is not a main package, so that a program with another database can use it.
 package command
 
 import (
@@ -16,7 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// Main runs the command that the process was started with, and ends the process.
+// Main runs the command of the process arguments, and exits.
 func Main() {
 	if err := New().ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)

@@ -19,7 +19,7 @@ import (
 	"kube-granular.dev/tenancy/internal/grants"
 )
 
-// newManifestsCommands returns the commands that print and apply what a cluster needs.
+// newManifestsCommands returns the commands that print and apply the manifests.
 func newManifestsCommands() []*cobra.Command {
 	o := config.Options{}
 	var kubeconfig string
@@ -51,7 +51,7 @@ func newManifestsCommands() []*cobra.Command {
 	return []*cobra.Command{show, install}
 }
 
-// install applies the manifests on the server's side, as often as it is called.
+// install applies the manifests by server-side apply. It is idempotent.
 func install(ctx context.Context, kubeconfig string, o config.Options, out io.Writer) error {
 	objects, err := config.Objects(o)
 	if err != nil {

@@ -101,7 +101,7 @@ func run(cmd *cobra.Command, o runOptions) error {
 		LeaderElection:          o.leaderElect,
 		LeaderElectionID:        "tenancy-controller",
 		LeaderElectionNamespace: o.namespace,
-		// The process ends with the manager, so a successor need not wait.
+		// The process exits after the manager, so a new leader need not wait.
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 &o.leaseDuration,
 		RenewDeadline:                 &o.renew,
@@ -147,8 +147,8 @@ func run(cmd *cobra.Command, o runOptions) error {
 	return mgr.Start(ctx)
 }
 
-// restConfig returns the configuration of the file, or of the pod. Requests are held back
-// by the server's priority and fairness, not by the client.
+// restConfig returns the client configuration of the file, or of the pod. The server's priority
+// and fairness limits requests, and not the client.
 func restConfig(kubeconfig string) (*rest.Config, error) {
 	config, err := rest.InClusterConfig()
 	if kubeconfig != "" || err != nil {

@@ -36,7 +36,8 @@ func addWebhookFlags(fs *pflag.FlagSet, o *webhookOptions) {
 	fs.StringVar(&o.accounts, "accounts", "", "file with the accounts of users and groups, of which one pays for an LNamespace that names none")
 }
 
-// webhooks are the server and what keeps its certificate. Both are nil if there is no address.
+// webhooks are the webhook server and the Keeper of its certificate. Both are nil if there is no
+// address.
 type webhooks struct {
 	server runtimewebhook.Server
 	keeper *certs.Keeper
@@ -80,12 +81,12 @@ func newWebhooks(ctx context.Context, config *rest.Config, scheme *runtime.Schem
 	})}, nil
 }
 
-// add adds them to a manager, which is ready when they are.
+// add adds them to a manager, and adds their readiness checks.
 func (w webhooks) add(mgr ctrl.Manager) error {
 	if w.keeper == nil {
 		return nil
 	}
-	mgr.GetWebhookServer() // what makes the manager start it
+	mgr.GetWebhookServer() // this makes the manager start the server
 	if err := mgr.Add(w.keeper); err != nil {
 		return err
 	}

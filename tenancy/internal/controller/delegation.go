@@ -23,28 +23,28 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// delegatorIndex finds delegations by the user who created them, which the server writes.
+// delegatorIndex is the index of delegations by the user who created them, which the server sets.
 // It is also the name of the field selector.
 const delegatorIndex = "status.delegator.username"
 
-// delegations keeps a delegation for each sudoer of a tenant. It is nil where sudo is
-// impersonation: then there is none to keep.
+// delegations manages the delegations for the sudoers of tenants. It is nil if sudo is
+// impersonation.
 type delegations struct {
 	writer
-	// asDelegator acts as the user of a tenant who delegates its sudo.
+	// asDelegator sends requests as the delegator of a tenant.
 	asDelegator client.Client
-	// rules are what sudo may do in a namespace, nil until discovery was asked.
+	// rules are the rules of sudo in a namespace, nil before the first discovery.
 	rules atomic.Pointer[[]rbacv1.PolicyRule]
-	// changed receives an event when rules have changed.
+	// changed gets an event when the rules have changed.
 	changed chan event.GenericEvent
 	// unseen are those that were made, by tenant and name, and that the cache may have yet to see.
 	unseen pendingCache
 }
 
-// errNoRules tells that nothing can be delegated yet.
+// errNoRules means that the rules are not known yet.
 var errNoRules = errors.New("what sudo may do is not known yet")
 
-// setRules takes rules, and tells of them if they are others than before.
+// setRules sets the rules, and sends an event if they have changed.
 func (d *delegations) setRules(rules []rbacv1.PolicyRule) error {
 	if d == nil {
 		return nil
@@ -59,13 +59,13 @@ func (d *delegations) setRules(rules []rbacv1.PolicyRule) error {
 	d.rules.Store(&rules)
 	select {
 	case d.changed <- event.GenericEvent{Object: &rbacv1.ClusterRole{}}:
-	default: // one is waiting
+	default: // an event is pending
 	}
 	return nil
 }
 
-// list returns the delegations of a tenant. Where sure is set the server is asked: the cache may
-// have yet to see one.
+// list returns the delegations of a tenant. If sure is true, it reads from the server, because
+// the cache may be stale.
 func (d *delegations) list(ctx context.Context, tenant string, sure bool) ([]authority.AuthorityDelegation, error) {
 	list := &authority.AuthorityDelegationList{}
 	reader := client.Reader(d.Client)
@@ -78,7 +78,8 @@ func (d *delegations) list(ctx context.Context, tenant string, sure bool) ([]aut
 	return list.Items, nil
 }
 
-// revoke deletes the delegations of a tenant but those for people in keep, and returns them.
+// revoke deletes the delegations of a tenant except those for subjects in keep, and returns the
+// deleted ones.
 func (d *delegations) revoke(ctx context.Context, tenant string, keep []v1alpha1.Subject, sure bool) ([]authority.AuthorityDelegation, error) {
 	if d == nil {
 		return nil, nil
@@ -101,7 +102,7 @@ func (d *delegations) revoke(ctx context.Context, tenant string, keep []v1alpha1
 	return gone, nil
 }
 
-// delete deletes exactly the delegation that was read.
+// delete deletes the delegation, with its UID as a precondition.
 func (d *delegations) delete(ctx context.Context, have *authority.AuthorityDelegation) error {
 	if err := d.Delete(ctx, have, client.Preconditions{UID: &have.UID}); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete AuthorityDelegation %s: %w", have.Name, err)
@@ -110,20 +111,21 @@ func (d *delegations) delete(ctx context.Context, have *authority.AuthorityDeleg
 	return nil
 }
 
-// delegated is what became of the delegations of a tenant.
+// delegated is the result of reconciling the delegations of a tenant.
 type delegated struct {
-	// granted are those in force, for the status.
+	// granted are the delegations in force, for the status.
 	granted []v1alpha1.SudoDelegation
-	// restored are those that were made for people who had none.
+	// restored are the delegations that were missing and were created again.
 	restored []*authority.AuthorityDelegation
-	// outdated are those that others have taken the place of. They are deleted once the status
-	// names the others.
+	// outdated are delegations that were replaced. They are deleted after the status names the
+	// new ones.
 	outdated []authority.AuthorityDelegation
-	// refused is why somebody got none, such as a name that can't be a delegate's.
+	// refused is the reason why a sudoer has no delegation, such as a name that is not valid for
+	// a delegate.
 	refused error
 }
 
-// grant makes the delegations that a tenant lacks.
+// grant creates the missing delegations of a tenant.
 func (d *delegations) grant(ctx context.Context, t *v1alpha1.LNamespace, o grants.Options) (*delegated, error) {
 	out := &delegated{}
 	if d == nil {
@@ -170,14 +172,14 @@ func (d *delegations) grant(ctx context.Context, t *v1alpha1.LNamespace, o grant
 	return out, nil
 }
 
-// isUnchanged reports whether a delegation is as it was made. Nobody can change more of it than when
-// it ends.
+// isUnchanged reports whether a delegation is unchanged since its creation. Only its expiration
+// can be changed.
 func isUnchanged(d *authority.AuthorityDelegation) bool {
 	return d.DeletionTimestamp == nil && d.Spec.ExpirationTimestamp == nil
 }
 
-// create makes a delegation as the user of the tenant, in the place of one that has its name and
-// is another's, or ends.
+// create creates a delegation as the delegator of the tenant. It replaces a delegation with the
+// same name that has another creator or an expiration.
 func (d *delegations) create(ctx context.Context, tenant string, want *authority.AuthorityDelegation) error {
 	ctx = asDelegator(ctx, tenant)
 	made := want.DeepCopy()
@@ -188,7 +190,7 @@ func (d *delegations) create(ctx context.Context, tenant string, want *authority
 			return fmt.Errorf("get AuthorityDelegation %s: %w", want.Name, err)
 		}
 		if grants.Ours(have, tenant) && isUnchanged(have) {
-			want.UID = have.UID // the cache has yet to see it
+			want.UID = have.UID // the cache is stale
 			return nil
 		}
 		if err := d.delete(ctx, have); err != nil {
@@ -205,7 +207,7 @@ func (d *delegations) create(ctx context.Context, tenant string, want *authority
 	return nil
 }
 
-// deleteAllDelegations deletes the delegations that a controller in the other mode has left.
+// deleteAllDelegations deletes the delegations of a former controller in the other mode.
 func deleteAllDelegations(ctx context.Context, w writer) error {
 	list := &authority.AuthorityDelegationList{}
 	if err := w.live.List(ctx, list, client.MatchingLabels{names.ManagedBy: names.Manager}); err != nil {

@@ -20,14 +20,13 @@ import (
 
 type delegatorKey struct{}
 
-// asDelegator returns a context whose requests are those of the user of a tenant who delegates
-// its sudo.
+// asDelegator returns a context whose requests are sent as the delegator of a tenant.
 func asDelegator(ctx context.Context, tenant string) context.Context {
 	return context.WithValue(ctx, delegatorKey{}, tenant)
 }
 
-// delegator sends requests as the user of a tenant, and none as the controller itself: it has
-// other rights, which nobody must be delegated.
+// delegator is a RoundTripper that impersonates the delegator of a tenant. It never sends a
+// request as the controller itself, whose permissions must not be delegated.
 type delegator struct{ next http.RoundTripper }
 
 func (d delegator) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -36,7 +35,7 @@ func (d delegator) RoundTrip(req *http.Request) (*http.Response, error) {
 		if req.Body != nil {
 			_ = req.Body.Close()
 		}
-		return nil, errors.New("a delegation of no tenant")
+		return nil, errors.New("the context has no tenant")
 	}
 	req = req.Clone(req.Context())
 	req.Header.Set(authenticationv1.ImpersonateUserHeader, names.SudoUser(tenant))
@@ -51,7 +50,8 @@ func newDelegator(mgr ctrl.Manager) (client.Client, error) {
 	return client.New(config, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 }
 
-// stripDelegation leaves of a delegation in the cache what is looked at. The rest is in its name.
+// stripDelegation removes the fields of a delegation that are not needed from the cache. The name
+// has a hash of them.
 func stripDelegation(object any) (any, error) {
 	if d, ok := object.(*authority.AuthorityDelegation); ok {
 		d.ManagedFields = nil

@@ -19,19 +19,20 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// maxLeftovers bounds the list in the status.
+// maxLeftovers is the maximum length of the list in the status.
 const maxLeftovers = 64
 
-// leftoverKinds are the kinds that can carry the rights of sudo on when sudo is gone.
+// leftoverKinds are the kinds of objects that can preserve the permissions of sudo after it is
+// revoked.
 var leftoverKinds = []schema.GroupVersionKind{
 	rbacv1.SchemeGroupVersion.WithKind("RoleBinding"),
 	corev1.SchemeGroupVersion.WithKind("Secret"),
 	corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
 }
 
-// leftovers returns what people made with sudo who are sudoers no longer, and removes it
-// before if the tenant says so. It looks when somebody has left the list, and as long as
-// something was there the last time: an admission policy labels what sudo makes.
+// leftovers returns the objects that former sudoers created with sudo. If the tenant requests it,
+// they are removed first. It lists objects when a sudoer was removed, and as long as the last
+// result was not empty. An admission policy labels the objects that sudo creates.
 func (r *Tenants) leftovers(ctx context.Context, t *v1alpha1.LNamespace) ([]v1alpha1.Leftover, error) {
 	now := unique(t.Spec.Sudoers)
 	left := slices.ContainsFunc(t.Status.Granted.Sudoers, func(s v1alpha1.Subject) bool { return !slices.Contains(now, s) })
@@ -73,8 +74,8 @@ func (r *Tenants) leftovers(ctx context.Context, t *v1alpha1.LNamespace) ([]v1al
 	return found[:min(len(found), maxLeftovers)], nil
 }
 
-// changedWithSudo returns what gives rights, was made by others, and was changed by people who are
-// sudoers no longer. It is never removed.
+// changedWithSudo returns roles and bindings of others that former sudoers changed with sudo.
+// They are never removed.
 func (r *Tenants) changedWithSudo(ctx context.Context, t *v1alpha1.LNamespace, now []v1alpha1.Subject) ([]v1alpha1.Leftover, error) {
 	var found []v1alpha1.Leftover
 	for _, kind := range []string{"Role", "RoleBinding"} {
@@ -94,8 +95,8 @@ func (r *Tenants) changedWithSudo(ctx context.Context, t *v1alpha1.LNamespace, n
 	return found, nil
 }
 
-// sudoer reports whether the maker of something may use sudo still. Members of groups act
-// as one user, and so do service accounts that impersonate.
+// sudoer reports whether the maker of an object still may use sudo. All members of groups act as
+// one user, and so do service accounts that impersonate.
 func sudoer(tenant string, now []v1alpha1.Subject, maker string) bool {
 	return slices.ContainsFunc(now, func(s v1alpha1.Subject) bool {
 		if s.Kind == v1alpha1.UserKind {

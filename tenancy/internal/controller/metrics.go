@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// repairs counts what somebody changed by hand and the controller put right.
+// repairs counts objects that were changed by others and repaired by the controller.
 var repairs = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "tenancy_repairs_total",
 	Help: "Objects that differed from what the lists of a tenant give, and were put right, by kind.",

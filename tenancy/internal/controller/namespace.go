@@ -29,15 +29,15 @@ const (
 	reasonClean       = "NothingLeft"
 )
 
-// tenantNamespace is the namespace of a tenant, or why it has none.
+// tenantNamespace is the namespace of a tenant, or the reason why it has none.
 type tenantNamespace struct {
 	uid     types.UID
 	adopted bool
-	// reason and message tell why no rights may be granted; empty if they may.
+	// reason and message tell why no permissions may be granted; empty if they may.
 	reason, message string
 }
 
-// namespace returns the namespace of the tenant, and makes it if there is none.
+// namespace returns the namespace of the tenant. It creates the namespace if it does not exist.
 func (r *Tenants) namespace(ctx context.Context, t *v1alpha1.LNamespace) (tenantNamespace, error) {
 	if names.Reserved(t.Name, r.Reserved...) {
 		return tenantNamespace{reason: reasonReserved, message: fmt.Sprintf("the namespace %q can be no tenant's", t.Name)}, nil
@@ -59,7 +59,7 @@ func (r *Tenants) namespace(ctx context.Context, t *v1alpha1.LNamespace) (tenant
 			r.event(t, corev1.EventTypeNormal, "NamespaceCreated", "CreateNamespace", "made the namespace %s", t.Name)
 			return tenantNamespace{uid: made.UID}, nil
 		}
-		if apierrors.IsAlreadyExists(err) { // the cache has yet to see it
+		if apierrors.IsAlreadyExists(err) { // the cache is stale
 			err = r.live.Get(ctx, client.ObjectKey{Name: t.Name}, ns)
 		}
 	}
@@ -67,7 +67,7 @@ func (r *Tenants) namespace(ctx context.Context, t *v1alpha1.LNamespace) (tenant
 		return tenantNamespace{}, fmt.Errorf("namespace %s: %w", t.Name, err)
 	}
 	h := ownership(t, ns)
-	if h.reason == "" && tenantOf(ns) != t.Name { // the admission policies go by the label
+	if h.reason == "" && tenantOf(ns) != t.Name { // the admission policies use the label
 		before := ns.DeepCopy()
 		ns.Labels = merged(ns.Labels, map[string]string{names.ManagedBy: names.Manager, names.Tenant: t.Name})
 		if err := r.Patch(ctx, ns, client.MergeFrom(before)); err != nil {
@@ -77,11 +77,11 @@ func (r *Tenants) namespace(ctx context.Context, t *v1alpha1.LNamespace) (tenant
 	return h, nil
 }
 
-// ownership judges whether a namespace that is there is the tenant's. It is if its UID was
-// recorded before. It becomes so in two ways: an annotation says that it was made for this
-// LNamespace, and it is not older, which only happens when the controller ended between
-// making and recording it; or an administrator adopted it for this LNamespace. Who can
-// write these annotations on a namespace is its master already.
+// ownership decides whether an existing namespace belongs to the tenant. It does if its UID was
+// recorded before. There are two more cases: an annotation says that it was created for this
+// LNamespace, and it is not older, which happens when the controller stopped before it recorded
+// the UID; or an administrator adopted it for this LNamespace. A user who can write these
+// annotations already controls the namespace.
 func ownership(t *v1alpha1.LNamespace, ns *metav1.PartialObjectMetadata) tenantNamespace {
 	h := tenantNamespace{uid: ns.UID}
 	recorded := t.Status.NamespaceUID == ns.UID && ns.UID != ""
@@ -102,8 +102,7 @@ func ownership(t *v1alpha1.LNamespace, ns *metav1.PartialObjectMetadata) tenantN
 	return h
 }
 
-// existing returns the namespace of the tenant as the server has it, and what it is to the
-// tenant.
+// existing returns the namespace with the name of the tenant from the server, and its ownership.
 func (r *Tenants) existing(ctx context.Context, t *v1alpha1.LNamespace) (*metav1.PartialObjectMetadata, tenantNamespace, error) {
 	ns := &metav1.PartialObjectMetadata{}
 	ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -120,8 +119,8 @@ func (r *Tenants) existing(ctx context.Context, t *v1alpha1.LNamespace) (*metav1
 	return ns, ownership(t, ns), nil
 }
 
-// deleteNamespace deletes the namespace that was made for the tenant. An adopted one was
-// there before, and stays; it loses what made it the tenant's.
+// deleteNamespace deletes the namespace that was created for the tenant. An adopted namespace is
+// kept, without the labels and annotations of the tenant.
 func (r *Tenants) deleteNamespace(ctx context.Context, ns *metav1.PartialObjectMetadata, h tenantNamespace) error {
 	switch {
 	case h.reason != "" || h.uid == "":

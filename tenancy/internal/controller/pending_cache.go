@@ -10,10 +10,10 @@ import (
 	authority "kube-granular.dev/api/authority/v1alpha1"
 )
 
-// pendingCache holds delegations from the moment they are made until the cache has them. Who leaves a
-// list in between loses his as well. A process that starts reads all of them first.
+// pendingCache has the created delegations that the informer cache does not have yet, so that
+// they can be revoked too. After a start, all delegations are read from the server first.
 type pendingCache struct {
-	mu   sync.Mutex
+	mu      sync.Mutex
 	created map[string][]authority.AuthorityDelegation
 }
 
@@ -26,7 +26,8 @@ func (u *pendingCache) add(tenant string, d *authority.AuthorityDelegation) {
 	u.created[tenant] = append(u.created[tenant], *d)
 }
 
-// notIn returns those of a tenant that are not among what the cache has, and forgets the others.
+// notIn returns the delegations of a tenant that are not in the informer cache, and removes the
+// others.
 func (u *pendingCache) notIn(tenant string, cached []authority.AuthorityDelegation) []authority.AuthorityDelegation {
 	return u.remove(tenant, func(d authority.AuthorityDelegation) bool {
 		return slices.ContainsFunc(cached, func(c authority.AuthorityDelegation) bool { return c.UID == d.UID })
@@ -37,7 +38,7 @@ func (u *pendingCache) forget(tenant, name string) {
 	u.remove(tenant, func(d authority.AuthorityDelegation) bool { return d.Name == name })
 }
 
-// remove returns what it leaves.
+// remove returns the remaining delegations.
 func (u *pendingCache) remove(tenant string, which func(authority.AuthorityDelegation) bool) []authority.AuthorityDelegation {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -19,23 +19,23 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// selfIndex finds the LNamespaces that name a user among their sudoers, by the name of
-// the role by which the user impersonates itself.
+// selfIndex is the index of LNamespaces by the names of the roles by which their sudoers
+// impersonate themselves.
 const selfIndex = "self-impersonator"
 
-// SelfRoles reconciles the roles by which users impersonate themselves. Tenants share them.
-// A request is the name of such a role; as no two requests of one name run at a time, two
-// tenants that change at once can't undo each other's work.
+// SelfRoles reconciles the roles by which users impersonate themselves. Tenants share these
+// roles. A request is the name of a role. Requests with the same name do not run concurrently, so
+// two tenants can't overwrite each other's changes.
 type SelfRoles struct {
 	writer
-	// Recorder receives events.
+	// Recorder records events.
 	Recorder events.EventRecorder
 }
 
-// noSelfNames is selfNames where nobody impersonates.
+// noSelfNames replaces selfNames if nobody impersonates.
 func noSelfNames(client.Object) []string { return nil }
 
-// selfNames returns the names of the roles that an LNamespace needs.
+// selfNames returns the names of the self roles that an LNamespace needs.
 func selfNames(object client.Object) []string {
 	t, ok := object.(*v1alpha1.LNamespace)
 	if !ok || t.DeletionTimestamp != nil {
@@ -48,14 +48,14 @@ func selfNames(object client.Object) []string {
 	return roles
 }
 
-// Reconcile makes the role if an LNamespace names its user, and deletes it if none does.
+// Reconcile creates the role if an LNamespace names its user, and deletes it otherwise.
 func (r *SelfRoles) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	list := &v1alpha1.LNamespaceList{}
 	if err := r.List(ctx, list, client.MatchingFields{selfIndex: req.Name}, client.Limit(1)); err != nil {
 		return reconcile.Result{}, err
 	}
 	if len(list.Items) == 0 {
-		// The binding first: it is what gives the right.
+		// The binding is deleted first, because it grants the permissions.
 		for _, object := range []client.Object{
 			&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: req.Name}},
 			&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: req.Name}},

@@ -30,20 +30,19 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// Options are those of the controllers.
+// Options are the options of the controllers.
 type Options struct {
 	grants.Options
-	// Reserved are names that no tenant may have, besides default and kube-*.
+	// Reserved are names that tenants must not have, in addition to default and kube-*.
 	Reserved []string
-	// DiscoveryEvery is how often discovery is asked what sudo may do.
+	// DiscoveryEvery is the interval at which the rules of sudo are updated from discovery.
 	DiscoveryEvery time.Duration
-	// Workers is how many tenants are worked on at a time.
+	// Workers is the number of tenants that are reconciled concurrently.
 	Workers int
 }
 
-// Cache returns what the cache of the manager holds: of RBAC only what carries the
-// controller's label. Where sudo is delegation it can't be made unless the server serves
-// AuthorityDelegations.
+// Cache returns the cache options of the manager: RBAC objects are cached only with the
+// controller's label. If sudo is delegation, the server must serve AuthorityDelegations.
 func Cache(o Options) cache.Options {
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{names.ManagedBy: names.Manager})}
 	options := cache.Options{
@@ -55,7 +54,7 @@ func Cache(o Options) cache.Options {
 		},
 	}
 	if o.Sudo == grants.Delegation {
-		// Who made them counts, and not how they are labelled.
+		// Delegations are selected by creator, and not by label.
 		options.ByObject[&authority.AuthorityDelegation{}] = cache.ByObject{Transform: stripDelegation}
 	}
 	return options
@@ -135,7 +134,7 @@ func Add(mgr ctrl.Manager, o Options) error {
 		Complete(&Sudo{writer: w, Discovery: asker, Every: o.DiscoveryEvery, delegations: delegated})
 }
 
-// newDelegations returns nil unless sudo is delegation.
+// newDelegations returns the delegations, or nil if sudo is impersonation.
 func newDelegations(mgr ctrl.Manager, w writer, o Options) (*delegations, error) {
 	if o.Sudo != grants.Delegation {
 		return nil, nil
@@ -150,15 +149,15 @@ func newDelegations(mgr ctrl.Manager, w writer, o Options) (*delegations, error)
 		})
 }
 
-// watch has tenants looked at when one of their delegations changes, and all of them when sudo may
-// do something else.
+// watch reconciles a tenant when one of its delegations changes, and all tenants when the rules
+// of sudo change.
 func (d *delegations) watch(b *builder.Builder) *builder.Builder {
 	return b.Watches(&authority.AuthorityDelegation{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 		return request(names.DelegatorOf(object.(*authority.AuthorityDelegation).Status.Delegator.Username))
 	})).WatchesRawSource(source.Channel(d.changed, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request {
 		list := &v1alpha1.LNamespaceList{}
 		if err := d.List(ctx, list); err != nil {
-			return nil // it reads from memory
+			return nil // the cache is in memory
 		}
 		var all []reconcile.Request
 		for _, t := range list.Items {
@@ -175,7 +174,7 @@ func request(name string) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: name}}}
 }
 
-// oldAndNew enqueues what the object named before a change, and what it names since.
+// oldAndNew enqueues the names of the object before and after a change.
 func oldAndNew(of func(client.Object) []string) handler.EventHandler {
 	add := func(q workqueue.TypedRateLimitingInterface[reconcile.Request], objects ...client.Object) {
 		for _, object := range objects {

@@ -25,19 +25,19 @@ import (
 // adminRole is the ClusterRole of administrators of a namespace.
 const adminRole = "admin"
 
-// Sudo keeps the rules of sudo at what discovery lists.
+// Sudo keeps the rules of sudo up to date with discovery.
 type Sudo struct {
 	writer
-	// Discovery asks what the cluster serves.
+	// Discovery reads the API resources of the cluster.
 	Discovery discovery.DiscoveryInterface
-	// Every is how often it is asked, besides when a definition changes. A definition is
-	// served a moment after it changed.
+	// Every is the interval, in addition to changes of definitions. A changed definition is
+	// served only a moment later.
 	Every time.Duration
-	// delegations are told what sudo may do. They are nil where sudo is impersonation.
+	// delegations receive the rules of sudo. They are nil if sudo is impersonation.
 	delegations *delegations
 }
 
-// Reconcile regenerates the roles of sudo. There is one request for all of them.
+// Reconcile generates the roles of sudo. There is one request for all of them.
 func (r *Sudo) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	_, lists, err := r.Discovery.ServerGroupsAndResources()
 	failed := map[string]bool{}

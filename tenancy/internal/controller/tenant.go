@@ -24,28 +24,28 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// leftoversInterval is how often what was left is looked for, while there is any.
+// leftoversInterval is the interval at which leftovers are listed, while there are any.
 const leftoversInterval = 30 * time.Second
 
 // Tenants reconciles LNamespaces.
 type Tenants struct {
 	writer
-	// Options are those of all tenants.
+	// Options are the options for all tenants.
 	grants.Options
-	// Reserved are names that no tenant may have, besides default and kube-*.
+	// Reserved are names that tenants must not have, in addition to default and kube-*.
 	Reserved []string
-	// Recorder receives events.
+	// Recorder records events.
 	Recorder events.EventRecorder
-	// delegations are those of sudo, nil where it is impersonation.
+	// delegations are nil if sudo is impersonation.
 	delegations *delegations
 }
 
-// Reconcile brings everything of one tenant to what its LNamespace says.
+// Reconcile reconciles all objects of one tenant with its LNamespace.
 func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	t := &v1alpha1.LNamespace{}
 	err := r.Get(ctx, req.NamespacedName, t)
 	if apierrors.IsNotFound(err) {
-		// Somebody took the finalizer away, or it is a remainder of yesterday.
+		// The finalizer was removed by others, or the cache is stale.
 		return reconcile.Result{}, r.revoke(ctx, req.Name, false, false)
 	}
 	if err != nil {
@@ -72,14 +72,15 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 			}
 		})
 	}
-	// Before anything is granted: a controller that ends here must know the namespace again.
+	// The UID is recorded before permissions are granted, so that a restarted controller knows
+	// the namespace.
 	if t.Status.NamespaceUID != h.uid || t.Status.Adopted != h.adopted {
 		if err := r.record(ctx, t, func(s *v1alpha1.LNamespaceStatus) { s.NamespaceUID, s.Adopted = h.uid, h.adopted }); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
 	delegated, err := r.grant(ctx, t)
-	if errors.Is(err, errNoRules) { // at the start, for a moment; all are looked at again then
+	if errors.Is(err, errNoRules) { // only just after the start; all tenants are reconciled again afterwards
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	}
 	if err != nil {
@@ -121,7 +122,7 @@ func (r *Tenants) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	return result, nil
 }
 
-// grant takes what the lists no longer give, and then gives what they do.
+// grant first revokes the permissions that the lists no longer grant, and then grants the others.
 func (r *Tenants) grant(ctx context.Context, t *v1alpha1.LNamespace) (*delegated, error) {
 	wanted, unwanted := grants.For(t, r.Options)
 	settled := t.Status.ObservedGeneration == t.Generation
@@ -164,9 +165,10 @@ func (r *Tenants) grant(ctx context.Context, t *v1alpha1.LNamespace) (*delegated
 	return made, nil
 }
 
-// revoke deletes everything that gives people of the tenant rights. Where sure is set, the
-// server is asked for what the cache does not hold; what has one of our names in a
-// namespace that is not ours may be somebody else's, so bindings there need sureInside.
+// revoke deletes all objects that grant permissions to members of the tenant. If sure is true, it
+// also reads from the server the objects that are not in the cache. In a namespace that does not
+// belong to the tenant, a binding with one of the names may belong to others, so bindings there
+// are read only if sureInside is true.
 func (r *Tenants) revoke(ctx context.Context, tenant string, sure, sureInside bool) error {
 	if _, err := r.delegations.revoke(ctx, tenant, nil, sure); err != nil {
 		return err
@@ -179,8 +181,8 @@ func (r *Tenants) revoke(ctx context.Context, tenant string, sure, sureInside bo
 	return nil
 }
 
-// finish revokes all rights of a tenant that is being deleted, deletes its namespace, and
-// lets it go. What lies in the namespace is the namespace controller's.
+// finish revokes all permissions of a tenant that is being deleted, deletes its namespace, and
+// removes the finalizer. The namespace controller deletes the contents of the namespace.
 func (r *Tenants) finish(ctx context.Context, t *v1alpha1.LNamespace) error {
 	if !controllerutil.ContainsFinalizer(t, names.Finalizer) {
 		return nil
@@ -198,8 +200,8 @@ func (r *Tenants) finish(ctx context.Context, t *v1alpha1.LNamespace) error {
 	return client.IgnoreNotFound(r.finalizer(ctx, t, controllerutil.RemoveFinalizer))
 }
 
-// finalizer adds or removes the finalizer, by a patch of that alone: an update would write
-// fields that the specification leaves out, which takes the verbs of lists.
+// finalizer adds or removes the finalizer by a patch of that field only: an update could write
+// defaulted fields of the specification, which needs the verbs for lists.
 func (r *Tenants) finalizer(ctx context.Context, t *v1alpha1.LNamespace, change func(client.Object, string) bool) error {
 	before := t.DeepCopy()
 	if !change(t, names.Finalizer) {
@@ -224,7 +226,7 @@ func condition(t *v1alpha1.LNamespace, s *v1alpha1.LNamespaceStatus, kind string
 	})
 }
 
-// unique returns a list without what it holds twice.
+// unique returns a list without duplicates.
 func unique(list []v1alpha1.Subject) []v1alpha1.Subject {
 	var result []v1alpha1.Subject
 	for _, s := range list {

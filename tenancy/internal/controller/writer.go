@@ -19,15 +19,15 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// writer brings objects to what they should be. It reads from the cache, which holds
-// what carries the controller's label, and asks the server where that is not enough.
+// writer creates, updates and deletes objects. It reads from the cache, which has the objects
+// with the controller's label, and if needed from the server.
 type writer struct {
 	client.Client
 	// live reads from the server.
 	live client.Reader
 }
 
-// outcome is what ensure did.
+// outcome is the result of ensure.
 type outcome int
 
 const (
@@ -36,7 +36,7 @@ const (
 	repaired
 )
 
-// ensure makes the object what it should be.
+// ensure creates or updates an object so that it matches want.
 func (w *writer) ensure(ctx context.Context, want client.Object) (outcome, error) {
 	key := client.ObjectKeyFromObject(want)
 	have := newLike(want)
@@ -49,7 +49,7 @@ func (w *writer) ensure(ctx context.Context, want client.Object) (outcome, error
 		if !apierrors.IsAlreadyExists(err) {
 			return unchanged, fmt.Errorf("create %s: %w", describe(want), err)
 		}
-		// Somebody took the label away, or the cache has yet to see it.
+		// The label was removed by others, or the cache is stale.
 		err = w.live.Get(ctx, key, have)
 	}
 	if err != nil {
@@ -79,8 +79,8 @@ func (w *writer) ensure(ctx context.Context, want client.Object) (outcome, error
 	return repaired, nil
 }
 
-// remove deletes the object if it is there and is the controller's. Where sure is set, the
-// server is asked as well whether it is there: somebody may have taken its label away.
+// remove deletes the object if it exists and belongs to the controller. If sure is true, it also
+// reads from the server, because others may have removed the label.
 func (w *writer) remove(ctx context.Context, object client.Object, sure bool) (bool, error) {
 	key := client.ObjectKeyFromObject(object)
 	have := newLike(object)
@@ -97,7 +97,7 @@ func (w *writer) remove(ctx context.Context, object client.Object, sure bool) (b
 	return true, w.delete(ctx, have)
 }
 
-// delete deletes exactly the object that was read.
+// delete deletes the object, with its UID as a precondition.
 func (w *writer) delete(ctx context.Context, have client.Object) error {
 	uid := have.GetUID()
 	if err := w.Delete(ctx, have, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
@@ -106,8 +106,7 @@ func (w *writer) delete(ctx context.Context, have client.Object) error {
 	return nil
 }
 
-// same reports whether have is what want says; further labels and annotations are
-// somebody else's.
+// same reports whether have matches want; additional labels and annotations are ignored.
 func same(have, want client.Object) bool {
 	if !includes(have.GetLabels(), want.GetLabels()) || !includes(have.GetAnnotations(), want.GetAnnotations()) ||
 		!equality.Semantic.DeepEqual(have.GetOwnerReferences(), want.GetOwnerReferences()) || !sameRole(have, want) {

@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package create is the kubectl plugin that makes an LNamespace from flags.
+// Package create implements the kubectl plugin that creates an LNamespace from flags.
 package create
 
 import (
@@ -20,10 +20,10 @@ import (
 	"kube-granular.dev/tenancy/internal/kubectl"
 )
 
-// connection are the flags that are passed on to kubectl.
+// connection are the connection flags that are passed to kubectl.
 var connection = []string{"kubeconfig", "context", "cluster", "user-name", "server", "token", "as"}
 
-// NewCommand returns the command. User names the people here, so kubectl's flag --user, which
+// NewCommand returns the command. Its flag --user adds a member, so kubectl's flag --user, which
 // names an entry of a kubeconfig, is --user-name.
 func NewCommand(path string) *cobra.Command {
 	var users, managers, sudoers, allow []string
@@ -93,7 +93,7 @@ func NewCommand(path string) *cobra.Command {
 	return cmd
 }
 
-// Subject reads a name with its kind.
+// Subject parses a name with its kind.
 func Subject(text string) (v1alpha1.Subject, error) {
 	kind, rest, ok := strings.Cut(text, ":")
 	switch {
@@ -111,7 +111,7 @@ func Subject(text string) (v1alpha1.Subject, error) {
 	return v1alpha1.Subject{Kind: v1alpha1.UserKind, Name: text}, nil
 }
 
-// manifest returns the object without what the server writes.
+// manifest returns the object without the fields that the server writes.
 func manifest(lns v1alpha1.LNamespace) ([]byte, error) {
 	text, err := yaml.Marshal(lns)
 	if err != nil {

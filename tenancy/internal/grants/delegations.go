@@ -17,20 +17,21 @@ import (
 	"kube-granular.dev/tenancy/internal/sudorules"
 )
 
-// ownRules is how many rules of a delegation are not the same for all tenants.
+// ownRules is the number of rules of a delegation that depend on the tenant.
 const ownRules = 4
 
-// Delegable returns the rules of sudo as delegations have them. They are an upper bound.
+// Delegable returns the rules of sudo within the limits of a delegation. They are an upper bound.
 func Delegable(rules []rbacv1.PolicyRule) ([]rbacv1.PolicyRule, error) {
 	return sudorules.Fit(rules, authority.MaxRules-ownRules, authority.MaxRuleLength)
 }
 
-// Delegations returns the delegations of a tenant, one for each sudoer, where rules are what sudo
-// may do in every namespace of a tenant, as Delegable returns them.
+// Delegations returns the delegations of a tenant, one for each sudoer. rules are the rules of
+// sudo in a namespace, from Delegable.
 //
-// What a delegation says is an upper bound. The group of the tenant creates it, and it allows
-// what that group may do now: in the namespace by RoleBindings, and to the LNamespace by a
-// ClusterRole. So what the tenant allows sudo no longer is gone before the delegation is.
+// The rules of a delegation are an upper bound. The group of the tenant creates it, and it allows
+// only what that group may do at present: in the namespace by RoleBindings, and on the LNamespace
+// by a ClusterRole. So if the tenant no longer allows something to sudo, it is revoked before the
+// delegation is replaced.
 func Delegations(t *v1alpha1.LNamespace, rules []rbacv1.PolicyRule, o Options) ([]*authority.AuthorityDelegation, error) {
 	all := slices.Clone(rules)
 	if slices.Contains(t.Spec.Sudo.Allow, v1alpha1.AllowQuotas) {
@@ -39,7 +40,7 @@ func Delegations(t *v1alpha1.LNamespace, rules []rbacv1.PolicyRule, o Options) (
 	if slices.Contains(t.Spec.Sudo.Allow, v1alpha1.AllowNamespace) {
 		all = append(all, sudorules.Namespace()...)
 	}
-	// Everybody lists LNamespaces.
+	// All users may list LNamespaces.
 	all = append(all, rbacv1.PolicyRule{
 		APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"lnamespaces"}, Verbs: []string{"get", "list", "watch"},
 	})
@@ -55,7 +56,8 @@ func Delegations(t *v1alpha1.LNamespace, rules []rbacv1.PolicyRule, o Options) (
 			ObjectMeta: meta(t, "", ""),
 			Spec: authority.AuthorityDelegationSpec{
 				Delegates: []authority.Delegate{to},
-				// The group has rights in one namespace, and on one LNamespace, which is in none.
+				// The group has permissions in one namespace, and on one LNamespace, which is
+				// cluster-scoped.
 				Scope:  authority.DelegationScope{Cluster: true},
 				Rules:  append(slices.Clone(all), delegatedRule(t, to, o)),
 				IfLost: authority.LossWithdraw,
@@ -90,8 +92,8 @@ func delegate(s v1alpha1.Subject) authority.Delegate {
 	return authority.Delegate{Kind: authority.DelegateKind(s.Kind), Namespace: s.Namespace, Name: s.Name}
 }
 
-// delegatedRule is what a delegate may do with the LNamespace. One verb tells what kind of
-// delegate it is.
+// delegatedRule returns the rule of a delegate for the LNamespace. One of its verbs marks the
+// kind of the delegate.
 func delegatedRule(t *v1alpha1.LNamespace, to authority.Delegate, o Options) rbacv1.PolicyRule {
 	rule := editRules(t, o)[0]
 	other := names.SudoGroupVerb
@@ -102,8 +104,8 @@ func delegatedRule(t *v1alpha1.LNamespace, to authority.Delegate, o Options) rba
 	return rule
 }
 
-// Ours reports whether a delegation is one of those that the controller makes for a tenant.
-// Nobody else can act as the user who creates them.
+// Ours reports whether the controller created a delegation for a tenant. Nobody else can act as
+// the delegator.
 func Ours(d *authority.AuthorityDelegation, tenant string) bool {
 	return d.Status.Delegator.Username == names.SudoUser(tenant)
 }

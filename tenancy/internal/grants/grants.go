@@ -14,12 +14,12 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// Options are the same for all tenants.
+// Options are the options for all tenants.
 type Options struct {
 	// UserRole is the ClusterRole that users are bound to.
 	UserRole string
-	// FieldPermissions tells that the API server authorizes single fields, so that those who
-	// may change some fields of an LNamespace hold neither update nor patch.
+	// FieldPermissions is true if the API server authorizes single fields. Then subjects that may
+	// change some fields of an LNamespace hold neither update nor patch.
 	FieldPermissions bool
 	// Sudo is how people use sudo.
 	Sudo SudoMode
@@ -32,13 +32,13 @@ type SudoMode string
 const (
 	// Impersonation lets sudoers impersonate the group of their tenant. It is the default.
 	Impersonation SudoMode = "Impersonation"
-	// Delegation delegates to each sudoer what the group may do. It takes a server that serves
-	// AuthorityDelegations.
+	// Delegation delegates the permissions of the group to each sudoer. It needs a server that
+	// serves AuthorityDelegations.
 	Delegation SudoMode = "Delegation"
 )
 
-// For returns the objects of a tenant: those it has, and those that it can have and does
-// not, of which name and namespace alone are set.
+// For returns the wanted objects of a tenant, and the unwanted ones, which have only name and
+// namespace.
 func For(t *v1alpha1.LNamespace, o Options) (wanted, unwanted []client.Object) {
 	add := func(want bool, objects ...client.Object) {
 		if want {
@@ -67,15 +67,14 @@ func For(t *v1alpha1.LNamespace, o Options) (wanted, unwanted []client.Object) {
 	return wanted, unwanted
 }
 
-// All returns all objects that a tenant of the name can have, of which name and namespace
-// alone are set.
+// All returns all objects that a tenant can have, with only name and namespace.
 func All(tenant string) []client.Object {
 	_, all := For(&v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: tenant}}, Options{})
 	return all
 }
 
-// Self returns the objects by which a user impersonates itself, as sudo demands: who
-// impersonates a group impersonates a user as well.
+// Self returns the objects by which a user may impersonate itself. Sudo needs it, because
+// impersonation of a group requires a user.
 func Self(user string) []client.Object {
 	name := names.SelfRole(user)
 	meta := metav1.ObjectMeta{Name: name, Labels: map[string]string{
@@ -91,7 +90,7 @@ func Self(user string) []client.Object {
 	}
 }
 
-// Subjects returns what RBAC calls the people of a list, each once, in their order.
+// Subjects returns the RBAC subjects for a list, without duplicates, in order.
 func Subjects(list []v1alpha1.Subject) []rbacv1.Subject {
 	var subjects []rbacv1.Subject
 	for _, s := range list {
@@ -134,7 +133,7 @@ func clusterRole(t *v1alpha1.LNamespace, name string, rules []rbacv1.PolicyRule)
 	return &rbacv1.ClusterRole{ObjectMeta: meta(t, name, ""), Rules: rules}
 }
 
-// nameOnly returns an object that has the name of another, and nothing else.
+// nameOnly returns an object with only the name and namespace of another.
 func nameOnly(object client.Object) client.Object {
 	at := metav1.ObjectMeta{Name: object.GetName(), Namespace: object.GetNamespace()}
 	switch object.(type) {

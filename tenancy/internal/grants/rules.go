@@ -12,13 +12,12 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// managerRules lets managers edit their own LNamespace, and neither make themselves
-// sudoers nor widen sudo.
+// managerRules lets managers edit their own LNamespace, without adding sudoers or extending sudo.
 func managerRules(t *v1alpha1.LNamespace, o Options) []rbacv1.PolicyRule {
 	return ownObjectRules(t, o, nil, names.Users, names.Managers, names.Billing)
 }
 
-// editRules is what sudo may do with the LNamespace it belongs to.
+// editRules are the rules of sudo for its own LNamespace.
 func editRules(t *v1alpha1.LNamespace, o Options) []rbacv1.PolicyRule {
 	permissions := []string{names.Billing}
 	if slices.Contains(t.Spec.Sudo.Allow, v1alpha1.AllowLists) {

@@ -11,28 +11,28 @@ import (
 	"strings"
 )
 
-// Arguments are what a user typed after kubectl sudo.
+// Arguments are the arguments of kubectl sudo.
 type Arguments struct {
-	// List asks what the caller may become, Shell for the function of a shell.
+	// List lists the tenants of the caller, Shell prints a shell function.
 	List  bool
 	Shell string
-	// Reason goes into the audit log.
+	// Reason is written to the audit log.
 	Reason string
-	// Command is what kubectl is to do.
+	// Command is the kubectl command.
 	Command []string
-	// Namespace and Tenant are what the command names, Global its flags of connection.
+	// Namespace and Tenant are named by the command, Global are its connection flags.
 	Namespace, Tenant string
 	Global            []string
 }
 
-// connection are the flags of kubectl that say which cluster, and who.
+// connection are the flags of kubectl that select the cluster and the user.
 var connection = []string{"kubeconfig", "context", "cluster", "user", "server", "token", "certificate-authority", "client-certificate", "client-key", "tls-server-name", "request-timeout"}
 
-// ErrUsage tells that there is nothing to do.
+// ErrUsage means that there is no command.
 var ErrUsage = errors.New("usage: kubectl sudo [--reason TEXT] COMMAND… | kubectl sudo -l | kubectl sudo --shell bash|zsh|fish")
 
-// Parse reads the arguments. Flags of sudo come first; the command may begin with kubectl,
-// so that kubectl sudo !! works where a shell knows the last command.
+// Parse parses the arguments. Flags of sudo come first. The command may begin with kubectl, so
+// that kubectl sudo !! works in shells that expand the last command.
 func Parse(args []string) (Arguments, error) {
 	a := Arguments{}
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
@@ -50,7 +50,7 @@ func Parse(args []string) (Arguments, error) {
 				value, args = args[0], args[1:]
 			}
 		default:
-			return a, fmt.Errorf("%s is no flag of sudo; flags of the command come after it", name)
+			return a, fmt.Errorf("%s is not a flag of sudo; flags of the command must follow the command", name)
 		}
 		switch name {
 		case "--reason":
@@ -70,7 +70,7 @@ func Parse(args []string) (Arguments, error) {
 		}
 	}
 	if len(args) > 0 && args[0] == "sudo" { // sudo !! after a command with sudo
-		return a, errors.New("this is sudo already")
+		return a, errors.New("the command is already kubectl sudo")
 	}
 	if a.Shell == "" && !a.List && len(args) == 0 {
 		return a, ErrUsage
@@ -78,8 +78,8 @@ func Parse(args []string) (Arguments, error) {
 	return a, a.read(args)
 }
 
-// read finds in the command what decides who one becomes. After -- are the words of a
-// program in a container.
+// read finds the namespace, the tenant and the connection flags in the command. It ignores
+// arguments after --, which are for a program in a container.
 func (a *Arguments) read(args []string) error {
 	var words []string
 	before := slices.Clone(a.Global)
@@ -111,7 +111,7 @@ func (a *Arguments) read(args []string) error {
 	if namesSubjects(words) {
 		isUser := func(flag string) bool { return strings.HasPrefix(flag, "--user=") }
 		if slices.ContainsFunc(before, isUser) {
-			return errors.New("--user before this command would be one of its subjects; choose who you are by --context")
+			return errors.New("--user before this command would be one of its subjects; select your user with --context")
 		}
 		a.Global = slices.DeleteFunc(a.Global, isUser)
 	}
@@ -120,8 +120,8 @@ func (a *Arguments) read(args []string) error {
 	return nil
 }
 
-// namesSubjects reports whether --user is a subject of a binding to a command, and not who
-// connects. To kubectl it is so wherever the flag stands.
+// namesSubjects reports whether --user is a subject of a binding for a command, and not a
+// connection flag. For kubectl, the position of the flag does not matter.
 func namesSubjects(words []string) bool {
 	has := func(word string) bool { return slices.Contains(words, word) }
 	return has("create") && (has("rolebinding") || has("clusterrolebinding")) || has("set") && has("subject")
@@ -138,8 +138,7 @@ func longName(name string) string {
 	return name
 }
 
-// lnamespace returns the tenant of a command such as edit lns NAME: it is cluster-scoped, so
-// no namespace tells.
+// lnamespace returns the tenant of a command such as edit lns NAME, which is cluster-scoped.
 func lnamespace(words []string) string {
 	for i, word := range words {
 		kind, name, joined := strings.Cut(word, "/")

@@ -20,8 +20,8 @@ import (
 // withPlugin is the program that sends the header.
 const withPlugin = "kubectl-with"
 
-// delegationTo returns the delegation by which somebody uses sudo in a tenant, or nil. One that
-// names the person comes before those of groups.
+// delegationTo returns the delegation by which a user uses sudo in a tenant, or nil. A delegation
+// to the user takes precedence over those to groups.
 func delegationTo(t *v1alpha1.LNamespace, me kubectl.User) *v1alpha1.SudoDelegation {
 	var byGroup *v1alpha1.SudoDelegation
 	for i := range t.Status.Delegations {
@@ -36,8 +36,8 @@ func delegationTo(t *v1alpha1.LNamespace, me kubectl.User) *v1alpha1.SudoDelegat
 	return byGroup
 }
 
-// delegation returns the delegation by which the caller uses sudo in a tenant, or nil: there is
-// none where sudo is impersonation. The server decides whether it holds.
+// delegation returns the delegation by which the caller uses sudo in a tenant, or nil if sudo is
+// impersonation. The server checks whether it is valid.
 func delegation(ctx context.Context, k kubectl.Kubectl, me kubectl.User, tenant string) (*v1alpha1.SudoDelegation, error) {
 	text, err := k.Output(ctx, "get", "lnamespaces.tenancy.kube-granular.dev", tenant, "--ignore-not-found", "--output", "json")
 	if err != nil {
@@ -53,7 +53,7 @@ func delegation(ctx context.Context, k kubectl.Kubectl, me kubectl.User, tenant 
 	return delegationTo(&t, me), nil
 }
 
-// withDelegation returns the arguments of kubectl that run a command by a delegation.
+// withDelegation returns the arguments of kubectl that run a command with a delegation.
 func withDelegation(d *v1alpha1.SudoDelegation, a Arguments) ([]string, error) {
 	if _, err := exec.LookPath(withPlugin); err != nil {
 		return nil, fmt.Errorf("sudo by delegation runs the plugin %s, which is not on the path: %w", withPlugin, err)

@@ -1,9 +1,10 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sudo is the kubectl plugin that runs a command as the sudoer group of a tenant.
+// Package sudo implements the kubectl plugin that runs a command as the sudoer group of a tenant.
 //
-// It decides nothing: the server checks the impersonation, or the delegation. The plugin finds
-// the tenant, says early when the caller is no sudoer, and writes the flags, or has the plugin
-// kubectl-with select the delegation that the status of the tenant names.
+// The plugin makes no security decisions: the server authorizes the impersonation or the
+// delegation. The plugin finds the tenant and returns an error if the caller is not a sudoer.
+// Then it adds the flags of impersonation, or runs the plugin kubectl-with to select the
+// delegation in the status of the tenant.
 package sudo

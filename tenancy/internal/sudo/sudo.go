@@ -17,13 +17,13 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// Streams are what a command reads and writes.
+// Streams are the standard streams of a command.
 type Streams struct {
 	In          io.Reader
 	Out, ErrOut io.Writer
 }
 
-// Run does what the arguments say, and returns the exit code.
+// Run runs the arguments, and returns the exit code.
 func Run(ctx context.Context, path string, args []string, s Streams) (int, error) {
 	a, err := Parse(args)
 	if err != nil {
@@ -72,7 +72,7 @@ func Run(ctx context.Context, path string, args []string, s Streams) (int, error
 	return k.Run(ctx, s.In, s.Out, s.ErrOut, append(flags, a.Command...)...)
 }
 
-// exitCode returns the exit code of what ended with an error, or did not.
+// exitCode returns the exit code for an error or nil.
 func exitCode(err error) (int, error) {
 	if err != nil {
 		return 1, err
@@ -80,8 +80,8 @@ func exitCode(err error) (int, error) {
 	return 0, nil
 }
 
-// impersonatedUser returns the user to impersonate together with the group of the tenant: oneself,
-// or, for members of groups and service accounts, the user of the group.
+// impersonatedUser returns the user to impersonate together with the group of the tenant: the
+// caller, or, for members of groups and service accounts, the user of the group.
 func impersonatedUser(ctx context.Context, k kubectl.Kubectl, me, tenant string) (string, error) {
 	group := names.SudoGroup(tenant)
 	may, err := k.CanI(ctx, "impersonate", "groups", group)
@@ -106,8 +106,8 @@ func impersonatedUser(ctx context.Context, k kubectl.Kubectl, me, tenant string)
 	return "", fmt.Errorf("%s may impersonate the group %s, and no user: has the tenancy controller seen it?", me, group)
 }
 
-// list prints the tenants whose group the caller may become, or has a delegation of. Of all tenants, only those are asked
-// about one by one of which the rules of the caller speak.
+// list prints the tenants in which the caller may use sudo. It sends access reviews only for
+// tenants that the rules of the caller mention.
 func list(ctx context.Context, k kubectl.Kubectl, me kubectl.User, out io.Writer) error {
 	text, err := k.Output(ctx, "get", "lnamespaces.tenancy.kube-granular.dev", "--output", "json")
 	if err != nil {
@@ -157,8 +157,8 @@ func list(ctx context.Context, k kubectl.Kubectl, me kubectl.User, out io.Writer
 	return nil
 }
 
-// shell prints a function that, without arguments, does the last command again with sudo.
-// Where the shell expands !! itself, kubectl sudo !! works without it.
+// shell prints a shell function that, without arguments, runs the last command again with sudo.
+// In shells that expand !!, kubectl sudo !! works without it.
 func shell(name string, out io.Writer) error {
 	text, ok := map[string]string{
 		"bash": "ksudo() { if [ $# -eq 0 ]; then eval \"kubectl sudo $(HISTTIMEFORMAT= history 2 | sed -n '1s/^ *[0-9]*[* ]*//p')\"; else kubectl sudo \"$@\"; fi; }\n",

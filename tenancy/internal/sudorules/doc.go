@@ -1,10 +1,10 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sudorules computes what sudo may do in a namespace.
+// Package sudorules computes the rules of sudo in a namespace.
 //
-// RBAC can't subtract, and "*" includes what is made tomorrow, the Namespace object, and
-// every verb of a single field. So the rules enumerate what discovery lists, and leave
-// out what keeps a tenant in its place: namespaces, quotas, tenants, and the objects of
-// authority. The package is pure.
+// RBAC has no deny rules, and "*" would include future resources, the Namespace object and all
+// verbs of single fields. So the rules list the resources from discovery, without those that
+// limit a tenant: namespaces, quotas, tenants, and the objects of authority. The functions are
+// pure.
 package sudorules

@@ -11,10 +11,10 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Fit returns at most maxRules rules, none of whose lists is longer than maxLength, that have
-// all that the given rules have. Where there are too many, rules with the same verbs become one,
-// which is then also about resources of one group in another. So it is an upper bound, for
-// those who may do no more than somebody else.
+// Fit returns at most maxRules rules, with lists of at most maxLength, that include the given
+// rules. If there are too many, it merges rules with the same verbs; the result then includes
+// each resource in each of the groups. So it is an upper bound, for delegates who may do no more
+// than their delegator.
 func Fit(rules []rbacv1.PolicyRule, maxRules, maxLength int) ([]rbacv1.PolicyRule, error) {
 	var fit []rbacv1.PolicyRule
 	for _, rule := range rules {
@@ -38,11 +38,11 @@ func Fit(rules []rbacv1.PolicyRule, maxRules, maxLength int) ([]rbacv1.PolicyRul
 	return fit, nil
 }
 
-// smallestPair returns the two rules, the first one first, that are about the fewest among those with the
-// same verbs that can be one, or zeros if no two can be.
+// smallestPair returns the indices of the two smallest rules with the same verbs that can be
+// merged, in order, or zeros if there are none.
 func smallestPair(rules []rbacv1.PolicyRule, maxLength int) (first, second int) {
 	size := func(i int) int { return len(rules[i].APIGroups) * len(rules[i].Resources) }
-	// least has the smallest rule so far, by verbs.
+	// least maps verbs to the smallest rule so far.
 	least, sum := map[string]int{}, 0
 	for i := range rules {
 		if len(rules[i].ResourceNames) > 0 {
@@ -62,7 +62,7 @@ func smallestPair(rules []rbacv1.PolicyRule, maxLength int) (first, second int) 
 	if second > 0 {
 		return first, second
 	}
-	// The smallest is too long to grow; others may not be.
+	// The smallest rule is too long to be merged; others may not be.
 	for first = range rules {
 		for second = first + 1; second < len(rules); second++ {
 			a, b := rules[first], rules[second]
@@ -82,7 +82,7 @@ func mergeRules(a, b rbacv1.PolicyRule) rbacv1.PolicyRule {
 	return a
 }
 
-// union returns what is in a or in b, sorted.
+// union returns the union of a and b, sorted.
 func union(a, b []string) []string {
 	all := slices.Concat(a, b)
 	slices.SortFunc(all, strings.Compare)

@@ -12,16 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// read and write are the verbs that a rule may have. No other verb is ever taken from
-// discovery or from a role: bind, escalate, approve, or one of a single field.
+// read and write are the allowed verbs of rules. Other verbs of discovery or a role are ignored:
+// bind, escalate, approve, and verbs of single fields.
 var (
 	read  = []string{"get", "list", "watch"}
 	write = []string{"create", "update", "patch", "delete", "deletecollection"}
 )
 
-// For returns the rules of sudo: all verbs of all namespaced resources that discovery
-// lists, and what the role of administrators has beyond (a tenant must be able to bind
-// others to it), without what is withheld.
+// For returns the rules of sudo: all verbs of all namespaced resources in discovery, and
+// additional rules of the role admin (a tenant must be able to bind others to it), without the
+// withheld ones.
 func For(discovered []*metav1.APIResourceList, admin []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	t := table{}
 	for _, list := range discovered {
@@ -56,8 +56,8 @@ func Namespace() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "update", "patch"}}}
 }
 
-// KeepFailedGroups returns the rules of old about groups that discovery could not ask now. An
-// aggregated server that is away for a moment takes nobody's rights.
+// KeepFailedGroups returns the rules of old for groups whose discovery failed, so that an
+// unavailable aggregated server does not revoke permissions.
 func KeepFailedGroups(old []rbacv1.PolicyRule, failed map[string]bool) []rbacv1.PolicyRule {
 	var kept []rbacv1.PolicyRule
 	for _, rule := range old {
@@ -82,22 +82,22 @@ func isReadOnly(group, resource string) bool {
 	return false
 }
 
-// allowedVerbs returns those of the verbs that a rule may have, in a fixed order.
+// allowedVerbs returns the verbs that a rule may have, in a fixed order.
 func allowedVerbs(group, resource string, verbs []string) []string {
 	may := read
 	if !isReadOnly(group, resource) {
 		may = slices.Concat(read, write)
 	}
 	if group == "" && resource == "serviceaccounts" {
-		may = append(may, "impersonate") // those of the namespace, as edit does
+		may = append(may, "impersonate") // service accounts of the namespace, as in the role edit
 	}
 	return slices.DeleteFunc(slices.Clone(may), func(v string) bool { return !slices.Contains(verbs, v) })
 }
 
-// entry is a resource, or some named objects of it.
+// entry is a resource, or named objects of it.
 type entry struct{ group, resource, names string }
 
-// table holds the verbs of entries.
+// table maps entries to their verbs.
 type table map[entry]map[string]bool
 
 func (t table) add(group, resource string, only, verbs []string) {
@@ -115,7 +115,7 @@ func (t table) add(group, resource string, only, verbs []string) {
 
 // rules returns one rule for all resources of a group that have the same verbs, sorted.
 func (t table) rules() []rbacv1.PolicyRule {
-	merged := map[entry][]string{} // resource holds the verbs
+	merged := map[entry][]string{} // the resource field has the verbs
 	for e, verbs := range t {
 		list := allowedVerbs(e.group, e.resource, keys(verbs))
 		key := entry{e.group, strings.Join(list, " "), e.names}

@@ -1,12 +1,11 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vetting compares what the users of tenants may do in a cluster with what somebody
-// has looked at before.
+// Package vetting compares the permissions of tenant users in a cluster with a reviewed list.
 //
-// The roles edit and admin are Kubernetes' own, and others aggregate rules into them. A list
-// of what they allow and of all API resources is kept for the version that was vetted; what
-// a cluster has beyond it is what users would gain.
+// The roles edit and admin are built into Kubernetes, and other components aggregate rules into
+// them. The list has their rules and all API resources of the vetted version; additional rules
+// and resources of a cluster are the gains of users.
 package vetting
 
 import (
@@ -21,17 +20,17 @@ import (
 // Roles are the ClusterRoles that are vetted.
 var Roles = []string{"edit", "admin"}
 
-// List is what is vetted.
+// List has the vetted resources and rules.
 type List struct {
-	// Version is that of Kubernetes, as in v1.37.1.
+	// Version is the Kubernetes version, such as v1.37.1.
 	Version string `json:"version"`
 	// Resources are all API resources: group/resource, and whether they are namespaced.
 	Resources []string `json:"resources"`
-	// Rules are what each role allows: group/resource verb.
+	// Rules are the rules of each role: group/resource verb.
 	Rules map[string][]string `json:"rules"`
 }
 
-// NewList returns the list of a cluster. Versions of a group are left out: roles have none.
+// NewList returns the list of a cluster. It has no API versions, because rules have none.
 func NewList(version string, discovered []*metav1.APIResourceList, roles []rbacv1.ClusterRole) List {
 	version, _, _ = strings.Cut(version, "+")
 	l := List{Version: version, Rules: map[string][]string{}}
@@ -69,8 +68,8 @@ func NewList(version string, discovered []*metav1.APIResourceList, roles []rbacv
 	return l
 }
 
-// Gains returns what one who is bound to a role could do in the cluster and not in what was
-// vetted: new rules, and new resources, which a rule with a star would cover.
+// Gains returns what a role allows in the cluster in addition to the vetted list: new rules, and
+// new resources that a rule with a wildcard covers.
 func Gains(vetted, cluster List) []string {
 	var gains []string
 	if vetted.Version != cluster.Version {

@@ -15,10 +15,10 @@ import (
 	"kube-granular.dev/tenancy/internal/accounts"
 )
 
-// Default says who pays for a new LNamespace that does not say so.
+// Default sets the account of a new LNamespace without one.
 type Default struct {
-	// Accounts returns the accounts of people. It is asked each time, so that a change of the
-	// mapping counts at once.
+	// Accounts returns the mapping of accounts. It is called for each request, so that a change
+	// of the mapping takes effect at once.
 	Accounts func() (accounts.Mapping, error)
 }
 

@@ -1,12 +1,12 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webhook holds what the API server asks the controller about a request.
+// Package webhook implements the admission webhooks of the controller.
 //
-// Default completes a new LNamespace: who made it pays, unless it says otherwise. Lists
-// validates one: each list takes a verb of its own, as an admission policy in the API server
-// asks as well where there are such policies. Requests validates certificate signing requests:
-// nobody gets a certificate with a name that exists by impersonation alone.
+// Default sets the account of a new LNamespace to that of its creator, unless it names one. Lists
+// validates LNamespaces: each list needs a verb of its own, which an admission policy checks too
+// in clusters that support it. Requests validates certificate signing requests: certificates must
+// not have names that are reserved for impersonation.
 //
-// Invariant: what can't be read, or asked for, is refused.
+// Invariant: if an object can't be decoded or a review fails, the request is refused.
 package webhook

@@ -28,26 +28,26 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// permissions are what the fields of a specification take to change.
+// permissions are the permissions that are needed to change the fields of a specification.
 var permissions = map[string]string{
 	"users": names.Users, "managers": names.Managers, "sudoers": names.Sudoers, "sudo": names.Sudo, "billing": names.Billing,
 }
 
-// finalizers are those that the controller alone removes.
+// finalizers are the finalizers that only the controller may remove.
 var finalizers = []string{names.Finalizer, billing.Finalizer}
 
-// Lists judges new and changed LNamespaces.
+// Lists validates new and changed LNamespaces.
 type Lists struct {
-	// Client asks the API server, without a cache.
+	// Client reads from the API server, without a cache.
 	Client client.Client
-	// Accounts returns the accounts of people.
+	// Accounts returns the mapping of accounts.
 	Accounts func() (accounts.Mapping, error)
-	// Reserved are names that no tenant may have, besides default and kube-*.
+	// Reserved are names that tenants must not have, in addition to default and kube-*.
 	Reserved []string
 }
 
-// object is what is read of an LNamespace. What the specification holds is kept as it is, so
-// that a field which a later definition adds is seen as well.
+// object is a partly decoded LNamespace. The fields of the specification stay encoded, so that
+// fields of later versions are validated too.
 type object struct {
 	Metadata struct {
 		Name       string   `json:"name"`
@@ -56,10 +56,10 @@ type object struct {
 	Spec map[string]any `json:"spec"`
 }
 
-// errReview tells that the API server did not answer.
+// errReview means that an access review failed.
 var errReview = errors.New("ask whether it is allowed")
 
-// Handle refuses what the caller may not write.
+// Handle refuses changes that the caller may not make.
 func (l *Lists) Handle(ctx context.Context, req admission.Request) admission.Response {
 	now, before := object{}, object{}
 	if err := json.Unmarshal(req.Object.Raw, &now); err != nil {
@@ -93,7 +93,7 @@ func (l *Lists) Handle(ctx context.Context, req admission.Request) admission.Res
 	return admission.Allowed("").WithWarnings(l.warnings(ctx, req, &typed)...)
 }
 
-// created judges a new LNamespace. Whoever creates one writes its lists.
+// created validates a new LNamespace. Its creator may set all lists.
 func (l *Lists) created(_ context.Context, _ admission.Request, t *v1alpha1.LNamespace) error {
 	if names.Reserved(t.Name, l.Reserved...) {
 		return fmt.Errorf("the namespace %q can be no tenant's", t.Name)
@@ -101,7 +101,7 @@ func (l *Lists) created(_ context.Context, _ admission.Request, t *v1alpha1.LNam
 	return nil
 }
 
-// changed judges what differs between two specifications.
+// changed validates the differences between two specifications.
 func (l *Lists) changed(ctx context.Context, req admission.Request, before, now object) error {
 	fields := slices.Sorted(maps.Keys(now.Spec))
 	for field := range before.Spec {
@@ -142,8 +142,8 @@ func (l *Lists) changed(ctx context.Context, req admission.Request, before, now 
 	return errors.Join(refused...)
 }
 
-// account judges who pays, if that changed. Who may change it of all LNamespaces may name
-// any account.
+// account validates the account if it was changed. A user who may change the account of all
+// LNamespaces may name any account.
 func (l *Lists) account(ctx context.Context, req admission.Request, before object, t *v1alpha1.LNamespace) error {
 	if was, _ := before.Spec["billing"].(map[string]any); req.Operation == admissionv1.Update && (was["account"] == t.Spec.Billing.Account || was["account"] == nil && t.Spec.Billing.Account == "") {
 		return nil
@@ -166,7 +166,7 @@ func (l *Lists) account(ctx context.Context, req admission.Request, before objec
 	return refused
 }
 
-// may asks the API server whether somebody holds a verb on an LNamespace, or on all.
+// may returns the result of an access review for a verb on an LNamespace, or on all.
 func (l *Lists) may(ctx context.Context, who authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) (bool, error) {
 	what.Group, what.Version, what.Resource = v1alpha1.GroupVersion.Group, v1alpha1.GroupVersion.Version, "lnamespaces"
 	extra := map[string]authorizationv1.ExtraValue{}
@@ -182,12 +182,12 @@ func (l *Lists) may(ctx context.Context, who authenticationv1.UserInfo, what aut
 	return review.Status.Allowed && !review.Status.Denied, nil
 }
 
-// lists returns the lists of people by their fields.
+// lists returns the lists of subjects by field name.
 func lists(s v1alpha1.LNamespaceSpec) map[string][]v1alpha1.Subject {
 	return map[string][]v1alpha1.Subject{"users": s.Users, "managers": s.Managers, "sudoers": s.Sudoers}
 }
 
-// reserved refuses lists that name what exists by impersonation alone.
+// reserved returns an error if a list has a name that is reserved for impersonation.
 func reserved(s v1alpha1.LNamespaceSpec) error {
 	for field, list := range lists(s) {
 		for i, subject := range list {
@@ -199,7 +199,7 @@ func reserved(s v1alpha1.LNamespaceSpec) error {
 	return nil
 }
 
-// warnings returns what is allowed and hardly meant.
+// warnings returns warnings for input that is valid but probably a mistake.
 func (l *Lists) warnings(ctx context.Context, req admission.Request, t *v1alpha1.LNamespace) []string {
 	var warnings []string
 	for _, field := range []string{"users", "managers", "sudoers"} {

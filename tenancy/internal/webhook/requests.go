@@ -19,12 +19,12 @@ import (
 	"kube-granular.dev/tenancy/internal/names"
 )
 
-// Requests judges certificate signing requests, when they are made and when they are
-// approved: one may have been made before the webhook was there.
+// Requests validates certificate signing requests when they are created and when they are
+// approved, because a request may have been created before the webhook was installed.
 type Requests struct{}
 
-// Handle refuses a request for a name that exists by impersonation alone. An API server
-// takes the organizations of a client certificate for groups, and its common name for the user.
+// Handle refuses a request for a name that is reserved for impersonation. An API server uses the
+// organizations of a client certificate as groups, and its common name as user.
 func (Requests) Handle(_ context.Context, req admission.Request) admission.Response {
 	request := certificatesv1.CertificateSigningRequest{}
 	if err := json.Unmarshal(req.Object.Raw, &request); err != nil {

@@ -16,23 +16,23 @@ import (
 // Configurations is the name of the webhook configurations in the API server.
 const Configurations = "lnamespace"
 
-// The paths of the webhooks, as the configurations have them.
+// The paths of the webhooks in the configurations.
 const (
 	DefaultPath  = "/default"
 	ListsPath    = "/lists"
 	RequestsPath = "/requests"
 )
 
-// Options say where and for whom the webhooks are.
+// Options are the options of the webhooks.
 type Options struct {
-	// Host and Port are where they listen.
+	// Host and Port are the listen address.
 	Host string
 	Port int
-	// Client asks the API server, without a cache.
+	// Client reads from the API server, without a cache.
 	Client client.Client
-	// Accounts is the file with the accounts of people; empty means that nobody has any.
+	// Accounts is the file with the mapping of accounts; empty means an empty mapping.
 	Accounts string
-	// Reserved are names that no tenant may have, besides default and kube-*.
+	// Reserved are names that tenants must not have, in addition to default and kube-*.
 	Reserved []string
 	// GetCertificate returns the certificate to serve.
 	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)

@@ -163,7 +163,7 @@ func TestLifeOfACluster(t *testing.T) {
 	if n := scaled(admin); n != 4 {
 		t.Errorf("after a restart web has %d replicas, want 4, as editor left it", n)
 	}
-	if !strings.Contains(p.stderr.String(), "Deployment default/web has been changed by others: left as it is") {
+	if !strings.Contains(p.stderr.String(), "Deployment default/web has been changed by others and is kept") {
 		t.Errorf("the changed object is not mentioned:\n%s", p.stderr)
 	}
 	p.stop(syscall.SIGTERM)

@@ -24,8 +24,8 @@ type Binary struct {
 	tests     []test
 }
 
-// Overlay writes sources where the compiler finds them instead of the project's own, and
-// returns the file that says so.
+// Overlay writes changed sources and an overlay file for the compiler, and returns the path of
+// the overlay file.
 func Overlay(work string, sources map[string][]byte) (string, error) {
 	replace := map[string]string{}
 	for name, source := range sources {
@@ -43,8 +43,8 @@ func Overlay(work string, sources map[string][]byte) (string, error) {
 	return overlay, os.WriteFile(overlay, data, 0o600)
 }
 
-// Build compiles the tests of a package in a folder below root. It returns nil for a
-// package without tests.
+// Build compiles the tests of the package in a folder below root. It returns nil if the package
+// has no tests.
 func Build(ctx context.Context, root, work, overlay, folder string) (*Binary, error) {
 	b := &Binary{Package: folder, dir: filepath.Join(root, folder)}
 	b.path = filepath.Join(work, strings.ReplaceAll(folder, string(filepath.Separator), "_")+".test")

@@ -11,7 +11,7 @@ import (
 	"kube-granular.dev/hack/mutants/internal/mutate"
 )
 
-// parallel calls f for 0 to n-1, so many at a time, until one fails.
+// parallel calls f for 0 to n-1, with limited concurrency, until a call fails.
 func parallel(ctx context.Context, workers, n int, f func(i int) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -39,8 +39,8 @@ func parallel(ctx context.Context, workers, n int, f func(i int) error) error {
 	return context.Cause(ctx)
 }
 
-// RunAll judges many mutants. Of each it calls done, one at a time; binary returns the one
-// whose tests may notice it, nil if there is none.
+// RunAll runs the tests for many mutants. It calls done for each result, one at a time. binary
+// returns the binary whose tests may notice a mutant, or nil.
 func RunAll(ctx context.Context, workers int, grace time.Duration, mutants []mutate.Mutant, binary func(*mutate.Mutant) *Binary, done func(Result)) error {
 	var one sync.Mutex
 	return parallel(ctx, workers, len(mutants), func(i int) error {

@@ -17,19 +17,19 @@ import (
 	"kube-granular.dev/hack/mutants/internal/mutate"
 )
 
-// test is what is known of one test with no mutant on.
+// test has the measurements of one test without a mutant.
 type test struct {
 	name string
-	// took is how long it computes, without the start.
+	// took is its CPU time, without the start-up.
 	took    time.Duration
 	reaches map[int]bool
 }
 
-// MaxTestTime is how long one test may compute with no mutant on.
+// MaxTestTime is the maximum CPU time of one test without a mutant.
 const MaxTestTime = 5 * time.Minute
 
-// Profile runs each test of a binary alone. It returns the names of those that fail;
-// they say nothing of mutants. Those that compute longer than longest are left out.
+// Profile runs each test of a binary alone. It returns the names of the tests that fail, which
+// can't be used for mutants. Tests that need more CPU time than longest are left out.
 func (b *Binary) Profile(ctx context.Context, workers int, longest time.Duration) (broken []string, err error) {
 	list, took, err := b.command(ctx, MaxTestTime, nil, "-test.list", "^(Test|Fuzz|Example)")
 	if err != nil {

@@ -19,21 +19,20 @@ import (
 	"kube-granular.dev/hack/mutants/internal/mutate"
 )
 
-// memory is how much address space a test process may take, in KiB. A mutant that
-// collects without end is not to take the machine's.
+// memory limits the address space of a test process, in KiB, so that a mutant that allocates
+// without end can't exhaust the machine.
 const memory = 8 << 20
 
-// timedOut is why a process did not end by itself.
+// timedOut is the error of a process that was ended because of its limit.
 var timedOut = errors.New("takes too long")
 
-// wallClockFactor is how many times the time that a process may compute it may last. It is long
-// because others use the machine too: a limit of the time alone would call a test late
-// that never got to run.
+// wallClockFactor is the ratio of the limits of wall-clock time and CPU time. It is large because
+// other processes may use the machine.
 const wallClockFactor = 10
 
-// run runs tests of a binary, which may compute for as long as limit says; no names mean
-// none of them but what its start-up does. It returns how long they computed. An error
-// of the kind exec.ExitError or timedOut is theirs.
+// run runs tests of a binary with a limit of CPU time; without names, it only runs the start-up
+// code. It returns the CPU time. An error of type exec.ExitError, or timedOut, is a failure of
+// the tests.
 func (b *Binary) run(ctx context.Context, limit time.Duration, names []string, env ...string) (time.Duration, error) {
 	quoted := make([]string, len(names))
 	for i, name := range names {
@@ -56,7 +55,7 @@ func (b *Binary) command(ctx context.Context, limit time.Duration, env []string,
 	c.Dir = b.dir
 	c.Env = append(os.Environ(), "TMPDIR="+temporary)
 	c.Env = append(c.Env, env...)
-	// What tests start ends with them.
+	// Processes that the tests started end with them.
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 	c.WaitDelay = time.Second
@@ -69,7 +68,7 @@ func (b *Binary) command(ctx context.Context, limit time.Duration, env []string,
 	var took time.Duration
 	if c.ProcessState != nil {
 		took = c.ProcessState.UserTime() + c.ProcessState.SystemTime()
-		// The system ends a process with this signal that has computed for too long.
+		// The kernel sends this signal to a process that exceeds its limit of CPU time.
 		if status, ok := c.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGKILL {
 			err = timedOut
 		}
@@ -80,5 +79,5 @@ func (b *Binary) command(ctx context.Context, limit time.Duration, env []string,
 	return out.String(), took, err
 }
 
-// environmentOf is the environment in which a mutant is on.
+// environmentOf returns the environment variable that enables a mutant.
 func environmentOf(m *mutate.Mutant) string { return mutate.EnvOn + "=" + strconv.Itoa(m.ID) }

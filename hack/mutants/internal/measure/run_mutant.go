@@ -14,35 +14,35 @@ import (
 	"kube-granular.dev/hack/mutants/internal/mutate"
 )
 
-// Result is what became of a mutant.
+// Result is the result for one mutant.
 type Result struct {
 	mutate.Mutant
-	// Reached says that some test comes by it.
+	// Reached is true if a test reaches the mutant.
 	Reached bool `json:"reached"`
-	// Noticed says that a test fails with it, and By in which package.
+	// Noticed is true if a test fails with the mutant. By is the package of the test.
 	Noticed bool   `json:"noticed"`
 	By      string `json:"by,omitempty"`
-	// TimedOut says that it was noticed because the tests took too long.
+	// TimedOut is true if the mutant was noticed because the tests took too long.
 	TimedOut bool `json:"timedOut,omitempty"`
 }
 
-// Tests that take no longer than brisk run together, and after them those that are quick.
-// A slow one runs alone. Most mutants are noticed by tests that take no time.
+// Tests that take no longer than brisk run together first, then those that are quick. Slow tests
+// run alone. Most mutants are noticed by very fast tests.
 const (
 	fastLimit = 30 * time.Millisecond
 	slowLimit = 500 * time.Millisecond
 )
 
-// group are tests of a binary that run in one process.
+// group is a set of tests of a binary that run in one process.
 type group struct {
 	*Binary
 	names []string
 	took  time.Duration
 }
 
-// Run runs with a mutant on what comes by it: the brisk tests of a binary together,
-// the quick ones, and then each slow one. Tests that take five times their time, and some grace, have
-// noticed it.
+// Run runs the tests that reach a mutant with the mutant enabled: the brisk tests of a binary
+// together, the quick ones, and then each slow one. Tests that need five times their normal time,
+// plus a grace period, count as failed.
 func Run(ctx context.Context, grace time.Duration, m mutate.Mutant, b *Binary) (Result, error) {
 	r := Result{Mutant: m}
 	for _, g := range groups(m.ID, b) {
@@ -60,7 +60,7 @@ func Run(ctx context.Context, grace time.Duration, m mutate.Mutant, b *Binary) (
 	return r, nil
 }
 
-// groups are the tests that come by a mutant, in the order in which they run.
+// groups returns the tests that reach a mutant, in the order in which they run.
 func groups(id int, b *Binary) []group {
 	if b == nil {
 		return nil

@@ -1,18 +1,16 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mutate puts small faults, mutants, into the sources of a package, all of
-// them at once, each behind a switch of its own. A test binary that is compiled once
-// then runs as any one of them:
+// Package mutate adds small faults (mutants) to the sources of a package, all at once, each
+// behind a switch. So a test binary is compiled once and can run with any of them:
 //
 //	if err != nil {             if (err != nil) != mutantIs(7) {
 //	w.missing = nil             if !mutantIs(8) { w.missing = nil }
 //	return a && b               return ((a) != mutantIs(9) && (b) != mutantIs(9)) != mutantIs(9)
 //
-// The environment variable [EnvOn] of the process says which one is on; without it
-// the sources do what they did. With [EnvReached] the process notes which switches it
-// came by. Lines keep their numbers.
+// The environment variable [EnvOn] selects the enabled mutant; without it the behaviour is
+// unchanged. With [EnvReached] the process records the switches that it reaches. Line numbers do
+// not change.
 //
-// Sources are rewritten by syntax alone, so what a mutant does to types is known only
-// as far as a function's signature says it.
+// Sources are rewritten by syntax only, so types are known only from the signatures of functions.
 package mutate

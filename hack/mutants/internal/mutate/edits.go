@@ -9,17 +9,16 @@ import (
 	"slices"
 )
 
-// edit is text put into a source at an offset, in the place of the next few bytes.
+// edit replaces some bytes at an offset of a source by a text.
 type edit struct {
 	at, drop int
 	text     string
-	// closes marks what ends a bracket. nesting is greater for what is further inside.
+	// closes is true for a closing bracket. nesting is greater for inner brackets.
 	closes  bool
 	nesting int
 }
 
-// edits are those of one source. Of two that wrap the same code the one made first
-// is outside.
+// edits are the edits of one source. If two wrap the same code, the first one is outside.
 type edits struct {
 	list []edit
 }
@@ -35,7 +34,7 @@ func (e *edits) replace(at int, old, text string) {
 	e.list = append(e.list, edit{at: at, drop: len(old), text: text, nesting: len(e.list)})
 }
 
-// apply returns the source with all edits made.
+// apply returns the source with all edits applied.
 func (e *edits) apply(src []byte) []byte {
 	list := slices.Clone(e.list)
 	slices.SortStableFunc(list, func(a, b edit) int {

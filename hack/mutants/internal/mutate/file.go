@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// file is one source on its way to be rewritten.
+// file is one source that is being rewritten.
 type file struct {
 	tokens *token.FileSet
 	src    []byte
@@ -17,11 +17,11 @@ type file struct {
 
 	last    int
 	mutants []Mutant
-	// functionName is the function that is looked at, and results are the types of what the
-	// innermost one returns, as written.
+	// functionName is the current function, and results are the result types of the innermost
+	// function, as in the source.
 	functionName string
 	results      []string
-	// negated are conditions that are negated as a whole already.
+	// negated are conditions that already have a mutant for the whole condition.
 	negated map[ast.Expr]bool
 }
 
@@ -70,7 +70,7 @@ func functionName(d *ast.FuncDecl) string {
 	return name + "." + d.Name.Name
 }
 
-// function looks through a body whose returns are those of a signature.
+// function visits the body of a function with a signature.
 func (f *file) function(signature *ast.FuncType, body *ast.BlockStmt) {
 	outer := f.results
 	f.results = nil
@@ -85,7 +85,7 @@ func (f *file) function(signature *ast.FuncType, body *ast.BlockStmt) {
 	f.results = outer
 }
 
-// walk makes the mutants of a node and of all below it, from outside in.
+// walk makes the mutants of a node and its descendants, from outside in.
 func (f *file) walk(root ast.Node) {
 	ast.Inspect(root, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -95,7 +95,7 @@ func (f *file) walk(root ast.Node) {
 		case *ast.GenDecl:
 			return n.Tok == token.VAR
 		case *ast.ArrayType:
-			return false // its length is a constant
+			return false // an array length must be a constant
 		case *ast.IfStmt:
 			f.negate(n.Cond)
 		case *ast.ForStmt:
@@ -119,7 +119,7 @@ func (f *file) walk(root ast.Node) {
 	})
 }
 
-// add makes a mutant, and returns the number of its switch.
+// add adds a mutant, and returns the number of its switch.
 func (f *file) add(n ast.Node, op string) int {
 	text := strings.Join(strings.Fields(f.text(n)), " ")
 	if r := []rune(text); len(r) > 120 {

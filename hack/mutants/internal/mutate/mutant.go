@@ -13,16 +13,16 @@ type Mutant struct {
 	Package string `json:"package"`
 	File    string `json:"file"`
 	Line    int    `json:"line"`
-	// Func is the function it is in, with the receiver's type.
+	// Func is the function with the mutant, including the receiver type.
 	Func string `json:"func"`
-	// Op is what is done to the code, and Text the code, on one line.
+	// Op is the kind of mutation, and Text is the code on one line.
 	Op   string `json:"op"`
 	Text string `json:"text"`
-	// Nth tells apart those of one function that have the same Op and Text, from 1.
+	// Nth distinguishes mutants of one function with the same Op and Text; it starts at 1.
 	Nth int `json:"nth"`
 }
 
-// Key names a mutant by what stays the same when other code of the file changes.
+// Key returns an identifier of a mutant that does not change when other code of the file changes.
 func (m *Mutant) Key() string {
 	key := fmt.Sprintf("%s: %s: %s: %s", m.File, m.Func, m.Op, m.Text)
 	if m.Nth > 1 {
@@ -31,10 +31,10 @@ func (m *Mutant) Key() string {
 	return key
 }
 
-// Where returns the place of a mutant as compilers name it.
+// Where returns the position of a mutant in the format of compilers.
 func (m *Mutant) Where() string { return fmt.Sprintf("%s:%d", m.File, m.Line) }
 
-// What a mutant does.
+// The kinds of mutations.
 const (
 	OpNegated = "negated"      // a condition
 	OpAnd     = "&& to ||"     // and the other way round

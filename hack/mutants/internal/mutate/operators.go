@@ -9,7 +9,7 @@ import (
 	"go/token"
 )
 
-// negate makes a condition its opposite.
+// negate adds a mutant that negates a condition.
 func (f *file) negate(condition ast.Expr) {
 	if condition == nil {
 		return
@@ -17,7 +17,7 @@ func (f *file) negate(condition ast.Expr) {
 	f.flip(condition, OpNegated)
 }
 
-// negateCases does so with those of a switch without a value.
+// negateCases does the same for the cases of a switch without a value.
 func (f *file) negateCases(body *ast.BlockStmt) {
 	for _, clause := range body.List {
 		for _, condition := range clause.(*ast.CaseClause).List {
@@ -26,14 +26,14 @@ func (f *file) negateCases(body *ast.BlockStmt) {
 	}
 }
 
-// flip makes something true or false what it is not. If it is a mere comparison, the
-// comparison is not mutated once more.
+// flip adds a mutant that inverts a boolean expression. If it is a single comparison, the
+// comparison is not mutated again.
 func (f *file) flip(n ast.Expr, op string) {
 	f.negated[ast.Unparen(n)] = true
 	f.wrap(n, "(", fmt.Sprintf(") != mutantIs(%d)", f.add(n, op)))
 }
 
-// ordered are the operators that differ in what they say of equal values.
+// ordered maps comparison operators to those that differ only for equal values.
 var ordered = map[token.Token]struct{ op, function string }{
 	token.LSS: {"< to <=", "mutantLess"},
 	token.LEQ: {"<= to <", "mutantLessOrEqual"},
@@ -59,8 +59,8 @@ func (f *file) binary(n *ast.BinaryExpr) {
 	}
 }
 
-// junction makes "and" of "or" and the other way round, by de Morgan: each side is
-// still looked at once at most.
+// junction adds a mutant that swaps && and ||, by De Morgan's laws: each side is still evaluated
+// at most once.
 func (f *file) junction(n *ast.BinaryExpr, op string) {
 	on := fmt.Sprintf(") != mutantIs(%d)", f.add(n, op))
 	f.wrap(n, "((", on+")")
@@ -75,7 +75,7 @@ func (f *file) comparison(n *ast.BinaryExpr, op string) {
 	f.wrap(n, "((", fmt.Sprintf(") != mutantIs(%d))", f.add(n, op)))
 }
 
-// returnStatement changes the bools and errors that a function returns.
+// returnStatement adds mutants for the bools and errors that a function returns.
 func (f *file) returnStatement(n *ast.ReturnStmt) {
 	if len(n.Results) == 1 && len(f.results) == 2 {
 		f.returnedCall(n)
@@ -87,7 +87,7 @@ func (f *file) returnStatement(n *ast.ReturnStmt) {
 	for i, result := range n.Results {
 		switch f.results[i] {
 		case "bool":
-			// The statement is what tells where it is.
+			// The position is that of the statement.
 			f.negated[ast.Unparen(result)] = true
 			f.wrap(result, "(", fmt.Sprintf(") != mutantIs(%d)", f.add(n, OpFlipped)))
 		case "error":
@@ -100,7 +100,7 @@ func (f *file) returnStatement(n *ast.ReturnStmt) {
 	}
 }
 
-// returnedCall is for both results of another function.
+// returnedCall handles a return of both results of another function.
 func (f *file) returnedCall(n *ast.ReturnStmt) {
 	op, function := "", ""
 	switch f.results[1] {
@@ -114,8 +114,7 @@ func (f *file) returnedCall(n *ast.ReturnStmt) {
 	f.wrap(n.Results[0], fmt.Sprintf("%s[%s](%d)(", function, f.results[0], f.add(n, op)), ")")
 }
 
-// remove takes away statements that do something: not those that declare a name or
-// say where to go on.
+// remove adds mutants that remove statements, except declarations and jumps.
 func (f *file) remove(list []ast.Stmt) {
 	for _, statement := range list {
 		switch s := statement.(type) {
@@ -126,7 +125,7 @@ func (f *file) remove(list []ast.Stmt) {
 		case *ast.ExprStmt:
 			if call, ok := s.X.(*ast.CallExpr); ok {
 				if name, ok := call.Fun.(*ast.Ident); ok && name.Name == "panic" {
-					continue // the function may end with it
+					continue // the function may need it as its terminating statement
 				}
 			}
 		case *ast.IncDecStmt, *ast.DeferStmt, *ast.GoStmt, *ast.SendStmt:

@@ -15,7 +15,7 @@ import (
 // Mutated is a package with all its mutants.
 type Mutated struct {
 	Mutants []Mutant
-	// Sources are what the compiler is to read instead of the files of the same name.
+	// Sources are the rewritten sources by file name.
 	Sources map[string][]byte
 }
 

@@ -6,17 +6,18 @@ package mutate
 import "fmt"
 
 const (
-	// EnvOn names the environment variable with the ID of the mutant that is on.
+	// EnvOn is the name of the environment variable with the ID of the enabled mutant.
 	EnvOn = "MUTANT_ON"
-	// EnvReached names that with the file to which the IDs of mutants that are come by are
-	// appended, one a line.
+	// EnvReached is the name of the environment variable with the file to which the IDs of
+	// reached mutants are appended, one on each line.
 	EnvReached = "MUTANT_REACHED"
 )
 
 // switchFile is the name of the source that is added to a package.
 const switchFile = "zz_mutant_switch.go"
 
-// switchSource returns what the rewritten sources of a package call. IDs go up to last.
+// switchSource returns the functions that the rewritten sources of a package call. last is the
+// greatest ID.
 func switchSource(name string, last int) []byte {
 	return fmt.Appendf(nil, `package %s
 
@@ -94,7 +95,7 @@ func mutantGreaterOrEqual[T cmp.Ordered](n int, a, b T) bool {
 	return a > b || a == b && !mutantIs(n)
 }
 
-// Not every package has all of them.
+// Not every package uses all of them.
 var _ = []any{mutantMade, mutantDropped2[int], mutantFlipped2[int], mutantLess[int], mutantLessOrEqual[int], mutantGreater[int], mutantGreaterOrEqual[int]}
 `, name, EnvOn, EnvReached, last+1)
 }

@@ -1,10 +1,10 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package survivors reads the list of mutants that no test needs to notice.
+// Package survivors reads the list of mutants that tests need not notice.
 //
-// A paragraph of the list is the reason, in lines that begin with #, and below it the
-// keys of the mutants it holds for, one a line.
+// A paragraph of the list has a reason, in lines that begin with #, followed by the keys of the
+// mutants with that reason, one on each line.
 package survivors
 
 import (
@@ -14,10 +14,10 @@ import (
 	"kube-granular.dev/hack/mutants/internal/measure"
 )
 
-// List has the reason for each mutant of it, by key.
+// List maps the key of each listed mutant to its reason.
 type List map[string]string
 
-// Parse reads a list. Each mutant in it must have a reason, and be there once.
+// Parse parses a list. Each mutant must have a reason, and must not be duplicate.
 func Parse(text string) (List, error) {
 	list := List{}
 	reason, used := "", false
@@ -35,7 +35,7 @@ func Parse(text string) (List, error) {
 			return nil, fmt.Errorf("line %d: no reason for %s", i+1, line)
 		default:
 			if _, twice := list[line]; twice {
-				return nil, fmt.Errorf("line %d: is there twice: %s", i+1, line)
+				return nil, fmt.Errorf("line %d: duplicate: %s", i+1, line)
 			}
 			list[line], used = reason, true
 		}
@@ -43,17 +43,16 @@ func Parse(text string) (List, error) {
 	return list, nil
 }
 
-// Difference is how a list and the results of a run differ.
+// Difference is the difference between a list and the results of a run.
 type Difference struct {
-	// New survived and are not in the list. Listed survived and are.
+	// New are survivors that are not in the list. Listed are survivors in the list.
 	New, Listed []measure.Result
-	// Noticed are in the list although a test notices them, and Gone are keys without a
-	// mutant.
+	// Noticed are in the list but a test notices them. Gone are keys without a mutant.
 	Noticed []measure.Result
 	Missing []string
 }
 
-// Compare holds results against the list; all says that no mutant was left out.
+// Compare compares the results with the list. all is true if all mutants were tried.
 func (l List) Compare(results []measure.Result, all bool) Difference {
 	var found Difference
 	seen := map[string]bool{}

@@ -22,7 +22,7 @@ func TestParse(t *testing.T) {
 		"no empty line":       {text: "# One.\na: f: removed: x()\n# Other.\nb: g: negated: y\n", want: List{"a: f: removed: x()": "One.", "b: g: negated: y": "Other."}},
 		"no reason":           {text: "a: f: removed: x()\n", err: "line 1: no reason for a: f: removed: x()"},
 		"a reason is gone":    {text: "# One.\na: f: removed: x()\n\nb: g: negated: y\n", err: "line 4: no reason for b: g: negated: y"},
-		"twice":               {text: "# One.\na: f: removed: x()\na: f: removed: x()\n", err: "line 3: is there twice: a: f: removed: x()"},
+		"twice":               {text: "# One.\na: f: removed: x()\na: f: removed: x()\n", err: "line 3: duplicate: a: f: removed: x()"},
 	} {
 		got, err := Parse(test.text)
 		if err == nil && test.err != "" || err != nil && err.Error() != test.err {

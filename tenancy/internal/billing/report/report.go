@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report makes a bill of periods: who pays for which tenant for how long.
+// Package report makes a bill from periods: which account pays for which tenant for how long.
 package report
 
 import (
@@ -16,15 +16,15 @@ import (
 	"kube-granular.dev/tenancy/internal/billing/store"
 )
 
-// Line is what one account pays for one tenant.
+// Line is the usage of one tenant that one account pays for.
 type Line struct {
 	Account, Tenant, TenantUID string
 	Time                       time.Duration
-	// Open tells that it goes on.
+	// Open is true if the usage continues.
 	Open bool
 }
 
-// Month returns when a month begins and ends.
+// Month returns the beginning and the end of a month.
 func Month(text string) (from, to time.Time, err error) {
 	if from, err = time.Parse("2006-01", text); err != nil {
 		return from, to, fmt.Errorf("month %q: want one such as 2026-11", text)
@@ -32,7 +32,7 @@ func Month(text string) (from, to time.Time, err error) {
 	return from, from.AddDate(0, 1, 0), nil
 }
 
-// Lines adds up the periods within a time. What goes on counts until now.
+// Lines sums up the periods within a time range. An open period counts until now.
 func Lines(periods []store.Period, from, to, now time.Time) []Line {
 	var lines []Line
 	if now.Before(to) {
@@ -60,8 +60,8 @@ func Lines(periods []store.Period, from, to, now time.Time) []Line {
 	return lines
 }
 
-// Reconcile returns what does not fit: tenants that the table bills and the cluster does not
-// have, and the reverse. Both are maps of UIDs to names.
+// Reconcile returns the differences between table and cluster: tenants that are billed and not in
+// the cluster, and the reverse. cluster maps UIDs to names.
 func Reconcile(lines []Line, cluster map[string]string) []string {
 	var wrong []string
 	billed := map[string]bool{}

@@ -1,5 +1,5 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store keeps periods in a table of a SQL database.
+// Package store stores periods in a table of a SQL database.
 package store

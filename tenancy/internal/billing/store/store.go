@@ -22,53 +22,51 @@ import (
 
 // Period is a row of the table.
 type Period struct {
-	// TenantUID and Sequence are the identity of a period. A tenant of the same name made
-	// anew has another UID.
+	// TenantUID and Sequence identify a period. A new tenant with the same name has another UID.
 	TenantUID string
 	Sequence  int64
 	Tenant    string
 	Account   string
 	Labels    map[string]string
 	Start     time.Time
-	// End is zero while the period goes on.
+	// End is zero while the period is open.
 	End time.Time
 }
 
-// Table is where periods are kept.
+// Table stores periods.
 type Table interface {
-	// Prepare makes the table if there is none.
+	// Prepare creates the table if it does not exist.
 	Prepare(context.Context) error
-	// Put writes a period. Written again it changes nothing; an end is added once.
+	// Put writes a period. It is idempotent; an end is added once.
 	Put(context.Context, Period) error
-	// Between returns the periods that lie at least in part in a time, each once, by account,
-	// tenant and start.
+	// Between returns the periods that overlap a time range, each once, sorted by account, tenant
+	// and start.
 	Between(ctx context.Context, from, to time.Time) ([]Period, error)
-	// Close lets go of what the table holds.
+	// Close releases the resources of the table.
 	Close() error
 }
 
-// Opener opens a table that need not be there yet.
+// Opener opens a table, which need not exist yet.
 type Opener func(Config) (Table, error)
 
 var openers = map[string]Opener{"sqlite": openSQL, "postgres": openSQL}
 
-// Register adds a driver. A program calls it before it starts anything.
+// Register adds a driver. A program must call it at its start.
 func Register(driver string, open Opener) { openers[driver] = open }
 
-// Drivers returns the names of the drivers there are.
+// Drivers returns the names of all drivers.
 func Drivers() []string { return slices.Sorted(maps.Keys(openers)) }
 
-// SQL is a table of a database.
+// SQL is a table of a SQL database.
 type SQL struct {
 	db     *sql.DB
 	table  string
 	dollar bool
 }
 
-// Config says which table.
+// Config identifies a table.
 type Config struct {
-	// Driver is one of Drivers, Source what it connects to: a file, a connection string, a
-	// project.
+	// Driver is one of Drivers. Source is a file, a connection string or a project.
 	Driver, Source string
 	// Dataset is the schema or dataset of the table, if any, and Table its name.
 	Dataset, Table string
@@ -76,7 +74,7 @@ type Config struct {
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 
-// Open opens the table. It need not be there yet.
+// Open opens the table, which need not exist yet.
 func Open(c Config) (Table, error) {
 	open, ok := openers[c.Driver]
 	if !ok {
@@ -92,7 +90,7 @@ func openSQL(c Config) (Table, error) {
 		return nil, fmt.Errorf("billing: %w", err)
 	}
 	if c.Driver == "sqlite" {
-		db.SetMaxOpenConns(1) // one writer; others would be told that it is locked
+		db.SetMaxOpenConns(1) // SQLite allows one writer; others would get an error
 	}
 	table, err := With(db, c)
 	if err != nil {
@@ -101,7 +99,7 @@ func openSQL(c Config) (Table, error) {
 	return table, nil
 }
 
-// With returns the table in a database that is open.
+// With returns the table in an open database.
 func With(db *sql.DB, c Config) (*SQL, error) {
 	if c.Table == "" {
 		return nil, fmt.Errorf("billing: the table has no name")
@@ -121,7 +119,7 @@ func With(db *sql.DB, c Config) (*SQL, error) {
 // Close closes the database.
 func (s *SQL) Close() error { return s.db.Close() }
 
-// Prepare makes the table if there is none.
+// Prepare creates the table if it does not exist.
 func (s *SQL) Prepare(ctx context.Context) error {
 	_, err := s.db.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS `+s.table+` (
 		tenant_uid TEXT NOT NULL, sequence BIGINT NOT NULL, tenant TEXT NOT NULL, account TEXT NOT NULL, labels TEXT NOT NULL,
@@ -130,8 +128,8 @@ func (s *SQL) Prepare(ctx context.Context) error {
 	return err
 }
 
-// Put writes a period. Written again it changes nothing; an end is added to a period that
-// has none, and never changed.
+// Put writes a period. It is idempotent; an end is added to a period without one, and never
+// changed.
 func (s *SQL) Put(ctx context.Context, p Period) error {
 	labels, err := json.Marshal(p.Labels)
 	if err != nil {
@@ -149,8 +147,7 @@ func (s *SQL) Put(ctx context.Context, p Period) error {
 	return err
 }
 
-// Between returns the periods that lie at least in part in a time, by account, tenant and
-// start.
+// Between returns the periods that overlap a time range, sorted by account, tenant and start.
 func (s *SQL) Between(ctx context.Context, from, to time.Time) (periods []Period, err error) {
 	rows, err := s.db.QueryContext(ctx, s.query(`SELECT tenant_uid, sequence, tenant, account, labels, start_unix, end_unix FROM `+s.table+`
 		WHERE start_unix < ? AND (end_unix IS NULL OR end_unix > ?)
@@ -180,7 +177,7 @@ func (s *SQL) Between(ctx context.Context, from, to time.Time) (periods []Period
 	return periods, rows.Err()
 }
 
-// query returns the text with the parameters as the database wants them.
+// query returns the text with parameters in the syntax of the database.
 func (s *SQL) query(text string) string {
 	if !s.dollar {
 		return text

@@ -14,17 +14,16 @@ import (
 // AuthorityDelegationApplyConfiguration represents a declarative configuration of the AuthorityDelegation type for use
 // with apply.
 //
-// AuthorityDelegation lets others act with rights of the user who creates it. A delegate
+// AuthorityDelegation lets others act with permissions of the user who creates it. A delegate
 // selects it with the request header Authority-Selector. Deleting it revokes it.
 type AuthorityDelegationApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object's metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec says who may act, with which rights, and where. It can't be changed, but that the
-	// delegation may be made to end earlier.
+	// spec says who may act, with which permissions, and where. It is immutable, except that the
+	// expiration may become earlier.
 	Spec *AuthorityDelegationSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what the server wrote down when the delegation was created. Nobody else
-	// writes it.
+	// status is written by the server when the delegation is created, and by nobody else.
 	Status *AuthorityDelegationStatusApplyConfiguration `json:"status,omitempty"`
 }
 

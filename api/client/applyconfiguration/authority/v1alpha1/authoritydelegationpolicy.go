@@ -14,18 +14,17 @@ import (
 // AuthorityDelegationPolicyApplyConfiguration represents a declarative configuration of the AuthorityDelegationPolicy type for use
 // with apply.
 //
-// AuthorityDelegationPolicy makes the server delegate authority of whoever writes an object
-// to those who work on it. The delegation is there before the object is stored, and an
-// annotation of the object, which the server alone writes, names it.
+// AuthorityDelegationPolicy makes the server delegate authority from the author of an object to
+// the controllers that work on it. The server creates the delegation before the object is stored,
+// and names it in an annotation that only the server can write.
 type AuthorityDelegationPolicyApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object's metadata. The name is a DNS label: it is part of the
 	// name of an annotation.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec says which objects cause a delegation, and what is delegated to whom.
+	// spec says which objects cause a delegation, what is delegated, and to whom.
 	Spec *AuthorityDelegationPolicySpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what the server wrote down when the specification was written. Nobody else
-	// writes it.
+	// status is written by the server when the specification is written, and by nobody else.
 	Status *AuthorityDelegationPolicyStatusApplyConfiguration `json:"status,omitempty"`
 }
 

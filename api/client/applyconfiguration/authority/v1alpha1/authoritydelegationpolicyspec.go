@@ -14,39 +14,43 @@ import (
 // AuthorityDelegationPolicySpecApplyConfiguration represents a declarative configuration of the AuthorityDelegationPolicySpec type for use
 // with apply.
 //
-// AuthorityDelegationPolicySpec is which objects cause a delegation, and what is delegated.
+// AuthorityDelegationPolicySpec says which objects cause a delegation, and what is delegated.
 type AuthorityDelegationPolicySpecApplyConfiguration struct {
-	// resource is what is written. Its objects must be in namespaces: a delegation holds in the
-	// namespace of the object that caused it. All ways of writing count, subresources included.
+	// resource is the resource whose objects cause delegations. It must be namespaced, because a
+	// delegation is valid in the namespace of its object. All writes count, including those of
+	// subresources.
 	Resource *GroupResourceApplyConfiguration `json:"resource,omitempty"`
-	// namespaceSelector limits the policy to namespaces by their labels. Without one all count.
+	// namespaceSelector limits the policy to namespaces by their labels. The default is all
+	// namespaces.
 	NamespaceSelector *v1.LabelSelectorApplyConfiguration `json:"namespaceSelector,omitempty"`
-	// neutral are the included permissions whose fields may be changed without causing another
-	// delegation. Whatever else is changed does, but for metadata and status. It is replicas if
-	// it is not set, so that whoever scales does not have to hold what is delegated; replicas
-	// means nothing where a resource has none. Custom resources have no others.
+	// neutral are included permissions whose fields may be changed without causing another
+	// delegation. Changes of all other fields cause one, except for metadata and status. The
+	// default is replicas, so that a caller who scales need not hold the delegated permissions;
+	// it has no effect for a resource without replicas. For custom resources, replicas is the
+	// only permitted value.
 	Neutral []string `json:"neutral,omitempty"`
-	// delegates are those who may act with the authority. Each may for itself.
+	// delegates are the subjects that may act with the authority, each independently.
 	Delegates []DelegateApplyConfiguration `json:"delegates,omitempty"`
-	// roleRef names the ClusterRole whose rules are delegated, as they are when the policy is
-	// written: later changes of the role are not part of it. Exactly one of roleRef and rules
-	// must be set.
+	// roleRef names the ClusterRole whose rules are delegated. The rules are copied when the
+	// policy is written: later changes of the role have no effect. Exactly one of roleRef and
+	// rules must be set.
 	RoleRef *DelegatedRoleApplyConfiguration `json:"roleRef,omitempty"`
-	// rules are what is delegated, written as in a role.
+	// rules are the delegated rules, written as in a role.
 	Rules []rbacv1.PolicyRule `json:"rules,omitempty"`
 	// conditions must hold for each write with the authority.
 	Conditions []DelegationConditionApplyConfiguration `json:"conditions,omitempty"`
-	// ifLost is what becomes of the delegations of an author who loses rights: Withdraw, the
-	// default, or Keep. What is made under another delegation ends with that, in any case.
+	// ifLost tells what happens to the delegations of an author who loses permissions: Withdraw,
+	// the default, or Keep. A delegation that was made under another delegation always ends with
+	// that one.
 	IfLost *authorityv1alpha1.LossPolicy `json:"ifLost,omitempty"`
-	// ifNotHeld is what becomes of a write whose author has not got all that is to be delegated:
+	// ifNotHeld tells what happens to a write if the author lacks a permission to be delegated:
 	// Refuse, the default, or Skip.
 	IfNotHeld *authorityv1alpha1.NotHeldPolicy `json:"ifNotHeld,omitempty"`
-	// idleSeconds is for how long nobody may use a delegation until it ends. Without it, it does
-	// not end by itself.
+	// idleSeconds is the time without use after which a delegation ends. By default there is no
+	// such limit.
 	IdleSeconds *int64 `json:"idleSeconds,omitempty"`
-	// orphanSeconds is for how long a delegation stays at least that no object names any more, 3600
-	// if it is not set.
+	// orphanSeconds is the minimum time for which a delegation is kept after the last object that
+	// names it is gone. The default is 3600.
 	OrphanSeconds *int64 `json:"orphanSeconds,omitempty"`
 }
 

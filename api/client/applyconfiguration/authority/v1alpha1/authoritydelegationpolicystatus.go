@@ -12,13 +12,13 @@ import (
 // AuthorityDelegationPolicyStatusApplyConfiguration represents a declarative configuration of the AuthorityDelegationPolicyStatus type for use
 // with apply.
 //
-// AuthorityDelegationPolicyStatus is what the server wrote down with the specification.
+// AuthorityDelegationPolicyStatus is written by the server together with the specification.
 type AuthorityDelegationPolicyStatusApplyConfiguration struct {
-	// author is who wrote the specification.
+	// author is the user who wrote the specification.
 	Author *string `json:"author,omitempty"`
-	// rules are what is delegated.
+	// rules are the delegated rules.
 	Rules []v1.PolicyRule `json:"rules,omitempty"`
-	// role is the role that rules are from.
+	// role is the role from which the rules were read.
 	Role *SnapshotRoleApplyConfiguration `json:"role,omitempty"`
 }
 

@@ -15,33 +15,33 @@ import (
 // AuthorityDelegationSpecApplyConfiguration represents a declarative configuration of the AuthorityDelegationSpec type for use
 // with apply.
 //
-// AuthorityDelegationSpec is who may act, with which rights, and where.
+// AuthorityDelegationSpec says who may act, with which permissions, and where.
 type AuthorityDelegationSpecApplyConfiguration struct {
-	// delegates are those who may act with the authority. Each may for itself.
+	// delegates are the subjects that may act with the authority, each independently.
 	Delegates []DelegateApplyConfiguration `json:"delegates,omitempty"`
-	// roleRef names the role whose rules are delegated, as they are when the delegation is
-	// created: later changes of the role are not part of it. Exactly one of roleRef and rules
-	// must be set.
+	// roleRef names the role whose rules are delegated. The rules are copied when the delegation
+	// is created: later changes of the role have no effect. Exactly one of roleRef and rules must
+	// be set.
 	RoleRef *DelegatedRoleApplyConfiguration `json:"roleRef,omitempty"`
-	// rules are what is delegated, written as in a role.
+	// rules are the delegated rules, written as in a role.
 	Rules []v1.PolicyRule `json:"rules,omitempty"`
-	// scope is where the authority holds: a namespace, or the cluster.
+	// scope is where the authority is valid: in a namespace, or in the cluster.
 	Scope *DelegationScopeApplyConfiguration `json:"scope,omitempty"`
-	// objectUIDs are the objects that may be updated, patched and deleted, whatever else the
-	// rules allow. An object of the same name that is made later is not among them. Empty
-	// means no such limit.
+	// objectUIDs limits updates, patches and deletions to objects with these UIDs, even if the
+	// rules allow others. A later object with the same name has another UID. Empty means no such
+	// limit.
 	ObjectUIDs []types.UID `json:"objectUIDs,omitempty"`
 	// conditions must hold for each write. A delegation with conditions allows create, update
 	// and patch only.
 	Conditions []DelegationConditionApplyConfiguration `json:"conditions,omitempty"`
-	// ifLost is what becomes of the delegation when its delegator loses rights. Withdraw, the
-	// default, takes them from it at once: it allows what the delegator may do now. With Keep it
-	// goes on to allow what it did.
+	// ifLost tells what happens to the delegation when its delegator loses permissions. With
+	// Withdraw, the default, the delegation loses them at once: it allows only what the delegator
+	// may do at present. With Keep, the delegation keeps all its permissions.
 	IfLost *authorityv1alpha1.LossPolicy `json:"ifLost,omitempty"`
-	// expirationTimestamp is when the delegation ends. It may be made earlier, and not later.
+	// expirationTimestamp is when the delegation ends. It may be changed to an earlier time only.
 	ExpirationTimestamp *metav1.Time `json:"expirationTimestamp,omitempty"`
-	// idleSeconds is for how long nobody may use the delegation until it ends. It ends a quarter
-	// of that earlier at most, because uses are not written down one by one.
+	// idleSeconds is the time without use after which the delegation ends. It may end up to a
+	// quarter of that time earlier, because not each use is recorded.
 	IdleSeconds *int64 `json:"idleSeconds,omitempty"`
 }
 

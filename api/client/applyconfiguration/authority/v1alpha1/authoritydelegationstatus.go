@@ -14,26 +14,26 @@ import (
 // AuthorityDelegationStatusApplyConfiguration represents a declarative configuration of the AuthorityDelegationStatus type for use
 // with apply.
 //
-// AuthorityDelegationStatus is what the server wrote down when the delegation was created.
+// AuthorityDelegationStatus is written by the server when the delegation is created.
 type AuthorityDelegationStatusApplyConfiguration struct {
-	// delegator is who created the delegation.
+	// delegator is the user who created the delegation.
 	Delegator *DelegatorIdentityApplyConfiguration `json:"delegator,omitempty"`
-	// rules are what is delegated.
+	// rules are the delegated rules.
 	Rules []v1.PolicyRule `json:"rules,omitempty"`
-	// role is the role that rules are from.
+	// role is the role from which the rules were read.
 	Role *SnapshotRoleApplyConfiguration `json:"role,omitempty"`
-	// namespaceUID is the UID of the namespace in scope. The delegation does not hold in
-	// another namespace of that name.
+	// namespaceUID is the UID of the namespace in scope. The delegation is not valid in another
+	// namespace with the same name.
 	NamespaceUID *types.UID `json:"namespaceUID,omitempty"`
-	// history is how the authority came to the delegator, from its source on. It is empty for
-	// a delegator who delegated what is its own.
+	// history is how the delegator got the authority, beginning with its source. It is empty if
+	// the delegator delegated authority of its own.
 	History []ChainEntryApplyConfiguration `json:"history,omitempty"`
 	// expirationTimestamp is when the delegation ends: the earliest of its own and those of
 	// the delegations in history when it was created.
 	ExpirationTimestamp *metav1.Time `json:"expirationTimestamp,omitempty"`
-	// lastUsed is when a delegation with idleSeconds was last known to be used.
+	// lastUsed is the last recorded use of a delegation with idleSeconds.
 	LastUsed *metav1.Time `json:"lastUsed,omitempty"`
-	// cause is what caused a delegation that nobody asked for.
+	// cause is the cause of a delegation that a policy created.
 	Cause *DelegationCauseApplyConfiguration `json:"cause,omitempty"`
 }
 

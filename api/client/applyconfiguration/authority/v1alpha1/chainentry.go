@@ -14,19 +14,20 @@ import (
 // ChainEntryApplyConfiguration represents a declarative configuration of the ChainEntry type for use
 // with apply.
 //
-// ChainEntry is one handing over of authority. It has the same form in audit logs.
+// ChainEntry is one step in which authority was passed on. It has the same form in audit logs.
 type ChainEntryApplyConfiguration struct {
 	// via is Delegation, Impersonation or Token.
 	Via *authorityv1alpha1.ChainVia `json:"via,omitempty"`
-	// by is the user who handed the authority over. A long name is cut.
+	// by is the user who passed the authority on. A long name is truncated.
 	By *string `json:"by,omitempty"`
 	// byUID is the UID of that user, if it has one.
 	ByUID *string `json:"byUID,omitempty"`
-	// name is that of the AuthorityDelegation, or Pod/NAME or Node/NAME of what a token is bound to.
+	// name is the name of the AuthorityDelegation, or Pod/NAME or Node/NAME of the object to
+	// which a token is bound.
 	Name *string `json:"name,omitempty"`
-	// uid is the UID of what name names.
+	// uid is the UID of the object in name.
 	UID *types.UID `json:"uid,omitempty"`
-	// until is when the delegation ends at the latest.
+	// until is the latest time at which the delegation ends.
 	Until *v1.Time `json:"until,omitempty"`
 	// credential is the id of the token.
 	Credential *string `json:"credential,omitempty"`

@@ -14,16 +14,16 @@ import (
 // ClusterProtectedAttributeApplyConfiguration represents a declarative configuration of the ClusterProtectedAttribute type for use
 // with apply.
 //
-// ClusterProtectedAttribute protects a label or an annotation of the objects in all
-// namespaces, and of objects that have no namespace: who sets, changes or removes it must
-// hold the cluster role, or the verb, that the attribute names.
+// ClusterProtectedAttribute protects a label or an annotation of the objects in all namespaces,
+// and of cluster-scoped objects: to set, change or remove it, a user must hold the cluster role
+// or the verb that the attribute names.
 type ClusterProtectedAttributeApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object's metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec says what is protected, and who may set it.
 	Spec *ProtectedAttributeSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what the server found out about the attribute.
+	// status is the observed state of the attribute. The server writes it.
 	Status *ProtectedAttributeStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -17,11 +17,11 @@ import (
 type DelegateApplyConfiguration struct {
 	// kind is User, Group or ServiceAccount.
 	Kind *authorityv1alpha1.DelegateKind `json:"kind,omitempty"`
-	// namespace is that of a ServiceAccount.
+	// namespace is the namespace of a ServiceAccount.
 	Namespace *string `json:"namespace,omitempty"`
 	// name is the name of the subject.
 	Name *string `json:"name,omitempty"`
-	// uid, if it is set, is the UID that the user or service account must have.
+	// uid is the UID that the user or service account must have. Empty allows any UID.
 	UID *types.UID `json:"uid,omitempty"`
 }
 

@@ -12,7 +12,7 @@ package v1alpha1
 type DelegatedRoleApplyConfiguration struct {
 	// kind is Role or ClusterRole.
 	Kind *string `json:"kind,omitempty"`
-	// name is the name of the role. A Role is one of the namespace in scope.
+	// name is the name of the role. A Role must be in the namespace of the scope.
 	Name *string `json:"name,omitempty"`
 }
 

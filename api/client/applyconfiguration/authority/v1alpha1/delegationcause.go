@@ -13,18 +13,18 @@ import (
 // DelegationCauseApplyConfiguration represents a declarative configuration of the DelegationCause type for use
 // with apply.
 //
-// DelegationCause is what caused a delegation that nobody asked for.
+// DelegationCause is the cause of a delegation that a policy created.
 type DelegationCauseApplyConfiguration struct {
 	// policy is the name of the AuthorityDelegationPolicy.
 	Policy *string `json:"policy,omitempty"`
-	// uid is the UID of that policy.
+	// uid is the UID of the policy.
 	UID *types.UID `json:"uid,omitempty"`
-	// resource is that of the objects that name the delegation.
+	// resource is the resource of the objects that name the delegation.
 	Resource *GroupResourceApplyConfiguration `json:"resource,omitempty"`
-	// orphanSeconds is for how long the delegation stays when no object names it.
+	// orphanSeconds is the time for which the delegation is kept when no object names it.
 	OrphanSeconds *int64 `json:"orphanSeconds,omitempty"`
-	// renewed is when the delegation was last given to an object, if that is long after it was
-	// created.
+	// renewed is when the delegation was last assigned to an object, if that was long after its
+	// creation.
 	Renewed *v1.Time `json:"renewed,omitempty"`
 }
 

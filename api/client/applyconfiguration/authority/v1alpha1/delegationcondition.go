@@ -10,16 +10,16 @@ package v1alpha1
 //
 // DelegationCondition is a CEL expression that must be true for a write.
 type DelegationConditionApplyConfiguration struct {
-	// expression is written over object, which is about to be stored, oldObject, which is null
-	// when object is created, and podTemplateHash and oldPodTemplateHash, which are "sha256:"
-	// and the hash of their spec.template, or empty. If it fails or costs too much the write is
-	// refused.
+	// expression may use the variables object, the object to be stored; oldObject, which is null
+	// for a create; and podTemplateHash and oldPodTemplateHash, which are "sha256:" and the hash
+	// of their spec.template, or empty. If the expression fails or exceeds its cost limit, the
+	// write is refused.
 	Expression *string `json:"expression,omitempty"`
-	// message is what whoever is refused is told. The expression is told otherwise.
+	// message is the error message for a refused write. The default is the expression.
 	Message *string `json:"message,omitempty"`
-	// apiVersions are those versions of custom resources that the expression is written for;
-	// a custom resource that is written in another is refused. Kinds of Kubernetes itself are
-	// always in the version that the server prefers.
+	// apiVersions are the versions of custom resources for which the expression is written; a
+	// write of a custom resource in another version is refused. Built-in kinds are always
+	// converted to the preferred version of the server.
 	APIVersions []string `json:"apiVersions,omitempty"`
 }
 

@@ -8,11 +8,11 @@ package v1alpha1
 // DelegationScopeApplyConfiguration represents a declarative configuration of the DelegationScope type for use
 // with apply.
 //
-// DelegationScope is where authority holds. Exactly one of its fields must be set.
+// DelegationScope is where authority is valid. Exactly one of its fields must be set.
 type DelegationScopeApplyConfiguration struct {
 	// namespace is the namespace that all requests must be in.
 	Namespace *string `json:"namespace,omitempty"`
-	// cluster means all namespaces, and what has none.
+	// cluster means all namespaces, and cluster-scoped resources.
 	Cluster *bool `json:"cluster,omitempty"`
 }
 

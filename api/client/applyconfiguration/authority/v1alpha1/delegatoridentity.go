@@ -8,15 +8,15 @@ package v1alpha1
 // DelegatorIdentityApplyConfiguration represents a declarative configuration of the DelegatorIdentity type for use
 // with apply.
 //
-// DelegatorIdentity is a user as authentication gave it.
+// DelegatorIdentity is a user as returned by authentication.
 type DelegatorIdentityApplyConfiguration struct {
 	// username is the name of the user.
 	Username *string `json:"username,omitempty"`
 	// uid is the UID of the user, if it has one.
 	UID *string `json:"uid,omitempty"`
-	// groups are those that the user was of.
+	// groups are the groups of the user.
 	Groups []string `json:"groups,omitempty"`
-	// extra is what else authentication told of the user.
+	// extra are the extra attributes of the user from authentication.
 	Extra map[string][]string `json:"extra,omitempty"`
 }
 

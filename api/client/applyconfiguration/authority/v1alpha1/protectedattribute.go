@@ -14,15 +14,15 @@ import (
 // ProtectedAttributeApplyConfiguration represents a declarative configuration of the ProtectedAttribute type for use
 // with apply.
 //
-// ProtectedAttribute protects a label or an annotation of the objects in its namespace: who
-// sets, changes or removes it must hold the role, or the verb, that the attribute names.
+// ProtectedAttribute protects a label or an annotation of the objects in its namespace: to set,
+// change or remove it, a user must hold the role or the verb that the attribute names.
 type ProtectedAttributeApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object's metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec says what is protected, and who may set it.
 	Spec *ProtectedAttributeSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what the server found out about the attribute.
+	// status is the observed state of the attribute. The server writes it.
 	Status *ProtectedAttributeStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -12,28 +12,27 @@ import (
 // ProtectedAttributeSpecApplyConfiguration represents a declarative configuration of the ProtectedAttributeSpec type for use
 // with apply.
 //
-// ProtectedAttributeSpec is what is protected, and who may set it.
+// ProtectedAttributeSpec says what is protected, and who may set it.
 type ProtectedAttributeSpecApplyConfiguration struct {
 	// attributeKind is what is protected: Label or Annotation.
 	AttributeKind *authorityv1alpha1.AttributeKind `json:"attributeKind,omitempty"`
 	// attributeName is the key of the label or annotation, such as "example.com/tier", or a
 	// domain followed by "/*", such as "example.com/*", for all keys of that domain. Keys that
-	// the server or its controllers set themselves cannot be protected; a domain leaves them
-	// out.
+	// the server or its controllers set themselves cannot be protected; a domain does not include
+	// them.
 	AttributeName *string `json:"attributeName,omitempty"`
-	// roleRef names the role whose subjects may set, change and remove the attribute. A
-	// ClusterProtectedAttribute takes a ClusterRole only, and counts only
-	// ClusterRoleBindings. The role need not exist: until it does, nobody holds it. Without
-	// roleRef the verb granular:protectedLabel(KEY) or granular:protectedAnnotation(KEY) is
-	// asked of the authorizer instead.
+	// roleRef names the role whose subjects may set, change and remove the attribute. For a
+	// ClusterProtectedAttribute it must be a ClusterRole, and only ClusterRoleBindings count. The
+	// role need not exist: until it does, nobody holds it. Without roleRef, the verb
+	// granular:protectedLabel(KEY) or granular:protectedAnnotation(KEY) is needed instead.
 	RoleRef *RoleReferenceApplyConfiguration `json:"roleRef,omitempty"`
-	// protectedValues are the values that are protected: setting the attribute to one of
-	// them, and changing it away from one, takes the role; all other values are free. Empty
-	// means that every value is protected. At most one of protectedValues and allowedValues
+	// protectedValues are the values that are protected: the role is needed to set the attribute
+	// to one of them, and to change it from one of them. All other values are not protected.
+	// Empty means that all values are protected. At most one of protectedValues and allowedValues
 	// may be set.
 	ProtectedValues []string `json:"protectedValues,omitempty"`
-	// allowedValues are the only values that the role may set; the attribute is protected
-	// whatever its value is. Empty means that the role may set every value. At most one of
+	// allowedValues are the only values that subjects of the role may set; all values of the
+	// attribute are protected. Empty means that they may set any value. At most one of
 	// protectedValues and allowedValues may be set.
 	AllowedValues []string `json:"allowedValues,omitempty"`
 	// mode is Enforce, which refuses requests, or Audit, which only warns and counts.

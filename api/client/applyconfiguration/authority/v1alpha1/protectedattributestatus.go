@@ -13,34 +13,34 @@ import (
 // ProtectedAttributeStatusApplyConfiguration represents a declarative configuration of the ProtectedAttributeStatus type for use
 // with apply.
 //
-// ProtectedAttributeStatus is what the server found out about an attribute.
+// ProtectedAttributeStatus is the observed state of an attribute.
 type ProtectedAttributeStatusApplyConfiguration struct {
-	// observedGeneration is the generation of the attribute that the status is about.
+	// observedGeneration is the generation of the attribute for which the status was computed.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// conditions tell whether the attribute is in effect. Known are Accepted and BindingsAsked.
+	// conditions tell whether the attribute is in effect. The types are Accepted and
+	// BindingsAsked.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// namespaceUID is the UID of the namespace that the attribute was created in. The server
-	// sets it, and nobody can change it. An attribute whose namespace has another UID belongs
-	// to a namespace that is gone, and has no effect.
+	// namespaceUID is the UID of the namespace in which the attribute was created. The server
+	// sets it, and it is immutable. If the namespace has another UID, it was replaced, and the
+	// attribute has no effect.
 	NamespaceUID *types.UID `json:"namespaceUID,omitempty"`
 	// lastChange tells who last changed the specification. The server sets it.
 	LastChange *LastChangeApplyConfiguration `json:"lastChange,omitempty"`
-	// role is the role that roleRef names, as it was found.
+	// role is the role that roleRef names, if it exists.
 	Role *ResolvedRoleApplyConfiguration `json:"role,omitempty"`
 	// holders are subjects that hold the role, at most 64.
 	Holders []SubjectApplyConfiguration `json:"holders,omitempty"`
-	// holderCount is how many subjects hold the role.
+	// holderCount is the number of subjects that hold the role.
 	HolderCount *int64 `json:"holderCount,omitempty"`
-	// earlierBindings are bindings of the role that are not younger than the specification, at
-	// most 64: nobody was asked for the verb "bind" on the role for the attribute's sake when
-	// they were made.
+	// earlierBindings are bindings of the role that are not newer than the specification, at most
+	// 64: the attribute did not require the verb "bind" on the role when they were created.
 	EarlierBindings []BindingReferenceApplyConfiguration `json:"earlierBindings,omitempty"`
-	// earlierBindingCount is how many bindings of the role are not younger than the
+	// earlierBindingCount is the number of bindings of the role that are not newer than the
 	// specification.
 	EarlierBindingCount *int64 `json:"earlierBindingCount,omitempty"`
-	// auditViolations is how many requests the attribute would have refused while its mode
-	// was Audit. Each server adds what it counted every few seconds, and what it counted
-	// last is lost if it stops.
+	// auditViolations is the number of requests that the attribute would have refused while its
+	// mode was Audit. Each server adds its count every few seconds. If a server stops, its last
+	// count may be lost.
 	AuditViolations *int64 `json:"auditViolations,omitempty"`
 }
 

@@ -12,7 +12,7 @@ import (
 // ResolvedRoleApplyConfiguration represents a declarative configuration of the ResolvedRole type for use
 // with apply.
 //
-// ResolvedRole is a role that was found.
+// ResolvedRole identifies an existing role.
 type ResolvedRoleApplyConfiguration struct {
 	// kind is Role or ClusterRole.
 	Kind *string `json:"kind,omitempty"`

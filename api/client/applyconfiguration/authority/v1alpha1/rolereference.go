@@ -12,7 +12,7 @@ package v1alpha1
 type RoleReferenceApplyConfiguration struct {
 	// apiGroup is the group of the role: rbac.authorization.k8s.io.
 	APIGroup *string `json:"apiGroup,omitempty"`
-	// kind is Role or ClusterRole. A Role is one of the attribute's own namespace.
+	// kind is Role or ClusterRole. A Role must be in the namespace of the attribute.
 	Kind *string `json:"kind,omitempty"`
 	// name is the name of the role.
 	Name *string `json:"name,omitempty"`

@@ -12,14 +12,14 @@ import (
 // SnapshotRoleApplyConfiguration represents a declarative configuration of the SnapshotRole type for use
 // with apply.
 //
-// SnapshotRole is a role as it was.
+// SnapshotRole identifies the version of a role whose rules were copied.
 type SnapshotRoleApplyConfiguration struct {
 	DelegatedRoleApplyConfiguration `json:""`
-	// namespace is that of a Role.
+	// namespace is the namespace of a Role.
 	Namespace *string `json:"namespace,omitempty"`
 	// uid is the UID of the role.
 	UID *types.UID `json:"uid,omitempty"`
-	// resourceVersion is that of the role when its rules were read.
+	// resourceVersion is the resourceVersion of the role when its rules were read.
 	ResourceVersion *string `json:"resourceVersion,omitempty"`
 }
 

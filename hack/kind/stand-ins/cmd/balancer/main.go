@@ -1,10 +1,10 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The command balancer stands in for the load balancer that kind starts before several control
-// planes. It reads the port to listen on and the servers from the files that kind writes for
-// Envoy, and forwards connections in turn to the servers that are ready. When a server is no
-// longer ready, its connections end, so that clients come again and meet another.
+// The command balancer replaces the load balancer that kind starts for several control planes. It
+// reads its port and the servers from the files that kind writes for Envoy, and forwards
+// connections to the ready servers round-robin. When a server is no longer ready, its connections
+// are closed, so that clients reconnect to another server.
 package main
 
 import (
@@ -25,7 +25,7 @@ const (
 	serversFile   = "/home/envoy/cds.yaml"
 )
 
-// endpoint finds an address and a port in Envoy's configuration, as kind writes it.
+// endpoint matches an address and a port in the Envoy configuration that kind writes.
 var endpoint = regexp.MustCompile(`address:\s*"?([^\s"]+)"?\s*\n\s*port_value:\s*(\d+)`)
 
 func endpoints(path string) ([]string, error) {
@@ -38,13 +38,13 @@ func endpoints(path string) ([]string, error) {
 		found = append(found, net.JoinHostPort(m[1], m[2]))
 	}
 	if len(found) == 0 {
-		return nil, errors.New(path + " names no address")
+		return nil, errors.New(path + " has no address")
 	}
 	return found, nil
 }
 
 func main() {
-	// kind writes the files once the container runs.
+	// kind writes the files after the container has started.
 	addresses, err := endpoints(listenersFile)
 	for err != nil {
 		time.Sleep(200 * time.Millisecond)
@@ -73,9 +73,9 @@ type balancer struct {
 	open  map[string]map[net.Conn]bool // By server.
 }
 
-// watch asks every server twice a second whether it is ready.
+// watch checks the readiness of each server twice a second.
 func (b *balancer) watch() {
-	// The servers' certificates are not looked at: bytes are forwarded, nothing is told to them.
+	// The certificates of the servers are not verified, because no secret is sent to them.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
 	client := &http.Client{Timeout: time.Second, Transport: transport}
 	for ; ; time.Sleep(500 * time.Millisecond) {
@@ -103,13 +103,13 @@ func (b *balancer) watch() {
 			}
 		}
 		if len(ready) == 0 {
-			ready = servers // The first control plane is reached before it is ready.
+			ready = servers // The first control plane must be reachable before it is ready.
 		}
 		b.set(ready)
 	}
 }
 
-// set takes the servers that are ready, and ends the connections to others.
+// set sets the ready servers, and closes the connections to others.
 func (b *balancer) set(ready []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -127,7 +127,7 @@ func (b *balancer) set(ready []string) {
 	}
 }
 
-// next returns the servers to try, another one first each time.
+// next returns the servers to try, in round-robin order.
 func (b *balancer) next() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -152,7 +152,7 @@ func (b *balancer) keep(server string, c net.Conn, open bool) {
 	}
 }
 
-// forward connects a client to the next server that answers within a second.
+// forward connects a client to the next server that accepts a connection within a second.
 func (b *balancer) forward(client net.Conn) {
 	defer client.Close()
 	for _, address := range b.next() {
@@ -170,7 +170,7 @@ func (b *balancer) forward(client net.Conn) {
 	}
 }
 
-// copyAndClose tells the one that no more comes when the other has said so.
+// copyAndClose copies until EOF and then closes the write side of the destination.
 func copyAndClose(to, from net.Conn) {
 	if _, err := io.Copy(to, from); err != nil {
 		to.Close()

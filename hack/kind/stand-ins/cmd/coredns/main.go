@@ -1,8 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The command coredns is CoreDNS with the plugins that kubeadm's configuration names, and no
-// others: all of them take many times as long to build.
+// The command coredns is CoreDNS with only the plugins in kubeadm's configuration, because a
+// build with all plugins takes many times as long.
 package main
 
 import (

@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The command hello answers requests on port 8080 with the name of its pod. The tests of a
+// The command hello responds to requests on port 8080 with the name of its pod. The tests of a
 // cluster deploy it.
 package main
 

@@ -1,9 +1,9 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The command network stands in for kindnetd, the pod network of kind. On each node it writes
-// the CNI configuration of the node's pod range, and keeps a route to the pod range of each
-// other node.
+// The command network replaces kindnetd, the pod network of kind. On each node it writes the CNI
+// configuration for the pod CIDR of the node, and maintains a route to the pod CIDR of each other
+// node.
 package main
 
 import (
@@ -80,8 +80,8 @@ func route(ctx context.Context, pods, node string) error {
 	return nil
 }
 
-// writeConfiguration writes the configuration unless it is there. The name sorts before others:
-// the runtime takes the first.
+// writeConfiguration writes the configuration if it does not exist. The runtime uses the first
+// file, so the name sorts before others.
 func writeConfiguration(pods string) error {
 	want := fmt.Sprintf(`{"cniVersion": "0.3.1", "name": "kindnet", "plugins": [
   {"type": "ptp", "ipMasq": false, "mtu": 1500, "ipam": {

@@ -1,9 +1,9 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The command pause stands in for the process that holds a pod's namespaces. It waits to be
-// told to stop. It is the first process of its pod where processes are shared, so it reaps
-// those that are left to it.
+// The command pause replaces the pause process that keeps the namespaces of a pod. It waits for a
+// signal to stop. In a pod with a shared process namespace it has PID 1, so it reaps orphaned
+// processes.
 package main
 
 import (

@@ -1,7 +1,7 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package storetest holds what any table of bills must do, for the tests of each.
+// Package storetest has the conformance test for implementations of a table.
 package storetest
 
 import (
@@ -14,7 +14,7 @@ import (
 
 var noon = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
-// Exercise holds what any table must do, and closes it in the end.
+// Exercise runs the conformance test, and closes the table at the end.
 func Exercise(t *testing.T, table store.Table) {
 	t.Cleanup(func() {
 		if err := table.Close(); err != nil {
