@@ -122,7 +122,7 @@ func TestSmall(t *testing.T) {
 	for _, line := range []string{
 		"PACKAGE  MUTANTS  REACHED  NOTICED          TIMED OUT  LISTED\n",
 		"low      15       12       12       80.0 %  1          1\n",
-		"Survived, and are not in the list:\n  low/low.go:8 (no test reaches it)\n    low/low.go: Sum: > to >=: to > 1000\n  low/low.go:26 (no test comes by it)\n    low/low.go: Forgotten: flipped: return true\n",
+		"Survived, and are not in the list:\n  low/low.go:8 (no test reaches it)\n    low/low.go: Sum: > to >=: to > 1000\n  low/low.go:26 (no test reaches it)\n    low/low.go: Forgotten: flipped: return true\n",
 		"In the list, but noticed:\n  low/low.go:17\n    low/low.go: Both: flipped: return a && b\n",
 		"In the list, but the mutant does not exist:\n  low/low.go: Both: flipped: return a || b\n",
 		"15 mutants, 12 noticed (80.0 %), 1 listed, 2 new\n",
