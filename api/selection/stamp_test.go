@@ -20,13 +20,16 @@ func TestStamped(t *testing.T) {
 		annotations map[string]string
 		says        string
 	}{
-		"stamped":       {map[string]string{key: stamp}, ""},
-		"nothing":       {nil, "no authority was delegated"},
-		"other policy":  {map[string]string{key + "2": stamp}, "no authority was delegated"},
-		"other kind":    {map[string]string{strings.Replace(key, "deployments", "replicasets", 1): stamp}, "no authority was delegated"},
-		"nonsense":      {map[string]string{key: "renew"}, key},
-		"a role":        {map[string]string{key: `{"authorityReference":{"kind":"ClusterRole","name":"cluster-admin"}}`}, "does not name an AuthorityDelegation"},
-		"only its name": {map[string]string{key: `{"authorityReference":{"kind":"AuthorityDelegation","name":"d"}}`}, "with its uid"},
+		"stamped":      {map[string]string{key: stamp}, ""},
+		"nothing":      {nil, "no authority was delegated"},
+		"other policy": {map[string]string{key + "2": stamp}, "no authority was delegated"},
+		"other kind": {map[string]string{strings.Replace(key, "deployments", "replicasets", 1): stamp},
+			"no authority was delegated"},
+		"nonsense": {map[string]string{key: "renew"}, key},
+		"a role": {map[string]string{key: `{"authorityReference":{"kind":"ClusterRole","name":"cluster-admin"}}`},
+			"does not name an AuthorityDelegation"},
+		"only its name": {map[string]string{key: `{"authorityReference":{"kind":"AuthorityDelegation","name":"d"}}`},
+			"with its uid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := selection.Stamped(tc.annotations, deployments, "p")

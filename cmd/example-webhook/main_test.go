@@ -16,7 +16,8 @@ import (
 
 func TestPrinter(t *testing.T) {
 	fault := &policy.Fault{Status: 503}
-	object := &authorizationv1.ResourceAttributes{Verb: "granular:replicas", Group: "apps", Resource: "deployments", Subresource: "scale", Namespace: "default", Name: "web"}
+	object := &authorizationv1.ResourceAttributes{Verb: "granular:replicas", Group: "apps", Resource: "deployments",
+		Subresource: "scale", Namespace: "default", Name: "web"}
 	for _, tc := range []struct {
 		format string
 		a      examplewebhook.Record
@@ -27,7 +28,8 @@ func TestPrinter(t *testing.T) {
 			Answer: policy.Answer{Decision: policy.Deny, Reason: "no"},
 		}, "ann granular:replicas deployments.apps/scale default/web: deny (no)\n"},
 		{"text", examplewebhook.Record{
-			Review: authorizationv1.SubjectAccessReviewSpec{User: "ann", NonResourceAttributes: &authorizationv1.NonResourceAttributes{Verb: "get", Path: "/metrics"}},
+			Review: authorizationv1.SubjectAccessReviewSpec{User: "ann",
+				NonResourceAttributes: &authorizationv1.NonResourceAttributes{Verb: "get", Path: "/metrics"}},
 			Answer: policy.Answer{Decision: policy.NoOpinion, Fault: fault},
 		}, "ann get /metrics: fault\n"},
 		{"json", examplewebhook.Record{

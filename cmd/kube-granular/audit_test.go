@@ -26,11 +26,12 @@ func TestAuditChainCommand(t *testing.T) {
 		rows              int
 		fails, complaints string
 	}{
-		"one log":            {args: []string{one}, rows: 1},
-		"two logs":           {args: []string{one, one}, rows: 2},
-		"standard input":     {args: []string{"-"}, rows: 1},
-		"what is not there":  {args: []string{one, "--user", "nobody"}, complaints: "None of 1 events"},
-		"a broken log":       {args: []string{broken, one}, rows: 2, fails: "1 lines could not be read", complaints: "broken.log: line 1"},
+		"one log":           {args: []string{one}, rows: 1},
+		"two logs":          {args: []string{one, one}, rows: 2},
+		"standard input":    {args: []string{"-"}, rows: 1},
+		"what is not there": {args: []string{one, "--user", "nobody"}, complaints: "None of 1 events"},
+		"a broken log": {args: []string{broken, one}, rows: 2, fails: "1 lines could not be read",
+			complaints: "broken.log: line 1"},
 		"no such log":        {args: []string{filepath.Join(dir, "none"), one}, rows: 1, fails: "no such file"},
 		"no log":             {fails: "requires at least 1 arg"},
 		"a bad format":       {args: []string{one, "-o", "xml"}, fails: "--output"},

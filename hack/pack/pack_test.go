@@ -26,7 +26,8 @@ func TestPack(t *testing.T) {
 	platform := runtime.GOOS + "/" + runtime.GOARCH
 	var archives [][]byte
 	for range 2 {
-		o := options{version: "v0.1.0", url: "https://example.com/v0.1.0/", out: t.TempDir(), platforms: []string{platform}}
+		o := options{version: "v0.1.0", url: "https://example.com/v0.1.0/", out: t.TempDir(),
+			platforms: []string{platform}}
 		if err := pack(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}

@@ -41,27 +41,37 @@ func TestConventions(t *testing.T) {
 		schema, scale string
 		want          string
 	}{
-		"all":                  {unmarked, ".spec.replicas", "spec.replicas=replicas spec=specification status.conditions=conditions status.conditions[*]=condition status=status"},
-		"no scale":             {unmarked, "", "spec=specification status.conditions=conditions status.conditions[*]=condition status=status"},
-		"a scale further down": {unmarked, ".spec.pool.size", "spec.pool.size=replicas spec=specification status.conditions=conditions status.conditions[*]=condition status=status"},
+		"all": {unmarked, ".spec.replicas",
+			"spec.replicas=replicas spec=specification status.conditions=conditions status.conditions[*]=condition status=status"},
+		"no scale": {unmarked, "",
+			"spec=specification status.conditions=conditions status.conditions[*]=condition status=status"},
+		"a scale further down": {unmarked, ".spec.pool.size",
+			"spec.pool.size=replicas spec=specification status.conditions=conditions status.conditions[*]=condition status=status"},
 		"a scale of what is no number": {unmarked, ".spec.pool.name",
 			"spec=specification status.conditions=conditions status.conditions[*]=condition status=status"},
-		"a scale of no field":    {unmarked, ".spec.nothing", "spec=specification status.conditions=conditions status.conditions[*]=condition status=status"},
-		"a list of conditions":   {with("+list: map, +keys: [type], ", ""), "", "spec=specification status.conditions=conditions status=status"},
-		"conditions by two keys": {with("+keys: [type]", "+keys: [type, reason]"), "", "spec=specification status.conditions=conditions status=status"},
+		"a scale of no field": {unmarked, ".spec.nothing",
+			"spec=specification status.conditions=conditions status.conditions[*]=condition status=status"},
+		"a list of conditions": {with("+list: map, +keys: [type], ", ""), "",
+			"spec=specification status.conditions=conditions status=status"},
+		"conditions by two keys": {with("+keys: [type]", "+keys: [type, reason]"), "",
+			"spec=specification status.conditions=conditions status=status"},
 		"a type that is a number": {with("{type: {type: string}}", "{type: {type: integer}}"), "",
 			"spec=specification status.conditions=conditions status=status"},
 		"neither spec nor status": {"properties: {data: {type: string}}", "", ""},
 		"none at all":             {"{+verb: none, " + unmarked + "}", ".spec.replicas", ""},
-		"a permission anywhere":   {with("name: {type: string}", "name: {type: string, +verb: example.com/name}"), ".spec.replicas", "spec.pool.name=example.com/name"},
-		"a scope anywhere":        {with("name: {type: string}", "name: {type: object, +scope: example.com/s}"), ".spec.replicas", "spec.pool.name=example.com/s"},
-		"a parameter anywhere":    {with("items: {type: object, required: [type], properties: {type: {type: string}}}", "items: {type: object, required: [type], properties: {type: {type: string, +parameter-source: t}}}"), "", ""},
+		"a permission anywhere": {with("name: {type: string}", "name: {type: string, +verb: example.com/name}"),
+			".spec.replicas", "spec.pool.name=example.com/name"},
+		"a scope anywhere": {with("name: {type: string}", "name: {type: object, +scope: example.com/s}"),
+			".spec.replicas", "spec.pool.name=example.com/s"},
+		"a parameter anywhere": {with("items: {type: object, required: [type], properties: {type: {type: string}}}", "items: {type: object, required: [type], properties: {type: {type: string, +parameter-source: t}}}"),
+			"", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			crd := definition(t, func(crd *apiextensionsv1.CustomResourceDefinition) {
 				if tc.scale != "" {
 					crd.Spec.Versions[0].Subresources = &apiextensionsv1.CustomResourceSubresources{
-						Scale: &apiextensionsv1.CustomResourceSubresourceScale{SpecReplicasPath: tc.scale, StatusReplicasPath: ".status.replicas"},
+						Scale: &apiextensionsv1.CustomResourceSubresourceScale{SpecReplicasPath: tc.scale,
+							StatusReplicasPath: ".status.replicas"},
 					}
 				}
 			}, tc.schema)

@@ -39,7 +39,8 @@ func definition(t testing.TB, change func(*apiextensionsv1.CustomResourceDefinit
 	out.Name = "things.example.com"
 	out.Spec.Group = "example.com"
 	out.Spec.Scope = apiextensionsv1.NamespaceScoped
-	out.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: "things", Kind: "Thing", Singular: "thing", ListKind: "ThingList"}
+	out.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: "things", Kind: "Thing",
+		Singular: "thing", ListKind: "ThingList"}
 	for i, text := range schemas {
 		text = short(text)
 		props := &apiextensionsv1.JSONSchemaProps{}

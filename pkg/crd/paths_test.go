@@ -21,7 +21,9 @@ func TestValidatePlaces(t *testing.T) {
 	for _, test := range []struct{ name, schema, want string }{
 		{"source in a value of a map", `properties: {a: {type: object, additionalProperties: {type: object, properties: {b: {type: string, +parameter-source: k}}}}}`,
 			`.properties[a].additionalProperties.properties[b].x-kubernetes-permission-parameter-source: ` + misplacedSource},
-		{"source on what a set holds", `properties: {a: {type: array, +list: set, items: {type: string, +parameter-source: k, +verb: a, +parameterized-by: k}}}`, ""},
+		{"source on what a set holds",
+			`properties: {a: {type: array, +list: set, items: {type: string, +parameter-source: k, +verb: a, +parameterized-by: k}}}`,
+			""},
 		{"source on what an atomic list holds", `properties: {a: {type: array, items: {type: string, +parameter-source: k}}}`,
 			`.properties[a].items.x-kubernetes-permission-parameter-source: ` + misplacedSource},
 		{"treatment by itself", `properties: {a: {type: string, +parameter-treatment: slash-delimited-prefix}}`,
@@ -66,7 +68,8 @@ func TestValidateVersionsWithoutSchema(t *testing.T) {
 func TestValidateNoModels(t *testing.T) {
 	crd := definition(t, nil, `properties: {a: {type: string, +verb: a, +excluded: true}}`)
 	s := crd.Spec.Validation.OpenAPIV3Schema
-	s.Properties["b"] = apiextensions.JSONSchemaProps{Type: "array", Items: &apiextensions.JSONSchemaPropsOrArray{JSONSchemas: []apiextensions.JSONSchemaProps{{Type: "string"}}}}
+	s.Properties["b"] = apiextensions.JSONSchemaProps{Type: "array",
+		Items: &apiextensions.JSONSchemaPropsOrArray{JSONSchemas: []apiextensions.JSONSchemaProps{{Type: "string"}}}}
 	if _, err := validator().compile(s); err == nil {
 		t.Error("compiled")
 	}

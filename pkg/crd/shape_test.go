@@ -28,14 +28,21 @@ func TestShapesAround(t *testing.T) {
 	for _, test := range []struct{ name, v1, v2, want string }{
 		{"a field of the root", root("{type: string}"), root("{type: integer}"), "type at .guard"},
 		{"a field of the root, the same", root("{type: string}"), root("{type: string, maxLength: 3}"), ""},
-		{"values of one kind in one", root("{type: object, additionalProperties: true}"), root("{type: object, additionalProperties: {type: string}}"), "schema at .guard[*]"},
-		{"elements of one kind in one", root("{type: object, additionalProperties: {type: string}}"), root("{type: object, additionalProperties: true}"), "schema at .guard[*]"},
-		{"a default in an element", doors("", name, guard), doors("", name, strings.Replace(guard, "type", "default: x, type", 1)), "default at .spec.doors[*].guard"},
-		{"keys that may be numbers", doors("", name, guard), doors("", `{x-kubernetes-int-or-string: true}`, guard), "list at .spec.doors[*].guard"},
-		{"a default of the list", doors("", name, guard), doors("default: [{name: a, guard: x}],", name, guard), "default at .spec.doors[*].guard"},
+		{"values of one kind in one", root("{type: object, additionalProperties: true}"),
+			root("{type: object, additionalProperties: {type: string}}"), "schema at .guard[*]"},
+		{"elements of one kind in one", root("{type: object, additionalProperties: {type: string}}"),
+			root("{type: object, additionalProperties: true}"), "schema at .guard[*]"},
+		{"a default in an element", doors("", name, guard),
+			doors("", name, strings.Replace(guard, "type", "default: x, type", 1)),
+			"default at .spec.doors[*].guard"},
+		{"keys that may be numbers", doors("", name, guard), doors("", `{x-kubernetes-int-or-string: true}`, guard),
+			"list at .spec.doors[*].guard"},
+		{"a default of the list", doors("", name, guard), doors("default: [{name: a, guard: x}],", name, guard),
+			"default at .spec.doors[*].guard"},
 		{"another default of a map", inMap("x"), inMap("y"), "default at .spec.doors[*].guard"},
 		{"the same default of a map", inMap("x"), inMap("x"), ""},
-		{"null and no default above", spec("default: {inner: null},"), spec("default: {},"), "default at .spec.inner.guard"},
+		{"null and no default above", spec("default: {inner: null},"), spec("default: {},"),
+			"default at .spec.inner.guard"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, pair := range [][2]string{{test.v1, test.v2}, {test.v2, test.v1}} {

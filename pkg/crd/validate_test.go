@@ -70,7 +70,8 @@ properties:
 			verb + `: Invalid value: "granular:acme.io/valve": permission: the name is written without "granular:", which only verbs begin with` + "\n"},
 		{"a domain with a character it can't have", `properties: {a: {type: string, +verb: Acme.io/valve}}`,
 			verb + `: Invalid value: "Acme.io/valve": permission: the domain is not a DNS-1123 subdomain: 'A'` + "\n"},
-		{"empty permission", `properties: {a: {type: string, +verb: ""}}`, verb + `: Invalid value: "": must not be empty` + "\n"},
+		{"empty permission", `properties: {a: {type: string, +verb: ""}}`,
+			verb + `: Invalid value: "": must not be empty` + "\n"},
 		{"the name of the general verb", `properties: {a: {type: string, +verb: granular}}`,
 			verb + `: Invalid value: "granular": permission: the name is reserved, it is that of the general verb` + "\n"},
 		{"the name of the general verb, for a scope", `properties: {a: {type: object, +scope: granular}}`,
@@ -125,11 +126,17 @@ properties:
 			`.properties[a]` + strings.Repeat(".properties[a]", 8) + `.x-kubernetes-permission-verb: Invalid value: "p9": more than 8 permissions on one path` + "\n"},
 		{"excluded in an atomic list", `properties: {a: {type: array, items: {type: object, properties: {b: {type: string, +verb: b, +excluded: true}, c: {type: string, +verb: c}}}}}`,
 			`.properties[a].items.properties[b].x-kubernetes-permission-excluded: Forbidden: elements of an atomic list have no identity: exclude the whole list, or give it the type map` + "\n"},
-		{"an excluded atomic list", `properties: {a: {type: array, +verb: a, +excluded: true, items: {type: object, properties: {b: {type: string, +verb: b, +excluded: true}}}}}`, ""},
-		{"excluded in a list of type map", `properties: {a: {type: array, +list: map, +keys: [k], items: {type: object, required: [k], properties: {k: {type: string}, b: {type: string, +verb: b, +excluded: true}}}}}`, ""},
+		{"an excluded atomic list",
+			`properties: {a: {type: array, +verb: a, +excluded: true, items: {type: object, properties: {b: {type: string, +verb: b, +excluded: true}}}}}`,
+			""},
+		{"excluded in a list of type map",
+			`properties: {a: {type: array, +list: map, +keys: [k], items: {type: object, required: [k], properties: {k: {type: string}, b: {type: string, +verb: b, +excluded: true}}}}}`,
+			""},
 		{"a set of objects is atomic", `properties: {a: {type: array, +list: set, items: {type: object, x-kubernetes-map-type: atomic, properties: {b: {type: string, +verb: b, +excluded: true}}}}}`,
 			`.properties[a].items.properties[b].x-kubernetes-permission-excluded: Forbidden: elements of an atomic list have no identity: exclude the whole list, or give it the type map` + "\n"},
-		{"unknown fields around", `properties: {a: {type: object, +preserve: true, +verb: a, properties: {b: {type: string, +verb: b, +excluded: true}}}}`, ""},
+		{"unknown fields around",
+			`properties: {a: {type: object, +preserve: true, +verb: a, properties: {b: {type: string, +verb: b, +excluded: true}}}}`,
+			""},
 		{"all mistakes at once", `properties: {a: {type: string, +verb: A}, b: {type: string, +verb: B}}`,
 			`.properties[a].x-kubernetes-permission-verb: Invalid value: "A": permission: the name must begin with a lower-case letter
 .properties[b].x-kubernetes-permission-verb: Invalid value: "B": permission: the name must begin with a lower-case letter
@@ -161,8 +168,10 @@ func TestRatcheting(t *testing.T) {
 		change       func(*apiextensionsv1.CustomResourceDefinition)
 		want         string
 	}{
-		{name: "untouched", schema: stored, change: func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Names.ShortNames = []string{"t"} }},
-		{name: "changed beside", schema: `properties: {a: {type: string, maxLength: 3, +verb: A}, c: {type: string, +verb: c}}`},
+		{name: "untouched", schema: stored,
+			change: func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Names.ShortNames = []string{"t"} }},
+		{name: "changed beside",
+			schema: `properties: {a: {type: string, maxLength: 3, +verb: A}, c: {type: string, +verb: c}}`},
 		{name: "mended", schema: `properties: {a: {type: string, +verb: a}, b: {type: string}}`},
 		{name: "a new mistake", schema: `properties: {a: {type: string, +verb: A}, b: {type: string, +verb: B}}`,
 			want: `.properties[b].x-kubernetes-permission-verb: Invalid value: "B": permission: the name must begin with a lower-case letter` + "\n"},
@@ -182,8 +191,9 @@ func TestRatcheting(t *testing.T) {
 func TestLegacy(t *testing.T) {
 	for name, test := range map[string]struct{ schema, want string }{
 		"structural by now": {`properties: {a: {type: string, +verb: a, +excluded: true}}`, ""},
-		"still not":         {`properties: {a: {+verb: a, +excluded: true}}`, ": Forbidden: permissions need a structural schema\n"},
-		"without any":       {`properties: {a: {minLength: 1}}`, ""},
+		"still not": {`properties: {a: {+verb: a, +excluded: true}}`,
+			": Forbidden: permissions need a structural schema\n"},
+		"without any": {`properties: {a: {minLength: 1}}`, ""},
 	} {
 		crd := definition(t, nil, test.schema)
 		crd.Status.Conditions = []apiextensions.CustomResourceDefinitionCondition{{Type: apiextensions.NonStructuralSchema, Status: apiextensions.ConditionTrue}}
@@ -201,7 +211,8 @@ func TestVersions(t *testing.T) {
 		other   = `properties: {spec: {type: object, properties: {trigger: {type: boolean, +verb: bang, +excluded: true}}}}`
 	)
 	webhook := func(crd *apiextensionsv1.CustomResourceDefinition) {
-		crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter, Webhook: &apiextensionsv1.WebhookConversion{}}
+		crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter,
+			Webhook: &apiextensionsv1.WebhookConversion{}}
 	}
 	for _, test := range []struct {
 		name    string
@@ -210,7 +221,8 @@ func TestVersions(t *testing.T) {
 		want    string
 	}{
 		{name: "the same", schemas: []string{here, here}},
-		{name: "the same place, something else beside", schemas: []string{here, strings.Replace(here, "other", "another", 1)}},
+		{name: "the same place, something else beside",
+			schemas: []string{here, strings.Replace(here, "other", "another", 1)}},
 		{name: "in one version only", schemas: []string{none, here},
 			want: "spec.versions[1].schema.openAPIV3Schema: Invalid value: version v2 excludes permission boom, version v1 does not\n"},
 		{name: "in the first version only", schemas: []string{here, none},
@@ -223,7 +235,8 @@ func TestVersions(t *testing.T) {
 		{name: "another field, converted", schemas: []string{here, renamed}, change: webhook},
 		{name: "another permission, converted", schemas: []string{here, none}, change: webhook,
 			want: "spec.versions[1].schema.openAPIV3Schema: Invalid value: version v2 excludes no permission boom, as version v1 does\n"},
-		{name: "in a version that nobody writes", schemas: []string{here, none}, change: func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[1].Served = false }},
+		{name: "in a version that nobody writes", schemas: []string{here, none},
+			change: func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[1].Served = false }},
 		{name: "in the stored version, which is not served", schemas: []string{none, here}, change: func(crd *apiextensionsv1.CustomResourceDefinition) {
 			crd.Spec.Versions[0].Served = false
 		}, want: "spec.versions[1].schema.openAPIV3Schema: Invalid value: version v2 excludes permission boom, version v1 does not\n"},
@@ -260,20 +273,31 @@ func TestShapesOfVersions(t *testing.T) {
 	}
 	object := guard("{type: object, properties: {armed: {type: boolean}, mode: {type: string, default: a}}}")
 	for _, test := range []struct{ name, v1, v2, want string }{
-		{"other limits", guard("{type: string, maxLength: 5}"), guard("{type: string, description: more, enum: [a]}"), ""},
-		{"something else beside", object, strings.Replace(object, "x: {type: string}", "y: {type: integer, default: 3}", 1), ""},
+		{"other limits", guard("{type: string, maxLength: 5}"),
+			guard("{type: string, description: more, enum: [a]}"), ""},
+		{"something else beside", object,
+			strings.Replace(object, "x: {type: string}", "y: {type: integer, default: 3}", 1), ""},
 		{"a default of something else", withDefault(object, "{x: a}"), withDefault(object, "{x: b}"), ""},
 		{"fewer fields", object, guard("{type: object}"), "set of properties at .spec.guard"},
-		{"another default", guard("{type: boolean, default: false}"), guard("{type: boolean, default: true}"), "default at .spec.guard"},
-		{"a default in one", guard("{type: boolean}"), guard("{type: boolean, default: true}"), "default at .spec.guard"},
-		{"another default below", object, strings.Replace(object, "default: a", "default: b", 1), "default at .spec.guard.mode"},
-		{"another default above", withDefault(object, "{guard: {armed: false}}"), withDefault(object, "{guard: {armed: true}}"), "default at .spec.guard"},
+		{"another default", guard("{type: boolean, default: false}"), guard("{type: boolean, default: true}"),
+			"default at .spec.guard"},
+		{"a default in one", guard("{type: boolean}"), guard("{type: boolean, default: true}"),
+			"default at .spec.guard"},
+		{"another default below", object, strings.Replace(object, "default: a", "default: b", 1),
+			"default at .spec.guard.mode"},
+		{"another default above", withDefault(object, "{guard: {armed: false}}"),
+			withDefault(object, "{guard: {armed: true}}"), "default at .spec.guard"},
 		{"a default above in one", object, withDefault(object, "{guard: {armed: true}}"), "default at .spec.guard"},
 		{"null in one", guard("{type: string, nullable: true}"), guard("{type: string}"), "type at .spec.guard"},
-		{"unknown fields in one", guard("{type: object, +preserve: true}"), guard("{type: object}"), "x-kubernetes-preserve-unknown-fields at .spec.guard"},
-		{"values in one", guard("{type: object, additionalProperties: true}"), guard("{type: object}"), "additionalProperties at .spec.guard"},
-		{"other values", guard("{type: object, additionalProperties: {type: object, properties: {a: {type: string}}}}"), guard("{type: object, additionalProperties: {type: object}}"), "set of properties at .spec.guard[*]"},
-		{"other elements", guard("{type: array, items: {type: object, properties: {a: {type: string}}}}"), guard("{type: array, items: {type: object}}"), "set of properties at .spec.guard[*]"},
+		{"unknown fields in one", guard("{type: object, +preserve: true}"), guard("{type: object}"),
+			"x-kubernetes-preserve-unknown-fields at .spec.guard"},
+		{"values in one", guard("{type: object, additionalProperties: true}"), guard("{type: object}"),
+			"additionalProperties at .spec.guard"},
+		{"other values",
+			guard("{type: object, additionalProperties: {type: object, properties: {a: {type: string}}}}"),
+			guard("{type: object, additionalProperties: {type: object}}"), "set of properties at .spec.guard[*]"},
+		{"other elements", guard("{type: array, items: {type: object, properties: {a: {type: string}}}}"),
+			guard("{type: array, items: {type: object}}"), "set of properties at .spec.guard[*]"},
 		{"other keys of a list", list("name", ""), list("id", ""), "list at .spec.doors[*].guard"},
 		{"the same keys", list("name", ""), list("name", "maxItems: 3,"), ""},
 		{"a map and a list", list("name", ""), inMap, "list at .spec.doors[*].guard"},
@@ -311,10 +335,13 @@ func TestWarnings(t *testing.T) {
 	for _, test := range []struct{ name, schema, want string }{
 		{"excluded and well-known", `properties: {a: {type: integer, +verb: replicas, +excluded: true}}`,
 			`.properties[a].x-kubernetes-permission-verb: permission "replicas" is well-known, and on built-in kinds it is part of update; it is excluded here, so a name of its own is clearer, such as "example.com/replicas"`},
-		{"excluded, with a name of its own", `properties: {a: {type: integer, +verb: example.com/replicas, +excluded: true}}`, ""},
+		{"excluded, with a name of its own",
+			`properties: {a: {type: integer, +verb: example.com/replicas, +excluded: true}}`, ""},
 		{"a parameter that nothing takes", `properties: {a: {type: object, +parameter-source: k, additionalProperties: {type: string}}}`,
 			`.properties[a].x-kubernetes-permission-parameter-source: no permission below takes the parameter "k": name it in x-kubernetes-permission-parameterized-by`},
-		{"a parameter that is taken", `properties: {a: {type: object, +parameter-source: k, additionalProperties: {type: string, +verb: example.com/a, +parameterized-by: k}}}`, ""},
+		{"a parameter that is taken",
+			`properties: {a: {type: object, +parameter-source: k, additionalProperties: {type: string, +verb: example.com/a, +parameterized-by: k}}}`,
+			""},
 	} {
 		var want []string
 		if test.want != "" {

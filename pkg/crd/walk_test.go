@@ -43,7 +43,8 @@ func TestWalk(t *testing.T) {
 			{`z: 1`, `z: 2`, `- .z`},
 		}},
 		{"embedded resource", `properties: {a: {type: object, +scope: cell, +embedded: true, +preserve: true, properties: {spec: {type: object, +preserve: true, +verb: specification}}}}`, [][3]string{
-			{`a: {metadata: {labels: {x/l: "1"}}}`, `a: {metadata: {labels: {x/l: "2"}}}`, `cellLabel(x) .a.metadata.labels[x/l]`},
+			{`a: {metadata: {labels: {x/l: "1"}}}`, `a: {metadata: {labels: {x/l: "2"}}}`,
+				`cellLabel(x) .a.metadata.labels[x/l]`},
 			{`a: {kind: K}`, `a: {kind: L}`, `cell .a`},
 			{`a: {spec: {x: 1}}`, `a: {spec: {x: 2}}`, `cellSpecification .a.spec`},
 			{`a: {data: 1}`, `a: {data: 2}`, `cell .a`},

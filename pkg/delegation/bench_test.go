@@ -24,13 +24,18 @@ func BenchmarkIndex(b *testing.B) {
 	list := make([]any, n)
 	for i := range list {
 		rules := []rbacv1.PolicyRule{
-			{APIGroups: []string{"apps"}, Resources: []string{"replicasets"}, Verbs: []string{"create", "update", "patch", "delete"}},
-			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create", "update", "patch", "delete"}},
+			{APIGroups: []string{"apps"}, Resources: []string{"replicasets"},
+				Verbs: []string{"create", "update", "patch", "delete"}},
+			{APIGroups: []string{""}, Resources: []string{"pods"},
+				Verbs: []string{"create", "update", "patch", "delete"}},
 		}
 		d := &authority.AuthorityDelegation{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("by-policy-%032d", i), UID: types.UID(fmt.Sprintf("%036d", i)), ResourceVersion: fmt.Sprint(i + 1)},
-			Spec:       v1alpha1.AuthorityDelegationSpec{Delegates: []v1alpha1.Delegate{{Kind: v1alpha1.DelegateUser, Name: "bot"}}, Rules: rules, Scope: v1alpha1.DelegationScope{Cluster: true}},
-			Status:     v1alpha1.AuthorityDelegationStatus{Delegator: v1alpha1.DelegatorIdentity{Username: "alice", Groups: []string{"people", "system:authenticated"}}, Rules: rules, Cause: &v1alpha1.DelegationCause{Policy: "p"}},
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("by-policy-%032d", i),
+				UID: types.UID(fmt.Sprintf("%036d", i)), ResourceVersion: fmt.Sprint(i + 1)},
+			Spec: v1alpha1.AuthorityDelegationSpec{Delegates: []v1alpha1.Delegate{{Kind: v1alpha1.DelegateUser, Name: "bot"}},
+				Rules: rules, Scope: v1alpha1.DelegationScope{Cluster: true}},
+			Status: v1alpha1.AuthorityDelegationStatus{Delegator: v1alpha1.DelegatorIdentity{Username: "alice", Groups: []string{"people", "system:authenticated"}},
+				Rules: rules, Cause: &v1alpha1.DelegationCause{Policy: "p"}},
 		}
 		if i%2 == 1 {
 			d.Status.Delegator.Username = "bot"

@@ -76,7 +76,8 @@ func (r *running) ask(t *testing.T, version, user string) (int, string, error) {
 	t.Helper()
 	body, err := json.Marshal(authorizationv1.SubjectAccessReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/" + version, Kind: "SubjectAccessReview"},
-		Spec:     authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "patch", Resource: "pods"}},
+		Spec: authorizationv1.SubjectAccessReviewSpec{User: user,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "patch", Resource: "pods"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +166,8 @@ func TestStartRefuses(t *testing.T) {
 		{"a policy that can't be read", Options{Policy: bad, Listen: "127.0.0.1:0"}, "policy " + bad},
 		{"an address that others reach", Options{Policy: good, Listen: "0.0.0.0:0"}, "not a loopback address"},
 		{"no address", Options{Policy: good, Listen: "9443"}, "listen:"},
-		{"nowhere to write", Options{Policy: good, Listen: "127.0.0.1:0", Kubeconfig: "/dev/null/file"}, "write the kubeconfig"},
+		{"nowhere to write", Options{Policy: good, Listen: "127.0.0.1:0", Kubeconfig: "/dev/null/file"},
+			"write the kubeconfig"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s, err := Start(tc.o)

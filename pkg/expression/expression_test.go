@@ -51,7 +51,8 @@ func TestRefused(t *testing.T) {
 		{`self.size()`, "must give a string"},
 		{`['a']`, "must give a string"},
 		{`'` + strings.Repeat("a", MaxLength) + `'`, "is longer than 1024 bytes"},
-		{`self.split('').map(a, self.split('').map(b, self.split('').map(c, a + b + c).join('')).join('')).join('')`, "is too costly"},
+		{`self.split('').map(a, self.split('').map(b, self.split('').map(c, a + b + c).join('')).join('')).join('')`,
+			"is too costly"},
 	} {
 		if _, err := Accepted().Compile(test.expression); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v", test.expression, err)

@@ -139,13 +139,19 @@ func TestRulesAreNoVerdict(t *testing.T) {
 		want       int
 		wantErr    bool
 	}{
-		"rules say more than the authorizer":    {enumerating{rules: []string{"granular:a"}}, attributes("patch"), -1, false},
-		"the authorizer denies what is ruled":   {enumerating{rules: ask, grants: grants{deny: ask[:1], allow: ask[1:]}}, attributes("patch"), 1, false},
-		"the authorizer fails at what is ruled": {enumerating{rules: ask, grants: grants{fail: ask[:1]}}, attributes("patch"), -1, true},
-		"it fails, and allows a later verb":     {enumerating{rules: ask, grants: grants{fail: ask[:1], allow: ask[1:]}}, attributes("patch"), 1, true},
-		"incomplete rules":                      {enumerating{incomplete: true, grants: grants{allow: ask[1:]}}, attributes("patch"), 1, false},
-		"rules with an error":                   {enumerating{err: errors.New("no"), grants: grants{allow: ask[1:]}}, attributes("patch"), 1, false},
-		"a privileged caller":                   {enumerating{grants: grants{allow: ask[1:]}}, root, 1, false},
+		"rules say more than the authorizer": {enumerating{rules: []string{"granular:a"}}, attributes("patch"),
+			-1, false},
+		"the authorizer denies what is ruled": {enumerating{rules: ask, grants: grants{deny: ask[:1], allow: ask[1:]}},
+			attributes("patch"), 1, false},
+		"the authorizer fails at what is ruled": {enumerating{rules: ask, grants: grants{fail: ask[:1]}},
+			attributes("patch"), -1, true},
+		"it fails, and allows a later verb": {enumerating{rules: ask, grants: grants{fail: ask[:1], allow: ask[1:]}},
+			attributes("patch"), 1, true},
+		"incomplete rules": {enumerating{incomplete: true, grants: grants{allow: ask[1:]}},
+			attributes("patch"), 1, false},
+		"rules with an error": {enumerating{err: errors.New("no"), grants: grants{allow: ask[1:]}},
+			attributes("patch"), 1, false},
+		"a privileged caller": {enumerating{grants: grants{allow: ask[1:]}}, root, 1, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -197,9 +203,11 @@ func TestAnswersWithErrors(t *testing.T) {
 		"deny, then allow":             {says{a: deny, b: allow}, all, 1, errErring, 2},
 		"deny":                         {says{a: deny, b: deny, c: deny}, all, -1, errErring, 3},
 		"no such decision, then allow": {says{a: upstream.Decision(9), b: allow}, all, 1, errErring, 2},
-		"refused, fails, allow":        {says{a: nothing, b: nothing, c: allow}, map[string]error{b: errLater}, 2, errLater, 3},
-		"refused, then fails":          {says{a: nothing, b: nothing, c: nothing}, map[string]error{c: errLater}, -1, errLater, 3},
-		"nothing fails":                {says{a: nothing, b: allow}, nil, 1, nil, 2},
+		"refused, fails, allow": {says{a: nothing, b: nothing, c: allow}, map[string]error{b: errLater}, 2,
+			errLater, 3},
+		"refused, then fails": {says{a: nothing, b: nothing, c: nothing}, map[string]error{c: errLater},
+			-1, errLater, 3},
+		"nothing fails": {says{a: nothing, b: allow}, nil, 1, nil, 2},
 	} {
 		var asked []string
 		attributes := attributes("update")
@@ -219,7 +227,8 @@ func TestAnswersWithErrors(t *testing.T) {
 	end()
 	var asked []string
 	attributes := attributes("update")
-	p := &authorizerAdapter{authorizer: erring{says: says{b: allow}, fails: all, asked: &asked}, attributes: &attributes}
+	p := &authorizerAdapter{authorizer: erring{says: says{b: allow}, fails: all, asked: &asked},
+		attributes: &attributes}
 	if first, err := p.FirstAllowed(ended, verbs); first != -1 || err != errErring || len(asked) != 1 {
 		t.Errorf("after the end of the request: %d, %v, asked %q", first, err, asked)
 	}

@@ -73,12 +73,20 @@ func TestAnnotationBackedField(t *testing.T) {
 		says string
 		idle bool
 	}{
-		"covered":                      {excluded: "false", marked: true, allow: []string{"granular:metadata", "granular:specification"}, new: keeping("b", "")},
-		"by metadata alone":            {excluded: "false", marked: true, allow: []string{"granular:metadata"}, new: keeping("b", ""), says: `cannot change .spec in namespace "n": needs the verb "granular:specification"`},
-		"by the specification alone":   {excluded: "false", marked: true, allow: []string{"granular:specification"}, new: keeping("b", ""), says: `cannot change .metadata`},
-		"a plain annotation":           {excluded: "false", marked: true, allow: []string{"granular:metadata"}, new: keeping("a", "x")},
-		"excluded, marked":             {excluded: "true", marked: true, allow: []string{"granular:metadata", "granular:specification", "granular:trigger"}, new: keeping("b", ""), says: "an annotation holds the value of a field"},
-		"excluded, ordinary":           {excluded: "true", new: keeping("b", ""), says: "an annotation holds the value of a field"},
+		"covered": {excluded: "false", marked: true,
+			allow: []string{"granular:metadata", "granular:specification"}, new: keeping("b", "")},
+		"by metadata alone": {excluded: "false", marked: true, allow: []string{"granular:metadata"},
+			new:  keeping("b", ""),
+			says: `cannot change .spec in namespace "n": needs the verb "granular:specification"`},
+		"by the specification alone": {excluded: "false", marked: true, allow: []string{"granular:specification"},
+			new: keeping("b", ""), says: `cannot change .metadata`},
+		"a plain annotation": {excluded: "false", marked: true, allow: []string{"granular:metadata"},
+			new: keeping("a", "x")},
+		"excluded, marked": {excluded: "true", marked: true,
+			allow: []string{"granular:metadata", "granular:specification", "granular:trigger"},
+			new:   keeping("b", ""), says: "an annotation holds the value of a field"},
+		"excluded, ordinary": {excluded: "true", new: keeping("b", ""),
+			says: "an annotation holds the value of a field"},
 		"excluded, a plain annotation": {excluded: "true", new: keeping("a", "x")},
 		"ordinary":                     {excluded: "false", new: keeping("b", ""), idle: true},
 	} {

@@ -120,11 +120,13 @@ func TestTemplatesOfRevisions(t *testing.T) {
 		was, now any
 		want     string
 	}{
-		"the same":            {read, read, ""},
-		"created":             {nil, read, ".data.metadata.labels[a]"},
-		"of another type":     {read, &corev1.Pod{}, ".data"},
-		"no JSON":             {read, &appsv1.ControllerRevision{Data: apiruntime.RawExtension{Raw: []byte("{")}}, ".data"},
-		"what was no JSON":    {&appsv1.ControllerRevision{Data: apiruntime.RawExtension{Raw: []byte("{")}}, read, ".data.metadata.labels[a]"},
+		"the same":        {read, read, ""},
+		"created":         {nil, read, ".data.metadata.labels[a]"},
+		"of another type": {read, &corev1.Pod{}, ".data"},
+		"no JSON": {read, &appsv1.ControllerRevision{Data: apiruntime.RawExtension{Raw: []byte("{")}},
+			".data"},
+		"what was no JSON": {&appsv1.ControllerRevision{Data: apiruntime.RawExtension{Raw: []byte("{")}}, read,
+			".data.metadata.labels[a]"},
 		"what was of no type": {&corev1.Pod{}, read, ".data.metadata.labels[a]"},
 	} {
 		var got []string

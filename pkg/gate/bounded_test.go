@@ -94,7 +94,8 @@ func TestFittingIsExact(t *testing.T) {
 		}
 		return status
 	}
-	for name, cause := range map[string]metav1.StatusCause{"no cause": {}, "a cause": {Type: metav1.CauseTypeForbidden, Field: ".spec"}} {
+	for name, cause := range map[string]metav1.StatusCause{"no cause": {}, "a cause": {Type: metav1.CauseTypeForbidden,
+		Field: ".spec"}} {
 		empty := refusal(0, 0, cause)
 		if len(empty.ErrStatus.Details.Causes) > 0 != (cause != metav1.StatusCause{}) {
 			t.Errorf("%s: %v", name, empty.ErrStatus.Details.Causes)

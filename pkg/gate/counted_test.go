@@ -71,9 +71,11 @@ func TestCounted(t *testing.T) {
 		grants grants
 		want   map[string]int
 	}{
-		"allowed": {grants{allow: []string{"granular:size"}}, map[string]int{"decisions_total allowed": 1, "calls in all": 2}},
+		"allowed": {grants{allow: []string{"granular:size"}},
+			map[string]int{"decisions_total allowed": 1, "calls in all": 2}},
 		"refused": {grants{}, map[string]int{"decisions_total refused": 1, "calls in all": 2}},
-		"failed":  {grants{fail: []string{"granular:specification"}}, map[string]int{"decisions_total error": 1, "calls in all": 2}},
+		"failed": {grants{fail: []string{"granular:specification"}},
+			map[string]int{"decisions_total error": 1, "calls in all": 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, key := range []string{"observe_duration_seconds", "verify_duration_seconds", "authorizer_calls"} {

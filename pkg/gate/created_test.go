@@ -77,12 +77,20 @@ func TestCreateWithAnnotationBackedField(t *testing.T) {
 		new      *keeper
 		says     string
 	}{
-		"covered":                     {excluded: "false", marked: true, allow: []string{"granular:metadata", "granular:specification"}, new: keeping("b", "")},
-		"by metadata alone":           {excluded: "false", marked: true, allow: []string{"granular:metadata"}, new: keeping("b", ""), says: `cannot change .spec in namespace "n": needs the verb "granular:specification"`},
-		"a plain annotation":          {excluded: "false", marked: true, allow: []string{"granular:metadata"}, new: keeping("", "x")},
-		"excluded, marked":            {excluded: "true", marked: true, allow: []string{"granular:metadata", "granular:specification", "granular:trigger"}, new: keeping("b", ""), says: "an annotation holds the value of a field"},
-		"excluded, ordinary":          {excluded: "true", new: keeping("b", ""), says: "an annotation holds the value of a field"},
-		"excluded, ordinary, held":    {excluded: "true", allow: []string{"granular:trigger"}, new: keeping("b", ""), says: "an annotation holds the value of a field"},
+		"covered": {excluded: "false", marked: true,
+			allow: []string{"granular:metadata", "granular:specification"}, new: keeping("b", "")},
+		"by metadata alone": {excluded: "false", marked: true, allow: []string{"granular:metadata"},
+			new:  keeping("b", ""),
+			says: `cannot change .spec in namespace "n": needs the verb "granular:specification"`},
+		"a plain annotation": {excluded: "false", marked: true, allow: []string{"granular:metadata"},
+			new: keeping("", "x")},
+		"excluded, marked": {excluded: "true", marked: true,
+			allow: []string{"granular:metadata", "granular:specification", "granular:trigger"},
+			new:   keeping("b", ""), says: "an annotation holds the value of a field"},
+		"excluded, ordinary": {excluded: "true", new: keeping("b", ""),
+			says: "an annotation holds the value of a field"},
+		"excluded, ordinary, held": {excluded: "true", allow: []string{"granular:trigger"},
+			new: keeping("b", ""), says: "an annotation holds the value of a field"},
 		"excluded, plain annotations": {excluded: "true", new: keeping("", "x")},
 	} {
 		t.Run(name, func(t *testing.T) {

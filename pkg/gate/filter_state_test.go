@@ -34,7 +34,8 @@ func (l *looking) GetClusterRole(ctx context.Context, name string) (*rbacv1.Clus
 
 // sized is a role for things.
 func sized(verbs ...string) *rbacv1.ClusterRole {
-	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "things"}, Rules: []rbacv1.PolicyRule{{Verbs: verbs, APIGroups: []string{"example.com"}, Resources: []string{"things"}}}}
+	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "things"},
+		Rules: []rbacv1.PolicyRule{{Verbs: verbs, APIGroups: []string{"example.com"}, Resources: []string{"things"}}}}
 }
 
 // janesBinding binds jane to it.
@@ -119,9 +120,11 @@ func TestBetweenAttempts(t *testing.T) {
 		before, after *rbacv1.ClusterRole
 		says          string
 	}{
-		"nothing":            {before: sized("granular", "granular:size", "granular:trigger")},
-		"a permission goes":  {before: sized("granular", "granular:size", "granular:trigger"), after: sized("granular", "granular:size"), says: `needs the verb "granular:trigger"`},
-		"a permission comes": {before: sized("granular", "granular:size"), after: sized("granular", "granular:size", "granular:trigger")},
+		"nothing": {before: sized("granular", "granular:size", "granular:trigger")},
+		"a permission goes": {before: sized("granular", "granular:size", "granular:trigger"),
+			after: sized("granular", "granular:size"), says: `needs the verb "granular:trigger"`},
+		"a permission comes": {before: sized("granular", "granular:size"),
+			after: sized("granular", "granular:size", "granular:trigger")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			gate, v1, _, marked := passedFilter(t, tc.before)

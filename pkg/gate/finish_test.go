@@ -178,16 +178,23 @@ func TestProtectedIsCounted(t *testing.T) {
 		want  string
 		is    func(error) bool
 	}{
-		"admitted":                      {p: inForce{set: protect.New(env), holds: []string{"ClusterRole/releaser"}}, want: "admitted"},
-		"refused":                       {p: inForce{set: protect.New(env)}, want: "refused", is: apierrors.IsForbidden},
-		"bypassed":                      {p: inForce{set: protect.New(env)}, allow: []string{BypassVerb}, want: "bypassed"},
-		"audited":                       {p: inForce{set: protect.New(inAudit(env))}, want: "audited"},
-		"no answer":                     {p: inForce{set: protect.New(env), fail: true}, want: "error", is: apierrors.IsInternalError},
-		"over, no answer":               {p: inForce{set: protect.New(env), fail: true}, ctx: over, want: "error", is: apierrors.IsTimeout},
-		"over, refused":                 {p: inForce{set: protect.New(env)}, ctx: over, want: "refused", is: apierrors.IsForbidden},
-		"not known yet":                 {p: inForce{pending: true}, want: "error", is: apierrors.IsServiceUnavailable},
-		"not known until it is over":    {p: inForce{pending: true}, ctx: over, want: "error", is: apierrors.IsTimeout},
-		"known when it is over, refuse": {p: inForce{set: protect.New(env), pending: true, arrives: true}, ctx: over, want: "refused", is: apierrors.IsForbidden},
+		"admitted": {p: inForce{set: protect.New(env), holds: []string{"ClusterRole/releaser"}},
+			want: "admitted"},
+		"refused": {p: inForce{set: protect.New(env)}, want: "refused",
+			is: apierrors.IsForbidden},
+		"bypassed": {p: inForce{set: protect.New(env)}, allow: []string{BypassVerb},
+			want: "bypassed"},
+		"audited": {p: inForce{set: protect.New(inAudit(env))}, want: "audited"},
+		"no answer": {p: inForce{set: protect.New(env), fail: true}, want: "error",
+			is: apierrors.IsInternalError},
+		"over, no answer": {p: inForce{set: protect.New(env), fail: true}, ctx: over, want: "error",
+			is: apierrors.IsTimeout},
+		"over, refused": {p: inForce{set: protect.New(env)}, ctx: over, want: "refused",
+			is: apierrors.IsForbidden},
+		"not known yet":              {p: inForce{pending: true}, want: "error", is: apierrors.IsServiceUnavailable},
+		"not known until it is over": {p: inForce{pending: true}, ctx: over, want: "error", is: apierrors.IsTimeout},
+		"known when it is over, refuse": {p: inForce{set: protect.New(env), pending: true, arrives: true},
+			ctx: over, want: "refused", is: apierrors.IsForbidden},
 	} {
 		ctx := tc.ctx
 		if ctx == nil {
@@ -235,10 +242,18 @@ func TestElementsOfOthers(t *testing.T) {
 		get   bool
 		says  string
 	}{
-		"both named":        {types.StrategicMergePatchType, `{"spec":{"volumes":[{"name":"v","ephemeral":{"volumeClaimTemplate":{"metadata":{"labels":{"env":null}}}}}]}}`, false, place + "[env] in"},
-		"the element only":  {types.StrategicMergePatchType, `{"spec":{"volumes":[{"name":"v","ephemeral":{"volumeClaimTemplate":{"metadata":{"labels":null}}}}]}}`, false, "the request does not name its key"},
-		"by its position":   {types.JSONPatchType, `[{"op":"remove","path":"/spec/volumes/0/ephemeral/volumeClaimTemplate/metadata/labels/env"}]`, false, "the request does not name its key"},
-		"position, may get": {types.JSONPatchType, `[{"op":"remove","path":"/spec/volumes/0/ephemeral/volumeClaimTemplate/metadata/labels/env"}]`, true, place + "[env] in"},
+		"both named": {types.StrategicMergePatchType,
+			`{"spec":{"volumes":[{"name":"v","ephemeral":{"volumeClaimTemplate":{"metadata":{"labels":{"env":null}}}}}]}}`,
+			false, place + "[env] in"},
+		"the element only": {types.StrategicMergePatchType,
+			`{"spec":{"volumes":[{"name":"v","ephemeral":{"volumeClaimTemplate":{"metadata":{"labels":null}}}}]}}`,
+			false, "the request does not name its key"},
+		"by its position": {types.JSONPatchType,
+			`[{"op":"remove","path":"/spec/volumes/0/ephemeral/volumeClaimTemplate/metadata/labels/env"}]`, false,
+			"the request does not name its key"},
+		"position, may get": {types.JSONPatchType,
+			`[{"op":"remove","path":"/spec/volumes/0/ephemeral/volumeClaimTemplate/metadata/labels/env"}]`, true,
+			place + "[env] in"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := &questioned{grants: grants{allow: []string{"granular:specification"}}}

@@ -105,8 +105,9 @@ func BenchmarkLabels(b *testing.B) {
 			authorizer func() upstream.Authorizer
 			fails      bool
 		}{
-			"one-permission": {func() upstream.Authorizer { return &grants{allow: []string{"granular:labels"}} }, false},
-			"one-each":       {func() upstream.Authorizer { return &each{} }, labels+2 > decide.DefaultBudget},
+			"one-permission": {func() upstream.Authorizer { return &grants{allow: []string{"granular:labels"}} },
+				false},
+			"one-each": {func() upstream.Authorizer { return &each{} }, labels+2 > decide.DefaultBudget},
 		} {
 			b.Run(fmt.Sprintf("%s/%d", name, labels), func(b *testing.B) {
 				b.ReportAllocs()

@@ -119,7 +119,8 @@ func (e ending) Wait(ctx context.Context) error {
 // so, and neither that the server failed nor that it does not know.
 func TestRequestEndsUnjudged(t *testing.T) {
 	pods := endpoint(t, kindNamed("/v1/Pod"), "pods")
-	for name, p := range map[string]*inForce{"while it waits": {pending: true}, "while a role is asked": {set: protect.New(env), fail: true}} {
+	for name, p := range map[string]*inForce{"while it waits": {pending: true}, "while a role is asked": {set: protect.New(env),
+		fail: true}} {
 		ctx, end := context.WithCancel(contextOf("update", pods, "n", "x"))
 		w := New(&questioned{}, WithProtection(ending{p, end})).Begin(ctx, pods)
 		if p.fail {
@@ -142,9 +143,12 @@ func TestManyFindings(t *testing.T) {
 		says, more      string
 	}{
 		"as many as there may be": {labels: maxWarnings, entries: 1, warnings: maxWarnings},
-		"one more":                {labels: maxWarnings + 1, entries: 1, warnings: maxWarnings + 1, more: "1 other protected labels and annotations would be refused too"},
-		"as many attributes":      {labels: 1, entries: maxWarnings, warnings: 1, says: "e0, e1, e2, e3, e4 were enforced"},
-		"one attribute more":      {labels: 1, entries: maxWarnings + 1, warnings: 1, says: "e0, e1, e2, e3, e4, 1 others were enforced"},
+		"one more": {labels: maxWarnings + 1, entries: 1, warnings: maxWarnings + 1,
+			more: "1 other protected labels and annotations would be refused too"},
+		"as many attributes": {labels: 1, entries: maxWarnings, warnings: 1,
+			says: "e0, e1, e2, e3, e4 were enforced"},
+		"one attribute more": {labels: 1, entries: maxWarnings + 1, warnings: 1,
+			says: "e0, e1, e2, e3, e4, 1 others were enforced"},
 	} {
 		var entries []protect.Entry
 		for i := range tc.entries {
@@ -192,7 +196,8 @@ func TestCauseOfARefusal(t *testing.T) {
 // label: it is refused of who holds not all, and what is there already does not count.
 func TestUnreadableRevision(t *testing.T) {
 	revision := func(data string) apiruntime.Object {
-		return &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: "r", UID: "1"}, Data: apiruntime.RawExtension{Raw: []byte(data)}}
+		return &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: "r", UID: "1"},
+			Data: apiruntime.RawExtension{Raw: []byte(data)}}
 	}
 	const readable = `{"spec":{"template":{"metadata":{"labels":{"env":"dev"}}}}}`
 	for name, tc := range map[string]struct {

@@ -114,7 +114,8 @@ func TestScopes(t *testing.T) {
 // TestSelfGrant holds that an attribute of a namespace admits nobody to what the cluster
 // protects.
 func TestSelfGrant(t *testing.T) {
-	own := protect.Entry{Name: "own", Namespace: "n", Kind: schema.Label, Key: "env", Role: protect.RoleRef{Kind: protect.Role, Name: "mine"}}
+	own := protect.Entry{Name: "own", Namespace: "n", Kind: schema.Label, Key: "env",
+		Role: protect.RoleRef{Kind: protect.Role, Name: "mine"}}
 	for holds, says := range map[string]string{"Role/mine": `needs ClusterRole "releaser"`, "ClusterRole/releaser": `needs Role "mine"`, "both": ""} {
 		p := &inForce{set: protect.New(env, own), holds: []string{holds}}
 		if holds == "both" {
@@ -169,10 +170,13 @@ func TestNoAnswer(t *testing.T) {
 		"the roles":                 {inForce{set: set, fail: true}, grants{}, false},
 		"the roles, and may bypass": {inForce{set: set, fail: true}, grants{allow: []string{BypassVerb}}, true},
 		"bypassing":                 {inForce{set: set}, grants{fail: []string{BypassVerb}}, false},
-		"bypassing, and holds it":   {inForce{set: set, holds: []string{"ClusterRole/releaser"}}, grants{fail: []string{BypassVerb}}, true},
-		"the verb":                  {inForce{set: protect.New(protect.Entry{Name: "v", Kind: schema.Label, Key: "env"})}, grants{fail: []string{"granular:protectedLabel(env)"}}, false},
-		"bypassing, in audit":       {inForce{set: protect.New(inAudit(env))}, grants{fail: []string{BypassVerb}}, true},
-		"the roles, in audit":       {inForce{set: protect.New(inAudit(env)), fail: true}, grants{}, true},
+		"bypassing, and holds it": {inForce{set: set, holds: []string{"ClusterRole/releaser"}},
+			grants{fail: []string{BypassVerb}}, true},
+		"the verb": {inForce{set: protect.New(protect.Entry{Name: "v", Kind: schema.Label, Key: "env"})},
+			grants{fail: []string{"granular:protectedLabel(env)"}}, false},
+		"bypassing, in audit": {inForce{set: protect.New(inAudit(env))}, grants{fail: []string{BypassVerb}},
+			true},
+		"the roles, in audit": {inForce{set: protect.New(inAudit(env)), fail: true}, grants{}, true},
 	} {
 		err := podWrite(t, &questioned{grants: tc.g}, &tc.p, bare, envProd, envProd)
 		if tc.ok != (err == nil) || err != nil && !apierrors.IsInternalError(err) {
@@ -204,12 +208,14 @@ func TestNotKnownYet(t *testing.T) {
 		waited           int
 		unavailable, bad bool
 	}{
-		"nothing changes":           {old: envProd, new: envProd},
-		"a label changes":           {old: bare, new: envDev, waited: 1, unavailable: true},
-		"an annotation changes":     {old: netA, new: netB, waited: 1, unavailable: true},
-		"it is known then, none":    {old: bare, new: envProd, arrives: true, waited: 1},
-		"it is known then, refused": {old: bare, new: envProd, arrives: true, set: protect.New(env), waited: 1, bad: true},
-		"it is known then, held":    {old: bare, new: envProd, arrives: true, set: protect.New(env), holds: []string{"ClusterRole/releaser"}, waited: 1},
+		"nothing changes":        {old: envProd, new: envProd},
+		"a label changes":        {old: bare, new: envDev, waited: 1, unavailable: true},
+		"an annotation changes":  {old: netA, new: netB, waited: 1, unavailable: true},
+		"it is known then, none": {old: bare, new: envProd, arrives: true, waited: 1},
+		"it is known then, refused": {old: bare, new: envProd, arrives: true, set: protect.New(env), waited: 1,
+			bad: true},
+		"it is known then, held": {old: bare, new: envProd, arrives: true, set: protect.New(env),
+			holds: []string{"ClusterRole/releaser"}, waited: 1},
 		"it is known then, free":    {old: bare, new: envDev, arrives: true, set: protect.New(env), waited: 1},
 		"other kinds of attributes": {old: bare, new: envProd, arrives: true, set: protect.New(net), waited: 1},
 	} {
@@ -285,14 +291,20 @@ func TestKeysOfOthers(t *testing.T) {
 		old, callerChange string
 		says, hide        string
 	}{
-		"names it":                   {callerChange: envProd, old: bare, says: "labels[env]"},
-		"leaves it out":              {callerChange: bare, old: envProd, says: "cannot change .metadata.labels in namespace", hide: "env"},
-		"leaves it out, may get":     {get: true, callerChange: bare, old: envProd, says: "labels[env]"},
-		"patches it away":            {patch: `{"metadata":{"labels":{"env":null}}}`, callerChange: bare, old: envProd, says: "labels[env]"},
-		"patches all away":           {patch: `{"metadata":{"labels":null}}`, callerChange: bare, old: envProd, says: "cannot change .metadata.labels in namespace", hide: "env"},
-		"patches all away, may get":  {get: true, patch: `{"metadata":{"labels":null}}`, callerChange: bare, old: envProd, says: "labels[env]"},
-		"its own is judged first":    {callerChange: envProd, old: `{"labels": {"a": "b", "aa-hidden": "x"}}`, says: "labels[env]", hide: "aa-hidden"},
-		"its own is judged, may get": {get: true, callerChange: envProd, old: `{"labels": {"a": "b", "aa-hidden": "x"}}`, says: "aa-hidden"},
+		"names it": {callerChange: envProd, old: bare, says: "labels[env]"},
+		"leaves it out": {callerChange: bare, old: envProd,
+			says: "cannot change .metadata.labels in namespace", hide: "env"},
+		"leaves it out, may get": {get: true, callerChange: bare, old: envProd, says: "labels[env]"},
+		"patches it away": {patch: `{"metadata":{"labels":{"env":null}}}`, callerChange: bare,
+			old: envProd, says: "labels[env]"},
+		"patches all away": {patch: `{"metadata":{"labels":null}}`, callerChange: bare, old: envProd,
+			says: "cannot change .metadata.labels in namespace", hide: "env"},
+		"patches all away, may get": {get: true, patch: `{"metadata":{"labels":null}}`, callerChange: bare,
+			old: envProd, says: "labels[env]"},
+		"its own is judged first": {callerChange: envProd, old: `{"labels": {"a": "b", "aa-hidden": "x"}}`,
+			says: "labels[env]", hide: "aa-hidden"},
+		"its own is judged, may get": {get: true, callerChange: envProd,
+			old: `{"labels": {"a": "b", "aa-hidden": "x"}}`, says: "aa-hidden"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hidden := protect.Entry{Name: "hidden", Kind: schema.Label, Key: "aa-hidden"}
@@ -420,7 +432,8 @@ func TestBindings(t *testing.T) {
 			holds                     bool
 			refused                   string
 		}{
-			"labels":                {bare, envProd, envProd, false, `labels[env] in namespace "n" through "pods/binding"`},
+			"labels": {bare, envProd, envProd, false,
+				`labels[env] in namespace "n" through "pods/binding"`},
 			"labels, held":          {bare, envProd, envProd, true, ""},
 			"labels that are there": {envProd, envProd, envProd, false, ""},
 			"overwritten":           {envProd, envDev, envDev, false, "labels[env]"},
@@ -495,7 +508,8 @@ func TestCreateOnUpdate(t *testing.T) {
 				t.Fatal(err)
 			}
 			if fallback {
-				a := upstream.AttributesRecord{User: &user.DefaultInfo{Name: "jane"}, Verb: "create", APIVersion: "v1", Resource: "pods", Namespace: "n", Name: "x", ResourceRequest: true}
+				a := upstream.AttributesRecord{User: &user.DefaultInfo{Name: "jane"}, Verb: "create",
+					APIVersion: "v1", Resource: "pods", Namespace: "n", Name: "x", ResourceRequest: true}
 				var err error
 				var decision upstream.Decision
 				if w, decision, _, err = gate.FallbackCreate(ctx, target, w, a); err != nil || decision != upstream.DecisionAllow {

@@ -18,7 +18,8 @@ import (
 
 // TestNobodyHolds holds that a request without a caller holds no role, which is an answer.
 func TestNobodyHolds(t *testing.T) {
-	p := &protected{requestInfo: requestInfo{attributes: upstream.AttributesRecord{}}, gate: New(&grants{}, WithProtection(&inForce{holds: []string{"Role/any"}}))}
+	p := &protected{requestInfo: requestInfo{attributes: upstream.AttributesRecord{}},
+		gate: New(&grants{}, WithProtection(&inForce{holds: []string{"Role/any"}}))}
 	if holds, err := p.Holds(context.Background(), protect.Reference{Kind: protect.Role, Name: "any"}); holds || err != nil {
 		t.Errorf("%t, %v", holds, err)
 	}

@@ -75,7 +75,8 @@ func (p *inForce) Holds(_ context.Context, u user.Info, r protect.Reference) (bo
 // env protects the value "prod" of the label env in the whole cluster, net an annotation, by
 // its verb.
 var (
-	env = protect.Entry{Name: "env", Kind: schema.Label, Key: "env", ProtectedValues: []string{"prod"}, Role: protect.RoleRef{Kind: protect.ClusterRole, Name: "releaser"}}
+	env = protect.Entry{Name: "env", Kind: schema.Label, Key: "env", ProtectedValues: []string{"prod"},
+		Role: protect.RoleRef{Kind: protect.ClusterRole, Name: "releaser"}}
 	net = protect.Entry{Name: "net", Kind: schema.Annotation, Key: "example.com/net"}
 )
 

@@ -18,7 +18,8 @@ import (
 
 func TestSameManagedFields(t *testing.T) {
 	entry := func(manager, fields string) metav1.ManagedFieldsEntry {
-		e := metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1"}
+		e := metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply,
+			APIVersion: "v1"}
 		if fields != "" {
 			e.FieldsV1 = metav1.NewFieldsV1(fields)
 		}
@@ -41,14 +42,23 @@ func TestSameManagedFields(t *testing.T) {
 		want         bool
 	}{
 		{"the same", []metav1.ManagedFieldsEntry{entry("a", fields)}, true},
-		{"with spaces, in another order", []metav1.ManagedFieldsEntry{entry("a", `{ "f:list": {"k:{\"a\":1}": {"f:b": {}}}, "f:data": {"f:a": {}, ".": {}} }`)}, true},
-		{"another field", []metav1.ManagedFieldsEntry{entry("a", `{"f:data":{".":{},"f:b":{}},"f:list":{"k:{\"a\":1}":{"f:b":{}}}}`)}, false},
-		{"one field less", []metav1.ManagedFieldsEntry{entry("a", `{"f:data":{".":{}},"f:list":{"k:{\"a\":1}":{"f:b":{}}}}`)}, false},
-		{"a field twice: the server reads the last", []metav1.ManagedFieldsEntry{entry("a", `{"f:data":{"f:b":{}},"f:data":{".":{},"f:a":{}},"f:list":{"k:{\"a\":1}":{"f:b":{}}}}`)}, true},
+		{"with spaces, in another order",
+			[]metav1.ManagedFieldsEntry{entry("a", `{ "f:list": {"k:{\"a\":1}": {"f:b": {}}}, "f:data": {"f:a": {}, ".": {}} }`)},
+			true},
+		{"another field",
+			[]metav1.ManagedFieldsEntry{entry("a", `{"f:data":{".":{},"f:b":{}},"f:list":{"k:{\"a\":1}":{"f:b":{}}}}`)},
+			false},
+		{"one field less",
+			[]metav1.ManagedFieldsEntry{entry("a", `{"f:data":{".":{}},"f:list":{"k:{\"a\":1}":{"f:b":{}}}}`)},
+			false},
+		{"a field twice: the server reads the last",
+			[]metav1.ManagedFieldsEntry{entry("a", `{"f:data":{"f:b":{}},"f:data":{".":{},"f:a":{}},"f:list":{"k:{\"a\":1}":{"f:b":{}}}}`)},
+			true},
 		{"another manager", []metav1.ManagedFieldsEntry{entry("b", fields)}, false},
 		{"one more", []metav1.ManagedFieldsEntry{entry("a", fields), entry("b", `{}`)}, false},
 		{"no fields", []metav1.ManagedFieldsEntry{entry("a", "")}, false},
-		{"another operation", with(func(e *metav1.ManagedFieldsEntry) { e.Operation = metav1.ManagedFieldsOperationUpdate }), false},
+		{"another operation",
+			with(func(e *metav1.ManagedFieldsEntry) { e.Operation = metav1.ManagedFieldsOperationUpdate }), false},
 		{"another version", with(func(e *metav1.ManagedFieldsEntry) { e.APIVersion = "v2" }), false},
 		{"a time", with(func(e *metav1.ManagedFieldsEntry) { e.Time = &now }), false},
 		{"another type of fields", with(func(e *metav1.ManagedFieldsEntry) { e.FieldsType = "x" }), false},
@@ -133,15 +143,23 @@ func TestManagedFieldsAreDropped(t *testing.T) {
 		final    *unstructured.Unstructured
 		says     string
 	}{
-		{allow: []string{"granular:size"}, old: owned(plain), observed: []*unstructured.Unstructured{owned(larger)}, final: owned(larger)},
+		{allow: []string{"granular:size"}, old: owned(plain), observed: []*unstructured.Unstructured{owned(larger)},
+			final: owned(larger)},
 		// A PATCH drops them after admission, a PUT in an attempt of its own.
-		{allow: []string{"granular:size"}, old: owned(plain), observed: []*unstructured.Unstructured{owned(larger)}, final: bare(larger), says: ".metadata.managedFields"},
-		{allow: []string{"granular:size"}, old: owned(plain), observed: []*unstructured.Unstructured{owned(larger), bare(larger)}, final: bare(larger), says: ".metadata.managedFields"},
-		{allow: []string{"granular:metadata"}, old: owned(plain), observed: []*unstructured.Unstructured{owned(larger)}, final: bare(larger), says: ".spec.size"},
-		{allow: []string{"granular:size", "granular:metadata"}, old: owned(plain), observed: []*unstructured.Unstructured{owned(larger)}, final: bare(larger)},
+		{allow: []string{"granular:size"}, old: owned(plain), observed: []*unstructured.Unstructured{owned(larger)},
+			final: bare(larger), says: ".metadata.managedFields"},
+		{allow: []string{"granular:size"}, old: owned(plain),
+			observed: []*unstructured.Unstructured{owned(larger), bare(larger)}, final: bare(larger),
+			says: ".metadata.managedFields"},
+		{allow: []string{"granular:metadata"}, old: owned(plain),
+			observed: []*unstructured.Unstructured{owned(larger)}, final: bare(larger), says: ".spec.size"},
+		{allow: []string{"granular:size", "granular:metadata"}, old: owned(plain),
+			observed: []*unstructured.Unstructured{owned(larger)}, final: bare(larger)},
 		// Nobody owns a field any more, or nobody did before.
-		{allow: []string{"granular:size"}, old: owned(plain), observed: []*unstructured.Unstructured{bare(larger)}, final: bare(larger)},
-		{allow: []string{"granular:size"}, old: bare(plain), observed: []*unstructured.Unstructured{owned(larger)}, final: bare(larger)},
+		{allow: []string{"granular:size"}, old: owned(plain), observed: []*unstructured.Unstructured{bare(larger)},
+			final: bare(larger)},
+		{allow: []string{"granular:size"}, old: bare(plain), observed: []*unstructured.Unstructured{owned(larger)},
+			final: bare(larger)},
 	} {
 		ctx, marker := granular.WithMarker(requestContext("update"))
 		w := New(&grants{allow: tc.allow}).Begin(ctx, of)

@@ -70,7 +70,8 @@ func TestFieldManagementAgrees(t *testing.T) {
 	}
 	// strict are lists that are noticed although upstream leaves with them what it leaves
 	// with none: they can't be read, or say the same in another order.
-	strict := map[string]bool{"that is broken": true, "in another order": true, "with an entry twice": true, "of empty entries": true, "without an operation": true}
+	strict := map[string]bool{"that is broken": true, "in another order": true, "with an entry twice": true,
+		"of empty entries": true, "without an operation": true}
 	differed := 0
 	for name, sent := range map[string]string{
 		"that is null": `null`, "that is empty": `[]`, "of an empty entry": `[{}]`, "of empty entries": `[{},{}]`,

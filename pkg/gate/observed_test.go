@@ -25,7 +25,8 @@ func TestObservedAndFinal(t *testing.T) {
 		needs, ordinary []string
 	}{
 		{same: `"size":1`, other: `"size":2`, needs: []string{"granular:specification", "granular:size"}},
-		{same: `"trigger":false`, other: `"trigger":true`, needs: []string{"granular:trigger"}, ordinary: []string{"granular:trigger"}},
+		{same: `"trigger":false`, other: `"trigger":true`, needs: []string{"granular:trigger"},
+			ordinary: []string{"granular:trigger"}},
 		{same: `"rest":1`, other: `"rest":2`, needs: []string{"granular:specification"}},
 	}
 	verbs := []string{"granular:specification", "granular:size", "granular:trigger"}
@@ -95,15 +96,26 @@ func TestCoveredAsObserved(t *testing.T) {
 		says     string
 		broken   bool
 	}{
-		"one change, reverted, and an authorizer that fails": {fail: []string{"granular:specification"}, observed: larger, final: plain, asked: []string{"granular:specification", "granular:size", "get"}},
-		"one change, covered, and an authorizer that fails":  {allow: []string{"granular:size"}, fail: []string{"granular:specification"}, observed: larger, final: larger, asked: []string{"granular:specification", "granular:size", "get"}},
-		"one change, and an authorizer that fails":           {fail: []string{"granular:specification"}, observed: larger, final: larger, asked: []string{"granular:specification", "granular:size"}, broken: true},
-		"one change, covered":                                {allow: []string{"granular:size"}, observed: larger, final: larger, asked: []string{"granular:specification", "granular:size", "get"}},
-		"one change, covered, reverted":                      {allow: []string{"granular:size"}, observed: larger, final: plain, asked: []string{"granular:specification", "granular:size", "get"}},
-		"one change, reverted":                               {observed: larger, final: plain, asked: []string{"granular:specification", "granular:size", "get"}},
-		"one change, not covered":                            {observed: larger, final: larger, asked: []string{"granular:specification", "granular:size"}, says: ".spec.size"},
-		"two changes, one reverted":                          {allow: []string{"granular:trigger"}, observed: both, final: trigger, asked: []string{"granular:trigger", "get"}},
-		"two changes, one not covered":                       {allow: []string{"granular:trigger"}, observed: both, final: both, asked: []string{"granular:specification", "granular:size"}, says: ".spec.size"},
+		"one change, reverted, and an authorizer that fails": {fail: []string{"granular:specification"},
+			observed: larger, final: plain, asked: []string{"granular:specification", "granular:size", "get"}},
+		"one change, covered, and an authorizer that fails": {allow: []string{"granular:size"},
+			fail: []string{"granular:specification"}, observed: larger, final: larger,
+			asked: []string{"granular:specification", "granular:size", "get"}},
+		"one change, and an authorizer that fails": {fail: []string{"granular:specification"},
+			observed: larger, final: larger, asked: []string{"granular:specification", "granular:size"},
+			broken: true},
+		"one change, covered": {allow: []string{"granular:size"}, observed: larger,
+			final: larger, asked: []string{"granular:specification", "granular:size", "get"}},
+		"one change, covered, reverted": {allow: []string{"granular:size"}, observed: larger,
+			final: plain, asked: []string{"granular:specification", "granular:size", "get"}},
+		"one change, reverted": {observed: larger, final: plain,
+			asked: []string{"granular:specification", "granular:size", "get"}},
+		"one change, not covered": {observed: larger, final: larger,
+			asked: []string{"granular:specification", "granular:size"}, says: ".spec.size"},
+		"two changes, one reverted": {allow: []string{"granular:trigger"}, observed: both,
+			final: trigger, asked: []string{"granular:trigger", "get"}},
+		"two changes, one not covered": {allow: []string{"granular:trigger"}, observed: both,
+			final: both, asked: []string{"granular:specification", "granular:size"}, says: ".spec.size"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

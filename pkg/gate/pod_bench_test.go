@@ -53,8 +53,10 @@ func podTarget() granular.Target {
 // configured is RBAC in a chain of authorizers as a server has it.
 func configured(b *testing.B, roles *rbac.RBACAuthorizer) upstream.Authorizer {
 	chain, err := union.New(
-		union.NamedAuthorizer{AuthorizerName: "privileged", Authorizer: authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup)},
-		union.NamedAuthorizer{AuthorizerName: "rbac", Authorizer: metrics.InstrumentedAuthorizer("RBAC", "rbac", roles)},
+		union.NamedAuthorizer{AuthorizerName: "privileged",
+			Authorizer: authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup)},
+		union.NamedAuthorizer{AuthorizerName: "rbac",
+			Authorizer: metrics.InstrumentedAuthorizer("RBAC", "rbac", roles)},
 	)
 	if err != nil {
 		b.Fatal(err)

@@ -29,11 +29,14 @@ func TestRespondError(t *testing.T) {
 		err   error
 		shown bool
 	}{
-		"not found":                 {apierrors.NewNotFound(resource, "t"), true},
-		"already there":             {apierrors.NewAlreadyExists(resource, "t"), true},
-		"modified meanwhile":        {apierrors.NewConflict(resource, "t", errors.New("the object has been modified; please apply your changes to the latest version and try again")), true},
-		"a webhook's not found":     {&apierrors.StatusError{ErrStatus: metav1.Status{Code: 404, Reason: metav1.StatusReasonNotFound, Message: "secret", Details: &metav1.StatusDetails{Name: "t"}}}, false},
-		"a conflict of managers":    {apierrors.NewApplyConflict([]metav1.StatusCause{{Field: ".data", Message: "secret"}}, "secret"), false},
+		"not found":     {apierrors.NewNotFound(resource, "t"), true},
+		"already there": {apierrors.NewAlreadyExists(resource, "t"), true},
+		"modified meanwhile": {apierrors.NewConflict(resource, "t", errors.New("the object has been modified; please apply your changes to the latest version and try again")),
+			true},
+		"a webhook's not found": {&apierrors.StatusError{ErrStatus: metav1.Status{Code: 404, Reason: metav1.StatusReasonNotFound, Message: "secret", Details: &metav1.StatusDetails{Name: "t"}}},
+			false},
+		"a conflict of managers": {apierrors.NewApplyConflict([]metav1.StatusCause{{Field: ".data", Message: "secret"}}, "secret"),
+			false},
 		"validation":                {invalid, false},
 		"admission":                 {apierrors.NewForbidden(resource, "t", errors.New("it is a secret")), false},
 		"decoding":                  {apierrors.NewBadRequest("secret"), false},
@@ -82,12 +85,17 @@ func TestPatchOperations(t *testing.T) {
 		patch   string
 		refused bool
 	}{
-		"copy":                        {types.JSONPatchType, `[{"op":"copy","from":"/data","path":"/metadata/labels/a"}]`, true},
-		"move, after others":          {types.JSONPatchType, `[{"op":"add","path":"/a","value":1},{"op":"move","from":"/data","path":"/a"}]`, true},
-		"copy, said last":             {types.JSONPatchType, `[{"op":"add","op":"copy","from":"/data","path":"/a"}]`, true},
-		"copy, beside another name":   {types.JSONPatchType, `[{"OP":"add","op":"copy","from":"/data","path":"/a"}]`, true},
-		"add, said last":              {types.JSONPatchType, `[{"op":"copy","op":"add","path":"/a","value":1}]`, false},
-		"add, replace, remove, test":  {types.JSONPatchType, `[{"op":"add"},{"op":"replace"},{"op":"remove"},{"op":"test"}]`, false},
+		"copy": {types.JSONPatchType,
+			`[{"op":"copy","from":"/data","path":"/metadata/labels/a"}]`, true},
+		"move, after others": {types.JSONPatchType,
+			`[{"op":"add","path":"/a","value":1},{"op":"move","from":"/data","path":"/a"}]`, true},
+		"copy, said last": {types.JSONPatchType,
+			`[{"op":"add","op":"copy","from":"/data","path":"/a"}]`, true},
+		"copy, beside another name": {types.JSONPatchType,
+			`[{"OP":"add","op":"copy","from":"/data","path":"/a"}]`, true},
+		"add, said last": {types.JSONPatchType, `[{"op":"copy","op":"add","path":"/a","value":1}]`, false},
+		"add, replace, remove, test": {types.JSONPatchType,
+			`[{"op":"add"},{"op":"replace"},{"op":"remove"},{"op":"test"}]`, false},
 		"does not decode":             {types.JSONPatchType, `{"op":"copy"}`, false},
 		"another kind of patch":       {types.MergePatchType, `[{"op":"copy"}]`, false},
 		"a value that is called copy": {types.JSONPatchType, `[{"op":"add","path":"/a","value":{"op":"copy"}}]`, false},
@@ -117,13 +125,15 @@ func TestAnnotationBackedKeys(t *testing.T) {
 		newHub, oldHub, newShown, oldShown map[string]string
 		want                               bool
 	}{
-		"nothing moved":           {own, own, own, own, false},
-		"a plain change":          {other, own, other, own, false},
-		"moved and not changed":   {map[string]string{"own": "2"}, map[string]string{"own": "1"}, map[string]string{"own": "2", "moved": "1"}, map[string]string{"own": "1", "moved": "1"}, false},
-		"moved and changed":       {map[string]string{"own": "1"}, map[string]string{"own": "1"}, other, own, true},
-		"moved and new":           {nil, nil, map[string]string{"moved": "1"}, nil, true},
-		"moved and gone":          {nil, nil, nil, map[string]string{"moved": "1"}, true},
-		"rewritten and changed":   {map[string]string{"moved": "x"}, map[string]string{"moved": "x"}, map[string]string{"moved": "1"}, map[string]string{"moved": "2"}, true},
+		"nothing moved":  {own, own, own, own, false},
+		"a plain change": {other, own, other, own, false},
+		"moved and not changed": {map[string]string{"own": "2"}, map[string]string{"own": "1"},
+			map[string]string{"own": "2", "moved": "1"}, map[string]string{"own": "1", "moved": "1"}, false},
+		"moved and changed": {map[string]string{"own": "1"}, map[string]string{"own": "1"}, other, own, true},
+		"moved and new":     {nil, nil, map[string]string{"moved": "1"}, nil, true},
+		"moved and gone":    {nil, nil, nil, map[string]string{"moved": "1"}, true},
+		"rewritten and changed": {map[string]string{"moved": "x"}, map[string]string{"moved": "x"},
+			map[string]string{"moved": "1"}, map[string]string{"moved": "2"}, true},
 		"taken away and the same": {own, own, map[string]string{"own": "1"}, map[string]string{"own": "1"}, false},
 	}
 	for name, tc := range tests {

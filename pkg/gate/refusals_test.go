@@ -56,16 +56,20 @@ func TestRefusalInFull(t *testing.T) {
 	}{
 		"a field": {final: larger,
 			message: `things.example.com "t" is forbidden: User "jane" cannot change .spec.size in namespace "n": needs one of the verbs "granular:size", "granular:specification"`,
-			cause:   metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: ".spec.size", Message: `needs one of the verbs "granular:size", "granular:specification"`}},
+			cause: metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: ".spec.size",
+				Message: `needs one of the verbs "granular:size", "granular:specification"`}},
 		"of a cluster": {final: trigger, attributes: func(a *upstream.AttributesRecord) { a.Namespace = "" },
 			message: `things.example.com "t" is forbidden: User "jane" cannot change .spec.trigger: needs the verb "granular:trigger"`,
-			cause:   metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: ".spec.trigger", Message: `needs the verb "granular:trigger"`}},
+			cause: metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: ".spec.trigger",
+				Message: `needs the verb "granular:trigger"`}},
 		"through a subresource": {final: trigger, subresource: "status",
 			message: `things.example.com "t" is forbidden: User "jane" cannot change .spec.trigger in namespace "n" through "things/status": needs the verb "granular:trigger"`,
-			cause:   metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: ".spec.trigger", Message: `needs the verb "granular:trigger"`}},
+			cause: metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: ".spec.trigger",
+				Message: `needs the verb "granular:trigger"`}},
 		"by nobody": {final: withData, attributes: func(a *upstream.AttributesRecord) { a.User = nil },
 			message: `things.example.com "t" is forbidden: User "" cannot change .data in namespace "n": no permission covers this field`,
-			cause:   metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: ".data", Message: `no permission covers this field`}},
+			cause: metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: ".data",
+				Message: `no permission covers this field`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			of := target(t, strings.Replace(things, "EXCLUDED", "true", 1))
@@ -103,20 +107,23 @@ func TestExcludedAnywhere(t *testing.T) {
 		text   string
 		closed bool
 	}{
-		"nowhere":                   {head + `"properties": {"a": {"type": "string"}}}`, false},
-		"at a field":                {head + `"properties": {"a": ` + mark("true") + `}}`, true},
-		"at a field, as a marker":   {head + `"properties": {"a": ` + mark(`""`) + `}}`, true},
-		"at a field, malformed":     {head + `"properties": {"a": ` + mark(`"no"`) + `}}`, true},
-		"not at a field":            {head + `"properties": {"a": ` + mark("false") + `}}`, false},
-		"below a field":             {head + `"properties": {"a": {"properties": {"b": ` + mark("true") + `}}}}`, true},
-		"in allOf":                  {head + `"allOf": [{}, ` + mark("true") + `]}`, true},
-		"in allOf, nothing":         {head + `"allOf": [{}, {"maxLength": 1}]}`, false},
-		"of a map":                  {head + `"properties": {"a": {"additionalProperties": ` + mark("true") + `}}}`, true},
-		"of a map, nothing":         {head + `"properties": {"a": {"additionalProperties": {"type": "string"}}}}`, false},
-		"of a map of anything":      {head + `"properties": {"a": {"additionalProperties": true}}}`, false},
-		"of a list":                 {head + `"properties": {"a": {"items": ` + mark("true") + `}}}`, true},
-		"of a list, nothing":        {head + `"properties": {"a": {"items": {"type": "string"}}}}`, false},
-		"of the object":             {strings.Replace(head, `{"type"`, `{"x-kubernetes-permission-excluded": true, "type"`, 1) + `"properties": {}}`, true},
+		"nowhere":                 {head + `"properties": {"a": {"type": "string"}}}`, false},
+		"at a field":              {head + `"properties": {"a": ` + mark("true") + `}}`, true},
+		"at a field, as a marker": {head + `"properties": {"a": ` + mark(`""`) + `}}`, true},
+		"at a field, malformed":   {head + `"properties": {"a": ` + mark(`"no"`) + `}}`, true},
+		"not at a field":          {head + `"properties": {"a": ` + mark("false") + `}}`, false},
+		"below a field":           {head + `"properties": {"a": {"properties": {"b": ` + mark("true") + `}}}}`, true},
+		"in allOf":                {head + `"allOf": [{}, ` + mark("true") + `]}`, true},
+		"in allOf, nothing":       {head + `"allOf": [{}, {"maxLength": 1}]}`, false},
+		"of a map": {head + `"properties": {"a": {"additionalProperties": ` + mark("true") + `}}}`,
+			true},
+		"of a map, nothing": {head + `"properties": {"a": {"additionalProperties": {"type": "string"}}}}`,
+			false},
+		"of a map of anything": {head + `"properties": {"a": {"additionalProperties": true}}}`, false},
+		"of a list":            {head + `"properties": {"a": {"items": ` + mark("true") + `}}}`, true},
+		"of a list, nothing":   {head + `"properties": {"a": {"items": {"type": "string"}}}}`, false},
+		"of the object": {strings.Replace(head, `{"type"`, `{"x-kubernetes-permission-excluded": true, "type"`, 1) + `"properties": {}}`,
+			true},
 		"in another of its schemas": {head + `"properties": {"a": {"type": "string"}}}`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -153,7 +160,8 @@ func TestHiddenOfVersions(t *testing.T) {
 		excludes []gvk.GroupVersionKind
 		says     string
 	}{
-		"this version":    {[]gvk.GroupVersionKind{other, thing}, "an excluded permission of its definition has no effect"},
+		"this version": {[]gvk.GroupVersionKind{other, thing},
+			"an excluded permission of its definition has no effect"},
 		"another version": {[]gvk.GroupVersionKind{other}, ""},
 	} {
 		of := unmarked(t)

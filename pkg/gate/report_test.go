@@ -78,11 +78,13 @@ func TestLog(t *testing.T) {
 		level  int
 		says   string
 	}{
-		"allowed, quiet":          {grants: grants{allow: []string{"granular:size"}}, level: 4},
-		"allowed":                 {grants: grants{allow: []string{"granular:size"}}, level: 5, says: "Allowed a write field by field"},
-		"refused, quiet":          {level: 3},
-		"refused":                 {level: 4, says: "Refused a write field by field"},
-		"the authorizer fails":    {grants: grants{fail: []string{"granular:size"}}, level: 0, says: "Unable to verify a write field by field"},
+		"allowed, quiet": {grants: grants{allow: []string{"granular:size"}}, level: 4},
+		"allowed": {grants: grants{allow: []string{"granular:size"}}, level: 5,
+			says: "Allowed a write field by field"},
+		"refused, quiet": {level: 3},
+		"refused":        {level: 4, says: "Refused a write field by field"},
+		"the authorizer fails": {grants: grants{fail: []string{"granular:size"}}, level: 0,
+			says: "Unable to verify a write field by field"},
 		"a field without a grant": {grants: grants{allow: []string{"granular:metadata"}}, level: 4, says: `.spec.size`},
 	}
 	for name, tc := range tests {

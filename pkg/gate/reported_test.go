@@ -71,10 +71,11 @@ func TestMissingIsAudited(t *testing.T) {
 		missing string
 		used    string
 	}{
-		"refused":                  {missing: "granular:size granular:specification"},
-		"refused, one verb":        {final: trigger, missing: "granular:trigger"},
-		"refused, no verb":         {final: withData},
-		"refused, said with more":  {ends: func(err error) error { return errors.Join(errors.New("while writing"), err) }, missing: "granular:size granular:specification"},
+		"refused":           {missing: "granular:size granular:specification"},
+		"refused, one verb": {final: trigger, missing: "granular:trigger"},
+		"refused, no verb":  {final: withData},
+		"refused, said with more": {ends: func(err error) error { return errors.Join(errors.New("while writing"), err) },
+			missing: "granular:size granular:specification"},
 		"refused, then a conflict": {ends: func(error) error { return conflict }},
 		"allowed, then a conflict": {allow: []string{"granular:size"}, ends: func(error) error { return conflict }},
 		"served":                   {allow: []string{"granular:size"}, used: "granular:size"},

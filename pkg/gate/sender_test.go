@@ -116,15 +116,22 @@ func TestOwnIsJudgedFirst(t *testing.T) {
 		says              string
 		asksGet           bool
 	}{
-		"hidden before":          {old: []string{"a"}, callerChange: []string{"b"}, says: "labels[b] in", asksGet: true},
-		"hidden behind":          {old: []string{"b"}, callerChange: []string{"a"}, says: "labels[a] in"},
-		"hidden behind, covered": {old: []string{"b"}, callerChange: []string{"a"}, allow: []string{"granular:label(a)"}, says: ".metadata.labels in", asksGet: true},
-		"hidden between":         {old: []string{"b"}, callerChange: []string{"a", "c"}, allow: []string{"granular:label(a)"}, says: "labels[c] in", asksGet: true},
-		"one by one":             {old: []string{"a", "c"}, callerChange: []string{"b", "d"}, allow: []string{"granular:label(b)"}, says: "labels[d] in", asksGet: true},
-		"own is covered":         {old: []string{"a", "c"}, callerChange: []string{"b"}, allow: []string{"granular:label(b)"}, says: ".metadata.labels in", asksGet: true},
-		"nothing is hidden":      {callerChange: []string{"a", "b"}, says: "labels[a] in"},
-		"may get":                {old: []string{"a"}, callerChange: []string{"b"}, allow: []string{"get"}, says: "labels[a] in", asksGet: true},
-		"holds the verb":         {old: []string{"a"}, callerChange: []string{"b"}, ordinary: true, says: "labels[a] in"},
+		"hidden before": {old: []string{"a"}, callerChange: []string{"b"}, says: "labels[b] in",
+			asksGet: true},
+		"hidden behind": {old: []string{"b"}, callerChange: []string{"a"}, says: "labels[a] in"},
+		"hidden behind, covered": {old: []string{"b"}, callerChange: []string{"a"},
+			allow: []string{"granular:label(a)"}, says: ".metadata.labels in", asksGet: true},
+		"hidden between": {old: []string{"b"}, callerChange: []string{"a", "c"},
+			allow: []string{"granular:label(a)"}, says: "labels[c] in", asksGet: true},
+		"one by one": {old: []string{"a", "c"}, callerChange: []string{"b", "d"},
+			allow: []string{"granular:label(b)"}, says: "labels[d] in", asksGet: true},
+		"own is covered": {old: []string{"a", "c"}, callerChange: []string{"b"},
+			allow: []string{"granular:label(b)"}, says: ".metadata.labels in", asksGet: true},
+		"nothing is hidden": {callerChange: []string{"a", "b"}, says: "labels[a] in"},
+		"may get": {old: []string{"a"}, callerChange: []string{"b"}, allow: []string{"get"},
+			says: "labels[a] in", asksGet: true},
+		"holds the verb": {old: []string{"a"}, callerChange: []string{"b"}, ordinary: true,
+			says: "labels[a] in"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			labels := func(keys []string) *unstructured.Unstructured {
@@ -214,12 +221,15 @@ func TestKeysOfPatches(t *testing.T) {
 		patch string
 		named bool
 	}{
-		"a path of a JSON patch":       {types.JSONPatchType, `[{"op":"remove","path":"/metadata/labels/hidden"}]`, true},
-		"an object of a JSON patch":    {types.JSONPatchType, `[{"op":"replace","path":"/metadata/labels","value":{"hidden":"v"}}]`, true},
-		"no part of a JSON patch":      {types.JSONPatchType, `[{"op":"remove","path":"/metadata/labels"}]`, false},
-		"a key of a merge patch":       {types.MergePatchType, `{"metadata":{"labels":{"hidden":null}}}`, true},
-		"what is a path only in JSON":  {types.MergePatchType, `{"metadata":{"labels":{"a":"/hidden"}}}`, false},
-		"a key of a strategic patch":   {types.StrategicMergePatchType, `{"metadata":{"labels":{"hidden":null}}}`, true},
+		"a path of a JSON patch": {types.JSONPatchType, `[{"op":"remove","path":"/metadata/labels/hidden"}]`,
+			true},
+		"an object of a JSON patch": {types.JSONPatchType,
+			`[{"op":"replace","path":"/metadata/labels","value":{"hidden":"v"}}]`, true},
+		"no part of a JSON patch":     {types.JSONPatchType, `[{"op":"remove","path":"/metadata/labels"}]`, false},
+		"a key of a merge patch":      {types.MergePatchType, `{"metadata":{"labels":{"hidden":null}}}`, true},
+		"what is a path only in JSON": {types.MergePatchType, `{"metadata":{"labels":{"a":"/hidden"}}}`, false},
+		"a key of a strategic patch": {types.StrategicMergePatchType, `{"metadata":{"labels":{"hidden":null}}}`,
+			true},
 		"no part of a strategic patch": {types.StrategicMergePatchType, `{"metadata":{"labels":null}}`, false},
 	} {
 		ctx, _ := granular.WithMarker(requestContext("patch"))

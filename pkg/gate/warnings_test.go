@@ -26,13 +26,20 @@ func TestWarnings(t *testing.T) {
 		end   error
 		want  []string
 	}{
-		"may get it":                       {allow: []string{"granular", "get"}, want: []string{"of the body", "of the object", "late"}},
-		"may not get it":                   {allow: []string{"granular"}, want: []string{"of the body"}},
-		"is told what is wrong":            {allow: []string{"granular", "get"}, end: apierrors.NewBadRequest("no"), want: []string{"of the body", "of the object", "late"}},
-		"is not told what is wrong":        {allow: []string{"granular"}, end: apierrors.NewBadRequest("no"), want: []string{"of the body"}},
-		"an error nobody is asked about":   {allow: []string{"granular", "get"}, end: apierrors.NewNotFound(gvk.GroupResource{Group: "example.com", Resource: "things"}, "t"), want: []string{"of the body"}},
-		"an error without a status":        {allow: []string{"granular"}, end: errors.New("quoted"), want: []string{"of the body"}},
-		"the ordinary verb, nothing to do": {allow: []string{"update"}, want: []string{"of the body", "of the object", "late"}},
+		"may get it": {allow: []string{"granular", "get"},
+			want: []string{"of the body", "of the object", "late"}},
+		"may not get it": {allow: []string{"granular"}, want: []string{"of the body"}},
+		"is told what is wrong": {allow: []string{"granular", "get"}, end: apierrors.NewBadRequest("no"),
+			want: []string{"of the body", "of the object", "late"}},
+		"is not told what is wrong": {allow: []string{"granular"}, end: apierrors.NewBadRequest("no"),
+			want: []string{"of the body"}},
+		"an error nobody is asked about": {allow: []string{"granular", "get"},
+			end:  apierrors.NewNotFound(gvk.GroupResource{Group: "example.com", Resource: "things"}, "t"),
+			want: []string{"of the body"}},
+		"an error without a status": {allow: []string{"granular"}, end: errors.New("quoted"),
+			want: []string{"of the body"}},
+		"the ordinary verb, nothing to do": {allow: []string{"update"},
+			want: []string{"of the body", "of the object", "late"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -36,7 +36,8 @@ var thing = gvk.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thi
 
 func target(t testing.TB, model string) granular.Target {
 	t.Helper()
-	out := granular.Target{Kind: thing, Resource: gvk.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}}
+	out := granular.Target{Kind: thing,
+		Resource: gvk.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}}
 	if model != "" {
 		out.Schema = granular.NewSchema(models(t, map[string]string{"thing": model}))
 	}
@@ -107,26 +108,44 @@ func TestVerify(t *testing.T) {
 		says     string
 		asked    []string
 	}{
-		"marked, covered by the specific verb":    {model: excluded, marked: true, allow: []string{"granular:size"}, final: larger, asked: []string{"granular:specification", "granular:size"}},
-		"marked, covered by the general verb":     {model: excluded, marked: true, allow: []string{"granular:specification"}, final: larger, asked: []string{"granular:specification"}},
-		"marked, not covered":                     {model: excluded, marked: true, final: larger, says: `things.example.com "t" is forbidden: User "jane" cannot change .spec.size in namespace "n": needs one of the verbs "granular:size", "granular:specification"`, asked: []string{"granular:specification", "granular:size"}},
-		"marked, excluded, by a general verb":     {model: excluded, marked: true, allow: []string{"granular:specification"}, final: trigger, says: `cannot change .spec.trigger in namespace "n": needs the verb "granular:trigger"`, asked: []string{"granular:trigger"}},
-		"marked, excluded, by its own":            {model: excluded, marked: true, allow: []string{"granular:trigger"}, final: trigger, asked: []string{"granular:trigger"}},
-		"marked, no permission":                   {model: excluded, marked: true, allow: []string{"granular:specification"}, final: withData, says: `cannot change .data in namespace "n": no permission covers this field`},
-		"marked, no change":                       {model: excluded, marked: true, final: plain},
-		"marked, changed by the server alone":     {model: excluded, marked: true, observed: plain, final: both},
-		"marked, reverted by the server":          {model: excluded, marked: true, observed: both, final: plain},
-		"marked, the server adds to it":           {model: excluded, marked: true, allow: []string{"granular:size"}, observed: larger, final: both, asked: []string{"granular:specification", "granular:size"}},
-		"marked, schema unknown":                  {marked: true, allow: []string{"granular:metadata"}, final: plain, says: `its fields can't be verified`},
-		"marked, schema malformed":                {model: malformedIncluded, marked: true, allow: []string{"granular:specification"}, final: larger, says: `its fields can't be verified`},
-		"ordinary, nothing excluded":              {model: included, final: trigger, idle: true},
-		"ordinary, excluded, not changed":         {model: excluded, final: larger},
-		"ordinary, excluded, changed":             {model: excluded, final: trigger, says: `cannot change .spec.trigger in namespace "n": needs the verb "granular:trigger"`, asked: []string{"granular:trigger"}},
-		"ordinary, excluded, changed and covered": {model: excluded, allow: []string{"granular:trigger"}, final: trigger, asked: []string{"granular:trigger"}},
-		"ordinary, excluded, general verb held":   {model: excluded, allow: []string{"granular:specification"}, final: trigger, says: `needs the verb "granular:trigger"`, asked: []string{"granular:trigger"}},
-		"ordinary, schema unknown":                {final: trigger, idle: true},
-		"ordinary, malformed, nothing excluded":   {model: malformedIncluded, final: trigger, idle: true},
-		"ordinary, malformed, something excluded": {model: malformed, final: larger, says: `its fields can't be verified`},
+		"marked, covered by the specific verb": {model: excluded, marked: true, allow: []string{"granular:size"},
+			final: larger, asked: []string{"granular:specification", "granular:size"}},
+		"marked, covered by the general verb": {model: excluded, marked: true,
+			allow: []string{"granular:specification"}, final: larger, asked: []string{"granular:specification"}},
+		"marked, not covered": {model: excluded, marked: true, final: larger,
+			says:  `things.example.com "t" is forbidden: User "jane" cannot change .spec.size in namespace "n": needs one of the verbs "granular:size", "granular:specification"`,
+			asked: []string{"granular:specification", "granular:size"}},
+		"marked, excluded, by a general verb": {model: excluded, marked: true,
+			allow: []string{"granular:specification"}, final: trigger,
+			says:  `cannot change .spec.trigger in namespace "n": needs the verb "granular:trigger"`,
+			asked: []string{"granular:trigger"}},
+		"marked, excluded, by its own": {model: excluded, marked: true,
+			allow: []string{"granular:trigger"}, final: trigger, asked: []string{"granular:trigger"}},
+		"marked, no permission": {model: excluded, marked: true,
+			allow: []string{"granular:specification"}, final: withData,
+			says: `cannot change .data in namespace "n": no permission covers this field`},
+		"marked, no change":                   {model: excluded, marked: true, final: plain},
+		"marked, changed by the server alone": {model: excluded, marked: true, observed: plain, final: both},
+		"marked, reverted by the server":      {model: excluded, marked: true, observed: both, final: plain},
+		"marked, the server adds to it": {model: excluded, marked: true, allow: []string{"granular:size"},
+			observed: larger, final: both, asked: []string{"granular:specification", "granular:size"}},
+		"marked, schema unknown": {marked: true, allow: []string{"granular:metadata"},
+			final: plain, says: `its fields can't be verified`},
+		"marked, schema malformed": {model: malformedIncluded, marked: true,
+			allow: []string{"granular:specification"}, final: larger, says: `its fields can't be verified`},
+		"ordinary, nothing excluded":      {model: included, final: trigger, idle: true},
+		"ordinary, excluded, not changed": {model: excluded, final: larger},
+		"ordinary, excluded, changed": {model: excluded, final: trigger,
+			says:  `cannot change .spec.trigger in namespace "n": needs the verb "granular:trigger"`,
+			asked: []string{"granular:trigger"}},
+		"ordinary, excluded, changed and covered": {model: excluded, allow: []string{"granular:trigger"},
+			final: trigger, asked: []string{"granular:trigger"}},
+		"ordinary, excluded, general verb held": {model: excluded, allow: []string{"granular:specification"},
+			final: trigger, says: `needs the verb "granular:trigger"`, asked: []string{"granular:trigger"}},
+		"ordinary, schema unknown":              {final: trigger, idle: true},
+		"ordinary, malformed, nothing excluded": {model: malformedIncluded, final: trigger, idle: true},
+		"ordinary, malformed, something excluded": {model: malformed, final: larger,
+			says: `its fields can't be verified`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -46,11 +46,13 @@ func TestExcludedIsIncludedNowhere(t *testing.T) {
 		return registry.Place{Path: "." + kind, Kinds: []string{kind}, Above: above}
 	}
 	of := index(&registry.Registry{
-		Kinds: []registry.Kind{{Kind: "v1", Resources: []string{"pears.fruit"}}, {Kind: "v2", Resources: []string{"pears.fruit"}}, {Kind: "v3", Resources: []string{"pears.fruit"}}},
+		Kinds: []registry.Kind{{Kind: "v1", Resources: []string{"pears.fruit"}},
+			{Kind: "v2", Resources: []string{"pears.fruit"}}, {Kind: "v3", Resources: []string{"pears.fruit"}}},
 		Permissions: []registry.Permission{
 			{Name: "open", Places: []registry.Place{place("v1"), place("v2")}},
 			{Name: "closed", Excluded: true, Places: []registry.Place{place("v2")}},
-			{Name: "inside", Places: []registry.Place{place("v1", "open"), place("v2", "open", "closed"), place("v3", "open")}},
+			{Name: "inside",
+				Places: []registry.Place{place("v1", "open"), place("v2", "open", "closed"), place("v3", "open")}},
 			{Name: "core", Places: []registry.Place{place("v1", "open"), place("v3")}},
 			{Name: "unknown", Places: []registry.Place{place("v1", "nowhere")}},
 		},

@@ -31,7 +31,8 @@ type oracle struct {
 	covers map[[2]string][]*registry.Permission
 }
 
-var oracleResources = []string{"configmaps", "deployments.apps", "deployments.apps/scale", "deployments.apps/status", "nodes", "robots.example.com"}
+var oracleResources = []string{"configmaps", "deployments.apps", "deployments.apps/scale",
+	"deployments.apps/status", "nodes", "robots.example.com"}
 
 func newOracle(t *testing.T) *oracle {
 	t.Helper()
@@ -95,7 +96,8 @@ func below(field, path string) bool {
 // may reports whether rules allow a deed.
 func (o *oracle) may(rules []rbacv1.PolicyRule, d deed) bool {
 	has := func(verb string) bool {
-		rule := rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{d.group}, Resources: []string{d.resource}, ResourceNames: []string{d.name}}
+		rule := rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{d.group},
+			Resources: []string{d.resource}, ResourceNames: []string{d.name}}
 		covers, _ := validation.Covers(rules, []rbacv1.PolicyRule{rule})
 		return covers
 	}

@@ -49,7 +49,8 @@ func TestCompleteRefuses(t *testing.T) {
 		{"port too high", Options{Dir: "c", Port: 65536}, "--port 65536"},
 		{"no directory", Options{}, "--dir"},
 		{"etcd without a scheme", Options{Dir: "c", EtcdServers: []string{"127.0.0.1:2379"}}, "--etcd-servers"},
-		{"no such authorization config", Options{Dir: "c", AuthorizationConfig: "/no/such/file"}, "--authorization-config"},
+		{"no such authorization config", Options{Dir: "c", AuthorizationConfig: "/no/such/file"},
+			"--authorization-config"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := tc.o.complete()

@@ -128,7 +128,8 @@ func TestKinds(t *testing.T) {
 	for _, tc := range []struct {
 		namespace, key string
 		want           bool
-	}{{"n", "here", true}, {"m", "here", false}, {"", "here", false}, {"n", "everywhere", false}, {"", "everywhere", false}} {
+	}{{"n", "here", true}, {"m", "here", false}, {"", "here", false}, {"n", "everywhere", false},
+		{"", "everywhere", false}} {
 		if got := wanted(x.Set(), tc.namespace, tc.key); got != tc.want {
 			t.Errorf("the key %s is protected in %q: %t", tc.key, tc.namespace, got)
 		}
@@ -155,9 +156,12 @@ func TestNamespaces(t *testing.T) {
 	}{
 		{"the namespace is not known", nil, []string{"first", "second", "none"}},
 		// The second namespace was made, and this server's informer still has the first.
-		{"the informer is behind", &metav1.ObjectMeta{UID: "first", CreationTimestamp: metav1.NewTime(at(0))}, []string{"first", "second", "none"}},
-		{"the informer has come", &metav1.ObjectMeta{UID: "second", CreationTimestamp: metav1.NewTime(at(4))}, []string{"second", "none"}},
-		{"made within a second", &metav1.ObjectMeta{UID: "third", CreationTimestamp: metav1.NewTime(at(5))}, []string{"second", "none"}},
+		{"the informer is behind", &metav1.ObjectMeta{UID: "first", CreationTimestamp: metav1.NewTime(at(0))},
+			[]string{"first", "second", "none"}},
+		{"the informer has come", &metav1.ObjectMeta{UID: "second", CreationTimestamp: metav1.NewTime(at(4))},
+			[]string{"second", "none"}},
+		{"made within a second", &metav1.ObjectMeta{UID: "third", CreationTimestamp: metav1.NewTime(at(5))},
+			[]string{"second", "none"}},
 		{"a third one", &metav1.ObjectMeta{UID: "third", CreationTimestamp: metav1.NewTime(at(9))}, []string{"none"}},
 		{"it is gone", nil, []string{"first", "second", "none"}},
 	} {

@@ -91,7 +91,9 @@ func TestHolds(t *testing.T) {
 		holders               []string
 	}{
 		{"ClusterRole", "", "setter", []string{"everywhere", "of everywheres", "s/robot"}},
-		{"ClusterRole", "n", "setter", []string{"everywhere", "of everywheres", "s/robot", "cluster-in-n", "of cluster-in-ns", "n/local", "s/robot-n"}},
+		{"ClusterRole", "n", "setter",
+			[]string{"everywhere", "of everywheres", "s/robot", "cluster-in-n", "of cluster-in-ns", "n/local",
+				"s/robot-n"}},
 		{"ClusterRole", "m", "setter", []string{"everywhere", "of everywheres", "s/robot", "cluster-in-m"}},
 		{"Role", "n", "setter", []string{"role-in-n"}},
 		{"Role", "m", "setter", []string{"role-in-m"}},

@@ -24,7 +24,8 @@ func BenchmarkAuthorize(b *testing.B) {
 			name := fmt.Sprintf("user-%d", i)
 			put(b, p.bindings, binding("n", name, "r", rbacv1.Subject{Kind: rbacv1.UserKind, Name: name}))
 		}
-		question := upstream.AttributesRecord{User: &user.DefaultInfo{Name: "user-0", Groups: []string{user.AllAuthenticated}}, Verb: "v", Namespace: "n", Resource: "things", ResourceRequest: true}
+		question := upstream.AttributesRecord{User: &user.DefaultInfo{Name: "user-0", Groups: []string{user.AllAuthenticated}},
+			Verb: "v", Namespace: "n", Resource: "things", ResourceRequest: true}
 		before := heapKept()
 		if decision, _, _ := p.narrow.Authorize(For(b.Context(), question), question); decision != upstream.DecisionAllow {
 			b.Fatal("not allowed")

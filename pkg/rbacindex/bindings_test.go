@@ -99,7 +99,8 @@ func anyCaller(r *rand.Rand) *user.DefaultInfo {
 
 // asks is a question of a user's about things.
 func asks(who user.Info) upstream.AttributesRecord {
-	return upstream.AttributesRecord{User: who, Namespace: "a", APIGroup: "example.com", Resource: "things", ResourceRequest: true}
+	return upstream.AttributesRecord{User: who, Namespace: "a", APIGroup: "example.com", Resource: "things",
+		ResourceRequest: true}
 }
 
 // parts is a reason with what it lists in order: a store gives bindings in any.

@@ -58,7 +58,8 @@ func got[T any](store cache.Store, key string) (role T, err error) {
 }
 
 func role(namespace, name, verb string) *rbacv1.Role {
-	return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Rules: clusterRole("", verb).Rules}
+	return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Rules: clusterRole("", verb).Rules}
 }
 
 func toRole(b *rbacv1.RoleBinding) *rbacv1.RoleBinding {
@@ -117,7 +118,8 @@ func TestForMore(t *testing.T) {
 		{"a role goes", "in the namespace", "roles", role("a", "r", "v"), false},
 		{"a role says something else", "in the namespace", "roles", role("a", "r", "other"), true},
 		{"a cluster role binding goes", "cluster-wide", "cluster bindings", clusterBinding("b", "r", jane), false},
-		{"a cluster role binding names another", "cluster-wide", "cluster bindings", clusterBinding("b", "r", joe), true},
+		{"a cluster role binding names another", "cluster-wide", "cluster bindings", clusterBinding("b", "r", joe),
+			true},
 		{"a cluster role goes", "cluster-wide", "cluster roles", clusterRole("r", "v"), false},
 		{"a cluster role says something else", "cluster-wide", "cluster roles", clusterRole("r", "other"), true},
 	}
@@ -215,8 +217,10 @@ func TestForMoreOfAnother(t *testing.T) {
 		"no resource":       {about: of(func(a *upstream.AttributesRecord) { a.ResourceRequest = false })},
 		"another like it":   {about: of(func(*upstream.AttributesRecord) {})},
 		"one by value":      {about: byValue},
-		"two by value":      {about: byValue, earlier: func(ctx context.Context) (context.Context, *Query) { return ForSeveral(ctx, byValue) }},
-		"of another sort":   {about: odd{same, nil}, earlier: func(ctx context.Context) (context.Context, *Query) { return ForSeveral(ctx, odd{same, nil}) }},
+		"two by value": {about: byValue,
+			earlier: func(ctx context.Context) (context.Context, *Query) { return ForSeveral(ctx, byValue) }},
+		"of another sort": {about: odd{same, nil},
+			earlier: func(ctx context.Context) (context.Context, *Query) { return ForSeveral(ctx, odd{same, nil}) }},
 		"after For": {about: same, earlier: func(ctx context.Context) (context.Context, *Query) {
 			under := For(ctx, same)
 			return under, queryFrom(under)

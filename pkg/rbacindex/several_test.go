@@ -39,7 +39,8 @@ func TestSeveral(t *testing.T) {
 	}
 	looked := 0
 	look := func(string) { looked++ }
-	roles := &gets{rbac.ClusterRoleGetter{Lister: rbaclisters.NewClusterRoleLister(p.clusterRoles.GetIndexer())}, map[string]int{}}
+	roles := &gets{rbac.ClusterRoleGetter{Lister: rbaclisters.NewClusterRoleLister(p.clusterRoles.GetIndexer())},
+		map[string]int{}}
 	authorizer := rbac.New(nil, Listers{}.Role(lookedInto{p.bindings, look}, nil), Listers{}.ClusterRoles(p.clusterRoles, roles), Listers{}.ClusterRole(lookedInto{p.clusterBindings, look}, nil))
 	question := asks(&user.DefaultInfo{Name: "jane"})
 	ask := func(ctx context.Context, verb string) upstream.Decision {

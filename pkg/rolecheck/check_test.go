@@ -27,8 +27,9 @@ func TestRoleMistakes(t *testing.T) {
 		"granular in another rule": {rules: []rbacv1.PolicyRule{rule("apps", "deployments", "granular:replicas"), rule("apps", "deployments", "granular")}},
 		"granular on everything":   {rules: []rbacv1.PolicyRule{rule("apps", "deployments", "granular:replicas"), rule("*", "*", "granular")}},
 		"no granular": {
-			rules: []rbacv1.PolicyRule{rule("apps", "deployments,deployments/scale", "granular:replicas"), rule("apps", "deployments", "granular")},
-			want:  []string{"rules[0]: permissions on deployments.apps/scale without the verb granular: fields are not authorized for a user who holds only this role"},
+			rules: []rbacv1.PolicyRule{rule("apps", "deployments,deployments/scale", "granular:replicas"),
+				rule("apps", "deployments", "granular")},
+			want: []string{"rules[0]: permissions on deployments.apps/scale without the verb granular: fields are not authorized for a user who holds only this role"},
 		},
 		"a field of one resource of two": {rules: []rbacv1.PolicyRule{rule("", "pods,configmaps", "granular", "granular:image")}},
 		"a field of neither": {

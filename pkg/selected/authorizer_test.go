@@ -45,9 +45,12 @@ func TestAuthorize(t *testing.T) {
 		{cluster("edit"), jane, "get", "m", "pods", authorizer.DecisionNoOpinion, authorizer.DecisionAllow}, // bound in n alone
 		{selection.Role("n", "own"), jane, "get", "n", "services", authorizer.DecisionAllow, authorizer.DecisionAllow},
 		{selection.Role("n", "own"), jane, "get", "n", "pods", authorizer.DecisionNoOpinion, authorizer.DecisionAllow},
-		{selection.Role("m", "own"), jane, "get", "m", "secrets", authorizer.DecisionNoOpinion, authorizer.DecisionNoOpinion}, // another's
-		{selection.Role("m", "own"), jane, "get", "n", "secrets", authorizer.DecisionNoOpinion, authorizer.DecisionAllow},     // of another namespace
-		{selection.Role("n", "own"), jane, "get", "", "services", authorizer.DecisionNoOpinion, authorizer.DecisionNoOpinion},
+		{selection.Role("m", "own"), jane, "get", "m", "secrets", authorizer.DecisionNoOpinion,
+			authorizer.DecisionNoOpinion}, // another's
+		{selection.Role("m", "own"), jane, "get", "n", "secrets", authorizer.DecisionNoOpinion,
+			authorizer.DecisionAllow}, // of another namespace
+		{selection.Role("n", "own"), jane, "get", "", "services", authorizer.DecisionNoOpinion,
+			authorizer.DecisionNoOpinion},
 		{cluster("own"), jane, "get", "n", "services", authorizer.DecisionNoOpinion, authorizer.DecisionAllow}, // there is no such cluster role
 		{selection.Role("n", "edit"), jane, "get", "n", "pods", authorizer.DecisionNoOpinion, authorizer.DecisionAllow},
 		{cluster("none"), jane, "get", "n", "pods", authorizer.DecisionNoOpinion, authorizer.DecisionAllow},
@@ -169,7 +172,9 @@ func TestNoCredentials(t *testing.T) {
 		{"example.com", "certificatesigningrequests", "", false},
 	} {
 		for _, verb := range []string{"create", "update", "patch", "granular", "*", "get", "delete"} {
-			q := &authorizer.AttributesRecord{User: selecting(t, root, selection.ClusterRole("all")), Verb: verb, Namespace: "n", APIGroup: tc.group, Resource: tc.resource, Subresource: tc.subresource, ResourceRequest: true}
+			q := &authorizer.AttributesRecord{User: selecting(t, root, selection.ClusterRole("all")), Verb: verb,
+				Namespace: "n", APIGroup: tc.group, Resource: tc.resource, Subresource: tc.subresource,
+				ResourceRequest: true}
 			want := authorizer.DecisionAllow
 			if tc.refused && verb != "get" && verb != "delete" {
 				want = authorizer.DecisionDeny
@@ -205,7 +210,8 @@ func TestUnrestricted(t *testing.T) {
 	}
 	for resource, ambient := range map[string]bool{"selfsubjectaccessreviews": true, "selfsubjectrulesreviews": true, "subjectaccessreviews": false, "localsubjectaccessreviews": false} {
 		for verb, creates := range map[string]bool{"create": true, "get": false, "granular": false} {
-			q := &authorizer.AttributesRecord{User: selecting(t, jane, selection.ClusterRole("view")), Verb: verb, APIGroup: "authorization.k8s.io", Resource: resource, ResourceRequest: true}
+			q := &authorizer.AttributesRecord{User: selecting(t, jane, selection.ClusterRole("view")), Verb: verb,
+				APIGroup: "authorization.k8s.io", Resource: resource, ResourceRequest: true}
 			if got, _, _ := a.Authorize(t.Context(), q); (got == authorizer.DecisionAllow) != (ambient && creates) {
 				t.Errorf("%s %s: %v", verb, resource, got)
 			}

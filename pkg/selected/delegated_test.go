@@ -71,7 +71,8 @@ func stored(chain []link, x *delegation.Index) (leaf string) {
 			d.Status.ExpirationTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 		}
 		d.Status.Rules, d.Status.NamespaceUID, d.Status.History = l.rules, types.UID(l.namespace), slices.Clone(history)
-		d.Status.Delegator = v1alpha1.DelegatorIdentity{Username: l.delegator.GetName(), Groups: l.delegator.GetGroups()}
+		d.Status.Delegator = v1alpha1.DelegatorIdentity{Username: l.delegator.GetName(),
+			Groups: l.delegator.GetGroups()}
 		history = append(history, v1alpha1.ChainEntry{Via: v1alpha1.ViaDelegation, By: l.delegator.GetName(), Name: d.Name, UID: d.UID})
 		x.Observe(d, false)
 		if l.gone {

@@ -61,12 +61,17 @@ func TestHandler(t *testing.T) {
 		{name: "two in one", headers: []string{view + "," + view}, refused: "is not a SelectedAuthority"},
 		{name: "an empty header", headers: []string{""}, refused: "is not a SelectedAuthority"},
 		{name: "unknown field", headers: []string{`{"a":1}`}, refused: "unknown field"},
-		{name: "longer than 1 KiB", headers: []string{view + strings.Repeat(" ", 1025-len(view))}, refused: "longer than 1024"},
-		{name: "a delegation", headers: []string{`{"authorityReference":{"kind":"AuthorityDelegation","name":"d"}}`}, refused: "does not serve AuthorityDelegations"},
+		{name: "longer than 1 KiB", headers: []string{view + strings.Repeat(" ", 1025-len(view))},
+			refused: "longer than 1024"},
+		{name: "a delegation",
+			headers: []string{`{"authorityReference":{"kind":"AuthorityDelegation","name":"d"}}`},
+			refused: "does not serve AuthorityDelegations"},
 		{name: "a front proxy that says nothing", extra: extra(), refused: "has 0 values"},
 		{name: "a front proxy that says two", extra: extra(view, view), refused: "has 2 values"},
 		{name: "a front proxy that says nonsense", extra: extra("x"), refused: "is not a SelectedAuthority"},
-		{name: "a front proxy that says a delegation", extra: extra(`{"authorityReference":{"kind":"AuthorityDelegation","name":"d"}}`), refused: "does not serve AuthorityDelegations"},
+		{name: "a front proxy that says a delegation",
+			extra:   extra(`{"authorityReference":{"kind":"AuthorityDelegation","name":"d"}}`),
+			refused: "does not serve AuthorityDelegations"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			caller := &user.DefaultInfo{Name: "u", UID: "1", Groups: groups, Extra: tc.extra}
@@ -115,12 +120,13 @@ func TestReason(t *testing.T) {
 		kept     string
 		refused  string
 	}{
-		"one":                    {reasons: []string{"TICKET-1, née"}, selected: true, kept: "TICKET-1, née"},
-		"none":                   {selected: true},
-		"nothing selected":       {reasons: []string{"a", "b"}},
-		"two":                    {reasons: []string{"a", "b"}, selected: true, refused: "there are 2 headers"},
-		"an empty one":           {reasons: []string{""}, selected: true, refused: "must not be empty"},
-		"a long one":             {reasons: []string{strings.Repeat("x", 257)}, selected: true, refused: "longer than 256"},
+		"one":              {reasons: []string{"TICKET-1, née"}, selected: true, kept: "TICKET-1, née"},
+		"none":             {selected: true},
+		"nothing selected": {reasons: []string{"a", "b"}},
+		"two":              {reasons: []string{"a", "b"}, selected: true, refused: "there are 2 headers"},
+		"an empty one":     {reasons: []string{""}, selected: true, refused: "must not be empty"},
+		"a long one": {reasons: []string{strings.Repeat("x", 257)}, selected: true,
+			refused: "longer than 256"},
 		"one that forges a line": {reasons: []string{"a\nb"}, selected: true, refused: "printable characters"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -121,11 +121,13 @@ func role(namespace, name string, rules ...rbacv1.PolicyRule) *rbacv1.Role {
 }
 
 func clusterBinding(name, role string, subjects ...rbacv1.Subject) *rbacv1.ClusterRoleBinding {
-	return &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}}
+	return &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, Subjects: subjects,
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}}
 }
 
 func binding(namespace, name, kind, role string, subjects ...rbacv1.Subject) *rbacv1.RoleBinding {
-	return &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: role}}
+	return &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Subjects: subjects,
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: role}}
 }
 
 func named(name string) rbacv1.Subject {
@@ -158,9 +160,11 @@ func selecting(t testing.TB, u user.Info, s *selection.SelectedAuthority) *User 
 // told returns the same user as an access review has it.
 func told(t testing.TB, u user.Info, s *selection.SelectedAuthority) user.Info {
 	t.Helper()
-	return &user.DefaultInfo{Name: u.GetName(), UID: u.GetUID(), Groups: u.GetGroups(), Extra: selecting(t, u, s).GetExtra()}
+	return &user.DefaultInfo{Name: u.GetName(), UID: u.GetUID(), Groups: u.GetGroups(),
+		Extra: selecting(t, u, s).GetExtra()}
 }
 
 func ask(u user.Info, verb, namespace, resource string) *authorizer.AttributesRecord {
-	return &authorizer.AttributesRecord{User: u, Verb: verb, Namespace: namespace, Resource: resource, ResourceRequest: true}
+	return &authorizer.AttributesRecord{User: u, Verb: verb, Namespace: namespace, Resource: resource,
+		ResourceRequest: true}
 }

@@ -19,7 +19,8 @@ import (
 // looked at, and pays no memory for that.
 func TestNothingConfigured(t *testing.T) {
 	index := delegation.NewIndex()
-	sel := Selection{Delegations: index, PolicyIssuer: &PolicyIssuer{Policies: policy.NewIndex(), Issuer: &Issuer{Delegations: index}}}
+	sel := Selection{Delegations: index,
+		PolicyIssuer: &PolicyIssuer{Policies: policy.NewIndex(), Issuer: &Issuer{Delegations: index}}}
 	if err := sel.PolicyIssuer.Policies.ReflectorStore().Replace(nil, "1"); err != nil {
 		t.Fatal(err)
 	}
@@ -57,22 +58,25 @@ func TestSameInAll(t *testing.T) {
 	want := func() *v1alpha1.AuthorityDelegation {
 		return &v1alpha1.AuthorityDelegation{
 			ObjectMeta: metav1.ObjectMeta{Name: "by-policy-x", UID: "u", ResourceVersion: "1"},
-			Spec:       v1alpha1.AuthorityDelegationSpec{Delegates: []v1alpha1.Delegate{{Kind: v1alpha1.DelegateUser, Name: "bot"}}, Conditions: []v1alpha1.DelegationCondition{{Expression: "true"}}},
-			Status:     v1alpha1.AuthorityDelegationStatus{Delegator: v1alpha1.DelegatorIdentity{Username: "alice", UID: "a-1"}, NamespaceUID: "n", Cause: &v1alpha1.DelegationCause{Policy: "p", UID: "p-1"}},
+			Spec: v1alpha1.AuthorityDelegationSpec{Delegates: []v1alpha1.Delegate{{Kind: v1alpha1.DelegateUser, Name: "bot"}},
+				Conditions: []v1alpha1.DelegationCondition{{Expression: "true"}}},
+			Status: v1alpha1.AuthorityDelegationStatus{Delegator: v1alpha1.DelegatorIdentity{Username: "alice", UID: "a-1"},
+				NamespaceUID: "n", Cause: &v1alpha1.DelegationCause{Policy: "p", UID: "p-1"}},
 		}
 	}
 	for name, tc := range map[string]struct {
 		change func(*v1alpha1.AuthorityDelegation)
 		same   bool
 	}{
-		"the same":          {func(*v1alpha1.AuthorityDelegation) {}, true},
-		"renewed":           {func(d *v1alpha1.AuthorityDelegation) { d.Status.Cause.Renewed = &metav1.Time{} }, true},
-		"used":              {func(d *v1alpha1.AuthorityDelegation) { d.Status.LastUsed = &metav1.Time{} }, true},
-		"labelled":          {func(d *v1alpha1.AuthorityDelegation) { d.Labels = map[string]string{"a": "b"} }, true},
-		"no condition":      {func(d *v1alpha1.AuthorityDelegation) { d.Spec.Conditions = nil }, false},
-		"to another":        {func(d *v1alpha1.AuthorityDelegation) { d.Spec.Delegates[0].Name = "eve" }, false},
-		"another alice":     {func(d *v1alpha1.AuthorityDelegation) { d.Status.Delegator.UID = "a-2" }, false},
-		"another group":     {func(d *v1alpha1.AuthorityDelegation) { d.Status.Delegator.Groups = []string{"admins"} }, false},
+		"the same":      {func(*v1alpha1.AuthorityDelegation) {}, true},
+		"renewed":       {func(d *v1alpha1.AuthorityDelegation) { d.Status.Cause.Renewed = &metav1.Time{} }, true},
+		"used":          {func(d *v1alpha1.AuthorityDelegation) { d.Status.LastUsed = &metav1.Time{} }, true},
+		"labelled":      {func(d *v1alpha1.AuthorityDelegation) { d.Labels = map[string]string{"a": "b"} }, true},
+		"no condition":  {func(d *v1alpha1.AuthorityDelegation) { d.Spec.Conditions = nil }, false},
+		"to another":    {func(d *v1alpha1.AuthorityDelegation) { d.Spec.Delegates[0].Name = "eve" }, false},
+		"another alice": {func(d *v1alpha1.AuthorityDelegation) { d.Status.Delegator.UID = "a-2" }, false},
+		"another group": {func(d *v1alpha1.AuthorityDelegation) { d.Status.Delegator.Groups = []string{"admins"} },
+			false},
 		"another policy":    {func(d *v1alpha1.AuthorityDelegation) { d.Status.Cause.UID = "p-2" }, false},
 		"another namespace": {func(d *v1alpha1.AuthorityDelegation) { d.Status.NamespaceUID = "m" }, false},
 		"kept":              {func(d *v1alpha1.AuthorityDelegation) { d.Spec.IfLost = v1alpha1.LossKeep }, false},

@@ -91,7 +91,8 @@ func (w *world) policy(t *testing.T) *objects {
 }
 
 func anyUser(r *rand.Rand) user.Info {
-	u := &user.DefaultInfo{Name: pick(r, "u0", "u1", "system:serviceaccount:n0:s"), Groups: []string{"system:authenticated"}}
+	u := &user.DefaultInfo{Name: pick(r, "u0", "u1", "system:serviceaccount:n0:s"),
+		Groups: []string{"system:authenticated"}}
 	for _, g := range []string{"g0", "g1"} {
 		if r.IntN(3) == 0 {
 			u.Groups = append(u.Groups, g)
@@ -112,9 +113,12 @@ func anySelection(r *rand.Rand) *selection.SelectedAuthority {
 
 func anyRequest(r *rand.Rand) *authorizer.AttributesRecord {
 	if r.IntN(8) == 0 {
-		return &authorizer.AttributesRecord{Verb: pick(r, "get", "create"), Path: pick(r, "/metrics", "/logs/a", "/logs/b")}
+		return &authorizer.AttributesRecord{Verb: pick(r, "get", "create"),
+			Path: pick(r, "/metrics", "/logs/a", "/logs/b")}
 	}
-	a := &authorizer.AttributesRecord{ResourceRequest: true, Verb: pick(r, "get", "create", "granular", "granular:labels"), Namespace: pick(r, "n0", "n1", "n0", "n1", ""), Name: pick(r, "", "a", "b")}
+	a := &authorizer.AttributesRecord{ResourceRequest: true,
+		Verb:      pick(r, "get", "create", "granular", "granular:labels"),
+		Namespace: pick(r, "n0", "n1", "n0", "n1", ""), Name: pick(r, "", "a", "b")}
 	a.APIGroup, a.Resource, a.Subresource = "", "pods", pick(r, "", "log")
 	switch r.IntN(8) {
 	case 0:

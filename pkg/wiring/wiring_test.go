@@ -34,7 +34,8 @@ import (
 )
 
 func attributes(verb string) upstream.AttributesRecord {
-	return upstream.AttributesRecord{User: &user.DefaultInfo{Name: "jane"}, Verb: verb, Namespace: "n", Resource: "things", ResourceRequest: true}
+	return upstream.AttributesRecord{User: &user.DefaultInfo{Name: "jane"}, Verb: verb, Namespace: "n",
+		Resource: "things", ResourceRequest: true}
 }
 
 // TestBindingsBySubject holds that the RBAC of a server finds bindings by subject where
@@ -103,7 +104,8 @@ func TestSelection(t *testing.T) {
 		inner, rules, err := configured.Config{
 			VersionedInformerFactory: informers.NewSharedInformerFactory(fake.NewClientset(), 0),
 			AuthorizationConfiguration: &authzconfig.AuthorizationConfiguration{
-				Authorizers: []authzconfig.AuthorizerConfiguration{{Type: "AlwaysAllow", Name: "alwaysallow"}, {Type: "RBAC", Name: "rbac"}},
+				Authorizers: []authzconfig.AuthorizerConfiguration{{Type: "AlwaysAllow", Name: "alwaysallow"},
+					{Type: "RBAC", Name: "rbac"}},
 			},
 		}.New(t.Context(), "")
 		if err != nil {
@@ -111,7 +113,8 @@ func TestSelection(t *testing.T) {
 		}
 		authorizer := granular.Wrap(inner)
 		a := attributes("get")
-		a.User = &user.DefaultInfo{Name: "jane", Groups: []string{user.SystemPrivilegedGroup}, Extra: map[string][]string{authorityselected.Key: {`{"authorityReference":{"kind":"ClusterRole","name":"none"}}`}}}
+		a.User = &user.DefaultInfo{Name: "jane", Groups: []string{user.SystemPrivilegedGroup},
+			Extra: map[string][]string{authorityselected.Key: {`{"authorityReference":{"kind":"ClusterRole","name":"none"}}`}}}
 		want := upstream.DecisionAllow
 		if tc.selection {
 			want = upstream.DecisionNoOpinion

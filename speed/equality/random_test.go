@@ -18,7 +18,8 @@ var (
 
 // quantities and times are few, so that two are often the same thing kept in two ways.
 func randomQuantity(r *rand.Rand) resource.Quantity {
-	text := []string{"0", "1G", "1e9", "1000M", "1Gi", "500m", "0.5", "123456789012345678901234567890", "1234567890123456789012345678.90e2"}
+	text := []string{"0", "1G", "1e9", "1000M", "1Gi", "500m", "0.5", "123456789012345678901234567890",
+		"1234567890123456789012345678.90e2"}
 	q := resource.MustParse(text[r.IntN(len(text))])
 	if r.IntN(2) == 0 {
 		_ = q.String() // it remembers that

@@ -74,7 +74,8 @@ func TestNotUnderstood(t *testing.T) {
 // TestFunctionsOfSemantic holds what understood rests on: these types have a function of
 // their own and no other. A new one means to look at what it says.
 func TestFunctionsOfSemantic(t *testing.T) {
-	want := []reflect.Type{quantityType, reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime](), fieldsV1, reflect.TypeFor[labels.Selector](), reflect.TypeFor[fields.Selector]()}
+	want := []reflect.Type{quantityType, reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime](),
+		fieldsV1, reflect.TypeFor[labels.Selector](), reflect.TypeFor[fields.Selector]()}
 	for typ := range upstream.Semantic.Equalities {
 		if !slices.Contains(want, typ) {
 			t.Errorf("%s has a function of its own", typ)

@@ -63,13 +63,15 @@ func errorText(err error) string {
 
 func managedBy(name, fields string) metav1.ManagedFieldsEntry {
 	at := metav1.NewTime(time.Unix(1e9, 0).UTC())
-	return metav1.ManagedFieldsEntry{Manager: name, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &at, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
+	return metav1.ManagedFieldsEntry{Manager: name, Operation: metav1.ManagedFieldsOperationUpdate,
+		APIVersion: "v1", Time: &at, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
 }
 
 // TestAdmission holds that what admission makes of managed fields is warned of and set
 // back when upstream does it, and not otherwise.
 func TestAdmission(t *testing.T) {
-	usual := []metav1.ManagedFieldsEntry{managedBy("m", `{"f:metadata":{"f:labels":{".":{},"f:a":{}}}}`), managedBy("n", `{"f:spec":{"f:nodeName":{}}}`)}
+	usual := []metav1.ManagedFieldsEntry{managedBy("m", `{"f:metadata":{"f:labels":{".":{},"f:a":{}}}}`),
+		managedBy("n", `{"f:spec":{"f:nodeName":{}}}`)}
 	first := func(change func(*metav1.ManagedFieldsEntry)) editing {
 		return func(p *corev1.Pod) { change(&p.ManagedFields[0]) }
 	}
@@ -85,7 +87,8 @@ func TestAdmission(t *testing.T) {
 		{"something else", func(p *corev1.Pod) { p.Labels = map[string]string{"a": "b"} }, false},
 		{"time only", first(func(e *metav1.ManagedFieldsEntry) { e.Time = nil }), false},
 		{"manager", first(func(e *metav1.ManagedFieldsEntry) { e.Manager = "other" }), false},
-		{"operation", first(func(e *metav1.ManagedFieldsEntry) { e.Operation = metav1.ManagedFieldsOperationApply }), false},
+		{"operation",
+			first(func(e *metav1.ManagedFieldsEntry) { e.Operation = metav1.ManagedFieldsOperationApply }), false},
 		{"no operation", first(func(e *metav1.ManagedFieldsEntry) { e.Operation = "" }), true},
 		{"another operation", first(func(e *metav1.ManagedFieldsEntry) { e.Operation = "Merge" }), true},
 		{"no version", first(func(e *metav1.ManagedFieldsEntry) { e.APIVersion = "" }), true},
@@ -94,15 +97,20 @@ func TestAdmission(t *testing.T) {
 		{"another type", first(func(e *metav1.ManagedFieldsEntry) { e.FieldsType = "FieldsV2" }), true},
 		{"no fields", first(func(e *metav1.ManagedFieldsEntry) { e.FieldsV1 = nil }), false},
 		{"empty fields", first(func(e *metav1.ManagedFieldsEntry) { e.FieldsV1 = &metav1.FieldsV1{} }), true},
-		{"other fields", first(func(e *metav1.ManagedFieldsEntry) { e.FieldsV1 = metav1.NewFieldsV1(`{"f:spec":{}}`) }), false},
-		{"wrong fields", first(func(e *metav1.ManagedFieldsEntry) { e.FieldsV1 = metav1.NewFieldsV1(`{"f:spec"}`) }), true},
+		{"other fields",
+			first(func(e *metav1.ManagedFieldsEntry) { e.FieldsV1 = metav1.NewFieldsV1(`{"f:spec":{}}`) }), false},
+		{"wrong fields",
+			first(func(e *metav1.ManagedFieldsEntry) { e.FieldsV1 = metav1.NewFieldsV1(`{"f:spec"}`) }), true},
 		{"bytes in place", bytesAt(`{"f:METADATA"`), false},
 		{"wrong bytes in place", bytesAt(`{"f:metadata}`), true},
 		{"other spelling", bytesAt(`{"f:ab\u0061":`), false},
 		{"no path element", bytesAt(`{"k:metadata"`), true},
-		{"appended", func(p *corev1.Pod) { p.ManagedFields = append(p.ManagedFields, managedBy("o", `{"f:x":{}}`)) }, false},
-		{"appended wrong", func(p *corev1.Pod) { p.ManagedFields = append(p.ManagedFields, managedBy("o", `{"v:x":{}}`)) }, true},
-		{"appended nothing", func(p *corev1.Pod) { p.ManagedFields = append(p.ManagedFields, metav1.ManagedFieldsEntry{}) }, true},
+		{"appended",
+			func(p *corev1.Pod) { p.ManagedFields = append(p.ManagedFields, managedBy("o", `{"f:x":{}}`)) }, false},
+		{"appended wrong",
+			func(p *corev1.Pod) { p.ManagedFields = append(p.ManagedFields, managedBy("o", `{"v:x":{}}`)) }, true},
+		{"appended nothing",
+			func(p *corev1.Pod) { p.ManagedFields = append(p.ManagedFields, metav1.ManagedFieldsEntry{}) }, true},
 		{"removed", func(p *corev1.Pod) { p.ManagedFields = p.ManagedFields[1:] }, false},
 		{"nil", func(p *corev1.Pod) { p.ManagedFields = nil }, false},
 		{"none", func(p *corev1.Pod) { p.ManagedFields = []metav1.ManagedFieldsEntry{} }, false},

@@ -27,7 +27,8 @@ import (
 
 func usualPodSpec() corev1.PodSpec {
 	yes, seconds := true, int64(30)
-	s := corev1.PodSpec{NodeName: "n1", ServiceAccountName: "web", TerminationGracePeriodSeconds: &seconds, RestartPolicy: "Always", DNSPolicy: "ClusterFirst"}
+	s := corev1.PodSpec{NodeName: "n1", ServiceAccountName: "web", TerminationGracePeriodSeconds: &seconds,
+		RestartPolicy: "Always", DNSPolicy: "ClusterFirst"}
 	for i := range 3 {
 		c := corev1.Container{Name: fmt.Sprintf("c%d", i), Image: "registry.example.com/app:v1", Command: []string{"/bin/app", "--flag"},
 			Resources:       corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse("500m"), "memory": resource.MustParse("1Gi")}},
@@ -82,7 +83,8 @@ func benchWrites(t testing.TB) []benchWrite {
 	}
 	deployment := &appsv1.Deployment{ObjectMeta: usualMeta()}
 	deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
-	deployment.Spec.Template = corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}, Spec: usualPodSpec()}
+	deployment.Spec.Template = corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
+		Spec: usualPodSpec()}
 	config := &corev1.ConfigMap{ObjectMeta: usualMeta(), Data: map[string]string{"a": "b", "c": "d", "e": "f"}}
 
 	fields := map[string]spec.Schema{}
@@ -116,7 +118,8 @@ func benchWrites(t testing.TB) []benchWrite {
 		name      string
 		object    runtime.Object
 		converter managedfields.TypeConverter
-	}{{"v1/Pod", pod, c}, {"apps/v1/Deployment", deployment, c}, {"v1/ConfigMap", config, c}, {"example.com/v1/Widget", widget, widgets}} {
+	}{{"v1/Pod", pod, c}, {"apps/v1/Deployment", deployment, c}, {"v1/ConfigMap", config, c},
+		{"example.com/v1/Widget", widget, widgets}} {
 		kind := kindNamed(o.name)
 		o.object.GetObjectKind().SetGroupVersionKind(kind)
 		w := write{converter: o.converter, kind: kind, new: o.object}

@@ -336,7 +336,8 @@ func TestSettled(t *testing.T) {
 		}
 		at := root{v.Schema(), v.TypeRef(), r.IntN(2) == 0 && complete(v.Schema(), v.TypeRef(), map[string]bool{})}
 		// A part is settled as the set of it alone would be.
-		d := []dropped{{"metadata", []dropped{{name: "labels"}}}, {name: "spec"}, {"status", []dropped{{name: "f0"}, {name: "f1"}}}}[r.IntN(3):]
+		d := []dropped{{"metadata", []dropped{{name: "labels"}}}, {name: "spec"},
+			{"status", []dropped{{name: "f0"}, {name: "f1"}}}}[r.IntN(3):]
 		if part, err := typed.ReconcileFieldSetWithSchema(decode(union(emptySet.iterate(nil), f.iterate(d))), v); f.iterate(d).reconciled(at, at.ref) != (err == nil && part == nil) {
 			t.Fatalf("seed %d: of %s %v is settled otherwise than upstream's %v (%v)", seed, raw, d, part, err)
 		}

@@ -78,7 +78,8 @@ func randomValue(r *rand.Rand, s *spec.Schema, depth int) any {
 	case s == nil:
 		return anything(r, 1)
 	case r.IntN(300) == 0:
-		return []any{nil, "odd", int64(7), 1.5, true, math.NaN(), []any{nil}, map[string]any{"x": nil}, map[string]any(nil), []any(nil)}[r.IntN(10)]
+		return []any{nil, "odd", int64(7), 1.5, true, math.NaN(), []any{nil}, map[string]any{"x": nil},
+			map[string]any(nil), []any(nil)}[r.IntN(10)]
 	case s.Nullable && r.IntN(4) == 0:
 		return nil
 	case s.Extensions["x-kubernetes-int-or-string"] == true:

@@ -74,7 +74,8 @@ func TestPrune(t *testing.T) {
 		return d
 	}
 	live, after := replicas(1), replicas(2)
-	live.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)}, {Manager: "n"}}
+	live.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)},
+		{Manager: "n"}}
 	want := left(1)
 	want.ManagedFields = []metav1.ManagedFieldsEntry{{}}
 	p := NewPruner(builtinConverter(t), func() bool { return true })
@@ -140,8 +141,10 @@ func TestMayBeBare(t *testing.T) {
 		minimal bool
 	}{
 		{"an object", fieldPlan{name: "metadata", typ: objectMetaType, below: below}, both, true},
-		{"no version", fieldPlan{name: "metadata", typ: objectMetaType, below: below}, map[string]bool{"kind": true}, false},
-		{"no kind", fieldPlan{name: "metadata", typ: objectMetaType, below: below}, map[string]bool{"apiVersion": true}, false},
+		{"no version", fieldPlan{name: "metadata", typ: objectMetaType, below: below},
+			map[string]bool{"kind": true}, false},
+		{"no kind", fieldPlan{name: "metadata", typ: objectMetaType, below: below},
+			map[string]bool{"apiVersion": true}, false},
 		{"a list", fieldPlan{name: "metadata", typ: reflect.TypeFor[metav1.ListMeta](), below: below}, both, false},
 		{"metadata that is not looked into", fieldPlan{name: "metadata", typ: objectMetaType}, both, false},
 		{"no metadata", fieldPlan{name: "spec", typ: objectMetaType, below: below}, both, false},
@@ -211,10 +214,15 @@ func TestDropEntries(t *testing.T) {
 		a, b, leftA, leftB strings
 		dropped            []string
 	}{
-		{"one differs", strings{"d": "1", "b": "1", "c": "1", "a": "1", "e": "1"}, strings{"a": "1", "b": "1", "c": "1", "d": "2", "e": "1"}, strings{"d": "1"}, strings{"d": "2"}, []string{"a", "b", "c", "e"}},
-		{"one is added", strings{"a": "1", "b": "1"}, strings{"a": "1", "b": "1", "c": "1"}, strings{"a": "1"}, strings{"a": "1", "c": "1"}, []string{"b"}},
-		{"one is removed", strings{"a": "1", "b": "1", "c": "1"}, strings{"a": "1", "b": "1"}, strings{"a": "1", "c": "1"}, strings{"a": "1"}, []string{"b"}},
-		{"the only one was added to", strings{"a": "1"}, strings{"a": "1", "b": "1"}, strings{"a": "1"}, strings{"a": "1", "b": "1"}, nil},
+		{"one differs", strings{"d": "1", "b": "1", "c": "1", "a": "1", "e": "1"},
+			strings{"a": "1", "b": "1", "c": "1", "d": "2", "e": "1"}, strings{"d": "1"}, strings{"d": "2"},
+			[]string{"a", "b", "c", "e"}},
+		{"one is added", strings{"a": "1", "b": "1"}, strings{"a": "1", "b": "1", "c": "1"}, strings{"a": "1"},
+			strings{"a": "1", "c": "1"}, []string{"b"}},
+		{"one is removed", strings{"a": "1", "b": "1", "c": "1"}, strings{"a": "1", "b": "1"},
+			strings{"a": "1", "c": "1"}, strings{"a": "1"}, []string{"b"}},
+		{"the only one was added to", strings{"a": "1"}, strings{"a": "1", "b": "1"}, strings{"a": "1"},
+			strings{"a": "1", "b": "1"}, nil},
 		{"all differ", strings{"a": "1"}, strings{"a": "2"}, strings{"a": "1"}, strings{"a": "2"}, nil},
 		{"nothing there", nil, strings{"a": "2"}, nil, strings{"a": "2"}, nil},
 		{"nothing left", strings{"a": "2"}, strings{}, strings{"a": "2"}, strings{}, nil},

@@ -132,7 +132,8 @@ func TestPartOf(t *testing.T) {
 		{"nothing of a field", podFields, dropped{"spec", []dropped{{name: "volumes"}}}, false},
 		{"a value of the name", `{"v:1":{}}`, dropped{name: "1"}, false},
 		{"what has become atomic", `{"f:spec":{"f:nodeSelector":{"f:a":{}}}}`, dropped{name: "spec"}, false},
-		{"what has become atomic elsewhere", `{"f:metadata":{},"f:spec":{"f:nodeSelector":{"f:a":{}}}}`, dropped{name: "metadata"}, true},
+		{"what has become atomic elsewhere", `{"f:metadata":{},"f:spec":{"f:nodeSelector":{"f:a":{}}}}`,
+			dropped{name: "metadata"}, true},
 	} {
 		if p := partedPod(t, test.raw, test.d); (p != nil) != test.parted {
 			t.Errorf("%s: parted %v", test.name, p != nil)

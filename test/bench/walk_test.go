@@ -48,7 +48,8 @@ func cpu(t testing.TB) time.Duration {
 }
 
 func named() metav1.ObjectMeta {
-	m := metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "u", Labels: map[string]string{}, Annotations: map[string]string{}}
+	m := metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "u", Labels: map[string]string{},
+		Annotations: map[string]string{}}
 	for i := range 8 {
 		m.Labels[fmt.Sprintf("example.com/l%d", i)] = "v"
 		m.Annotations[fmt.Sprintf("example.com/a%d", i)] = "some longer value of an annotation"
@@ -113,7 +114,8 @@ func kinds() []kind {
 			return p
 		}, podDeep},
 		{"Deployment", "apps", apps + "Deployment", func() runtime.Object {
-			return &appsv1.Deployment{ObjectMeta: named(), Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: podSpec()}}}
+			return &appsv1.Deployment{ObjectMeta: named(),
+				Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: podSpec()}}}
 		}, func(o runtime.Object) { o.(*appsv1.Deployment).Spec.Template.Spec.Containers[2].Env[9].Value = "other" }},
 		{"NodeLargeStatus", "", core + "Node", func() runtime.Object {
 			n := &corev1.Node{ObjectMeta: named()}

@@ -71,7 +71,8 @@ var custom = sync.OnceValues(func() (map[gvkschema.GroupVersionKind]map[string]*
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", file, err)
 			}
-			static := &spec3.OpenAPI{Version: "3.0.0", Info: &spec.Info{}, Components: &spec3.Components{Schemas: definitions()}}
+			static := &spec3.OpenAPI{Version: "3.0.0", Info: &spec.Info{},
+				Components: &spec3.Components{Schemas: definitions()}}
 			merged, err := builder.MergeSpecsV3(static, built)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", file, err)

@@ -71,7 +71,8 @@ func TestReviews(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace},
 			Spec: authorizationv1.SubjectAccessReviewSpec{
 				User: "somebody", Groups: groups,
-				ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb, Resource: "configmaps"},
+				ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb,
+					Resource: "configmaps"},
 			},
 		}, metav1.CreateOptions{})
 		if err != nil {

@@ -20,17 +20,20 @@ const lock = "granular:conversion.example.com/lock"
 // safeVersion is one version of a kind whose lock is excluded. Both versions have a field
 // of that permission, as they must: v1 calls it lock, v2 bolt.
 func safeVersion(name, lock string, storage bool) map[string]any {
-	excluded := map[string]any{"type": "integer", "x-kubernetes-permission-verb": "conversion.example.com/lock", "x-kubernetes-permission-excluded": true}
+	excluded := map[string]any{"type": "integer", "x-kubernetes-permission-verb": "conversion.example.com/lock",
+		"x-kubernetes-permission-excluded": true}
 	integer, text := map[string]any{"type": "integer"}, map[string]any{"type": "string"}
 	return map[string]any{
 		"name": name, "served": true, "storage": storage,
-		"subresources": map[string]any{"status": map[string]any{}, "scale": map[string]any{"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}},
+		"subresources": map[string]any{"status": map[string]any{},
+			"scale": map[string]any{"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}},
 		"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": map[string]any{
 			"spec": map[string]any{"type": "object", "x-kubernetes-permission-verb": "specification", "properties": map[string]any{
 				lock: excluded, "size": integer, "note": text,
 				"words": map[string]any{"type": "object", "additionalProperties": integer},
 			}},
-			"status": map[string]any{"type": "object", "x-kubernetes-permission-verb": "status", "properties": map[string]any{"size": integer, "word": integer}},
+			"status": map[string]any{"type": "object", "x-kubernetes-permission-verb": "status",
+				"properties": map[string]any{"size": integer, "word": integer}},
 		}}},
 	}
 }
@@ -136,14 +139,16 @@ func TestAttackConversion(t *testing.T) {
 	s := onStage(t)
 	const there = "cannot change .spec.lock of version v1"
 	for i, tc := range []conversionAttack{
-		{"renamed, in the version that is stored", between(v1Lock, bolt), "v1", "", v1Lock, 9, "cannot change .spec.lock"},
+		{"renamed, in the version that is stored", between(v1Lock, bolt), "v1", "", v1Lock, 9,
+			"cannot change .spec.lock"},
 		{"renamed, in the other version", between(v1Lock, bolt), "v2", "", bolt, 9, "cannot change .spec.bolt"},
 		{"kept in an annotation", between(v1Lock, marked), "v2", "", marked, "9", there},
 		{"kept in a label", between(v1Lock, label), "v2", "", label, "9", there},
 		{"kept in a field that is included", between(v1Lock, size), "v2", "", size, 9, there},
 		{"kept in a map that is included", between(v1Lock, inMap), "v2", "", inMap, 9, there},
 		{"kept in the status", between(v1Lock, word), "v2", "/status", word, 9, there},
-		{"shown by another version than the stored one", between(size, bolt), "v1", "", size, 9, "cannot change .spec.bolt of version v2"},
+		{"shown by another version than the stored one", between(size, bolt), "v1", "", size, 9,
+			"cannot change .spec.bolt of version v2"},
 		{"two fields exchanged", swapped, "v2", "", size, 9, there},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -176,7 +181,8 @@ func attackConversion(t *testing.T, s *harness.Server, safe func(*testing.T) str
 	}
 	s.Twins(t, stored, tc.says, grants, func(user string) harness.Answer {
 		now := s.MustSend(t, http.MethodGet, strings.TrimSuffix(path, tc.subresource), "", nil).Object(t)
-		identity := corpus.Object{"apiVersion": now["apiVersion"], "kind": now["kind"], "metadata": map[string]any{"name": harness.Metadata(t, now)["name"]}}
+		identity := corpus.Object{"apiVersion": now["apiVersion"], "kind": now["kind"],
+			"metadata": map[string]any{"name": harness.Metadata(t, now)["name"]}}
 		fresh := corpus.Overlay(identity, corpus.Object{"metadata": map[string]any{"name": "new-" + user}})
 		switch way {
 		case "apply":

@@ -34,19 +34,24 @@ func (d dial) manifest(plural string) map[string]any {
 		fields[name] = map[string]any{"type": "integer"}
 	}
 	for _, name := range d.excluded {
-		fields[name] = map[string]any{"type": "integer", "x-kubernetes-permission-verb": "definitions.example.com/trigger", "x-kubernetes-permission-excluded": true}
+		fields[name] = map[string]any{"type": "integer",
+			"x-kubernetes-permission-verb":     "definitions.example.com/trigger",
+			"x-kubernetes-permission-excluded": true}
 	}
 	subresources := map[string]any{}
 	if d.scaled != "" {
-		subresources["scale"] = map[string]any{"specReplicasPath": ".spec." + d.scaled, "statusReplicasPath": ".status.n"}
+		subresources["scale"] = map[string]any{"specReplicasPath": ".spec." + d.scaled,
+			"statusReplicasPath": ".status.n"}
 	}
 	var versions []any
 	for _, name := range []string{"v1", "v2"} {
 		versions = append(versions, map[string]any{
 			"name": name, "served": name == "v1" || !d.unserved, "storage": name == "v1", "subresources": subresources,
 			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": map[string]any{
-				"spec":   map[string]any{"type": "object", "x-kubernetes-permission-verb": "specification", "properties": fields},
-				"status": map[string]any{"type": "object", "properties": map[string]any{"n": map[string]any{"type": "integer"}}},
+				"spec": map[string]any{"type": "object", "x-kubernetes-permission-verb": "specification",
+					"properties": fields},
+				"status": map[string]any{"type": "object",
+					"properties": map[string]any{"n": map[string]any{"type": "integer"}}},
 			}}},
 		})
 	}

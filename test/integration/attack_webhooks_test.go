@@ -170,7 +170,8 @@ func TestAttackWebhooks(t *testing.T) {
 						case "json":
 							return s.Send(t, user, http.MethodPut, path, harness.ContentTypes["json"], corpus.Overlay(now, harness.FromYAML(t, tc.body)))
 						case "apply":
-							identity := corpus.Object{"apiVersion": now["apiVersion"], "kind": now["kind"], "metadata": map[string]any{"name": harness.Metadata(t, now)["name"]}}
+							identity := corpus.Object{"apiVersion": now["apiVersion"], "kind": now["kind"],
+								"metadata": map[string]any{"name": harness.Metadata(t, now)["name"]}}
 							return s.Send(t, user, http.MethodPatch, path+"?force=true&fieldManager=a", harness.ContentTypes["apply"], corpus.Overlay(identity, harness.FromYAML(t, tc.body)))
 						}
 						return s.Send(t, user, http.MethodPatch, path, harness.ContentTypes["merge"], tc.body)

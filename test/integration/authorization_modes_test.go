@@ -101,20 +101,32 @@ func TestModes(t *testing.T) {
 	needs := `needs one of the verbs \"granular:label(other.example.com)\", \"granular:metadata\"`
 	for _, a := range []attempt{
 		{name: "rbac", user: harness.Impersonating("rbac"), path: demo, label: "own.example.com/a", status: 200},
-		{name: "rbac refuses", user: harness.Impersonating("rbac"), path: demo, label: "other.example.com/a", status: 403, says: needs},
+		{name: "rbac refuses", user: harness.Impersonating("rbac"), path: demo, label: "other.example.com/a",
+			status: 403, says: needs},
 		{name: "webhook", user: harness.Impersonating("hooked"), path: demo, label: "own.example.com/a", status: 200},
-		{name: "webhook refuses", user: harness.Impersonating("hooked"), path: demo, label: "other.example.com/a", status: 403, says: needs},
-		{name: "webhook knows nobody else", user: harness.Impersonating("unhooked"), path: demo, label: "own.example.com/a", status: 403, says: "cannot patch resource"},
-		{name: "abac writer holds every verb", user: harness.Impersonating("abac-writer"), path: demo, label: "other.example.com/a", status: 200},
-		{name: "abac reader has own by rbac", user: harness.Impersonating("abac-reader"), path: demo, label: "own.example.com/a", status: 200, says: `"spec"`},
-		{name: "abac reader refused", user: harness.Impersonating("abac-reader"), path: demo, label: "other.example.com/a", status: 403, says: needs},
-		{name: "abac reading is no granular", user: harness.Impersonating("abac-reader"), path: "/api/v1/nodes/n2", label: "own.example.com/a", status: 403, says: "cannot patch resource"},
-		{name: "always deny leaves it to others", user: harness.Impersonating("nobody"), path: demo, label: "own.example.com/a", status: 403, says: "cannot patch resource"},
-		{name: "node writes its node", user: node, path: "/api/v1/nodes/n1", label: "node.kubernetes.io/instance-type", status: 200},
-		{name: "node is restricted there", user: node, path: "/api/v1/nodes/n1", label: "node-restriction.kubernetes.io/a", status: 403, says: "is not allowed to modify labels"},
-		{name: "node writes no other", user: node, path: "/api/v1/nodes/n2", label: "node.kubernetes.io/instance-type", status: 403, says: "is not allowed to modify node"},
+		{name: "webhook refuses", user: harness.Impersonating("hooked"), path: demo, label: "other.example.com/a",
+			status: 403, says: needs},
+		{name: "webhook knows nobody else", user: harness.Impersonating("unhooked"), path: demo,
+			label: "own.example.com/a", status: 403, says: "cannot patch resource"},
+		{name: "abac writer holds every verb", user: harness.Impersonating("abac-writer"), path: demo,
+			label: "other.example.com/a", status: 200},
+		{name: "abac reader has own by rbac", user: harness.Impersonating("abac-reader"), path: demo,
+			label: "own.example.com/a", status: 200, says: `"spec"`},
+		{name: "abac reader refused", user: harness.Impersonating("abac-reader"), path: demo,
+			label: "other.example.com/a", status: 403, says: needs},
+		{name: "abac reading is no granular", user: harness.Impersonating("abac-reader"), path: "/api/v1/nodes/n2",
+			label: "own.example.com/a", status: 403, says: "cannot patch resource"},
+		{name: "always deny leaves it to others", user: harness.Impersonating("nobody"), path: demo,
+			label: "own.example.com/a", status: 403, says: "cannot patch resource"},
+		{name: "node writes its node", user: node, path: "/api/v1/nodes/n1",
+			label: "node.kubernetes.io/instance-type", status: 200},
+		{name: "node is restricted there", user: node, path: "/api/v1/nodes/n1",
+			label: "node-restriction.kubernetes.io/a", status: 403, says: "is not allowed to modify labels"},
+		{name: "node writes no other", user: node, path: "/api/v1/nodes/n2",
+			label: "node.kubernetes.io/instance-type", status: 403, says: "is not allowed to modify node"},
 		{name: "node with a granular role", user: node, path: demo, label: "own.example.com/a", status: 200},
-		{name: "node with a granular role refused", user: node, path: demo, label: "other.example.com/a", status: 403, says: needs},
+		{name: "node with a granular role refused", user: node, path: demo, label: "other.example.com/a",
+			status: 403, says: needs},
 	} {
 		a.config = "admin"
 		t.Run(a.name, func(t *testing.T) { a.try(t, c) })
@@ -124,7 +136,8 @@ func TestModes(t *testing.T) {
 // TestAlwaysAllow holds that where everything is allowed nothing is refused.
 func TestAlwaysAllow(t *testing.T) {
 	c := harness.Start(t, "--", "--authorization-mode=AlwaysAllow")
-	attempt{name: "anybody", config: "admin", user: harness.Impersonating("anybody"), path: demo, label: "any.example.com/a", status: 200, says: `"spec"`}.try(t, c)
+	attempt{name: "anybody", config: "admin", user: harness.Impersonating("anybody"), path: demo,
+		label: "any.example.com/a", status: 200, says: `"spec"`}.try(t, c)
 }
 
 // TestImpersonation holds that whom a caller impersonates is judged, and not the
@@ -139,21 +152,33 @@ func TestImpersonation(t *testing.T) {
 	// The viewer may impersonate two users as it likes, and has a permission of its
 	// own; the editor only to patch deployments, by constrained impersonation.
 	harness.Allow(t, client, "viewer",
-		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"users"}, Verbs: []string{"impersonate"}, ResourceNames: []string{"impersonated", "powerless"}},
-		rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"granular", "granular:label(viewer.example.com)"}})
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"users"}, Verbs: []string{"impersonate"},
+			ResourceNames: []string{"impersonated", "powerless"}},
+		rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"},
+			Verbs: []string{"granular", "granular:label(viewer.example.com)"}})
 	harness.Allow(t, client, "editor",
-		rbacv1.PolicyRule{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"users"}, Verbs: []string{"impersonate:user-info"}, ResourceNames: []string{"impersonated"}},
-		rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"impersonate-on:user-info:patch"}})
+		rbacv1.PolicyRule{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"users"},
+			Verbs: []string{"impersonate:user-info"}, ResourceNames: []string{"impersonated"}},
+		rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"},
+			Verbs: []string{"impersonate-on:user-info:patch"}})
 	for _, a := range []attempt{
 		{name: "own permission", config: "viewer", path: demo, label: "viewer.example.com/a", status: 200},
-		{name: "as another", config: "viewer", user: harness.Impersonating("impersonated"), path: demo, label: "own.example.com/a", status: 200},
-		{name: "as another without the own", config: "viewer", user: harness.Impersonating("impersonated"), path: demo, label: "viewer.example.com/a", status: 403, says: `User \"impersonated\" cannot change`},
-		{name: "as a powerless one", config: "viewer", user: harness.Impersonating("powerless"), path: demo, label: "viewer.example.com/a", status: 403, says: `User \"powerless\" cannot patch resource`},
-		{name: "as one it may not be", config: "viewer", user: harness.Impersonating("admin"), path: demo, label: "viewer.example.com/a", status: 403, says: "cannot impersonate"},
-		{name: "constrained", config: "editor", user: harness.Impersonating("impersonated"), path: demo, label: "own.example.com/a", status: 200},
-		{name: "constrained and refused", config: "editor", user: harness.Impersonating("impersonated"), path: demo, label: "editor.example.com/a", status: 403, says: `User \"impersonated\" cannot change`},
-		{name: "constrained as another", config: "editor", user: harness.Impersonating("powerless"), path: demo, label: "own.example.com/a", status: 403, says: "cannot impersonate"},
-		{name: "constrained elsewhere", config: "editor", user: harness.Impersonating("impersonated"), path: "/api/v1/namespaces/default", label: "own.example.com/a", status: 403, says: "cannot impersonate"},
+		{name: "as another", config: "viewer", user: harness.Impersonating("impersonated"), path: demo,
+			label: "own.example.com/a", status: 200},
+		{name: "as another without the own", config: "viewer", user: harness.Impersonating("impersonated"),
+			path: demo, label: "viewer.example.com/a", status: 403, says: `User \"impersonated\" cannot change`},
+		{name: "as a powerless one", config: "viewer", user: harness.Impersonating("powerless"), path: demo,
+			label: "viewer.example.com/a", status: 403, says: `User \"powerless\" cannot patch resource`},
+		{name: "as one it may not be", config: "viewer", user: harness.Impersonating("admin"), path: demo,
+			label: "viewer.example.com/a", status: 403, says: "cannot impersonate"},
+		{name: "constrained", config: "editor", user: harness.Impersonating("impersonated"), path: demo,
+			label: "own.example.com/a", status: 200},
+		{name: "constrained and refused", config: "editor", user: harness.Impersonating("impersonated"), path: demo,
+			label: "editor.example.com/a", status: 403, says: `User \"impersonated\" cannot change`},
+		{name: "constrained as another", config: "editor", user: harness.Impersonating("powerless"), path: demo,
+			label: "own.example.com/a", status: 403, says: "cannot impersonate"},
+		{name: "constrained elsewhere", config: "editor", user: harness.Impersonating("impersonated"),
+			path: "/api/v1/namespaces/default", label: "own.example.com/a", status: 403, says: "cannot impersonate"},
 	} {
 		t.Run(a.name, func(t *testing.T) { a.try(t, on) })
 	}

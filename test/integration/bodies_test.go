@@ -22,7 +22,8 @@ import (
 )
 
 // mediaTypes are the forms in which a body can be sent.
-var mediaTypes = []string{runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeCBOR, runtime.ContentTypeProtobuf}
+var mediaTypes = []string{runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeCBOR,
+	runtime.ContentTypeProtobuf}
 
 // encoded brings an object into a form. Protobuf is for built-in kinds.
 func encoded(t *testing.T, object runtime.Object, mediaType string) []byte {
@@ -74,7 +75,8 @@ func TestBodies(t *testing.T) {
 				{"granular:metadata", "granular:data", "granular"},
 				{"granular:data", "granular:metadata", "granular"},
 			} {
-				says := map[string]string{"granular:metadata": "cannot change .metadata.name", "granular:data": "cannot change .data"}[grants[0]]
+				says := map[string]string{"granular:metadata": "cannot change .metadata.name",
+					"granular:data": "cannot change .data"}[grants[0]]
 				s.Twins(t, configMaps+"/"+name, says, grants, func(user string) harness.Answer {
 					return s.Send(t, user, http.MethodPost, configMaps, mediaType, body)
 				})

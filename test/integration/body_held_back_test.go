@@ -46,16 +46,21 @@ func TestBodyHeldBack(t *testing.T) {
 		{"nothing changes", all, nil, nil, http.StatusOK},
 		{"the binding goes", all, (*heldBack).unbind, map[string]bool{"granular": false}, http.StatusForbidden},
 		{"the role goes", all, (*heldBack).deleteRole, map[string]bool{"granular": false}, http.StatusForbidden},
-		{"the permission goes", all, func(s *heldBack) error { return s.setRole("granular", "get") }, map[string]bool{"granular:label(example.com)": false}, http.StatusForbidden},
-		{"the permission comes", []string{"granular", "get"}, func(s *heldBack) error { return s.setRole(all...) }, map[string]bool{"granular:label(example.com)": true}, http.StatusOK},
-		{"the permission comes by another binding", []string{"granular", "get"}, func(s *heldBack) error { return s.bindAnother("granular:label(example.com)") }, map[string]bool{"granular:label(example.com)": true}, http.StatusOK},
+		{"the permission goes", all, func(s *heldBack) error { return s.setRole("granular", "get") },
+			map[string]bool{"granular:label(example.com)": false}, http.StatusForbidden},
+		{"the permission comes", []string{"granular", "get"}, func(s *heldBack) error { return s.setRole(all...) },
+			map[string]bool{"granular:label(example.com)": true}, http.StatusOK},
+		{"the permission comes by another binding", []string{"granular", "get"},
+			func(s *heldBack) error { return s.bindAnother("granular:label(example.com)") },
+			map[string]bool{"granular:label(example.com)": true}, http.StatusOK},
 		{"what another binding allowed goes", all, func(s *heldBack) error {
 			return errors.Join(s.bindAnother("granular", "get"), s.unbind())
 		}, map[string]bool{"granular:label(example.com)": false}, http.StatusForbidden},
 	} {
 		for _, everywhere := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, everywhere %t", tc.name, everywhere), func(t *testing.T) {
-				s := &heldBack{ctx: ctx, admin: admin, name: fmt.Sprintf("held-back-%d-%t", i, everywhere), everywhere: everywhere}
+				s := &heldBack{ctx: ctx, admin: admin, name: fmt.Sprintf("held-back-%d-%t", i, everywhere),
+					everywhere: everywhere}
 				s.prepare(t, tc.verbs)
 				for _, verb := range tc.verbs {
 					s.await(t, verb, true)
@@ -165,8 +170,9 @@ func (s *heldBack) setRole(verbs ...string) error {
 func (s *heldBack) await(t *testing.T, verb string, may bool) {
 	t.Helper()
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User:               s.name,
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: s.name, Verb: verb, Resource: "configmaps", Name: "c"},
+		User: s.name,
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: s.name, Verb: verb,
+			Resource: "configmaps", Name: "c"},
 	}}
 	err := wait.PollUntilContextCancel(s.ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		answer, err := s.admin.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})

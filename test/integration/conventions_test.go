@@ -75,12 +75,16 @@ note: as it was`)
 		do               func(user string) harness.Answer
 	}
 	tries := []try{
-		{"specification", "granular:specification", "cannot change .spec.pool.name", patch(path, `{"spec":{"pool":{"name":"b"}}}`)},
+		{"specification", "granular:specification", "cannot change .spec.pool.name",
+			patch(path, `{"spec":{"pool":{"name":"b"}}}`)},
 		{"replicas", "granular:replicas", "cannot change .spec.pool.size", patch(path, `{"spec":{"pool":{"size":3}}}`)},
-		{"replicas by its scale", "granular:replicas", "cannot change .spec.replicas", patch(path+"/scale", `{"spec":{"replicas":4}}`)},
+		{"replicas by its scale", "granular:replicas", "cannot change .spec.replicas",
+			patch(path+"/scale", `{"spec":{"replicas":4}}`)},
 		{"status", "granular:status", "cannot change .status.size", patch(path+"/status", `{"status":{"size":2}}`)},
-		{"conditions", "granular:conditions", "cannot change .status.conditions", patch(path+"/status", `{"status":{"conditions":[{"type":"Ready","status":"False"},{"type":"Full","status":"True"}]}}`)},
-		{"one condition", "granular:condition(Ready)", "cannot change .status.conditions[type=\"Ready\"]", patch(path+"/status", `{"status":{"conditions":[{"type":"Ready","status":"True"},{"type":"Full","status":"True"}]}}`)},
+		{"conditions", "granular:conditions", "cannot change .status.conditions",
+			patch(path+"/status", `{"status":{"conditions":[{"type":"Ready","status":"False"},{"type":"Full","status":"True"}]}}`)},
+		{"one condition", "granular:condition(Ready)", "cannot change .status.conditions[type=\"Ready\"]",
+			patch(path+"/status", `{"status":{"conditions":[{"type":"Ready","status":"True"},{"type":"Full","status":"True"}]}}`)},
 	}
 	for _, tc := range tries {
 		t.Run(tc.name, func(t *testing.T) {
@@ -88,7 +92,8 @@ note: as it was`)
 		})
 	}
 	t.Run("nothing else", func(t *testing.T) {
-		all := []string{"granular", "get", "granular:specification", "granular:status", "granular:replicas", "granular:metadata"}
+		all := []string{"granular", "get", "granular:specification", "granular:status", "granular:replicas",
+			"granular:metadata"}
 		s.Callers.AddCaller("of-all-conventions", all...)
 		if a := patch(path, `{"note":"written"}`)("of-all-conventions"); a.Code != http.StatusForbidden || !strings.Contains(a.Message(), "no permission covers this field") {
 			t.Errorf("a field that no convention is about: %s", a)

@@ -128,7 +128,8 @@ func rulesFrom(t *testing.T, s *harness.Server, log string) map[string][]rbacv1.
 		t.Fatal(err)
 	}
 	defer file.Close()
-	in := auditlog.Reader{Use: func(line []byte) error { return learner.Use(t.Context(), line) }, Warn: func(err error) { t.Log(err) }}
+	in := auditlog.Reader{Use: func(line []byte) error { return learner.Use(t.Context(), line) },
+		Warn: func(err error) { t.Log(err) }}
 	if unread, err := in.Read(log, file); unread > 0 || err != nil {
 		t.Fatal(unread, err)
 	}

@@ -96,7 +96,8 @@ func TestDryRun(t *testing.T) {
 		{"merge", http.MethodPatch, "merge", `{"metadata":{"labels":{"a":"b"}}}`},
 		{"strategic", http.MethodPatch, "strategic", `{"metadata":{"labels":{"a":"b"}}}`},
 		{"json patch", http.MethodPatch, "jsonpatch", `[{"op":"add","path":"/metadata/labels","value":{"a":"b"}}]`},
-		{"apply", http.MethodPatch, "apply", fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"labels":{"a":"b"}}}`, name)},
+		{"apply", http.MethodPatch, "apply",
+			fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"labels":{"a":"b"}}}`, name)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s.Twins(t, path, "cannot change .metadata.labels[a]", []string{"granular:label(a)", "granular"}, func(user string) harness.Answer {

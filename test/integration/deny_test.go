@@ -82,7 +82,8 @@ func TestDenyIsFinal(t *testing.T) {
 	const path = "/apis/apps/v1/namespaces/default/deployments/web"
 	denied := "cannot patch resource \\\"deployments\\\" in API group \\\"apps\\\" in the namespace \\\"default\\\""
 	only := func(verb string) func(string) bool { return func(v string) bool { return v == verb } }
-	asked := []string{"patch", "granular", "granular:metadata", "granular:labels", "granular:label(super.safe.com)", "get"}
+	asked := []string{"patch", "granular", "granular:metadata", "granular:labels", "granular:label(super.safe.com)",
+		"get"}
 
 	tests := []struct {
 		name       string
@@ -92,13 +93,20 @@ func TestDenyIsFinal(t *testing.T) {
 		asked      []string
 	}{
 		{name: "no opinion", status: http.StatusOK, asked: asked},
-		{name: "deny of the ordinary verb", deny: only("patch"), status: http.StatusForbidden, says: denied + ": the webhook says no", asked: asked[:1]},
-		{name: "deny of granular", deny: only("granular"), status: http.StatusForbidden, says: denied, asked: asked[:2]},
-		{name: "deny of a general permission leaves the specific one", deny: only("granular:labels"), status: http.StatusOK, asked: asked},
-		{name: "deny of the specific permission", deny: only(asked[4]), status: http.StatusForbidden, says: `cannot change .metadata.labels[super.safe.com/level]`, asked: asked[:5]},
-		{name: "failure at the ordinary verb", fail: only("patch"), status: http.StatusInternalServerError, asked: asked[:1]},
-		{name: "failure at a general permission leaves the specific one", fail: only("granular:metadata"), status: http.StatusOK, asked: asked},
-		{name: "failure at the specific permission", fail: only(asked[4]), status: http.StatusInternalServerError, asked: asked},
+		{name: "deny of the ordinary verb", deny: only("patch"), status: http.StatusForbidden,
+			says: denied + ": the webhook says no", asked: asked[:1]},
+		{name: "deny of granular", deny: only("granular"), status: http.StatusForbidden, says: denied,
+			asked: asked[:2]},
+		{name: "deny of a general permission leaves the specific one", deny: only("granular:labels"),
+			status: http.StatusOK, asked: asked},
+		{name: "deny of the specific permission", deny: only(asked[4]), status: http.StatusForbidden,
+			says: `cannot change .metadata.labels[super.safe.com/level]`, asked: asked[:5]},
+		{name: "failure at the ordinary verb", fail: only("patch"), status: http.StatusInternalServerError,
+			asked: asked[:1]},
+		{name: "failure at a general permission leaves the specific one", fail: only("granular:metadata"),
+			status: http.StatusOK, asked: asked},
+		{name: "failure at the specific permission", fail: only(asked[4]), status: http.StatusInternalServerError,
+			asked: asked},
 		{name: "failure at granular", fail: only("granular"), status: http.StatusInternalServerError, asked: asked[:2]},
 	}
 	for i, tc := range tests {
@@ -147,7 +155,8 @@ func TestFailureIsNoAnswer(t *testing.T) {
 	among := func(verbs ...string) func(string) bool {
 		return func(v string) bool { return slices.Contains(verbs, v) }
 	}
-	asked := []string{"patch", "granular", "granular:metadata", "granular:labels", "granular:label(super.safe.com)", "get"}
+	asked := []string{"patch", "granular", "granular:metadata", "granular:labels", "granular:label(super.safe.com)",
+		"get"}
 	other := []string{"patch", "granular", "granular:specification", "granular:replicas", "get"}
 	for i, tc := range []struct {
 		name       string
@@ -160,15 +169,20 @@ func TestFailureIsNoAnswer(t *testing.T) {
 	}{
 		{name: "one general permission", fail: among(asked[2]), body: label, status: 200, asked: asked},
 		{name: "both general permissions", fail: among(asked[2], asked[3]), body: label, status: 200, asked: asked},
-		{name: "a failure and a deny", fail: among(asked[2]), deny: among(asked[4]), body: label, status: 500, says: told, asked: asked},
+		{name: "a failure and a deny", fail: among(asked[2]), deny: among(asked[4]), body: label, status: 500,
+			says: told, asked: asked},
 		// RBAC, which the webhook leaves it to when it fails, allows that one.
 		{name: "the specific permission", fail: among(asked[4]), body: label, status: 200, asked: asked},
 		{name: "another field", fail: among(other[2]), body: replicas, status: 500, says: told, asked: other},
-		{name: "another field, at the specific permission", fail: among(other[3]), body: replicas, status: 500, says: told, asked: other},
-		{name: "another field, no failure", body: replicas, status: 403, says: "cannot change .spec.replicas", asked: other[:4]},
-		{name: "another field, a failure that does not matter", fail: among(asked[2]), body: replicas, status: 403, says: "cannot change .spec.replicas", asked: other[:4]},
+		{name: "another field, at the specific permission", fail: among(other[3]), body: replicas, status: 500,
+			says: told, asked: other},
+		{name: "another field, no failure", body: replicas, status: 403, says: "cannot change .spec.replicas",
+			asked: other[:4]},
+		{name: "another field, a failure that does not matter", fail: among(asked[2]), body: replicas, status: 403,
+			says: "cannot change .spec.replicas", asked: other[:4]},
 		{name: "granular, which RBAC allows", fail: among("granular"), body: label, status: 200, asked: asked},
-		{name: "granular, which nobody allows", user: "nobody:supersafe", fail: among("granular"), body: label, status: 500, says: told, asked: asked[:2]},
+		{name: "granular, which nobody allows", user: "nobody:supersafe", fail: among("granular"), body: label,
+			status: 500, says: told, asked: asked[:2]},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			o.set(tc.deny, tc.fail)

@@ -89,16 +89,26 @@ func TestErrorsComeInOrder(t *testing.T) {
 		name, method, path, contentType, body string
 		code                                  int
 	}{
-		{"not found", http.MethodPatch, path + "-not", "merge", `{"metadata":{"labels":{"a":"2"}}}`, http.StatusNotFound},
-		{"PUT of a stale object", http.MethodPut, path, "json", put(`,"resourceVersion":"` + stale + `"`), http.StatusConflict},
-		{"patch of a stale object", http.MethodPatch, path, "merge", `{"metadata":{"resourceVersion":"` + stale + `","labels":{"a":"2"}}}`, http.StatusConflict},
-		{"PUT of another object", http.MethodPut, path, "json", put(`,"uid":"00000000-0000-0000-0000-000000000000"`), http.StatusConflict},
-		{"PUT of what is not valid", http.MethodPut, path, "json", strings.Replace(put(""), `"2"`, `"not a value"`, 1), http.StatusUnprocessableEntity},
-		{"patch of what is not valid", http.MethodPatch, path, "merge", `{"metadata":{"labels":{"a":"not a value"}}}`, http.StatusUnprocessableEntity},
-		{"PUT of another name", http.MethodPut, path, "json", strings.Replace(put(""), name, "other", 1), http.StatusBadRequest},
-		{"a patch that fits nothing", http.MethodPatch, path, "jsonpatch", `[{"op":"remove","path":"/data/none"}]`, http.StatusUnprocessableEntity},
-		{"a test of a patch that fails", http.MethodPatch, path, "jsonpatch", `[{"op":"test","path":"/metadata/labels/a","value":"5"}]`, http.StatusUnprocessableEntity},
-		{"create of what is there", http.MethodPost, path[:strings.LastIndex(path, "/")], "json", put(""), http.StatusForbidden},
+		{"not found", http.MethodPatch, path + "-not", "merge", `{"metadata":{"labels":{"a":"2"}}}`,
+			http.StatusNotFound},
+		{"PUT of a stale object", http.MethodPut, path, "json", put(`,"resourceVersion":"` + stale + `"`),
+			http.StatusConflict},
+		{"patch of a stale object", http.MethodPatch, path, "merge",
+			`{"metadata":{"resourceVersion":"` + stale + `","labels":{"a":"2"}}}`, http.StatusConflict},
+		{"PUT of another object", http.MethodPut, path, "json",
+			put(`,"uid":"00000000-0000-0000-0000-000000000000"`), http.StatusConflict},
+		{"PUT of what is not valid", http.MethodPut, path, "json",
+			strings.Replace(put(""), `"2"`, `"not a value"`, 1), http.StatusUnprocessableEntity},
+		{"patch of what is not valid", http.MethodPatch, path, "merge",
+			`{"metadata":{"labels":{"a":"not a value"}}}`, http.StatusUnprocessableEntity},
+		{"PUT of another name", http.MethodPut, path, "json", strings.Replace(put(""), name, "other", 1),
+			http.StatusBadRequest},
+		{"a patch that fits nothing", http.MethodPatch, path, "jsonpatch", `[{"op":"remove","path":"/data/none"}]`,
+			http.StatusUnprocessableEntity},
+		{"a test of a patch that fails", http.MethodPatch, path, "jsonpatch",
+			`[{"op":"test","path":"/metadata/labels/a","value":"5"}]`, http.StatusUnprocessableEntity},
+		{"create of what is there", http.MethodPost, path[:strings.LastIndex(path, "/")], "json", put(""),
+			http.StatusForbidden},
 		{"nothing upstream objects to", http.MethodPut, path, "json", put(""), http.StatusForbidden},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -129,7 +139,8 @@ func TestRetriesAreJudgedAnew(t *testing.T) {
 		// The first attempt is allowed, so what it would be answered is known by then. A
 		// message names keys only to callers who may get the object.
 		{"without the permission", []string{"granular"}, http.StatusForbidden, "[patch granular get granular:data]"},
-		{"with the permission", []string{"granular", "granular:data", "get"}, http.StatusOK, "[patch granular get granular:data]"},
+		{"with the permission", []string{"granular", "granular:data", "get"}, http.StatusOK,
+			"[patch granular get granular:data]"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			path, _ := s.CreateObject(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: raced}, data: {a: "1"}}`)

@@ -74,14 +74,29 @@ func TestLongKeys(t *testing.T) {
 	deep := strings.Repeat(`{"a\"€":`, 500) + "1" + strings.Repeat("}", 500)
 	const long = 700_000
 	for name, tc := range map[string]struct{ path, body, says string }{
-		"a condition's type":                       {status, `{"status":{"conditions":[{"type":"` + strings.Repeat("T", long) + `","status":"True"}]}}`, `needs one of the verbs "granular:conditions", "granular:status"; the parameter "` + strings.Repeat("T", 64) + `..." is longer than the 256 bytes that a verb may have`},
-		"a condition's type, characters":           {status, `{"status":{"conditions":[{"type":"` + strings.Repeat("€", long/3) + `","status":"True"}]}}`, `the parameter "` + strings.Repeat("%E2%82%AC", 7) + `..." is longer`},
-		"a condition's type, as long as it may be": {status, `{"status":{"conditions":[{"type":"` + strings.Repeat("T", 256) + `","status":"True"}]}}`, `needs one of the verbs "granular:condition(` + strings.Repeat("T", 256) + `)", "granular:status"`},
-		"a key of a map":                           {lengths + "/l", `{"spec":{"settings":{"` + strings.Repeat("k", long) + `":{}}}}`, `needs one of the verbs "granular:long.example.com/settings", "granular:specification"; the parameter "kk`},
-		"a key of a map, controls":                 {lengths + "/l", `{"spec":{"settings":{` + quoted(strings.Repeat("\x01", long/6)) + `:{}}}}`, `the parameter "` + strings.Repeat("%01", 21) + `..."`},
-		"a field":                                  {lengths + "/l", `{"spec":{"settings":{"k":{"` + strings.Repeat("f", long) + `":1}}}}`, `needs one of the verbs "granular:long.example.com/setting(k)", "granular:specification"`},
-		"depth":                                    {lengths + "/l", `{"spec":{"settings":{"k":` + deep + `}}}`, `needs one of the verbs "granular:long.example.com/setting(k)", "granular:specification"`},
-		"an annotation's value":                    {lengths + "/l", `{"metadata":{"annotations":{"a":"` + strings.Repeat("v", long/3) + `"}}}`, `needs one of the verbs "granular:annotation(a)", "granular:metadata"`},
+		"a condition's type": {status,
+			`{"status":{"conditions":[{"type":"` + strings.Repeat("T", long) + `","status":"True"}]}}`,
+			`needs one of the verbs "granular:conditions", "granular:status"; the parameter "` + strings.Repeat("T", 64) + `..." is longer than the 256 bytes that a verb may have`},
+		"a condition's type, characters": {status,
+			`{"status":{"conditions":[{"type":"` + strings.Repeat("€", long/3) + `","status":"True"}]}}`,
+			`the parameter "` + strings.Repeat("%E2%82%AC", 7) + `..." is longer`},
+		"a condition's type, as long as it may be": {status,
+			`{"status":{"conditions":[{"type":"` + strings.Repeat("T", 256) + `","status":"True"}]}}`,
+			`needs one of the verbs "granular:condition(` + strings.Repeat("T", 256) + `)", "granular:status"`},
+		"a key of a map": {lengths + "/l",
+			`{"spec":{"settings":{"` + strings.Repeat("k", long) + `":{}}}}`,
+			`needs one of the verbs "granular:long.example.com/settings", "granular:specification"; the parameter "kk`},
+		"a key of a map, controls": {lengths + "/l",
+			`{"spec":{"settings":{` + quoted(strings.Repeat("\x01", long/6)) + `:{}}}}`,
+			`the parameter "` + strings.Repeat("%01", 21) + `..."`},
+		"a field": {lengths + "/l",
+			`{"spec":{"settings":{"k":{"` + strings.Repeat("f", long) + `":1}}}}`,
+			`needs one of the verbs "granular:long.example.com/setting(k)", "granular:specification"`},
+		"depth": {lengths + "/l", `{"spec":{"settings":{"k":` + deep + `}}}`,
+			`needs one of the verbs "granular:long.example.com/setting(k)", "granular:specification"`},
+		"an annotation's value": {lengths + "/l",
+			`{"metadata":{"annotations":{"a":"` + strings.Repeat("v", long/3) + `"}}}`,
+			`needs one of the verbs "granular:annotation(a)", "granular:metadata"`},
 	} {
 		for i, user := range []string{"long", strings.Repeat("long-", 2000)} {
 			t.Run(fmt.Sprintf("%s/%d", name, i), func(t *testing.T) {

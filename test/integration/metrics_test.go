@@ -23,7 +23,8 @@ func TestMetrics(t *testing.T) {
 		seventy = append(seventy, fmt.Sprintf(`"d%02d.example.com/x":"1"`, i))
 	}
 	one := `{"metadata":{"labels":{"a.example.com/x":"%d"}}}`
-	verified := map[string]float64{"authorizer_calls_count": 1, "observe_duration_seconds_count": 1, "verify_duration_seconds_count": 1}
+	verified := map[string]float64{"authorizer_calls_count": 1, "observe_duration_seconds_count": 1,
+		"verify_duration_seconds_count": 1}
 	with := func(more map[string]float64) map[string]float64 {
 		out := map[string]float64{}
 		for _, m := range []map[string]float64{verified, more} {

@@ -90,7 +90,8 @@ func TestWebhooksQuoteNothing(t *testing.T) {
 	const quote = "it is hunter2"
 	result := &metav1.Status{Code: http.StatusTeapot, Reason: quote, Details: &metav1.StatusDetails{
 		Name: quote, Kind: quote, UID: quote,
-		Causes: []metav1.StatusCause{{Type: quote, Message: quote, Field: quote}, {Type: metav1.CauseTypeFieldValueInvalid, Field: "data[hunter2]"}},
+		Causes: []metav1.StatusCause{{Type: quote, Message: quote, Field: quote},
+			{Type: metav1.CauseTypeFieldValueInvalid, Field: "data[hunter2]"}},
 	}}
 	for i, tc := range []struct {
 		name   string

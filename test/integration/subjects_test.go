@@ -91,14 +91,28 @@ func everySubject(t *testing.T, verbs []string) {
 		subject        rbacv1.Subject
 		caller, nobody rest.ImpersonationConfig
 	}{
-		{"a user", false, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "ann"}, harness.Impersonating("ann"), harness.Impersonating("ann2", "ann")},
-		{"a user everywhere", true, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "ann"}, harness.Impersonating("ann"), harness.Impersonating("Ann")},
-		{"a group", false, rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "ops"}, harness.Impersonating("bob", "devs", "ops"), harness.Impersonating("ops", "devs")},
-		{"a group everywhere", true, rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "ops"}, harness.Impersonating("bob", "ops"), harness.Impersonating("bob", "devs")},
-		{"a service account", false, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "robot"}, harness.Impersonating(robot), harness.Impersonating("robot")},
-		{"a service account everywhere", true, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "robot"}, harness.Impersonating(robot), harness.Impersonating(robot + "2")},
-		{"a service account by its user name", false, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: robot}, harness.Impersonating(robot), harness.Impersonating("system:serviceaccount:default:robot")},
-		{"all service accounts of a namespace", false, rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "system:serviceaccounts:" + namespace}, harness.Impersonating(robot), harness.Impersonating("system:serviceaccount:default:robot")},
+		{"a user", false, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "ann"},
+			harness.Impersonating("ann"), harness.Impersonating("ann2", "ann")},
+		{"a user everywhere", true, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "ann"},
+			harness.Impersonating("ann"), harness.Impersonating("Ann")},
+		{"a group", false, rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "ops"},
+			harness.Impersonating("bob", "devs", "ops"), harness.Impersonating("ops", "devs")},
+		{"a group everywhere", true,
+			rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "ops"},
+			harness.Impersonating("bob", "ops"), harness.Impersonating("bob", "devs")},
+		{"a service account", false,
+			rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "robot"},
+			harness.Impersonating(robot), harness.Impersonating("robot")},
+		{"a service account everywhere", true,
+			rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "robot"},
+			harness.Impersonating(robot), harness.Impersonating(robot + "2")},
+		{"a service account by its user name", false,
+			rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: robot},
+			harness.Impersonating(robot), harness.Impersonating("system:serviceaccount:default:robot")},
+		{"all service accounts of a namespace", false,
+			rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName,
+				Name: "system:serviceaccounts:" + namespace},
+			harness.Impersonating(robot), harness.Impersonating("system:serviceaccount:default:robot")},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			until(t, tc.caller, false)

@@ -69,7 +69,8 @@ func edge(t *testing.T, s *harness.Server) string {
 			// Names of keys are stored twice: in the data and in the managed fields.
 			data[fmt.Sprintf("%0200d", i)] = ""
 		}
-		return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}, "data": data}
+		return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name},
+			"data": data}
 	}
 	// Once an object has lost its managed fields it has none for good.
 	kept := func(filler int) bool {

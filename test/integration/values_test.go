@@ -196,8 +196,9 @@ func TestValues(t *testing.T) {
 	t.Run("malformed", func(t *testing.T) {
 		for name, change := range map[string][2]string{
 			"a field that is not there": {"self.key", "self.kee"},
-			"two names of a key":        {"x-kubernetes-permission-verb: specification", `x-kubernetes-permission-verb: "specification,more"`},
-			"an unknown treatment":      {"image-repository-prefix", "image-prefix"},
+			"two names of a key": {"x-kubernetes-permission-verb: specification",
+				`x-kubernetes-permission-verb: "specification,more"`},
+			"an unknown treatment": {"image-repository-prefix", "image-prefix"},
 		} {
 			text := strings.NewReplacer("valves", "valvas", "Valve", "Valva", "singular: valve", "singular: valva", change[0], change[1]).Replace(valves)
 			a := s.Send(t, "", http.MethodPost, harness.Definitions+"?dryRun=All", "application/yaml", text)

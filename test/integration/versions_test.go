@@ -186,6 +186,7 @@ func TestConversionWebhook(t *testing.T) {
 
 func gizmoSchema(field string) map[string]any {
 	return map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": map[string]any{
-		"spec": map[string]any{"type": "object", "properties": map[string]any{field: map[string]any{"type": "integer"}}},
+		"spec": map[string]any{"type": "object",
+			"properties": map[string]any{field: map[string]any{"type": "integer"}}},
 	}}}
 }

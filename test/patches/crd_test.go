@@ -49,7 +49,8 @@ func everywhere(one func() apiextensions.JSONSchemaProps) *apiextensions.CustomR
 		s.AnyOf = []apiextensions.JSONSchemaProps{one()}
 		s.OneOf = []apiextensions.JSONSchemaProps{one()}
 		s.Not = ptr.To(one())
-		s.Items = &apiextensions.JSONSchemaPropsOrArray{Schema: ptr.To(one()), JSONSchemas: []apiextensions.JSONSchemaProps{one()}}
+		s.Items = &apiextensions.JSONSchemaPropsOrArray{Schema: ptr.To(one()),
+			JSONSchemas: []apiextensions.JSONSchemaProps{one()}}
 		s.AdditionalProperties = &apiextensions.JSONSchemaPropsOrBool{Schema: ptr.To(one())}
 		s.AdditionalItems = &apiextensions.JSONSchemaPropsOrBool{Schema: ptr.To(one())}
 		s.Properties = map[string]apiextensions.JSONSchemaProps{"p": one()}

@@ -135,8 +135,10 @@ func TestMarkers(t *testing.T) {
 			"spec.source.inlineVolumeSpec":          "specification inlineVolume",
 			"spec.source.inlineVolumeSpec.capacity": "specification inlineVolume inlineVolumeCapacity",
 		}},
-		"role":         {core, "io.k8s.api.rbac.v1.ClusterRole", map[string]string{"rules": "rules", "aggregationRule": "aggregation"}},
-		"role binding": {core, "io.k8s.api.rbac.v1.RoleBinding", map[string]string{"subjects": "subjects", "roleRef": "roleReference"}},
+		"role": {core, "io.k8s.api.rbac.v1.ClusterRole",
+			map[string]string{"rules": "rules", "aggregationRule": "aggregation"}},
+		"role binding": {core, "io.k8s.api.rbac.v1.RoleBinding",
+			map[string]string{"subjects": "subjects", "roleRef": "roleReference"}},
 		"webhook": {core, "io.k8s.api.admissionregistration.v1.ValidatingWebhookConfiguration", map[string]string{
 			"webhooks.*.clientConfig.url":      "webhooks",
 			"webhooks.*.clientConfig.caBundle": "webhooks trustAnchors",

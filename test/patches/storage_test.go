@@ -79,17 +79,21 @@ func TestStorageGuard(t *testing.T) {
 		writes   int
 		refused  bool
 	}{
-		"unmarked requests are not looked at":         {unmarked: true, steps: []step{create, update(false, nil), remove}, writes: 3},
-		"create, not verified":                        {steps: []step{create}, refused: true},
-		"create, verified":                            {steps: []step{verify, create}, writes: 1},
-		"a second create needs a second verification": {steps: []step{verify, create, create}, writes: 1, refused: true},
+		"unmarked requests are not looked at": {unmarked: true,
+			steps: []step{create, update(false, nil), remove}, writes: 3},
+		"create, not verified": {steps: []step{create}, refused: true},
+		"create, verified":     {steps: []step{verify, create}, writes: 1},
+		"a second create needs a second verification": {steps: []step{verify, create, create}, writes: 1,
+			refused: true},
 		"update, not verified":                        {steps: []step{update(false, nil)}, refused: true},
 		"update, verified":                            {steps: []step{update(true, nil)}, writes: 1},
 		"update, verified in an earlier attempt only": {steps: []step{verify, update(false, nil)}, refused: true},
 		"delete, not verified":                        {steps: []step{remove}, refused: true},
 		"delete behind a verified update":             {steps: []step{update(true, errFinalizers), remove}, writes: 1},
-		"delete behind an update not verified":        {steps: []step{update(false, errFinalizers), remove}, refused: true},
-		"delete behind an update that was stored":     {steps: []step{update(true, nil), remove}, writes: 1, refused: true},
+		"delete behind an update not verified": {steps: []step{update(false, errFinalizers), remove},
+			refused: true},
+		"delete behind an update that was stored": {steps: []step{update(true, nil), remove}, writes: 1,
+			refused: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -65,26 +65,45 @@ func TestRoundTripper(t *testing.T) {
 		status      int
 	}{
 		{name: "nothing selected", server: []server{{}}, do: []string{"plain"}, want: []string{plain}, status: 200},
-		{name: "a change", server: []server{{applies: true}}, do: []string{"POST"}, want: []string{ask, post}, status: 200},
-		{name: "asked once", server: []server{{applies: true}, {applies: true}}, do: []string{"POST", "POST"}, want: []string{ask, post, post}, status: 200},
-		{name: "a read", server: []server{{applies: true}, {applies: true}}, do: []string{"GET", "POST"}, want: []string{ask, get, post}, status: 200},
+		{name: "a change", server: []server{{applies: true}}, do: []string{"POST"}, want: []string{ask, post},
+			status: 200},
+		{name: "asked once", server: []server{{applies: true}, {applies: true}}, do: []string{"POST", "POST"},
+			want: []string{ask, post, post}, status: 200},
+		{name: "a read", server: []server{{applies: true}, {applies: true}}, do: []string{"GET", "POST"},
+			want: []string{ask, get, post}, status: 200},
 		{name: "without the feature", server: []server{{}}, do: []string{"POST"}, want: []string{ask}, fails: true},
-		{name: "asked again where the answer was no", server: []server{{}, {applies: true}}, do: []string{"POST", "POST"}, want: []string{ask, ask, post}, status: 200},
-		{name: "a read without the feature", server: []server{{}}, do: []string{"GET"}, want: []string{ask}, fails: true},
-		{name: "another server answers", server: []server{{applies: true}, {}}, do: []string{"POST", "POST"}, want: []string{ask, post, post}, fails: true, sent: true},
-		{name: "another server answers a read", server: []server{{applies: true}, {}}, do: []string{"GET", "GET"}, want: []string{ask, get, get}, fails: true, sent: true},
-		{name: "and is remembered", server: []server{{applies: true}, {}, {}}, do: []string{"POST", "POST", "POST"}, want: []string{ask, post, post, ask}, fails: true},
-		{name: "nobody may read the version", server: []server{{applies: true, version: 403}}, do: []string{"POST"}, want: []string{ask, post}, status: 200},
-		{name: "the version fails, with the selection applied", server: []server{{applies: true, version: 503}}, do: []string{"POST"}, want: []string{ask, post}, status: 200},
-		{name: "nobody may read the version, without the feature", server: []server{{version: 403}}, do: []string{"POST"}, want: []string{ask}, fails: true},
-		{name: "there is no version", server: []server{{version: 404}}, do: []string{"POST"}, want: []string{ask}, fails: true},
-		{name: "who is not authenticated", server: []server{{version: 401}}, do: []string{"POST"}, want: []string{ask}, status: 401},
-		{name: "and then is", server: []server{{version: 401}, {applies: true}}, do: []string{"POST", "POST"}, want: []string{ask, ask, post}, status: 200},
-		{name: "a busy server", server: []server{{version: 429}}, do: []string{"POST"}, want: []string{ask}, status: 429},
-		{name: "a failing server", server: []server{{version: 503}}, do: []string{"GET"}, want: []string{ask}, status: 503},
-		{name: "a selection that is not served", server: []server{{version: 400}}, do: []string{"POST"}, want: []string{ask}, status: 400},
-		{name: "forbidden", server: []server{{applies: true, status: 403}}, do: []string{"POST"}, want: []string{ask, post}, status: 403},
-		{name: "a redirection", server: []server{{applies: true}, {status: 302}}, do: []string{"GET", "GET"}, want: []string{ask, get, get}, fails: true, sent: true},
+		{name: "asked again where the answer was no", server: []server{{}, {applies: true}},
+			do: []string{"POST", "POST"}, want: []string{ask, ask, post}, status: 200},
+		{name: "a read without the feature", server: []server{{}}, do: []string{"GET"}, want: []string{ask},
+			fails: true},
+		{name: "another server answers", server: []server{{applies: true}, {}}, do: []string{"POST", "POST"},
+			want: []string{ask, post, post}, fails: true, sent: true},
+		{name: "another server answers a read", server: []server{{applies: true}, {}}, do: []string{"GET", "GET"},
+			want: []string{ask, get, get}, fails: true, sent: true},
+		{name: "and is remembered", server: []server{{applies: true}, {}, {}}, do: []string{"POST", "POST", "POST"},
+			want: []string{ask, post, post, ask}, fails: true},
+		{name: "nobody may read the version", server: []server{{applies: true, version: 403}}, do: []string{"POST"},
+			want: []string{ask, post}, status: 200},
+		{name: "the version fails, with the selection applied", server: []server{{applies: true, version: 503}},
+			do: []string{"POST"}, want: []string{ask, post}, status: 200},
+		{name: "nobody may read the version, without the feature", server: []server{{version: 403}},
+			do: []string{"POST"}, want: []string{ask}, fails: true},
+		{name: "there is no version", server: []server{{version: 404}}, do: []string{"POST"}, want: []string{ask},
+			fails: true},
+		{name: "who is not authenticated", server: []server{{version: 401}}, do: []string{"POST"},
+			want: []string{ask}, status: 401},
+		{name: "and then is", server: []server{{version: 401}, {applies: true}}, do: []string{"POST", "POST"},
+			want: []string{ask, ask, post}, status: 200},
+		{name: "a busy server", server: []server{{version: 429}}, do: []string{"POST"}, want: []string{ask},
+			status: 429},
+		{name: "a failing server", server: []server{{version: 503}}, do: []string{"GET"}, want: []string{ask},
+			status: 503},
+		{name: "a selection that is not served", server: []server{{version: 400}}, do: []string{"POST"},
+			want: []string{ask}, status: 400},
+		{name: "forbidden", server: []server{{applies: true, status: 403}}, do: []string{"POST"},
+			want: []string{ask, post}, status: 403},
+		{name: "a redirection", server: []server{{applies: true}, {status: 302}}, do: []string{"GET", "GET"},
+			want: []string{ask, get, get}, fails: true, sent: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := &server{}
@@ -184,7 +203,8 @@ func TestAlways(t *testing.T) {
 		}
 		resp.Body.Close()
 	}
-	want := []string{"GET /version " + text + " ", "GET /x " + text + " ", "GET /x " + strings.Replace(text, "view", "edit", 1) + " "}
+	want := []string{"GET /version " + text + " ", "GET /x " + text + " ",
+		"GET /x " + strings.Replace(text, "view", "edit", 1) + " "}
 	if !slices.Equal(s.asked, want) {
 		t.Errorf("the server was asked\n%q, wanted\n%q", s.asked, want)
 	}

@@ -54,7 +54,8 @@ func TestControllerClasses(t *testing.T) {
 // that a line about nothing is one.
 func TestControllerRightsAreThoughtAbout(t *testing.T) {
 	role := func(name, group, resource string, verbs ...string) *rbacv1.ClusterRole {
-		return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: prefix + name}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}}}
+		return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: prefix + name},
+			Rules: []rbacv1.PolicyRule{{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}}}
 	}
 	for _, tc := range []struct {
 		role *rbacv1.ClusterRole

@@ -38,11 +38,12 @@ func TestCheck(t *testing.T) {
 		"one of a list":          {"`pkg/{a,b}/a.go`", "there is no pkg/b/a.go"},
 		"a pattern":              {"`pkg/*/b.go`", "there is no pkg/*/b.go"},
 		"a linked file":          {"[a](docs/gone.md)", "the link docs/gone.md is broken: there is no docs/gone.md"},
-		"a linked heading":       {"[a](docs/other.md#gone)", "the link docs/other.md#gone is broken: docs/other.md has no such heading"},
-		"a heading in a block":   {"[a](docs/other.md#no-heading)", "has no such heading"},
-		"one heading too many":   {"[a](docs/other.md#twice-2)", "has no such heading"},
-		"a heading of its own":   {"[a](#gone)", "the link #gone is broken: README.md has no such heading"},
-		"an example of another":  {"`hack/update-vendor.sh`", "there is no hack/update-vendor.sh"},
+		"a linked heading": {"[a](docs/other.md#gone)",
+			"the link docs/other.md#gone is broken: docs/other.md has no such heading"},
+		"a heading in a block":  {"[a](docs/other.md#no-heading)", "has no such heading"},
+		"one heading too many":  {"[a](docs/other.md#twice-2)", "has no such heading"},
+		"a heading of its own":  {"[a](#gone)", "the link #gone is broken: README.md has no such heading"},
+		"an example of another": {"`hack/update-vendor.sh`", "there is no hack/update-vendor.sh"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := maps.Clone(repository)

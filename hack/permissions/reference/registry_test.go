@@ -97,7 +97,8 @@ func TestByKind(t *testing.T) {
 				Places: []registry.Place{{Path: ".metadata.labels[*]", Above: []string{"metadata", "labels"}, Kinds: []string{registry.All}}}},
 			{Name: "labels"}, {Name: "metadata"},
 			{Name: "core", Scope: "core", Places: []registry.Place{{Path: ".core", Kinds: []string{"g/v2 Pear"}}}},
-			{Name: "coreSeeds", Scope: "core", Places: []registry.Place{{Path: ".core.seeds", Above: []string{"core"}, Kinds: []string{"g/v2 Pear"}}}},
+			{Name: "coreSeeds", Scope: "core",
+				Places: []registry.Place{{Path: ".core.seeds", Above: []string{"core"}, Kinds: []string{"g/v2 Pear"}}}},
 			{Name: "skin", Places: []registry.Place{{Path: ".skin", Kinds: []string{"g/v1 Pear", "g/v2 Pear"}}}},
 		},
 	}

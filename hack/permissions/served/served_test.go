@@ -13,7 +13,8 @@ func TestResource(t *testing.T) {
 		{"/api/v1", "/api/v1/namespaces/{namespace}/pods", "pods"},
 		{"/api/v1", "/api/v1/namespaces/{namespace}/pods/{name}/binding", "pods/binding"},
 		{"/apis/apps/v1", "/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale", "deployments.apps/scale"},
-		{"/apis/rbac.authorization.k8s.io/v1", "/apis/rbac.authorization.k8s.io/v1/clusterroles", "clusterroles.rbac.authorization.k8s.io"},
+		{"/apis/rbac.authorization.k8s.io/v1", "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+			"clusterroles.rbac.authorization.k8s.io"},
 	}
 	for _, tc := range tests {
 		if got := resource(tc.prefix, tc.path); got != tc.want {

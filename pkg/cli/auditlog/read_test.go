@@ -21,14 +21,16 @@ func TestRead(t *testing.T) {
 		unread   int
 		err      error
 	}{
-		"nothing":              {"", "", "", 0, nil},
-		"lines":                {"a\nb\n", "a b", "", 0, nil},
-		"a last line whole":    {"a\nb", "a b", "", 0, nil},
-		"empty lines":          {"\n\n a \n\n", "a", "", 0, nil},
-		"no event":             {"a\nbad\nb\n", "a b", "log: line 2: the line is not an event of audit.k8s.io/v1", 1, nil},
+		"nothing":           {"", "", "", 0, nil},
+		"lines":             {"a\nb\n", "a b", "", 0, nil},
+		"a last line whole": {"a\nb", "a b", "", 0, nil},
+		"empty lines":       {"\n\n a \n\n", "a", "", 0, nil},
+		"no event": {"a\nbad\nb\n", "a b", "log: line 2: the line is not an event of audit.k8s.io/v1",
+			1, nil},
 		"an unfinished end":    {"a\nbad", "a", "log: the last line is incomplete", 0, nil},
 		"an error of the user": {"a\nstop\nb\n", "a", "", 0, stop},
-		"too long":             {"a\n" + strings.Repeat("x", MaxLine+1) + "\nb\n", "a b", "log: line 2: the line is longer than 16 MiB", 1, nil},
+		"too long": {"a\n" + strings.Repeat("x", MaxLine+1) + "\nb\n", "a b",
+			"log: line 2: the line is longer than 16 MiB", 1, nil},
 	} {
 		var used, warnings []string
 		r := Reader{

@@ -41,14 +41,17 @@ func TestRecorderForwardsReadsAlone(t *testing.T) {
 		{method: "GET", path: "/secret/api/v1/namespaces/a/pods/b/portforward", code: http.StatusForbidden},
 		{method: "GET", path: "/secret/api/v1/nodes/b/proxy/run", code: http.StatusForbidden},
 		{method: "GET", path: "/secret/api/v1/namespaces/a/services/b/proxy", code: http.StatusForbidden},
-		{method: "GET", path: "/secret/api/v1/pods", header: map[string]string{"Upgrade": "websocket"}, code: http.StatusForbidden},
+		{method: "GET", path: "/secret/api/v1/pods", header: map[string]string{"Upgrade": "websocket"},
+			code: http.StatusForbidden},
 		// Attack: the command acts as somebody else with the credentials of the plugin.
-		{method: "GET", path: "/secret/api/v1/pods", header: map[string]string{"Impersonate-User": "root"}, code: http.StatusForbidden},
+		{method: "GET", path: "/secret/api/v1/pods", header: map[string]string{"Impersonate-User": "root"},
+			code: http.StatusForbidden},
 		{method: "POST", path: "/secret/logs", code: http.StatusForbidden},
 		{method: "DELETE", path: "/secret/healthz", code: http.StatusForbidden},
 	} {
 		forwarded := ""
-		rec := &recorder{token: token, recording: &Recording{}, forward: http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { forwarded = req.URL.Path })}
+		rec := &recorder{token: token, recording: &Recording{},
+			forward: http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { forwarded = req.URL.Path })}
 		req := httptest.NewRequest(test.method, test.path, nil)
 		for name, v := range test.header {
 			req.Header.Set(name, v)
@@ -82,7 +85,8 @@ func TestSendIsDry(t *testing.T) {
 	for _, r := range []Request{
 		{Verb: "create", Kind: k, Namespace: "a", Name: "b"},
 		{Verb: "update", Kind: k, Namespace: "a", Name: "b", Query: url.Values{"dryRun": {""}}},
-		{Verb: "patch", Kind: k, Namespace: "a", Name: "b", Subresource: "scale", PatchType: types.MergePatchType, Query: url.Values{"dryRun": {"None", "x"}}},
+		{Verb: "patch", Kind: k, Namespace: "a", Name: "b", Subresource: "scale", PatchType: types.MergePatchType,
+			Query: url.Values{"dryRun": {"None", "x"}}},
 		Apply(k, "a", "b", "me", []byte("{}")),
 	} {
 		if _, err := Send(t.Context(), client, r); err != nil {
@@ -106,12 +110,17 @@ func TestSendIsDry(t *testing.T) {
 func TestParsePath(t *testing.T) {
 	for path, want := range map[string]resourcePath{
 		"/api/v1/pods": {Resource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}},
-		"/apis/apps/v1/namespaces/a/deployments/b/scale": {Resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Namespace: "a", Name: "b", Subresource: "scale"},
-		"/api/v1/namespaces/a":                           {Resource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Name: "a"},
-		"/api/v1/namespaces/a/status":                    {Resource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Name: "a", Subresource: "status"},
-		"/api/v1/namespaces/a/finalize":                  {Resource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Name: "a", Subresource: "finalize"},
-		"/api/v1/namespaces/a/pods/b/proxy/c/d":          {Resource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Namespace: "a", Name: "b", Subresource: "proxy/c/d"},
-		"/api/v1":                                        {}, "/apis/apps/v1": {}, "/version": {}, "/": {},
+		"/apis/apps/v1/namespaces/a/deployments/b/scale": {Resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"},
+			Namespace: "a", Name: "b", Subresource: "scale"},
+		"/api/v1/namespaces/a": {Resource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"},
+			Name: "a"},
+		"/api/v1/namespaces/a/status": {Resource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"},
+			Name: "a", Subresource: "status"},
+		"/api/v1/namespaces/a/finalize": {Resource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"},
+			Name: "a", Subresource: "finalize"},
+		"/api/v1/namespaces/a/pods/b/proxy/c/d": {Resource: schema.GroupVersionResource{Version: "v1", Resource: "pods"},
+			Namespace: "a", Name: "b", Subresource: "proxy/c/d"},
+		"/api/v1": {}, "/apis/apps/v1": {}, "/version": {}, "/": {},
 	} {
 		got, ok := parsePath(path)
 		if ok == (want == resourcePath{}) || ok && got != want {

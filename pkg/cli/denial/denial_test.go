@@ -56,7 +56,8 @@ not json
 {"auditID":"one","stage":"ResponseComplete","verb":"patch","user":{"username":"admin"},"impersonatedUser":{"username":"jane"},"objectRef":{"resource":"deployments","namespace":"shop","name":"web","apiGroup":"apps","subresource":"scale"},"responseStatus":{"code":403},"annotations":{"granular.authorization.kube-granular.dev/missing":"granular:replicas granular:specification"}}
 {"auditID":"two","stage":"ResponseComplete","verb":"patch","user":{"username":"jane"},"objectRef":{"resource":"pods","namespace":"shop","name":"web"},"responseStatus":{"code":200}}`
 	got, err := FromAudit(strings.NewReader(log), "one")
-	want := &Denial{Resource: "deployments.apps", Subresource: "scale", Name: "web", Namespace: "shop", User: "jane", Verbs: []string{"granular:replicas", "granular:specification"}}
+	want := &Denial{Resource: "deployments.apps", Subresource: "scale", Name: "web", Namespace: "shop",
+		User: "jane", Verbs: []string{"granular:replicas", "granular:specification"}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}

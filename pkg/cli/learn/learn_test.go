@@ -124,7 +124,8 @@ func rulesOf(t testing.TB, s *Subject, options roles.Options) string {
 
 // TestLearn holds which rules are learned of which requests.
 func TestLearn(t *testing.T) {
-	get := request{verb: "get", name: "a", response: thing(1, `"x":"y"`, `"replicas":1,"other":"o","parts":[{"name":"p","image":"i"},{"name":"q","image":"i"}]`)}
+	get := request{verb: "get", name: "a",
+		response: thing(1, `"x":"y"`, `"replicas":1,"other":"o","parts":[{"name":"p","image":"i"},{"name":"q","image":"i"}]`)}
 	base := func(v int, replicas, image string) string {
 		return thing(v, `"x":"y"`, `"replicas":`+replicas+`,"other":"o","parts":[{"name":"p","image":"`+image+`"},{"name":"q","image":"i"}]`)
 	}
@@ -133,57 +134,87 @@ func TestLearn(t *testing.T) {
 		log  []request
 		want string
 	}{
-		"a replacement":                    {[]request{get, {verb: "update", name: "a", request: base(1, "3", "i"), response: base(2, "3", "i")}}, seen + "granular:replicas"},
-		"what the server adds is nobody's": {[]request{get, {verb: "update", name: "a", request: base(1, "3", "i"), response: base(2, "3", "added")}}, seen + "granular:replicas"},
-		"from another version":             {[]request{get, {verb: "update", name: "a", request: base(7, "3", "i"), response: base(8, "3", "i")}}, "shop things a: get update"},
-		"from an unknown version":          {[]request{{verb: "update", name: "a", request: base(1, "3", "i"), response: base(2, "3", "i")}}, "shop things a: update"},
+		"a replacement": {[]request{get, {verb: "update", name: "a", request: base(1, "3", "i"), response: base(2, "3", "i")}},
+			seen + "granular:replicas"},
+		"what the server adds is nobody's": {[]request{get, {verb: "update", name: "a", request: base(1, "3", "i"), response: base(2, "3", "added")}},
+			seen + "granular:replicas"},
+		"from another version": {[]request{get, {verb: "update", name: "a", request: base(7, "3", "i"), response: base(8, "3", "i")}},
+			"shop things a: get update"},
+		"from an unknown version": {[]request{{verb: "update", name: "a", request: base(1, "3", "i"), response: base(2, "3", "i")}},
+			"shop things a: update"},
 		"one of two is unknown": {[]request{{verb: "update", name: "a", request: base(1, "3", "i"), response: base(2, "3", "i")},
 			{verb: "update", name: "a", request: base(2, "4", "i"), response: base(3, "4", "i")}}, "shop things a: granular granular:replicas"},
 		"listed before": {[]request{{verb: "list", response: `{"items":[` + base(1, "1", "i") + `]}`}, {verb: "update", name: "a", request: base(1, "1", "j"), response: base(2, "1", "j")}},
 			"shop things : list\nshop things a: granular granular:image"},
-		"a merge patch":                      {[]request{{verb: "patch", name: "a", request: `{"spec":{"replicas":3}}`, response: base(2, "3", "i")}}, "shop things a: granular granular:replicas"},
-		"a patch of what is so already":      {[]request{get, {verb: "patch", name: "a", request: `{"spec":{"replicas":1}}`, response: base(1, "1", "i")}}, "shop things a: get granular"},
-		"a patch of an element":              {[]request{{verb: "patch", name: "a", request: `{"spec":{"parts":[{"name":"p","image":"j"}]}}`, response: base(2, "1", "j")}}, "shop things a: granular granular:image"},
-		"a patch of an element, seen before": {[]request{get, {verb: "patch", name: "a", request: `{"spec":{"parts":[{"name":"p","image":"j"}],"$setElementOrder/parts":[{"name":"p"}]}}`, response: base(2, "1", "j")}}, seen + "granular:image"},
+		"a merge patch": {[]request{{verb: "patch", name: "a", request: `{"spec":{"replicas":3}}`, response: base(2, "3", "i")}},
+			"shop things a: granular granular:replicas"},
+		"a patch of what is so already": {[]request{get, {verb: "patch", name: "a", request: `{"spec":{"replicas":1}}`, response: base(1, "1", "i")}},
+			"shop things a: get granular"},
+		"a patch of an element": {[]request{{verb: "patch", name: "a", request: `{"spec":{"parts":[{"name":"p","image":"j"}]}}`, response: base(2, "1", "j")}},
+			"shop things a: granular granular:image"},
+		"a patch of an element, seen before": {[]request{get, {verb: "patch", name: "a", request: `{"spec":{"parts":[{"name":"p","image":"j"}],"$setElementOrder/parts":[{"name":"p"}]}}`, response: base(2, "1", "j")}},
+			seen + "granular:image"},
 		"an element that goes": {[]request{get, {verb: "patch", name: "a", request: `{"spec":{"parts":[{"name":"q","$patch":"delete"}]}}`,
 			response: thing(2, `"x":"y"`, `"replicas":1,"other":"o","parts":[{"name":"p","image":"i"}]`)}}, seen + "granular:parts"},
 		"an element that goes, not seen": {[]request{{verb: "patch", name: "a", request: `{"spec":{"parts":[{"name":"q","$patch":"delete"}]}}`,
 			response: thing(2, `"x":"y"`, `"replicas":1,"parts":[{"name":"p","image":"i"}]`)}}, "shop things a: granular granular:parts"},
 		"a list put in place of another": {[]request{get, {verb: "patch", name: "a", request: `{"spec":{"parts":[{"name":"p","image":"i"}]}}`,
 			response: thing(2, `"x":"y"`, `"replicas":1,"other":"o","parts":[{"name":"p","image":"i"}]`)}}, seen + "granular:parts"},
-		"a label that goes":                 {[]request{{verb: "patch", name: "a", request: `{"metadata":{"labels":{"team.example/x":null}}}`, response: base(2, "1", "i")}}, "shop things a: granular granular:label(team.example)"},
-		"a JSON patch":                      {[]request{{verb: "patch", name: "a", request: `[{"op":"test","path":"/spec/other","value":"o"},{"op":"replace","path":"/spec/parts/0/image","value":"j"}]`, response: base(2, "1", "j")}}, "shop things a: granular granular:image"},
-		"a JSON patch of a label":           {[]request{{verb: "patch", name: "a", request: `[{"op":"remove","path":"/metadata/labels/team.example~1x"}]`, response: base(2, "1", "j")}}, "shop things a: granular granular:label(team.example)"},
-		"a JSON patch that adds an element": {[]request{{verb: "patch", name: "a", request: `[{"op":"add","path":"/spec/parts/-","value":{"name":"q","image":"i"}}]`, response: base(2, "1", "j")}}, "shop things a: granular granular:parts"},
+		"a label that goes": {[]request{{verb: "patch", name: "a", request: `{"metadata":{"labels":{"team.example/x":null}}}`, response: base(2, "1", "i")}},
+			"shop things a: granular granular:label(team.example)"},
+		"a JSON patch": {[]request{{verb: "patch", name: "a", request: `[{"op":"test","path":"/spec/other","value":"o"},{"op":"replace","path":"/spec/parts/0/image","value":"j"}]`, response: base(2, "1", "j")}},
+			"shop things a: granular granular:image"},
+		"a JSON patch of a label": {[]request{{verb: "patch", name: "a", request: `[{"op":"remove","path":"/metadata/labels/team.example~1x"}]`, response: base(2, "1", "j")}},
+			"shop things a: granular granular:label(team.example)"},
+		"a JSON patch that adds an element": {[]request{{verb: "patch", name: "a", request: `[{"op":"add","path":"/spec/parts/-","value":{"name":"q","image":"i"}}]`, response: base(2, "1", "j")}},
+			"shop things a: granular granular:parts"},
 		"a JSON patch that moves": {[]request{{verb: "patch", name: "a", request: `[{"op":"move","from":"/metadata/labels/a.example~1x","path":"/spec/other"}]`, response: base(2, "1", "j")}},
 			"shop things a: granular granular:label(a.example) granular:specification"},
 		"applied": {[]request{{verb: "patch", name: "a", uri: "/x?fieldManager=m&force=true", request: `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"a"},"spec":{"replicas":3}}`, response: base(2, "3", "i")}},
 			"shop things a: granular granular:replicas"},
 		"applied, and something given up": {[]request{get, {verb: "patch", name: "a", uri: "/x?fieldManager=m&force=true", request: `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"a"},"spec":{"replicas":3}}`,
 			response: thing(2, ``, `"replicas":3,"other":"o","parts":[{"name":"p","image":"i"},{"name":"q","image":"i"}]`)}}, seen + "granular:label(x) granular:replicas"},
-		"excluded":                              {[]request{get, {verb: "patch", name: "a", request: `{"spec":{"guard":{"mode":"m"}}}`, response: thing(2, ``, `"guard":{"mode":"m"}`)}}, seen + "granular:guard"},
-		"created":                               {[]request{{verb: "create", name: "a", request: base(0, "1", "i"), response: base(1, "1", "i"), code: 201}}, "shop things : create"},
-		"created, excluded":                     {[]request{{verb: "create", name: "a", request: thing(0, ``, `"guard":{"mode":"m"}`), response: thing(1, ``, `"guard":{"mode":"m"}`), code: 201}}, "shop things : create granular:guard"},
-		"created by an update":                  {[]request{{verb: "update", name: "a", request: thing(0, ``, `"replicas":1`), response: thing(1, ``, `"replicas":1`), code: 201}}, "shop things : granular granular:metadata granular:replicas"},
-		"what no permission covers":             {[]request{{verb: "patch", name: "a", request: `{"loose":"x"}`, response: `{"loose":"x","metadata":{"name":"a"}}`}}, "shop things a: patch"},
-		"Metadata of ours":                      {[]request{{verb: "patch", name: "a", more: annotated(`granular:label(team.example) granular:replicas`)}}, "shop things a: granular granular:label(team.example) granular:replicas"},
-		"Metadata of ours, a list that was cut": {[]request{{verb: "patch", name: "a", more: annotated(`granular:replicas ...+3`)}}, "shop things a: patch"},
-		"Metadata of ours, nothing changed":     {[]request{{verb: "patch", name: "a", more: annotated(``)}}, "shop things a: granular"},
+		"excluded": {[]request{get, {verb: "patch", name: "a", request: `{"spec":{"guard":{"mode":"m"}}}`, response: thing(2, ``, `"guard":{"mode":"m"}`)}},
+			seen + "granular:guard"},
+		"created": {[]request{{verb: "create", name: "a", request: base(0, "1", "i"), response: base(1, "1", "i"), code: 201}},
+			"shop things : create"},
+		"created, excluded": {[]request{{verb: "create", name: "a", request: thing(0, ``, `"guard":{"mode":"m"}`), response: thing(1, ``, `"guard":{"mode":"m"}`), code: 201}},
+			"shop things : create granular:guard"},
+		"created by an update": {[]request{{verb: "update", name: "a", request: thing(0, ``, `"replicas":1`), response: thing(1, ``, `"replicas":1`), code: 201}},
+			"shop things : granular granular:metadata granular:replicas"},
+		"what no permission covers": {[]request{{verb: "patch", name: "a", request: `{"loose":"x"}`, response: `{"loose":"x","metadata":{"name":"a"}}`}},
+			"shop things a: patch"},
+		"Metadata of ours": {[]request{{verb: "patch", name: "a", more: annotated(`granular:label(team.example) granular:replicas`)}},
+			"shop things a: granular granular:label(team.example) granular:replicas"},
+		"Metadata of ours, a list that was cut": {[]request{{verb: "patch", name: "a", more: annotated(`granular:replicas ...+3`)}},
+			"shop things a: patch"},
+		"Metadata of ours, nothing changed": {[]request{{verb: "patch", name: "a", more: annotated(``)}},
+			"shop things a: granular"},
 		"an answer that hides the object": {[]request{get, {verb: "patch", name: "a", request: `{"spec":{"replicas":3}}`, response: thing(2, ``, `"replicas":0`), more: annotated(`granular:replicas`)},
 			{verb: "update", name: "a", request: base(1, "4", "i"), response: base(3, "4", "i")}}, seen + "granular:replicas"},
 		"a scale that the object outlived": {[]request{scale(1), {verb: "update", name: "a", request: base(0, "2", "i"), response: base(2, "2", "i")}, scale(1)},
 			"shop things a: update\nshop things/scale a: granular granular:replicas"},
-		"Metadata of another server":                      {[]request{{verb: "patch", name: "a"}}, "shop things a: patch"},
-		"Metadata, an excluded field by an ordinary verb": {[]request{{verb: "update", name: "a", more: `,"annotations":{"granular.authorization.kube-granular.dev/permissions":"granular:guard"}`}}, "shop things a: update granular:guard"},
-		"reads":                            {[]request{get, {verb: "list"}, {verb: "watch"}, {verb: "get", name: "b"}}, "shop things : list watch\nshop things a,b: get"},
-		"not found":                        {[]request{{verb: "get", name: "a", code: 404}, {verb: "delete", name: "a", code: 404}}, "shop things a: delete get"},
-		"refused":                          {[]request{{verb: "get", name: "a", code: 403}, {verb: "get", name: "b"}}, "shop things b: get"},
-		"a conflict":                       {[]request{get, {verb: "update", name: "a", code: 409, request: base(1, "9", "j")}}, "shop things a: get"},
-		"what is no field":                 {[]request{{verb: "create", name: "a", resource: "things/exec", code: 101}}, "shop things/exec a: create"},
-		"of a resource that is not served": {[]request{{verb: "patch", name: "a", resource: "others"}}, "shop others a: patch"},
-		"the API server itself":            {[]request{{verb: "get", name: "a", user: "system:apiserver"}}, ""},
-		"in two namespaces alike":          {[]request{{verb: "get", name: "a"}, {verb: "get", name: "a", namespace: "other"}}, "other,shop things a: get"},
-		"in two namespaces differently":    {[]request{{verb: "get", name: "a"}, {verb: "list", namespace: "other"}}, "other things : list\nshop things a: get"},
+		"Metadata of another server": {[]request{{verb: "patch", name: "a"}},
+			"shop things a: patch"},
+		"Metadata, an excluded field by an ordinary verb": {[]request{{verb: "update", name: "a", more: `,"annotations":{"granular.authorization.kube-granular.dev/permissions":"granular:guard"}`}},
+			"shop things a: update granular:guard"},
+		"reads": {[]request{get, {verb: "list"}, {verb: "watch"}, {verb: "get", name: "b"}},
+			"shop things : list watch\nshop things a,b: get"},
+		"not found": {[]request{{verb: "get", name: "a", code: 404}, {verb: "delete", name: "a", code: 404}},
+			"shop things a: delete get"},
+		"refused": {[]request{{verb: "get", name: "a", code: 403}, {verb: "get", name: "b"}},
+			"shop things b: get"},
+		"a conflict": {[]request{get, {verb: "update", name: "a", code: 409, request: base(1, "9", "j")}},
+			"shop things a: get"},
+		"what is no field": {[]request{{verb: "create", name: "a", resource: "things/exec", code: 101}},
+			"shop things/exec a: create"},
+		"of a resource that is not served": {[]request{{verb: "patch", name: "a", resource: "others"}},
+			"shop others a: patch"},
+		"the API server itself": {[]request{{verb: "get", name: "a", user: "system:apiserver"}}, ""},
+		"in two namespaces alike": {[]request{{verb: "get", name: "a"}, {verb: "get", name: "a", namespace: "other"}},
+			"other,shop things a: get"},
+		"in two namespaces differently": {[]request{{verb: "get", name: "a"}, {verb: "list", namespace: "other"}},
+			"other things : list\nshop things a: get"},
 	} {
 		l := learnAll(t, Options{}, tc.log...)
 		got := ""
@@ -296,7 +327,8 @@ func TestUnused(t *testing.T) {
 		request{verb: "patch", name: "a", request: `{"spec":{"replicas":3}}`, response: thing(2, ``, `"replicas":3`)},
 	).Subjects()[0]
 	rule := func(verbs, resources string, names ...string) rbacv1.PolicyRule {
-		return rbacv1.PolicyRule{APIGroups: []string{"example.com"}, Verbs: strings.Fields(verbs), Resources: strings.Fields(resources), ResourceNames: names}
+		return rbacv1.PolicyRule{APIGroups: []string{"example.com"}, Verbs: strings.Fields(verbs),
+			Resources: strings.Fields(resources), ResourceNames: names}
 	}
 	for _, tc := range []struct {
 		rule             rbacv1.PolicyRule
@@ -312,7 +344,8 @@ func TestUnused(t *testing.T) {
 		{rule("granular", "things", "b"), "", "granular", "things"},
 		{rule("*", "*"), "", "", ""},
 		{rule("get", "*/status"), "", "get", "*/status"},
-		{rbacv1.PolicyRule{APIGroups: []string{""}, Verbs: []string{"get"}, Resources: []string{"things"}}, "", "get", "things"},
+		{rbacv1.PolicyRule{APIGroups: []string{""}, Verbs: []string{"get"}, Resources: []string{"things"}}, "",
+			"get", "things"},
 	} {
 		verbs, resources := s.Unused(t.Context(), tc.rule, tc.namespace)
 		if strings.Join(verbs, " ") != tc.verbs || strings.Join(resources, " ") != tc.resources {
@@ -334,8 +367,10 @@ func TestUnreadable(t *testing.T) {
 func FuzzUse(f *testing.F) {
 	for i, r := range []request{
 		{verb: "get", name: "a", response: thing(1, `"x":"y"`, `"replicas":1`)},
-		{verb: "patch", name: "a", request: `{"spec":{"parts":[{"name":"p","$patch":"delete"}]}}`, response: thing(2, ``, `"parts":[{"name":"q"}]`)},
-		{verb: "patch", name: "a", request: `[{"op":"move","from":"/spec/parts/0","path":"/spec/parts/-"}]`, response: thing(2, ``, `"parts":[{"name":"q"}]`)},
+		{verb: "patch", name: "a", request: `{"spec":{"parts":[{"name":"p","$patch":"delete"}]}}`,
+			response: thing(2, ``, `"parts":[{"name":"q"}]`)},
+		{verb: "patch", name: "a", request: `[{"op":"move","from":"/spec/parts/0","path":"/spec/parts/-"}]`,
+			response: thing(2, ``, `"parts":[{"name":"q"}]`)},
 		{verb: "update", name: "a", request: thing(1, ``, ``), response: thing(2, ``, ``)},
 	} {
 		f.Add(r.line(i))

@@ -52,7 +52,9 @@ func holds(rules ...string) []access.HeldRule {
 		rule, namespace, _ := strings.Cut(text, " @")
 		verbs, resource, _ := strings.Cut(rule, " on ")
 		resource, name, _ := strings.Cut(resource, " ")
-		h := access.HeldRule{Binding: fmt.Sprint("b", i), Namespace: namespace, Rule: rbacv1.PolicyRule{APIGroups: []string{"example.com"}, Resources: []string{resource}, Verbs: strings.Fields(verbs)}}
+		h := access.HeldRule{Binding: fmt.Sprint("b", i), Namespace: namespace,
+			Rule: rbacv1.PolicyRule{APIGroups: []string{"example.com"}, Resources: []string{resource},
+				Verbs: strings.Fields(verbs)}}
 		if name != "" {
 			h.Rule.ResourceNames = []string{name}
 		}

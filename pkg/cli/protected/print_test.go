@@ -15,9 +15,13 @@ import (
 )
 
 var rows = []Row{
-	{Resource: "pods", Namespace: "shop", Name: "a", Kind: "Label", Field: "metadata.labels[env]", Key: "env", Value: "prod", By: []string{"protectedattribute/env"}},
-	{Group: "apps", Resource: "deployments", Namespace: "shop", Name: "b", Kind: "Annotation", Field: "spec.template.metadata.annotations[note]", Key: "note", Value: "two\nlines", By: []string{"clusterprotectedattribute/x", "protectedattribute/y"}},
-	{Resource: "nodes", Name: "n", Kind: "Label", Field: "metadata.labels[zone]", Key: "zone", By: []string{"clusterprotectedattribute/z"}},
+	{Resource: "pods", Namespace: "shop", Name: "a", Kind: "Label", Field: "metadata.labels[env]", Key: "env",
+		Value: "prod", By: []string{"protectedattribute/env"}},
+	{Group: "apps", Resource: "deployments", Namespace: "shop", Name: "b", Kind: "Annotation",
+		Field: "spec.template.metadata.annotations[note]", Key: "note", Value: "two\nlines",
+		By: []string{"clusterprotectedattribute/x", "protectedattribute/y"}},
+	{Resource: "nodes", Name: "n", Kind: "Label", Field: "metadata.labels[zone]", Key: "zone",
+		By: []string{"clusterprotectedattribute/z"}},
 }
 
 func printed(t *testing.T, format string, rows []Row) (out, errs string) {

@@ -73,7 +73,8 @@ func bound(name string, subject rbacv1.Subject, verbs, resources string) []runti
 			{APIGroups: []string{"example.com"}, Resources: strings.Fields(resources), Verbs: strings.Fields(verbs)},
 			{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}},
 		}},
-		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: name}, Subjects: []rbacv1.Subject{subject}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name},
+			RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: name}, Subjects: []rbacv1.Subject{subject}},
 	}
 }
 

@@ -17,8 +17,9 @@ import (
 
 func stored(name string, version int) *v1alpha1.AuthorityDelegationPolicy {
 	return &v1alpha1.AuthorityDelegationPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), ResourceVersion: strconv.Itoa(version), Generation: int64(version)},
-		Spec:       v1alpha1.AuthorityDelegationPolicySpec{Resource: v1alpha1.GroupResource(pods)},
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), ResourceVersion: strconv.Itoa(version),
+			Generation: int64(version)},
+		Spec: v1alpha1.AuthorityDelegationPolicySpec{Resource: v1alpha1.GroupResource(pods)},
 	}
 }
 

@@ -30,8 +30,9 @@ var (
 // one is a delegation that a policy caused, made under others.
 func one(name string, under ...string) *v1alpha1.AuthorityDelegation {
 	d := &v1alpha1.AuthorityDelegation{
-		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), ResourceVersion: "1", CreationTimestamp: metav1.Time{Time: created}},
-		Status:     v1alpha1.AuthorityDelegationStatus{Cause: &v1alpha1.DelegationCause{Policy: "p", Resource: v1alpha1.GroupResource(pods), OrphanSeconds: 600}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), ResourceVersion: "1",
+			CreationTimestamp: metav1.Time{Time: created}},
+		Status: v1alpha1.AuthorityDelegationStatus{Cause: &v1alpha1.DelegationCause{Policy: "p", Resource: v1alpha1.GroupResource(pods), OrphanSeconds: 600}},
 	}
 	for _, of := range under {
 		d.Status.History = append(d.Status.History, v1alpha1.ChainEntry{Via: v1alpha1.ViaDelegation, Name: of, UID: types.UID(of)})
@@ -101,18 +102,27 @@ func TestSweep(t *testing.T) {
 		want  []string
 		fails bool
 	}{
-		"orphan":                  {stored: []*v1alpha1.AuthorityDelegation{one("a")}, after: after, want: []string{"a"}},
-		"young":                   {stored: []*v1alpha1.AuthorityDelegation{one("a")}, after: 9 * time.Minute},
-		"named":                   {stored: []*v1alpha1.AuthorityDelegation{one("a"), one("b")}, world: world{named: []string{"x", "y", "a"}}, after: after, want: []string{"b"}},
-		"renewed":                 {stored: []*v1alpha1.AuthorityDelegation{renewed(one("a"), 6*time.Minute)}, after: after},
-		"renewed long ago":        {stored: []*v1alpha1.AuthorityDelegation{renewed(one("a"), 6*time.Minute)}, after: 17 * time.Minute, want: []string{"a"}},
-		"renewed as it is swept":  {stored: []*v1alpha1.AuthorityDelegation{one("a")}, world: world{conflict: []string{"a"}}, after: after},
-		"parent of one in use":    {stored: []*v1alpha1.AuthorityDelegation{one("a"), one("b", "a"), one("c", "a", "b")}, world: world{named: []string{"c"}}, after: after},
-		"parent of another's":     {stored: []*v1alpha1.AuthorityDelegation{one("a"), asked("b", "a")}, after: after},
-		"parent of an orphan":     {stored: []*v1alpha1.AuthorityDelegation{one("a"), one("b", "a")}, after: after, want: []string{"a", "b"}},
-		"parent of a young one":   {stored: []*v1alpha1.AuthorityDelegation{one("a"), renewed(one("b", "a"), 6*time.Minute)}, after: after},
-		"asked for":               {stored: []*v1alpha1.AuthorityDelegation{asked("a")}, after: after},
-		"objects can't be listed": {stored: []*v1alpha1.AuthorityDelegation{one("a")}, world: world{failing: errors.New("down")}, after: after, fails: true},
+		"orphan": {stored: []*v1alpha1.AuthorityDelegation{one("a")}, after: after,
+			want: []string{"a"}},
+		"young": {stored: []*v1alpha1.AuthorityDelegation{one("a")}, after: 9 * time.Minute},
+		"named": {stored: []*v1alpha1.AuthorityDelegation{one("a"), one("b")},
+			world: world{named: []string{"x", "y", "a"}}, after: after, want: []string{"b"}},
+		"renewed": {stored: []*v1alpha1.AuthorityDelegation{renewed(one("a"), 6*time.Minute)},
+			after: after},
+		"renewed long ago": {stored: []*v1alpha1.AuthorityDelegation{renewed(one("a"), 6*time.Minute)},
+			after: 17 * time.Minute, want: []string{"a"}},
+		"renewed as it is swept": {stored: []*v1alpha1.AuthorityDelegation{one("a")},
+			world: world{conflict: []string{"a"}}, after: after},
+		"parent of one in use": {stored: []*v1alpha1.AuthorityDelegation{one("a"), one("b", "a"), one("c", "a", "b")},
+			world: world{named: []string{"c"}}, after: after},
+		"parent of another's": {stored: []*v1alpha1.AuthorityDelegation{one("a"), asked("b", "a")}, after: after},
+		"parent of an orphan": {stored: []*v1alpha1.AuthorityDelegation{one("a"), one("b", "a")}, after: after,
+			want: []string{"a", "b"}},
+		"parent of a young one": {stored: []*v1alpha1.AuthorityDelegation{one("a"), renewed(one("b", "a"), 6*time.Minute)},
+			after: after},
+		"asked for": {stored: []*v1alpha1.AuthorityDelegation{asked("a")}, after: after},
+		"objects can't be listed": {stored: []*v1alpha1.AuthorityDelegation{one("a")},
+			world: world{failing: errors.New("down")}, after: after, fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := delegation.NewIndex()
@@ -120,7 +130,8 @@ func TestSweep(t *testing.T) {
 				x.Observe(d, false)
 			}
 			w := tc.world
-			s := sweep.Sweeper{Delegations: x, List: w.list, Remove: w.remove, Now: func() time.Time { return created.Add(tc.after) }}
+			s := sweep.Sweeper{Delegations: x, List: w.list, Remove: w.remove,
+				Now: func() time.Time { return created.Add(tc.after) }}
 			n, err := s.Sweep(t.Context())
 			slices.Sort(w.removed)
 			if !slices.Equal(w.removed, tc.want) || n != len(tc.want) || (err != nil) != tc.fails {

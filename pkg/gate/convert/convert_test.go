@@ -19,7 +19,8 @@ import (
 )
 
 func namespaceTarget() granular.Target {
-	return granular.Target{Kind: corev1.SchemeGroupVersion.WithKind("Namespace"), Convertor: runtime.UnsafeObjectConvertor(legacyscheme.Scheme)}
+	return granular.Target{Kind: corev1.SchemeGroupVersion.WithKind("Namespace"),
+		Convertor: runtime.UnsafeObjectConvertor(legacyscheme.Scheme)}
 }
 
 func namespace(uid types.UID) *core.Namespace {
@@ -78,7 +79,8 @@ func TestPristine(t *testing.T) {
 // TestBefore holds what a new object is shown against: what is stored, and else the defaults.
 func TestBefore(t *testing.T) {
 	of, defaults := namespaceTarget(), &corev1.Namespace{Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}}
-	stored := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"}}
+	stored := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"}}
 	for name, test := range map[string]struct {
 		old  runtime.Object
 		want any

@@ -21,7 +21,8 @@ import (
 )
 
 func podTarget() granular.Target {
-	return granular.Target{Kind: corev1.SchemeGroupVersion.WithKind("Pod"), Convertor: runtime.UnsafeObjectConvertor(legacyscheme.Scheme)}
+	return granular.Target{Kind: corev1.SchemeGroupVersion.WithKind("Pod"),
+		Convertor: runtime.UnsafeObjectConvertor(legacyscheme.Scheme)}
 }
 
 // builtIn calls f with each built-in kind of each version, and its internal type.

@@ -20,8 +20,10 @@ func TestBodyHas(t *testing.T) {
 		operations bool
 		has, lacks []string
 	}{
-		{merge, false, []string{"a.example/x", "b", "c d", "e", `q"`, "80", "one", "two", "labels"}, []string{"", "a.example", "x", "c", "d", "8", `\u0065`, "tw", "q"}},
-		{operations, true, []string{"a.example/x", "a~1", "metadata", "deep", "in/side"}, []string{"a.example", "a/", "a.example~1x", "side", ""}},
+		{merge, false, []string{"a.example/x", "b", "c d", "e", `q"`, "80", "one", "two", "labels"},
+			[]string{"", "a.example", "x", "c", "d", "8", `\u0065`, "tw", "q"}},
+		{operations, true, []string{"a.example/x", "a~1", "metadata", "deep", "in/side"},
+			[]string{"a.example", "a/", "a.example~1x", "side", ""}},
 		{operations, false, []string{"deep"}, []string{"a.example/x", "a.example~1x"}},
 		{`"`, false, nil, []string{"", `"`}},
 		{`"\`, false, nil, []string{"", `\`}},

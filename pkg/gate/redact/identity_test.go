@@ -26,7 +26,8 @@ func TestIdentityOf(t *testing.T) {
 	}
 	thing := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Thing", "spec": "secret",
-		"metadata": map[string]any{"name": "t", "namespace": "n", "uid": "u", "resourceVersion": "7", "labels": map[string]any{"a": "b"}},
+		"metadata": map[string]any{"name": "t", "namespace": "n", "uid": "u", "resourceVersion": "7",
+			"labels": map[string]any{"a": "b"}},
 	}}
 	for _, test := range []struct{ of, want runtime.Object }{
 		{secret, &corev1.Secret{

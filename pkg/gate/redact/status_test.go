@@ -49,7 +49,8 @@ func TestFieldOfEvery(t *testing.T) {
 // TestStatus holds that of what a webhook says only the API's own words are left.
 func TestStatus(t *testing.T) {
 	const name = "t"
-	request := Request{Name: name, Resource: gvk.GroupResource{Group: "example.com", Resource: "things"}, Kind: gvk.GroupKind{Group: "example.com", Kind: "Thing"}}
+	request := Request{Name: name, Resource: gvk.GroupResource{Group: "example.com", Resource: "things"},
+		Kind: gvk.GroupKind{Group: "example.com", Kind: "Thing"}}
 	const secret = "it is a secret"
 	got := Status(metav1.Status{
 		ListMeta: metav1.ListMeta{Continue: secret}, Status: secret, Code: 418, Reason: secret, Message: secret,

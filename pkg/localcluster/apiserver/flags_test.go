@@ -25,7 +25,8 @@ func TestFeatureGates(t *testing.T) {
 		{"on by default", nil, "GranularAuthorization=true"},
 		{"merged", map[string]bool{"AllAlpha": false, "X": true}, "AllAlpha=false,GranularAuthorization=true,X=true"},
 		{"turned off", map[string]bool{"GranularAuthorization": false}, "GranularAuthorization=false"},
-		{"turned off with the component's name", map[string]bool{"kube:GranularAuthorization": false}, "kube:GranularAuthorization=false"},
+		{"turned off with the component's name", map[string]bool{"kube:GranularAuthorization": false},
+			"kube:GranularAuthorization=false"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := featureGates(tc.user); got != tc.want {

@@ -39,11 +39,13 @@ func (r roles) Bindings(protect.Reference) ([]*rbacv1.RoleBinding, []*rbacv1.Clu
 func at(second int) metav1.Time { return metav1.NewTime(time.Unix(int64(1000+second), 0)) }
 
 func here(name string, second int, subjects ...rbacv1.Subject) *rbacv1.RoleBinding {
-	return &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name, CreationTimestamp: at(second)}, Subjects: subjects}
+	return &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name, CreationTimestamp: at(second)},
+		Subjects: subjects}
 }
 
 func everywhere(name string, second int, subjects ...rbacv1.Subject) *rbacv1.ClusterRoleBinding {
-	return &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: at(second)}, Subjects: subjects}
+	return &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: at(second)},
+		Subjects: subjects}
 }
 
 func subject(kind, namespace, name string) rbacv1.Subject {
@@ -53,7 +55,8 @@ func subject(kind, namespace, name string) rbacv1.Subject {
 // referring returns an attribute that refers to a role since second 10.
 func referring() *authority.ProtectedAttribute {
 	return &authority.ProtectedAttribute{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a", ResourceVersion: "1", Generation: 3, CreationTimestamp: at(2)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a", ResourceVersion: "1", Generation: 3,
+			CreationTimestamp: at(2)},
 		Spec: v1alpha1.ProtectedAttributeSpec{
 			AttributeKind: v1alpha1.AttributeLabel, AttributeName: "env",
 			RoleRef: &v1alpha1.RoleReference{Kind: "ClusterRole", Name: "setter"},
@@ -68,11 +71,13 @@ func referring() *authority.ProtectedAttribute {
 // TestOf holds what a status says about the role, its holders and its bindings.
 func TestOf(t *testing.T) {
 	bindings := roles{
-		uid:        "r",
-		here:       []*rbacv1.RoleBinding{here("old", 10, subject("User", "", "bob"), subject("ServiceAccount", "", "local")), here("new", 11, subject("Group", "", "team"), subject("User", "", "bob"))},
+		uid: "r",
+		here: []*rbacv1.RoleBinding{here("old", 10, subject("User", "", "bob"), subject("ServiceAccount", "", "local")),
+			here("new", 11, subject("Group", "", "team"), subject("User", "", "bob"))},
 		everywhere: []*rbacv1.ClusterRoleBinding{everywhere("older", 1, subject("ServiceAccount", "s", "robot"), subject("ServiceAccount", "", "nobody"))},
 	}
-	earlier := []v1alpha1.BindingReference{{Kind: "ClusterRoleBinding", Name: "older"}, {Kind: "RoleBinding", Namespace: "n", Name: "old"}}
+	earlier := []v1alpha1.BindingReference{{Kind: "ClusterRoleBinding", Name: "older"},
+		{Kind: "RoleBinding", Namespace: "n", Name: "old"}}
 	for _, tc := range []struct {
 		name     string
 		of       func(*authority.ProtectedAttribute)

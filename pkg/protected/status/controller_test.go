@@ -75,7 +75,8 @@ func writes(client *fake.Clientset) (n int) {
 // that the others add what they counted and nothing else, and that nobody writes twice.
 func TestRound(t *testing.T) {
 	one := referring()
-	two := &authority.ClusterProtectedAttribute{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "2"}, Spec: one.Spec}
+	two := &authority.ClusterProtectedAttribute{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "2"},
+		Spec: one.Spec}
 	p, client := knowing(t, one, two), fake.NewSimpleClientset(objects(one, two)...)
 	c := New(p, client)
 	if !c.writeAll(t.Context(), false) || writes(client) != 0 {

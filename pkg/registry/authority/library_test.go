@@ -51,7 +51,8 @@ func TestLibraryTakesWhatIsValid(t *testing.T) {
 			spec.AllowedValues = list("gold", "silver")
 		}
 		if random.Intn(2) == 0 {
-			spec.RoleRef = &v1alpha1.RoleReference{APIGroup: v1alpha1.RoleGroup, Kind: pick("Role", "ClusterRole", "Group", ""), Name: pick("a", "a:b", "", ".", "a/b", "a%b")}
+			spec.RoleRef = &v1alpha1.RoleReference{APIGroup: v1alpha1.RoleGroup,
+				Kind: pick("Role", "ClusterRole", "Group", ""), Name: pick("a", "a:b", "", ".", "a/b", "a%b")}
 		}
 		scope, namespace := validation.Namespaced, "n"
 		if random.Intn(2) == 0 {

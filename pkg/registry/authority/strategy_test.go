@@ -81,7 +81,8 @@ func TestCreate(t *testing.T) {
 		t.Fatalf("no time of the change: %v", a.Status.LastChange)
 	}
 	a.Status.LastChange.Time = metav1.Time{}
-	want := v1alpha1.ProtectedAttributeStatus{NamespaceUID: "real", LastChange: &v1alpha1.LastChange{User: "jane", Generation: 1}}
+	want := v1alpha1.ProtectedAttributeStatus{NamespaceUID: "real",
+		LastChange: &v1alpha1.LastChange{User: "jane", Generation: 1}}
 	if diff := cmp.Diff(want, a.Status); diff != "" || a.Generation != 1 {
 		t.Errorf("generation %d, status (-want +got):\n%s", a.Generation, diff)
 	}
@@ -112,7 +113,8 @@ func TestCreateWithoutNamespace(t *testing.T) {
 func TestUpdate(t *testing.T) {
 	old := attribute("tier")
 	old.ResourceVersion, old.UID, old.Generation = "1", "u", 3
-	old.Status = v1alpha1.ProtectedAttributeStatus{NamespaceUID: "real", HolderCount: 1, LastChange: &v1alpha1.LastChange{User: "jane", Generation: 3}}
+	old.Status = v1alpha1.ProtectedAttributeStatus{NamespaceUID: "real", HolderCount: 1,
+		LastChange: &v1alpha1.LastChange{User: "jane", Generation: 3}}
 
 	same := old.DeepCopyObject().(*authority.ProtectedAttribute)
 	same.Labels, same.Status, same.Generation = map[string]string{"a": "b"}, forged(), 7
@@ -144,7 +146,8 @@ func TestUpdate(t *testing.T) {
 func TestStatusUpdate(t *testing.T) {
 	old := attribute("tier")
 	old.ResourceVersion, old.UID, old.Generation = "1", "u", 3
-	old.Status = v1alpha1.ProtectedAttributeStatus{NamespaceUID: "real", LastChange: &v1alpha1.LastChange{User: "jane", Generation: 3}}
+	old.Status = v1alpha1.ProtectedAttributeStatus{NamespaceUID: "real",
+		LastChange: &v1alpha1.LastChange{User: "jane", Generation: 3}}
 	next := old.DeepCopyObject().(*authority.ProtectedAttribute)
 	next.Labels, next.Annotations = map[string]string{"a": "b"}, map[string]string{"a": "b"}
 	next.Spec.Mode, next.Status, next.Generation = v1alpha1.ModeAudit, forged(), 9

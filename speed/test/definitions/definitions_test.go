@@ -42,17 +42,20 @@ func publish(t *testing.T, number int) published {
 	kind := fmt.Sprintf("Kind%d", number)
 	definition := &apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 		Group: fmt.Sprintf("group%d.example.com", number), Scope: apiextensionsv1.NamespaceScoped,
-		Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: strings.ToLower(kind), Kind: kind, ListKind: kind + "List"},
+		Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: strings.ToLower(kind), Kind: kind,
+			ListKind: kind + "List"},
 		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 			Name: "v1", Served: true, Storage: true,
 			Subresources: &apiextensionsv1.CustomResourceSubresources{
 				Status: &apiextensionsv1.CustomResourceSubresourceStatus{},
-				Scale:  &apiextensionsv1.CustomResourceSubresourceScale{SpecReplicasPath: ".spec.replicas", StatusReplicasPath: ".status.replicas"},
+				Scale: &apiextensionsv1.CustomResourceSubresourceScale{SpecReplicasPath: ".spec.replicas",
+					StatusReplicasPath: ".status.replicas"},
 			},
 			Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
 				Type: "object",
 				Properties: map[string]apiextensionsv1.JSONSchemaProps{
-					"spec":     {Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"replicas": {Type: "integer"}}},
+					"spec": {Type: "object",
+						Properties: map[string]apiextensionsv1.JSONSchemaProps{"replicas": {Type: "integer"}}},
 					"embedded": {Type: "object", XEmbeddedResource: true},
 				},
 			}},

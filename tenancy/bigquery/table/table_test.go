@@ -42,7 +42,8 @@ func TestBigQuery(t *testing.T) {
 	if s.made != 1 {
 		t.Errorf("the table was made %d times", s.made)
 	}
-	if want := []string{"u1/1/began", "u1/1/began", "u1/1/ended", "u1/1/began", "u1/1/ended", "u1/2/began", "u2/1/began"}; !slices.Equal(s.ids, want) {
+	if want := []string{"u1/1/began", "u1/1/began", "u1/1/ended", "u1/1/began", "u1/1/ended", "u1/2/began",
+		"u2/1/began"}; !slices.Equal(s.ids, want) {
 		t.Errorf("insert ids: %q", s.ids)
 	}
 	rows := 0
@@ -61,8 +62,10 @@ func TestBigQueryRetries(t *testing.T) {
 		"the backend":                       {faults: []fault{{code: http.StatusServiceUnavailable, reason: "backendError"}}},
 		"the backend, which had stored it":  {faults: []fault{{code: http.StatusServiceUnavailable, reason: "backendError", stored: true}}},
 		"too many, which were stored, then": {faults: []fault{{code: http.StatusForbidden, reason: "rateLimitExceeded", stored: true}, {code: http.StatusBadGateway, reason: "backendError", stored: true}}},
-		"no right":                          {faults: []fault{{code: http.StatusForbidden, reason: "accessDenied"}}, refused: "accessDenied"},
-		"a row that does not fit":           {faults: []fault{{code: http.StatusOK, reason: "invalid"}}, refused: "no such field"},
+		"no right": {faults: []fault{{code: http.StatusForbidden, reason: "accessDenied"}},
+			refused: "accessDenied"},
+		"a row that does not fit": {faults: []fault{{code: http.StatusOK, reason: "invalid"}},
+			refused: "no such field"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -72,7 +75,8 @@ func TestBigQueryRetries(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.faults = tc.faults
-			p := store.Period{TenantUID: "u", Sequence: 1, Tenant: "team", Account: "a", Start: noon, End: noon.Add(time.Hour)}
+			p := store.Period{TenantUID: "u", Sequence: 1, Tenant: "team", Account: "a", Start: noon,
+				End: noon.Add(time.Hour)}
 			err := b.Put(t.Context(), p)
 			if (err != nil) != (tc.refused != "") || err != nil && !strings.Contains(err.Error(), tc.refused) {
 				t.Fatalf("%v", err)

@@ -24,11 +24,12 @@ func TestDefaultAccount(t *testing.T) {
 		required      bool
 		want, refused string
 	}{
-		"a user":                       {user: "ada", want: "a"},
-		"a user before groups":         {user: "ada", groups: "research ops", want: "a"},
-		"a group":                      {user: "bob", groups: "staff research", want: "r"},
-		"two groups of one account":    {user: "bob", groups: "ops on-call", want: "o"},
-		"several":                      {user: "bob", groups: "ops research on-call", refused: "o (group on-call, group ops), r (group research)"},
+		"a user":                    {user: "ada", want: "a"},
+		"a user before groups":      {user: "ada", groups: "research ops", want: "a"},
+		"a group":                   {user: "bob", groups: "staff research", want: "r"},
+		"two groups of one account": {user: "bob", groups: "ops on-call", want: "o"},
+		"several": {user: "bob", groups: "ops research on-call",
+			refused: "o (group on-call, group ops), r (group research)"},
 		"none":                         {user: "bob", groups: "staff"},
 		"none, and one is required":    {user: "bob", groups: "staff", required: true, refused: "is missing"},
 		"a user with a group's name":   {user: "research"},
@@ -55,13 +56,14 @@ func TestOnlyOwn(t *testing.T) {
 		groups        string
 		refused       string
 	}{
-		"one's own":             {m: strict, account: "a", user: "ada"},
-		"that of a group":       {m: strict, account: "o", user: "ada", groups: "ops"},
-		"that of another group": {m: strict, account: "r", user: "ada", groups: "ops", refused: "a (user ada), o (group ops)"},
-		"without any":           {m: strict, account: "r", user: "bob", refused: "no account"},
-		"no account":            {m: strict, user: "bob"},
-		"no account, required":  {m: required, user: "ada", refused: "a (user ada)"},
-		"any":                   {m: mapping, account: "r", user: "bob"},
+		"one's own":       {m: strict, account: "a", user: "ada"},
+		"that of a group": {m: strict, account: "o", user: "ada", groups: "ops"},
+		"that of another group": {m: strict, account: "r", user: "ada", groups: "ops",
+			refused: "a (user ada), o (group ops)"},
+		"without any":          {m: strict, account: "r", user: "bob", refused: "no account"},
+		"no account":           {m: strict, user: "bob"},
+		"no account, required": {m: required, user: "ada", refused: "a (user ada)"},
+		"any":                  {m: mapping, account: "r", user: "bob"},
 	} {
 		err := tc.m.May(tc.account, tc.user, strings.Fields(tc.groups))
 		if (err != nil) != (tc.refused != "") || err != nil && !strings.Contains(err.Error(), tc.refused) {

@@ -135,12 +135,16 @@ func TestReplicas(t *testing.T) {
 		t.Fatal(err)
 	}
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
-		&admissionv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "hooks"}, Webhooks: []admissionv1.MutatingWebhook{{Name: "a"}}},
-		&admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "hooks"}, Webhooks: []admissionv1.ValidatingWebhook{{Name: "b"}, {Name: "c"}}},
-		&admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "others"}, Webhooks: []admissionv1.ValidatingWebhook{{Name: "d"}}},
+		&admissionv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "hooks"},
+			Webhooks: []admissionv1.MutatingWebhook{{Name: "a"}}},
+		&admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "hooks"},
+			Webhooks: []admissionv1.ValidatingWebhook{{Name: "b"}, {Name: "c"}}},
+		&admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "others"},
+			Webhooks: []admissionv1.ValidatingWebhook{{Name: "d"}}},
 	).Build()
 	replica := func() *certs.Keeper {
-		return &certs.Keeper{Client: api, Secret: client.ObjectKey{Namespace: "system", Name: "s"}, Configurations: "hooks", Hosts: hosts, Lifetime: lifetime, Log: logr.Discard()}
+		return &certs.Keeper{Client: api, Secret: client.ObjectKey{Namespace: "system", Name: "s"},
+			Configurations: "hooks", Hosts: hosts, Lifetime: lifetime, Log: logr.Discard()}
 	}
 	a, b := replica(), replica()
 	if err := a.Ready(nil); err == nil {

@@ -27,17 +27,23 @@ func TestBelongs(t *testing.T) {
 		reason     string
 		adopted    bool
 	}{
-		"nobody's":                             {reason: controller.ReasonNotOurs},
-		"recorded":                             {recorded: "ns"},
-		"another was recorded":                 {recorded: "old", reason: controller.ReasonNotOurs},
-		"made and not recorded":                {annotation: map[string]string{names.CreatedFor: "lns"}},
-		"made, they say, but it is older":      {annotation: map[string]string{names.CreatedFor: "lns"}, age: time.Second, reason: controller.ReasonNotOurs},
-		"made for another":                     {annotation: map[string]string{names.CreatedFor: "other"}, reason: controller.ReasonNotOurs},
-		"adopted":                              {annotation: map[string]string{names.AdoptedBy: "lns"}, age: time.Hour, adopted: true},
-		"adopted for another of the name":      {annotation: map[string]string{names.AdoptedBy: "other"}, age: time.Hour, reason: controller.ReasonNotOurs},
-		"recorded and going":                   {recorded: "ns", going: true, reason: controller.ReasonTerminating},
-		"adopted and going":                    {annotation: map[string]string{names.AdoptedBy: "lns"}, going: true, reason: controller.ReasonTerminating},
-		"another was recorded, and it is made": {recorded: "old", annotation: map[string]string{names.CreatedFor: "lns"}},
+		"nobody's":              {reason: controller.ReasonNotOurs},
+		"recorded":              {recorded: "ns"},
+		"another was recorded":  {recorded: "old", reason: controller.ReasonNotOurs},
+		"made and not recorded": {annotation: map[string]string{names.CreatedFor: "lns"}},
+		"made, they say, but it is older": {annotation: map[string]string{names.CreatedFor: "lns"},
+			age: time.Second, reason: controller.ReasonNotOurs},
+		"made for another": {annotation: map[string]string{names.CreatedFor: "other"},
+			reason: controller.ReasonNotOurs},
+		"adopted": {annotation: map[string]string{names.AdoptedBy: "lns"},
+			age: time.Hour, adopted: true},
+		"adopted for another of the name": {annotation: map[string]string{names.AdoptedBy: "other"},
+			age: time.Hour, reason: controller.ReasonNotOurs},
+		"recorded and going": {recorded: "ns", going: true, reason: controller.ReasonTerminating},
+		"adopted and going": {annotation: map[string]string{names.AdoptedBy: "lns"}, going: true,
+			reason: controller.ReasonTerminating},
+		"another was recorded, and it is made": {recorded: "old",
+			annotation: map[string]string{names.CreatedFor: "lns"}},
 	} {
 		lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "team", UID: "lns", CreationTimestamp: metav1.NewTime(now)}}
 		lns.Status.NamespaceUID = tc.recorded

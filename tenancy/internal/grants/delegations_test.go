@@ -117,7 +117,8 @@ func TestDelegations(t *testing.T) {
 // lets people is removed.
 func TestNobodyImpersonates(t *testing.T) {
 	people := []v1alpha1.Subject{{Kind: v1alpha1.UserKind, Name: "ada"}}
-	lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}, Spec: v1alpha1.LNamespaceSpec{Sudoers: people}}
+	lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "team"},
+		Spec: v1alpha1.LNamespaceSpec{Sudoers: people}}
 	for mode, impersonates := range map[grants.SudoMode]bool{"": true, grants.Impersonation: true, grants.Delegation: false} {
 		wanted, unwanted := grants.For(lns, grants.Options{Sudo: mode})
 		found := 0

@@ -12,7 +12,8 @@ import (
 // TestRuleCovers holds which rules let the caller become a group.
 func TestRuleCovers(t *testing.T) {
 	rule := func(verb, group, resource string, names ...string) kubectl.Rule {
-		return kubectl.Rule{Verbs: []string{"get", verb}, APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: names}
+		return kubectl.Rule{Verbs: []string{"get", verb}, APIGroups: []string{group}, Resources: []string{resource},
+			ResourceNames: names}
 	}
 	for name, tc := range map[string]struct {
 		rule kubectl.Rule

@@ -23,7 +23,8 @@ func TestParse(t *testing.T) {
 		{typed: "get pods -nteam", command: "get pods -nteam", namespace: "team"},
 		{typed: "-n team get pods", command: "--namespace=team get pods", namespace: "team"},
 		{typed: "--reason outage get pods", command: "get pods", reason: "outage"},
-		{typed: "--context=prod get pods --kubeconfig f", command: "get pods --kubeconfig f", global: "--context=prod --kubeconfig=f"},
+		{typed: "--context=prod get pods --kubeconfig f", command: "get pods --kubeconfig f",
+			global: "--context=prod --kubeconfig=f"},
 		{typed: "edit lns team", command: "edit lns team", tenant: "team"},
 		{typed: "edit lnamespace/team", command: "edit lnamespace/team", tenant: "team"},
 		{typed: "get lns", command: "get lns"},
@@ -32,7 +33,8 @@ func TestParse(t *testing.T) {
 		{typed: "--user admin get pods --user bob", command: "get pods --user bob", global: "--user=admin --user=bob"},
 		{typed: "create rolebinding b --role r --user bob", command: "create rolebinding b --role r --user bob"},
 		{typed: "create --user=bob clusterrolebinding b", command: "create --user=bob clusterrolebinding b"},
-		{typed: "--context c set subject rolebinding b --user bob", command: "set subject rolebinding b --user bob", global: "--context=c"},
+		{typed: "--context c set subject rolebinding b --user bob", command: "set subject rolebinding b --user bob",
+			global: "--context=c"},
 		{typed: "create role r --user admin", command: "create role r --user admin", global: "--user=admin"},
 	} {
 		a, err := sudo.Parse(strings.Fields(tc.typed))
@@ -41,7 +43,8 @@ func TestParse(t *testing.T) {
 			continue
 		}
 		for what, pair := range map[string][2]string{
-			"command": {strings.Join(a.Command, " "), tc.command}, "namespace": {a.Namespace, tc.namespace}, "tenant": {a.Tenant, tc.tenant},
+			"command": {strings.Join(a.Command, " "), tc.command}, "namespace": {a.Namespace, tc.namespace}, "tenant": {a.Tenant,
+				tc.tenant},
 			"global": {strings.Join(a.Global, " "), tc.global}, "reason": {a.Reason, tc.reason},
 		} {
 			if pair[0] != pair[1] {

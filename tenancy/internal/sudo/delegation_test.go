@@ -18,7 +18,8 @@ func TestDelegationTo(t *testing.T) {
 		{Subject: v1alpha1.Subject{Kind: v1alpha1.GroupKind, Name: "ops"}, Delegation: "of-ops"},
 		{Subject: v1alpha1.Subject{Kind: v1alpha1.GroupKind, Name: "dev"}, Delegation: "of-dev"},
 		{Subject: v1alpha1.Subject{Kind: v1alpha1.UserKind, Name: "ada"}, Delegation: "of-ada"},
-		{Subject: v1alpha1.Subject{Kind: v1alpha1.ServiceAccountKind, Namespace: "ci", Name: "robot"}, Delegation: "of-robot"},
+		{Subject: v1alpha1.Subject{Kind: v1alpha1.ServiceAccountKind, Namespace: "ci", Name: "robot"},
+			Delegation: "of-robot"},
 	}}}
 	for name, tc := range map[string]struct {
 		me   kubectl.User

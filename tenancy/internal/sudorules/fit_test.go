@@ -14,7 +14,8 @@ import (
 
 // TestFit holds that rules become as few as a delegation may have, and lose nothing.
 func TestFit(t *testing.T) {
-	named := rbacv1.PolicyRule{APIGroups: []string{"a"}, Resources: []string{"n"}, ResourceNames: []string{"one"}, Verbs: []string{"get"}}
+	named := rbacv1.PolicyRule{APIGroups: []string{"a"}, Resources: []string{"n"}, ResourceNames: []string{"one"},
+		Verbs: []string{"get"}}
 	wide := func(group string, resources ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: append(resources, "w"), Verbs: []string{"get"}}
 	}
@@ -23,16 +24,25 @@ func TestFit(t *testing.T) {
 		most, length int
 		want         string
 	}{
-		"few enough":                 {[]rbacv1.PolicyRule{rule("a", "x", "get"), rule("b", "y", "get")}, 2, 9, "a/x get\nb/y get"},
-		"two become one":             {[]rbacv1.PolicyRule{rule("a", "x", "get"), rule("b", "y", "get")}, 1, 9, "a,b/x,y get"},
-		"those about the fewest":     {[]rbacv1.PolicyRule{{APIGroups: []string{"a"}, Resources: []string{"x", "y"}, Verbs: []string{"get"}}, rule("b", "y", "get"), rule("c", "z", "get")}, 2, 9, "a/x,y get\nb,c/y,z get"},
-		"of the same verbs alone":    {[]rbacv1.PolicyRule{rule("a", "x", "get"), rule("a", "x", "get", "list"), rule("b", "y", "get", "list")}, 2, 9, "a/x get\na,b/x,y get,list"},
-		"never what has names":       {[]rbacv1.PolicyRule{named, rule("a", "n", "get"), rule("b", "n", "get")}, 2, 9, "a/n get one\na,b/n get"},
-		"long lists are cut":         {[]rbacv1.PolicyRule{{APIGroups: []string{"a"}, Resources: []string{"x", "y", "z"}, Verbs: []string{"get"}}}, 2, 2, "a/x,y get\na/z get"},
-		"and never made longer":      {[]rbacv1.PolicyRule{rule("a", "x", "get"), rule("b", "y", "get"), rule("c", "z", "get")}, 2, 2, "a,b/x,y get\nc/z get"},
-		"where the smallest can't":   {[]rbacv1.PolicyRule{{APIGroups: []string{"a"}, Resources: []string{"p", "q"}, Verbs: []string{"get"}}, wide("b", "u", "v"), wide("c", "u", "v")}, 2, 3, "a/p,q get\nb,c/u,v,w get"},
-		"what does not fit, refused": {[]rbacv1.PolicyRule{rule("a", "x", "get"), rule("b", "y", "list")}, 1, 9, "refused"},
-		"too many verbs":             {[]rbacv1.PolicyRule{rule("a", "x", "get", "list", "watch")}, 9, 2, "refused"},
+		"few enough": {[]rbacv1.PolicyRule{rule("a", "x", "get"), rule("b", "y", "get")}, 2, 9,
+			"a/x get\nb/y get"},
+		"two become one": {[]rbacv1.PolicyRule{rule("a", "x", "get"), rule("b", "y", "get")}, 1, 9,
+			"a,b/x,y get"},
+		"those about the fewest": {[]rbacv1.PolicyRule{{APIGroups: []string{"a"}, Resources: []string{"x", "y"}, Verbs: []string{"get"}}, rule("b", "y", "get"), rule("c", "z", "get")},
+			2, 9, "a/x,y get\nb,c/y,z get"},
+		"of the same verbs alone": {[]rbacv1.PolicyRule{rule("a", "x", "get"), rule("a", "x", "get", "list"), rule("b", "y", "get", "list")},
+			2, 9, "a/x get\na,b/x,y get,list"},
+		"never what has names": {[]rbacv1.PolicyRule{named, rule("a", "n", "get"), rule("b", "n", "get")}, 2,
+			9, "a/n get one\na,b/n get"},
+		"long lists are cut": {[]rbacv1.PolicyRule{{APIGroups: []string{"a"}, Resources: []string{"x", "y", "z"}, Verbs: []string{"get"}}},
+			2, 2, "a/x,y get\na/z get"},
+		"and never made longer": {[]rbacv1.PolicyRule{rule("a", "x", "get"), rule("b", "y", "get"), rule("c", "z", "get")},
+			2, 2, "a,b/x,y get\nc/z get"},
+		"where the smallest can't": {[]rbacv1.PolicyRule{{APIGroups: []string{"a"}, Resources: []string{"p", "q"}, Verbs: []string{"get"}}, wide("b", "u", "v"), wide("c", "u", "v")},
+			2, 3, "a/p,q get\nb,c/u,v,w get"},
+		"what does not fit, refused": {[]rbacv1.PolicyRule{rule("a", "x", "get"), rule("b", "y", "list")}, 1, 9,
+			"refused"},
+		"too many verbs": {[]rbacv1.PolicyRule{rule("a", "x", "get", "list", "watch")}, 9, 2, "refused"},
 	} {
 		before := text(tc.rules)
 		fit, err := sudorules.Fit(tc.rules, tc.most, tc.length)

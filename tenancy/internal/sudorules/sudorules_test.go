@@ -50,25 +50,30 @@ func TestFor(t *testing.T) {
 			want:       "/pods get,list,watch,create,update,patch,delete,deletecollection\n/pods/exec get,create",
 		},
 		"all versions of a group": {
-			discovered: []*metav1.APIResourceList{list("a.b/v1", resource("x", true, "get")), list("a.b/v2", resource("x", true, "create"), resource("y", true, "get", "create"))},
-			want:       "a.b/x,y get,create",
+			discovered: []*metav1.APIResourceList{list("a.b/v1", resource("x", true, "get")),
+				list("a.b/v2", resource("x", true, "create"), resource("y", true, "get", "create"))},
+			want: "a.b/x,y get,create",
 		},
 		"what is withheld is read": {
 			discovered: []*metav1.APIResourceList{
 				list("v1", resource("resourcequotas", true, all...), resource("resourcequotas/status", true, "get", "patch"), resource("limitranges", true, all...)),
 				list("authority.kube-granular.dev/v1alpha1", resource("protectedattributes", true, all...)),
 			},
-			admin: []rbacv1.PolicyRule{rule("", "namespaces", all...), rule("tenancy.kube-granular.dev", "lnamespaces", all...)},
-			want:  "/limitranges,namespaces,resourcequotas get,list,watch\n/resourcequotas/status get\nauthority.kube-granular.dev/protectedattributes get,list,watch\ntenancy.kube-granular.dev/lnamespaces get,list,watch",
+			admin: []rbacv1.PolicyRule{rule("", "namespaces", all...),
+				rule("tenancy.kube-granular.dev", "lnamespaces", all...)},
+			want: "/limitranges,namespaces,resourcequotas get,list,watch\n/resourcequotas/status get\nauthority.kube-granular.dev/protectedattributes get,list,watch\ntenancy.kube-granular.dev/lnamespaces get,list,watch",
 		},
 		"no other verbs": {
 			discovered: []*metav1.APIResourceList{list("rbac.authorization.k8s.io/v1", resource("roles", true, "get", "bind", "escalate"))},
-			admin:      []rbacv1.PolicyRule{rule("", "serviceaccounts", "impersonate"), rule("", "users", "impersonate"), rule("apps", "deployments", "granular", "granular:replicas", "approve", "*")},
-			want:       "/serviceaccounts impersonate\nrbac.authorization.k8s.io/roles get",
+			admin: []rbacv1.PolicyRule{rule("", "serviceaccounts", "impersonate"),
+				rule("", "users", "impersonate"),
+				rule("apps", "deployments", "granular", "granular:replicas", "approve", "*")},
+			want: "/serviceaccounts impersonate\nrbac.authorization.k8s.io/roles get",
 		},
 		"no stars": {
-			admin: []rbacv1.PolicyRule{rule("*", "pods", "get"), rule("a", "*", "get"), rule("a", "*/scale", "get"), rule("a", "x", "get")},
-			want:  "a/x get",
+			admin: []rbacv1.PolicyRule{rule("*", "pods", "get"), rule("a", "*", "get"), rule("a", "*/scale", "get"),
+				rule("a", "x", "get")},
+			want: "a/x get",
 		},
 		"named objects": {
 			admin: []rbacv1.PolicyRule{{APIGroups: []string{"a"}, Resources: []string{"x"}, Verbs: []string{"get"}, ResourceNames: []string{"one", "two"}}},
@@ -83,7 +88,8 @@ func TestFor(t *testing.T) {
 
 // TestKept holds that only rules of groups that could not be asked are kept.
 func TestKept(t *testing.T) {
-	old := []rbacv1.PolicyRule{rule("a", "x", "get"), {APIGroups: []string{"a", "b"}, Resources: []string{"y"}, Verbs: []string{"get"}}}
+	old := []rbacv1.PolicyRule{rule("a", "x", "get"),
+		{APIGroups: []string{"a", "b"}, Resources: []string{"y"}, Verbs: []string{"get"}}}
 	if got := text(sudorules.KeepFailedGroups(old, map[string]bool{"b": true})); got != "b/y get" {
 		t.Error(got)
 	}

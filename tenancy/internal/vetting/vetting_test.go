@@ -32,11 +32,13 @@ func TestGains(t *testing.T) {
 		now  vetting.List
 		want []string
 	}{
-		"nothing":    {cluster("v1.37.1", "update", "deployments"), nil},
-		"less":       {cluster("v1.37.1", "get"), nil},
-		"a version":  {cluster("v1.37.2", "update", "deployments"), []string{"version: vetted is v1.37.1, the cluster is v1.37.2"}},
-		"a verb":     {cluster("v1.37.1", "delete", "deployments"), []string{"edit: apps/deployments delete"}},
-		"a resource": {cluster("v1.37.1", "update", "deployments", "things"), []string{"resource: apps/things namespaced"}},
+		"nothing": {cluster("v1.37.1", "update", "deployments"), nil},
+		"less":    {cluster("v1.37.1", "get"), nil},
+		"a version": {cluster("v1.37.2", "update", "deployments"),
+			[]string{"version: vetted is v1.37.1, the cluster is v1.37.2"}},
+		"a verb": {cluster("v1.37.1", "delete", "deployments"), []string{"edit: apps/deployments delete"}},
+		"a resource": {cluster("v1.37.1", "update", "deployments", "things"),
+			[]string{"resource: apps/things namespaced"}},
 	} {
 		if got := vetting.Gains(vetted, tc.now); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %v", name, got)

@@ -70,12 +70,17 @@ func TestDefaultPatches(t *testing.T) {
 		want, error string
 	}{
 		"no specification": {user: "ada", want: `add /spec {"billing":{"account":"4711"}}`},
-		"no billing":       {user: "ada", spec: `{"users":[{"name":"x"}]}`, want: `add /spec/billing {"account":"4711"}`},
-		"no account":       {user: "ada", spec: `{"billing":{"labels":{"k":"v"}}}`, want: `add /spec/billing/account "4711"`},
-		"an empty account": {user: "ada", spec: `{"billing":{"account":""}}`, want: `replace /spec/billing/account "4711"`},
-		"an account":       {user: "ada", spec: `{"billing":{"account":"9"}}`},
-		"of a group":       {user: "bob", groups: []string{"ops"}, spec: `{"unknown":1}`, want: `add /spec/billing {"account":"2"}`},
-		"many groups":      {user: "bob", groups: []string{"ops", "research"}, error: `"bob" has several to choose from: 1 (group research), 2 (group ops)`},
+		"no billing": {user: "ada", spec: `{"users":[{"name":"x"}]}`,
+			want: `add /spec/billing {"account":"4711"}`},
+		"no account": {user: "ada", spec: `{"billing":{"labels":{"k":"v"}}}`,
+			want: `add /spec/billing/account "4711"`},
+		"an empty account": {user: "ada", spec: `{"billing":{"account":""}}`,
+			want: `replace /spec/billing/account "4711"`},
+		"an account": {user: "ada", spec: `{"billing":{"account":"9"}}`},
+		"of a group": {user: "bob", groups: []string{"ops"}, spec: `{"unknown":1}`,
+			want: `add /spec/billing {"account":"2"}`},
+		"many groups": {user: "bob", groups: []string{"ops", "research"},
+			error: `"bob" has several to choose from: 1 (group research), 2 (group ops)`},
 		"many, and chosen": {user: "bob", groups: []string{"ops", "research"}, spec: `{"billing":{"account":"1"}}`},
 		"nobody":           {user: "bob"},
 		"no object":        {user: "ada", spec: `[`, error: "invalid character"},
@@ -133,24 +138,30 @@ const full = `{"metadata":{"name":"team","finalizers":["tenancy.kube-granular.de
 // other list does; each row is refused when its one verb is taken away.
 func TestListsTakeVerbs(t *testing.T) {
 	for name, tc := range map[string]struct{ from, to, verb, message string }{
-		"users":     {`"name":"u"`, `"name":"mia"`, "users@team", "spec.users needs the verb granular:tenancy.kube-granular.dev/users"},
+		"users": {`"name":"u"`, `"name":"mia"`, "users@team",
+			"spec.users needs the verb granular:tenancy.kube-granular.dev/users"},
 		"managers":  {`"name":"m"`, `"name":"mia"`, "managers@team", "spec.managers needs"},
 		"sudoers":   {`"name":"s"`, `"name":"mia"`, "sudoers@team", "spec.sudoers needs"},
 		"a kind":    {`"kind":"User","name":"s"`, `"kind":"Group","name":"s"`, "sudoers@team", "spec.sudoers needs"},
 		"none left": {`"sudoers":[{"kind":"User","name":"s"}],`, "", "sudoers@team", "spec.sudoers needs"},
 		"sudo":      {`{"atRevocation":"Report"}`, `{"allow":["Delete"]}`, "sudo@team", "spec.sudo needs"},
 		"billing":   {`"account":"1"`, `"account":"2"`, "billing@team", "spec.billing needs"},
-		"finalizer": {`"tenancy.kube-granular.dev/revoke",`, "", "update@teamstatus", "the finalizer tenancy.kube-granular.dev/revoke"},
-		"the bill":  {`"tenancy.kube-granular.dev/billing",`, "", "update@teamstatus", "the finalizer tenancy.kube-granular.dev/billing"},
+		"finalizer": {`"tenancy.kube-granular.dev/revoke",`, "", "update@teamstatus",
+			"the finalizer tenancy.kube-granular.dev/revoke"},
+		"the bill": {`"tenancy.kube-granular.dev/billing",`, "", "update@teamstatus",
+			"the finalizer tenancy.kube-granular.dev/billing"},
 	} {
-		all := []string{"users@team", "managers@team", "sudoers@team", "sudo@team", "billing@team", "update@teamstatus", "sudoers@other", "sudoers@"}
+		all := []string{"users@team", "managers@team", "sudoers@team", "sudo@team", "billing@team",
+			"update@teamstatus", "sudoers@other", "sudoers@"}
 		rest := slices.DeleteFunc(slices.Clone(all), func(v string) bool { return v == tc.verb })
 		now := strings.Replace(full, tc.from, tc.to, 1)
 		for _, question := range []struct {
 			verbs   []string
 			allowed bool
-		}{{[]string{tc.verb}, true}, {rest, false}, {append(rest, tc.verb, "deny"), false}, {append(rest, tc.verb, "error"), false}} {
-			l := webhook.Lists{Client: api(t, question.verbs...), Accounts: func() (accounts.Mapping, error) { return people, nil }}
+		}{{[]string{tc.verb}, true}, {rest, false}, {append(rest, tc.verb, "deny"), false},
+			{append(rest, tc.verb, "error"), false}} {
+			l := webhook.Lists{Client: api(t, question.verbs...),
+				Accounts: func() (accounts.Mapping, error) { return people, nil }}
 			req := asked(admissionv1.Update, "mia", []string{"g"}, full, now)
 			req.UserInfo.Extra = map[string]authenticationv1.ExtraValue{"k": {"v"}}
 			r := l.Handle(t.Context(), req)
@@ -177,24 +188,37 @@ func TestListsWithoutVerbs(t *testing.T) {
 		verbs                         []string
 		mapping                       accounts.Mapping
 	}{
-		"new":                         {now: full},
-		"nothing":                     {before: full, now: full},
-		"other finalizers":            {before: full, now: replaced(`,"other"`, "")},
-		"labels":                      {before: full, now: replaced(`"name":"team",`, `"name":"team","labels":{"a":"b"},`)},
-		"a field of tomorrow":         {before: full, now: replaced(`"spec":{`, `"spec":{"owners":["mia"],`), verbs: []string{"users@team", "sudoers@team"}, message: "spec.owners is not known"},
-		"a field of tomorrow, gone":   {before: replaced(`"spec":{`, `"spec":{"owners":["x"],`), now: full, message: "spec.owners is not known"},
-		"new, reserved":               {now: replaced(`"name":"team"`, `"name":"kube-x"`), message: "can be no tenant's"},
-		"new, reserved by a flag":     {now: replaced(`"name":"team"`, `"name":"infra"`), message: "can be no tenant's"},
-		"new, the group of another":   {now: replaced(`"name":"s"`, `"name":"lnamespace:victim-sudoers"`), message: "names that begin with lnamespace: are reserved"},
-		"the group of another":        {before: full, now: replaced(`"name":"u"`, `"name":"lnamespace:victim-sudoers"`), verbs: []string{"users@team"}, message: "reserved"},
-		"twice":                       {now: replaced(`[{"kind":"User","name":"u"}]`, `[{"kind":"User","name":"u"},{"kind":"User","name":"u"}]`), warning: `spec.users names User "u" more than once`},
-		"the namespace is there":      {now: replaced(`"name":"team"`, `"name":"old"`), warning: "is there already"},
-		"an account of others":        {now: full, mapping: strict, message: "has no account of their own"},
-		"an account of others, later": {before: full, now: replaced(`"account":"1"`, `"account":"2"`), verbs: []string{"billing@team"}, mapping: strict, message: "has no account of their own"},
-		"an account, as master":       {now: full, verbs: []string{"billing@"}, mapping: strict},
-		"the old account":             {before: full, now: replaced(`"account":"1"`, `"account":"1","labels":{"k":"v"}`), verbs: []string{"billing@team"}, mapping: strict},
+		"new":              {now: full},
+		"nothing":          {before: full, now: full},
+		"other finalizers": {before: full, now: replaced(`,"other"`, "")},
+		"labels": {before: full,
+			now: replaced(`"name":"team",`, `"name":"team","labels":{"a":"b"},`)},
+		"a field of tomorrow": {before: full, now: replaced(`"spec":{`, `"spec":{"owners":["mia"],`),
+			verbs: []string{"users@team", "sudoers@team"}, message: "spec.owners is not known"},
+		"a field of tomorrow, gone": {before: replaced(`"spec":{`, `"spec":{"owners":["x"],`), now: full,
+			message: "spec.owners is not known"},
+		"new, reserved": {now: replaced(`"name":"team"`, `"name":"kube-x"`),
+			message: "can be no tenant's"},
+		"new, reserved by a flag": {now: replaced(`"name":"team"`, `"name":"infra"`),
+			message: "can be no tenant's"},
+		"new, the group of another": {now: replaced(`"name":"s"`, `"name":"lnamespace:victim-sudoers"`),
+			message: "names that begin with lnamespace: are reserved"},
+		"the group of another": {before: full,
+			now: replaced(`"name":"u"`, `"name":"lnamespace:victim-sudoers"`), verbs: []string{"users@team"},
+			message: "reserved"},
+		"twice": {now: replaced(`[{"kind":"User","name":"u"}]`, `[{"kind":"User","name":"u"},{"kind":"User","name":"u"}]`),
+			warning: `spec.users names User "u" more than once`},
+		"the namespace is there": {now: replaced(`"name":"team"`, `"name":"old"`), warning: "is there already"},
+		"an account of others":   {now: full, mapping: strict, message: "has no account of their own"},
+		"an account of others, later": {before: full, now: replaced(`"account":"1"`, `"account":"2"`),
+			verbs: []string{"billing@team"}, mapping: strict, message: "has no account of their own"},
+		"an account, as master": {now: full, verbs: []string{"billing@"}, mapping: strict},
+		"the old account": {before: full,
+			now: replaced(`"account":"1"`, `"account":"1","labels":{"k":"v"}`), verbs: []string{"billing@team"},
+			mapping: strict},
 	} {
-		l := webhook.Lists{Client: api(t, tc.verbs...), Reserved: []string{"infra"}, Accounts: func() (accounts.Mapping, error) { return tc.mapping, nil }}
+		l := webhook.Lists{Client: api(t, tc.verbs...), Reserved: []string{"infra"},
+			Accounts: func() (accounts.Mapping, error) { return tc.mapping, nil }}
 		operation := admissionv1.Update
 		if tc.before == "" {
 			operation = admissionv1.Create
@@ -241,8 +265,10 @@ func TestRequestsForReservedNames(t *testing.T) {
 		"the group, after another": {request: request("ada", "ops", "lnamespace:team-sudoers"), refused: "lnamespace:"},
 		"the user":                 {request: request("lnamespace:team-sudoers", "ops"), refused: "lnamespace:"},
 		"no request":               {refused: "one PEM block"},
-		"something else":           {request: []byte("-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n"), refused: "can't be read"},
-		"the group, hidden":        {request: append(request("ada"), request("ada", "lnamespace:team-sudoers")...), refused: "one PEM block"},
+		"something else": {request: []byte("-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n"),
+			refused: "can't be read"},
+		"the group, hidden": {request: append(request("ada"), request("ada", "lnamespace:team-sudoers")...),
+			refused: "one PEM block"},
 	} {
 		text, err := json.Marshal(certificatesv1.CertificateSigningRequest{Spec: certificatesv1.CertificateSigningRequestSpec{Request: tc.request}})
 		if err != nil {

@@ -46,19 +46,23 @@ func TestSudoEscalation(t *testing.T) {
 			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "escalate-friend"}}}
 	}
 	role := func(name string, rule rbacv1.PolicyRule) client.Object {
-		return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: lns.Name, Name: name}, Rules: []rbacv1.PolicyRule{rule}}
+		return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: lns.Name, Name: name},
+			Rules: []rbacv1.PolicyRule{rule}}
 	}
 	rule := func(group, resource string, verbs ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 	}
 	for name, tc := range map[string]struct{ may, mayNot client.Object }{
-		"binding a role":       {binding(lns.Name, "edit", "edit"), binding(lns.Name, "all", "cluster-admin")},
-		"binding elsewhere":    {binding(lns.Name, "admin", "admin"), binding(other.Name, "edit", "edit")},
-		"binding quotas":       {binding(lns.Name, "view", "view"), binding(lns.Name, "quotas", names.SudoQuotasRole)},
-		"a star":               {role("pods", rule("", "pods", "create")), role("star", rule("*", "*", "*"))},
-		"a field":              {role("deploy", rule("apps", "deployments", "patch")), role("field", rule("apps", "deployments", "granular", "granular:replicas"))},
-		"the Namespace":        {role("seen", rule("", "namespaces", "get")), role("ns", rule("", "namespaces", "update"))},
-		"protected attributes": {role("configs", rule("", "configmaps", "delete")), role("attributes", rule("authority.kube-granular.dev", "protectedattributes", "delete"))},
+		"binding a role":    {binding(lns.Name, "edit", "edit"), binding(lns.Name, "all", "cluster-admin")},
+		"binding elsewhere": {binding(lns.Name, "admin", "admin"), binding(other.Name, "edit", "edit")},
+		"binding quotas":    {binding(lns.Name, "view", "view"), binding(lns.Name, "quotas", names.SudoQuotasRole)},
+		"a star":            {role("pods", rule("", "pods", "create")), role("star", rule("*", "*", "*"))},
+		"a field": {role("deploy", rule("apps", "deployments", "patch")),
+			role("field", rule("apps", "deployments", "granular", "granular:replicas"))},
+		"the Namespace": {role("seen", rule("", "namespaces", "get")),
+			role("ns", rule("", "namespaces", "update"))},
+		"protected attributes": {role("configs", rule("", "configmaps", "delete")),
+			role("attributes", rule("authority.kube-granular.dev", "protectedattributes", "delete"))},
 	} {
 		if err := sudo.Create(t.Context(), tc.may); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -147,7 +151,8 @@ func TestReservedNames(t *testing.T) {
 // that has no rights, and that nobody may impersonate a service account for it.
 func TestOtherSudoers(t *testing.T) {
 	lns := tenant("others")
-	lns.Spec.Sudoers = []v1alpha1.Subject{{Kind: v1alpha1.GroupKind, Name: "ops"}, {Kind: v1alpha1.ServiceAccountKind, Name: "robot", Namespace: "kube-system"}}
+	lns.Spec.Sudoers = []v1alpha1.Subject{{Kind: v1alpha1.GroupKind, Name: "ops"},
+		{Kind: v1alpha1.ServiceAccountKind, Name: "robot", Namespace: "kube-system"}}
 	shared.make(t, lns)
 	robot := []string{"system:serviceaccounts", "system:serviceaccounts:kube-system"}
 	for _, who := range []struct {
@@ -252,14 +257,17 @@ func TestChangedWithSudo(t *testing.T) {
 	meta := metav1.ObjectMeta{Namespace: lns.Name, Name: "theirs"}
 	pods := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}}
 	role := &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{pods}}
-	binding := &rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "theirs"}}
-	untouched := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: lns.Name, Name: "untouched"}, RoleRef: binding.RoleRef}
+	binding := &rbacv1.RoleBinding{ObjectMeta: meta,
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "theirs"}}
+	untouched := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: lns.Name, Name: "untouched"},
+		RoleRef: binding.RoleRef}
 	for _, object := range []client.Object{role, binding, untouched} {
 		if err := shared.client.Create(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
 	}
-	secrets := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "update"}}
+	secrets := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"},
+		Verbs: []string{"get", "update"}}
 	widen := func(c client.Client) error {
 		before := role.DeepCopy()
 		role.Rules = append(role.Rules, secrets)

@@ -187,7 +187,8 @@ func revoke(b *testing.B, c *cluster) {
 			})
 		})
 	} else {
-		config.Impersonate = rest.ImpersonationConfig{UserName: names.SudoUser(lns.Name), Groups: []string{names.SudoGroup(lns.Name)}}
+		config.Impersonate = rest.ImpersonationConfig{UserName: names.SudoUser(lns.Name),
+			Groups: []string{names.SudoGroup(lns.Name)}}
 	}
 	sudo, err := client.New(config, client.Options{Scheme: c.client.Scheme(), Mapper: c.client.RESTMapper()})
 	if err != nil {

@@ -179,7 +179,8 @@ func (c *cluster) prepare() error {
 	}
 	c.controllerConfig = filepath.Join(c.dir, "controller.kubeconfig")
 	return clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"c": {Server: c.admin.Host, CertificateAuthority: c.admin.CAFile, CertificateAuthorityData: c.admin.CAData}},
+		Clusters: map[string]*clientcmdapi.Cluster{"c": {Server: c.admin.Host,
+			CertificateAuthority: c.admin.CAFile, CertificateAuthorityData: c.admin.CAData}},
 		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"u": {Token: token.Status.Token}},
 		Contexts:       map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "u"}},
 		CurrentContext: "x",

@@ -304,7 +304,8 @@ func without(list []v1alpha1.Subject, one v1alpha1.Subject) []v1alpha1.Subject {
 func theirs(t *testing.T, c *cluster, d *authority.AuthorityDelegation) error {
 	squatter := "de-squatter"
 	meta := metav1.ObjectMeta{Name: squatter}
-	rule := rbacv1.PolicyRule{APIGroups: []string{authority.GroupName}, Resources: []string{"authoritydelegations"}, Verbs: []string{"create", "delegate"}}
+	rule := rbacv1.PolicyRule{APIGroups: []string{authority.GroupName}, Resources: []string{"authoritydelegations"},
+		Verbs: []string{"create", "delegate"}}
 	for _, object := range []client.Object{
 		&rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{rule}},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: squatter},

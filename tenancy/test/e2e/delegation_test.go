@@ -128,7 +128,8 @@ func TestSudoDelegationEscalation(t *testing.T) {
 			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "dx-friend"}}}
 	}
 	role := func(name string, rule rbacv1.PolicyRule) client.Object {
-		return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: lns.Name, Name: name}, Rules: []rbacv1.PolicyRule{rule}}
+		return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: lns.Name, Name: name},
+			Rules: []rbacv1.PolicyRule{rule}}
 	}
 	rule := func(group, resource string, verbs ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
@@ -139,15 +140,21 @@ func TestSudoDelegationEscalation(t *testing.T) {
 	for name, tc := range map[string]struct{ may, mayNot client.Object }{
 		"an object elsewhere":     {secret(lns.Name, "s"), secret(other.Name, "s")},
 		"an object of the system": {secret(lns.Name, "t"), secret("kube-system", "t")},
-		"a quota":                 {&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: lns.Name, Name: "c"}}, quota(lns.Name)},
-		"binding a role":          {binding(lns.Name, "edit", "edit"), binding(lns.Name, "all", "cluster-admin")},
-		"binding elsewhere":       {binding(lns.Name, "admin", "admin"), binding(other.Name, "edit", "edit")},
-		"binding quotas":          {binding(lns.Name, "view", "view"), binding(lns.Name, "quotas", names.SudoQuotasRole)},
-		"a star":                  {role("pods", rule("", "pods", "create")), role("star", rule("*", "*", "*"))},
-		"a field":                 {role("deploy", rule("apps", "deployments", "patch")), role("field", rule("apps", "deployments", "granular:unheard-of"))},
-		"the Namespace":           {role("seen", rule("", "namespaces", "get")), role("ns", rule("", "namespaces", "update"))},
-		"protected attributes":    {role("configs", rule("", "configmaps", "delete")), role("attributes", rule("authority.kube-granular.dev", "protectedattributes", "delete"))},
-		"the marks of sudo":       {role("svc", rule("", "services", "delete")), role("marks", rule("tenancy.kube-granular.dev", "lnamespaces", "sudo"))},
+		"a quota": {&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: lns.Name, Name: "c"}},
+			quota(lns.Name)},
+		"binding a role":    {binding(lns.Name, "edit", "edit"), binding(lns.Name, "all", "cluster-admin")},
+		"binding elsewhere": {binding(lns.Name, "admin", "admin"), binding(other.Name, "edit", "edit")},
+		"binding quotas": {binding(lns.Name, "view", "view"),
+			binding(lns.Name, "quotas", names.SudoQuotasRole)},
+		"a star": {role("pods", rule("", "pods", "create")), role("star", rule("*", "*", "*"))},
+		"a field": {role("deploy", rule("apps", "deployments", "patch")),
+			role("field", rule("apps", "deployments", "granular:unheard-of"))},
+		"the Namespace": {role("seen", rule("", "namespaces", "get")),
+			role("ns", rule("", "namespaces", "update"))},
+		"protected attributes": {role("configs", rule("", "configmaps", "delete")),
+			role("attributes", rule("authority.kube-granular.dev", "protectedattributes", "delete"))},
+		"the marks of sudo": {role("svc", rule("", "services", "delete")),
+			role("marks", rule("tenancy.kube-granular.dev", "lnamespaces", "sudo"))},
 	} {
 		if err := sudo.Create(t.Context(), tc.may); err != nil {
 			t.Errorf("%s: %v", name, err)

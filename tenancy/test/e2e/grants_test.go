@@ -110,7 +110,8 @@ func TestTenantWithoutFields(t *testing.T) {
 func TestDefinition(t *testing.T) {
 	lns := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "LNamespace", "metadata": map[string]any{"name": "definition"},
-		"spec": map[string]any{"users": []any{map[string]any{"name": "u"}}, "sudo": map[string]any{}, "billing": map[string]any{"account": "4711"}},
+		"spec": map[string]any{"users": []any{map[string]any{"name": "u"}}, "sudo": map[string]any{},
+			"billing": map[string]any{"account": "4711"}},
 	}}
 	if err := shared.client.Create(t.Context(), lns); err != nil {
 		t.Fatal(err)

@@ -34,7 +34,8 @@ func TestManifests(t *testing.T) {
 		slices.Sort(list)
 		return list
 	}
-	for folder, o := range map[string]config.Options{"default": {}, "granular": {FieldPermissions: true}, "delegation": {FieldPermissions: true, SudoByDelegation: true}} {
+	for folder, o := range map[string]config.Options{"default": {}, "granular": {FieldPermissions: true}, "delegation": {FieldPermissions: true,
+		SudoByDelegation: true}} {
 		out, err := shared.kubectl("admin", "kustomize", filepath.Join(shared.root, "tenancy", "config", folder))
 		if err != nil {
 			t.Fatalf("%v: %s", err, out)

@@ -72,7 +72,8 @@ func newIssuer(t *testing.T) *issuer {
 		var answer any
 		switch r.URL.Path {
 		case "/.well-known/openid-configuration":
-			answer = map[string]any{"issuer": i.URL, "jwks_uri": i.URL + "/keys", "id_token_signing_alg_values_supported": []string{"ES256"}}
+			answer = map[string]any{"issuer": i.URL, "jwks_uri": i.URL + "/keys",
+				"id_token_signing_alg_values_supported": []string{"ES256"}}
 		case "/keys":
 			answer = map[string]any{"keys": []any{map[string]any{
 				"kty": "EC", "crv": "P-256", "alg": "ES256", "use": "sig", "kid": "k", "x": encode(coordinates[1:33]), "y": encode(coordinates[33:]),

@@ -96,7 +96,8 @@ func (c *cluster) may(name string, groups []string, verb, resource, namespace, o
 	}[resource]
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: name, Groups: append([]string{"system:authenticated"}, groups...),
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource, Namespace: namespace, Name: object},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource,
+			Namespace: namespace, Name: object},
 	}}
 	if err := c.client.Create(context.Background(), review); err != nil {
 		return err

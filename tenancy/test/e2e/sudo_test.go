@@ -196,7 +196,8 @@ func TestPlugins(t *testing.T) {
 	}
 	// The last command again, with sudo. It is refused first. Fish keeps no history without a
 	// terminal, which script(1) is.
-	for shell, run := range map[string][]string{"bash": {"bash", "-i"}, "zsh": {"zsh", "-i"}, "fish": {"script", "-qec", "fish -i", "/dev/null"}} {
+	for shell, run := range map[string][]string{"bash": {"bash", "-i"}, "zsh": {"zsh", "-i"}, "fish": {"script",
+		"-qec", "fish -i", "/dev/null"}} {
 		_, missing := exec.LookPath(shell)
 		path, err := exec.LookPath(run[0])
 		if missing != nil || err != nil {

@@ -118,7 +118,8 @@ func TestWebhooks(t *testing.T) {
 			{who: "bob", groups: []string{"ops", "research"}, account: "1", want: "1"},
 			{who: "bob"},
 		} {
-			lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "pays"}, Spec: v1alpha1.LNamespaceSpec{Billing: v1alpha1.Billing{Account: tc.account}}}
+			lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "pays"},
+				Spec: v1alpha1.LNamespaceSpec{Billing: v1alpha1.Billing{Account: tc.account}}}
 			err := c.as(t, tc.who, tc.groups...).Create(t.Context(), lns)
 			if (err != nil) != (tc.refused != "") || err != nil && !strings.Contains(err.Error(), tc.refused) || err == nil && lns.Spec.Billing.Account != tc.want {
 				t.Errorf("%s %v: %q, %v", tc.who, tc.groups, lns.Spec.Billing.Account, err)
@@ -143,9 +144,11 @@ func TestWebhooks(t *testing.T) {
 			groups  []string
 			refused bool
 		}{
-			"a person":            {signer: "kubernetes.io/kube-apiserver-client", groups: []string{"ops"}},
-			"the group":           {signer: "kubernetes.io/kube-apiserver-client", groups: []string{names.SudoGroup("team")}, refused: true},
-			"of a signer of ours": {signer: "example.com/people", groups: []string{"ops", names.SudoGroup("team")}, refused: true},
+			"a person": {signer: "kubernetes.io/kube-apiserver-client", groups: []string{"ops"}},
+			"the group": {signer: "kubernetes.io/kube-apiserver-client",
+				groups: []string{names.SudoGroup("team")}, refused: true},
+			"of a signer of ours": {signer: "example.com/people", groups: []string{"ops", names.SudoGroup("team")},
+				refused: true},
 		} {
 			r := c.request(t, strings.ReplaceAll(name, " ", "-"), tc.signer, tc.groups...)
 			if err := c.client.Create(t.Context(), r); (err != nil) != tc.refused || err != nil && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "no certificate may have one")) {

@@ -24,21 +24,29 @@ func TestPartOf(t *testing.T) {
 		stack []string
 		want  part
 	}{
-		"the ordinary verb, unpatched":      {[]string{rbac, union, filter, root}, partFilter},
-		"the ordinary verb, with a Gate":    {[]string{rbac, union, gate + "Authorize", filter, root}, partFilter},
-		"a Gate that hands it on":           {[]string{gate + "Authorize", filter, root}, partFilter},
-		"the filter itself":                 {[]string{"k8s.io/apiserver/pkg/audit.AddAuditAnnotations", filter, root}, partRest},
-		"granular, in the filter":           {[]string{rbac, union, gate + "Fallback", filter, root}, partOurs},
-		"granular, asked through the Gate":  {[]string{rbac, union, gate + "Authorize", gate + "Fallback", filter, root}, partOurs},
-		"a permission":                      {[]string{rbac, union, "kube-granular.dev/pkg/gate.(*write).Verify", "k8s.io/apiserver/pkg/endpoints/handlers.UpdateResource.func1", filter, root}, partOurs},
-		"the walk":                          {[]string{"kube-granular.dev/granular/change.(*Walker).Compare", "kube-granular.dev/pkg/gate.(*write).Observe", root}, partOurs},
-		"a policy that asks":                {[]string{rbac, union, "k8s.io/apiserver/pkg/cel/library.authorizerCheck", policy, root}, partPlugin},
+		"the ordinary verb, unpatched":   {[]string{rbac, union, filter, root}, partFilter},
+		"the ordinary verb, with a Gate": {[]string{rbac, union, gate + "Authorize", filter, root}, partFilter},
+		"a Gate that hands it on":        {[]string{gate + "Authorize", filter, root}, partFilter},
+		"the filter itself": {[]string{"k8s.io/apiserver/pkg/audit.AddAuditAnnotations", filter, root},
+			partRest},
+		"granular, in the filter": {[]string{rbac, union, gate + "Fallback", filter, root}, partOurs},
+		"granular, asked through the Gate": {[]string{rbac, union, gate + "Authorize", gate + "Fallback", filter, root},
+			partOurs},
+		"a permission": {[]string{rbac, union, "kube-granular.dev/pkg/gate.(*write).Verify", "k8s.io/apiserver/pkg/endpoints/handlers.UpdateResource.func1", filter, root},
+			partOurs},
+		"the walk": {[]string{"kube-granular.dev/granular/change.(*Walker).Compare", "kube-granular.dev/pkg/gate.(*write).Observe", root},
+			partOurs},
+		"a policy that asks": {[]string{rbac, union, "k8s.io/apiserver/pkg/cel/library.authorizerCheck", policy, root},
+			partPlugin},
 		"a policy that asks through a Gate": {[]string{rbac, union, gate + "Authorize", policy, root}, partPlugin},
-		"policies in general":               {[]string{"k8s.io/apiserver/pkg/admission/plugin/policy/generic.(*Plugin[...]).Dispatch", root}, partPlugin},
-		"a handler":                         {[]string{"k8s.io/apiserver/pkg/endpoints/handlers.UpdateResource.func1", filter, root}, partRest},
-		"a stack being grown":               {[]string{"runtime.copystack", "runtime.newstack", "runtime.morestack", gate + "Fallback"}, partRest},
-		"growing seen from its root":        {[]string{"runtime.morestack", gate + "Fallback", root}, partOurs},
-		"no stack":                          {nil, partRest},
+		"policies in general": {[]string{"k8s.io/apiserver/pkg/admission/plugin/policy/generic.(*Plugin[...]).Dispatch", root},
+			partPlugin},
+		"a handler": {[]string{"k8s.io/apiserver/pkg/endpoints/handlers.UpdateResource.func1", filter, root},
+			partRest},
+		"a stack being grown": {[]string{"runtime.copystack", "runtime.newstack", "runtime.morestack", gate + "Fallback"},
+			partRest},
+		"growing seen from its root": {[]string{"runtime.morestack", gate + "Fallback", root}, partOurs},
+		"no stack":                   {nil, partRest},
 	} {
 		for range 2 { // the second time from memory
 			if got := partOf(tc.stack, known); got != tc.want {
@@ -81,10 +89,14 @@ func TestReportShares(t *testing.T) {
 		side    string
 		figures map[string]float64
 	}{
-		{"grant, to a policy on unpatched", map[string]float64{"our code µs": 60, "adds CPU µs": 50, "a policy µs": 100, "of the policy's": 0.5}},
-		{"grant, to a policy on gate-on", map[string]float64{"our code µs": 60, "adds CPU µs": 60, "a policy µs": 100, "of the policy's": 0.6}},
-		{"excluded, to a policy on unpatched", map[string]float64{"our code µs": 30, "adds CPU µs": 20, "a policy µs": 100, "of the policy's": 0.2}},
-		{"excluded, to a policy on gate-on", map[string]float64{"our code µs": 30, "adds CPU µs": 30, "a policy µs": 100, "of the policy's": 0.3}},
+		{"grant, to a policy on unpatched",
+			map[string]float64{"our code µs": 60, "adds CPU µs": 50, "a policy µs": 100, "of the policy's": 0.5}},
+		{"grant, to a policy on gate-on",
+			map[string]float64{"our code µs": 60, "adds CPU µs": 60, "a policy µs": 100, "of the policy's": 0.6}},
+		{"excluded, to a policy on unpatched",
+			map[string]float64{"our code µs": 30, "adds CPU µs": 20, "a policy µs": 100, "of the policy's": 0.2}},
+		{"excluded, to a policy on gate-on",
+			map[string]float64{"our code µs": 30, "adds CPU µs": 30, "a policy µs": 100, "of the policy's": 0.3}},
 	}
 	if len(lines) != len(want) {
 		t.Fatalf("%d lines: %+v", len(lines), lines)

@@ -39,7 +39,8 @@ func TestStore(t *testing.T) {
 }
 
 func TestDeductIdle(t *testing.T) {
-	r := Run{Idle: map[string]float64{"busy": 0.1}, Samples: []Sample{{Server: "busy", CPU: 500, Wall: 1000}, {Server: "quiet", CPU: 500, Wall: 1000}}}
+	r := Run{Idle: map[string]float64{"busy": 0.1},
+		Samples: []Sample{{Server: "busy", CPU: 500, Wall: 1000}, {Server: "quiet", CPU: 500, Wall: 1000}}}
 	r.deductIdle()
 	if r.Samples[0].CPU != 400 || r.Samples[1].CPU != 500 {
 		t.Errorf("%+v", r.Samples)

@@ -117,7 +117,8 @@ func TestSmoke(t *testing.T) {
 			},
 		},
 		"carried": {
-			[]string{"carried", "--objects=20", "--attributes=5", "--passes=1", "--program=../../../bin/kube-granular"}, 1,
+			[]string{"carried", "--objects=20", "--attributes=5", "--passes=1",
+				"--program=../../../bin/kube-granular"}, 1,
 			map[string][]string{protecting: {residentGrowth + ", median", heapGrowth + ", median"}},
 		},
 		"peers": {

@@ -40,7 +40,8 @@ func TestEncryption(t *testing.T) {
 			args = append(args, "--", "--encryption-provider-config="+configuration(t, keys...))
 		}
 		c, stop := start(t, args...)
-		return encrypted{t, c.Kubeconfig("admin"), func(stdin string, args ...string) string { return must(t, c, stdin, args...) }}, stop
+		return encrypted{t, c.Kubeconfig("admin"),
+			func(stdin string, args ...string) string { return must(t, c, stdin, args...) }}, stop
 	}
 
 	plain, stop := run()

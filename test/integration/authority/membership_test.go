@@ -37,7 +37,8 @@ func roleBinding(name, kind, role, of string) *rbacv1.RoleBinding {
 }
 
 func clusterRoleBinding(name, role, of string) *rbacv1.ClusterRoleBinding {
-	return &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: ref("ClusterRole", role), Subjects: user(of)}
+	return &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: ref("ClusterRole", role),
+		Subjects: user(of)}
 }
 
 // as returns a client of somebody else.
@@ -298,7 +299,8 @@ func TestQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What the controller of quotas does, which no server here has.
-	quota.Status = corev1.ResourceQuotaStatus{Hard: limit, Used: corev1.ResourceList{"count/protectedattributes.authority.kube-granular.dev": resource.MustParse("0")}}
+	quota.Status = corev1.ResourceQuotaStatus{Hard: limit,
+		Used: corev1.ResourceList{"count/protectedattributes.authority.kube-granular.dev": resource.MustParse("0")}}
 	if _, err := theirs.CoreV1().ResourceQuotas("quota").UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -46,15 +46,20 @@ func TestKubectl(t *testing.T) {
 	}
 	must(t, on, "", "wait", "--for=condition=Accepted", "--timeout=1m", "pattr/tier", "-n", "kubectl")
 	for args, want := range map[string][]string{
-		"get pattr -n kubectl":                            {"NAME", "ATTRIBUTE", "tier   Label   example.com/tier   ClusterRole/tier-setter   Enforce   True"},
-		"get cpattr":                                      {"tier   Annotation   example.com/*   <verb>   Audit"},
-		"get pattr -A":                                    {"NAMESPACE", "kubectl"},
-		"get authority -n kubectl":                        {"protectedattribute.authority.kube-granular.dev/tier", "clusterprotectedattribute.authority.kube-granular.dev/tier"},
-		"get pattr tier -n kubectl -o yaml":               {"mode: Enforce", "apiGroup: rbac.authorization.k8s.io", "namespaceUID:", "user: "},
-		"explain protectedattribute.spec":                 {"attributeName", "<string> -required-", "ProtectedAttributeSpec"},
-		"explain cpattr.spec.roleRef.kind":                {"Role or ClusterRole"},
-		"describe pattr tier -n kubectl":                  {"Attribute Name:", "example.com/tier"},
-		"api-resources --api-group " + v1alpha1.GroupName: {"protectedattributes", "pattr", "clusterprotectedattributes", "cpattr"},
+		"get pattr -n kubectl": {"NAME", "ATTRIBUTE",
+			"tier   Label   example.com/tier   ClusterRole/tier-setter   Enforce   True"},
+		"get cpattr":   {"tier   Annotation   example.com/*   <verb>   Audit"},
+		"get pattr -A": {"NAMESPACE", "kubectl"},
+		"get authority -n kubectl": {"protectedattribute.authority.kube-granular.dev/tier",
+			"clusterprotectedattribute.authority.kube-granular.dev/tier"},
+		"get pattr tier -n kubectl -o yaml": {"mode: Enforce", "apiGroup: rbac.authorization.k8s.io",
+			"namespaceUID:", "user: "},
+		"explain protectedattribute.spec": {"attributeName", "<string> -required-",
+			"ProtectedAttributeSpec"},
+		"explain cpattr.spec.roleRef.kind": {"Role or ClusterRole"},
+		"describe pattr tier -n kubectl":   {"Attribute Name:", "example.com/tier"},
+		"api-resources --api-group " + v1alpha1.GroupName: {"protectedattributes", "pattr",
+			"clusterprotectedattributes", "cpattr"},
 	} {
 		out := strings.Join(strings.Fields(must(t, on, "", strings.Fields(args)...)), " ")
 		for _, w := range want {
@@ -278,7 +283,8 @@ func TestStatusIsTheServers(t *testing.T) {
 		}
 	}
 	a := attribute("a")
-	a.Status = v1alpha1.ProtectedAttributeStatus{NamespaceUID: "forged", LastChange: &v1alpha1.LastChange{User: "forged"}, AuditViolations: 4}
+	a.Status = v1alpha1.ProtectedAttributeStatus{NamespaceUID: "forged",
+		LastChange: &v1alpha1.LastChange{User: "forged"}, AuditViolations: 4}
 	a, err := attributes.Create(t.Context(), a, metav1.CreateOptions{})
 	check("create", a, err)
 	if a.Status.AuditViolations != 0 {

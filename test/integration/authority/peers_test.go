@@ -42,8 +42,9 @@ func TestTwoServers(t *testing.T) {
 	}
 	namespace(t, a, "peers")
 	for name, rules := range map[string][]rbacv1.PolicyRule{
-		"peers:writer": {{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create"}}, {APIGroups: []string{rbacv1.GroupName}, Resources: []string{"rolebindings"}, Verbs: []string{"create"}}},
-		"tier-setter":  nil,
+		"peers:writer": {{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create"}},
+			{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"rolebindings"}, Verbs: []string{"create"}}},
+		"tier-setter": nil,
 	} {
 		_, err := rbacA.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}, create)
 		must(err)

@@ -39,11 +39,12 @@ func TestRoles(t *testing.T) {
 	}
 	harness.Until(t, "the roles are aggregated", func() bool { return can("admin", "get") })
 	for user, may := range map[string]map[string]bool{
-		"view":               {"get": true, "list": true, "watch": true},
-		"edit":               {"get": true, "list": true, "watch": true},
-		"admin":              {"get": true, "list": true, "watch": true},
-		"nobody":             {},
-		authority.ManageRole: {"get": true, "list": true, "create": true, "update": true, "patch": true, "delete": true, "deletecollection": true},
+		"view":   {"get": true, "list": true, "watch": true},
+		"edit":   {"get": true, "list": true, "watch": true},
+		"admin":  {"get": true, "list": true, "watch": true},
+		"nobody": {},
+		authority.ManageRole: {"get": true, "list": true, "create": true, "update": true, "patch": true,
+			"delete": true, "deletecollection": true},
 	} {
 		for _, verb := range []string{"get", "list", "create", "update", "patch", "delete", "deletecollection"} {
 			if got := can(user, verb); got != may[verb] {

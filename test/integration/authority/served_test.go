@@ -117,7 +117,8 @@ func TestFormats(t *testing.T) {
 		{"protobuf answer of one", "GET", path + "/json", "", protobuf, nil, 406, ""},
 		{"protobuf or anything", "GET", path, "", protobuf + ",*/*", nil, 200, "application/json"},
 		{"protobuf or json", "GET", path + "/json", "", protobuf + ",application/json", nil, 200, "application/json"},
-		{"metadata", "GET", path + "/json", "", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1", nil, 200, "application/json"},
+		{"metadata", "GET", path + "/json", "", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1", nil,
+			200, "application/json"},
 		{"table", "GET", path, "", "application/json;as=Table;g=meta.k8s.io;v=v1", nil, 200, "application/json"},
 	}
 	if cborServed(t) {
@@ -190,7 +191,8 @@ func TestCBOR(t *testing.T) {
 		t.Helper()
 		out, err := cbor.Marshal(map[string]any{
 			"apiVersion": "authority.kube-granular.dev/v1alpha1", "kind": "ClusterProtectedAttribute", "metadata": map[string]any{"name": "cbor"},
-			"spec": map[string]any{"attributeKind": "Label", "attributeName": "example.com/tier", "allowedValues": values},
+			"spec": map[string]any{"attributeKind": "Label", "attributeName": "example.com/tier",
+				"allowedValues": values},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -205,7 +207,8 @@ func TestCBOR(t *testing.T) {
 	}{
 		{http.MethodPost, path, as, object("gold"), http.StatusCreated},
 		{http.MethodGet, path + "/cbor", "", nil, http.StatusOK},
-		{http.MethodPatch, path + "/cbor?fieldManager=m&force=true", "application/apply-patch+cbor", object("gold", "silver"), http.StatusOK},
+		{http.MethodPatch, path + "/cbor?fieldManager=m&force=true", "application/apply-patch+cbor",
+			object("gold", "silver"), http.StatusOK},
 	} {
 		status, header, body := do(t, c, r.method, r.path, r.contentType, as, r.body)
 		if status != r.want || !strings.HasPrefix(header.Get("Content-Type"), as) {

@@ -34,10 +34,13 @@ func TestMatchConditions(t *testing.T) {
 		// codes are what the caller is answered under each failure policy.
 		codes map[string]int
 	}{
-		{"all are true", []string{aboutObjects, about}, []string{"conditions granular"}, map[string]int{"Deny": 403, "NoOpinion": 403}},
+		{"all are true", []string{aboutObjects, about}, []string{"conditions granular"},
+			map[string]int{"Deny": 403, "NoOpinion": 403}},
 		{"one is false", []string{about, never}, nil, map[string]int{"Deny": 200, "NoOpinion": 200}},
-		{"one is false after one that fails", []string{fails, about, never}, nil, map[string]int{"Deny": 200, "NoOpinion": 200}},
-		{"one is false before one that fails", []string{never, about, fails}, nil, map[string]int{"Deny": 200, "NoOpinion": 200}},
+		{"one is false after one that fails", []string{fails, about, never}, nil,
+			map[string]int{"Deny": 200, "NoOpinion": 200}},
+		{"one is false before one that fails", []string{never, about, fails}, nil,
+			map[string]int{"Deny": 200, "NoOpinion": 200}},
 		{"one fails", []string{about, fails}, nil, map[string]int{"Deny": 500, "NoOpinion": 200}},
 	} {
 		for _, failure := range []string{"Deny", "NoOpinion"} {

@@ -77,10 +77,14 @@ func TestFailures(t *testing.T) {
 					// who lacks it, where the failure is a Deny and where it is none.
 					holds, lacks map[string]int
 				}{
-					{"patch", map[string]int{"Deny": 500, "NoOpinion": 500}, map[string]int{"Deny": 500, "NoOpinion": 500}},
-					{"granular", map[string]int{"Deny": 500, "NoOpinion": 200}, map[string]int{"Deny": 500, "NoOpinion": 403}},
-					{"granular:labels", map[string]int{"Deny": 200, "NoOpinion": 200}, map[string]int{"Deny": 500, "NoOpinion": 500}},
-					{specific, map[string]int{"Deny": 500, "NoOpinion": 200}, map[string]int{"Deny": 500, "NoOpinion": 500}},
+					{"patch", map[string]int{"Deny": 500, "NoOpinion": 500},
+						map[string]int{"Deny": 500, "NoOpinion": 500}},
+					{"granular", map[string]int{"Deny": 500, "NoOpinion": 200},
+						map[string]int{"Deny": 500, "NoOpinion": 403}},
+					{"granular:labels", map[string]int{"Deny": 200, "NoOpinion": 200},
+						map[string]int{"Deny": 500, "NoOpinion": 500}},
+					{specific, map[string]int{"Deny": 500, "NoOpinion": 200},
+						map[string]int{"Deny": 500, "NoOpinion": 500}},
 				} {
 					answers := map[string]int{"holds": tc.holds[policy], "lacks": tc.lacks[policy]}
 					if tc.verb == "patch" {

@@ -57,7 +57,8 @@ type hook struct {
 func newHook(t *testing.T, a *asking, name, policy string) *hook {
 	t.Helper()
 	dir := t.TempDir()
-	h := &hook{name: name, policy: filepath.Join(dir, "policy.yaml"), kubeconfig: filepath.Join(dir, "webhook.kubeconfig")}
+	h := &hook{name: name, policy: filepath.Join(dir, "policy.yaml"),
+		kubeconfig: filepath.Join(dir, "webhook.kubeconfig")}
 	replace(t, h.policy, policy)
 	server, err := examplewebhook.Start(examplewebhook.Options{
 		Policy: h.policy, Listen: "127.0.0.1:0", Kubeconfig: h.kubeconfig,

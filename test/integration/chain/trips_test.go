@@ -46,13 +46,18 @@ func TestRoundTrips(t *testing.T) {
 		// cold is how many questions the first request takes.
 		cold int
 	}{
-		{"one label, or several of one prefix", "one label", config, "merge", `{"metadata":{"labels":{"own.example.com/a":"%d"}}}`, 6},
-		{"one label, or several of one prefix", "two labels of one prefix", config, "merge", `{"metadata":{"labels":{"own.example.com/a":"%[1]d","own.example.com/b":"%[1]d"}}}`, 6},
-		{"a label and an annotation", "a label and an annotation", config, "merge", `{"metadata":{"labels":{"own.example.com/a":"%[1]d"},"annotations":{"own.example.com/a":"%[1]d"}}}`, 8},
+		{"one label, or several of one prefix", "one label", config, "merge",
+			`{"metadata":{"labels":{"own.example.com/a":"%d"}}}`, 6},
+		{"one label, or several of one prefix", "two labels of one prefix", config, "merge",
+			`{"metadata":{"labels":{"own.example.com/a":"%[1]d","own.example.com/b":"%[1]d"}}}`, 6},
+		{"a label and an annotation", "a label and an annotation", config, "merge",
+			`{"metadata":{"labels":{"own.example.com/a":"%[1]d"},"annotations":{"own.example.com/a":"%[1]d"}}}`, 8},
 		{"data of a ConfigMap", "data", config, "merge", `{"data":{"a":"%d"}}`, 4},
 		{"replicas, in the object or by `scale`", "replicas", web, "merge", `{"spec":{"replicas":%d}}`, 5},
-		{"replicas, in the object or by `scale`", "replicas by scale", web + "/scale", "merge", `{"spec":{"replicas":%d}}`, 5},
-		{"a condition", "a condition", web + "/status", "merge", `{"status":{"conditions":[{"type":"Own","status":"True","message":"%d"}]}}`, 6},
+		{"replicas, in the object or by `scale`", "replicas by scale", web + "/scale", "merge",
+			`{"spec":{"replicas":%d}}`, 5},
+		{"a condition", "a condition", web + "/status", "merge",
+			`{"status":{"conditions":[{"type":"Own","status":"True","message":"%d"}]}}`, 6},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			user := fmt.Sprintf("trips-%d", i)

@@ -24,7 +24,8 @@ func TestChecker(t *testing.T) {
 		says     string
 	}{
 		"fine": {
-			[]attempt{{id: 1, user: "one-label", object: object, changes: own, status: 200}, {id: 2, user: "one-label", object: object, changes: scale, status: 403}},
+			[]attempt{{id: 1, user: "one-label", object: object, changes: own, status: 200},
+				{id: 2, user: "one-label", object: object, changes: scale, status: 403}},
 			[]step{start, state("r1", "r0", 0)}, "",
 		},
 		"refused but stored": {
@@ -48,12 +49,16 @@ func TestChecker(t *testing.T) {
 			[]step{start, state("r1", "r1", 0)}, "was not to write",
 		},
 		"two in one step": {
-			[]attempt{{id: 1, user: "labels", object: object, changes: own, status: 200}, {id: 2, user: "labels", object: object, changes: []string{"label other"}, status: 200}},
+			[]attempt{{id: 1, user: "labels", object: object, changes: own, status: 200},
+				{id: 2, user: "labels", object: object, changes: []string{"label other"}, status: 200}},
 			[]step{start, state("r1", "r2", 0)}, "what 2 requests wrote",
 		},
 		"something vanished": {
 			[]attempt{{id: 1, user: "labels", object: object, changes: own, status: 200}},
-			[]step{start, {object: object, fields: map[string]any{"/metadata/labels/own.example.com|a": "r1", "/metadata/labels/other.example.com|a": "r0"}}}, "vanished",
+			[]step{start,
+				{object: object,
+					fields: map[string]any{"/metadata/labels/own.example.com|a": "r1",
+						"/metadata/labels/other.example.com|a": "r0"}}}, "vanished",
 		},
 		"nobody wrote it": {
 			nil, []step{start, state("x", "r0", 0)}, "nobody wrote",

@@ -155,11 +155,13 @@ func definition(description string) map[string]any {
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "widgets.concurrency.example.com"},
 		"spec": map[string]any{
 			"group": "concurrency.example.com", "scope": "Namespaced",
-			"names": map[string]any{"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+			"names": map[string]any{"plural": "widgets", "singular": "widget", "kind": "Widget",
+				"listKind": "WidgetList"},
 			"versions": []any{map[string]any{
 				"name": "v1", "served": true, "storage": true,
 				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": map[string]any{
-					"spec": map[string]any{"type": "object", "properties": map[string]any{"size": map[string]any{"type": "string", "description": description}}},
+					"spec": map[string]any{"type": "object",
+						"properties": map[string]any{"size": map[string]any{"type": "string", "description": description}}},
 				}}},
 			}},
 		},

@@ -11,13 +11,14 @@ import (
 
 // kinds of things a request can change, and the verbs that cover each.
 var covering = map[string][]string{
-	"label own":      {"granular:metadata", "granular:labels", "granular:label(own.example.com)"},
-	"label other":    {"granular:metadata", "granular:labels", "granular:label(other.example.com)"},
-	"annotation":     {"granular:metadata", "granular:annotations", "granular:annotation(own.example.com)"},
-	"replicas":       {"granular:specification", "granular:replicas"},
-	"history":        {"granular:specification"},
-	"condition own":  {"granular:status", "granular:conditions", "granular:condition(Own)"},
-	"template label": {"granular:specification", "granular:podTemplate", "granular:podTemplateMetadata", "granular:podTemplateLabels", "granular:podTemplateLabel(own.example.com)"},
+	"label own":     {"granular:metadata", "granular:labels", "granular:label(own.example.com)"},
+	"label other":   {"granular:metadata", "granular:labels", "granular:label(other.example.com)"},
+	"annotation":    {"granular:metadata", "granular:annotations", "granular:annotation(own.example.com)"},
+	"replicas":      {"granular:specification", "granular:replicas"},
+	"history":       {"granular:specification"},
+	"condition own": {"granular:status", "granular:conditions", "granular:condition(Own)"},
+	"template label": {"granular:specification", "granular:podTemplate", "granular:podTemplateMetadata",
+		"granular:podTemplateLabels", "granular:podTemplateLabel(own.example.com)"},
 }
 
 // users and what they hold on deployments, their subresources and widgets. Whoever

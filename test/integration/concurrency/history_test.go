@@ -30,7 +30,8 @@ type history struct {
 
 var (
 	deploymentResource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	widgetResource     = schema.GroupVersionResource{Group: "concurrency.example.com", Version: "v1", Resource: "widgets"}
+	widgetResource     = schema.GroupVersionResource{Group: "concurrency.example.com", Version: "v1",
+		Resource: "widgets"}
 )
 
 // last is the name of the object whose creation ends the history.

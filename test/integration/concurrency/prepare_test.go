@@ -45,7 +45,8 @@ func prepare(t *testing.T, w *writers, client kubernetes.Interface) {
 	for i := range 6 {
 		path := fmt.Sprintf("%sd%d", apps, i)
 		body := content(0, []string{"label own", "label other", "annotation", "replicas", "history"})
-		spec := map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"app": "c"}}, "template": template()}
+		spec := map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"app": "c"}},
+			"template": template()}
 		body = merge(merge(map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "spec": spec}, body), content(0, []string{"template label"}))
 		set(body, fmt.Sprintf("d%d", i), "metadata", "name")
 		admin(http.MethodPatch, path+ssa, "application/apply-patch+yaml", body)
@@ -88,7 +89,8 @@ func rules(verbs []string) []rbacv1.PolicyRule {
 		return nil
 	}
 	return []rbacv1.PolicyRule{
-		{APIGroups: []string{"apps"}, Resources: []string{"deployments", "deployments/status", "deployments/scale"}, Verbs: verbs},
+		{APIGroups: []string{"apps"}, Resources: []string{"deployments", "deployments/status", "deployments/scale"},
+			Verbs: verbs},
 		{APIGroups: []string{"concurrency.example.com"}, Resources: []string{"widgets"}, Verbs: verbs},
 	}
 }

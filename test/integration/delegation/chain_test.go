@@ -29,15 +29,18 @@ import (
 // Answer: 403
 func TestChain(t *testing.T) {
 	n, _ := stage(t, configMaps+`,{"apiGroups":[""],"resources":["secrets"],"verbs":["list"]}`)
-	root := delegation{scope: n, rules: configMaps + "," + `{"apiGroups":[""],"resources":["secrets"],"verbs":["list"]}`}
+	root := delegation{scope: n,
+		rules: configMaps + "," + `{"apiGroups":[""],"resources":["secrets"],"verbs":["list"]}`}
 	// To delegate further takes the right to create delegations, among what was delegated.
 	without := root.by(t, "alice", "")
 	to := `{"kind":"User","name":"other"}`
-	child := delegation{scope: n, rules: `{"apiGroups":[""],"resources":["configmaps"],"verbs":["list","patch"]}`, to: to}
+	child := delegation{scope: n, rules: `{"apiGroups":[""],"resources":["configmaps"],"verbs":["list","patch"]}`,
+		to: to}
 	apply(t, maps(n), `{"metadata":{"name":"c"}}`)
 	change := maps(n) + "/c?fieldManager="
 	patch := func(user, manager, under string) request {
-		return request{as: user, method: "PATCH", path: change + manager, under: under, contentType: mergePatch, body: `{"data":{"a":"` + manager + `"}}`}
+		return request{as: user, method: "PATCH", path: change + manager, under: under, contentType: mergePatch,
+			body: `{"data":{"a":"` + manager + `"}}`}
 	}
 	request{as: "bot", method: "POST", path: delegations, body: child.body("c-" + n), under: without}.want(t, 403)
 
@@ -104,14 +107,17 @@ func TestImpersonated(t *testing.T) {
 	n, _ := stage(t, configMaps)
 	as := http.Header{"Impersonate-User": {"alice"}, "Impersonate-Group": {"people"}}
 	name := "imp-" + n
-	request{as: "root", method: "POST", path: delegations, body: delegation{scope: n, rules: configMaps}.body(name), header: as}.want(t, 201)
+	request{as: "root", method: "POST", path: delegations, body: delegation{scope: n, rules: configMaps}.body(name),
+		header: as}.want(t, 201)
 	got := read(t, name).Status
 	if got.Delegator.Username != "alice" || len(got.History) != 1 || got.History[0].Via != v1alpha1.ViaImpersonation || got.History[0].By != "root" {
 		t.Errorf("%+v", got)
 	}
 	request{as: "bot", method: "GET", path: maps(n), under: name}.want(t, 200)
 	// The rights are those of who was impersonated.
-	request{as: "root", method: "POST", path: delegations, body: delegation{scope: n, rules: `{"apiGroups":[""],"resources":["secrets"],"verbs":["list"]}`}.body(name + "-2"), header: as}.want(t, 403)
+	request{as: "root", method: "POST", path: delegations,
+		body:   delegation{scope: n, rules: `{"apiGroups":[""],"resources":["secrets"],"verbs":["list"]}`}.body(name + "-2"),
+		header: as}.want(t, 403)
 	// To use it as another is to be another.
 	annotated(t, maps(n)+"?fieldManager=x4", request{as: "root", method: "POST", path: maps(n) + "?fieldManager=x4", under: name, header: http.Header{"Impersonate-User": {"bot"}}, body: `{"metadata":{"name":"d"}}`}, 201, map[string]string{
 		audit.ChainAnnotation: `[{"via":"Impersonation","by":"root"},{"via":"Delegation","by":"alice","name":"` + name + `","uid":"` + string(read(t, name).UID) + `"},{"via":"Impersonation","by":"root"}]`,

@@ -39,20 +39,29 @@ func TestConditions(t *testing.T) {
 	small := delegation{scope: n, rules: deployments + `,{"apiGroups":[""],"resources":["pods/exec","pods/eviction","pods/binding","bindings"],"verbs":["create"]},{"apiGroups":["rbac.authorization.k8s.io"],"resources":["roles"],"verbs":["create"]}`,
 		more: condition("object.spec.replicas < 5 && (oldObject == null || oldPodTemplateHash == podTemplateHash)")}.by(t, "alice", "")
 	patch := func(under, body string) request {
-		return request{as: "bot", method: "PATCH", path: path + "/web", under: under, contentType: mergePatch, body: body}
+		return request{as: "bot", method: "PATCH", path: path + "/web", under: under, contentType: mergePatch,
+			body: body}
 	}
 	patch(small, `{"spec":{"replicas":4}}`).want(t, 200)
 	patch(small, `{"spec":{"replicas":5}}`).want(t, 403, "condition")
 	patch(small, `{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"two"}]}}}}`).want(t, 403, "condition")
 	annotated(t, path+"/web?fieldManager=x", request{as: "bot", method: "PATCH", path: path + "/web?fieldManager=x", under: small, contentType: mergePatch, body: `{"spec":{"replicas":6}}`}, 403, map[string]string{audit.RefusedAnnotation: "Condition"})
-	request{as: "bot", method: "PATCH", path: path + "/web/scale", under: small, contentType: mergePatch, body: `{"spec":{"replicas":3}}`}.want(t, 200)
-	request{as: "bot", method: "PATCH", path: path + "/web/scale", under: small, contentType: mergePatch, body: `{"spec":{"replicas":7}}`}.want(t, 403, "condition")
-	request{as: "bot", method: "PATCH", path: path + "/web?fieldManager=b&force=true", under: small, contentType: "application/apply-patch+yaml", body: `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"replicas":8}}`}.want(t, 403, "condition")
-	request{as: "bot", method: "PUT", path: path + "/web", under: small, body: strings.Replace(deployment, `"one"`, `"three"`, 1)}.want(t, 403, "condition")
+	request{as: "bot", method: "PATCH", path: path + "/web/scale", under: small, contentType: mergePatch,
+		body: `{"spec":{"replicas":3}}`}.want(t, 200)
+	request{as: "bot", method: "PATCH", path: path + "/web/scale", under: small, contentType: mergePatch,
+		body: `{"spec":{"replicas":7}}`}.want(t, 403, "condition")
+	request{as: "bot", method: "PATCH", path: path + "/web?fieldManager=b&force=true", under: small,
+		contentType: "application/apply-patch+yaml",
+		body:        `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"replicas":8}}`}.want(t, 403, "condition")
+	request{as: "bot", method: "PUT", path: path + "/web", under: small,
+		body: strings.Replace(deployment, `"one"`, `"three"`, 1)}.want(t, 403, "condition")
 	request{as: "bot", method: "PUT", path: path + "/web", under: small, body: deployment}.want(t, 200)
-	request{as: "bot", method: "POST", path: path, under: small, body: strings.Replace(deployment, `"web"`, `"second"`, 1)}.want(t, 201)
-	request{as: "bot", method: "POST", path: path, under: small, body: strings.Replace(strings.Replace(deployment, `"web"`, `"third"`, 1), `"spec":{"sel`, `"spec":{"replicas":9,"sel`, 1)}.want(t, 403, "condition")
-	request{as: "bot", method: "POST", path: path + "?dryRun=All", under: small, body: strings.Replace(strings.Replace(deployment, `"web"`, `"third"`, 1), `"spec":{"sel`, `"spec":{"replicas":9,"sel`, 1)}.want(t, 403, "condition")
+	request{as: "bot", method: "POST", path: path, under: small,
+		body: strings.Replace(deployment, `"web"`, `"second"`, 1)}.want(t, 201)
+	request{as: "bot", method: "POST", path: path, under: small,
+		body: strings.Replace(strings.Replace(deployment, `"web"`, `"third"`, 1), `"spec":{"sel`, `"spec":{"replicas":9,"sel`, 1)}.want(t, 403, "condition")
+	request{as: "bot", method: "POST", path: path + "?dryRun=All", under: small,
+		body: strings.Replace(strings.Replace(deployment, `"web"`, `"third"`, 1), `"spec":{"sel`, `"spec":{"replicas":9,"sel`, 1)}.want(t, 403, "condition")
 	plain := delegation{scope: n, rules: deployments}.by(t, "alice", "")
 	for _, r := range []request{
 		{method: "DELETE", path: path + "/second"}, {method: "DELETE", path: path}, {method: "GET", path: path + "/web"},
@@ -62,10 +71,13 @@ func TestConditions(t *testing.T) {
 	}
 	for _, r := range []request{
 		{method: "POST", path: "/api/v1/namespaces/" + n + "/pods/p/exec?command=a"},
-		{method: "POST", path: "/api/v1/namespaces/" + n + "/pods/p/eviction", body: `{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"p"}}`},
+		{method: "POST", path: "/api/v1/namespaces/" + n + "/pods/p/eviction",
+			body: `{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"p"}}`},
 		{method: "POST", path: "/api/v1/namespaces/" + n + "/pods/p/binding", body: `{"target":{"name":"n"}}`},
-		{method: "POST", path: "/api/v1/namespaces/" + n + "/bindings", body: `{"metadata":{"name":"p"},"target":{"name":"n"}}`},
-		{method: "POST", path: rbacPath + "namespaces/" + n + "/roles", body: `{"metadata":{"name":"x"},"rules":[{"apiGroups":["apps"],"resources":["deployments"],"verbs":["update"]}]}`},
+		{method: "POST", path: "/api/v1/namespaces/" + n + "/bindings",
+			body: `{"metadata":{"name":"p"},"target":{"name":"n"}}`},
+		{method: "POST", path: rbacPath + "namespaces/" + n + "/roles",
+			body: `{"metadata":{"name":"x"},"rules":[{"apiGroups":["apps"],"resources":["deployments"],"verbs":["update"]}]}`},
 	} {
 		r.as, r.under = "bot", small
 		r.want(t, 403)
@@ -96,7 +108,8 @@ func TestConditionsInherited(t *testing.T) {
 	everywhere(t, "alice", deployments)
 	path := "/apis/apps/v1/namespaces/" + n + "/deployments"
 	apply(t, path, deployment)
-	first := delegation{rules: deployments + "," + delegates, more: `,"conditions":[{"expression":"object.kind == 'AuthorityDelegation' || object.spec.replicas < 5","message":"at most 4"}]`}
+	first := delegation{rules: deployments + "," + delegates,
+		more: `,"conditions":[{"expression":"object.kind == 'AuthorityDelegation' || object.spec.replicas < 5","message":"at most 4"}]`}
 	request{as: "alice", method: "POST", path: delegations + "?dryRun=All", body: first.body("first-conditional")}.eventually(t, 201)
 	a := first.by(t, "alice", "")
 	b := delegation{scope: n, rules: deployments, to: `{"kind":"User","name":"other"}`}.by(t, "bot", a)
@@ -127,7 +140,9 @@ func TestFields(t *testing.T) {
 	patch.body = `{"spec":{"replicas":3}}`
 	patch.under = delegation{scope: n, rules: scale, more: `,"conditions":[{"expression":"true"}]`}.by(t, "alice", "")
 	patch.want(t, 403)
-	patch.under = delegation{scope: n, rules: scale + `,{"apiGroups":["apps"],"resources":["deployments"],"verbs":["get"]}`, more: `,"conditions":[{"expression":"object.spec.replicas < 5"}]`}.by(t, "alice", "")
+	patch.under = delegation{scope: n,
+		rules: scale + `,{"apiGroups":["apps"],"resources":["deployments"],"verbs":["get"]}`,
+		more:  `,"conditions":[{"expression":"object.spec.replicas < 5"}]`}.by(t, "alice", "")
 	patch.want(t, 200)
 	// Whoever may write single fields only, and read nothing without a condition, is not told why.
 	patch.body = `{"spec":{"replicas":9}}`
@@ -146,7 +161,8 @@ func TestObjects(t *testing.T) {
 	apply(t, maps(n), `{"metadata":{"name":"one"}}`, maps(n), `{"metadata":{"name":"two"}}`)
 	uid := read1(t, maps(n)+"/one")
 	d := delegation{scope: n, rules: configMaps, more: `,"objectUIDs":["` + uid + `"]`}.by(t, "alice", "")
-	patch := request{as: "bot", method: "PATCH", path: maps(n) + "/one", under: d, contentType: mergePatch, body: `{"data":{"a":"b"}}`}
+	patch := request{as: "bot", method: "PATCH", path: maps(n) + "/one", under: d, contentType: mergePatch,
+		body: `{"data":{"a":"b"}}`}
 	patch.want(t, 200)
 	other := patch
 	other.path = maps(n) + "/two"

@@ -30,16 +30,22 @@ func TestConsumers(t *testing.T) {
 	request{as: "bot", method: "POST", path: path, body: role("own", "secrets")}.eventually(t, 201)
 	request{as: "bot", method: "POST", path: path, body: role("beyond", "secrets"), under: d}.want(t, 403)
 	request{as: "bot", method: "POST", path: path, body: role("within", "configmaps"), under: d}.want(t, 201)
-	request{as: "bot", method: "POST", path: "/api/v1/namespaces/" + n + "/serviceaccounts/default/token", body: `{"spec":{}}`, under: d}.want(t, 403)
+	request{as: "bot", method: "POST", path: "/api/v1/namespaces/" + n + "/serviceaccounts/default/token",
+		body: `{"spec":{}}`, under: d}.want(t, 403)
 
 	for resource, want := range map[string]string{"configmaps": `"allowed":true`, "secrets": `"allowed":false`} {
 		about := fmt.Sprintf(`"resourceAttributes":{"namespace":%q,"verb":"get","resource":%q}`, n, resource)
-		request{as: "bot", method: "POST", path: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body: `{"spec":{` + about + `}}`, under: d}.want(t, 201, want)
+		request{as: "bot", method: "POST", path: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+			body: `{"spec":{` + about + `}}`, under: d}.want(t, 201, want)
 		extra := strings.ReplaceAll(named(d), `"`, `\"`)
-		request{as: "root", method: "POST", path: "/apis/authorization.k8s.io/v1/subjectaccessreviews", body: `{"spec":{"user":"bot","extra":{"authority.kube-granular.dev/selected":["` + extra + `"]},` + about + `}}`}.want(t, 201, want)
-		request{as: "root", method: "POST", path: "/apis/authorization.k8s.io/v1/subjectaccessreviews", body: `{"spec":{"user":"other","extra":{"authority.kube-granular.dev/selected":["` + extra + `"]},` + about + `}}`}.want(t, 201, `"allowed":false`)
+		request{as: "root", method: "POST", path: "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+			body: `{"spec":{"user":"bot","extra":{"authority.kube-granular.dev/selected":["` + extra + `"]},` + about + `}}`}.want(t, 201, want)
+		request{as: "root", method: "POST", path: "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+			body: `{"spec":{"user":"other","extra":{"authority.kube-granular.dev/selected":["` + extra + `"]},` + about + `}}`}.want(t, 201, `"allowed":false`)
 	}
 	// A question about a condition has no answer.
 	conditional := delegation{scope: n, rules: configMaps, more: `,"conditions":[{"expression":"true"}]`}.by(t, "alice", "")
-	request{as: "bot", method: "POST", path: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body: fmt.Sprintf(`{"spec":{"resourceAttributes":{"namespace":%q,"verb":"create","resource":"configmaps"}}}`, n), under: conditional}.want(t, 201, `"allowed":false`)
+	request{as: "bot", method: "POST", path: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+		body:  fmt.Sprintf(`{"spec":{"resourceAttributes":{"namespace":%q,"verb":"create","resource":"configmaps"}}}`, n),
+		under: conditional}.want(t, 201, `"allowed":false`)
 }

@@ -32,13 +32,15 @@ func TestRevoked(t *testing.T) {
 		request{as: "root", method: "DELETE", path: delegations + "/" + d}.want(t, 200)
 		request{as: "bot", method: "GET", path: maps(n), under: d}.want(t, 403)
 		if finalizer != "" {
-			request{as: "root", method: "PATCH", path: delegations + "/" + d, contentType: "application/merge-patch+json", body: `{"metadata":{"finalizers":null}}`}.want(t, 200)
+			request{as: "root", method: "PATCH", path: delegations + "/" + d,
+				contentType: "application/merge-patch+json", body: `{"metadata":{"finalizers":null}}`}.want(t, 200)
 		}
 		request{as: "root", method: "GET", path: delegations + "/" + d}.want(t, 404)
 	}
 	d := delegation{scope: n, rules: configMaps}.by(t, "alice", "")
 	request{as: "root", method: "DELETE", path: "/api/v1/namespaces/" + n}.want(t, 200)
-	request{as: "root", method: "PUT", path: "/api/v1/namespaces/" + n + "/finalize", body: `{"metadata":{"name":"` + n + `"},"spec":{"finalizers":[]}}`}.want(t, 200)
+	request{as: "root", method: "PUT", path: "/api/v1/namespaces/" + n + "/finalize",
+		body: `{"metadata":{"name":"` + n + `"},"spec":{"finalizers":[]}}`}.want(t, 200)
 	request{as: "root", method: "GET", path: "/api/v1/namespaces/" + n}.eventually(t, 404)
 	apply(t, "/api/v1/namespaces", fmt.Sprintf(`{"metadata":{"name":%q}}`, n))
 	request{as: "alice", method: "GET", path: maps(n)}.want(t, 200) // the bindings of the old one were left
@@ -76,9 +78,12 @@ func TestRevokedUnderLoad(t *testing.T) {
 						return
 					default:
 					}
-					r := request{as: "bot", method: "POST", path: maps(n), under: d, body: fmt.Sprintf(`{"metadata":{"name":"c-%d-%d-%d"}}`, round, writer, i)}
+					r := request{as: "bot", method: "POST", path: maps(n), under: d,
+						body: fmt.Sprintf(`{"metadata":{"name":"c-%d-%d-%d"}}`, round, writer, i)}
 					if writer%2 == 0 {
-						r = request{as: "bot", method: "PATCH", path: maps(n) + "/shared", under: d, contentType: "application/merge-patch+json", body: fmt.Sprintf(`{"data":{"k":"%d-%d-%d"}}`, round, writer, i)}
+						r = request{as: "bot", method: "PATCH", path: maps(n) + "/shared", under: d,
+							contentType: "application/merge-patch+json",
+							body:        fmt.Sprintf(`{"data":{"k":"%d-%d-%d"}}`, round, writer, i)}
 					}
 					got, err := r.do(t.Context())
 					switch {
@@ -119,7 +124,8 @@ func TestRevokedUnderLoad(t *testing.T) {
 // version returns the newest versions of what is in a namespace.
 func version(t *testing.T, namespace string) string {
 	t.Helper()
-	got := request{as: "root", method: "GET", path: maps(namespace), header: http.Header{"Accept": {"application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"}}}.want(t, 200)
+	got := request{as: "root", method: "GET", path: maps(namespace),
+		header: http.Header{"Accept": {"application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"}}}.want(t, 200)
 	return versions(t, got.body)
 }
 

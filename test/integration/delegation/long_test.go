@@ -89,7 +89,8 @@ func TestAggregated(t *testing.T) {
 		"/api/v1/namespaces/"+n+"/services", `{"metadata":{"name":"things"},"spec":{"type":"ExternalName","externalName":"`+u.Hostname()+`"}}`,
 		"/apis/apiregistration.k8s.io/v1/apiservices", `{"metadata":{"name":"v1.delegated.example.com"},"spec":{"group":"delegated.example.com","version":"v1","groupPriorityMinimum":100,"versionPriority":100,"insecureSkipTLSVerify":true,
 		"service":{"namespace":"`+n+`","name":"things","port":`+u.Port()+`}}}`)
-	defer request{as: "root", method: "DELETE", path: "/apis/apiregistration.k8s.io/v1/apiservices/v1.delegated.example.com"}.want(t, 200)
+	defer request{as: "root", method: "DELETE",
+		path: "/apis/apiregistration.k8s.io/v1/apiservices/v1.delegated.example.com"}.want(t, 200)
 	d := delegation{scope: n, rules: rules}.by(t, "alice", "")
 	path := "/apis/delegated.example.com/v1/namespaces/" + n + "/things"
 	request{as: "bot", method: "GET", path: path, under: d}.eventually(t, 200)

@@ -56,10 +56,14 @@ func BenchmarkMany(b *testing.B) {
 	defer store.Close()
 	for i := range n {
 		d := v1alpha1.AuthorityDelegation{
-			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "AuthorityDelegation"},
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("many-%d", i), UID: types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", i)), CreationTimestamp: metav1.Now(), Generation: 1},
-			Spec:       v1alpha1.AuthorityDelegationSpec{Delegates: []v1alpha1.Delegate{{Kind: v1alpha1.DelegateUser, Name: "bot"}}, Rules: rules, Scope: v1alpha1.DelegationScope{Cluster: true}, IfLost: v1alpha1.LossWithdraw},
-			Status:     v1alpha1.AuthorityDelegationStatus{Delegator: v1alpha1.DelegatorIdentity{Username: "alice", Groups: []string{"system:authenticated"}}, Rules: rules},
+			TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "AuthorityDelegation"},
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("many-%d", i),
+				UID: types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", i)), CreationTimestamp: metav1.Now(),
+				Generation: 1},
+			Spec: v1alpha1.AuthorityDelegationSpec{Delegates: []v1alpha1.Delegate{{Kind: v1alpha1.DelegateUser, Name: "bot"}},
+				Rules: rules, Scope: v1alpha1.DelegationScope{Cluster: true}, IfLost: v1alpha1.LossWithdraw},
+			Status: v1alpha1.AuthorityDelegationStatus{Delegator: v1alpha1.DelegatorIdentity{Username: "alice", Groups: []string{"system:authenticated"}},
+				Rules: rules},
 		}
 		text, err := json.Marshal(d)
 		if err == nil {

@@ -79,7 +79,8 @@ func stamped(t *testing.T, path, stamp string) string {
 // caused lists the delegations that a policy caused.
 func caused(t *testing.T, name string) []v1alpha1.AuthorityDelegation {
 	t.Helper()
-	got := request{as: "root", method: "GET", path: delegations + "?fieldSelector=" + url.QueryEscape("status.cause.policy="+name)}.want(t, 200)
+	got := request{as: "root", method: "GET",
+		path: delegations + "?fieldSelector=" + url.QueryEscape("status.cause.policy="+name)}.want(t, 200)
 	var list v1alpha1.AuthorityDelegationList
 	if err := json.Unmarshal([]byte(got.body), &list); err != nil {
 		t.Fatal(err)
@@ -175,7 +176,8 @@ func TestForgedStamps(t *testing.T) {
 	// No policy is for them, and still the key is the server's.
 	name, own := policy{namespace: n, rules: getPods}.made(t)
 	path := maps(n) + "/c"
-	request{as: "alice", method: "POST", path: maps(n), body: configMap("c", "x", own, forged, "configmaps"+selection.StampSuffix+"/else", forged)}.want(t, 201)
+	request{as: "alice", method: "POST", path: maps(n),
+		body: configMap("c", "x", own, forged, "configmaps"+selection.StampSuffix+"/else", forged)}.want(t, 201)
 	is := stamped(t, path, own)
 	if is == forged || is == "" || stamped(t, path, "configmaps"+selection.StampSuffix+"/else") != "" {
 		t.Fatalf("stamped %q", is)
@@ -207,14 +209,19 @@ func TestForgedStamps(t *testing.T) {
 	// A pod's, by its template, its status and its binding.
 	pod := "pods" + selection.StampSuffix + "/" + name
 	apply(t, "/api/v1/namespaces/"+n+"/serviceaccounts", `{"metadata":{"name":"default"}}`)
-	request{as: "alice", method: "POST", path: pods(n), body: fmt.Sprintf(`{"metadata":{"name":"p","annotations":{%q:%q,%q:"copied"}},"spec":{"containers":[{"name":"c","image":"i"}]}}`, pod, forged, own)}.eventually(t, 201)
+	request{as: "alice", method: "POST", path: pods(n),
+		body: fmt.Sprintf(`{"metadata":{"name":"p","annotations":{%q:%q,%q:"copied"}},"spec":{"containers":[{"name":"c","image":"i"}]}}`, pod, forged, own)}.eventually(t, 201)
 	meta := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, pod, forged)
-	request{as: "alice", method: "PATCH", path: pods(n) + "/p/status", contentType: "application/merge-patch+json", body: meta}.want(t, 200)
-	request{as: "alice", method: "PATCH", path: pods(n) + "/p/ephemeralcontainers", contentType: "application/merge-patch+json", body: meta}.want(t, 200)
+	request{as: "alice", method: "PATCH", path: pods(n) + "/p/status", contentType: "application/merge-patch+json",
+		body: meta}.want(t, 200)
+	request{as: "alice", method: "PATCH", path: pods(n) + "/p/ephemeralcontainers",
+		contentType: "application/merge-patch+json", body: meta}.want(t, 200)
 	bind := fmt.Sprintf(`{"metadata":{"name":"p","annotations":{%q:%q}},"target":{"name":"node"}}`, pod, forged)
 	request{as: "alice", method: "POST", path: pods(n) + "/p/binding", body: bind}.want(t, 201)
-	request{as: "alice", method: "POST", path: pods(n), body: `{"metadata":{"name":"q"},"spec":{"containers":[{"name":"c","image":"i"}]}}`}.want(t, 201)
-	request{as: "alice", method: "POST", path: "/api/v1/namespaces/" + n + "/bindings", body: strings.Replace(bind, `"p"`, `"q"`, 1)}.want(t, 201)
+	request{as: "alice", method: "POST", path: pods(n),
+		body: `{"metadata":{"name":"q"},"spec":{"containers":[{"name":"c","image":"i"}]}}`}.want(t, 201)
+	request{as: "alice", method: "POST", path: "/api/v1/namespaces/" + n + "/bindings",
+		body: strings.Replace(bind, `"p"`, `"q"`, 1)}.want(t, 201)
 	for _, p := range []string{"p", "q"} {
 		if got := stamped(t, pods(n)+"/"+p, pod); got != "" {
 			t.Errorf("pod %s is stamped %q", p, got)
@@ -236,13 +243,15 @@ func TestPolicyTriggers(t *testing.T) {
 	n, _ := stage(t, editors+","+getPods)
 	name, stamp := policy{resource: "apps/deployments", namespace: n, rules: getPods}.made(t)
 	path := "/apis/apps/v1/namespaces/" + n + "/deployments"
-	request{as: "alice", method: "POST", path: path, body: `{"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`}.want(t, 201)
+	request{as: "alice", method: "POST", path: path,
+		body: `{"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`}.want(t, 201)
 	alices := stamped(t, path+"/d", stamp)
 	grant(t, n, "other", editors)
 	request{as: "root", method: "POST", path: "/apis/authorization.k8s.io/v1/subjectaccessreviews"}.reviewed(t, "other", n, "create", [2]string{"apps", "deployments"})
 	patch := func(as, sub, body string, status int) {
 		t.Helper()
-		request{as: as, method: "PATCH", path: path + "/d" + sub, contentType: "application/merge-patch+json", body: body}.want(t, status)
+		request{as: as, method: "PATCH", path: path + "/d" + sub, contentType: "application/merge-patch+json",
+			body: body}.want(t, status)
 	}
 	// The value with which one asks to be the author.
 	renew := fmt.Sprintf(`{"metadata":{"annotations":{%q:"renew"}}}`, stamp)
@@ -307,7 +316,8 @@ func TestPolicyChain(t *testing.T) {
 	toOther := strings.Replace(policy{resource: "/secrets", namespace: n, rules: getPods}.body(second), toBot, `{"kind":"User","name":"other"}`, 1)
 	request{as: "root", method: "PUT", path: policies + "/" + second, body: toOther}.want(t, 200)
 	root := request{as: "alice", method: "POST", path: maps(n), body: configMap("c", "x")}.want(t, 201).annotations(t)[stamp]
-	made := request{as: "bot", method: "POST", path: "/api/v1/namespaces/" + n + "/secrets", body: `{"metadata":{"name":"s"}}`, under: root}.want(t, 201)
+	made := request{as: "bot", method: "POST", path: "/api/v1/namespaces/" + n + "/secrets",
+		body: `{"metadata":{"name":"s"}}`, under: root}.want(t, 201)
 	child := made.annotations(t)[below]
 	all := caused(t, second)
 	if len(all) != 1 || len(all[0].Status.History) != 1 || all[0].Status.History[0].By != "alice" || all[0].Status.Delegator.Username != "bot" {
@@ -316,16 +326,19 @@ func TestPolicyChain(t *testing.T) {
 	request{as: "other", method: "GET", path: pods(n), under: child}.want(t, 200)
 	// What is selected changes nothing of who writes stamps.
 	secret := "/api/v1/namespaces/" + n + "/secrets/s"
-	label := request{as: "bot", method: "PATCH", path: secret, contentType: "application/merge-patch+json", body: `{"metadata":{"labels":{"a":"b"},"annotations":{"` + below + `":"x"}}}`, under: root}
+	label := request{as: "bot", method: "PATCH", path: secret, contentType: "application/merge-patch+json",
+		body: `{"metadata":{"labels":{"a":"b"},"annotations":{"` + below + `":"x"}}}`, under: root}
 	if got := label.want(t, 200).annotations(t)[below]; got != child {
 		t.Errorf("stamped %q by an update under a delegation, wanted %q", got, child)
 	}
 	// With less, bot can't make it: the second policy delegates what the chain has not got.
 	less := delegation{scope: n, rules: secrets}.by(t, "alice", "")
-	request{as: "bot", method: "POST", path: "/api/v1/namespaces/" + n + "/secrets", body: `{"metadata":{"name":"less"}}`, under: less}.want(t, 403, second)
+	request{as: "bot", method: "POST", path: "/api/v1/namespaces/" + n + "/secrets",
+		body: `{"metadata":{"name":"less"}}`, under: less}.want(t, 403, second)
 	request{as: "root", method: "DELETE", path: delegations + "/" + caused(t, first)[0].Name}.want(t, 200)
 	request{as: "other", method: "GET", path: pods(n), under: child}.want(t, 403)
-	request{as: "bot", method: "POST", path: "/api/v1/namespaces/" + n + "/secrets", body: `{"metadata":{"name":"after"}}`, under: root}.want(t, 403)
+	request{as: "bot", method: "POST", path: "/api/v1/namespaces/" + n + "/secrets",
+		body: `{"metadata":{"name":"after"}}`, under: root}.want(t, 403)
 	// The next write of alice makes another.
 	again := request{as: "alice", method: "PUT", path: maps(n) + "/c", body: configMap("c", "y")}.want(t, 200).annotations(t)[stamp]
 	if again == root || again == "" {
@@ -361,16 +374,19 @@ func TestWritingPolicies(t *testing.T) {
 		status int
 		says   string
 	}{
-		"cluster-scoped":   {policy{resource: "/nodes", rules: getPods}, 422, "in no namespace"},
-		"subresource":      {policy{resource: "/pods/status", rules: getPods}, 422, "spec.resource.resource"},
-		"a role":           {policy{rules: `"roleRef":{"kind":"Role","name":"x"}`}, 422, "ClusterRole"},
-		"paths":            {policy{rules: `{"nonResourceURLs":["/x"],"verbs":["get"]}`}, 422, "nonResourceURLs"},
-		"expression":       {policy{rules: getPods, more: `,"conditions":[{"expression":"object.x +"}]`}, 422, "does not compile"},
-		"no neutral":       {policy{rules: getPods, more: `,"neutral":["nothing"]`}, 422, "no permission"},
-		"neutral excluded": {policy{resource: "/pods", rules: getPods, more: `,"neutral":["finalizers"]`}, 422, "spec.neutral[0]"},
-		"idle":             {policy{rules: getPods, more: `,"idleSeconds":1`}, 422, "idleSeconds"},
-		"orphans":          {policy{rules: getPods, more: `,"orphanSeconds":1`}, 422, "orphanSeconds"},
-		"own":              {policy{resource: "authority.kube-granular.dev/authoritydelegations", rules: getPods}, 422, "in no namespace"},
+		"cluster-scoped": {policy{resource: "/nodes", rules: getPods}, 422, "in no namespace"},
+		"subresource":    {policy{resource: "/pods/status", rules: getPods}, 422, "spec.resource.resource"},
+		"a role":         {policy{rules: `"roleRef":{"kind":"Role","name":"x"}`}, 422, "ClusterRole"},
+		"paths":          {policy{rules: `{"nonResourceURLs":["/x"],"verbs":["get"]}`}, 422, "nonResourceURLs"},
+		"expression": {policy{rules: getPods, more: `,"conditions":[{"expression":"object.x +"}]`}, 422,
+			"does not compile"},
+		"no neutral": {policy{rules: getPods, more: `,"neutral":["nothing"]`}, 422, "no permission"},
+		"neutral excluded": {policy{resource: "/pods", rules: getPods, more: `,"neutral":["finalizers"]`}, 422,
+			"spec.neutral[0]"},
+		"idle":    {policy{rules: getPods, more: `,"idleSeconds":1`}, 422, "idleSeconds"},
+		"orphans": {policy{rules: getPods, more: `,"orphanSeconds":1`}, 422, "orphanSeconds"},
+		"own": {policy{resource: "authority.kube-granular.dev/authoritydelegations", rules: getPods},
+			422, "in no namespace"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.p.namespace = n
@@ -387,14 +403,17 @@ func TestWritingPolicies(t *testing.T) {
 	apply(t, rbacPath+"clusterroles", `{"metadata":{"name":"`+role+`"},"rules":[`+getPods+`]}`)
 	name, _ := policy{namespace: n, rules: `"roleRef":{"kind":"ClusterRole","name":"` + role + `"}`}.made(t)
 	wider := `{"rules":[` + getPods + `,{"apiGroups":[""],"resources":["secrets"],"verbs":["*"]}]}`
-	request{as: "root", method: "PATCH", path: rbacPath + "clusterroles/" + role, contentType: "application/merge-patch+json", body: wider}.want(t, 200)
+	request{as: "root", method: "PATCH", path: rbacPath + "clusterroles/" + role,
+		contentType: "application/merge-patch+json", body: wider}.want(t, 200)
 	got := request{as: "root", method: "GET", path: policies + "/" + name}.want(t, 200)
 	var stored v1alpha1.AuthorityDelegationPolicy
 	if err := json.Unmarshal([]byte(got.body), &stored); err != nil || len(stored.Status.Rules) != 1 || stored.Status.Author != "root" {
 		t.Errorf("%v: %+v", err, stored.Status)
 	}
-	request{as: "root", method: "PATCH", path: policies + "/" + name, contentType: "application/merge-patch+json", body: `{"status":{"rules":[],"author":"x"},"metadata":{"labels":{"a":"b"}}}`}.want(t, 200, `"author":"root"`, `"pods"`)
-	request{as: "root", method: "PATCH", path: policies + "/" + name, contentType: "application/merge-patch+json", body: `{"spec":{"resource":{"resource":"secrets"}}}`}.want(t, 422, "spec.resource")
+	request{as: "root", method: "PATCH", path: policies + "/" + name, contentType: "application/merge-patch+json",
+		body: `{"status":{"rules":[],"author":"x"},"metadata":{"labels":{"a":"b"}}}`}.want(t, 200, `"author":"root"`, `"pods"`)
+	request{as: "root", method: "PATCH", path: policies + "/" + name, contentType: "application/merge-patch+json",
+		body: `{"spec":{"resource":{"resource":"secrets"}}}`}.want(t, 422, "spec.resource")
 }
 
 // TestPolicyConditions holds that what a policy causes has its conditions.
@@ -441,7 +460,8 @@ func TestLeftStamps(t *testing.T) {
 	for name, leave := range map[string]func(t *testing.T, n, policy string){
 		"the namespace leaves": func(t *testing.T, _, policy string) {
 			body := `{"spec":{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"elsewhere"}}}}`
-			request{as: "root", method: "PATCH", path: policies + "/" + policy, contentType: "application/merge-patch+json", body: body}.want(t, 200)
+			request{as: "root", method: "PATCH", path: policies + "/" + policy,
+				contentType: "application/merge-patch+json", body: body}.want(t, 200)
 		},
 		"the policy goes": func(t *testing.T, _, policy string) {
 			request{as: "root", method: "DELETE", path: policies + "/" + policy}.want(t, 200)
@@ -456,12 +476,14 @@ func TestLeftStamps(t *testing.T) {
 			})
 			stamp := "deployments.apps" + selection.StampSuffix + "/" + name
 			path := "/apis/apps/v1/namespaces/" + n + "/deployments"
-			request{as: "alice", method: "POST", path: path, body: `{"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`}.want(t, 201)
+			request{as: "alice", method: "POST", path: path,
+				body: `{"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`}.want(t, 201)
 			is := stamped(t, path+"/d", stamp)
 			leave(t, n, name)
 			grant(t, n, "other", editors)
 			request{as: "root", method: "POST", path: "/apis/authorization.k8s.io/v1/subjectaccessreviews"}.reviewed(t, "other", n, "create", [2]string{"apps", "deployments"})
-			patch := request{as: "other", method: "PATCH", path: path + "/d", contentType: "application/merge-patch+json"}
+			patch := request{as: "other", method: "PATCH", path: path + "/d",
+				contentType: "application/merge-patch+json"}
 			for _, patch.body = range []string{`{"metadata":{"labels":{"x":"y"}}}`, `{"spec":{"replicas":3}}`, `{"metadata":{"annotations":{"` + stamp + `":"x"}}}`} {
 				patch.want(t, 200)
 				if got := stamped(t, path+"/d", stamp); got != is || is == "" {
@@ -486,11 +508,13 @@ func TestPolicyCustom(t *testing.T) {
 	n, _ := stage(t, things+","+getPods)
 	_, stamp := policy{resource: "caused.example.com/things", namespace: n, rules: getPods}.made(t)
 	path := "/apis/caused.example.com/v1/namespaces/" + n + "/things"
-	create := request{as: "alice", method: "POST", path: path, body: `{"apiVersion":"caused.example.com/v1","kind":"Thing","metadata":{"name":"t","annotations":{"` + stamp + `":"forged"}},"spec":{"a":"b"}}`}
+	create := request{as: "alice", method: "POST", path: path,
+		body: `{"apiVersion":"caused.example.com/v1","kind":"Thing","metadata":{"name":"t","annotations":{"` + stamp + `":"forged"}},"spec":{"a":"b"}}`}
 	is := create.eventually(t, 201).annotations(t)[stamp]
 	request{as: "bot", method: "GET", path: pods(n), under: is}.want(t, 200)
 	grant(t, n, "other", things)
-	patch := request{as: "other", method: "PATCH", path: path + "/t", contentType: "application/merge-patch+json", body: `{"metadata":{"labels":{"a":"b"},"annotations":{"` + stamp + `":null}}}`}
+	patch := request{as: "other", method: "PATCH", path: path + "/t", contentType: "application/merge-patch+json",
+		body: `{"metadata":{"labels":{"a":"b"},"annotations":{"` + stamp + `":null}}}`}
 	if got := patch.eventually(t, 200).annotations(t)[stamp]; got != is {
 		t.Errorf("stamped %q, wanted %q", got, is)
 	}

@@ -41,7 +41,8 @@ func TestUse(t *testing.T) {
 	request{as: "bot", method: "GET", path: delegations}.want(t, 200)
 	// Nobody learns of others' delegations.
 	request{as: "bot", method: "GET", path: maps(n), under: "none"}.want(t, 403)
-	request{as: "bot", method: "GET", path: maps(n), under: `{"authorityReference":{"kind":"AuthorityDelegation","name":"` + d + `","uid":"x"}}`}.want(t, 403)
+	request{as: "bot", method: "GET", path: maps(n),
+		under: `{"authorityReference":{"kind":"AuthorityDelegation","name":"` + d + `","uid":"x"}}`}.want(t, 403)
 }
 
 // TestLosing holds that a delegation allows what its delegator may do now, and no more, unless
@@ -98,23 +99,32 @@ func TestCreating(t *testing.T) {
 		d      delegation
 		status int
 	}{
-		"own":               {delegation{scope: n, rules: configMaps}, 201},
-		"secrets":           {delegation{scope: n, rules: `{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}`}, 403},
-		"everything":        {delegation{scope: n, rules: `{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}`}, 403},
-		"elsewhere":         {delegation{scope: elsewhere, rules: configMaps}, 403},
-		"cluster":           {delegation{rules: configMaps}, 403},
-		"role-in-part":      {delegation{scope: n, rules: `"roleRef":{"kind":"ClusterRole","name":"view"}`}, 403},
-		"no-role":           {delegation{scope: n, rules: `"roleRef":{"kind":"ClusterRole","name":"none"}`}, 403},
-		"no-namespace":      {delegation{scope: "no-such", rules: configMaps}, 404},
-		"permission":        {delegation{scope: n, rules: `{"apiGroups":[""],"resources":["configmaps"],"verbs":["granular","granular:labels","granular:metadata"]}`}, 201},
-		"permission-beyond": {delegation{scope: n, rules: `{"apiGroups":[""],"resources":["secrets"],"verbs":["granular:labels"]}`}, 403},
-		"protected":         {delegation{scope: n, rules: `{"apiGroups":[""],"resources":["configmaps"],"verbs":["granular:protectedLabel(a)"]}`}, 403},
-		"custom":            {delegation{scope: n, rules: `{"apiGroups":["example.com"],"resources":["things"],"verbs":["granular:labels"]}`}, 403},
-		"everybody":         {delegation{scope: n, rules: configMaps, to: `{"kind":"Group","name":"system:authenticated"}`}, 422},
-		"oneself":           {delegation{scope: n, rules: configMaps, to: `{"kind":"User","name":"alice"}`}, 422},
-		"past":              {delegation{scope: n, rules: configMaps, more: `,"expirationTimestamp":"2020-01-01T00:00:00Z"`}, 422},
-		"expression":        {delegation{scope: n, rules: configMaps, more: `,"conditions":[{"expression":"object.x +"}]`}, 422},
-		"no-bool":           {delegation{scope: n, rules: configMaps, more: `,"conditions":[{"expression":"'a'"}]`}, 422},
+		"own": {delegation{scope: n, rules: configMaps}, 201},
+		"secrets": {delegation{scope: n, rules: `{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}`},
+			403},
+		"everything":   {delegation{scope: n, rules: `{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}`}, 403},
+		"elsewhere":    {delegation{scope: elsewhere, rules: configMaps}, 403},
+		"cluster":      {delegation{rules: configMaps}, 403},
+		"role-in-part": {delegation{scope: n, rules: `"roleRef":{"kind":"ClusterRole","name":"view"}`}, 403},
+		"no-role":      {delegation{scope: n, rules: `"roleRef":{"kind":"ClusterRole","name":"none"}`}, 403},
+		"no-namespace": {delegation{scope: "no-such", rules: configMaps}, 404},
+		"permission": {delegation{scope: n, rules: `{"apiGroups":[""],"resources":["configmaps"],"verbs":["granular","granular:labels","granular:metadata"]}`},
+			201},
+		"permission-beyond": {delegation{scope: n, rules: `{"apiGroups":[""],"resources":["secrets"],"verbs":["granular:labels"]}`},
+			403},
+		"protected": {delegation{scope: n, rules: `{"apiGroups":[""],"resources":["configmaps"],"verbs":["granular:protectedLabel(a)"]}`},
+			403},
+		"custom": {delegation{scope: n, rules: `{"apiGroups":["example.com"],"resources":["things"],"verbs":["granular:labels"]}`},
+			403},
+		"everybody": {delegation{scope: n, rules: configMaps, to: `{"kind":"Group","name":"system:authenticated"}`},
+			422},
+		"oneself": {delegation{scope: n, rules: configMaps, to: `{"kind":"User","name":"alice"}`}, 422},
+		"past": {delegation{scope: n, rules: configMaps, more: `,"expirationTimestamp":"2020-01-01T00:00:00Z"`},
+			422},
+		"expression": {delegation{scope: n, rules: configMaps, more: `,"conditions":[{"expression":"object.x +"}]`},
+			422},
+		"no-bool": {delegation{scope: n, rules: configMaps, more: `,"conditions":[{"expression":"'a'"}]`},
+			422},
 	} {
 		t.Run(name, func(t *testing.T) {
 			request{as: "alice", method: "POST", path: delegations, body: tc.d.body(n + "-" + name)}.want(t, tc.status)
@@ -146,7 +156,8 @@ func TestChanging(t *testing.T) {
 		request{as: "root", method: "PATCH", path: path, body: patch, contentType: merge}.want(t, 422)
 	}
 	before := read(t, d)
-	request{as: "root", method: "PATCH", path: path, contentType: merge, body: `{"metadata":{"labels":{"a":"b"}},"status":{"delegator":{"username":"root"},"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}],"expirationTimestamp":"2101-01-01T00:00:00Z"}}`}.want(t, 200)
+	request{as: "root", method: "PATCH", path: path, contentType: merge,
+		body: `{"metadata":{"labels":{"a":"b"}},"status":{"delegator":{"username":"root"},"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}],"expirationTimestamp":"2101-01-01T00:00:00Z"}}`}.want(t, 200)
 	after := read(t, d)
 	if after.Labels["a"] != "b" || after.Status.Delegator.Username != "alice" || after.Status.Rules[0].Resources[0] != "configmaps" || !after.Status.ExpirationTimestamp.Equal(before.Status.ExpirationTimestamp) {
 		t.Errorf("%+v", after.Status)
@@ -154,7 +165,8 @@ func TestChanging(t *testing.T) {
 	request{as: "root", method: "PATCH", path: path + "/status", body: `{"status":{}}`, contentType: merge}.want(t, 404)
 	// It may end earlier, and does.
 	request{as: "bot", method: "GET", path: maps(n), under: d}.want(t, 200)
-	request{as: "alice", method: "PATCH", path: path, body: `{"spec":{"expirationTimestamp":"2020-01-01T00:00:00Z"}}`, contentType: merge}.want(t, 200)
+	request{as: "alice", method: "PATCH", path: path,
+		body: `{"spec":{"expirationTimestamp":"2020-01-01T00:00:00Z"}}`, contentType: merge}.want(t, 200)
 	request{as: "bot", method: "GET", path: maps(n), under: d}.want(t, 403, "expired")
 }
 
@@ -181,8 +193,10 @@ func TestDelegates(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	account := delegation{scope: n, rules: configMaps, to: `{"kind":"ServiceAccount","namespace":"` + n + `","name":"robot"}`}.by(t, "alice", "")
-	as := http.Header{"Impersonate-User": {"system:serviceaccount:" + n + ":robot"}, "Impersonate-Group": {"system:serviceaccounts", "system:authenticated"}}
+	account := delegation{scope: n, rules: configMaps,
+		to: `{"kind":"ServiceAccount","namespace":"` + n + `","name":"robot"}`}.by(t, "alice", "")
+	as := http.Header{"Impersonate-User": {"system:serviceaccount:" + n + ":robot"},
+		"Impersonate-Group": {"system:serviceaccounts", "system:authenticated"}}
 	request{as: "root", method: "GET", path: maps(n), under: account, header: as}.want(t, 200)
 	as["Impersonate-User"] = []string{"system:serviceaccount:" + n + ":bot"}
 	request{as: "root", method: "GET", path: maps(n), under: account, header: as}.want(t, 403)
@@ -191,7 +205,8 @@ func TestDelegates(t *testing.T) {
 // TestListing holds that delegations are found by who delegated, and by whom to.
 func TestListing(t *testing.T) {
 	n, _ := stage(t, configMaps)
-	a := delegation{scope: n, rules: configMaps, to: `{"kind":"User","name":"listed"},{"kind":"Group","name":"listers"},{"kind":"ServiceAccount","namespace":"` + n + `","name":"robot"}`}.by(t, "alice", "")
+	a := delegation{scope: n, rules: configMaps,
+		to: `{"kind":"User","name":"listed"},{"kind":"Group","name":"listers"},{"kind":"ServiceAccount","namespace":"` + n + `","name":"robot"}`}.by(t, "alice", "")
 	b := delegation{scope: n, rules: configMaps, to: `{"kind":"User","name":"listed-other"}`}.by(t, "alice", "")
 	for selector, want := range map[string][2]bool{
 		"spec.delegates.user=listed":                                 {true, false},
@@ -204,13 +219,15 @@ func TestListing(t *testing.T) {
 		"status.delegator.username=alice,spec.delegates.user=listed": {true, false},
 		"status.delegator.username=bot":                              {false, false},
 	} {
-		got := request{as: "root", method: "GET", path: delegations + "?fieldSelector=" + strings.NewReplacer("=", "%3D", "!", "%21", ",", "%2C").Replace(selector)}.want(t, 200)
+		got := request{as: "root", method: "GET",
+			path: delegations + "?fieldSelector=" + strings.NewReplacer("=", "%3D", "!", "%21", ",", "%2C").Replace(selector)}.want(t, 200)
 		if strings.Contains(got.body, `"name":"`+a+`"`) != want[0] || strings.Contains(got.body, `"name":"`+b+`"`) != want[1] {
 			t.Errorf("%s: %s", selector, got)
 		}
 	}
 	request{as: "root", method: "GET", path: delegations + "?fieldSelector=spec.ifLost%3DKeep"}.want(t, 400)
-	table := request{as: "root", method: "GET", path: delegations + "/" + a, header: http.Header{"Accept": {"application/json;as=Table;v=v1;g=meta.k8s.io"}}}.want(t, 200)
+	table := request{as: "root", method: "GET", path: delegations + "/" + a,
+		header: http.Header{"Accept": {"application/json;as=Table;v=v1;g=meta.k8s.io"}}}.want(t, 200)
 	for _, says := range []string{`"alice"`, `listed,group listers,` + n + `/robot`, `"` + n + `"`, `"own"`, `no end`} {
 		if !strings.Contains(table.body, says) {
 			t.Errorf("the table lacks %s: %s", says, table)
@@ -230,7 +247,9 @@ func TestSnapshot(t *testing.T) {
 	if role == nil || role.UID == "" || role.ResourceVersion == "" || role.Namespace != n || role.Kind != v1alpha1.RoleKind {
 		t.Errorf("%+v", role)
 	}
-	request{as: "root", method: "PATCH", path: rbacPath + "namespaces/" + n + "/roles/small", contentType: "application/merge-patch+json", body: `{"rules":[{"apiGroups":[""],"resources":["configmaps","secrets"],"verbs":["list"]}]}`}.want(t, 200)
+	request{as: "root", method: "PATCH", path: rbacPath + "namespaces/" + n + "/roles/small",
+		contentType: "application/merge-patch+json",
+		body:        `{"rules":[{"apiGroups":[""],"resources":["configmaps","secrets"],"verbs":["list"]}]}`}.want(t, 200)
 	wider := delegation{scope: n, rules: `"roleRef":{"kind":"Role","name":"small"}`}.by(t, "alice", "")
 	request{as: "bot", method: "GET", path: "/api/v1/namespaces/" + n + "/secrets", under: wider}.want(t, 200)
 	request{as: "bot", method: "GET", path: "/api/v1/namespaces/" + n + "/secrets", under: d}.want(t, 403)

@@ -84,7 +84,8 @@ func (s *server) discovered(t *testing.T) []path {
 				if kind.Version == "" {
 					kind = gv.WithKind(r.Kind)
 				}
-				p := path{GroupVersionResource: gv.WithResource(resource), subresource: subresource, verb: verb, kind: kind, namespaced: r.Namespaced}
+				p := path{GroupVersionResource: gv.WithResource(resource), subresource: subresource, verb: verb,
+					kind: kind, namespaced: r.Namespaced}
 				out = append(out, p)
 				if subresource == "proxy" {
 					p.below = "/{path}"

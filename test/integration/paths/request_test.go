@@ -53,7 +53,8 @@ func (s *server) request(t *testing.T, p path, data map[schema.GroupVersionResou
 	stub, known := data[p.GroupVersionResource]
 	if _, ok := operations[p.resource()]; ok {
 		return request{url: p.url(namespace, operationName(p)), contentType: contentType(p), body: func() any {
-			return map[string]any{"apiVersion": p.kind.GroupVersion().String(), "kind": p.kind.Kind, "metadata": map[string]any{"name": operationName(p)}}
+			return map[string]any{"apiVersion": p.kind.GroupVersion().String(), "kind": p.kind.Kind,
+				"metadata": map[string]any{"name": operationName(p)}}
 		}}
 	}
 	if !known {
@@ -66,7 +67,8 @@ func (s *server) request(t *testing.T, p path, data map[schema.GroupVersionResou
 	name := object["metadata"].(map[string]any)["name"].(string)
 	if p.verb == "create" {
 		// Had it been allowed it would say 201, or 409 where the object is there.
-		return request{url: p.url(namespace, "") + "?dryRun=All", contentType: mediaJSON, body: func() any { return object }}
+		return request{url: p.url(namespace, "") + "?dryRun=All", contentType: mediaJSON,
+			body: func() any { return object }}
 	}
 	s.make(t, p, stub, object, name)
 	s.turn++
@@ -190,7 +192,8 @@ func (s *server) resized(t *testing.T, p path, name string) map[string]any {
 	s.read(t, readable(p, namespace, name), &live)
 	containers := live["spec"].(map[string]any)["containers"].([]any)
 	first := maps.Clone(containers[0].(map[string]any))
-	first["resources"] = map[string]any{"limits": map[string]any{"cpu": fmt.Sprintf("%dM", s.turn)}, "requests": map[string]any{"cpu": fmt.Sprintf("%dM", s.turn)}}
+	first["resources"] = map[string]any{"limits": map[string]any{"cpu": fmt.Sprintf("%dM", s.turn)},
+		"requests": map[string]any{"cpu": fmt.Sprintf("%dM", s.turn)}}
 	return map[string]any{"spec": map[string]any{"containers": append([]any{first}, containers[1:]...)}}
 }
 

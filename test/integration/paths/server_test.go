@@ -71,7 +71,8 @@ func (s *server) grant(t *testing.T, user string, verbs ...string) {
 		"rules": []any{
 			map[string]any{"apiGroups": []string{"*"}, "resources": []string{"*"}, "verbs": verbs},
 			// No path of the API, but what changing the status of a claim asks for.
-			map[string]any{"apiGroups": []string{"resource.k8s.io"}, "resources": []string{"resourceclaims/binding"}, "verbs": []string{"patch", "update"}},
+			map[string]any{"apiGroups": []string{"resource.k8s.io"},
+				"resources": []string{"resourceclaims/binding"}, "verbs": []string{"patch", "update"}},
 		},
 	})
 	s.apply(t, rbac+"clusterrolebindings/"+user, map[string]any{

@@ -98,13 +98,15 @@ func TestEveryPath(t *testing.T) {
 func (s *server) extend(t *testing.T) {
 	t.Helper()
 	version := func(name string, storage bool) map[string]any {
-		replicas := map[string]any{"type": "object", "properties": map[string]any{"replicas": map[string]any{"type": "integer"}}}
+		replicas := map[string]any{"type": "object",
+			"properties": map[string]any{"replicas": map[string]any{"type": "integer"}}}
 		return map[string]any{
 			"name": name, "served": true, "storage": storage,
 			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": map[string]any{"spec": replicas, "status": replicas}}},
 			"subresources": map[string]any{
 				"status": map[string]any{},
-				"scale":  map[string]any{"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"},
+				"scale": map[string]any{"specReplicasPath": ".spec.replicas",
+					"statusReplicasPath": ".status.replicas"},
 			},
 		}
 	}
@@ -113,7 +115,8 @@ func (s *server) extend(t *testing.T) {
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": name},
 		"spec": map[string]any{
 			"group": widgets.Group, "scope": "Namespaced",
-			"names":    map[string]any{"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+			"names": map[string]any{"plural": "widgets", "singular": "widget", "kind": "Widget",
+				"listKind": "WidgetList"},
 			"versions": []any{version("v1", true), version("v1beta1", false)},
 		},
 	})

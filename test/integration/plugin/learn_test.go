@@ -48,14 +48,20 @@ type step struct {
 
 var work = []step{
 	{method: http.MethodGet, path: webPath},
-	{method: http.MethodPatch, path: webPath, contentType: "application/strategic-merge-patch+json", body: `{"metadata": {"labels": {"team.example/tier": "front"}}}`},
-	{method: http.MethodPatch, path: webPath, contentType: "application/merge-patch+json", body: `{"spec": {"replicas": 3}}`},
-	{method: http.MethodPatch, path: webPath, contentType: "application/json-patch+json", body: `[{"op": "replace", "path": "/spec/template/spec/containers/1/image", "value": "two"}]`},
-	{method: http.MethodPut, path: webPath, edit: func(o map[string]any) { harness.SetAt(o, "v", "metadata", "annotations", "ci.example/build") }},
+	{method: http.MethodPatch, path: webPath, contentType: "application/strategic-merge-patch+json",
+		body: `{"metadata": {"labels": {"team.example/tier": "front"}}}`},
+	{method: http.MethodPatch, path: webPath, contentType: "application/merge-patch+json",
+		body: `{"spec": {"replicas": 3}}`},
+	{method: http.MethodPatch, path: webPath, contentType: "application/json-patch+json",
+		body: `[{"op": "replace", "path": "/spec/template/spec/containers/1/image", "value": "two"}]`},
+	{method: http.MethodPut, path: webPath,
+		edit: func(o map[string]any) { harness.SetAt(o, "v", "metadata", "annotations", "ci.example/build") }},
 	{method: http.MethodPatch, path: webPath + "/status", contentType: "application/strategic-merge-patch+json",
 		body: `{"status": {"conditions": [{"type": "Progressing", "status": "True"}]}}`},
-	{method: http.MethodPatch, path: webPath + "/scale", contentType: "application/merge-patch+json", body: `{"spec": {"replicas": 2}}`},
-	{method: http.MethodPost, path: mapsPath, body: `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "made"}, "data": {"a": "b"}}`},
+	{method: http.MethodPatch, path: webPath + "/scale", contentType: "application/merge-patch+json",
+		body: `{"spec": {"replicas": 2}}`},
+	{method: http.MethodPost, path: mapsPath,
+		body: `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "made"}, "data": {"a": "b"}}`},
 	{method: http.MethodPatch, path: mapsPath + "/made?fieldManager=m&force=true", contentType: "application/apply-patch+yaml",
 		body: `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "made"}, "data": {"c": "d"}}`},
 	{method: http.MethodGet, path: mapsPath},
@@ -117,7 +123,8 @@ func TestLearnedRoles(t *testing.T) {
 	c := harness.Start(t, "--demo=false", "--", "--audit-policy-file="+policy, "--audit-log-path="+log)
 	client := harness.Administrator(t, c)
 	all := func(group string, resources ...string) rbacv1.PolicyRule {
-		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"}}
+		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources,
+			Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"}}
 	}
 	harness.Allow(t, client, "jane", all("apps", "deployments", "deployments/status", "deployments/scale"), all("", "configmaps", "secrets"))
 	if err := do(t, c, "jane"); err != nil {

@@ -117,7 +117,8 @@ func newRandom(t *testing.T, stage *harness.Server) *random {
 	cached := memory.NewMemCacheClient(discovered)
 	r := &random{
 		Rand: rand.New(rand.NewPCG(*seed, 1)), stage: stage, config: config, tried: map[string]bool{},
-		rehearser: &changes.DryRunner{Kinds: kinds.New(cached, restmapper.NewDeferredDiscoveryRESTMapper(cached)), Client: client},
+		rehearser: &changes.DryRunner{Kinds: kinds.New(cached, restmapper.NewDeferredDiscoveryRESTMapper(cached)),
+			Client: client},
 	}
 	accounts, err := r.rehearser.Kinds.Lookup("serviceaccounts", "")
 	if err != nil {

@@ -74,7 +74,8 @@ func without(t *testing.T, text string) string {
 	t.Cleanup(server.Close)
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	c := clientcmdapi.NewConfig()
-	c.Clusters["it"] = &clientcmdapi.Cluster{Server: server.URL, CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})}
+	c.Clusters["it"] = &clientcmdapi.Cluster{Server: server.URL,
+		CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})}
 	c.AuthInfos["me"] = &clientcmdapi.AuthInfo{}
 	c.Contexts["it"] = &clientcmdapi.Context{Cluster: "it", AuthInfo: "me"}
 	c.CurrentContext = "it"

@@ -52,10 +52,12 @@ const oraclePodSpec = `"spec":{"restartPolicy":"Never","automountServiceAccountT
 
 // completions say where the objects of a resource are, and what they need.
 var completions = map[string]struct{ path, object string }{
-	"configmaps":         {"NS/configmaps", `{"apiVersion":"v1","kind":"ConfigMap"}`},
-	"namespaces":         {"", `{"apiVersion":"v1","kind":"Namespace"}`},
-	"deployments.apps":   {"apps/deployments", `{"apiVersion":"apps/v1","kind":"Deployment","spec":{"selector":{"matchLabels":{"app":"x"}},"template":{"metadata":{"labels":{"app":"x"}},` + podSpec + `}}}`},
-	"cronjobs.batch":     {"batch/cronjobs", `{"apiVersion":"batch/v1","kind":"CronJob","spec":{"schedule":"* * * * *","jobTemplate":{"spec":{"template":{` + oraclePodSpec + `}}}}}`},
+	"configmaps": {"NS/configmaps", `{"apiVersion":"v1","kind":"ConfigMap"}`},
+	"namespaces": {"", `{"apiVersion":"v1","kind":"Namespace"}`},
+	"deployments.apps": {"apps/deployments",
+		`{"apiVersion":"apps/v1","kind":"Deployment","spec":{"selector":{"matchLabels":{"app":"x"}},"template":{"metadata":{"labels":{"app":"x"}},` + podSpec + `}}}`},
+	"cronjobs.batch": {"batch/cronjobs",
+		`{"apiVersion":"batch/v1","kind":"CronJob","spec":{"schedule":"* * * * *","jobTemplate":{"spec":{"template":{` + oraclePodSpec + `}}}}}`},
 	"fleets.example.com": {"example.com/fleets", `{"apiVersion":"example.com/v1","kind":"Fleet"}`},
 }
 

@@ -44,10 +44,13 @@ func TestBystanders(t *testing.T) {
 	protect(t, "bystanders-env", envLabel)
 	protect(t, "bystanders-net", netAnno)
 	for name, r := range map[string]request{
-		"another label":        {"PATCH", pods + "/p", "merge", `{"metadata":{"labels":{"a":"b"}}}`, nil},
-		"the same value":       {"PATCH", pods + "/p", "merge", `{"metadata":{"labels":{"env":"prod"},"annotations":{"example.com/net":"x"}}}`, nil},
-		"a put":                {"PUT", pods + "/p", "", "", func(o map[string]any) { put(o, "c", "metadata", "labels", "b") }},
-		"an apply":             {"PATCH", pods + "/p?fieldManager=m", "apply", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","labels":{"env":"prod","d":"e"}}}`, nil},
+		"another label": {"PATCH", pods + "/p", "merge", `{"metadata":{"labels":{"a":"b"}}}`, nil},
+		"the same value": {"PATCH", pods + "/p", "merge",
+			`{"metadata":{"labels":{"env":"prod"},"annotations":{"example.com/net":"x"}}}`, nil},
+		"a put": {"PUT", pods + "/p", "", "",
+			func(o map[string]any) { put(o, "c", "metadata", "labels", "b") }},
+		"an apply": {"PATCH", pods + "/p?fieldManager=m", "apply",
+			`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","labels":{"env":"prod","d":"e"}}}`, nil},
 		"the status":           {"PATCH", pods + "/p/status", "merge", `{"status":{"phase":"Running"}}`, nil},
 		"a value that is free": {"POST", pods, "", podBody("dev", `,"labels":{"env":"dev"}`), nil},
 	} {
@@ -77,11 +80,18 @@ func TestWithoutLabels(t *testing.T) {
 		return `"metadata":{"name":"` + name + `","labels":{"env":"prod"},"annotations":{"example.com/net":"x"}}`
 	}
 	for name, tc := range map[string]struct{ method, path, way, body, stored string }{
-		"eviction":       {"POST", where("NS/pods/evicted/eviction", ns), "", `{"apiVersion":"policy/v1","kind":"Eviction",` + metadata("evicted") + `}`, ""},
-		"dry eviction":   {"POST", where("NS/pods/p/eviction", ns) + "?dryRun=All", "", `{"apiVersion":"policy/v1","kind":"Eviction",` + metadata("p") + `}`, where("NS/pods/p", ns)},
-		"token":          {"POST", where("NS/serviceaccounts/s/token", ns), "", `{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest",` + metadata("s") + `,"spec":{"audiences":[]}}`, where("NS/serviceaccounts/s", ns)},
-		"scale":          {"PUT", where("apps/deployments/x/scale", ns), "", `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"x","namespace":"` + ns + `","labels":{"env":"prod"},"annotations":{"example.com/net":"x"}},"spec":{"replicas":2}}`, where("apps/deployments/x", ns)},
-		"patch of scale": {"PATCH", where("apps/deployments/x/scale", ns), "merge", `{"metadata":{"labels":{"env":"prod"}},"spec":{"replicas":3}}`, where("apps/deployments/x", ns)},
+		"eviction": {"POST", where("NS/pods/evicted/eviction", ns), "",
+			`{"apiVersion":"policy/v1","kind":"Eviction",` + metadata("evicted") + `}`, ""},
+		"dry eviction": {"POST", where("NS/pods/p/eviction", ns) + "?dryRun=All", "",
+			`{"apiVersion":"policy/v1","kind":"Eviction",` + metadata("p") + `}`, where("NS/pods/p", ns)},
+		"token": {"POST", where("NS/serviceaccounts/s/token", ns), "",
+			`{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest",` + metadata("s") + `,"spec":{"audiences":[]}}`,
+			where("NS/serviceaccounts/s", ns)},
+		"scale": {"PUT", where("apps/deployments/x/scale", ns), "",
+			`{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"x","namespace":"` + ns + `","labels":{"env":"prod"},"annotations":{"example.com/net":"x"}},"spec":{"replicas":2}}`,
+			where("apps/deployments/x", ns)},
+		"patch of scale": {"PATCH", where("apps/deployments/x/scale", ns), "merge",
+			`{"metadata":{"labels":{"env":"prod"}},"spec":{"replicas":3}}`, where("apps/deployments/x", ns)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			granted(t, send(t, "other", tc.method, tc.path, tc.way, tc.body))
@@ -207,9 +217,13 @@ func TestAuditViolations(t *testing.T) {
 	for _, r := range []request{
 		{"POST", pods + "?dryRun=All", "", body, nil},
 		{"PATCH", pods + "/there?dryRun=All", "merge", patch, nil},
-		{"PATCH", pods + "/there?dryRun=All&fieldManager=m", "apply", `{"apiVersion":"v1","kind":"Pod",` + patch[1:], nil},
-		{"PUT", pods + "/there?dryRun=All", "", "", func(o map[string]any) { put(o, "y", "metadata", "labels", "violations.example.com/x") }},
-		{"POST", pods + "/there/binding?dryRun=All", "", `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"there","labels":{"violations.example.com/x":"y"}},"target":{"kind":"Node","name":"n"}}`, nil},
+		{"PATCH", pods + "/there?dryRun=All&fieldManager=m", "apply",
+			`{"apiVersion":"v1","kind":"Pod",` + patch[1:], nil},
+		{"PUT", pods + "/there?dryRun=All", "", "",
+			func(o map[string]any) { put(o, "y", "metadata", "labels", "violations.example.com/x") }},
+		{"POST", pods + "/there/binding?dryRun=All", "",
+			`{"apiVersion":"v1","kind":"Binding","metadata":{"name":"there","labels":{"violations.example.com/x":"y"}},"target":{"kind":"Node","name":"n"}}`,
+			nil},
 		{"POST", pods, "", body, nil},
 		{"PATCH", pods + "/there", "merge", patch, nil},
 	} {

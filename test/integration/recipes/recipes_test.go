@@ -230,7 +230,8 @@ func bind(t *testing.T, client *kubernetes.Clientset, user string, rules []rbacv
 	}
 	rule := rules[0]
 	resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
-	asked := &authorizationv1.ResourceAttributes{Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: resource, Subresource: subresource, Namespace: user}
+	asked := &authorizationv1.ResourceAttributes{Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: resource,
+		Subresource: subresource, Namespace: user}
 	if len(rule.ResourceNames) > 0 {
 		asked.Name = rule.ResourceNames[0]
 	}

@@ -47,7 +47,8 @@ func TestAuditChain(t *testing.T) {
 	jane := person("jane")
 	const maps = "/api/v1/namespaces/logged/configmaps"
 	request{as: jane, method: "POST", path: maps, body: `{"metadata":{"name":"ambient"}}`}.eventually(t, 201)
-	request{as: jane, method: "POST", path: maps, body: `{"metadata":{"name":"selected"}}`, selects: []string{clusterRole("edit")}}.want(t, 201)
+	request{as: jane, method: "POST", path: maps, body: `{"metadata":{"name":"selected"}}`,
+		selects: []string{clusterRole("edit")}}.want(t, 201)
 	request{as: jane, method: "DELETE", path: maps + "/selected", selects: []string{clusterRole("view")}}.want(t, 403)
 	acting := http.Header{"Impersonate-User": {"jane"}}
 	request{as: master, method: "DELETE", path: maps + "/ambient", header: acting}.want(t, 200)

@@ -34,11 +34,13 @@ func TestGranular(t *testing.T) {
 	apply(t, on, "/api/v1/namespaces/fields/configmaps", `{"metadata":{"name":"c"},"data":{"a":"b"}}`)
 	jane := person("jane")
 	for _, role := range []string{"labeler", "unmarked", "bare"} {
-		request{as: jane, method: "GET", path: "/api/v1/namespaces/fields/configmaps/c", selects: []string{text(selection.Role("fields", role))}}.eventually(t, 200)
+		request{as: jane, method: "GET", path: "/api/v1/namespaces/fields/configmaps/c",
+			selects: []string{text(selection.Role("fields", role))}}.eventually(t, 200)
 	}
 	patch := func(body, role string, status int) {
 		t.Helper()
-		r := request{as: jane, method: "PATCH", path: "/api/v1/namespaces/fields/configmaps/c", contentType: "application/merge-patch+json", body: body}
+		r := request{as: jane, method: "PATCH", path: "/api/v1/namespaces/fields/configmaps/c",
+			contentType: "application/merge-patch+json", body: body}
 		if role != "" {
 			r.selects = []string{text(selection.Role("fields", role))}
 		}
@@ -65,7 +67,8 @@ func TestPolicyExpressions(t *testing.T) {
 		"matchResources":{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"judged"}}}}}`,
 		rbacPath+"namespaces/judged/roles", `{"metadata":{"name":"writer"},"rules":[{"apiGroups":[""],"resources":["configmaps"],"verbs":["create"]}]}`)
 	bind(t, on, "judged", "jane", "Role", "writer")
-	create := request{as: person("jane"), method: "POST", path: "/api/v1/namespaces/judged/configmaps?dryRun=All", body: `{"metadata":{"generateName":"c-"}}`}
+	create := request{as: person("jane"), method: "POST", path: "/api/v1/namespaces/judged/configmaps?dryRun=All",
+		body: `{"metadata":{"generateName":"c-"}}`}
 	create.eventually(t, 201)
 	create.selects = []string{role("judged", "writer")}
 	if got := create.eventually(t, 422); !strings.Contains(got.body, "may not list secrets") {
@@ -118,7 +121,8 @@ func TestAggregatedServer(t *testing.T) {
 		rbacPath+"clusterroles", `{"metadata":{"name":"thinker"},"rules":[{"apiGroups":["things.example.com"],"resources":["things"],"verbs":["*"]}]}`,
 		"/apis/apiregistration.k8s.io/v1/apiservices", `{"metadata":{"name":"v1.things.example.com"},"spec":{"group":"things.example.com","version":"v1","groupPriorityMinimum":100,"versionPriority":100,"insecureSkipTLSVerify":true,
 		"service":{"namespace":"aggregated","name":"things","port":`+u.Port()+`}}}`)
-	defer request{as: master, method: "DELETE", path: "/apis/apiregistration.k8s.io/v1/apiservices/v1.things.example.com"}.want(t, 200)
+	defer request{as: master, method: "DELETE",
+		path: "/apis/apiregistration.k8s.io/v1/apiservices/v1.things.example.com"}.want(t, 200)
 	const path = "/apis/things.example.com/v1/namespaces/aggregated/things"
 	r := request{as: person("root", "system:masters", "staff"), method: "GET", path: path}
 	r.eventually(t, 200)
@@ -178,7 +182,8 @@ func TestPriorityAndFairness(t *testing.T) {
 func TestRevoked(t *testing.T) {
 	policy(t, on, "revoked", "nobody")
 	apply(t, on, rbacPath+"namespaces/revoked/rolebindings", `{"metadata":{"name":"b"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"view"},"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"jane"}]}`)
-	r := request{as: person("jane"), method: "GET", path: "/api/v1/namespaces/revoked/pods", selects: []string{clusterRole("view")}}
+	r := request{as: person("jane"), method: "GET", path: "/api/v1/namespaces/revoked/pods",
+		selects: []string{clusterRole("view")}}
 	r.eventually(t, 200)
 	request{as: master, method: "DELETE", path: rbacPath + "namespaces/revoked/rolebindings/b"}.want(t, 200)
 	r.eventually(t, 403)

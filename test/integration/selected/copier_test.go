@@ -91,7 +91,8 @@ func TestCopier(t *testing.T) {
 		name := "copier-from-copied-" + from
 		apply(t, on, rbacPath+"namespaces/"+to+"/roles", fmt.Sprintf(`{"metadata":{"name":%q},"rules":[{"apiGroups":[""],"resources":["configmaps"],"verbs":["create","patch"]}]}`, name))
 		bind(t, on, to, copierName, "Role", name)
-		request{as: person(copierName), method: "POST", path: "/api/v1/namespaces/" + to + "/configmaps?dryRun=All", body: `{"metadata":{"name":"own"}}`, selects: []string{role(to, name)}}.eventually(t, 201)
+		request{as: person(copierName), method: "POST", path: "/api/v1/namespaces/" + to + "/configmaps?dryRun=All",
+			body: `{"metadata":{"name":"own"}}`, selects: []string{role(to, name)}}.eventually(t, 201)
 	}
 	welcome("copied-web", "shop")
 	welcome("copied-evil", "evil")
@@ -119,7 +120,8 @@ func TestCopier(t *testing.T) {
 	request{as: master, method: "GET", path: at("other") + "/unwelcome"}.want(t, 404)
 	// Somebody is given the right: the next change of the object is copied.
 	welcome("copied-web", "evil")
-	request{as: master, method: http.MethodPatch, path: at("evil") + "/prices-of-evil", body: `{"data":{"a":"c"}}`, contentType: "application/merge-patch+json"}.want(t, 200)
+	request{as: master, method: http.MethodPatch, path: at("evil") + "/prices-of-evil", body: `{"data":{"a":"c"}}`,
+		contentType: "application/merge-patch+json"}.want(t, 200)
 	request{as: master, method: "GET", path: at("web") + "/prices-of-evil"}.eventually(t, 200)
 	// The log tells by whose authority each was made.
 	chains := auditChain(t, "-n", "copied-web", "--user", copierName)

@@ -46,7 +46,8 @@ func TestEscalation(t *testing.T) {
 	n := 0
 	made := func(kind, extra string) (path, body string) {
 		n++
-		path = rbacPath + map[string]string{"Role": "namespaces/granted/roles", "ClusterRole": "clusterroles", "RoleBinding": "namespaces/granted/rolebindings", "ClusterRoleBinding": "clusterrolebindings"}[kind]
+		path = rbacPath + map[string]string{"Role": "namespaces/granted/roles", "ClusterRole": "clusterroles",
+			"RoleBinding": "namespaces/granted/rolebindings", "ClusterRoleBinding": "clusterrolebindings"}[kind]
 		return path, fmt.Sprintf(`{"kind":%q,"apiVersion":"rbac.authorization.k8s.io/v1","metadata":{"name":"made-%d"},%s}`, kind, n, extra)
 	}
 	const subject = `,"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"joe"}]`
@@ -58,7 +59,8 @@ func TestEscalation(t *testing.T) {
 	}{
 		{"Role", `"rules":[` + pods + `]`, `"rules":[` + secrets + `]`},
 		{"ClusterRole", `"rules":[` + pods + `]`, `"rules":[` + pods + `,` + secrets + `]`},
-		{"ClusterRole", `"rules":[]`, `"rules":[],"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"a":"b"}}]}`},
+		{"ClusterRole", `"rules":[]`,
+			`"rules":[],"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"a":"b"}}]}`},
 		{"RoleBinding", roleRef("lists-pods"), roleRef("lists-secrets")},
 		{"ClusterRoleBinding", roleRef("lists-pods"), roleRef("lists-secrets")},
 		{"ClusterRoleBinding", roleRef("lists-pods"), roleRef("cluster-admin")},
@@ -93,11 +95,14 @@ func TestCredentials(t *testing.T) {
 		{"/api/v1/namespaces/minted/serviceaccounts/robot/token", `{"spec":{}}`},
 		{"/apis/certificates.k8s.io/v1/certificatesigningrequests", csr},
 	} {
-		request{as: master, method: http.MethodPost, path: tc.path, body: tc.body, selects: []string{clusterRole("cluster-admin")}}.want(t, 403)
+		request{as: master, method: http.MethodPost, path: tc.path, body: tc.body,
+			selects: []string{clusterRole("cluster-admin")}}.want(t, 403)
 		request{as: master, method: http.MethodPost, path: tc.path, body: tc.body}.want(t, 201)
-		request{method: http.MethodPost, path: tc.path, body: tc.body, anonymous: true, cert: &proxy, header: proxied("root", []string{"system:masters"}, clusterRole("cluster-admin"))}.want(t, 403)
+		request{method: http.MethodPost, path: tc.path, body: tc.body, anonymous: true, cert: &proxy,
+			header: proxied("root", []string{"system:masters"}, clusterRole("cluster-admin"))}.want(t, 403)
 	}
-	request{as: master, method: "GET", path: "/apis/certificates.k8s.io/v1/certificatesigningrequests", selects: []string{clusterRole("cluster-admin")}}.want(t, 200)
+	request{as: master, method: "GET", path: "/apis/certificates.k8s.io/v1/certificatesigningrequests",
+		selects: []string{clusterRole("cluster-admin")}}.want(t, 200)
 }
 
 func certificateRequest(t *testing.T) string {

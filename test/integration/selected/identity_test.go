@@ -24,10 +24,14 @@ func TestImpersonation(t *testing.T) {
 	jane := http.Header{"Impersonate-User": {"jane"}}
 	request{as: person("jane"), method: "GET", path: "/api/v1/namespaces/acted/secrets"}.eventually(t, 200)
 	request{as: master, method: "GET", path: "/api/v1/namespaces/acted/secrets", header: jane}.want(t, 200)
-	request{as: master, method: "GET", path: "/api/v1/namespaces/acted/secrets", header: jane, selects: []string{clusterRole("view")}}.want(t, 403)
-	request{as: master, method: "GET", path: "/api/v1/namespaces/acted/pods", header: jane, selects: []string{clusterRole("view")}}.want(t, 200)
-	request{as: master, method: "GET", path: "/api/v1/namespaces/default/pods", header: jane, selects: []string{clusterRole("view")}}.want(t, 403)
-	request{as: master, method: "GET", path: "/api/v1/namespaces/default/pods", selects: []string{clusterRole("view")}}.want(t, 200)
+	request{as: master, method: "GET", path: "/api/v1/namespaces/acted/secrets", header: jane,
+		selects: []string{clusterRole("view")}}.want(t, 403)
+	request{as: master, method: "GET", path: "/api/v1/namespaces/acted/pods", header: jane,
+		selects: []string{clusterRole("view")}}.want(t, 200)
+	request{as: master, method: "GET", path: "/api/v1/namespaces/default/pods", header: jane,
+		selects: []string{clusterRole("view")}}.want(t, 403)
+	request{as: master, method: "GET", path: "/api/v1/namespaces/default/pods",
+		selects: []string{clusterRole("view")}}.want(t, 200)
 	for _, key := range []string{
 		"Impersonate-Extra-Authority.kube-granular.dev%2fselected", "Impersonate-Extra-authority.kube-granular.dev%2Fselected", "impersonate-extra-AUTHORITY.kube-granular.dev%2Fselected",
 	} {
@@ -51,11 +55,13 @@ func TestForgedByAuthenticator(t *testing.T) {
 		forged := person("jane")
 		forged.Extra = map[string]authenticationv1.ExtraValue{selection.ExtraKey: value, "example.com/a": {"b"}}
 		request{as: forged, method: "GET", path: "/api/v1/namespaces/issued/secrets"}.eventually(t, 200)
-		got := request{as: forged, method: "POST", path: "/apis/authentication.k8s.io/v1/selfsubjectreviews", body: "{}"}.want(t, 201)
+		got := request{as: forged, method: "POST", path: "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+			body: "{}"}.want(t, 201)
 		if strings.Contains(got.body, selection.ExtraKey) || !strings.Contains(got.body, "example.com/a") {
 			t.Errorf("%s: %s", name, got)
 		}
-		review := request{as: master, method: "POST", path: "/apis/authentication.k8s.io/v1/tokenreviews", body: `{"spec":{"token":"` + token(forged) + `"}}`}.want(t, 201)
+		review := request{as: master, method: "POST", path: "/apis/authentication.k8s.io/v1/tokenreviews",
+			body: `{"spec":{"token":"` + token(forged) + `"}}`}.want(t, 201)
 		if strings.Contains(review.body, selection.ExtraKey) || !strings.Contains(review.body, "example.com/a") {
 			t.Errorf("%s: %s", name, review)
 		}
@@ -107,7 +113,8 @@ func TestFrontProxy(t *testing.T) {
 		{"nonsense", "pods", []string{"x"}, nil, nil, 400, false},
 		{"a delegation", "pods", []string{delegation}, nil, nil, 400, false},
 	} {
-		r := request{method: "GET", path: "/api/v1/namespaces/proxied/" + tc.path, anonymous: true, cert: &proxy, header: proxied("jane", tc.groups, tc.told...), selects: tc.selects}
+		r := request{method: "GET", path: "/api/v1/namespaces/proxied/" + tc.path, anonymous: true, cert: &proxy,
+			header: proxied("jane", tc.groups, tc.told...), selects: tc.selects}
 		if got := r.want(t, tc.status); (got.header[selection.Header] != nil) != tc.repeated {
 			t.Errorf("%s: repeats %q", tc.name, got.header[selection.Header])
 		}
@@ -120,6 +127,8 @@ func TestFrontProxy(t *testing.T) {
 	acting.Set("Impersonate-User", "joe")
 	request{method: "GET", path: "/version", anonymous: true, cert: &proxy, header: acting}.want(t, 200)
 	// Without the certificate the headers mean nothing.
-	request{as: person("jane"), method: "GET", path: "/api/v1/namespaces/proxied/secrets", header: proxied("jane", nil, view)}.want(t, 200)
-	request{as: person("stranger"), method: "GET", path: "/api/v1/namespaces/proxied/pods", header: proxied("jane", nil, view)}.want(t, 403)
+	request{as: person("jane"), method: "GET", path: "/api/v1/namespaces/proxied/secrets",
+		header: proxied("jane", nil, view)}.want(t, 200)
+	request{as: person("stranger"), method: "GET", path: "/api/v1/namespaces/proxied/pods",
+		header: proxied("jane", nil, view)}.want(t, 403)
 }

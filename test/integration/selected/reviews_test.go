@@ -46,14 +46,18 @@ func TestSelfReviews(t *testing.T) {
 			t.Errorf("%q, %s: rules %+v", tc.selects, tc.resource, rules.Status)
 		}
 	}
-	got := request{as: person("jane", "system:masters"), method: "POST", path: "/apis/authentication.k8s.io/v1/selfsubjectreviews", body: "{}", selects: []string{clusterRole("view")}}.want(t, 201)
+	got := request{as: person("jane", "system:masters"), method: "POST",
+		path: "/apis/authentication.k8s.io/v1/selfsubjectreviews", body: "{}",
+		selects: []string{clusterRole("view")}}.want(t, 201)
 	if !strings.Contains(got.body, selection.ExtraKey) || strings.Contains(got.body, "system:masters") {
 		t.Error(got)
 	}
 	// A review of somebody else needs a right, which the selection must have.
 	body := `{"spec":{"user":"jane","resourceAttributes":{"namespace":"asked","verb":"list","resource":"pods"}}}`
-	request{as: master, method: "POST", path: authorization + "subjectaccessreviews", body: body, selects: []string{clusterRole("view")}}.want(t, 403)
-	request{as: master, method: "POST", path: authorization + "subjectaccessreviews", body: body, selects: []string{clusterRole("system:auth-delegator")}}.want(t, 201)
+	request{as: master, method: "POST", path: authorization + "subjectaccessreviews", body: body,
+		selects: []string{clusterRole("view")}}.want(t, 403)
+	request{as: master, method: "POST", path: authorization + "subjectaccessreviews", body: body,
+		selects: []string{clusterRole("system:auth-delegator")}}.want(t, 201)
 }
 
 // TestSubjectAccessReviews holds that whoever asks about a user selects by an extra
@@ -64,7 +68,8 @@ func TestSelfReviews(t *testing.T) {
 func TestSubjectAccessReviews(t *testing.T) {
 	policy(t, on, "reviewed", "jane", "admin", "view")
 	request{as: person("jane"), method: "GET", path: "/api/v1/namespaces/reviewed/secrets"}.eventually(t, 200)
-	request{as: person("jane"), method: "GET", path: "/api/v1/namespaces/reviewed/pods", selects: []string{clusterRole("view")}}.eventually(t, 200)
+	request{as: person("jane"), method: "GET", path: "/api/v1/namespaces/reviewed/pods",
+		selects: []string{clusterRole("view")}}.eventually(t, 200)
 	for _, tc := range []struct {
 		name, resource  string
 		extra           []string
@@ -76,11 +81,13 @@ func TestSubjectAccessReviews(t *testing.T) {
 		{"view without the right", "secrets", []string{clusterRole("view")}, nil, false, false},
 		{"a master", "secrets", nil, []string{"system:masters"}, true, false},
 		{"a master who selects", "secrets", []string{clusterRole("view")}, []string{"system:masters"}, false, false},
-		{"a master who selects, with the right", "pods", []string{clusterRole("view")}, []string{"system:masters"}, true, false},
+		{"a master who selects, with the right", "pods", []string{clusterRole("view")}, []string{"system:masters"},
+			true, false},
 		{"nonsense", "pods", []string{"x"}, []string{"system:masters"}, false, true},
 		{"two", "pods", []string{clusterRole("view"), clusterRole("view")}, nil, false, true},
 		{"empty", "pods", []string{}, nil, false, true},
-		{"a delegation", "pods", []string{`{"authorityReference":{"kind":"AuthorityDelegation","name":"d"}}`}, nil, false, true},
+		{"a delegation", "pods", []string{`{"authorityReference":{"kind":"AuthorityDelegation","name":"d"}}`}, nil,
+			false, true},
 	} {
 		review := authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: "jane", Groups: tc.groups, ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: "reviewed", Verb: "list", Resource: tc.resource},

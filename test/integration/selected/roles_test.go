@@ -32,7 +32,8 @@ func TestRoles(t *testing.T) {
 		rbacPath+"namespaces/default/roles", `{"metadata":{"name":"mine"},"rules":[{"apiGroups":[""],"resources":["secrets"],"verbs":["list"]}]}`)
 	bind(t, on, "shop", "jane", "Role", "mine")
 	jane := person("jane")
-	request{as: jane, method: "GET", path: "/api/v1/namespaces/shop/services", selects: []string{role("shop", "mine")}}.eventually(t, 200)
+	request{as: jane, method: "GET", path: "/api/v1/namespaces/shop/services",
+		selects: []string{role("shop", "mine")}}.eventually(t, 200)
 	request{as: jane, method: "GET", path: "/api/v1/namespaces/shop/secrets"}.eventually(t, 200)
 	request{as: jane, method: "GET", path: "/api/v1/pods"}.eventually(t, 200)
 	for _, tc := range []struct {
@@ -87,8 +88,12 @@ func TestMaster(t *testing.T) {
 		{"GET", "/api/v1/namespaces/mastered/secrets", "", clusterRole("view"), 403},
 		{"POST", "/api/v1/namespaces/mastered/configmaps", `{"metadata":{"name":"c"}}`, clusterRole("view"), 403},
 		{"POST", "/api/v1/namespaces/mastered/configmaps", `{"metadata":{"name":"c"}}`, clusterRole("edit"), 201},
-		{"POST", rbacPath + "clusterroles", `{"metadata":{"name":"more"},"rules":[{"apiGroups":[""],"resources":["nodes"],"verbs":["*"]}]}`, clusterRole("admin"), 403},
-		{"POST", rbacPath + "namespaces/mastered/roles", `{"metadata":{"name":"more"},"rules":[{"apiGroups":[""],"resources":["nodes"],"verbs":["*"]}]}`, clusterRole("admin"), 403},
+		{"POST", rbacPath + "clusterroles",
+			`{"metadata":{"name":"more"},"rules":[{"apiGroups":[""],"resources":["nodes"],"verbs":["*"]}]}`,
+			clusterRole("admin"), 403},
+		{"POST", rbacPath + "namespaces/mastered/roles",
+			`{"metadata":{"name":"more"},"rules":[{"apiGroups":[""],"resources":["nodes"],"verbs":["*"]}]}`,
+			clusterRole("admin"), 403},
 		{"GET", "/metrics", "", clusterRole("view"), 403},
 		{"GET", "/metrics", "", clusterRole("cluster-admin"), 200},
 	} {
@@ -125,15 +130,19 @@ func TestHeader(t *testing.T) {
 			}
 		}
 	}
-	request{as: master, method: "GET", path: "/version", selects: []string{"{" + strings.Repeat(" ", 1024-len(view)) + view[1:]}}.want(t, 200)
+	request{as: master, method: "GET", path: "/version",
+		selects: []string{"{" + strings.Repeat(" ", 1024-len(view)) + view[1:]}}.want(t, 200)
 	request{method: "GET", path: "/version", anonymous: true, selects: []string{view}}.want(t, 200)
 }
 
 // TestAudit holds that the audit log says what was selected.
 func TestAudit(t *testing.T) {
 	policy(t, on, "audited", "nobody")
-	request{as: master, method: "POST", path: "/api/v1/namespaces/audited/configmaps", body: `{"metadata":{"name":"c"}}`, selects: []string{` {"kind":"SelectedAuthority", "authorityReference":{"name":"edit","kind":"ClusterRole"}}`}}.want(t, 201)
-	request{as: master, method: "POST", path: "/api/v1/namespaces/audited/configmaps", body: `{"metadata":{"name":"d"}}`}.want(t, 201)
+	request{as: master, method: "POST", path: "/api/v1/namespaces/audited/configmaps",
+		body:    `{"metadata":{"name":"c"}}`,
+		selects: []string{` {"kind":"SelectedAuthority", "authorityReference":{"name":"edit","kind":"ClusterRole"}}`}}.want(t, 201)
+	request{as: master, method: "POST", path: "/api/v1/namespaces/audited/configmaps",
+		body: `{"metadata":{"name":"d"}}`}.want(t, 201)
 	want := map[string]string{"c": clusterRole("edit"), "d": ""}
 	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		data, err := os.ReadFile(auditLog)

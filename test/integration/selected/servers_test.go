@@ -48,8 +48,10 @@ func configMap(name string) *corev1.ConfigMap {
 // that apply nothing.
 func TestTransport(t *testing.T) {
 	policy(t, on, "client", "nobody")
-	request{as: master, method: "GET", path: "/api/v1/namespaces/client/configmaps", selects: []string{clusterRole("edit")}}.eventually(t, 200)
-	request{as: master, method: "GET", path: "/api/v1/namespaces/client/configmaps", selects: []string{clusterRole("view")}}.eventually(t, 200)
+	request{as: master, method: "GET", path: "/api/v1/namespaces/client/configmaps",
+		selects: []string{clusterRole("edit")}}.eventually(t, 200)
+	request{as: master, method: "GET", path: "/api/v1/namespaces/client/configmaps",
+		selects: []string{clusterRole("view")}}.eventually(t, 200)
 	maps := client(t, on).CoreV1().ConfigMaps("client")
 	edit, view := transport.With(t.Context(), selection.ClusterRole("edit")), transport.With(t.Context(), selection.ClusterRole("view"))
 	if _, err := maps.Create(view, configMap("a"), metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
@@ -84,7 +86,8 @@ func TestGateOff(t *testing.T) {
 			t.Errorf("%q: %s, repeats %q", selects, got, got.header[selection.Header])
 		}
 	}
-	acting := http.Header{"Impersonate-User": {"jane"}, "Impersonate-Group": {"system:masters"}, "Impersonate-Extra-Authority.kube-granular.dev%2fselected": {"x"}}
+	acting := http.Header{"Impersonate-User": {"jane"}, "Impersonate-Group": {"system:masters"},
+		"Impersonate-Extra-Authority.kube-granular.dev%2fselected": {"x"}}
 	if got := (request{as: master, method: "GET", path: "/api/v1/namespaces/default/secrets", header: acting}).to(t, c); got.status != 200 {
 		t.Errorf("impersonated: %s", got)
 	}

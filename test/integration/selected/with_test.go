@@ -72,7 +72,8 @@ func stand(t *testing.T, c *cluster.Cluster, as authenticationv1.UserInfo) *betw
 	}))
 	t.Cleanup(server.Close)
 	config := clientcmdapi.NewConfig()
-	config.Clusters["c"] = &clientcmdapi.Cluster{Server: server.URL, CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})}
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: server.URL,
+		CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})}
 	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: token(as)}
 	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u", Namespace: "plugin"}
 	config.CurrentContext = "x"
@@ -122,7 +123,8 @@ func TestKubectlWith(t *testing.T) {
 	policy(t, on, "plugin", "root")
 	apply(t, on, "/api/v1/namespaces/plugin/serviceaccounts", `{"metadata":{"name":"default"}}`)
 	for _, role := range []string{"edit", "view"} {
-		request{as: master, method: "GET", path: "/api/v1/namespaces/plugin/configmaps", selects: []string{clusterRole(role)}}.eventually(t, 200)
+		request{as: master, method: "GET", path: "/api/v1/namespaces/plugin/configmaps",
+			selects: []string{clusterRole(role)}}.eventually(t, 200)
 	}
 	b := stand(t, on, master)
 	manifest := filepath.Join(t.TempDir(), "web.yaml")

@@ -75,7 +75,8 @@ func start(t *testing.T, s *set, granular, ordinary int) *load {
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: w.name},
 			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: w.name}},
 		}
-		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: w.name}, Data: map[string]string{"closed": "as it was"}}
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: w.name},
+			Data: map[string]string{"closed": "as it was"}}
 		_, err1 := admin.RbacV1().Roles(namespace).Create(t.Context(), role, metav1.CreateOptions{})
 		_, err2 := admin.RbacV1().RoleBindings(namespace).Create(t.Context(), binding, metav1.CreateOptions{})
 		_, err3 := admin.CoreV1().ConfigMaps(namespace).Create(t.Context(), cm, metav1.CreateOptions{})

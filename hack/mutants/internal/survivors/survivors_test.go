@@ -17,12 +17,17 @@ func TestParse(t *testing.T) {
 		text, err string
 		want      List
 	}{
-		"empty":               {want: List{}},
-		"one reason for some": {text: "# It only\n# saves time.\na: f: removed: x()\nb: g: negated: y\n\n# Other.\nc: h: flipped: return true\n", want: List{"a: f: removed: x()": "It only saves time.", "b: g: negated: y": "It only saves time.", "c: h: flipped: return true": "Other."}},
-		"no empty line":       {text: "# One.\na: f: removed: x()\n# Other.\nb: g: negated: y\n", want: List{"a: f: removed: x()": "One.", "b: g: negated: y": "Other."}},
-		"no reason":           {text: "a: f: removed: x()\n", err: "line 1: no reason for a: f: removed: x()"},
-		"a reason is gone":    {text: "# One.\na: f: removed: x()\n\nb: g: negated: y\n", err: "line 4: no reason for b: g: negated: y"},
-		"twice":               {text: "# One.\na: f: removed: x()\na: f: removed: x()\n", err: "line 3: duplicate: a: f: removed: x()"},
+		"empty": {want: List{}},
+		"one reason for some": {text: "# It only\n# saves time.\na: f: removed: x()\nb: g: negated: y\n\n# Other.\nc: h: flipped: return true\n",
+			want: List{"a: f: removed: x()": "It only saves time.", "b: g: negated: y": "It only saves time.",
+				"c: h: flipped: return true": "Other."}},
+		"no empty line": {text: "# One.\na: f: removed: x()\n# Other.\nb: g: negated: y\n",
+			want: List{"a: f: removed: x()": "One.", "b: g: negated: y": "Other."}},
+		"no reason": {text: "a: f: removed: x()\n", err: "line 1: no reason for a: f: removed: x()"},
+		"a reason is gone": {text: "# One.\na: f: removed: x()\n\nb: g: negated: y\n",
+			err: "line 4: no reason for b: g: negated: y"},
+		"twice": {text: "# One.\na: f: removed: x()\na: f: removed: x()\n",
+			err: "line 3: duplicate: a: f: removed: x()"},
 	} {
 		got, err := Parse(test.text)
 		if err == nil && test.err != "" || err != nil && err.Error() != test.err {
@@ -39,8 +44,10 @@ func TestCompare(t *testing.T) {
 		return measure.Result{Mutant: mutate.Mutant{File: "a", Func: "f", Op: "removed", Text: text}, Noticed: noticed}
 	}
 	list := List{"a: f: removed: listed()": "Why.", "a: f: removed: mended()": "Why.", "a: f: removed: gone()": "Why."}
-	results := []measure.Result{result("listed()", false), result("mended()", true), result("plain()", true), result("new()", false)}
-	want := Difference{New: results[3:], Listed: results[:1], Noticed: results[1:2], Missing: []string{"a: f: removed: gone()"}}
+	results := []measure.Result{result("listed()", false), result("mended()", true), result("plain()", true),
+		result("new()", false)}
+	want := Difference{New: results[3:], Listed: results[:1], Noticed: results[1:2],
+		Missing: []string{"a: f: removed: gone()"}}
 	if diff := cmp.Diff(want, list.Compare(results, true)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -36,7 +36,8 @@ var mayImport = map[string]bool{
 var mayNotImport = []string{"net", "os/exec", "os/signal", "log", "syscall", "math/rand", "plugin"}
 
 // never is not even allowed to be linked in by what is imported.
-var never = []string{"k8s.io/apiserver", "k8s.io/client-go", "k8s.io/api/", "k8s.io/component-base", "k8s.io/kubernetes", "k8s.io/apiextensions-apiserver"}
+var never = []string{"k8s.io/apiserver", "k8s.io/client-go", "k8s.io/api/", "k8s.io/component-base",
+	"k8s.io/kubernetes", "k8s.io/apiextensions-apiserver"}
 
 type listed struct {
 	ImportPath, Dir string

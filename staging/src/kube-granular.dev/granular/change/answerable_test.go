@@ -85,8 +85,10 @@ func TestAnswerable(t *testing.T) {
 			observed: "{metadata: {name: a}, spec: {colour: red}}",
 			final:    "{metadata: {name: a}, status: {conditions: [{type: A}]}}",
 		},
-		{name: "nothing observed", kind: deployment, old: "spec: {replicas: 1}", observed: "spec: {replicas: 1}", final: "spec: {replicas: 2}"},
-		{name: "nothing final", kind: deployment, old: "metadata: {name: a}", observed: "metadata: {name: a, labels: {x: '1'}}", final: "metadata: {name: a}"},
+		{name: "nothing observed", kind: deployment, old: "spec: {replicas: 1}", observed: "spec: {replicas: 1}",
+			final: "spec: {replicas: 2}"},
+		{name: "nothing final", kind: deployment, old: "metadata: {name: a}",
+			observed: "metadata: {name: a, labels: {x: '1'}}", final: "metadata: {name: a}"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := walkerOf(t, test.kind)
@@ -109,8 +111,11 @@ func TestGone(t *testing.T) {
 		{"nothing was observed", "spec: {replicas: 1}", "spec: {replicas: 1}", "spec: {replicas: 2}", false},
 		{"it is there", "spec: {replicas: 1}", "spec: {replicas: 2}", "spec: {replicas: 3}", false},
 		{"it is taken back", "spec: {replicas: 1}", "spec: {replicas: 2}", "spec: {replicas: 1}", true},
-		{"one of two is taken back", "spec: {replicas: 1}", "{metadata: {labels: {x: '1'}}, spec: {replicas: 2}}", "spec: {replicas: 2}", true},
-		{"the list is doubled in the end", "status: {conditions: [{type: A}]}", "status: {conditions: [{type: A, status: 'True'}]}", "status: {conditions: [{type: A}, {type: A}]}", false},
+		{"one of two is taken back", "spec: {replicas: 1}", "{metadata: {labels: {x: '1'}}, spec: {replicas: 2}}",
+			"spec: {replicas: 2}", true},
+		{"the list is doubled in the end", "status: {conditions: [{type: A}]}",
+			"status: {conditions: [{type: A, status: 'True'}]}", "status: {conditions: [{type: A}, {type: A}]}",
+			false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := walkerOf(t, deployment)

@@ -53,10 +53,12 @@ var attributeTests = []struct {
 	// plain says that the Go type has no such form.
 	plain bool
 }{
-	{name: "nothing", kind: "/v1/ConfigMap", old: `metadata: {labels: {a: x}}`, new: `{metadata: {labels: {a: x}}, data: {b: c}}`, want: []string{}},
+	{name: "nothing", kind: "/v1/ConfigMap", old: `metadata: {labels: {a: x}}`,
+		new: `{metadata: {labels: {a: x}}, data: {b: c}}`, want: []string{}},
 	{name: "set, changed, removed", kind: "/v1/ConfigMap",
 		old: `metadata: {labels: {a: x, b: x, c: x}}`, new: `metadata: {labels: {a: x, b: z, d: x}}`,
-		want: []string{`Label .metadata.labels[b] "x" > "z"`, `Label .metadata.labels[c] "x" > -`, `Label .metadata.labels[d] - > "x"`}},
+		want: []string{`Label .metadata.labels[b] "x" > "z"`, `Label .metadata.labels[c] "x" > -`,
+			`Label .metadata.labels[d] - > "x"`}},
 	{name: "a label is no annotation", kind: "/v1/ConfigMap",
 		old: `metadata: {labels: {a: x}}`, new: `metadata: {annotations: {a: x}}`,
 		want: []string{`Annotation .metadata.annotations[a] - > "x"`, `Label .metadata.labels[a] "x" > -`}},
@@ -65,19 +67,22 @@ var attributeTests = []struct {
 	{name: "created", kind: "/v1/ConfigMap", new: `metadata: {labels: {a: x}, annotations: {b: ""}}`,
 		want: []string{`Annotation .metadata.annotations[b] - > ""`, `Label .metadata.labels[a] - > "x"`}},
 	{name: "created without any", kind: "/v1/ConfigMap", new: `data: {a: b}`, want: []string{}},
-	{name: "nil and empty maps", kind: "/v1/ConfigMap", old: `metadata: {labels: {}}`, new: `metadata: {annotations: {}}`, want: []string{}},
+	{name: "nil and empty maps", kind: "/v1/ConfigMap", old: `metadata: {labels: {}}`,
+		new: `metadata: {annotations: {}}`, want: []string{}},
 	{name: "all removed with the map", kind: "/v1/ConfigMap", old: `metadata: {labels: {a: x}}`, new: `metadata: {}`,
 		want: []string{`Label .metadata.labels[a] "x" > -`}},
 	{name: "all removed with the metadata", kind: "/v1/ConfigMap", old: `metadata: {labels: {a: x}}`, new: `{}`,
 		want: []string{`Label .metadata.labels[a] "x" > -`}},
-	{name: "a key of any bytes", kind: "/v1/ConfigMap", new: `metadata: {labels: {"a/b/c d": x}}`, want: []string{`Label .metadata.labels["a/b/c d"] - > "x"`}},
+	{name: "a key of any bytes", kind: "/v1/ConfigMap", new: `metadata: {labels: {"a/b/c d": x}}`,
+		want: []string{`Label .metadata.labels["a/b/c d"] - > "x"`}},
 	{name: "a pod template", kind: "apps/v1/Deployment",
 		old:  `{metadata: {labels: {a: x}}, spec: {template: {metadata: {labels: {a: x}}}}}`,
 		new:  `{metadata: {labels: {a: x}}, spec: {replicas: 2, template: {metadata: {labels: {a: w}}}}}`,
 		want: []string{`Label .spec.template.metadata.labels[a] "x" > "w" in podTemplate`}},
 	{name: "a template that goes", kind: "apps/v1/Deployment", old: `spec: {template: {metadata: {labels: {a: x}}}}`, new: `spec: {replicas: 2}`,
 		want: []string{`Label .spec.template.metadata.labels[a] "x" > - in podTemplate`}},
-	{name: "a selector is none", kind: "apps/v1/Deployment", new: `spec: {selector: {matchLabels: {a: x}}}`, want: []string{}},
+	{name: "a selector is none", kind: "apps/v1/Deployment", new: `spec: {selector: {matchLabels: {a: x}}}`,
+		want: []string{}},
 	{name: "scopes in scopes", kind: "batch/v1/CronJob",
 		new: `spec: {jobTemplate: {metadata: {labels: {a: x}}, spec: {template: {metadata: {annotations: {b: x}}, spec: {volumes: [{name: v, ephemeral: {volumeClaimTemplate: {metadata: {labels: {c: x}}, spec: {}}}}], containers: []}}}}}`,
 		want: []string{
@@ -140,7 +145,8 @@ var attributeTests = []struct {
 			`Label .spec.named[name="one"].metadata.labels[a] "x" > "w" in example.com/vehicleTemplate`,
 			`Label .spec.podLabels[a] "x" > "w"`,
 			`Label .spec.template.metadata.labels[a] "x" > "w" in example.com/vehicleTemplate`}},
-	{name: "custom: its own", kind: "example.com/v1/Fleet", plain: true, new: `metadata: {labels: {a: x}}`, want: []string{`Label .metadata.labels[a] - > "x"`}},
+	{name: "custom: its own", kind: "example.com/v1/Fleet", plain: true, new: `metadata: {labels: {a: x}}`,
+		want: []string{`Label .metadata.labels[a] - > "x"`}},
 	{name: "malformed: a value", kind: "example.com/v1/Fleet", plain: true,
 		old: `spec: {template: {metadata: {labels: {a: x, b: 5, c: 5}}}}`, new: `spec: {template: {metadata: {labels: {a: 5, b: x, c: 5, d: null}}}}`,
 		want: []string{
@@ -165,7 +171,8 @@ var attributeTests = []struct {
 			`Label .spec.template.metadata.labels[a] "x" > - in example.com/vehicleTemplate`}},
 	{name: "malformed: the list", kind: "example.com/v1/Fleet", plain: true, old: `spec: {}`, new: `spec: {listed: {}}`,
 		want: []string{`Label .spec.listed unreadable`, `Annotation .spec.listed unreadable`}},
-	{name: "malformed: null is no template", kind: "example.com/v1/Fleet", plain: true, old: `spec: {}`, new: `spec: {listed: null, template: null}`, want: []string{}},
+	{name: "malformed: null is no template", kind: "example.com/v1/Fleet", plain: true, old: `spec: {}`,
+		new: `spec: {listed: null, template: null}`, want: []string{}},
 }
 
 // claims writes a list of claim templates: a name, =value for a label, ! for another size.
@@ -233,7 +240,10 @@ func TestAttributes(t *testing.T) {
 // TestAttributeOutline holds that the outline of an attribute shows its key and no identity
 // of what it lies in, and leaves the attribute as it is.
 func TestAttributeOutline(t *testing.T) {
-	a := Attribute{Kind: schema.Label, Path: Path{{Field: "list", Node: &schema.Node{Kind: schema.Set}}, {Keys: []string{"secret"}}, {Field: "labels"}}, Key: "env"}
+	a := Attribute{Kind: schema.Label,
+		Path: Path{{Field: "list", Node: &schema.Node{Kind: schema.Set}}, {Keys: []string{"secret"}},
+			{Field: "labels"}},
+		Key: "env"}
 	for range 2 {
 		if full, outline := a.String(), a.Outline(); full != `.list["secret"].labels[env]` || outline != ".list[*].labels[env]" {
 			t.Errorf("%s, %s", full, outline)

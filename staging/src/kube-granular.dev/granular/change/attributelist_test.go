@@ -196,7 +196,9 @@ root:
 		{wantedKeys{"b"}, []string{`Label .labels[c].labels[b] - > "x"`}},
 		{wantedKeys{"c"}, []string{`Label .labels[c] - > ?`}},
 		{wantedKeys{}, []string{}},
-		{nil, []string{`Label .labels[c] - > ?`, `Label .labels[c].labels[a] - > "x"`, `Label .labels[c].labels[b] - > "x"`}},
+		{nil,
+			[]string{`Label .labels[c] - > ?`, `Label .labels[c].labels[a] - > "x"`,
+				`Label .labels[c].labels[b] - > "x"`}},
 	} {
 		got, err := NewWalker(tree).Attributes(both, test.keys, nil, new)
 		if err != nil {

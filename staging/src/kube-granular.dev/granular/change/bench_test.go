@@ -19,8 +19,9 @@ import (
 func bigPod() *corev1.Pod {
 	yes, seconds := true, int64(30)
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "u", Labels: map[string]string{}, Annotations: map[string]string{}},
-		Spec:       corev1.PodSpec{NodeName: "n1", ServiceAccountName: "web", TerminationGracePeriodSeconds: &seconds},
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "u", Labels: map[string]string{},
+			Annotations: map[string]string{}},
+		Spec: corev1.PodSpec{NodeName: "n1", ServiceAccountName: "web", TerminationGracePeriodSeconds: &seconds},
 	}
 	for i := range 8 {
 		pod.Labels[fmt.Sprintf("example.com/l%d", i)] = "v"
@@ -33,7 +34,8 @@ func bigPod() *corev1.Pod {
 				Limits:   corev1.ResourceList{"cpu": resource.MustParse("500m"), "memory": resource.MustParse("1Gi")},
 				Requests: corev1.ResourceList{"cpu": resource.MustParse("100m"), "memory": resource.MustParse("128Mi")},
 			},
-			SecurityContext: &corev1.SecurityContext{RunAsNonRoot: &yes, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
+			SecurityContext: &corev1.SecurityContext{RunAsNonRoot: &yes,
+				Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
 		}
 		for j := range 10 {
 			c.Env = append(c.Env, corev1.EnvVar{Name: fmt.Sprintf("VAR_%d", j), Value: "value"})

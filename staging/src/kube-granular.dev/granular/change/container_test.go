@@ -19,17 +19,26 @@ func TestWithContainer(t *testing.T) {
 		kind, old, new string
 		want           bool
 	}{
-		"a label beside others":             {deployment, `{metadata: {labels: {a: "1"}}}`, `{metadata: {labels: {a: "1", b: "1"}}}`, false},
-		"another value":                     {deployment, `{metadata: {labels: {a: "1"}}}`, `{metadata: {labels: {a: "2"}}}`, false},
-		"the first label":                   {deployment, `{metadata: {name: d}}`, `{metadata: {name: d, labels: {a: "1"}}}`, true},
-		"the last label":                    {deployment, `{metadata: {name: d, labels: {a: "1"}}}`, `{metadata: {name: d}}`, true},
-		"a field of an object":              {deployment, `{spec: {replicas: 1}}`, `{spec: {replicas: 2}}`, false},
-		"a field with its object":           {widget, `{spec: {size: 1}}`, `{spec: {size: 1, guard: {level: 1}}}`, true},
-		"a field beside its permission":     {widget, `{spec: {size: 1, guard: {mode: a}}}`, `{spec: {size: 1, guard: {mode: a, level: 1}}}`, false},
-		"an object that has the permission": {widget, `{spec: {size: 1}}`, `{spec: {size: 1, guard: {mode: a}}}`, false},
-		"an element of the status":          {deployment, `{status: {conditions: [{type: A}]}}`, `{status: {conditions: [{type: A}, {type: B}]}}`, false},
-		"the first element":                 {deployment, `{status: {replicas: 1}}`, `{status: {replicas: 1, conditions: [{type: B}]}}`, true},
-		"everything":                        {widget, ``, `{spec: {size: 1}}`, true},
+		"a label beside others": {deployment, `{metadata: {labels: {a: "1"}}}`,
+			`{metadata: {labels: {a: "1", b: "1"}}}`, false},
+		"another value": {deployment, `{metadata: {labels: {a: "1"}}}`,
+			`{metadata: {labels: {a: "2"}}}`, false},
+		"the first label": {deployment, `{metadata: {name: d}}`,
+			`{metadata: {name: d, labels: {a: "1"}}}`, true},
+		"the last label": {deployment, `{metadata: {name: d, labels: {a: "1"}}}`,
+			`{metadata: {name: d}}`, true},
+		"a field of an object": {deployment, `{spec: {replicas: 1}}`, `{spec: {replicas: 2}}`, false},
+		"a field with its object": {widget, `{spec: {size: 1}}`, `{spec: {size: 1, guard: {level: 1}}}`,
+			true},
+		"a field beside its permission": {widget, `{spec: {size: 1, guard: {mode: a}}}`,
+			`{spec: {size: 1, guard: {mode: a, level: 1}}}`, false},
+		"an object that has the permission": {widget, `{spec: {size: 1}}`, `{spec: {size: 1, guard: {mode: a}}}`,
+			false},
+		"an element of the status": {deployment, `{status: {conditions: [{type: A}]}}`,
+			`{status: {conditions: [{type: A}, {type: B}]}}`, false},
+		"the first element": {deployment, `{status: {replicas: 1}}`,
+			`{status: {replicas: 1, conditions: [{type: B}]}}`, true},
+		"everything": {widget, ``, `{spec: {size: 1}}`, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +90,8 @@ func TestWithContainerOfLists(t *testing.T) {
 		{All, `{spec: {atomic: [{level: 1}]}}`, []string{"- .spec", "level .spec.atomic[*].level brings"}},
 		{All, `{spec: {atomic: [{}]}}`, []string{"- .spec", "- .spec *.atomic[*]"}},
 		{All, `{spec: {named: [{name: a}, {name: a}]}}`, []string{"- .spec", "- .spec *.named"}},
-		{ExcludedOnly, `{spec: {named: [{name: a, level: 1}, {name: a}]}}`, []string{"- .spec *.named", `level .spec.named[name="a"].level brings`}},
+		{ExcludedOnly, `{spec: {named: [{name: a, level: 1}, {name: a}]}}`,
+			[]string{"- .spec *.named", `level .spec.named[name="a"].level brings`}},
 	} {
 		var got []string
 		set := compareOrFail(t, w, test.mode, plainOf(t, `{a: 1}`), plainOf(t, strings.Replace(test.new, "{", "{a: 1, ", 1)))

@@ -71,8 +71,10 @@ func TestEveryFieldIsLookedAt(t *testing.T) {
 	w, one, two := NewWalker(tree), int32(1), int32(2)
 	full := func() *object {
 		some := inner{A: "x", B: &one, C: [3]int16{1, 1, 1}}
-		return &object{Spec: &things{Inner: some, Last: &inner{A: "x", B: &one, C: some.C}, One: true, Two: true, Three: true, Small: small{A: 1, B: true}, Many: map[string]small{"k": {A: 1, B: true}},
-			mixed: mixed{Name: "x", deeper: deeper{Flag: true, Notes: map[string]string{"k": "x"}, Count: 1, Own: some}}}}
+		return &object{Spec: &things{Inner: some, Last: &inner{A: "x", B: &one, C: some.C}, One: true, Two: true, Three: true, Small: small{A: 1, B: true}, Many: map[string]small{"k": {A: 1,
+			B: true}},
+			mixed: mixed{Name: "x",
+				deeper: deeper{Flag: true, Notes: map[string]string{"k": "x"}, Count: 1, Own: some}}}}
 	}
 	edits := map[string]func(*things){
 		"innerA": func(s *things) { s.Inner.A = "y" },

@@ -45,7 +45,8 @@ func TestIntersect(t *testing.T) {
 			old:      "status: {conditions: [{type: A, status: 'True'}]}",
 			observed: "status: {conditions: [{type: A, status: 'True'}, {type: B, status: 'True'}, {type: B, status: 'False'}]}",
 			final:    "status: {conditions: [{type: A, status: 'False'}, {type: B, status: 'True'}]}",
-			want:     []string{"condition(A) .status.conditions[type=\"A\"]", "condition(B) .status.conditions[type=\"B\"]"},
+			want: []string{"condition(A) .status.conditions[type=\"A\"]",
+				"condition(B) .status.conditions[type=\"B\"]"},
 		},
 		{
 			name: "single conditions that a webhook doubles", kind: deployment,
@@ -122,8 +123,10 @@ func TestIntersect(t *testing.T) {
 			final:    "metadata: {name: a}",
 			want:     []string{"- . *"},
 		},
-		{name: "nothing observed", kind: deployment, old: "spec: {replicas: 1}", observed: "spec: {replicas: 1}", final: "spec: {replicas: 2}"},
-		{name: "nothing final", kind: deployment, old: "spec: {replicas: 1}", observed: "spec: {replicas: 2}", final: "spec: {replicas: 1}"},
+		{name: "nothing observed", kind: deployment, old: "spec: {replicas: 1}", observed: "spec: {replicas: 1}",
+			final: "spec: {replicas: 2}"},
+		{name: "nothing final", kind: deployment, old: "spec: {replicas: 1}", observed: "spec: {replicas: 2}",
+			final: "spec: {replicas: 1}"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := walkerOf(t, test.kind)
@@ -150,7 +153,8 @@ func TestIntersectOfLikeSets(t *testing.T) {
 		observed, final []string
 		want            []string
 	}{
-		{[]string{"pools.a.x", "pools.a.z"}, []string{"pools.a.x", "pools.a.z"}, []string{"x .pools[a].x", "z .pools[a].z"}},
+		{[]string{"pools.a.x", "pools.a.z"}, []string{"pools.a.x", "pools.a.z"},
+			[]string{"x .pools[a].x", "z .pools[a].z"}},
 		{[]string{"pools.a.x", "pools.a.z"}, []string{"pools.a.x", "pools.b.z"}, []string{"x .pools[a].x"}},
 		{[]string{"pools.a.x", "pools.b.z"}, []string{"pools.a.x", "pools.a.z"}, []string{"x .pools[a].x"}},
 		{[]string{"pools.a.x"}, []string{"pools.a.z"}, nil},

@@ -19,8 +19,10 @@ func TestIntersectAttributes(t *testing.T) {
 		caller, final string
 		want          []string
 	}{
-		{"as the caller wants", "/v1/Pod", "{}", labels("env: dev"), labels("env: dev"), []string{`Label .metadata.labels[env] - > "dev"`}},
-		{"a webhook adds a key", "/v1/Pod", "{}", labels("a: b"), labels("a: b, env: prod"), []string{`Label .metadata.labels[a] - > "b"`}},
+		{"as the caller wants", "/v1/Pod", "{}", labels("env: dev"), labels("env: dev"),
+			[]string{`Label .metadata.labels[env] - > "dev"`}},
+		{"a webhook adds a key", "/v1/Pod", "{}", labels("a: b"), labels("a: b, env: prod"),
+			[]string{`Label .metadata.labels[a] - > "b"`}},
 		{"a webhook changes the value further", "/v1/Pod", labels("env: a"), labels("env: dev"), labels("env: prod"),
 			[]string{`Label .metadata.labels[env] "a" > "dev"`, `Label .metadata.labels[env] "a" > "prod"`}},
 		{"a webhook takes it back", "/v1/Pod", labels("env: a"), labels("env: dev"), labels("env: a"), []string{}},
@@ -29,15 +31,20 @@ func TestIntersectAttributes(t *testing.T) {
 			[]string{`Label .metadata.labels[env] "a" > -`, `Label .metadata.labels[env] "a" > "b"`}},
 		{"a webhook removes what the caller changes", "/v1/Pod", labels("env: a"), labels("env: b"), "{}",
 			[]string{`Label .metadata.labels[env] "a" > -`, `Label .metadata.labels[env] "a" > "b"`}},
-		{"the caller leaves it alone", "/v1/Pod", labels("env: a"), labels("env: a, x: z"), labels("env: b, x: z"), []string{`Label .metadata.labels[x] - > "z"`}},
-		{"a label is no annotation", "/v1/Pod", "{}", labels("env: a"), "metadata: {annotations: {env: a}}", []string{}},
-		{"the object is no template", "apps/v1/Deployment", "{}", labels("env: a"), "spec: {template: {metadata: {labels: {env: a}}}}", []string{}},
+		{"the caller leaves it alone", "/v1/Pod", labels("env: a"), labels("env: a, x: z"), labels("env: b, x: z"),
+			[]string{`Label .metadata.labels[x] - > "z"`}},
+		{"a label is no annotation", "/v1/Pod", "{}", labels("env: a"), "metadata: {annotations: {env: a}}",
+			[]string{}},
+		{"the object is no template", "apps/v1/Deployment", "{}", labels("env: a"),
+			"spec: {template: {metadata: {labels: {env: a}}}}", []string{}},
 		{"a webhook renames the volume", "/v1/Pod", "{}", volume("u", "env: prod"), volume("v", "env: prod"),
 			[]string{
 				`Label .spec.volumes[name="u"].ephemeral.volumeClaimTemplate.metadata.labels[env] - > "prod" in volumeClaimTemplate`,
 				`Label .spec.volumes[name="v"].ephemeral.volumeClaimTemplate.metadata.labels[env] - > "prod" in volumeClaimTemplate`}},
-		{"a webhook inserts a claim before", "apps/v1/StatefulSet", claims(), claims("data=x"), claims("logs", "data=x"), []string{claimed("-", `"x"`)}},
-		{"a webhook inserts a claim with the key", "apps/v1/StatefulSet", claims(), claims("data"), claims("logs=x", "data"), []string{}},
+		{"a webhook inserts a claim before", "apps/v1/StatefulSet", claims(), claims("data=x"),
+			claims("logs", "data=x"), []string{claimed("-", `"x"`)}},
+		{"a webhook inserts a claim with the key", "apps/v1/StatefulSet", claims(), claims("data"),
+			claims("logs=x", "data"), []string{}},
 		{"the caller can't be read", "example.com/v1/Fleet", "{}", "spec: {template: {metadata: {labels: [a]}}}", "spec: {template: {metadata: {labels: {env: prod}}}}",
 			[]string{
 				`Label .spec.template.metadata.labels unreadable in example.com/vehicleTemplate`,
@@ -50,7 +57,8 @@ func TestIntersectAttributes(t *testing.T) {
 			[]string{
 				`Label .spec.template unreadable in example.com/vehicleTemplate`,
 				`Label .spec.template.metadata.labels[env] - > "prod" in example.com/vehicleTemplate`}},
-		{"another place can't be read", "example.com/v1/Fleet", "{}", "spec: {template: [a]}", "spec: {listed: [{metadata: {labels: {env: prod}}}]}", []string{}},
+		{"another place can't be read", "example.com/v1/Fleet", "{}", "spec: {template: [a]}",
+			"spec: {listed: [{metadata: {labels: {env: prod}}}]}", []string{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := walkerOf(t, test.kind)
@@ -89,8 +97,10 @@ func TestIntersectUnreadableElements(t *testing.T) {
 	}{
 		"the second": {at("c", "m"), []string{`Label .list["b"].m[env] - > "prod"`, `Label .list["c"].m unreadable`}},
 		"the first":  {at("c", "z"), []string{`Label .list["a"].z[env] - > "prod"`, `Label .list["c"].z unreadable`}},
-		"all":        {at("c"), []string{`Label .list["a"].z[env] - > "prod"`, `Label .list["b"].m[env] - > "prod"`, `Label .list["c"] unreadable`}},
-		"another":    {at("c", "k"), []string{}},
+		"all": {at("c"),
+			[]string{`Label .list["a"].z[env] - > "prod"`, `Label .list["b"].m[env] - > "prod"`,
+				`Label .list["c"] unreadable`}},
+		"another": {at("c", "k"), []string{}},
 	} {
 		unreadable := Attributes{{Kind: schema.Label, Path: test.path, Unreadable: true}}.normalize()
 		for _, got := range []Attributes{IntersectAttributes(unreadable, readable), IntersectAttributes(readable, unreadable)} {
@@ -121,7 +131,8 @@ func TestEmbedded(t *testing.T) {
 		{"gone", `{metadata: {labels: {a: b}}}`, `{}`, []string{`Label .data.metadata.labels[a] "b" > - embedded`}},
 		{"in a list", `[{metadata: {labels: {a: b}}}]`, `[{}, {metadata: {labels: {a: b}}}]`, []string{
 			`Label .data[*].metadata.labels[a] "b" > - embedded`, `Label .data[*].metadata.labels[a] - > "b" embedded`}},
-		{"nothing but other metadata", "", `{metadata: {name: a, ownerReferences: [{uid: b}], labels: null}}`, []string{}},
+		{"nothing but other metadata", "", `{metadata: {name: a, ownerReferences: [{uid: b}], labels: null}}`,
+			[]string{}},
 		{"labels of no metadata", "", `{labels: {a: b}}`, []string{}},
 		{"unreadable", "", `{metadata: {labels: [a], annotations: {a: 5}}}`, []string{
 			`Annotation .data.metadata.annotations[a] - > ? embedded`, `Label .data.metadata.labels unreadable embedded`}},

@@ -36,10 +36,13 @@ func TestPutInAnothersPlace(t *testing.T) {
 		old, new string
 		want     []string
 	}{
-		"put in its place":  {"{type: A}, {type: A}, {type: C}", "{type: A}, {type: A}, {type: B}", []string{whole, condition("B"), condition("C")}},
-		"before the others": {"{type: A}, {type: A}", "{type: B}, {type: A}, {type: A}", []string{whole, condition("A"), condition("B")}},
-		"taken away":        {"{type: A}, {type: A}", "{type: A}", []string{whole, condition("A")}},
-		"another twin":      {"{type: A}, {type: B}", "{type: B}, {type: B}", []string{whole, condition("A"), condition("B")}},
+		"put in its place": {"{type: A}, {type: A}, {type: C}", "{type: A}, {type: A}, {type: B}",
+			[]string{whole, condition("B"), condition("C")}},
+		"before the others": {"{type: A}, {type: A}", "{type: B}, {type: A}, {type: A}",
+			[]string{whole, condition("A"), condition("B")}},
+		"taken away": {"{type: A}, {type: A}", "{type: A}", []string{whole, condition("A")}},
+		"another twin": {"{type: A}, {type: B}", "{type: B}, {type: B}",
+			[]string{whole, condition("A"), condition("B")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := walkerOf(t, deployment)
@@ -78,14 +81,20 @@ func TestElementsBehindPointers(t *testing.T) {
 		old, new string
 		want     []string
 	}{
-		{`{list: [{name: a, guard: x}]}`, `{list: [{name: a, guard: y}]}`, []string{`guard .spec.list[name="a"].guard`}},
-		{`{list: [{name: a, guard: x}, {name: b, guard: x}]}`, `{list: [{name: a, guard: x}]}`, []string{`specification .spec`, `guard .spec.list[name="b"].guard`}},
-		{`{list: [{name: a, guard: x}]}`, `{list: [{name: a, guard: x}, {name: b, guard: x}]}`, []string{`specification .spec`, `guard .spec.list[name="b"].guard`}},
+		{`{list: [{name: a, guard: x}]}`, `{list: [{name: a, guard: y}]}`,
+			[]string{`guard .spec.list[name="a"].guard`}},
+		{`{list: [{name: a, guard: x}, {name: b, guard: x}]}`, `{list: [{name: a, guard: x}]}`,
+			[]string{`specification .spec`, `guard .spec.list[name="b"].guard`}},
+		{`{list: [{name: a, guard: x}]}`, `{list: [{name: a, guard: x}, {name: b, guard: x}]}`,
+			[]string{`specification .spec`, `guard .spec.list[name="b"].guard`}},
 		{`{map: {a: {guard: x}, b: {guard: x}}}`, `{map: {a: {guard: x}}}`, []string{`guard .spec.map[b].guard`}},
 		{`{map: {a: {guard: x}}}`, `{map: {a: {guard: x}, b: {guard: x}}}`, []string{`guard .spec.map[b].guard`}},
-		{`{plain: [{guard: x}, {guard: x}]}`, `{plain: [{guard: x}]}`, []string{`specification .spec`, `guard .spec.plain[*].guard`}},
+		{`{plain: [{guard: x}, {guard: x}]}`, `{plain: [{guard: x}]}`,
+			[]string{`specification .spec`, `guard .spec.plain[*].guard`}},
 		{`{plain: [{guard: x}, null]}`, `{plain: [null, {guard: x}]}`, []string{`guard .spec.plain[*].guard`}},
-		{`{list: [null]}`, `{list: [{name: a, guard: x}]}`, []string{`specification .spec`, `specification .spec *.list`, `specification .spec *.list[name=""]`, `guard .spec.list[name="a"].guard`}},
+		{`{list: [null]}`, `{list: [{name: a, guard: x}]}`,
+			[]string{`specification .spec`, `specification .spec *.list`, `specification .spec *.list[name=""]`,
+				`guard .spec.list[name="a"].guard`}},
 	} {
 		var objects [2]pointers
 		for i, text := range []string{test.old, test.new} {

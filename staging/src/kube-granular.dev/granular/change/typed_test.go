@@ -57,14 +57,24 @@ func TestIdentityOfGoTypes(t *testing.T) {
 		old, new string
 		want     []string
 	}{
-		{`{plain: [{name: a, port: 1, value: x}, {name: a, port: 2, value: x}]}`, `{plain: [{name: a, port: 2, value: z}, {name: a, port: 1, value: x}]}`, []string{"- .plain", `plain .plain[name="a",port="2"].value`}},
-		{`{plain: [{name: "", port: 0, value: x}]}`, `{plain: [{name: "", port: 0, value: z}]}`, []string{`plain .plain[name="",port="0"].value`}},
+		{`{plain: [{name: a, port: 1, value: x}, {name: a, port: 2, value: x}]}`,
+			`{plain: [{name: a, port: 2, value: z}, {name: a, port: 1, value: x}]}`,
+			[]string{"- .plain", `plain .plain[name="a",port="2"].value`}},
+		{`{plain: [{name: "", port: 0, value: x}]}`, `{plain: [{name: "", port: 0, value: z}]}`,
+			[]string{`plain .plain[name="",port="0"].value`}},
 		{`{omitted: [{name: a, value: x}]}`, `{omitted: [{name: a, side: left, value: x}]}`, []string{"- .omitted"}},
-		{`{omitted: [{name: a, value: x}]}`, `{omitted: [{name: a, side: right, value: x}]}`, []string{"- .omitted", `omitted .omitted[name="a",side="left"].value`, `omitted .omitted[name="a",side="right"].value`}},
-		{`{omitted: [{side: left, value: x}]}`, `{omitted: [{side: left, value: z}]}`, []string{"- .omitted *", `omitted .omitted[name="",side="left"].value`}},
-		{`{pointer: [{name: a, value: x}, {name: b, value: x}]}`, `{pointer: [{name: b, value: z}, {name: a, value: x}]}`, []string{"- .pointer", `pointer .pointer[name="b"].value`}},
-		{`{pointer: [{name: "", value: x}]}`, `{pointer: [{name: "", value: z}]}`, []string{`pointer .pointer[name=""].value`}},
-		{`{pointer: [{value: x}]}`, `{pointer: [{value: z}]}`, []string{"- .pointer *", `pointer .pointer[name=""].value`}},
+		{`{omitted: [{name: a, value: x}]}`, `{omitted: [{name: a, side: right, value: x}]}`,
+			[]string{"- .omitted", `omitted .omitted[name="a",side="left"].value`,
+				`omitted .omitted[name="a",side="right"].value`}},
+		{`{omitted: [{side: left, value: x}]}`, `{omitted: [{side: left, value: z}]}`,
+			[]string{"- .omitted *", `omitted .omitted[name="",side="left"].value`}},
+		{`{pointer: [{name: a, value: x}, {name: b, value: x}]}`,
+			`{pointer: [{name: b, value: z}, {name: a, value: x}]}`,
+			[]string{"- .pointer", `pointer .pointer[name="b"].value`}},
+		{`{pointer: [{name: "", value: x}]}`, `{pointer: [{name: "", value: z}]}`,
+			[]string{`pointer .pointer[name=""].value`}},
+		{`{pointer: [{value: x}]}`, `{pointer: [{value: z}]}`,
+			[]string{"- .pointer *", `pointer .pointer[name=""].value`}},
 		{`{flags: [true]}`, `{flags: [true, false]}`, []string{`flag .flags["false"]`}},
 		{`{small: [1]}`, `{small: [2, 1]}`, []string{`small .small["2"]`}},
 		{`{numbers: [-1]}`, `{numbers: [-2, -1]}`, []string{`number .numbers["-2"]`}},
@@ -179,7 +189,8 @@ func TestMisshapenWithWhatHoldsIt(t *testing.T) {
 		{`{a: 1}`, `{a: 1, spec: {inner: {guard: [1]}}}`, []string{"specification .spec *.inner.guard"}},
 		{`{a: 1, spec: {inner: {guard: [1]}}}`, `{a: 1}`, []string{"specification .spec *.inner.guard"}},
 		{`{a: 1, spec: {inner: {guard: [1]}}}`, `{a: 1, spec: {inner: {guard: [1]}}}`, nil},
-		{`{a: 1, spec: {inner: {guard: [1]}}}`, `{a: 1, spec: {inner: {guard: {level: 1}}}}`, []string{"specification .spec *.inner.guard", "level .spec.inner.guard.level"}},
+		{`{a: 1, spec: {inner: {guard: [1]}}}`, `{a: 1, spec: {inner: {guard: {level: 1}}}}`,
+			[]string{"specification .spec *.inner.guard", "level .spec.inner.guard.level"}},
 	} {
 		if diff := cmp.Diff(test.want, verbs(compareOrFail(t, w, All, plainOf(t, test.old), plainOf(t, test.new)))); diff != "" {
 			t.Errorf("%s to %s (-want +got):\n%s", test.old, test.new, diff)

@@ -63,7 +63,8 @@ func randomSet(t *testing.T, seed uint64, marked bool) change.Set {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(seed, 5))
-	kind := [][3]string{{"apps", "v1", "Deployment"}, {"", "v1", "ConfigMap"}, {"example.com", "v1", "Widget"}, {"example.com", "v1", "Widget"}}[r.IntN(4)]
+	kind := [][3]string{{"apps", "v1", "Deployment"}, {"", "v1", "ConfigMap"}, {"example.com", "v1", "Widget"},
+		{"example.com", "v1", "Widget"}}[r.IntN(4)]
 	tree, err := testmodels.Tree(kind[0], kind[1], kind[2])
 	if err != nil {
 		t.Fatal(err)

@@ -91,17 +91,24 @@ func TestValues(t *testing.T) {
 		// needs is how the refusal ends, empty where there is none.
 		needs string
 	}{
-		{name: "another tag", old: image(team), new: image("registry.example/team/app:v2"), holds: "imageFrom(registry.example/team/app)"},
-		{name: "another tag by the folder", old: image(team), new: image("registry.example/team/app:v2"), holds: "imageFrom(registry.example/team)"},
-		{name: "another tag by the registry", old: image(team), new: image("registry.example/team/app:v2"), holds: "imageFrom(registry.example)"},
-		{name: "another tag by the general permission", old: image(team), new: image("registry.example/team/app:v2"), holds: "image"},
-		{name: "another repository", old: image(team), new: image(other), holds: "imageFrom(registry.example/team) imageFrom(registry.example/other)"},
+		{name: "another tag", old: image(team), new: image("registry.example/team/app:v2"),
+			holds: "imageFrom(registry.example/team/app)"},
+		{name: "another tag by the folder", old: image(team), new: image("registry.example/team/app:v2"),
+			holds: "imageFrom(registry.example/team)"},
+		{name: "another tag by the registry", old: image(team), new: image("registry.example/team/app:v2"),
+			holds: "imageFrom(registry.example)"},
+		{name: "another tag by the general permission", old: image(team),
+			new: image("registry.example/team/app:v2"), holds: "image"},
+		{name: "another repository", old: image(team), new: image(other),
+			holds: "imageFrom(registry.example/team) imageFrom(registry.example/other)"},
 		{name: "to another repository alone", old: image(team), new: image(other), holds: "imageFrom(registry.example/other)",
 			needs: `needs one of the verbs "granular:imageFrom(registry.example/team/app)", "granular:specification"`},
 		{name: "from another registry", old: image(vendor), new: image(team), holds: "imageFrom(registry.example/team)",
 			needs: `needs one of the verbs "granular:imageFrom(vendor.example/app)", "granular:specification"`},
-		{name: "the first image", old: "spec: {x: 1}", new: "spec: {x: 1, image: '" + team + "'}", holds: "imageFrom(registry.example/team)"},
-		{name: "no image any more", old: "spec: {x: 1, image: '" + team + "'}", new: "spec: {x: 1}", holds: "imageFrom(registry.example/team)"},
+		{name: "the first image", old: "spec: {x: 1}", new: "spec: {x: 1, image: '" + team + "'}",
+			holds: "imageFrom(registry.example/team)"},
+		{name: "no image any more", old: "spec: {x: 1, image: '" + team + "'}", new: "spec: {x: 1}",
+			holds: "imageFrom(registry.example/team)"},
 		{name: "a sibling whose name goes on", old: image(team), new: image("registry.example/team-evil/app"), holds: "imageFrom(registry.example/team)",
 			needs: `needs one of the verbs "granular:imageFrom(registry.example/team-evil/app)", "granular:specification"`},
 		{name: "an image without a registry", old: image(team), new: image("nginx"), holds: "imageFrom(registry.example/team) imageFrom(docker.io)",
@@ -116,32 +123,41 @@ func TestValues(t *testing.T) {
 
 		{name: "a taint comes", old: taints("{key: a}"), new: taints("{key: a}", "{key: b}"), holds: "taint(b)"},
 		{name: "a taint comes first", old: taints("{key: a}"), new: taints("{key: b}", "{key: a}"), holds: "taint(b)"},
-		{name: "a taint goes from the middle", old: taints("{key: a}", "{key: b}", "{key: c}"), new: taints("{key: a}", "{key: c}"), holds: "taint(b)"},
+		{name: "a taint goes from the middle", old: taints("{key: a}", "{key: b}", "{key: c}"),
+			new: taints("{key: a}", "{key: c}"), holds: "taint(b)"},
 		{name: "the last taint goes", old: taints("{key: a}"), new: taints(), holds: "taint(a)"},
 		{name: "a taint becomes another", old: taints("{key: a}"), new: taints("{key: b}"), holds: "taint(a) taint(b)"},
 		{name: "somebody's taint goes with mine", old: taints("{key: a}", "{key: b}"), new: taints("{key: c}"), holds: "taint(b) taint(c)",
 			needs: `needs one of the verbs "granular:taint(a)", "granular:specification"`},
-		{name: "an effect, narrowly", old: taints("{key: a, effect: x}", "{key: b}"), new: taints("{key: a, effect: y}", "{key: b}"), holds: "effect"},
-		{name: "an effect by the key", old: taints("{key: a, effect: x}", "{key: b}"), new: taints("{key: a, effect: y}", "{key: b}"), holds: "taint(a)"},
+		{name: "an effect, narrowly", old: taints("{key: a, effect: x}", "{key: b}"),
+			new: taints("{key: a, effect: y}", "{key: b}"), holds: "effect"},
+		{name: "an effect by the key", old: taints("{key: a, effect: x}", "{key: b}"),
+			new: taints("{key: a, effect: y}", "{key: b}"), holds: "taint(a)"},
 		{name: "a taint twice", old: taints("{key: a}"), new: taints("{key: a}", "{key: a}"), holds: "taint(a)"},
 		{name: "the order", old: taints("{key: a}", "{key: b}"), new: taints("{key: b}", "{key: a}"), holds: "taint(a) taint(b)",
 			needs: `needs one of the verbs "granular:taints", "granular:specification"`},
-		{name: "the order by the list", old: taints("{key: a}", "{key: b}"), new: taints("{key: b}", "{key: a}"), holds: "taints"},
+		{name: "the order by the list", old: taints("{key: a}", "{key: b}"), new: taints("{key: b}", "{key: a}"),
+			holds: "taints"},
 		{name: "a taint without a key", old: taints(), new: taints("{effect: x}"), holds: "taint()"},
 		{name: "a taint that is no object", old: taints(), new: taints("3"), holds: "taint() taint(3)",
 			needs: `needs one of the verbs "granular:taints", "granular:specification"`},
 		{name: "taints that are no list", old: taints("{key: a}"), new: "spec: {taints: {key: a}}", holds: "taint(a)",
 			needs: `needs one of the verbs "granular:taints", "granular:specification"`},
-		{name: "a webhook adds a taint", old: taints("{key: a}"), new: taints("{key: a}", "{key: b}"), final: taints("{key: a}", "{key: b}", "{key: w}"), holds: "taint(b) taint(w)"},
+		{name: "a webhook adds a taint", old: taints("{key: a}"), new: taints("{key: a}", "{key: b}"),
+			final: taints("{key: a}", "{key: b}", "{key: w}"), holds: "taint(b) taint(w)"},
 
-		{name: "an excluded value, for a holder of update", unmarked: true, old: "spec: {mode: soft}", new: "spec: {mode: hard}", holds: "mode(soft) mode(hard)"},
+		{name: "an excluded value, for a holder of update", unmarked: true, old: "spec: {mode: soft}",
+			new: "spec: {mode: hard}", holds: "mode(soft) mode(hard)"},
 		{name: "an excluded value by what includes nothing of it", unmarked: true, old: "spec: {mode: soft}", new: "spec: {mode: hard}", holds: "specification mode(hard)",
 			needs: `needs the verb "granular:mode(soft)"`},
 		{name: "an excluded value that makes no parameter", unmarked: true, old: "spec: {mode: soft}", new: "spec: {mode: bad}", holds: "specification mode(soft) mode(bad)",
 			needs: "its permission has no parameter for this value"},
-		{name: "an excluded element comes", unmarked: true, old: "spec: {guards: [{key: a}]}", new: "spec: {guards: [{key: a}, {key: b}]}", holds: "guard(b)"},
-		{name: "an excluded element is replaced", unmarked: true, old: "spec: {guards: [{key: a}]}", new: "spec: {guards: [{key: b}]}", holds: "guard(a) guard(b)"},
-		{name: "excluded elements are reordered by a holder of update", unmarked: true, old: "spec: {guards: [{key: a}, {key: b}]}", new: "spec: {guards: [{key: b}, {key: a}]}"},
+		{name: "an excluded element comes", unmarked: true, old: "spec: {guards: [{key: a}]}",
+			new: "spec: {guards: [{key: a}, {key: b}]}", holds: "guard(b)"},
+		{name: "an excluded element is replaced", unmarked: true, old: "spec: {guards: [{key: a}]}",
+			new: "spec: {guards: [{key: b}]}", holds: "guard(a) guard(b)"},
+		{name: "excluded elements are reordered by a holder of update", unmarked: true,
+			old: "spec: {guards: [{key: a}, {key: b}]}", new: "spec: {guards: [{key: b}, {key: a}]}"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			mode := change.All
@@ -302,10 +318,13 @@ func TestValuesThatAreNotAnswered(t *testing.T) {
 		allows, fails []string
 		refused, err  bool
 	}{
-		{name: "a general verb fails and values are covered", allows: []string{a, b}, fails: []string{"granular:specification"}},
-		{name: "a general verb fails and a value is not covered", allows: []string{a}, fails: []string{"granular:specification"}, err: true},
+		{name: "a general verb fails and values are covered", allows: []string{a, b},
+			fails: []string{"granular:specification"}},
+		{name: "a general verb fails and a value is not covered", allows: []string{a},
+			fails: []string{"granular:specification"}, err: true},
 		{name: "a value fails", allows: []string{a}, fails: []string{b}, err: true},
-		{name: "a value fails that another verb covers", allows: []string{a, b}, fails: []string{"granular:imageFrom(b.example)"}},
+		{name: "a value fails that another verb covers", allows: []string{a, b},
+			fails: []string{"granular:imageFrom(b.example)"}},
 		{name: "nothing fails", allows: []string{a}, refused: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -321,10 +340,14 @@ func TestValuesThatAreNotAnswered(t *testing.T) {
 func TestValuesAreWithheld(t *testing.T) {
 	w := valuesWalker(t)
 	for _, test := range []struct{ old, new, holds, needs string }{
-		{"spec: {image: secret.example/app}", "spec: {image: a.example/app}", "imageFrom(a.example)", `needs one of the verbs "granular:image", "granular:specification"`},
-		{"spec: {mode: secret}", "spec: {mode: b}", "mode(b)", "which permission it takes is shown only to callers who may get it"},
-		{"spec: {mode: secret}", "spec: {mode: " + strings.Repeat("b", 1000) + "}", "mode(b)", "which permission it takes is shown only to callers who may get it"},
-		{"spec: {mode: bad}", "spec: {mode: b}", "mode(b)", "which permission it takes is shown only to callers who may get it"},
+		{"spec: {image: secret.example/app}", "spec: {image: a.example/app}", "imageFrom(a.example)",
+			`needs one of the verbs "granular:image", "granular:specification"`},
+		{"spec: {mode: secret}", "spec: {mode: b}", "mode(b)",
+			"which permission it takes is shown only to callers who may get it"},
+		{"spec: {mode: secret}", "spec: {mode: " + strings.Repeat("b", 1000) + "}", "mode(b)",
+			"which permission it takes is shown only to callers who may get it"},
+		{"spec: {mode: bad}", "spec: {mode: b}", "mode(b)",
+			"which permission it takes is shown only to callers who may get it"},
 	} {
 		set, err := w.Compare(change.All, parsed(t, test.old), parsed(t, test.new))
 		if err != nil {

@@ -206,7 +206,8 @@ func TestEqualityOfSizes(t *testing.T) {
 			t.Errorf("%s of a struct", name)
 		}
 		made := func(m string, n int64, o string) *lists {
-			return &lists{map[string][]element{"a": {{Name: m}, {Name: m}}}, map[string][]int64{"a": {n, n}}, map[string][]string{"a": {o, o}}}
+			return &lists{map[string][]element{"a": {{Name: m}, {Name: m}}}, map[string][]int64{"a": {n, n}},
+				map[string][]string{"a": {o, o}}}
 		}
 		if !equal(made("xx", 1, "xx"), made(strings.Clone("xx"), 1, strings.Clone("xx"))) {
 			t.Errorf("%s of equal lists in a map", name)

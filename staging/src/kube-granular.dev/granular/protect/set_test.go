@@ -35,12 +35,16 @@ func TestActive(t *testing.T) {
 		{"for another resource", []Entry{env("p", forResources("pods"))}, "default", "configmaps", 0},
 		{"for the resource", []Entry{env("p", forResources("pods"))}, "default", "pods", label},
 		{"for what comes out", []Entry{env("p", forResources("pods"))}, "default", "deployments.apps", label},
-		{"for what comes out of labels alone", []Entry{env("p", annotation, forResources("endpointslices.discovery.k8s.io"))}, "default", "services", 0},
+		{"for what comes out of labels alone",
+			[]Entry{env("p", annotation, forResources("endpointslices.discovery.k8s.io"))}, "default", "services", 0},
 		{"for some keys of it", []Entry{env("p", forResources("pods"))}, "", "nodes", label},
-		{"for what may come out", []Entry{env("p", annotation, forResources("pods"))}, "default", "fleets.example.com", annot},
-		{"for what comes out of another", []Entry{env("p", forResources("jobs.batch"))}, "default", "deployments.apps", 0},
+		{"for what may come out", []Entry{env("p", annotation, forResources("pods"))}, "default",
+			"fleets.example.com", annot},
+		{"for what comes out of another", []Entry{env("p", forResources("jobs.batch"))}, "default",
+			"deployments.apps", 0},
 		{"for all but one", []Entry{env("p", notResources("secrets"))}, "default", "configmaps", label},
-		{"one for all and one for another", []Entry{env("p"), env("q", annotation, forResources("pods"))}, "default", "configmaps", label},
+		{"one for all and one for another", []Entry{env("p"), env("q", annotation, forResources("pods"))},
+			"default", "configmaps", label},
 		{"what the server sets", []Entry{env("p", key("pod-template-hash"))}, "default", "pods", 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -74,7 +78,8 @@ func TestWith(t *testing.T) {
 	for i, test := range []struct {
 		set  *Set
 		want schema.Attribute
-	}{{first, schema.Label}, {second, schema.Label}, {third, 0}, {third.With("default", env("p", in("other"))), schema.Label}, {third.With("other", env("p")), 0}} {
+	}{{first, schema.Label}, {second, schema.Label}, {third, 0},
+		{third.With("default", env("p", in("other"))), schema.Label}, {third.With("other", env("p")), 0}} {
 		if got := test.set.Active("default", target); got != test.want {
 			t.Errorf("%d: %s, want %s", i, got, test.want)
 		}
@@ -322,15 +327,18 @@ func TestMessage(t *testing.T) {
 		write   write
 		want    string
 	}{
-		{[]Entry{env("p")}, write{new: labels("env: prod")}, `cannot change .metadata.labels[env], a protected label: needs ClusterRole "p", for it is protected in the cluster`},
+		{[]Entry{env("p")}, write{new: labels("env: prod")},
+			`cannot change .metadata.labels[env], a protected label: needs ClusterRole "p", for it is protected in the cluster`},
 		{[]Entry{env("p", in("default"), byRole), env("v", in("default"), byVerb)}, write{new: labels("env: prod")},
 			`cannot change .metadata.labels[env], a protected label: needs one of Role "p", the verb "granular:protectedLabel(env)", for it is protected in namespace "default"`},
 		{[]Entry{env("a"), env("b"), env("c"), env("d"), env("e")}, write{new: labels("env: prod")},
 			`cannot change .metadata.labels[env], a protected label: needs one of ClusterRole "a", ClusterRole "b", ClusterRole "c" or 2 others, for it is protected in the cluster`},
-		{[]Entry{env("p", allowed("dev"))}, write{new: labels("env: prod")}, `cannot change .metadata.labels[env], a protected label: no protected attribute in the cluster admits this value`},
+		{[]Entry{env("p", allowed("dev"))}, write{new: labels("env: prod")},
+			`cannot change .metadata.labels[env], a protected label: no protected attribute in the cluster admits this value`},
 		{[]Entry{env("p", annotation)}, write{resource: "fleets.example.com", new: "spec: {mapped: {m: {metadata: {annotations: {env: prod}}}}}"},
 			`cannot change .spec.mapped[*].metadata.annotations[env], a protected annotation: needs ClusterRole "p", for it is protected in the cluster`},
-		{[]Entry{env("p")}, write{resource: "fleets.example.com", new: "spec: {template: [a]}"}, `cannot change .spec.template, a protected label: what it holds can't be read, and keys are protected in the cluster`},
+		{[]Entry{env("p")}, write{resource: "fleets.example.com", new: "spec: {template: [a]}"},
+			`cannot change .spec.template, a protected label: what it holds can't be read, and keys are protected in the cluster`},
 	} {
 		refusal, _, _, err := test.write.run(t, test.entries)
 		if err != nil || refusal == nil {

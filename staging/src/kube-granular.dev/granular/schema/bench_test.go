@@ -98,7 +98,8 @@ func BenchmarkCustomResources(b *testing.B) {
 					walkers := make([]*change.Walker, of.versions*many)
 					for at := range walkers {
 						i := at % many
-						kind := gvkschema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: fmt.Sprintf("Kind%d", i%len(models))}
+						kind := gvkschema.GroupVersionKind{Group: "example.com", Version: "v1",
+							Kind: fmt.Sprintf("Kind%d", i%len(models))}
 						tree, err := schema.NewModels(all[i], schema.WithInterner(sharing), sources[i]).ByKind(kind)
 						if err != nil {
 							b.Fatal(err)

@@ -66,7 +66,8 @@ Port: {properties: {port: {type: integer}, protocol: {type: string, default: TCP
 	for _, test := range []struct {
 		of, name   string
 		known, key bool
-	}{{"map", "field", true, false}, {"map", "other", true, true}, {"object", "field", true, false}, {"object", "other", false, false}} {
+	}{{"map", "field", true, false}, {"map", "other", true, true}, {"object", "field", true, false},
+		{"object", "other", false, false}} {
 		below := at.Field(test.of)
 		if got := below.IsKey(test.name); got != test.key {
 			t.Errorf("%s: %s is a key: %v", test.of, test.name, got)

@@ -97,9 +97,12 @@ root:
     z: {x-kubernetes-permission-verb: Z}
 `), schema.WithExpressions(&shout{}), schema.WithMaxPermissionsOnPath(1)).Compile("root")
 	want := schema.Problems{
-		{Place: []schema.Step{{Field: "m"}, {Elem: true}}, Extension: schema.ExtExpression, Reason: "not a word of this language"},
-		{Place: []schema.Step{{Field: "m"}, {Elem: true}, {Field: "b"}, {Field: "c"}}, Extension: schema.ExtVerb, Reason: "more than 1 permissions on one path"},
-		{Place: []schema.Step{{Field: "z"}}, Extension: schema.ExtVerb, Reason: "permission: the name must begin with a lower-case letter"},
+		{Place: []schema.Step{{Field: "m"}, {Elem: true}}, Extension: schema.ExtExpression,
+			Reason: "not a word of this language"},
+		{Place: []schema.Step{{Field: "m"}, {Elem: true}, {Field: "b"}, {Field: "c"}}, Extension: schema.ExtVerb,
+			Reason: "more than 1 permissions on one path"},
+		{Place: []schema.Step{{Field: "z"}}, Extension: schema.ExtVerb,
+			Reason: "permission: the name must begin with a lower-case letter"},
 	}
 	if diff := cmp.Diff(want, schema.ProblemsOf(err)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -75,9 +75,14 @@ func TestAttributesOfKinds(t *testing.T) {
 func TestWhatIsAnAttribute(t *testing.T) {
 	for _, test := range []struct{ name, schema, want string }{
 		{"labels", `{type: object, +parameter-source: label-key, additionalProperties: {type: string}}`, "Label .a"},
-		{"annotations", `{type: object, +parameter-source: annotation-key, additionalProperties: {type: string}}`, "Annotation .a"},
-		{"with a permission for all", `{type: object, +verb: example.com/x, +parameter-source: label-key, additionalProperties: {type: string}}`, "Label .a"},
-		{"with one for each", `{type: object, +parameter-source: label-key, additionalProperties: {type: string, +verb: example.com/x, +parameterized-by: label-key}}`, "Label .a"},
+		{"annotations", `{type: object, +parameter-source: annotation-key, additionalProperties: {type: string}}`,
+			"Annotation .a"},
+		{"with a permission for all",
+			`{type: object, +verb: example.com/x, +parameter-source: label-key, additionalProperties: {type: string}}`,
+			"Label .a"},
+		{"with one for each",
+			`{type: object, +parameter-source: label-key, additionalProperties: {type: string, +verb: example.com/x, +parameterized-by: label-key}}`,
+			"Label .a"},
 		{"of values nobody describes", `{type: object, +parameter-source: label-key}`, "Label .a"},
 		{"of no type", `{+parameter-source: label-key}`, "Label .a"},
 		{"another source", `{type: object, +parameter-source: labels, additionalProperties: {type: string}}`, ""},
@@ -87,7 +92,9 @@ func TestWhatIsAnAttribute(t *testing.T) {
 		{"items of no type", `{+parameter-source: label-key, items: {type: string}}`, ""},
 		{"numbers", `{type: object, +parameter-source: label-key, additionalProperties: {type: integer}}`, ""},
 		{"objects", `{type: object, +parameter-source: label-key, additionalProperties: {type: object}}`, ""},
-		{"the key of a list", `{type: array, +list: map, +keys: [k], items: {type: object, properties: {k: {type: string, +parameter-source: label-key}, v: {type: string, +verb: example.com/x, +parameterized-by: label-key}}}}`, ""},
+		{"the key of a list",
+			`{type: array, +list: map, +keys: [k], items: {type: object, properties: {k: {type: string, +parameter-source: label-key}, v: {type: string, +verb: example.com/x, +parameterized-by: label-key}}}}`,
+			""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			tree, err := schema.Compile(definitionsOf(t, "root: {properties: {a: "+test.schema+"}}"), "root")
