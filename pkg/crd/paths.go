@@ -159,15 +159,24 @@ func withoutIdentity(version *crdVersion, tree *schema.Tree) field.ErrorList {
 	for place := range tree.NodePaths() {
 		n := place.Node()
 		for _, p := range n.Own() {
-			if !p.Excluded || !inAtomic(place) {
+			if !p.Excluded || !inAtomic(place) || hasValue(place) {
 				continue
 			}
 			path, _ := descend(version, stepsTo(place))
 			errs = append(errs, field.Forbidden(path.Child(schema.ExtExcluded),
-				"elements of an atomic list have no identity: exclude the whole list, or give it the type map"))
+				"elements of an atomic list have no identity: exclude the whole list, give it the type map, or exclude the elements by a value of theirs"))
 		}
 	}
 	return errs
+}
+
+// hasValue reports whether a place is an element of an atomic list, in no other atomic list, with a
+// permission whose parameter is made from a value. Then all of the element is excluded, and each
+// element that is added or removed needs the verb for its value.
+func hasValue(place schema.NodePath) bool {
+	last := len(place) - 1
+	return place[last].TakesValue() != nil && place[last-1].Kind == schema.List &&
+		!slices.ContainsFunc(place[:last-1], func(n *schema.Node) bool { return n.Kind == schema.List })
 }
 
 func inAtomic(place schema.NodePath) bool {

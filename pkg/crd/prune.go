@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	"k8s.io/apiextensions-apiserver/pkg/granular"
+
+	"kube-granular.dev/granular/schema"
 )
 
 // prune returns the parts of a schema that matter for permissions: the extensions, the path to
@@ -26,6 +28,11 @@ func prune(s *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaProps {
 //go:noinline
 func pruned(s apiextensions.JSONSchemaProps, keys []string) *apiextensions.JSONSchemaProps {
 	var properties map[string]apiextensions.JSONSchemaProps
+	if by := s.XPermissionParameterizedBy; by != nil {
+		if name, ok := schema.SelfField(*by); ok {
+			keys = append(slices.Clip(keys), name) // its type matters
+		}
+	}
 	keep := s.HasPermissionExtension() || s.XEmbeddedResource // its metadata has permissions in a scope
 	for name, p := range s.Properties {
 		below := pruned(p, nil)

@@ -32,6 +32,8 @@ func chain(n int) string {
 }
 
 // Every mistake is named with the field an author finds it at.
+const noIdentity = "elements of an atomic list have no identity: exclude the whole list, give it the type map, or exclude the elements by a value of theirs"
+
 func TestValidate(t *testing.T) {
 	const verb = ".properties[a].x-kubernetes-permission-verb"
 	for _, test := range []struct{ name, schema, want string }{
@@ -125,7 +127,13 @@ properties:
 		{"nine on one path", `properties: {a: ` + chain(9) + `}`,
 			`.properties[a]` + strings.Repeat(".properties[a]", 8) + `.x-kubernetes-permission-verb: Invalid value: "p9": more than 8 permissions on one path` + "\n"},
 		{"excluded in an atomic list", `properties: {a: {type: array, items: {type: object, properties: {b: {type: string, +verb: b, +excluded: true}, c: {type: string, +verb: c}}}}}`,
-			`.properties[a].items.properties[b].x-kubernetes-permission-excluded: Forbidden: elements of an atomic list have no identity: exclude the whole list, or give it the type map` + "\n"},
+			`.properties[a].items.properties[b].x-kubernetes-permission-excluded: Forbidden: elements of an atomic list have no identity: exclude the whole list, give it the type map, or exclude the elements by a value of theirs` + "\n"},
+		{"excluded elements of an atomic list by a value", `properties: {a: {type: array, items: {type: object, +verb: acme.io/a, +excluded: true, +parameterized-by: self.k, properties: {k: {type: string}}}}}`, ""},
+		{"excluded below elements that have a value", `properties: {a: {type: array, items: {type: object, +verb: acme.io/a, +parameterized-by: self.k, properties: {k: {type: string}, b: {type: string, +verb: b, +excluded: true}}}}}`,
+			`.properties[a].items.properties[b].x-kubernetes-permission-excluded: Forbidden: ` + noIdentity + "\n"},
+		{"excluded elements by a value in an atomic list of lists",
+			`properties: {a: {type: array, items: {type: object, properties: {n: {type: string}, b: {type: array, items: {type: object, +verb: acme.io/a, +excluded: true, +parameterized-by: self.k, properties: {k: {type: string}}}}}}}}`,
+			`.properties[a].items.properties[b].items.x-kubernetes-permission-excluded: Forbidden: ` + noIdentity + "\n"},
 		{"an excluded atomic list",
 			`properties: {a: {type: array, +verb: a, +excluded: true, items: {type: object, properties: {b: {type: string, +verb: b, +excluded: true}}}}}`,
 			""},
@@ -133,7 +141,7 @@ properties:
 			`properties: {a: {type: array, +list: map, +keys: [k], items: {type: object, required: [k], properties: {k: {type: string}, b: {type: string, +verb: b, +excluded: true}}}}}`,
 			""},
 		{"a set of objects is atomic", `properties: {a: {type: array, +list: set, items: {type: object, x-kubernetes-map-type: atomic, properties: {b: {type: string, +verb: b, +excluded: true}}}}}`,
-			`.properties[a].items.properties[b].x-kubernetes-permission-excluded: Forbidden: elements of an atomic list have no identity: exclude the whole list, or give it the type map` + "\n"},
+			`.properties[a].items.properties[b].x-kubernetes-permission-excluded: Forbidden: elements of an atomic list have no identity: exclude the whole list, give it the type map, or exclude the elements by a value of theirs` + "\n"},
 		{"unknown fields around",
 			`properties: {a: {type: object, +preserve: true, +verb: a, properties: {b: {type: string, +verb: b, +excluded: true}}}}`,
 			""},

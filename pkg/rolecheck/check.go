@@ -110,7 +110,7 @@ func (c *checker) rule(i int, rule *rbacv1.PolicyRule, all []rbacv1.PolicyRule) 
 	}
 	for _, resource := range resources {
 		if !c.isGeneral(resource, all) {
-			c.add(i, -1, false, "permissions on %s without the verb granular: fields are not authorized for a user who holds only this role", resource)
+			c.add(i, -1, false, "permissions on %s without the verb granular: they have no effect for a subject that holds only this role", resource)
 		}
 	}
 }
@@ -222,7 +222,7 @@ func sourceOf(p *registry.Parameter) string {
 	case p.Source == schema.Self:
 		return "value"
 	}
-	if field, ok := strings.CutPrefix(p.Source, schema.Self+"."); ok {
+	if field, ok := schema.SelfField(p.Source); ok {
 		return "value of " + field
 	}
 	return p.Source

@@ -29,7 +29,7 @@ func TestRoleMistakes(t *testing.T) {
 		"no granular": {
 			rules: []rbacv1.PolicyRule{rule("apps", "deployments,deployments/scale", "granular:replicas"),
 				rule("apps", "deployments", "granular")},
-			want: []string{"rules[0]: permissions on deployments.apps/scale without the verb granular: fields are not authorized for a user who holds only this role"},
+			want: []string{"rules[0]: permissions on deployments.apps/scale without the verb granular: they have no effect for a subject that holds only this role"},
 		},
 		"a field of one resource of two": {rules: []rbacv1.PolicyRule{rule("", "pods,configmaps", "granular", "granular:image")}},
 		"a field of neither": {
@@ -49,14 +49,14 @@ func TestRoleMistakes(t *testing.T) {
 			rules: []rbacv1.PolicyRule{rule("", "pods", "granular ", "granular:labels")},
 			want: []string{
 				`rules[0].verbs[0]: "granular " has a leading or trailing space and matches nothing`,
-				"rules[0]: permissions on pods without the verb granular: fields are not authorized for a user who holds only this role",
+				"rules[0]: permissions on pods without the verb granular: they have no effect for a subject that holds only this role",
 			},
 		},
 		"protected":       {rules: []rbacv1.PolicyRule{rule("", "pods", "granular", "granular:protectedLabel(example.com/a)")}},
 		"protected alone": {rules: []rbacv1.PolicyRule{rule("", "pods", "granular:protectedAnnotation(example.com/a)")}},
 		"protected, and a field": {
 			rules: []rbacv1.PolicyRule{rule("", "pods", "granular:protectedLabel(example.com/a)", "granular:labels")},
-			want:  []string{"rules[0]: permissions on pods without the verb granular: nobody who holds only this role is looked at field by field"},
+			want:  []string{"rules[0]: permissions on pods without the verb granular: they have no effect for a subject that holds only this role"},
 		},
 		"a long verb is not compared": {
 			rules: []rbacv1.PolicyRule{rule("", "pods", "granular", "granular:"+strings.Repeat("a", 200))},

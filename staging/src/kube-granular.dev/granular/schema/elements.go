@@ -134,7 +134,7 @@ func (c *compiler) sources(n *Node, kind NodeKind, l, item layers, p compileCont
 		}
 	}
 	for _, e := range out[len(p.sources):] {
-		if _, value := selfField(e.source); value {
+		if _, value := SelfField(e.source); value {
 			return nil, faultf(ExtSource, "%q means the value of a field, so no source may have this name", Self)
 		}
 	}

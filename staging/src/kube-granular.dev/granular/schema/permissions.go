@@ -89,7 +89,7 @@ func (c *compiler) parameter(l layers, p *compileContext, source, treatment, exp
 	if source == "" {
 		return nil, nil
 	}
-	if field, value := selfField(source); value {
+	if field, value := SelfField(source); value {
 		if out, err = c.value(l, source, field); err != nil {
 			return nil, err
 		}

@@ -15,8 +15,9 @@ import (
 // No map or list may have a source with such a name.
 const Self = "self"
 
-// selfField returns the field that a source names, empty for the value itself.
-func selfField(source string) (field string, ok bool) {
+// SelfField returns the field that a parameter source names, empty for the value itself. It returns
+// false for a source that is a key.
+func SelfField(source string) (field string, ok bool) {
 	if source == Self {
 		return "", true
 	}
@@ -34,7 +35,7 @@ func names(verb, source string) ([]string, error) {
 		}
 		return []string{verb}, permission.Validate(verb)
 	}
-	if _, value := selfField(source); !value {
+	if _, value := SelfField(source); !value {
 		return nil, faultf("", "two permissions need %s: %s or one of its fields; the general one comes first", ExtParameterized, Self)
 	}
 	if err := permission.Validate(general); err != nil {
