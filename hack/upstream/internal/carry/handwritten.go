@@ -64,15 +64,26 @@ func handwritten(s *series.Series, file string, pristine, last, content series.C
 	if slices.Equal(markers.Lines(last.Data), markers.Lines(content.Data)) {
 		return nil
 	}
-	var from []string
-	for _, p := range s.Patches {
-		if p.Markers != nil && p.Touches(file) != nil {
-			from = append(from, p.Name)
+	var edited, all []string
+	plain := content.Data
+	for _, p := range slices.Backward(s.Patches) {
+		if p.Markers == nil || p.Touches(file) == nil {
+			continue
+		}
+		all = append([]string{p.Name}, all...)
+		if data, err := p.Unmark(file, plain); err != nil {
+			edited = append([]string{err.Error()}, edited...)
+		} else {
+			plain = data
 		}
 	}
-	if len(from) == 0 {
-		from = []string{"a file of markers, such as " + path.Join(s.Dir, "markers/NNNN-name.yaml")}
+	where := " " + strings.Join(all, " and ")
+	switch {
+	case len(edited) > 0:
+		where = "\n  " + strings.ReplaceAll(strings.Join(edited, "\n"), "\n", "\n  ")
+	case len(all) == 0:
+		where = " a file of markers, such as " + path.Join(s.Dir, "markers/NNNN-name.yaml")
 	}
-	return fmt.Errorf("%s%s: its markers were edited by hand, and they are written from %s: put them back, change that file, and run `%s apply`",
-		s.Prefix, file, strings.Join(from, " and "), command)
+	return fmt.Errorf("%s%s: its markers were edited by hand: put them back, change the file that they are written from, and run `%s apply`:%s",
+		s.Prefix, file, command, where)
 }

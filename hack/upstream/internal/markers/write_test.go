@@ -76,14 +76,46 @@ func TestWrite(t *testing.T) {
 		want  []string
 		err   string // a part of it
 	}{
-		"a type":              {types: map[string]Type{"Name": {Markers: Markers{ParameterSource: "name"}}}, at: "type Name", want: []string{`// +permission-parameter-source:"name"`}},
-		"a type in a group":   {types: map[string]Type{"Other": {Markers: Markers{Verb: "v"}}}, at: "Other string", want: []string{"\t" + `// +permission-verb:"v"`}},
-		"a field":             {types: fields("Box", "Spec", verb("specification")), at: "Spec BoxSpec", want: []string{"\t" + `// +permission-verb:"specification"`}},
-		"no comment above":    {types: fields("Box", "Status", verb("status")), at: "Status *BoxStatus", want: []string{"\t" + `// +permission-verb:"status"`}},
-		"a blank line above":  {types: fields("Box", "Data", verb("data")), at: "Data map", want: []string{"\t" + `// +permission-verb:"data"`}},
-		"an embedded field":   {types: fields("Box", "ObjectMeta", verb("metadata")), at: "metav1.ObjectMeta", want: []string{"\t" + `// +permission-verb:"metadata"`}},
-		"an embedded pointer": {types: fields("BoxSpec", "Embedded", verb("e")), at: "*Embedded", want: []string{"\t" + `// +permission-verb:"e"`}},
-		"an embedded generic": {types: fields("BoxSpec", "Generic", verb("g")), at: "Generic[", want: []string{"\t" + `// +permission-verb:"g"`}},
+		"a type": {
+			types: map[string]Type{"Name": {Markers: Markers{ParameterSource: "name"}}},
+			at:    "type Name",
+			want:  []string{`// +permission-parameter-source:"name"`},
+		},
+		"a type in a group": {
+			types: map[string]Type{"Other": {Markers: Markers{Verb: "v"}}},
+			at:    "Other string",
+			want:  []string{"\t" + `// +permission-verb:"v"`},
+		},
+		"a field": {
+			types: fields("Box", "Spec", verb("specification")),
+			at:    "Spec BoxSpec",
+			want:  []string{"\t" + `// +permission-verb:"specification"`},
+		},
+		"no comment above": {
+			types: fields("Box", "Status", verb("status")),
+			at:    "Status *BoxStatus",
+			want:  []string{"\t" + `// +permission-verb:"status"`},
+		},
+		"a blank line above": {
+			types: fields("Box", "Data", verb("data")),
+			at:    "Data map",
+			want:  []string{"\t" + `// +permission-verb:"data"`},
+		},
+		"an embedded field": {
+			types: fields("Box", "ObjectMeta", verb("metadata")),
+			at:    "metav1.ObjectMeta",
+			want:  []string{"\t" + `// +permission-verb:"metadata"`},
+		},
+		"an embedded pointer": {
+			types: fields("BoxSpec", "Embedded", verb("e")),
+			at:    "*Embedded",
+			want:  []string{"\t" + `// +permission-verb:"e"`},
+		},
+		"an embedded generic": {
+			types: fields("BoxSpec", "Generic", verb("g")),
+			at:    "Generic[",
+			want:  []string{"\t" + `// +permission-verb:"g"`},
+		},
 		"all markers in order": {
 			types: fields("Box", "Data", Field{Markers: Markers{"s", "p", "v", true, "b", "t", "self.x"}}), at: "Data map",
 			want: []string{
@@ -91,16 +123,44 @@ func TestWrite(t *testing.T) {
 				"\t" + `// +permission-parameterized-by:"b"`, "\t" + `// +permission-parameter-treatment:t`, "\t" + `// +permission-parameter-expression:"self.x"`,
 			},
 		},
-		"a type elsewhere":         {types: map[string]Type{"Elsewhere": {Markers: Markers{Verb: "v"}}}},
-		"a field that is gone":     {types: fields("Box", "Gone", verb("v")), err: "field Box.Gone is no field of the struct"},
-		"a field of no struct":     {types: fields("Name", "A", verb("v")), err: "type Name is no struct and has no fields"},
-		"fields in one line":       {types: fields("Box", "Others", verb("v")), err: "field Box.Others is declared together with others (Names, Others)"},
-		"a struct in one line":     {types: fields("Grouped", "A", verb("v")), err: "field Grouped.A does not begin a line"},
-		"a marker that is there":   {types: fields("BoxSpec", "Verb", verb("v")), err: "field BoxSpec.Verb has a marker +permission-verb already"},
-		"another that is there":    {types: fields("BoxSpec", "Verb", Field{Markers: Markers{Scope: "s"}}), at: "Verb string", want: []string{"\t" + `// +permission-verb:"taken"`, "\t" + `// +permission-scope:"s"`}},
-		"a type with another name": {types: fields("Box", "Data", Field{Retype: &Retype{From: "map[string]string", To: "map[Name]string"}}), at: "Data map[Name]string"},
-		"not the type it had":      {types: fields("Box", "Data", Field{Retype: &Retype{From: "map[string]int", To: "x"}}), err: "field Box.Data has the type map[string]string, and not map[string]int"},
-		"an embedded type's name":  {types: fields("BoxSpec", "Embedded", Field{Retype: &Retype{From: "*Embedded", To: "*Name"}}), err: "field BoxSpec.Embedded is embedded"},
+		"a type elsewhere": {types: map[string]Type{"Elsewhere": {Markers: Markers{Verb: "v"}}}},
+		"a field that is gone": {
+			types: fields("Box", "Gone", verb("v")),
+			err:   "field Box.Gone is no field of the struct",
+		},
+		"a field of no struct": {
+			types: fields("Name", "A", verb("v")),
+			err:   "type Name is no struct and has no fields",
+		},
+		"fields in one line": {
+			types: fields("Box", "Others", verb("v")),
+			err:   "field Box.Others is declared together with others (Names, Others)",
+		},
+		"a struct in one line": {
+			types: fields("Grouped", "A", verb("v")),
+			err:   "field Grouped.A does not begin a line",
+		},
+		"a marker that is there": {
+			types: fields("BoxSpec", "Verb", verb("v")),
+			err:   "field BoxSpec.Verb has a marker +permission-verb already",
+		},
+		"another that is there": {
+			types: fields("BoxSpec", "Verb", Field{Markers: Markers{Scope: "s"}}),
+			at:    "Verb string",
+			want:  []string{"\t" + `// +permission-verb:"taken"`, "\t" + `// +permission-scope:"s"`},
+		},
+		"a type with another name": {
+			types: fields("Box", "Data", Field{Retype: &Retype{From: "map[string]string", To: "map[Name]string"}}),
+			at:    "Data map[Name]string",
+		},
+		"not the type it had": {
+			types: fields("Box", "Data", Field{Retype: &Retype{From: "map[string]int", To: "x"}}),
+			err:   "field Box.Data has the type map[string]string, and not map[string]int",
+		},
+		"an embedded type's name": {
+			types: fields("BoxSpec", "Embedded", Field{Retype: &Retype{From: "*Embedded", To: "*Name"}}),
+			err:   "field BoxSpec.Embedded is embedded",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Write("types.go", []byte(types), tt.types)
@@ -140,7 +200,8 @@ func fields(typ, field string, f Field) map[string]Type {
 // and that every one that cannot be is named.
 func TestWriteAllThatCanBe(t *testing.T) {
 	got, err := Write("types.go", []byte(types), map[string]Type{"Box": {Fields: map[string]Field{
-		"Gone": {Markers: Markers{Verb: "a"}}, "Lost": {Markers: Markers{Verb: "b"}}, "Data": {Markers: Markers{Verb: "c"}},
+		"Gone": {
+			Markers: Markers{Verb: "a"}}, "Lost": {Markers: Markers{Verb: "b"}}, "Data": {Markers: Markers{Verb: "c"}},
 	}}})
 	if err == nil || !strings.Contains(err.Error(), "Box.Gone") || !strings.Contains(err.Error(), "Box.Lost") {
 		t.Errorf("error %v names not both", err)

@@ -80,14 +80,40 @@ func TestMark(t *testing.T) {
 			sources: func(m memory) { m[v1+"pod.go"], m[v1+"types.go"] = m[v1+"types.go"], "package v1\n" },
 			has:     map[string]string{v1 + "pod.go": "// +permission-verb:\"pod\"\ntype Pod struct {\n"},
 		},
-		"a type that is gone":      {parts: []string{"  k8s.io/api/core/v1:\n    Gone: {verb: pod}\n" + boxData}, err: []string{"patches/markers/0001-a.yaml: k8s.io/api/core/v1: there is no type Gone"}},
-		"a package that is gone":   {parts: []string{"  k8s.io/api/core/v3:\n    Pod: {verb: pod}\n"}, err: []string{"k8s.io/api/core/v3: there is no type Pod"}},
-		"a field of another type":  {parts: []string{"  k8s.io/api/core/v1:\n    Pod: {fields: {Data: {verb: pod}}}\n" + boxData}, err: []string{"field Pod.Data is no field of the struct"}},
-		"two parts, one marker":    {parts: []string{"  k8s.io/api/core/v1:\n" + boxData, "  k8s.io/api/core/v1:\n" + boxData}, err: []string{"patches/markers/0002-b.yaml: k8s.io/api/core/v1: field Box.Data has a marker +permission-verb already"}},
-		"a root without a marker":  {parts: []string{"  k8s.io/api/core/v1:\n    Pod: {verb: pod}\n"}, err: []string{"k8s.io/api/core/v1: field Box.Data stands at the root of a kind and no permission covers it"}},
-		"a root in another part":   {parts: []string{"  k8s.io/api/core/v1:\n    Pod: {verb: pod}\n", "  k8s.io/api/core/v1:\n    Box: {exempt: {Data: why}}\n"}, has: map[string]string{v1 + "types.go": "// +permission-verb:\"pod\"\n"}},
-		"a source that is no Go":   {parts: []string{"  k8s.io/api/core/v2:\n    Pod: {verb: pod}\n"}, sources: func(m memory) { m[v2+"types.go"] = "package" }, err: []string{"types.go:1", "there is no type Pod"}},
-		"a new field at some root": {parts: []string{"  k8s.io/api/core/v1:\n" + boxData}, sources: func(m memory) { m[v1+"more.go"] = strings.Replace(m[v1+"more.go"], "}", "\tNew string\n}", 1) }, err: []string{"field Box.New stands at the root of a kind"}},
+		"a type that is gone": {
+			parts: []string{"  k8s.io/api/core/v1:\n    Gone: {verb: pod}\n" + boxData},
+			err:   []string{"patches/markers/0001-a.yaml: k8s.io/api/core/v1: there is no type Gone"},
+		},
+		"a package that is gone": {
+			parts: []string{"  k8s.io/api/core/v3:\n    Pod: {verb: pod}\n"},
+			err:   []string{"k8s.io/api/core/v3: there is no type Pod"},
+		},
+		"a field of another type": {
+			parts: []string{"  k8s.io/api/core/v1:\n    Pod: {fields: {Data: {verb: pod}}}\n" + boxData},
+			err:   []string{"field Pod.Data is no field of the struct"},
+		},
+		"two parts, one marker": {
+			parts: []string{"  k8s.io/api/core/v1:\n" + boxData, "  k8s.io/api/core/v1:\n" + boxData},
+			err:   []string{"patches/markers/0002-b.yaml: k8s.io/api/core/v1: field Box.Data has a marker +permission-verb already"},
+		},
+		"a root without a marker": {
+			parts: []string{"  k8s.io/api/core/v1:\n    Pod: {verb: pod}\n"},
+			err:   []string{"k8s.io/api/core/v1: field Box.Data stands at the root of a kind and no permission covers it"},
+		},
+		"a root in another part": {
+			parts: []string{"  k8s.io/api/core/v1:\n    Pod: {verb: pod}\n", "  k8s.io/api/core/v1:\n    Box: {exempt: {Data: why}}\n"},
+			has:   map[string]string{v1 + "types.go": "// +permission-verb:\"pod\"\n"},
+		},
+		"a source that is no Go": {
+			parts:   []string{"  k8s.io/api/core/v2:\n    Pod: {verb: pod}\n"},
+			sources: func(m memory) { m[v2+"types.go"] = "package" },
+			err:     []string{"types.go:1", "there is no type Pod"},
+		},
+		"a new field at some root": {
+			parts:   []string{"  k8s.io/api/core/v1:\n" + boxData},
+			sources: func(m memory) { m[v1+"more.go"] = strings.Replace(m[v1+"more.go"], "}", "\tNew string\n}", 1) },
+			err:     []string{"field Box.New stands at the root of a kind"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			src := boxes()
