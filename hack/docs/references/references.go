@@ -101,7 +101,10 @@ func (c *checker) names(document, line string) []error {
 		}
 	}
 	for _, name := range patchName.FindAllString(line, -1) {
-		if found, _ := filepath.Glob(c.file("patches/" + name + "*.patch")); len(found) == 0 && exceptions[name] != document {
+		// Markers are data: a file of them is YAML.
+		patches, _ := filepath.Glob(c.file("patches/" + name + "*.patch"))
+		markers, _ := filepath.Glob(c.file("patches/" + name + "*.yaml"))
+		if len(patches)+len(markers) == 0 && exceptions[name] != document {
 			wrong = append(wrong, fmt.Errorf("there is no patch %s", name))
 		}
 	}
