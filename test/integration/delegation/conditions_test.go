@@ -166,13 +166,13 @@ func TestObjects(t *testing.T) {
 	patch.want(t, 200)
 	other := patch
 	other.path = maps(n) + "/two"
-	other.want(t, 403, "other objects")
+	other.want(t, 403, "does not include this object in objectUIDs")
 	request{as: "bot", method: "POST", path: maps(n), under: d, body: `{"metadata":{"name":"three"}}`}.want(t, 403)
 	request{as: "bot", method: "DELETE", path: maps(n) + "/two", under: d}.want(t, 403)
 	request{as: "bot", method: "DELETE", path: maps(n), under: d}.want(t, 403)
 	request{as: "bot", method: "DELETE", path: maps(n) + "/one", under: d}.want(t, 200)
 	apply(t, maps(n), `{"metadata":{"name":"one"}}`)
-	patch.want(t, 403, "other objects")
+	patch.want(t, 403, "does not include this object in objectUIDs")
 }
 
 func read1(t *testing.T, path string) string {
