@@ -26,7 +26,7 @@ func TestUnreachableEtcd(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := refuse(t, "--dir", filepath.Join(t.TempDir(), "cluster"), "--port", "0", "--etcd-servers", url)
-	if !strings.Contains(said, "waiting for etcd at "+url) || !strings.Contains(said, "nothing answered at "+url) || strings.Contains(said, "starting kube-apiserver") {
+	if !strings.Contains(said, "waiting for etcd at "+url) || !strings.Contains(said, "no connection to "+url) || strings.Contains(said, "starting kube-apiserver") {
 		t.Errorf("said %q", said)
 	}
 }
