@@ -10,17 +10,22 @@ import (
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"kube-granular.dev/granular/schema"
 	"kube-granular.dev/pkg/expression"
 )
 
-// placesOf returns the permissions outside of metadata, as PATH=VERB.
+// placesOf returns the permissions outside of metadata, as PATH=NAME or PATH=NAME(SOURCE).
 func placesOf(tree *schema.Tree) []string {
 	var out []string
 	for _, p := range tree.Permissions() {
 		if !strings.HasPrefix(p.Pattern, ".metadata") {
-			out = append(out, strings.TrimPrefix(p.Pattern, ".")+"="+p.Name)
+			verb := p.Name
+			if p.Parameter != nil {
+				verb += "(" + p.Parameter.Source + ")"
+			}
+			out = append(out, strings.TrimPrefix(p.Pattern, ".")+"="+verb)
 		}
 	}
 	slices.Sort(out)
@@ -42,15 +47,15 @@ func TestConventions(t *testing.T) {
 		want          string
 	}{
 		"all": {unmarked, ".spec.replicas",
-			"spec.replicas=replicas spec=specification status.conditions=conditions status.conditions[*]=condition status=status"},
+			"spec.replicas=replicas spec=specification status.conditions=conditions status.conditions[*]=condition(condition-type) status=status"},
 		"no scale": {unmarked, "",
-			"spec=specification status.conditions=conditions status.conditions[*]=condition status=status"},
+			"spec=specification status.conditions=conditions status.conditions[*]=condition(condition-type) status=status"},
 		"a scale further down": {unmarked, ".spec.pool.size",
-			"spec.pool.size=replicas spec=specification status.conditions=conditions status.conditions[*]=condition status=status"},
+			"spec.pool.size=replicas spec=specification status.conditions=conditions status.conditions[*]=condition(condition-type) status=status"},
 		"a scale of what is no number": {unmarked, ".spec.pool.name",
-			"spec=specification status.conditions=conditions status.conditions[*]=condition status=status"},
+			"spec=specification status.conditions=conditions status.conditions[*]=condition(condition-type) status=status"},
 		"a scale of no field": {unmarked, ".spec.nothing",
-			"spec=specification status.conditions=conditions status.conditions[*]=condition status=status"},
+			"spec=specification status.conditions=conditions status.conditions[*]=condition(condition-type) status=status"},
 		"a list of conditions": {with("+list: map, +keys: [type], ", ""), "",
 			"spec=specification status.conditions=conditions status=status"},
 		"conditions by two keys": {with("+keys: [type]", "+keys: [type, reason]"), "",
@@ -61,6 +66,9 @@ func TestConventions(t *testing.T) {
 		"none at all":             {"{+verb: none, " + unmarked + "}", ".spec.replicas", ""},
 		"a permission anywhere": {with("name: {type: string}", "name: {type: string, +verb: example.com/name}"),
 			".spec.replicas", "spec.pool.name=example.com/name"},
+		"a permission of the values of a map": {with("name: {type: string}",
+			"name: {type: object, additionalProperties: {type: string, +verb: example.com/v}}"),
+			".spec.replicas", "spec.pool.name[*]=example.com/v"},
 		"a scope anywhere": {with("name: {type: string}", "name: {type: object, +scope: example.com/s}"),
 			".spec.replicas", "spec.pool.name=example.com/s"},
 		"a parameter anywhere": {with("items: {type: object, required: [type], properties: {type: {type: string}}}", "items: {type: object, required: [type], properties: {type: {type: string, +parameter-source: t}}}"),
@@ -104,6 +112,19 @@ func TestConventionsOfAllVersions(t *testing.T) {
 		}
 		if got := strings.Join(placesOf(tree), " "); !strings.Contains(got, want) || want == "" && got != "" {
 			t.Errorf("v1 beside %s: %q", text, got)
+		}
+	}
+}
+
+// TestConventionsWithoutSchema holds that a version without a schema is no reason to stop.
+func TestConventionsWithoutSchema(t *testing.T) {
+	for _, validation := range []*apiextensionsv1.CustomResourceValidation{nil, {}} {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		crd.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Schema: validation}}
+		model := &spec.Schema{SchemaProps: spec.SchemaProps{Properties: map[string]spec.Schema{"spec": {}}}}
+		validator().Complete(crd, "v1", model)
+		if got := model.Properties["spec"].Extensions[schema.ExtVerb]; got != "specification" {
+			t.Errorf("got %v", got)
 		}
 	}
 }

@@ -197,13 +197,12 @@ func (d *Decider) cover(ctx context.Context, c *change.Change, candidates []*sch
 	if ofValue == nil {
 		return d.coverAlways(ctx, c, candidates)
 	}
-	var refusal *Refusal
-	var failure error
-	if len(candidates) > 0 {
-		refusal, failure = d.coverAlways(ctx, c, candidates)
-		if refusal == nil && failure == nil || ctx.Err() != nil {
-			return nil, failure
-		}
+	refusal, failure := d.coverAlways(ctx, c, candidates)
+	if refusal == nil && failure == nil {
+		return nil, nil
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
 	return d.coverValues(ctx, c, ofValue, refusal, failure)
 }

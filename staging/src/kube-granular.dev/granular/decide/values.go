@@ -32,13 +32,13 @@ func splitByValue(candidates []*schema.Permission) (others, ofValue []*schema.Pe
 func takesValue(p *schema.Permission) bool { return p.Parameter != nil && p.Parameter.FromValue }
 
 // coverValues looks for a permission that covers every value of a change. The other candidates
-// did not cover it: refusal and failure are their result, both nil if there are no others.
+// did not cover it: they were refused, or the authorizer failed.
 func (d *Decider) coverValues(ctx context.Context, c *change.Change, candidates []*schema.Permission, refusal *Refusal, failure error) (*Refusal, error) {
-	r := Refusal{Reason: NoParameter, Change: *c, budget: d.budget, ofValue: true}
+	r := Refusal{Change: *c, budget: d.budget}
 	if refusal != nil {
 		r = *refusal
-		r.ofValue = true
 	}
+	r.ofValue = true
 	for _, p := range candidates {
 		values, known := c.Values(p)
 		if !known {
@@ -101,10 +101,7 @@ func (d *Decider) holdsAll(ctx context.Context, p *schema.Permission, values []s
 	if p.Parameter.Expression != nil {
 		costs = d.Costs()
 	}
-	for i, value := range values {
-		if i%contextCheckInterval == 0 && ctx.Err() != nil {
-			return notHeld, "", ctx.Err()
-		}
+	for _, value := range values {
 		of, err := p.Verbs(ctx, costs, value)
 		if ctx.Err() != nil {
 			return notHeld, "", ctx.Err()

@@ -38,6 +38,10 @@ spec:
         properties:
           key: {type: string}
           effect: {type: string, x-kubernetes-permission-verb: effect}
+          level:
+            type: string
+            x-kubernetes-permission-verb: level
+            x-kubernetes-permission-parameterized-by: self
     guards:
       items:
         type: object
@@ -133,6 +137,14 @@ func TestValues(t *testing.T) {
 			new: taints("{key: a, effect: y}", "{key: b}"), holds: "effect"},
 		{name: "an effect by the key", old: taints("{key: a, effect: x}", "{key: b}"),
 			new: taints("{key: a, effect: y}", "{key: b}"), holds: "taint(a)"},
+		{name: "a level by its values", old: taints("{key: a, level: x}"), new: taints("{key: a, level: z}"),
+			holds: "level(x) level(z)"},
+		{name: "a level by the key of its taint", old: taints("{key: a, level: x}"),
+			new: taints("{key: a, level: z}"), holds: "taint(a)"},
+		{name: "a level by a mixture", old: taints("{key: a, level: x}"), new: taints("{key: a, level: z}"), holds: "taint(b) level(z)",
+			needs: `needs one of the verbs "granular:level(x)", "granular:specification"`},
+		{name: "a value that is too long", unmarked: true, old: "spec: {x: 1}", new: "spec: {mode: " + strings.Repeat("b", 300) + "}", holds: "specification",
+			needs: `the parameter "` + strings.Repeat("b", 64) + `..." is longer than the 256 bytes that a verb may have`},
 		{name: "a taint twice", old: taints("{key: a}"), new: taints("{key: a}", "{key: a}"), holds: "taint(a)"},
 		{name: "the order", old: taints("{key: a}", "{key: b}"), new: taints("{key: b}", "{key: a}"), holds: "taint(a) taint(b)",
 			needs: `needs one of the verbs "granular:taints", "granular:specification"`},
@@ -404,4 +416,154 @@ func (a *allowing) FirstAllowed(_ context.Context, verbs []string) (int, error) 
 		}
 	}
 	return -1, nil
+}
+
+// endsAt ends the request with the answer to a verb.
+type endsAt struct {
+	at  string
+	end context.CancelFunc
+}
+
+func (e endsAt) FirstAllowed(_ context.Context, verbs []string) (int, error) {
+	if slices.Contains(verbs, e.at) {
+		e.end()
+	}
+	return -1, nil
+}
+
+// A request that ends is never allowed, whatever was asked last.
+func TestValuesWhenTheRequestEnds(t *testing.T) {
+	w := valuesWalker(t)
+	set, err := w.Compare(change.All, parsed(t, "spec: {image: a.example/x}"), parsed(t, "spec: {image: b.example/x}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []string{"granular:specification", "granular:image", "granular:imageFrom(a.example)", "granular:imageFrom(a.example/x)"} {
+		ctx, end := context.WithCancel(t.Context())
+		refusal, err := New(endsAt{at, end}, 0).Decide(ctx, set, true)
+		if strings.Contains(at, "From") { // nothing is left to be asked, and the answer was no
+			if refusal == nil && err == nil {
+				t.Errorf("%s: allowed", at)
+			}
+		} else if refusal != nil || !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: got %v, %v", at, refusal, err)
+		}
+	}
+}
+
+// The context is looked at while values are looked at that cost no question.
+func TestManyValuesWhenTheRequestEnds(t *testing.T) {
+	w := valuesWalker(t)
+	keys := make([]string, 200)
+	for i := range keys {
+		keys[i] = "k"
+	}
+	set, err := w.Compare(change.All, withTaints(nil), withTaints(keys))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := set[0].Node.TakesValue()
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	d := New(&holder{t: t, holds: []string{"granular:taint(k)"}}, 0)
+	if state, _, err := d.holdsAll(ctx, p, []string{"k"}, &Refusal{}); state == held || !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, %v", state, err)
+	}
+}
+
+// impossible answers with a verb that it was not asked, where there is a parameter.
+type impossible struct{}
+
+func (impossible) FirstAllowed(_ context.Context, verbs []string) (int, error) {
+	if strings.HasSuffix(verbs[0], ")") {
+		return len(verbs), nil
+	}
+	return -1, nil
+}
+
+func TestImpossibleAnswersAboutValues(t *testing.T) {
+	set, err := valuesWalker(t).Compare(change.All, parsed(t, "spec: {image: a.example/x}"), parsed(t, "spec: {image: b.example/x}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if refusal, err := New(impossible{}, 0).Decide(t.Context(), set, true); refusal != nil || err == nil {
+		t.Errorf("got %v, %v", refusal, err)
+	}
+}
+
+// What was asked for one attempt is not asked for the next.
+func TestValuesAreAskedOnce(t *testing.T) {
+	set, err := valuesWalker(t).Compare(change.All, parsed(t, "spec: {image: a.example/x}"), parsed(t, "spec: {image: b.example/x}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &holder{t: t, holds: []string{"granular:imageFrom(a.example)"}}
+	d := New(h, 0)
+	for range 3 {
+		if refusal, err := d.Decide(t.Context(), set, true); refusal == nil || err != nil {
+			t.Fatalf("got %v, %v", refusal, err)
+		}
+	}
+	if h.calls != 3 { // the general verbs, those of the old value, those of the new one
+		t.Errorf("%d questions", h.calls)
+	}
+}
+
+// Where no permission is without a value, the refusal names the verb of a value.
+func TestExcludedValuesAreBounded(t *testing.T) {
+	var guards []any
+	for i := range 100 {
+		guards = append(guards, object{"key": fmt.Sprintf("k%d", i)})
+	}
+	set, err := valuesWalker(t).Compare(change.ExcludedOnly, parsed(t, "spec: {guards: []}"), object{"spec": object{"guards": guards}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refusal, err := New(&allowing{}, 0).Decide(t.Context(), set, false)
+	if err != nil || refusal == nil || refusal.Reason != Budget || refusal.General != "granular:guard(k64)" || refusal.Specific != refusal.General {
+		t.Errorf("got %+v, %v", refusal, err)
+	}
+}
+
+// dear is a language whose expressions cost more than a request may spend.
+type dear struct{}
+
+func (dear) Compile(string) (schema.Expression, error) { return dear{}, nil }
+
+func (dear) Parameter(context.Context, string) (string, int64, error) { return "p", MaxCost + 1, nil }
+
+func TestValuesThatCostTooMuch(t *testing.T) {
+	root := &spec.Schema{}
+	if err := yaml.UnmarshalStrict([]byte(`properties: {mode: {type: string, x-kubernetes-permission-verb: mode,
+  x-kubernetes-permission-parameterized-by: self, x-kubernetes-permission-parameter-expression: self}}`), root); err != nil {
+		t.Fatal(err)
+	}
+	tree, err := schema.NewModels(map[string]*spec.Schema{"root": root}, schema.WithExpressions(dear{})).Compile("root")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := change.NewWalker(tree).Compare(change.All, parsed(t, "mode: a"), parsed(t, "mode: b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	refusal, err := New(&holder{t: t, holds: []string{"granular:mode(p)"}}, 0).Decide(t.Context(), set, true)
+	if err != nil || refusal == nil || refusal.Reason != Cost {
+		t.Errorf("got %+v, %v", refusal, err)
+	}
+}
+
+// A permission whose verb is not answered keeps nobody from what another one allows.
+func TestOtherValuesCoverWhatIsNotAnswered(t *testing.T) {
+	set, err := valuesWalker(t).Compare(change.All, parsed(t, "spec: {taints: [{key: a, level: x}]}"), parsed(t, "spec: {taints: [{key: a, level: z}]}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asks := partlyFailing{[]string{"granular:level(x)", "granular:level(z)"}, []string{"granular:taint(a)"}}
+	if refusal, err := New(asks, 0).Decide(t.Context(), set, true); refusal != nil || err != nil {
+		t.Errorf("got %v, %v", refusal, err)
+	}
+	asks.allows = asks.allows[:1]
+	if refusal, err := New(asks, 0).Decide(t.Context(), set, true); refusal != nil || err == nil {
+		t.Errorf("without one of them: got %v, %v", refusal, err)
+	}
 }
