@@ -1,11 +1,11 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command upstream carries the patch series: it makes the patched Kubernetes
-// tree out of the pinned sources, and writes edits of the tree back into patches.
+// Command upstream maintains the patch series. It makes the patched Kubernetes tree from
+// the pinned sources, and writes edits of the tree back into patches.
 //
-// It is a module of its own that needs nothing of the others, so it works before any
-// workspace exists; call it from any folder with
+// It is a separate module and uses no other module of the project, so it works before a
+// workspace exists. Call it from any folder with
 //
 //	hack/upstream/run apply
 package main
@@ -57,29 +57,28 @@ func newCommand() *cobra.Command {
 	return cmd
 }
 
-// applyCommands write the tree.
+// applyCommands returns the commands that write the tree.
 func applyCommands(c *carry.Carry) []*cobra.Command {
 	var o carry.ApplyOptions
 	apply := &cobra.Command{
 		Use:   "apply",
-		Short: "Make upstream/ what go.mod, the patches and the generators say",
-		Long: `Make upstream/ what go.mod, the patches and the generators say, and write go.work.
+		Short: "Make the tree in upstream/ from go.mod, the patches and the generators",
+		Long: `Make the tree in upstream/ from go.mod, the patches and the generators, and write go.work.
 
-Only files that differ are written. Files edited by hand are never overwritten,
-unless --discard is given; without it, edits are an error, so that what is built
-is what the patches say.`,
+The command writes only files that differ. It overwrites edits only with --discard.
+Without it, edits are an error, so that a build uses exactly the patches.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.Apply(cmd.Context(), o) },
 	}
 	apply.Flags().BoolVar(&o.Discard, "discard", false, "overwrite edited files, remove added ones")
-	apply.Flags().BoolVar(&o.Keep, "keep", false, "leave edited files alone where that overwrites nothing")
-	apply.Flags().StringSliceVar(&o.Without, "without", nil, "leave out `folders` of the series that it calls optional")
+	apply.Flags().BoolVar(&o.Keep, "keep", false, "keep edited files, and fail if one has to be overwritten")
+	apply.Flags().StringSliceVar(&o.Without, "without", nil, "leave out `folders` that the series marks as optional")
 	apply.MarkFlagsMutuallyExclusive("discard", "keep")
 
 	var p carry.ApplyOptions
 	materialize := &cobra.Command{
 		Use:   "materialize",
-		Short: "Make upstream/ the pristine sources, without patches",
+		Short: "Make the tree in upstream/ from the pristine sources, without patches",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p.Pristine = true
@@ -95,7 +94,7 @@ is what the patches say.`,
 	var pristine bool
 	generators := &cobra.Command{
 		Use:       "generate GENERATOR...",
-		Short:     "Run generators now, on the tree with whatever edits it has",
+		Short:     "Run generators now, on the tree with its edits",
 		ValidArgs: names,
 		Args:      cobra.MatchAll(cobra.MinimumNArgs(1), cobra.OnlyValidArgs),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -106,7 +105,7 @@ is what the patches say.`,
 	return []*cobra.Command{materialize, apply, generators}
 }
 
-// patchCommands read or write the patches.
+// patchCommands returns the commands that read or write the patches.
 func patchCommands(c *carry.Carry) []*cobra.Command {
 	var o carry.RefreshOptions
 	refresh := &cobra.Command{
@@ -114,15 +113,15 @@ func patchCommands(c *carry.Carry) []*cobra.Command {
 		Short: "Write edits of upstream/ back into the patches",
 		Long: `Write edits of upstream/ back into the patches, and print which patches changed.
 
-Each edited file goes into the last patch that touches it. Paths, like
-upstream/kubernetes/pkg/apis, limit what is looked at.`,
+The command writes each edited file into the last patch that changes it. Paths, like
+upstream/kubernetes/pkg/apis, limit the files.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Paths = args
 			return c.Refresh(cmd.Context(), o)
 		},
 	}
 	refresh.Flags().StringVar(&o.Into, "into", "", "the patch that takes the edits, as FOLDER/NNNN-name")
-	refresh.Flags().StringVar(&o.New, "new", "", "make a patch FOLDER/NNNN-name.patch of the edits")
+	refresh.Flags().StringVar(&o.New, "new", "", "make a new patch FOLDER/NNNN-name.patch from the edits")
 	refresh.Flags().StringVar(&o.Subject, "subject", "", "the subject of the new patch, `<package>: <verb phrase>`")
 	refresh.Flags().BoolVar(&o.Rewrite, "rewrite", false, "write every patch in its canonical form")
 
@@ -147,14 +146,14 @@ upstream/kubernetes/pkg/apis, limit what is looked at.`,
 	var dir string
 	export := &cobra.Command{
 		Use:   "export --out DIR",
-		Short: "Write the series as one row of patches for git am",
-		Long: `Write the series as one row of patches for git am, in the order they are applied.
+		Short: "Write the series as numbered patches for git am",
+		Long: `Write the series as numbered patches for git am, in the order in which they are applied.
 
 Files of markers become patches of comments. DIR must be empty, or not exist.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.Export(cmd.Context(), dir) },
 	}
-	export.Flags().StringVar(&dir, "out", "", "the folder to write them into, relative to the project's root")
+	export.Flags().StringVar(&dir, "out", "", "the folder for the patches, relative to the project's root")
 	cobra.CheckErr(export.MarkFlagRequired("out"))
 
 	var to carry.RebaseOptions
@@ -163,22 +162,22 @@ Files of markers become patches of comments. DIR must be empty, or not exist.`,
 		Short: "Move the patches to another version of Kubernetes",
 		Long: `Move the patches to another version of Kubernetes.
 
-All modules are fetched first. Hunks that merely moved follow, and so do markers.
-All conflicts of the series are listed, and what upstream changed in the files that
-it changes; a conflict that may come of an earlier one is marked so. Without
-conflicts, a copy of the project is made on that version, with generated files, and
-the packages that the patches change are compiled there.
+The command first downloads all modules. It finds the new place of hunks that merely
+moved, and of markers. It lists all conflicts of the series, and marks a conflict if an
+earlier one may be its cause. It also lists the files that both upstream and the series
+change. Without conflicts it makes a copy of the project on that version, with generated
+files, and compiles the packages that the patches change.
 
-Without --write the version is only tried. With it, conflicts leave their files in
-upstream/.rebase/conflicts; edit them and --continue, or --abort.`,
+Without --write the command only tries the version. With --write it puts files with
+conflicts into upstream/.rebase/conflicts. Edit them and run --continue, or --abort.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.Rebase(cmd.Context(), to) },
 	}
 	rebase.Flags().StringVar(&to.To, "to", "", "the version, like v1.37.2")
 	rebase.Flags().BoolVar(&to.Write, "write", false, "change the patches, the pins in go.mod and the sums in go.sum")
-	rebase.Flags().BoolVar(&to.Continue, "continue", false, "go on with a rebase that stopped")
+	rebase.Flags().BoolVar(&to.Continue, "continue", false, "continue a rebase that stopped")
 	rebase.Flags().BoolVar(&to.Abort, "abort", false, "give up a rebase that stopped")
-	rebase.Flags().BoolVar(&to.SkipBuild, "skip-build", false, "don't compile what the patches change")
+	rebase.Flags().BoolVar(&to.SkipBuild, "skip-build", false, "do not compile the packages that the patches change")
 	rebase.MarkFlagsOneRequired("to", "continue", "abort")
 	rebase.MarkFlagsMutuallyExclusive("to", "continue", "abort")
 	rebase.MarkFlagsMutuallyExclusive("write", "continue", "abort")

@@ -17,21 +17,21 @@ import (
 	"kube-granular.dev/hack/upstream/internal/tree"
 )
 
-// ApplyOptions choose between the ways of making the tree.
+// ApplyOptions select how Apply makes the tree.
 type ApplyOptions struct {
 	// Pristine leaves the patches and generators out.
 	Pristine bool
-	// Without names folders of the series to be left out.
+	// Without names the folders of the series to leave out.
 	Without []string
-	// Discard overwrites edits; Keep leaves edited files alone where that
-	// overwrites nothing. Without either, edits are an error.
+	// Discard overwrites edits. Keep does not change edited files, and fails if one of
+	// them would have to be overwritten. Without both, edits are an error.
 	Discard, Keep bool
-	// Generators are run whether they must or not.
+	// Generators names generators that run even if their output is up to date.
 	Generators []string
 }
 
-// Apply makes the tree what go.mod, the series and the generators say. Where it
-// already is, nothing is done and nothing is said.
+// Apply makes the tree from go.mod, the series and the generators. If the tree is up to
+// date, Apply does nothing and prints nothing.
 func (c *Carry) Apply(ctx context.Context, o ApplyOptions) error {
 	unlock, err := tree.Lock(c.Project, func() { c.Log.Say("waiting for another run of this tool") })
 	if err != nil {
@@ -62,12 +62,12 @@ func (c *Carry) Apply(ctx context.Context, o ApplyOptions) error {
 		switch open := unknown(edits, func(string) string { return tree.Gone }); {
 		case len(open) == 0:
 			if touched || !slices.Equal(m.Without, o.Without) {
-				m.Without = o.Without // a folder that is not there makes no difference
+				m.Without = o.Without // a folder that does not exist makes no difference
 				return m.Save()
 			}
 			return nil
 		case o.Keep:
-			c.Log.Say("%d files of the tree are edited and no patch has the edits:%s", len(open), tree.Describe(open))
+			c.Log.Say("%d files of the tree are edited, and no patch has the edits:%s", len(open), tree.Describe(open))
 			return nil
 		case !o.Discard:
 			return dirty(open)
@@ -97,13 +97,13 @@ func (c *Carry) Apply(ctx context.Context, o ApplyOptions) error {
 	}
 	m.Inputs, m.Pending, m.Without = digest, nil, o.Without
 	if len(o.Generators) > 0 {
-		m.Inputs = "" // what was forced need not be what is wanted
+		m.Inputs = "" // the output of forced generators may not be the wanted one
 	}
 	return m.Save()
 }
 
-// settle sorts edits into those that may be overwritten and those that are
-// kept, and fails on others.
+// settle decides which edits may be overwritten, and returns the files whose edits are kept.
+// It fails if there are other edits.
 func (p *plan) settle(m *tree.Manifest, edits []tree.Edit, o ApplyOptions) (map[string]bool, error) {
 	interrupted := m.Inputs == ""
 	kept := map[string]bool{}
@@ -126,7 +126,7 @@ func (p *plan) settle(m *tree.Manifest, edits []tree.Edit, o ApplyOptions) (map[
 			open = append(open, e)
 			continue
 		}
-		// The content of a held file is lost: its generator must write it again.
+		// The edit replaced the content of a held file: its generator must write it again.
 		if g, ok := p.held[e.Tree]; ok && e.Is != p.want[e.Tree] {
 			p.release(g)
 		}
@@ -137,7 +137,7 @@ func (p *plan) settle(m *tree.Manifest, edits []tree.Edit, o ApplyOptions) (map[
 	return kept, nil
 }
 
-// release gives up the generated files of a generator and has it run again.
+// release drops the generated files of a generator from the plan, and schedules the generator.
 func (p *plan) release(g generate.Generator) {
 	for file, by := range p.held {
 		if by.Name == g.Name {
@@ -159,7 +159,7 @@ func dirty(edits []tree.Edit) error {
 		len(edits), tree.Describe(edits), command, command)
 }
 
-// write makes the tree what the plan wants, up to what generators write.
+// write writes and removes files as the plan requires, except the output of generators.
 func (c *Carry) write(ctx context.Context, p *plan, m *tree.Manifest, edits []tree.Edit, kept map[string]bool) error {
 	now := map[string]string{}
 	for file, e := range m.Files {
@@ -220,12 +220,12 @@ func (c *Carry) writeOne(ctx context.Context, p *plan, m *tree.Manifest, file, n
 			return err
 		}
 		if !found {
-			return fmt.Errorf("%s: is in no module", file)
+			return fmt.Errorf("%s: no upstream module has this file", file)
 		}
 		if content.Data, err = os.ReadFile(path); err != nil {
 			return err
 		}
-		// The module cache keeps no modes; a script begins like one.
+		// The module cache keeps no file modes. A script is recognised by its first line.
 		content.Executable = bytes.HasPrefix(content.Data, []byte("#!"))
 	}
 	if source.Hash(content.Data) != want {

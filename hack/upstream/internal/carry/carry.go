@@ -19,18 +19,19 @@ import (
 	"kube-granular.dev/hack/upstream/internal/source"
 )
 
-// Carry carries out commands on one project.
+// Carry runs the commands of the tool on one project.
 type Carry struct {
 	Project project.Project
-	// Log hears of progress, Out gets results.
+	// Log receives progress, Out receives results.
 	Log *progress.Log
 	Out io.Writer
 
-	// source is the version to apply to, whatever go.sum vouches for; nil for that of go.mod.
+	// source is the version to apply to, even if go.sum has no sums for it. If it is nil, the
+	// version is the one in go.mod.
 	source *source.Source
 }
 
-// revision is what one revision of the project says.
+// revision is the content of one revision of the project.
 type revision struct {
 	gomod, gosum []byte
 	pins         source.Pins
@@ -39,8 +40,8 @@ type revision struct {
 	modules []string
 }
 
-// load reads a revision: the working tree's, or another by its reader. Folders of
-// the series that are named are left out.
+// load reads a revision: the working tree or another one, by its reader. It leaves out
+// the named folders of the series.
 func (c *Carry) load(read series.Reader, without ...string) (*revision, error) {
 	r := &revision{}
 	var err error
@@ -48,7 +49,7 @@ func (c *Carry) load(read series.Reader, without ...string) (*revision, error) {
 		return nil, err
 	}
 	if r.gosum, err = read("go.sum"); err != nil {
-		return nil, fmt.Errorf("%w: without its sums nothing vouches for upstream", err)
+		return nil, fmt.Errorf("%w: the sums in it are needed to verify the upstream modules", err)
 	}
 	if r.pins, err = source.ReadPins(r.gomod, r.gosum); err != nil {
 		return nil, err
@@ -60,7 +61,7 @@ func (c *Carry) load(read series.Reader, without ...string) (*revision, error) {
 	return r, err
 }
 
-// digest covers everything the tree depends on.
+// digest returns a hash of everything that the tree depends on.
 func (r *revision) digest(pristine bool) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "3 %v\n%s\n%s\n", pristine, r.pins.Identity(), strings.Join(r.modules, " "))
@@ -75,7 +76,7 @@ func (r *revision) digest(pristine bool) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// open opens the version that pins name, or returns one that is open.
+// open opens the version that the pins name, or returns opened if it is not nil.
 func open(ctx context.Context, pins source.Pins, opened ...*source.Source) (*source.Source, *golang.Go, error) {
 	gocmd, err := golang.Locate()
 	if err != nil {
@@ -88,14 +89,14 @@ func open(ctx context.Context, pins source.Pins, opened ...*source.Source) (*sou
 	return src, gocmd, err
 }
 
-// files are the pristine files that a series patches.
+// files reads the pristine files that a series patches.
 type files struct {
 	ctx    context.Context
 	src    *source.Source
 	prefix string
 }
 
-// pristine reads what a series patches from a source.
+// pristine returns a reader of the files that a series patches, without the patches.
 func pristine(ctx context.Context, src *source.Source, s *series.Series) series.Sources {
 	return files{ctx, src, s.Prefix}
 }
@@ -138,11 +139,12 @@ func statesOf(all []*series.Series, sources func(*series.Series) series.Sources)
 	return out, nil
 }
 
-// inside keeps the generator series within the two modules it is for, and both
-// series away from workspaces, which are the tool's own.
+// inside checks that a series may change a path. The generator series may change two modules
+// only, gengo and kube-openapi. No series may change vendored modules or go.work files: the
+// tool writes the go.work files.
 func inside(s *series.Series, path string) error {
 	if s.Prefix == project.Generators && !strings.HasPrefix(path, "gengo/") && !strings.HasPrefix(path, "kube-openapi/") {
-		return fmt.Errorf("%s: %s lies neither in gengo/ nor in kube-openapi/", s.Dir, path)
+		return fmt.Errorf("%s: %s is neither in gengo/ nor in kube-openapi/", s.Dir, path)
 	}
 	if path == "go.work" || path == "go.work.sum" || strings.HasPrefix(path, "vendor/") {
 		return fmt.Errorf("%s: %s is not part of the tree", s.Dir, path)

@@ -15,8 +15,8 @@ import (
 	"kube-granular.dev/hack/upstream/internal/series"
 )
 
-// changedUpstream lists what upstream changed in the files that a series changes, whether
-// or not that is in the way.
+// changedUpstream lists the files that both upstream and a series change, even if there is no
+// conflict.
 func (c *Carry) changedUpstream(ctx context.Context, r *replay) error {
 	if len(r.series.Patches) == 0 {
 		return nil
@@ -61,7 +61,7 @@ func (c *Carry) changedUpstream(ctx context.Context, r *replay) error {
 		fmt.Fprintf(c.Out, "%7d  %s (%s)\n", e.lines, e.file, strings.Join(e.by, ", "))
 	}
 	if marked > 0 {
-		fmt.Fprintf(c.Out, "%7d  in %d files of types that have markers alone\n", markedLines, marked)
+		fmt.Fprintf(c.Out, "%7d  in %d files that get markers only\n", markedLines, marked)
 	}
 	return nil
 }

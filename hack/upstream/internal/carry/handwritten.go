@@ -17,9 +17,9 @@ import (
 	"kube-granular.dev/hack/upstream/internal/source"
 )
 
-// insert enters the edited content of a file into the states from one patch on. Markers
-// that later parts write are taken out of it before, and written again after, so that the
-// patch does not get them.
+// insert enters the edited content of a file into the states, from the patch at index at on.
+// It first removes the markers that later files of markers write, and then writes them again,
+// so that they do not become part of the patch.
 func (w *rewrite) insert(ctx context.Context, src *source.Source, i, at int, file string, content series.Content) error {
 	s, st := w.series[i], w.states[i]
 	plain := content
@@ -28,11 +28,11 @@ func (w *rewrite) insert(ctx context.Context, src *source.Source, i, at int, fil
 			continue
 		}
 		if content.Absent {
-			return fmt.Errorf("%s%s: is removed, and %s has markers in it: change that file", s.Prefix, file, p.Name)
+			return fmt.Errorf("%s%s: the edit removes this file, but %s writes markers into it: change that file of markers", s.Prefix, file, p.Name)
 		}
 		data, err := p.Unmark(file, plain.Data)
 		if err != nil {
-			return fmt.Errorf("%s%s: markers are written from patches, and were edited here: put them back, change the file of markers, and run `%s apply`:\n%w", s.Prefix, file, command, err)
+			return fmt.Errorf("%s%s: its markers were edited by hand: restore them, change the file of markers that they come from, and run `%s apply`:\n%w", s.Prefix, file, command, err)
 		}
 		plain.Data = data
 	}
@@ -51,12 +51,13 @@ func (w *rewrite) insert(ctx context.Context, src *source.Source, i, at int, fil
 		st[j+1][file] = now
 	}
 	if !now.Equal(content) {
-		return fmt.Errorf("%s%s: the markers in it do not stand where they are written: run `%s apply --discard`, and edit again", s.Prefix, file, command)
+		return fmt.Errorf("%s%s: markers in it are not at their places: run `%s apply --discard`, and edit again", s.Prefix, file, command)
 	}
 	return nil
 }
 
-// handwritten fails if an edit changes markers of a file of upstream's: those are data.
+// handwritten fails if an edit changes markers in an upstream file. Files of markers hold
+// those markers, so they must be changed there.
 func handwritten(s *series.Series, file string, pristine, last, content series.Content) error {
 	if pristine.Absent || content.Absent || !strings.HasSuffix(file, ".go") {
 		return nil
@@ -84,6 +85,6 @@ func handwritten(s *series.Series, file string, pristine, last, content series.C
 	case len(all) == 0:
 		where = " a file of markers, such as " + path.Join(s.Dir, "markers/NNNN-name.yaml")
 	}
-	return fmt.Errorf("%s%s: its markers were edited by hand: put them back, change the file that they are written from, and run `%s apply`:%s",
+	return fmt.Errorf("%s%s: its markers were edited by hand: restore them, change the file of markers that they come from, and run `%s apply`:%s",
 		s.Prefix, file, command, where)
 }

@@ -16,9 +16,9 @@ import (
 	"kube-granular.dev/hack/upstream/internal/series"
 )
 
-// Export writes the series against Kubernetes into a folder as mail patches in one row, in
-// the order that they are applied: what git am takes. Files of markers become patches of
-// comments. The folder must be empty, or not be there.
+// Export writes the series against Kubernetes into a folder, as numbered mail patches that
+// git am applies in order. A file of markers becomes a patch of comments. The folder must be
+// empty, or must not exist.
 func (c *Carry) Export(ctx context.Context, dir string) (err error) {
 	if !filepath.IsAbs(dir) {
 		dir = c.Project.Path(dir)
@@ -61,7 +61,7 @@ func (c *Carry) Export(ctx context.Context, dir string) (err error) {
 	return nil
 }
 
-// mailName is the name of a part in a row of patches: 0013-markers-names.patch.
+// mailName returns the file name of an exported patch, such as 0013-markers-names.patch.
 func mailName(i int, p *series.Patch) string {
 	base := path.Base(p.Name)
 	name := strings.TrimSuffix(base[len("0000-"):], path.Ext(base))
@@ -71,7 +71,8 @@ func mailName(i int, p *series.Patch) string {
 	return fmt.Sprintf("%04d-%s.patch", i+1, name)
 }
 
-// mails are the parts of a series as mail patches: files of markers as what they change.
+// mails returns a series as mail patches. A file of markers becomes a patch with the comments
+// that it writes.
 func mails(ctx context.Context, repo *gitrepo.Repo, s *series.Series, st []series.State) ([][]byte, error) {
 	var all [][]byte
 	for i, p := range s.Patches {

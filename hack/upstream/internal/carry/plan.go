@@ -19,21 +19,21 @@ import (
 	"kube-granular.dev/hack/upstream/internal/tree"
 )
 
-// plan is what the tree shall be.
+// plan is the wanted content of the tree.
 type plan struct {
 	src *source.Source
 	// pristine are the sums of upstream's files by tree path.
 	pristine map[string]string
-	// want are the sums of all files the tree shall have; tree.Gone for files of
-	// upstream that it shall not have.
+	// want are the sums of all files that the tree must have, and tree.Gone for upstream
+	// files that it must not have.
 	want map[string]string
 	// data is the content of wanted files that are not pristine.
 	data map[string]series.Content
-	// digests are the generators that have something to do, by name; due are
-	// those of them that must run.
+	// digests are the digests of the generators that have patched input, by name. due are
+	// the generators that must run.
 	digests map[string]string
 	due     []generate.Generator
-	// held are generated files whose content nobody but the tree has.
+	// held are generated files, with their generators. Only the tree has their content.
 	held map[string]generate.Generator
 }
 
@@ -51,7 +51,7 @@ func (p *plan) wanted(file string) string {
 	return tree.Gone
 }
 
-// makePlan works out the wanted tree.
+// makePlan computes the wanted content of the tree.
 func makePlan(ctx context.Context, r *revision, src *source.Source, m *tree.Manifest, pristineOnly bool, force []string, log *progress.Log) (*plan, error) {
 	p := &plan{src: src, want: map[string]string{}, data: map[string]series.Content{}, held: map[string]generate.Generator{}}
 	var err error
@@ -112,7 +112,7 @@ func makePlan(ctx context.Context, r *revision, src *source.Source, m *tree.Mani
 			continue
 		}
 		last := m.Generators[g.Name]
-		if slices.Equal(m.Modules, src.Identity()) { // else its output is another version's
+		if slices.Equal(m.Modules, src.Identity()) { // else the output belongs to another version
 			for _, out := range last.Outputs {
 				p.want[out], p.held[out] = m.Files[out].Sum, g
 			}
@@ -124,8 +124,8 @@ func makePlan(ctx context.Context, r *revision, src *source.Source, m *tree.Mani
 	return p, nil
 }
 
-// pristineSums takes the sums from the manifest if it was made of the same
-// modules, else it reads and verifies every file.
+// pristineSums returns the sums of the pristine files. It takes them from the manifest if the
+// manifest is for the same modules. Otherwise it reads and verifies every file.
 func pristineSums(ctx context.Context, src *source.Source, m *tree.Manifest, log *progress.Log) (map[string]string, error) {
 	sums := map[string]string{}
 	if slices.Equal(m.Modules, src.Identity()) {
@@ -146,7 +146,7 @@ func pristineSums(ctx context.Context, src *source.Source, m *tree.Manifest, log
 	return sums, nil
 }
 
-// verified are pristine files whose sums are those that were verified.
+// verified reads pristine files, and fails if a file does not have its verified sum.
 type verified struct {
 	files
 	plan *plan
@@ -160,12 +160,12 @@ func (v verified) Read(path string) (series.Content, error) {
 	return content, err
 }
 
-// patch enters what a series changes.
+// patch enters the files that a series changes into the plan.
 func (p *plan) patch(s *series.Series, states []series.State) error {
 	for path, base := range states[0] {
 		file := s.Prefix + path
 		if g := generate.WrittenBy(path); g != "" && s.Prefix == project.Kubernetes {
-			return fmt.Errorf("%s: changes %s, which %s writes: leave it out of the patch", lastTouching(s, path).Name, path, g)
+			return fmt.Errorf("%s: changes %s, which %s generates: remove that file from the patch", lastTouching(s, path).Name, path, g)
 		}
 		final := states[len(states)-1][path]
 		switch {

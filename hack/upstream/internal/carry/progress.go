@@ -17,13 +17,13 @@ import (
 	"kube-granular.dev/hack/upstream/internal/series"
 )
 
-// inProgress is a rebase that stopped, as upstream/.rebase holds it. Beside it lies a file
-// for each conflict that somebody has to decide on. A rebase that goes on begins anew and
-// takes what was decided, so that nothing else has to be kept.
+// inProgress is the state of a rebase that stopped, stored in upstream/.rebase. That folder
+// also has a file for each conflict that a person must resolve. With --continue the rebase
+// starts again from the first patch and uses the resolved files, so it needs no other state.
 type inProgress struct {
 	To        string `json:"to"`
 	SkipBuild bool   `json:"skipBuild,omitempty"`
-	// Conflicts are those that were met so far.
+	// Conflicts are all conflicts that the rebase has found so far.
 	Conflicts []place `json:"conflicts,omitempty"`
 }
 
@@ -31,11 +31,11 @@ type inProgress struct {
 type place struct {
 	Patch string `json:"patch"`
 	File  string `json:"file"`
-	// Removable is true if one side has removed the file, so that it may be gone.
+	// Removable is true if one side removed the file, so that a person may remove it too.
 	Removable bool `json:"removable,omitempty"`
 }
 
-// find returns the conflict of a patch in a file, if it was met before.
+// find returns the conflict of a patch in a file, if an earlier run found it.
 func (p *inProgress) find(patch, file string) (place, bool) {
 	for _, at := range p.Conflicts {
 		if at.Patch == patch && at.File == file {
@@ -45,23 +45,23 @@ func (p *inProgress) find(patch, file string) (place, bool) {
 	return place{}, false
 }
 
-// tree is where the file to be decided on lies.
+// tree returns the tree path of the file in which a person resolves the conflict.
 func (p place) tree() string {
 	return path.Join(project.Rebase, "conflicts", strings.TrimPrefix(p.Patch, "patches/"), p.File)
 }
 
 const stateFile = project.Rebase + "/state.json"
 
-// begun reads the rebase that stopped, if there is one, and completes the options by it. It fails
-// if they do not fit.
+// begun reads the state of a rebase that stopped, if there is one, and fills in the options from
+// it. It fails if the options do not match the state.
 func (c *Carry) begun(o *RebaseOptions) (*inProgress, error) {
 	p := &inProgress{}
 	data, err := c.Project.Read(stateFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		if o.Continue || o.Abort {
-			return nil, errors.New("no rebase has stopped: begin one with --to VERSION --write")
+			return nil, errors.New("no rebase has stopped: start one with --to VERSION --write")
 		}
-		// What a trial or an interrupted run has left is nobody's.
+		// A trial or an interrupted run may have left these folders. Nobody needs them.
 		for _, left := range []string{"/conflicts", "/missing"} {
 			if err := os.RemoveAll(c.Project.Path(project.Rebase + left)); err != nil {
 				return nil, err
@@ -76,14 +76,14 @@ func (c *Carry) begun(o *RebaseOptions) (*inProgress, error) {
 		return nil, fmt.Errorf("%s: %w: remove the folder %s", stateFile, err, project.Rebase)
 	}
 	if !o.Continue && !o.Abort {
-		return nil, fmt.Errorf("a rebase to %s has stopped: go on with `%s rebase --continue`, or give it up with `%s rebase --abort`", p.To, command, command)
+		return nil, fmt.Errorf("a rebase to %s has stopped: continue it with `%s rebase --continue`, or give it up with `%s rebase --abort`", p.To, command, command)
 	}
 	o.To, o.Write, o.SkipBuild = p.To, true, o.SkipBuild || p.SkipBuild
 	return p, nil
 }
 
-// decided returns what somebody decided on: the files of conflicts that were met before, if no
-// conflict marker is left in them.
+// decided returns a function that returns a resolved file: the file of an earlier conflict, if
+// no conflict marker is left in it.
 func (c *Carry) decided(p *inProgress) func(patch, file string) (series.Content, bool, error) {
 	return func(patch, file string) (series.Content, bool, error) {
 		at, ok := p.find(patch, file)
@@ -93,7 +93,7 @@ func (c *Carry) decided(p *inProgress) func(patch, file string) (series.Content,
 		data, err := c.Project.Read(at.tree())
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && !at.Removable:
-			return series.Content{}, false, fmt.Errorf("%s: is gone, and neither upstream nor the patch removes the file that it stands for: run `%s rebase --abort` and begin again", at.tree(), command)
+			return series.Content{}, false, fmt.Errorf("%s: was deleted, but neither upstream nor the patch removes that file: run `%s rebase --abort` and start again", at.tree(), command)
 		case errors.Is(err, fs.ErrNotExist):
 			return series.Content{Absent: true}, true, nil
 		case err != nil:
@@ -115,7 +115,8 @@ func undecided(data []byte) bool {
 	return false
 }
 
-// keep writes down a rebase that stops. A file that somebody has begun to decide on stays.
+// keep stores the state of a rebase that stops. It does not overwrite the file of a conflict
+// that an earlier run stored.
 func (c *Carry) keep(p *inProgress, all []*clash) error {
 	for _, one := range all {
 		if _, met := p.find(one.Patch, one.Path); met || one.Merged == nil || one.After != "" {
@@ -141,7 +142,7 @@ func (c *Carry) keep(p *inProgress, all []*clash) error {
 	return os.WriteFile(c.Project.Path(stateFile), append(data, '\n'), 0o644)
 }
 
-// howTo says how the conflicts are resolved.
+// howTo returns instructions to resolve the conflicts.
 func (c *Carry) howTo(p *inProgress, all []*clash) string {
 	var b strings.Builder
 	var edit []string
@@ -158,14 +159,14 @@ func (c *Carry) howTo(p *inProgress, all []*clash) string {
 		}
 	}
 	if len(edit) > 0 {
-		fmt.Fprintf(&b, "edit these files, each as it is to be right after its patch, and leave no line with <<<<<<<, ||||||| or >>>>>>> in it:\n%s\n", strings.Join(edit, "\n"))
+		fmt.Fprintf(&b, "edit each of these files to the content that it must have right after its patch, and leave no line with <<<<<<<, ||||||| or >>>>>>> in it:\n%s\n", strings.Join(edit, "\n"))
 	}
 	if markers {
-		b.WriteString("change the files below patches that are named above: types and fields of markers, or patches that are upstream by now\n")
+		b.WriteString("change the files in patches/ that are named above: correct the types and fields of markers, and remove patches that upstream has by now\n")
 	}
 	if later > 0 {
-		fmt.Fprintf(&b, "%d conflicts may come of others: they are looked at again\n", later)
+		fmt.Fprintf(&b, "%d conflicts may have an earlier conflict as their cause: the next run checks them again\n", later)
 	}
-	fmt.Fprintf(&b, "then run `%s rebase --continue`; `%s rebase --abort` gives it up", command, command)
+	fmt.Fprintf(&b, "then run `%s rebase --continue`; `%s rebase --abort` gives up the rebase", command, command)
 	return b.String()
 }

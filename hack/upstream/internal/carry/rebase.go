@@ -18,22 +18,22 @@ import (
 	"kube-granular.dev/hack/upstream/internal/tree"
 )
 
-// RebaseOptions say where the series goes.
+// RebaseOptions select the version, and what Rebase does.
 type RebaseOptions struct {
-	// To is the version.
+	// To is the version of Kubernetes to move to.
 	To string
-	// Write changes the patches, the pins in go.mod and the sums in go.sum; without it
-	// the version is tried and nothing is changed.
+	// Write changes the patches, the pins in go.mod and the sums in go.sum. Without it
+	// Rebase tries the version and changes nothing.
 	Write bool
-	// Continue goes on with a rebase that stopped at conflicts, Abort forgets it.
+	// Continue continues a rebase that stopped at conflicts. Abort gives it up.
 	Continue, Abort bool
-	// SkipBuild leaves out whether the patched packages compile.
+	// SkipBuild skips the compilation of the patched packages.
 	SkipBuild bool
 }
 
-// Rebase moves both series to another version of Kubernetes. Hunks that merely moved
-// follow, and so do markers. It lists all conflicts there are; where there are none it
-// builds the packages that the patches change before it changes anything.
+// Rebase moves both series to another version of Kubernetes. It finds the new place of
+// hunks that merely moved, and of markers. It lists all conflicts. If there are none, it
+// compiles the packages that the patches change, before it changes anything.
 func (c *Carry) Rebase(ctx context.Context, o RebaseOptions) error {
 	unlock, err := tree.Lock(c.Project, func() { c.Log.Say("waiting for another run of this tool") })
 	if err != nil {
@@ -45,7 +45,7 @@ func (c *Carry) Rebase(ctx context.Context, o RebaseOptions) error {
 		return err
 	}
 	if o.Abort {
-		c.Log.Say("the rebase to %s is given up; no patch was changed, and edits of files of markers stay", begun.To)
+		c.Log.Say("the rebase to %s is aborted; it changed no patch, and your edits of files of markers stay", begun.To)
 		return os.RemoveAll(c.Project.Path(project.Rebase))
 	}
 	if _, err := source.StagingVersion(o.To); err != nil {
@@ -115,8 +115,8 @@ func (c *Carry) Rebase(ctx context.Context, o RebaseOptions) error {
 		os.RemoveAll(c.Project.Path(project.Rebase)))
 }
 
-// fetchAll brings everything that is needed to this machine before anything begins. A trial
-// goes on without modules that cannot be had.
+// fetchAll downloads all modules before the rebase does anything else. A trial continues
+// without the modules that the proxy does not serve; a rebase with --write fails.
 func (c *Carry) fetchAll(ctx context.Context, target *source.Source, o RebaseOptions) error {
 	if err := target.FetchAll(ctx, c.Project.Path(project.Rebase+"/missing")); err != nil {
 		return err
@@ -128,11 +128,11 @@ func (c *Carry) fetchAll(ctx context.Context, target *source.Source, o RebaseOpt
 	if o.Write {
 		return missing
 	}
-	c.Log.Say("%v\nthe version is tried without them; to move to it takes them all", missing)
+	c.Log.Say("%v\nthe trial continues without them; a move to the version needs all of them", missing)
 	return nil
 }
 
-// stop ends a rebase at its conflicts, and keeps what is to be decided.
+// stop ends a rebase that has conflicts, and stores the conflicts that a person must resolve.
 func (c *Carry) stop(p *inProgress, o RebaseOptions, replays []*replay) error {
 	var all []*clash
 	for _, one := range replays {
@@ -156,7 +156,7 @@ func (c *Carry) stop(p *inProgress, o RebaseOptions, replays []*replay) error {
 	return errors.New(text + c.howTo(p, all))
 }
 
-// notBuilt says what can be done about patches that apply and do not compile.
+// notBuilt returns an error with instructions for patches that apply but do not compile.
 func (c *Carry) notBuilt(p *inProgress, o RebaseOptions, err error) error {
 	again := fmt.Sprintf("rebase --to %s --write --skip-build", o.To)
 	if o.Write {
@@ -166,15 +166,15 @@ func (c *Carry) notBuilt(p *inProgress, o RebaseOptions, err error) error {
 		}
 		again = "rebase --continue --skip-build"
 	}
-	return fmt.Errorf("the series applies to %s, and what it changes does not compile:\n%w\nrun `%s %s` to move all the same, then `%s apply`, mend the tree, and `%s refresh`", o.To, err, command, again, command, command)
+	return fmt.Errorf("the series applies to %s, but the patched packages do not compile:\n%w\nrun `%s %s` to move anyway, then `%s apply`, correct the tree, and `%s refresh`", o.To, err, command, again, command, command)
 }
 
-// report ends a trial that went well.
+// report prints the result of a trial without conflicts.
 func (c *Carry) report(o RebaseOptions, target *source.Source, written map[string][]byte) {
 	for _, name := range slices.Sorted(maps.Keys(written)) {
 		fmt.Fprintln(c.Out, name)
 	}
-	built := ", and what it changes compiles"
+	built := ", and the patched packages compile"
 	if o.SkipBuild {
 		built = "; nothing was compiled"
 	}
@@ -184,8 +184,8 @@ func (c *Carry) report(o RebaseOptions, target *source.Source, written map[strin
 	}
 }
 
-// noEdits fails if the tree has edits: after a rebase there would be nothing
-// left they could be refreshed into.
+// noEdits fails if the tree has edits. Edits are based on the old version, so refresh could
+// not write them into the patches after a rebase.
 func (c *Carry) noEdits() error {
 	m, err := tree.LoadManifest(c.Project)
 	if err != nil || !m.Exists() {

@@ -17,14 +17,14 @@ import (
 	"kube-granular.dev/hack/upstream/internal/tree"
 )
 
-// RefreshOptions say where edits go.
+// RefreshOptions select the edits, and the patch that takes them.
 type RefreshOptions struct {
 	// Into names the patch that takes all edits, instead of the last one that
 	// touches each file.
 	Into string
-	// New is the file name of a patch to be made of all edits, Subject its subject.
+	// New is the file name of a new patch for all edits, Subject its subject.
 	New, Subject string
-	// Paths limit the edits looked at to these tree paths and what lies below.
+	// Paths limit the edits to these tree paths and the paths below them.
 	Paths []string
 	// Rewrite writes every patch in its canonical form.
 	Rewrite bool
@@ -58,7 +58,7 @@ func (c *Carry) Refresh(ctx context.Context, o RefreshOptions) error {
 		if o.New != "" || o.Into != "" {
 			return errors.New("no file of the tree is edited")
 		}
-		c.Log.Say("no file of the tree is edited, no patch is changed")
+		c.Log.Say("no file of the tree is edited, so no patch changes")
 		return nil
 	}
 	src, _, err := open(ctx, r.pins)
@@ -88,14 +88,14 @@ func (c *Carry) Refresh(ctx context.Context, o RefreshOptions) error {
 	return c.settled(m, edits)
 }
 
-// edits lists the edits refresh has to deal with.
+// edits returns the edits that refresh must write into patches.
 func (c *Carry) edits(o RefreshOptions) (*tree.Manifest, []tree.Edit, error) {
 	m, err := tree.LoadManifest(c.Project)
 	if err != nil {
 		return nil, nil, err
 	}
 	if !m.Exists() {
-		return nil, nil, fmt.Errorf("there is no %s, so nothing says what was edited: run `%s apply` first", project.Manifest, command)
+		return nil, nil, fmt.Errorf("there is no %s, so the tool cannot find the edits: run `%s apply` first", project.Manifest, command)
 	}
 	found, err := tree.Scan(c.Project)
 	if err != nil {
@@ -119,14 +119,14 @@ func (c *Carry) edits(o RefreshOptions) (*tree.Manifest, []tree.Edit, error) {
 		}
 	}
 	if len(generated) > 0 {
-		return nil, nil, fmt.Errorf("%d edited files are generated, and no patch may hold them: edit what they are generated from, or run `%s apply --discard`:%s",
+		return nil, nil, fmt.Errorf("%d edited files are generated, and a patch may not contain generated files: edit their sources, or run `%s apply --discard`:%s",
 			len(generated), command, tree.Describe(generated))
 	}
 	return m, edits, nil
 }
 
-// unseen fails if a patch that was left out touches an edited file: what it would
-// make of the edit nobody has seen.
+// unseen fails if a patch that was left out changes an edited file, because nobody has seen
+// the result of the edit and that patch together.
 func (c *Carry) unseen(without []string, edits []tree.Edit) error {
 	if len(without) == 0 {
 		return nil
@@ -142,7 +142,7 @@ func (c *Carry) unseen(without []string, edits []tree.Edit) error {
 			}
 			for _, e := range edits {
 				if file, ok := strings.CutPrefix(e.Tree, s.Prefix); ok && p.Touches(file) != nil {
-					return fmt.Errorf("%s: %s touches it as well, and the tree was made without it: put the edit aside, run `%s apply`, and edit that tree", e.Tree, p.Name, command)
+					return fmt.Errorf("%s: %s changes this file too, but the tree was made without that patch: save the edit elsewhere, run `%s apply`, and edit the new tree", e.Tree, p.Name, command)
 				}
 			}
 		}
@@ -150,7 +150,7 @@ func (c *Carry) unseen(without []string, edits []tree.Edit) error {
 	return nil
 }
 
-// settled enters refreshed edits into the manifest: they are what apply wants.
+// settled enters refreshed edits into the manifest, because they are now the wanted content.
 func (c *Carry) settled(m *tree.Manifest, edits []tree.Edit) error {
 	for _, e := range edits {
 		was := tree.Gone

@@ -18,7 +18,7 @@ import (
 	"kube-granular.dev/hack/upstream/internal/tree"
 )
 
-// generate runs the generators that are due and records what they wrote.
+// generate runs the generators that are due, and records their output.
 func (c *Carry) generate(ctx context.Context, gocmd *golang.Go, p *plan, m *tree.Manifest, kept map[string]bool, forced []string) error {
 	maps.DeleteFunc(m.Generators, func(name string, _ tree.Run) bool {
 		_, active := p.digests[name]
@@ -54,7 +54,7 @@ func (c *Carry) generate(ctx context.Context, gocmd *golang.Go, p *plan, m *tree
 		m.Generators[g.Name] = run
 		if slices.Contains(forced, g.Name) {
 			for _, file := range outputs {
-				fmt.Fprintf(c.Out, "%s: not as upstream has it: %s\n", g.Name, file)
+				fmt.Fprintf(c.Out, "%s: differs from upstream: %s\n", g.Name, file)
 			}
 		}
 		if err := m.Save(); err != nil {
@@ -64,8 +64,9 @@ func (c *Carry) generate(ctx context.Context, gocmd *golang.Go, p *plan, m *tree
 	return nil
 }
 
-// collect enters the files a generator wrote into the manifest and returns those
-// that are not pristine. It fails if the table does not own up to one of them.
+// collect enters the files that a generator wrote into the manifest, and returns those that
+// differ from the pristine ones. It fails if the generator changed a file that the table of
+// generators does not list as its output.
 func (c *Carry) collect(g generate.Generator, p *plan, m *tree.Manifest, kept map[string]bool) ([]string, error) {
 	found, err := tree.Scan(c.Project)
 	if err != nil {
@@ -99,8 +100,8 @@ func (c *Carry) collect(g generate.Generator, p *plan, m *tree.Manifest, kept ma
 	return outputs, c.others(g, p, m, found, kept)
 }
 
-// others looks at the files that are not a generator's output: what it wrote as
-// it was before gets its time back, and what it changed is an error.
+// others checks the files that are not output of the generator. If the generator wrote a file
+// with the same content, others restores its time. A changed file is an error.
 func (c *Carry) others(g generate.Generator, p *plan, m *tree.Manifest, found map[string]fs.FileInfo, kept map[string]bool) error {
 	for file, info := range found {
 		if e, ok := m.Files[file]; ok && e.Sum != tree.Gone && !kept[file] && info.Size() == e.Size && info.ModTime().UnixNano() != e.Time {
@@ -123,7 +124,7 @@ func (c *Carry) others(g generate.Generator, p *plan, m *tree.Manifest, found ma
 	}
 	edits = slices.DeleteFunc(unknown(edits, p.wanted), func(e tree.Edit) bool { return kept[e.Tree] })
 	if len(edits) > 0 {
-		return fmt.Errorf("%s: changed files that its row in the table of generators does not name:%s", g.Name, tree.Describe(edits))
+		return fmt.Errorf("%s: changed files that its entry in the table of generators does not name:%s", g.Name, tree.Describe(edits))
 	}
 	return nil
 }

@@ -17,34 +17,34 @@ import (
 	"kube-granular.dev/hack/upstream/internal/source"
 )
 
-// replay is a series on its way to another version.
+// replay applies a series to another version.
 type replay struct {
 	series      *series.Series
 	old, target *source.Source
-	// resolved returns the content of a file after a patch that somebody decided on.
+	// resolved returns the content of a file after a patch, if a person resolved that conflict.
 	resolved func(patch, file string) (series.Content, bool, error)
 
-	// before and after are the states on the old and on the new version. Where a patch
-	// has a conflict in a file, after lacks what the patch does to that file.
+	// before and after are the states on the old and on the new version. If a patch has a
+	// conflict in a file, after has that file without the change of the patch.
 	before, after []series.State
 	conflicts     []*clash
-	// written are the patches that come out different.
+	// written are the patches whose text changes.
 	written map[string][]byte
-	// failed are the first patches that have a conflict in a file.
+	// failed is the first patch that has a conflict, by file.
 	failed map[string]*series.Patch
 }
 
 // clash is a conflict that rebase found.
 type clash struct {
 	series.Conflict
-	// Places is how many places of the file are in conflict.
+	// Places is the number of places of the file that have conflicts.
 	Places int
-	// Merged is the file with conflict markers; nil if it is no conflict of a file.
+	// Merged is the file with conflict markers, nil if the conflict is not in a file.
 	Merged []byte
 	// Removed is true if one side has removed the file.
 	Removed bool
-	// After names the earlier patch that has a conflict in the same file, of which this
-	// one may come.
+	// After names the earlier patch that has a conflict in the same file. That conflict may
+	// be the cause of this one.
 	After string
 }
 
@@ -54,15 +54,15 @@ func (c *clash) Error() string {
 		text = c.Conflict.Error()
 	}
 	if c.Places > 1 {
-		text += fmt.Sprintf(", and %d places more", c.Places-1)
+		text += fmt.Sprintf(", and %d more places", c.Places-1)
 	}
 	if c.After != "" {
-		text += "; it may come of the conflict of " + c.After
+		text += "; the conflict of " + c.After + " may be the cause"
 	}
 	return text
 }
 
-// run replays the series, patch by patch, whatever has conflicts.
+// run replays the series, patch by patch, and does not stop at conflicts.
 func (r *replay) run(ctx context.Context) (err error) {
 	r.written, r.failed = map[string][]byte{}, map[string]*series.Patch{}
 	if len(r.series.Patches) == 0 {
@@ -74,7 +74,7 @@ func (r *replay) run(ctx context.Context) (err error) {
 	base := series.State{}
 	for file := range r.before[0] {
 		if m, lacks := r.target.Lacks(r.series.Prefix + file); lacks {
-			return fmt.Errorf("%s %s cannot be had, and the series changes %s in it", m, r.target.Pins.Version, file)
+			return fmt.Errorf("%s %s cannot be downloaded, and the series changes %s in it", m, r.target.Pins.Version, file)
 		}
 		if base[file], err = pristine(ctx, r.target, r.series).Read(file); err != nil {
 			return err
@@ -115,7 +115,7 @@ func (r *replay) run(ctx context.Context) (err error) {
 	return r.render(ctx, repo)
 }
 
-// mark writes the markers of a part on the new version.
+// mark writes the markers of a file of markers on the new version.
 func (r *replay) mark(ctx context.Context, repo *gitrepo.Repo, p *series.Patch) error {
 	last := r.after[len(r.after)-1]
 	next, found, problems, err := p.Mark(last, pristine(ctx, r.target, r.series))
@@ -131,8 +131,8 @@ func (r *replay) mark(ctx context.Context, repo *gitrepo.Repo, p *series.Patch) 
 	return err
 }
 
-// pick replays one patch. A file in conflict is left as it was before the patch, or becomes
-// what somebody decided on.
+// pick replays one patch. A file with a conflict gets the content that a person resolved it
+// to. Without that it stays as it was before the patch.
 func (r *replay) pick(ctx context.Context, repo *gitrepo.Repo, p *series.Patch, commit string) error {
 	last := r.after[len(r.after)-1]
 	files, err := repo.Pick(ctx, commit)
@@ -195,7 +195,7 @@ func (r *replay) pick(ctx context.Context, repo *gitrepo.Repo, p *series.Patch, 
 	return nil
 }
 
-// clash describes where a patch and another version disagree.
+// clash describes a conflict between a patch and another version.
 func (r *replay) clash(repo *gitrepo.Repo, p *series.Patch, file string, have series.Content) (*clash, error) {
 	merged, err := repo.Conflicted(file)
 	if err != nil {
@@ -214,13 +214,13 @@ func (r *replay) clash(repo *gitrepo.Repo, p *series.Patch, file string, have se
 	case !marked:
 		c.Err = fmt.Errorf("the patch removes it, and %s changes it", version)
 	default:
-		c.Err = fmt.Errorf("%s has changed the same place, line %d", version, bytes.Count(before, []byte("\n"))+1)
+		c.Err = fmt.Errorf("%s changed the same place, line %d", version, bytes.Count(before, []byte("\n"))+1)
 	}
 	return c, nil
 }
 
-// label names the sides of conflicts in a file for people. A file without any, which one
-// side has removed, gets a line that has to be taken out.
+// label names the two sides at the conflict markers of a file. If one side removed the file,
+// it has no such markers. It then gets a line that a person must delete.
 func label(merged []byte, p *series.Patch, r *replay) []byte {
 	const ours, base, theirs = "<<<<<<< ", "||||||| ", ">>>>>>> "
 	var out bytes.Buffer
@@ -229,9 +229,9 @@ func label(merged []byte, p *series.Patch, r *replay) []byte {
 		switch {
 		case bytes.HasPrefix(line, []byte(ours)):
 			found = true
-			fmt.Fprintf(&out, "%s%s, with the patches before\n", ours, r.target.Pins.Version)
+			fmt.Fprintf(&out, "%s%s, with the earlier patches\n", ours, r.target.Pins.Version)
 		case bytes.HasPrefix(line, []byte(base)):
-			fmt.Fprintf(&out, "%s%s, with the patches before\n", base, r.old.Pins.Version)
+			fmt.Fprintf(&out, "%s%s, with the earlier patches\n", base, r.old.Pins.Version)
 		case bytes.HasPrefix(line, []byte(theirs)):
 			fmt.Fprintf(&out, "%s%s\n", theirs, p.Name)
 		default:
@@ -239,12 +239,12 @@ func label(merged []byte, p *series.Patch, r *replay) []byte {
 		}
 	}
 	if !found {
-		return append(fmt.Appendf(nil, "%sone side has removed this file: take this line out to keep the file, or remove the file\n", ours), out.Bytes()...)
+		return append(fmt.Appendf(nil, "%sone side removed this file: delete this line to keep the file, or delete the file\n", ours), out.Bytes()...)
 	}
 	return out.Bytes()
 }
 
-// render writes the patches that come out different, as far as they have no conflict.
+// render writes the patches whose text changes and that have no conflict.
 func (r *replay) render(ctx context.Context, repo *gitrepo.Repo) error {
 	for i, p := range r.series.Patches {
 		if p.Markers != nil || slices.ContainsFunc(r.conflicts, func(c *clash) bool { return c.Patch == p.Name }) {

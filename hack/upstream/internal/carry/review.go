@@ -14,7 +14,7 @@ import (
 	"kube-granular.dev/hack/upstream/internal/source"
 )
 
-// Review writes the range-diff between the series at another revision of the
+// Review prints the range-diff between the series at another revision of the
 // project and the series in the working tree.
 func (c *Carry) Review(ctx context.Context, against string, color bool) error {
 	read, err := gitrepo.Revision(ctx, c.Project.Root, against)
@@ -65,7 +65,7 @@ func (r *revision) digestOf(i int) string {
 
 func (c *Carry) rangeDiff(ctx context.Context, against string, old, now *series.Series, oldSrc, nowSrc *source.Source, color bool) (err error) {
 	if len(old.Patches) == 0 || len(now.Patches) == 0 {
-		// git compares no empty range, and there is nothing to compare.
+		// git does not accept an empty range, and there is nothing to compare.
 		for _, p := range old.Patches {
 			fmt.Fprintf(c.Out, "%s: removed since %s: %s\n", p.Name, against, p.Header.Subject)
 		}
@@ -95,7 +95,7 @@ func (c *Carry) rangeDiff(ctx context.Context, against string, old, now *series.
 	return nil
 }
 
-// branch commits a series, patch by patch, and returns its range.
+// branch commits a series, patch by patch, and returns the range of its commits.
 func branch(ctx context.Context, repo *gitrepo.Repo, name string, s *series.Series, src *source.Source) (string, error) {
 	st, err := s.Apply(pristine(ctx, src, s))
 	if err != nil {
@@ -108,7 +108,7 @@ func branch(ctx context.Context, repo *gitrepo.Repo, name string, s *series.Seri
 	return commits[0] + ".." + commits[len(commits)-1], nil
 }
 
-// commit puts states on a new branch, the pristine one first.
+// commit commits states on a new branch, the pristine one first.
 func commit(ctx context.Context, repo *gitrepo.Repo, name string, s *series.Series, st []series.State) ([]string, error) {
 	if err := repo.Orphan(ctx, name); err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ import (
 	"kube-granular.dev/hack/upstream/internal/tree"
 )
 
-// rewrite is a change of patches in the making.
+// rewrite collects changes of patches until save writes them.
 type rewrite struct {
 	carry      *Carry
 	series     []*series.Series
@@ -37,7 +37,7 @@ func (w *rewrite) add(name, subject string) error {
 	}
 	p := &series.Patch{Name: "patches/" + strings.TrimPrefix(name, "patches/"), Header: series.Skeleton(subject)}
 	if _, err := os.Stat(w.carry.Project.Path(p.Name)); err == nil {
-		return fmt.Errorf("%s: exists", p.Name)
+		return fmt.Errorf("%s: the file exists already", p.Name)
 	}
 	i := slices.Index(w.series, s)
 	s.Patches = slices.Insert(s.Patches, at, p)
@@ -46,7 +46,7 @@ func (w *rewrite) add(name, subject string) error {
 	return nil
 }
 
-// attribute finds the patch each edit belongs to and changes the states.
+// attribute finds the patch that takes each edit, and changes the states.
 func (w *rewrite) attribute(ctx context.Context, src *source.Source, m *tree.Manifest, edits []tree.Edit, o RefreshOptions) error {
 	var homeless, stale []tree.Edit
 	for _, e := range edits {
@@ -61,8 +61,8 @@ func (w *rewrite) attribute(ctx context.Context, src *source.Source, m *tree.Man
 		if err := w.known(ctx, src, i, file); err != nil {
 			return err
 		}
-		// The edit was made on what apply last wrote. If the series says something
-		// else by now, the difference is not the developer's alone.
+		// The edit is based on the content that apply last wrote. If the series has other
+		// content by now, the difference is not only the developer's edit.
 		last := w.states[i][len(w.states[i])-1][file]
 		if sum(last) != e.Was {
 			stale = append(stale, e)
@@ -89,11 +89,11 @@ func (w *rewrite) attribute(ctx context.Context, src *source.Source, m *tree.Man
 		w.changed[s.Patches[at]] = true
 	}
 	if len(stale) > 0 {
-		return fmt.Errorf("%d edited files were changed in the series after the last apply, and the edits are not based on that: put the patches back, refresh, and bring the two together with git:%s",
+		return fmt.Errorf("the series changed %d edited files after the last apply, and the edits are not based on that change: restore the patches, run refresh, and merge the two changes with git:%s",
 			len(stale), tree.Describe(stale))
 	}
 	if len(homeless) > 0 {
-		return fmt.Errorf("%d edited files are touched by no patch: name the one that takes them with --into NNNN-name, or make one with --new NNNN-name.patch --subject \"...\":%s",
+		return fmt.Errorf("%d edited files belong to no patch: name a patch for them with --into NNNN-name, or make one with --new NNNN-name.patch --subject \"...\":%s",
 			len(homeless), tree.Describe(homeless))
 	}
 	return nil
@@ -111,8 +111,8 @@ func (w *rewrite) known(ctx context.Context, src *source.Source, i int, file str
 	return err
 }
 
-// home is the index of the patch an edit of a file goes into, -1 if none. Files of markers
-// take no edits.
+// home returns the index of the patch that takes an edit of a file, -1 if there is none. A file
+// of markers takes no edits.
 func (w *rewrite) home(s *series.Series, file string, o RefreshOptions) (int, error) {
 	last := -1
 	for i, p := range s.Patches {
@@ -124,7 +124,7 @@ func (w *rewrite) home(s *series.Series, file string, o RefreshOptions) (int, er
 	case w.added != nil:
 		at := slices.Index(s.Patches, w.added)
 		if at < 0 {
-			return 0, fmt.Errorf("%s%s: belongs to another series than %s: refresh it alone, by naming its path", s.Prefix, file, w.added.Name)
+			return 0, fmt.Errorf("%s%s: belongs to another series than %s: run refresh with the path of this file only", s.Prefix, file, w.added.Name)
 		}
 		return at, earlier(s, file, at, last)
 	case o.Into != "":
@@ -133,26 +133,26 @@ func (w *rewrite) home(s *series.Series, file string, o RefreshOptions) (int, er
 		case target == nil:
 			return 0, fmt.Errorf("--into: no series has a patch %s", o.Into)
 		case target != s:
-			return 0, fmt.Errorf("%s%s: belongs to another series than %s: refresh it alone, by naming its path", s.Prefix, file, o.Into)
+			return 0, fmt.Errorf("%s%s: belongs to another series than %s: run refresh with the path of this file only", s.Prefix, file, o.Into)
 		case s.Patches[at].Markers != nil:
-			return 0, fmt.Errorf("--into: %s holds markers, and takes no edits", s.Patches[at].Name)
+			return 0, fmt.Errorf("--into: %s is a file of markers and cannot take edits", s.Patches[at].Name)
 		}
 		return at, earlier(s, file, at, last)
 	}
 	return last, nil
 }
 
-// earlier fails if a patch that takes an edit of a file comes before the last one
-// that touches it.
+// earlier fails if the patch that would take an edit of a file is not the last one that
+// changes the file.
 func earlier(s *series.Series, file string, at, last int) error {
 	if last > at {
-		return fmt.Errorf("%s%s: cannot go into %s, because the later %s touches it as well", s.Prefix, file, s.Patches[at].Name, s.Patches[last].Name)
+		return fmt.Errorf("%s%s: cannot go into %s, because the later %s changes it too", s.Prefix, file, s.Patches[at].Name, s.Patches[last].Name)
 	}
 	return nil
 }
 
-// content reads an edited file. The tree keeps no modes of upstream's files, so
-// only a file that patches add can be executable.
+// content reads an edited file. The tree does not keep the modes of upstream files, so only a
+// file that patches add can be executable.
 func (c *Carry) content(e tree.Edit, last series.Content) (series.Content, error) {
 	if e.Is == tree.Gone {
 		return series.Content{Absent: true}, nil
@@ -226,7 +226,7 @@ func renderPatch(ctx context.Context, repo *gitrepo.Repo, p *series.Patch, befor
 		return nil, err
 	}
 	if len(diff) == 0 {
-		return nil, fmt.Errorf("%s: would change nothing any more: remove it and its line in the series file, then run `%s apply`", p.Name, command)
+		return nil, fmt.Errorf("%s: would no longer change anything: remove it and its line in the series file, then run `%s apply`", p.Name, command)
 	}
 	raw := series.Render(p.Header, diff)
 	if _, err := series.Parse(p.Name, raw); err != nil {

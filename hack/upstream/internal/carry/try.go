@@ -19,9 +19,9 @@ import (
 	"kube-granular.dev/hack/upstream/internal/source"
 )
 
-// try makes a copy of the project on another version, in a folder of its own, and compiles
-// the packages that the patches change, with all that those import: our side of the seam is
-// among it. The folder stays until the rebase has ended, so that the next try is fast.
+// try makes a copy of the project on another version, in a separate folder. It compiles the
+// packages that the patches change and the packages that those import, which include our side
+// of the seam. The folder stays until the rebase has ended, so that the next try is fast.
 func (c *Carry) try(ctx context.Context, gocmd *golang.Go, target *source.Source, replays []*replay, pins, written map[string][]byte) error {
 	at := project.Project{Root: c.Project.Path(project.Rebase + "/tree")}
 	if err := c.copyTo(at.Root); err != nil {
@@ -50,7 +50,7 @@ func (c *Carry) try(ctx context.Context, gocmd *golang.Go, target *source.Source
 	return gocmd.Compile(ctx, at.Path(project.Kubernetes), at.Path(project.Work), dirs)
 }
 
-// packages are the folders in which a series changes code.
+// packages returns the folders in which a series changes code.
 func (r *replay) packages() map[string]bool {
 	dirs := map[string]bool{}
 	base, final := r.after[0], r.after[len(r.after)-1]
@@ -63,8 +63,8 @@ func (r *replay) packages() map[string]bool {
 	return dirs
 }
 
-// copyTo makes a folder hold the project, but for what is made of it and what is hidden.
-// The patched tree that lies there stays.
+// copyTo copies the project into a folder, without build output and hidden folders. It keeps a
+// patched tree that is already there.
 func (c *Carry) copyTo(to string) error {
 	entries, err := os.ReadDir(to)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

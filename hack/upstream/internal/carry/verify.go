@@ -21,8 +21,8 @@ import (
 	"kube-granular.dev/hack/upstream/internal/tree"
 )
 
-// Verify fails with everything that is wrong with the series, or with the tree
-// if there is one. It changes nothing.
+// Verify checks the series, and the tree if there is one. It fails with all errors that it
+// finds, and changes nothing.
 func (c *Carry) Verify(ctx context.Context) error {
 	r, err := c.load(c.Project.Read)
 	if err != nil {
@@ -40,7 +40,7 @@ func (c *Carry) Verify(ctx context.Context) error {
 			}
 			for _, change := range p.Files {
 				if g := generate.WrittenBy(change.Path); g != "" && s.Prefix == project.Kubernetes {
-					report("%s: changes %s, which %s writes", p.Name, change.Path, g)
+					report("%s: changes %s, which %s generates", p.Name, change.Path, g)
 				}
 			}
 		}
@@ -119,8 +119,8 @@ func (c *Carry) complete(all []*series.Series, report func(string, ...any)) erro
 	})
 }
 
-// optional reports folders that cannot be left out, though the series says so:
-// alone, or with others.
+// optional reports folders that the series marks as optional but that cannot be left out,
+// alone or together with others.
 func (c *Carry) optional(ctx context.Context, src *source.Source, all []*series.Series, report func(string, ...any)) error {
 	names := series.Optional(all)
 	for set := 1; set < 1<<len(names); set++ {
@@ -141,14 +141,14 @@ func (c *Carry) optional(ctx context.Context, src *source.Source, all []*series.
 	return nil
 }
 
-// published reports changes to files that a staging module publishes otherwise
-// than the Kubernetes repository has them: git am would fail in a clone.
+// published reports changes to files whose content in a published staging module differs from
+// the Kubernetes repository: git am would fail in a clone.
 func published(s *series.Series, src *source.Source, report func(string, ...any)) {
 	for _, p := range s.Patches {
 		for _, change := range p.Files {
 			for _, m := range src.Staging {
 				if dir := "staging/src/" + m + "/"; change.Path == dir+"go.mod" || change.Path == dir+"go.sum" {
-					report("%s: changes %s, which is not the same in a clone of the Kubernetes repository", p.Name, change.Path)
+					report("%s: changes %s, which has other content in a clone of the Kubernetes repository", p.Name, change.Path)
 				}
 			}
 		}
@@ -171,13 +171,13 @@ func (c *Carry) canonical(ctx context.Context, s *series.Series, st []series.Sta
 			return err
 		}
 		if string(raw) != string(p.Raw) {
-			report("%s:%d: is not as refresh writes it: run `%s refresh --rewrite`", p.Name, firstDifference(raw, p.Raw), command)
+			report("%s:%d: is not in the form that refresh writes: run `%s refresh --rewrite`", p.Name, firstDifference(raw, p.Raw), command)
 		}
 	}
 	return nil
 }
 
-// firstDifference is the line at which two files begin to differ.
+// firstDifference returns the first line at which two files differ.
 func firstDifference(a, b []byte) int {
 	x, y := strings.Split(string(a), "\n"), strings.Split(string(b), "\n")
 	for i := range min(len(x), len(y)) {
@@ -188,7 +188,7 @@ func firstDifference(a, b []byte) int {
 	return min(len(x), len(y)) + 1
 }
 
-// mailable reports a series that git am would not apply to the same result.
+// mailable reports a series if git am refuses it or makes another result than apply.
 func mailable(ctx context.Context, s *series.Series, st []series.State, report func(string, ...any)) (err error) {
 	repo, err := gitrepo.New(ctx)
 	if err != nil {
@@ -222,13 +222,13 @@ func mailable(ctx context.Context, s *series.Series, st []series.State, report f
 	slices.Sort(paths)
 	for _, file := range paths {
 		if !got[file].Equal(final[file]) {
-			report("%s: git am makes something else of %s than apply does", s.Dir, file)
+			report("%s: git am and apply make different content of %s", s.Dir, file)
 		}
 	}
 	return nil
 }
 
-// treeAgrees reports a tree that is not what the series says.
+// treeAgrees reports a tree that differs from the result of the series.
 func (c *Carry) treeAgrees(r *revision, report func(string, ...any)) error {
 	m, err := tree.LoadManifest(c.Project)
 	if err != nil || !m.Exists() {
@@ -248,7 +248,7 @@ func (c *Carry) treeAgrees(r *revision, report func(string, ...any)) error {
 	if len(m.Without) > 0 {
 		report("%s: was made without %s: run `%s apply`", strings.TrimSuffix(project.Upstream, "/"), strings.Join(m.Without, " and "), command)
 	} else if m.Inputs != r.digest(false) {
-		report("%s: is not what the series says: run `%s apply`", strings.TrimSuffix(project.Upstream, "/"), command)
+		report("%s: differs from the result of the series: run `%s apply`", strings.TrimSuffix(project.Upstream, "/"), command)
 	}
 	return nil
 }

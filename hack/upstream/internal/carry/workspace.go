@@ -21,9 +21,9 @@ import (
 	"kube-granular.dev/hack/upstream/internal/tree"
 )
 
-// workspaces enters both go.work files. The project's joins its own modules and
-// upstream's, and has upstream's go and godebug lines, so that everything is built as
-// upstream builds it.
+// workspaces enters both go.work files into the plan. The go.work file of the project lists its
+// own modules and the upstream modules. It has upstream's go and godebug lines, so that every
+// build uses the same settings as upstream.
 func (p *plan) workspaces(src *source.Source, modules []string) error {
 	upstream, err := src.Upstream("go.work")
 	if err != nil {
@@ -69,8 +69,8 @@ func render(goLine string, godebug []*modfile.Godebug, uses []string) []byte {
 	return []byte(b.String())
 }
 
-// seedSums gives both workspaces the sums upstream has. The go command adds to
-// and removes from these files as it sees fit, so they are nobody's edits.
+// seedSums writes upstream's sums into the sum files of both workspaces. The go command adds and
+// removes lines of these files itself, so such changes do not count as edits.
 func (c *Carry) seedSums(src *source.Source, renew bool) error {
 	for file, from := range map[string]string{project.WorkSum: "go.work.sum", project.GeneratorsWorkSum: "go.sum"} {
 		have, err := c.Project.Read(file)
@@ -102,7 +102,7 @@ func (c *Carry) seedSums(src *source.Source, renew bool) error {
 	return nil
 }
 
-// sumsMissing says whether a workspace has lost its sums.
+// sumsMissing reports whether the sum file of a workspace is missing.
 func (c *Carry) sumsMissing() bool {
 	for _, file := range []string{project.WorkSum, project.GeneratorsWorkSum} {
 		if _, err := os.Stat(c.Project.Path(file)); errors.Is(err, fs.ErrNotExist) {
@@ -112,7 +112,7 @@ func (c *Carry) sumsMissing() bool {
 	return false
 }
 
-// unknown leaves out of edits the files that are none of the tree's business.
+// unknown returns the edits without stray files: added files that the tree ignores.
 func unknown(edits []tree.Edit, wanted func(file string) string) []tree.Edit {
 	var kept []tree.Edit
 	for _, e := range edits {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// stagingApplyConfigurations is a row for a staging module that keeps the apply
-// configurations of its own APIs, as that of custom resource definitions does.
+// stagingApplyConfigurations returns the entry for a staging module that has the apply
+// configurations of its own APIs, such as the module of custom resource definitions.
 func stagingApplyConfigurations(module string, apis ...string) Generator {
 	dir := "staging/src/k8s.io/" + module + "/"
 	applyDir := dir + "pkg/client/applyconfiguration/"

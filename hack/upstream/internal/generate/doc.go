@@ -1,10 +1,10 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package generate runs upstream's code generators for what the patches change.
+// Package generate runs upstream's code generators for the files that the patches change.
 //
-// The generators are a table. Each says which directories are its input, which
-// files it writes and how it is run, as hack/update-codegen.sh of Kubernetes does.
-// Invariant: on a tree without patches every one of them writes what upstream has,
-// byte for byte. It may not decide what is kept: package carry compares and records.
+// The generators are a table. Each entry has the input directories, the output files and the
+// command, as in hack/update-codegen.sh of Kubernetes. Invariant: on a tree without patches
+// every generator writes the same bytes as upstream has. The package may not decide which
+// output is kept: package carry compares and records it.
 package generate

@@ -12,11 +12,11 @@ import (
 	"kube-granular.dev/hack/upstream/internal/project"
 )
 
-// Env is what a generator runs in.
+// Env is the environment of a generator.
 type Env struct {
 	Go      *golang.Go
 	Project project.Project
-	// Scratch is a folder for files nobody keeps.
+	// Scratch is a folder for temporary files.
 	Scratch string
 }
 
@@ -36,7 +36,7 @@ func (e Env) exec(ctx context.Context, program string, args ...string) ([]byte, 
 	return e.Go.Exec(ctx, e.dir(), e.workspace(), program, args...)
 }
 
-// execInto runs a program and leaves what it prints in a scratch file.
+// execInto runs a program, writes its output into a scratch file and returns the path of the file.
 func (e Env) execInto(ctx context.Context, name, program string, args ...string) (string, error) {
 	data, err := e.exec(ctx, program, args...)
 	if err != nil {

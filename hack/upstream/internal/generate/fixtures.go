@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// compatibilityFixtures is a row for the objects, in every encoding, that upstream
-// holds new versions of an API to. Some are binary, which no patch may hold; they
-// are written by the very test that reads them.
+// compatibilityFixtures returns the entry for the fixtures of a compatibility test: objects in
+// every encoding that new versions of an API must still read. Some are binary, and a patch may
+// not contain binary files. The test that reads the fixtures also writes them.
 func compatibilityFixtures(module, pkg string, apis ...string) Generator {
 	dir := "staging/src/k8s.io/" + module + "/"
 	fixtures := dir + pkg + "/testdata/HEAD/"
@@ -27,7 +27,7 @@ func compatibilityFixtures(module, pkg string, apis ...string) Generator {
 		Clear:  func(string) bool { return false },
 		run: func(ctx context.Context, e Env, _ []string) error {
 			test := []string{"go", "test", "-run", "^TestCompatibility$", "k8s.io/" + module + "/" + pkg}
-			// The test fails where it has written something. It must pass after that.
+			// The test fails if it has written something. It must pass when it runs again.
 			if _, err := e.exec(ctx, "env", append([]string{"UPDATE_COMPATIBILITY_FIXTURE_DATA=true"}, test...)...); err == nil {
 				return nil
 			}

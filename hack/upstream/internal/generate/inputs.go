@@ -16,14 +16,14 @@ import (
 	"strings"
 )
 
-// Inputs is what decides whether generators must run. Paths are relative to
+// Inputs is the data that decides whether generators must run. Paths are relative to
 // Kubernetes' root.
 type Inputs struct {
 	// Modules identify the pristine sources and the generators in them.
 	Modules []string
 	// Patches identifies the generator series, "" if it is empty.
 	Patches string
-	// Changed are the files the patches change; nil content where one removes.
+	// Changed are the files that the patches change, with nil content for a removed file.
 	Changed map[string][]byte
 	// Pristine reads a file before the patches; nil if there is none.
 	Pristine func(file string) ([]byte, error)
@@ -31,8 +31,8 @@ type Inputs struct {
 	Siblings func(dir string) []string
 }
 
-// Plan returns the digest of each generator that has something to do: patched
-// input, or patches of its own. What is not in it has pristine output.
+// Plan returns the digest of each generator whose input or whose own code the patches change.
+// All other generators have pristine output.
 func (in Inputs) Plan(table []Generator) (map[string]string, error) {
 	digests := map[string]string{}
 	for _, g := range table {
@@ -47,7 +47,7 @@ func (in Inputs) Plan(table []Generator) (map[string]string, error) {
 	return digests, nil
 }
 
-// Digest is the digest of a generator that is run whether it must or not.
+// Digest returns the digest of a generator, even if the patches do not change its input.
 func (in Inputs) Digest(g Generator, digests map[string]string) (string, error) {
 	digest, _, err := in.digest(g, digests)
 	return digest, err
@@ -88,7 +88,7 @@ func (in Inputs) digest(g Generator, digests map[string]string) (string, bool, e
 	return hex.EncodeToString(h.Sum(nil)), active, nil
 }
 
-// relevant says whether a file is part of a generator's input.
+// relevant reports whether a file is part of a generator's input.
 func (in Inputs) relevant(g Generator, file string) (bool, error) {
 	if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") || hidden(file) ||
 		slices.ContainsFunc(g.Except, func(p string) bool { return strings.HasPrefix(file, p) }) {
@@ -122,14 +122,14 @@ func (in Inputs) relevant(g Generator, file string) (bool, error) {
 	return false, nil
 }
 
-// anyTag is what hack/update-codegen.sh takes for a file with tags at all.
+// anyTag matches a file that hack/update-codegen.sh treats as a file with tags.
 var anyTag = regexp.MustCompile(`(?m)^// *\+k8s:`)
 
 func tagged(tag *regexp.Regexp, data []byte) bool {
 	return anyTag.Match(data) && tag.Match(data)
 }
 
-// hidden says whether hack/update-codegen.sh looks away from a file.
+// hidden reports whether hack/update-codegen.sh ignores a file.
 func hidden(file string) bool {
 	return strings.Contains(file, "/testdata/") || strings.Contains(file, "/_codegenignore/") || strings.HasPrefix(file, "vendor/")
 }

@@ -17,8 +17,7 @@ import (
 	"time"
 )
 
-// Run runs a generator on the tree as it lies on disk. If it fails, its output
-// is put back as it was.
+// Run runs a generator on the tree on disk. If the generator fails, Run restores its output.
 func (g Generator) Run(ctx context.Context, e Env) (err error) {
 	if err := e.mkdirs(); err != nil {
 		return err
@@ -72,7 +71,7 @@ func read(path string) (output, error) {
 	return output{data: data, time: info.ModTime()}, err
 }
 
-// restore puts back what was saved, so that nothing looks changed.
+// restore restores the saved files and their times, so that they do not look changed.
 func restore(e Env, saved map[string]output) error {
 	var errs []error
 	for file, was := range saved {
@@ -85,7 +84,7 @@ func restore(e Env, saved map[string]output) error {
 	return errors.Join(errs...)
 }
 
-// sources lists all Go files of the tree a generator may look at or write.
+// sources returns all Go files of the tree that a generator may read or write.
 func (e Env) sources() ([]string, error) {
 	var files []string
 	root := e.dir()
@@ -99,7 +98,7 @@ func (e Env) sources() ([]string, error) {
 		}
 		rel = filepath.ToSlash(rel)
 		if d.IsDir() {
-			// Modules with a workspace of their own generate for themselves.
+			// Modules with their own workspace run their own generators.
 			_, err := os.Stat(filepath.Join(at, "go.work"))
 			if d.Name() == ".git" || d.Name() == "_output" || rel != "." && err == nil {
 				return fs.SkipDir

@@ -10,15 +10,15 @@ import (
 	"regexp"
 )
 
-// permission matches a marker of this project: openapi-gen alone reads them.
+// permission matches a permission marker. Only openapi-gen reads these markers.
 var permission = regexp.MustCompile(`(?m)^[ \t]*//[ \t]*\+permission-.*\n`)
 
 // withoutMarkers drops permission markers and keeps everything else.
 func withoutMarkers(src []byte) []byte { return permission.ReplaceAll(src, nil) }
 
-// codeAndTags keeps the code and those comments that are tags of any generator
-// but ours. Most patches of types only add markers or prose; they need not wait
-// for generators that would write the same again.
+// codeAndTags keeps the code and the comments that are tags of generators, and drops permission
+// markers. Most patches of types add only markers or prose. The other generators would write
+// the same output again, so they need not run.
 func codeAndTags(src []byte) []byte {
 	src = withoutMarkers(src)
 	var s scanner.Scanner

@@ -11,26 +11,26 @@ import (
 	"strings"
 )
 
-// Generator is one row of the table. Paths are relative to Kubernetes' root.
+// Generator is one entry of the table. Paths are relative to Kubernetes' root.
 type Generator struct {
 	Name string
-	// Version is raised when the row changes in a way that changes its output.
+	// Version is increased when a change of the entry changes its output.
 	Version int
 	// Tag marks the files whose directories are its input ...
 	Tag *regexp.Regexp
 	// ... except below these, and only below Under if there are any; without a
 	// tag, Under are its input.
 	Except, Under []string
-	// Sees reduces a source file to what the generator looks at.
+	// Sees returns the part of a source file that the generator reads.
 	Sees func(src []byte) []byte
-	// Patched says that the generator series changes it.
+	// Patched is true if the generator series changes this generator.
 	Patched bool
-	// After names a generator whose output it reads.
+	// After names a generator whose output this one reads.
 	After string
-	// Beside says that output lies in the directories of its input.
+	// Beside is true if the output is in the directories of the input.
 	Beside bool
-	// Output says whether a file is written by it, Clear whether that file is
-	// removed first, as upstream does, so that none is left behind.
+	// Output reports whether the generator writes a file. Clear reports whether Run removes
+	// that file first, as upstream does, so that no old file remains.
 	Output, Clear func(file string) bool
 
 	run func(ctx context.Context, e Env, dirs []string) error
@@ -38,9 +38,9 @@ type Generator struct {
 
 // Table are the generators in the order they must run in.
 //
-// What is missing against hack/update-codegen.sh: protobuf, which needs protoc;
-// validation, prerelease-lifecycle, clients, listers and informers, whose input
-// no patch has touched. Trigger a row here before a patch does.
+// Some generators of hack/update-codegen.sh are missing: protobuf, which needs protoc, and
+// validation, prerelease-lifecycle, clients, listers and informers, because no patch changes
+// their input. Before a patch changes such input, add an entry here.
 var Table = []Generator{
 	codeGenerator("deepcopy-gen", `\+k8s:deepcopy-gen=`, "zz_generated.deepcopy.go"),
 	codeGenerator("defaulter-gen", `\+k8s:defaulter-gen=`, "zz_generated.defaults.go"),
@@ -57,7 +57,7 @@ var Table = []Generator{
 	compatibilityFixtures("apiextensions-apiserver", "pkg/apis", "pkg/apis/apiextensions/v1", "pkg/apis/apiextensions/v1beta1"),
 }
 
-// Find returns the row of a name.
+// Find returns the entry with a name.
 func Find(name string) (Generator, bool) {
 	for _, g := range Table {
 		if g.Name == name {
@@ -85,8 +85,8 @@ const (
 	stagingAPI  = "staging/src/k8s.io/api/"
 )
 
-// codeGenerator is a row for a generator of k8s.io/code-generator that writes
-// one file into each tagged directory.
+// codeGenerator returns the entry for a generator of k8s.io/code-generator that writes one
+// file into each tagged directory.
 func codeGenerator(name, tag, output string, flags ...string) Generator {
 	is := func(file string) bool { return path.Base(file) == output }
 	return Generator{
@@ -131,8 +131,8 @@ var openAPI = Generator{
 			"--output-file", "zz_generated.openapi.go",
 			"--output-dir", openAPIDir,
 			"--output-pkg", "k8s.io/kubernetes/" + openAPIDir,
-			// Upstream compares the report with its list of known violations;
-			// that is upstream's rule for upstream's types.
+			// Upstream compares the report with its list of known violations.
+			// That rule is for upstream's own types.
 			"--report-filename", filepath.Join(e.Scratch, "api-violations.report"),
 			"--output-model-name-file", "zz_generated.model_name.go",
 		}, local(dirs)...)...)

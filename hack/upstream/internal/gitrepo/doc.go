@@ -1,9 +1,9 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gitrepo runs git in throw-away repositories.
+// Package gitrepo runs git in temporary repositories.
 //
-// No configuration, attributes or environment of the machine reaches git there,
-// so that a diff is the same bytes for everybody. It may read one repository that
-// is not its own: the project's, to look at other revisions of the series.
+// There git does not use the configuration, attributes or environment of the machine, so
+// that a diff has the same bytes for everybody. The package may read one other repository:
+// that of the project, for other revisions of the series.
 package gitrepo

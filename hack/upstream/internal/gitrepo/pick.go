@@ -15,9 +15,9 @@ import (
 	"kube-granular.dev/hack/upstream/internal/series"
 )
 
-// Pick replays a commit onto the current one by a three-way merge. It returns
-// the paths in conflict, and then the work tree holds the conflict markers, and
-// nothing is committed until Settle is called.
+// Pick replays a commit onto the current one by a three-way merge, and returns the paths with
+// conflicts. If there are any, the work tree has the conflict markers, and Settle must be
+// called to commit.
 func (r *Repo) Pick(ctx context.Context, commit string) ([]string, error) {
 	_, pickErr := r.Git(ctx, "-c", "merge.conflictStyle=diff3", "cherry-pick", "--allow-empty", "--keep-redundant-commits", "--strategy=ort", "-Xno-renames", "-Xdiff-algorithm=histogram", commit)
 	if pickErr == nil {
@@ -33,8 +33,8 @@ func (r *Repo) Pick(ctx context.Context, commit string) ([]string, error) {
 	return nil, pickErr
 }
 
-// Conflicted reads a file of the work tree that is in conflict. It is absent if one
-// side removed it and git kept that.
+// Conflicted reads a file of the work tree that has a conflict. The content is absent if one
+// side removed the file and git did not restore it.
 func (r *Repo) Conflicted(path string) (series.Content, error) {
 	data, err := os.ReadFile(filepath.Join(r.dir, filepath.FromSlash(path)))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -43,7 +43,7 @@ func (r *Repo) Conflicted(path string) (series.Content, error) {
 	return series.Content{Data: data}, err
 }
 
-// Settle ends a Pick that had conflicts, with these contents of the paths in conflict.
+// Settle commits a Pick that had conflicts, with the given contents of the paths.
 func (r *Repo) Settle(ctx context.Context, contents series.State) error {
 	for path, c := range contents {
 		full := filepath.Join(r.dir, filepath.FromSlash(path))
@@ -71,7 +71,7 @@ func (r *Repo) Settle(ctx context.Context, contents series.State) error {
 	return err
 }
 
-// Changed counts the lines that differ between two states, added and removed, by path.
+// Changed returns the number of added and removed lines between two states, by path.
 func (r *Repo) Changed(ctx context.Context, before, after series.State) (map[string]int, error) {
 	a, err := r.Tree(ctx, before)
 	if err != nil {
@@ -97,7 +97,7 @@ func (r *Repo) Changed(ctx context.Context, before, after series.State) (map[str
 	return lines, nil
 }
 
-// cutLast cuts a line of numstat around its last tab.
+// cutLast splits a line of numstat at its last tab.
 func cutLast(s string) (counts, path string, ok bool) {
 	i := strings.LastIndex(s, "\t")
 	if i < 0 {

@@ -17,7 +17,7 @@ import (
 	"kube-granular.dev/hack/upstream/internal/series"
 )
 
-// Repo is a throw-away repository with a work tree.
+// Repo is a temporary repository with a work tree.
 type Repo struct {
 	dir, home string
 }
@@ -25,7 +25,7 @@ type Repo struct {
 // New makes an empty repository; Close removes it.
 func New(ctx context.Context) (*Repo, error) {
 	if _, err := exec.LookPath("git"); err != nil {
-		return nil, errors.New("no git command on PATH: materialize and apply do without, this command does not")
+		return nil, errors.New("no git command on PATH: materialize and apply work without git, but this command needs it")
 	}
 	home, err := os.MkdirTemp("", "upstream-git-")
 	if err != nil {
@@ -62,8 +62,8 @@ func (r *Repo) gitIn(ctx context.Context, dir string, stdin []byte, args ...stri
 	return stdout.Bytes(), nil
 }
 
-// environ lets nothing of git's own environment through, GIT_DIR above all:
-// it is set when the tool runs in a git hook.
+// environ returns the environment without git's own variables. The most important one is
+// GIT_DIR, which is set when the tool runs in a git hook.
 func (r *Repo) environ() []string {
 	env := []string{
 		"HOME=" + r.home, "XDG_CONFIG_HOME=" + r.home,
@@ -82,7 +82,7 @@ func (r *Repo) environ() []string {
 	return env
 }
 
-// Tree makes the work tree hold exactly a state and returns its tree object.
+// Tree writes exactly a state into the work tree and returns its tree object.
 func (r *Repo) Tree(ctx context.Context, state series.State) (string, error) {
 	if err := r.empty(); err != nil {
 		return "", err
@@ -116,7 +116,7 @@ func (r *Repo) Tree(ctx context.Context, state series.State) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// empty removes everything but the repository itself from the work tree.
+// empty removes everything except the repository itself from the work tree.
 func (r *Repo) empty() error {
 	entries, err := os.ReadDir(r.dir)
 	if err != nil {
@@ -130,7 +130,7 @@ func (r *Repo) empty() error {
 	return err
 }
 
-// Commit makes the work tree hold a state and commits it on the current branch.
+// Commit writes a state into the work tree and commits it on the current branch.
 func (r *Repo) Commit(ctx context.Context, state series.State, message string) (string, error) {
 	if _, err := r.Tree(ctx, state); err != nil {
 		return "", err
@@ -141,20 +141,20 @@ func (r *Repo) Commit(ctx context.Context, state series.State, message string) (
 	return r.Head(ctx)
 }
 
-// Head is the current commit.
+// Head returns the current commit.
 func (r *Repo) Head(ctx context.Context) (string, error) {
 	out, err := r.Git(ctx, "rev-parse", "HEAD")
 	return strings.TrimSpace(string(out)), err
 }
 
-// Orphan turns to a branch that has no commit yet.
+// Orphan switches to a new branch without commits.
 func (r *Repo) Orphan(ctx context.Context, name string) error {
 	_, err := r.Git(ctx, "symbolic-ref", "HEAD", "refs/heads/"+name)
 	return err
 }
 
-// Diff is the difference of two states in the one form patches are written in.
-// It has no index lines: their hashes would change with every earlier patch.
+// Diff returns the difference of two states in the form that all patches have. It has no index
+// lines, because their hashes would change with every earlier patch.
 func (r *Repo) Diff(ctx context.Context, before, after series.State) ([]byte, error) {
 	a, err := r.Tree(ctx, before)
 	if err != nil {
@@ -181,7 +181,7 @@ func dropIndex(diff []byte) []byte {
 	return out.Bytes()
 }
 
-// Am applies mail patches as a user of the series would.
+// Am applies mail patches with git am.
 func (r *Repo) Am(ctx context.Context, patches [][]byte) error {
 	args := []string{"am", "--quiet", "--no-3way", "--no-gpg-sign"}
 	for i, raw := range patches {

@@ -16,7 +16,7 @@ import (
 func Revision(ctx context.Context, root, rev string) (func(tree string) ([]byte, error), error) {
 	commit, err := project(ctx, root, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
 	if err != nil {
-		return nil, fmt.Errorf("%s is no revision of the repository at %s", rev, root)
+		return nil, fmt.Errorf("%s is not a revision of the repository at %s", rev, root)
 	}
 	at := strings.TrimSpace(string(commit))
 	listed, err := project(ctx, root, "ls-tree", "-r", "-z", "--name-only", at, "--", "go.mod", "go.sum", "patches")

@@ -3,8 +3,7 @@
 
 // Package golang runs the go command.
 //
-// Every run is outside the project's own workspace unless a workspace is named,
-// because the tool must work before one exists. It may not change go.mod or
-// go.sum: modules are downloaded from an empty folder, and their sums are
-// compared by package source.
+// A run uses no workspace unless the caller names one, because the tool must work before
+// the project's workspace exists. The package may not change go.mod or go.sum: it downloads
+// modules from an empty folder, and package source compares their sums.
 package golang

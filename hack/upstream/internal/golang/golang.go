@@ -27,7 +27,7 @@ type Go struct {
 	version string
 }
 
-// Locate finds the go command. It fails when there is none.
+// Locate finds the go command. It fails if there is none.
 func Locate() (*Go, error) {
 	path, err := exec.LookPath("go")
 	if err != nil {
@@ -36,7 +36,7 @@ func Locate() (*Go, error) {
 	return &Go{path: path}, nil
 }
 
-// Require fails unless the go command is at least as new as a go line asks for.
+// Require fails if the go command is older than the version in a go line.
 func (g *Go) Require(ctx context.Context, line, where string) error {
 	if g.version == "" {
 		out, err := g.run(ctx, os.TempDir(), "off", "env", "GOVERSION")
@@ -47,7 +47,7 @@ func (g *Go) Require(ctx context.Context, line, where string) error {
 	}
 	have, _, _ := strings.Cut(g.version, " ") // "go1.26.0 X:experiment"
 	if version.Compare(have, "go"+line) < 0 {
-		return fmt.Errorf("go on PATH is %s, but %s asks for go %s or later", have, where, line)
+		return fmt.Errorf("go on PATH is %s, but %s needs go %s or later", have, where, line)
 	}
 	return nil
 }
@@ -57,17 +57,17 @@ type Downloaded struct {
 	Path, Version string
 	// Dir is the read-only folder that holds its files.
 	Dir string
-	// Sum and GoModSum are the sums as go.sum writes them.
+	// Sum and GoModSum are its sums in the form of go.sum.
 	Sum, GoModSum string
-	// Error says why the module could not be had.
+	// Error is the reason why the module could not be downloaded.
 	Error string
 }
 
-// tooNew is how the go command says that a module is beyond it.
+// tooNew matches the message of a go command that is too old for a module.
 var tooNew = regexp.MustCompile(`requires go >= ([0-9.]+)`)
 
-// Download brings modules into the module cache and returns where they are, in
-// the order asked for. It fails if one of them cannot be had.
+// Download downloads modules into the module cache and returns them in the given order. It
+// fails if it cannot download one of them.
 func (g *Go) Download(ctx context.Context, mods []module.Version) ([]Downloaded, error) {
 	all, err := g.DownloadSome(ctx, mods)
 	if err != nil {
@@ -85,21 +85,21 @@ func (g *Go) Download(ctx context.Context, mods []module.Version) ([]Downloaded,
 	return all, nil
 }
 
-// MissingError lists modules that cannot be had.
+// MissingError lists modules that could not be downloaded.
 type MissingError struct {
 	Asked int
-	// Missing are the modules and why, one line each.
+	// Missing are the modules and the reasons, one line each.
 	Missing []string
 }
 
 func (e *MissingError) Error() string {
 	sort.Strings(e.Missing)
-	return fmt.Sprintf("cannot download %d of %d modules; is the network, or the proxy named by GOPROXY, within reach?\n  %s",
+	return fmt.Sprintf("cannot download %d of %d modules; check the network and the proxy that GOPROXY names\n  %s",
 		len(e.Missing), e.Asked, strings.Join(e.Missing, "\n  "))
 }
 
-// DownloadSome is Download, but what cannot be had comes back with an error of its own,
-// which begins with the module, and without a folder.
+// DownloadSome downloads modules like Download, but continues if it cannot download one of
+// them. Such a module has no folder, and its error begins with the module.
 func (g *Go) DownloadSome(ctx context.Context, mods []module.Version) ([]Downloaded, error) {
 	empty, err := os.MkdirTemp("", "upstream-download-")
 	if err != nil {
@@ -141,8 +141,8 @@ func (g *Go) DownloadSome(ctx context.Context, mods []module.Version) ([]Downloa
 	return all, nil
 }
 
-// Compile builds packages of a workspace and keeps nothing but the build cache. The
-// error holds all that the compiler said.
+// Compile compiles packages of a workspace and writes only to the build cache. The error
+// contains the whole output of the compiler.
 func (g *Go) Compile(ctx context.Context, dir, workspace string, pkgs []string) error {
 	cmd := exec.CommandContext(ctx, g.path, append([]string{"build", "-mod=readonly", "-buildvcs=false", "-trimpath"}, pkgs...)...)
 	cmd.Dir = dir
@@ -160,8 +160,7 @@ func (g *Go) Build(ctx context.Context, dir, workspace, pkg, out string) error {
 	return err
 }
 
-// Exec runs a program in a workspace with go on its PATH and returns what it
-// wrote to its standard output.
+// Exec runs a program in a workspace with go on its PATH, and returns its standard output.
 func (g *Go) Exec(ctx context.Context, dir, workspace, program string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = dir
@@ -182,8 +181,8 @@ func (g *Go) run(ctx context.Context, dir, workspace string, args ...string) ([]
 	return out, err
 }
 
-// environ is the caller's environment with the workspace pinned: what a build
-// sees must not depend on the folder it was started from.
+// environ returns the caller's environment with a fixed workspace, because a build must not
+// depend on the folder in which it was started.
 func environ(workspace, goPath string) []string {
 	env := []string{
 		"GOWORK=" + workspace,
@@ -202,7 +201,7 @@ func environ(workspace, goPath string) []string {
 	return env
 }
 
-// withoutMod drops -mod and -modfile, which a workspace cannot honour.
+// withoutMod drops -mod and -modfile, which a workspace does not support.
 func withoutMod(flags string) string {
 	var kept []string
 	for _, f := range strings.Fields(flags) {
@@ -213,7 +212,7 @@ func withoutMod(flags string) string {
 	return strings.Join(kept, " ")
 }
 
-// indent keeps the end of a long output, where the cause usually is.
+// indent indents an output. It keeps only the end of a long one, where the cause usually is.
 func indent(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	if n := len(lines); n > 20 {

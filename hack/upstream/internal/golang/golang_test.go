@@ -32,7 +32,7 @@ func TestRequire(t *testing.T) {
 		{"go1.26.8", "1.26", ""},
 		{"go1.26.0 X:nocoverageredesign", "1.26.0", ""},
 		{"go1.27rc1", "1.26.3", ""},
-		{"go1.25.9", "1.26.0", "go on PATH is go1.25.9, but go.mod asks for go 1.26.0 or later"},
+		{"go1.25.9", "1.26.0", "go on PATH is go1.25.9, but go.mod needs go 1.26.0 or later"},
 		{"go1.26rc1", "1.26.0", "go on PATH is go1.26rc1"},
 	} {
 		t.Run(tt.have+" for "+tt.line, func(t *testing.T) {

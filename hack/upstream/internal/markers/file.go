@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// File is what one file of markers says.
+// File is the content of one file of markers.
 type File struct {
-	// Subject, Reason and the trailers are what the header of a patch is: the file is
-	// exported as one.
+	// Subject, Reason and the trailers become the header of a patch when the file is
+	// exported.
 	Subject   string   `json:"subject"`
 	Reason    string   `json:"reason"`
 	Carry     string   `json:"carry"`
@@ -26,32 +26,33 @@ type File struct {
 	Seam      string   `json:"seam"`
 	DropWhen  string   `json:"dropWhen"`
 	TestedBy  []string `json:"testedBy"`
-	// Packages are the types by the import path of their package, and by name.
+	// Packages are the types, by the import path of their package and by name.
 	Packages map[string]map[string]Type `json:"packages"`
 }
 
-// Type is what stands on a type and its fields.
+// Type is the markers of a type and of its fields.
 type Type struct {
 	Markers
 	Fields map[string]Field `json:"fields,omitempty"`
-	// Exempt are fields at the root of a kind that no permission covers, with the reason.
+	// Exempt are fields at the root of a kind that need no permission, with the reason.
 	Exempt map[string]string `json:"exempt,omitempty"`
 }
 
-// Field is what stands on a field, by its Go name; an embedded one is named by its type.
+// Field is the markers of a field. Its key is the Go name of the field; the key of an embedded
+// field is the name of its type.
 type Field struct {
 	Markers
-	// Retype exchanges the type of the field for another name of it.
+	// Retype replaces the name of the field's type by an alias of that type.
 	Retype *Retype `json:"retype,omitempty"`
 }
 
-// Retype exchanges one spelling of a type for another.
+// Retype replaces one name of a type by another name of the same type.
 type Retype struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 }
 
-// Markers are the markers on one place.
+// Markers are the markers of one type or field.
 type Markers struct {
 	Scope               string `json:"scope,omitempty"`
 	ParameterSource     string `json:"parameterSource,omitempty"`
@@ -62,8 +63,8 @@ type Markers struct {
 	ParameterExpression string `json:"parameterExpression,omitempty"`
 }
 
-// Count returns how many types have markers, on themselves or on fields, and how many
-// places that are.
+// Count returns the number of types that have markers, on the type or on its fields, and the
+// number of all marked types and fields.
 func (f *File) Count() (types, places int) {
 	for _, all := range f.Packages {
 		for _, t := range all {
@@ -80,10 +81,10 @@ func (f *File) Count() (types, places int) {
 	return types, places
 }
 
-// prefix begins every line that is written.
+// prefix is the beginning of every marker.
 const prefix = "// +permission-"
 
-// Comments returns the lines of the markers in the order they are written.
+// Comments returns the lines of the markers, in the order in which they are written.
 func (m Markers) Comments() []string {
 	var lines []string
 	quoted := func(name, value string) {
@@ -106,17 +107,18 @@ func (m Markers) Comments() []string {
 }
 
 var (
-	// name is what a Go identifier of an API looks like.
+	// name matches a Go identifier of an API.
 	name = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	// value is what openapi-gen reads between quotes, word what it reads without.
+	// value matches the text that openapi-gen reads between quotes, word the text that it
+	// reads without quotes.
 	value = regexp.MustCompile(`^[ !#-~]+$`)
 	word  = regexp.MustCompile(`^[!#-~]+$`)
-	// importPath is what lies below staging/src of Kubernetes, or in Kubernetes itself.
+	// importPath matches a package below staging/src of Kubernetes, or in Kubernetes itself.
 	importPath = regexp.MustCompile(`^k8s\.io(?:/[a-z0-9][a-z0-9.-]*)+$`)
 )
 
-// Parse reads a file of markers. It fails on a key that it does not know, and on whatever
-// can stand nowhere.
+// Parse reads a file of markers. It fails if the file has an unknown key, or an entry that
+// cannot be written into any source.
 func Parse(data []byte) (*File, error) {
 	var f File
 	if err := yaml.UnmarshalStrict(data, &f); err != nil {
@@ -163,12 +165,12 @@ func (t Type) check(typ string) []error {
 			report("%s.%s: %s", typ, field, why)
 		}
 		if r := f.Retype; r != nil && (r.From == "" || r.To == "" || r.From == r.To) {
-			report("%s.%s: retype needs two names of a type, from and to", typ, field)
+			report("%s.%s: retype needs two different names of a type, from and to", typ, field)
 		}
 	}
 	for _, field := range sorted(t.Exempt) {
 		if strings.TrimSpace(t.Exempt[field]) == "" {
-			report("%s.%s: is exempt, and the reason is missing", typ, field)
+			report("%s.%s: is exempt, but the reason is missing", typ, field)
 		}
 	}
 	return wrong

@@ -48,11 +48,11 @@ func TestParse(t *testing.T) {
 		},
 		"half of an exchange": {
 			in("    Pod: {fields: {Spec: {retype: {from: a}}}}\n"),
-			"Pod.Spec: retype needs two names of a type",
+			"Pod.Spec: retype needs two different names of a type",
 		},
 		"exempt without any reason": {
 			in("    Pod: {exempt: {Spec: ' '}}\n"),
-			"Pod.Spec: is exempt, and the reason is missing",
+			"Pod.Spec: is exempt, but the reason is missing",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,28 +82,28 @@ func TestRoots(t *testing.T) {
 		},
 		"a type without": {
 			files: map[string]string{"a.go": head + "\tData *Data\n}\n", "b.go": "package v1\n\ntype Data struct{}\n"},
-			err:   "field Box.Data stands at the root of a kind and no permission covers it",
+			err:   "field Box.Data is at the root of a kind, and no permission covers it",
 		},
 		"a new root field": {
 			files: map[string]string{"a.go": head + "\t// +permission-verb:\"data\"\n\tData string\n\tNew string\n}\n"},
-			err:   "field Box.New stands at the root of a kind and no permission covers it",
+			err:   "field Box.New is at the root of a kind, and no permission covers it",
 		},
 		"one of two in a line": {
 			files:  map[string]string{"a.go": head + "\tA, B string\n}\n"},
 			exempt: map[string]string{"A": "why"},
-			err:    "field Box.B stands at the root",
+			err:    "field Box.B is at the root",
 		},
 		"a source is no verb": {
 			files: map[string]string{"a.go": head + "\t// +permission-parameter-source:\"a\"\n\tData string\n}\n"},
-			err:   "field Box.Data stands at the root",
+			err:   "field Box.Data is at the root",
 		},
 		"a comment set apart": {
 			files: map[string]string{"a.go": head + "\t// +permission-verb:\"data\"\n\n\tData string\n}\n"},
-			err:   "field Box.Data stands at the root",
+			err:   "field Box.Data is at the root",
 		},
 		"an embedded field": {
 			files: map[string]string{"a.go": head + "\tInline\n}\n"},
-			err:   "field Box.Inline stands at the root",
+			err:   "field Box.Inline is at the root",
 		},
 		"exempt": {
 			files:  map[string]string{"a.go": head + "\tData string\n}\n"},
@@ -112,12 +112,12 @@ func TestRoots(t *testing.T) {
 		"exempt and marked": {
 			files:  map[string]string{"a.go": head + "\t// +permission-verb:\"data\"\n\tData string\n}\n"},
 			exempt: map[string]string{"Data": "why"},
-			err:    "field Box.Data has a marker, and is exempt",
+			err:    "field Box.Data has a marker, but is also exempt",
 		},
 		"exempt and gone": {
 			files:  map[string]string{"a.go": head + "}\n"},
 			exempt: map[string]string{"Data": "why"},
-			err:    "field Box.Data is exempt, and is no field at the root of a kind",
+			err:    "field Box.Data is exempt, but is not a field at the root of a kind",
 		},
 		"a list is no kind": {
 			files: map[string]string{"a.go": "package v1\n\ntype BoxList struct {\n\tmetav1.TypeMeta\n\tmetav1.ListMeta\n\tItems []Box\n}\n"},

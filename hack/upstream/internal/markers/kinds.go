@@ -20,10 +20,10 @@ func Dir(pkg string) string {
 	return "staging/src/" + pkg
 }
 
-// generated is how Go tells files that are written by a program.
+// generated matches the comment that Go requires in generated files.
 var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 
-// Readable reports whether a file of a package can declare what markers stand on.
+// Readable reports whether a file of a package can declare types with markers.
 func Readable(path string, text []byte) bool {
 	return strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") && !generated.Match(text[:min(len(text), 4096)])
 }
@@ -37,11 +37,11 @@ func Declared(path string, text []byte) ([]string, error) {
 	return sorted(s.types), nil
 }
 
-// Roots holds that every field at the root of every kind of a package has a permission or
-// is exempt. A kind is a struct that embeds TypeMeta and ObjectMeta, whatever package those
-// are of; a field has a permission if a verb or a scope stands on it or on its type. It fails with every
-// field that has neither a permission nor an exemption, or has both, and with every exemption
-// of what is no such field.
+// Roots checks that every field at the root of every kind of a package has a permission or
+// is exempt. A kind is a struct that embeds TypeMeta and ObjectMeta, from any package. A field
+// has a permission if the field or its type has a marker with a verb or a scope. The error
+// lists every field that has neither a permission nor an exemption, every field that has both,
+// and every exemption for something that is not such a field.
 func Roots(files map[string][]byte, exempt map[string]map[string]string) error {
 	types := map[string]*declaration{}
 	for _, path := range sorted(files) {
@@ -63,15 +63,15 @@ func Roots(files map[string][]byte, exempt map[string]map[string]string) error {
 		for _, f := range structure.Fields.List {
 			for _, name := range names(f) {
 				if len(f.Names) == 0 && (name == "TypeMeta" || name == "ObjectMeta") {
-					continue // the apiserver's own, and covered where it is declared
+					continue // its permissions are on its own declaration
 				}
 				_, listed := exempt[typ][name]
 				used[[2]string{typ, name}] = listed
 				switch covered := grants(f.Doc) || ofMarkedType(f.Type, types); {
 				case covered && listed:
-					wrong = append(wrong, fmt.Errorf("field %s.%s has a marker, and is exempt", typ, name))
+					wrong = append(wrong, fmt.Errorf("field %s.%s has a marker, but is also exempt", typ, name))
 				case !covered && !listed:
-					wrong = append(wrong, fmt.Errorf("field %s.%s stands at the root of a kind and no permission covers it: give it a marker, or exempt it with a reason", typ, name))
+					wrong = append(wrong, fmt.Errorf("field %s.%s is at the root of a kind, and no permission covers it: add a marker, or an exemption with a reason", typ, name))
 				}
 			}
 		}
@@ -79,7 +79,7 @@ func Roots(files map[string][]byte, exempt map[string]map[string]string) error {
 	for _, typ := range sorted(exempt) {
 		for _, name := range sorted(exempt[typ]) {
 			if !used[[2]string{typ, name}] {
-				wrong = append(wrong, fmt.Errorf("field %s.%s is exempt, and is no field at the root of a kind", typ, name))
+				wrong = append(wrong, fmt.Errorf("field %s.%s is exempt, but is not a field at the root of a kind", typ, name))
 			}
 		}
 	}
@@ -96,7 +96,8 @@ func isKind(s *ast.StructType) bool {
 	return slices.Contains(all, "TypeMeta") && slices.Contains(all, "ObjectMeta")
 }
 
-// ofMarkedType reports whether a type, or what it points to, is declared here with a permission.
+// ofMarkedType reports whether a type, or the type that it points to, is declared in this
+// package with a permission.
 func ofMarkedType(e ast.Expr, types map[string]*declaration) bool {
 	if star, ok := e.(*ast.StarExpr); ok {
 		e = star.X
@@ -108,7 +109,7 @@ func ofMarkedType(e ast.Expr, types map[string]*declaration) bool {
 	return grants(types[name.Name].doc...)
 }
 
-// grants reports whether comments hold a marker that is a permission.
+// grants reports whether comments contain a marker of a permission: a verb or a scope.
 func grants(groups ...*ast.CommentGroup) bool {
 	for _, g := range groups {
 		if g != nil && slices.ContainsFunc(g.List, func(c *ast.Comment) bool {

@@ -22,7 +22,7 @@ type source struct {
 	types map[string]*declaration
 }
 
-// declaration is one of a type. pos is where its line begins to hold something.
+// declaration is the declaration of a type. pos is the position of its first token.
 type declaration struct {
 	spec *ast.TypeSpec
 	pos  token.Pos
@@ -52,13 +52,13 @@ func parse(path string, text []byte) (*source, error) {
 	return s, nil
 }
 
-// structure returns the struct that a type is declared as, nil if it is none.
+// structure returns the struct of a type, nil if the type is not a struct.
 func (d *declaration) structure() *ast.StructType {
 	s, _ := d.spec.Type.(*ast.StructType)
 	return s
 }
 
-// embedded returns the name of an embedded field, which is that of its type.
+// embedded returns the name of an embedded field, which is the name of its type.
 func embedded(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -77,7 +77,7 @@ func embedded(e ast.Expr) string {
 	return ""
 }
 
-// names returns the names of a field: one of each that it declares, or that of its type.
+// names returns the names in the declaration of a field, or the name of an embedded field.
 func names(f *ast.Field) []string {
 	if len(f.Names) == 0 {
 		return []string{embedded(f.Type)}
@@ -89,7 +89,8 @@ func names(f *ast.Field) []string {
 	return all
 }
 
-// field finds a field of a struct that can have markers of its own.
+// field returns the field of a struct with a name. It fails if the field cannot have its own
+// markers.
 func (s *source) field(structure *ast.StructType, name string) (*ast.Field, error) {
 	for _, f := range structure.Fields.List {
 		all := names(f)
@@ -97,27 +98,27 @@ func (s *source) field(structure *ast.StructType, name string) (*ast.Field, erro
 			continue
 		}
 		if len(all) > 1 {
-			return nil, fmt.Errorf("is declared together with others (%s): a marker would stand on all of them", strings.Join(all, ", "))
+			return nil, fmt.Errorf("is declared together with others (%s): a marker would apply to all of them", strings.Join(all, ", "))
 		}
 		return f, nil
 	}
-	return nil, errors.New("is no field of the struct")
+	return nil, errors.New("the struct has no such field")
 }
 
-// line returns where the line of a position begins, and the white space that it begins
-// with. It fails if something else stands before the position.
+// line returns the offset of the line of a position, and the white space before the position.
+// It fails if there is other text before the position.
 func (s *source) line(pos token.Pos) (at int, indent string, err error) {
 	offset := s.fset.Position(pos).Offset
 	for at = offset; at > 0 && s.text[at-1] != '\n'; at-- {
 	}
 	indent = string(s.text[at:offset])
 	if strings.Trim(indent, " \t") != "" {
-		return 0, "", errors.New("does not begin a line: a comment has no place above it")
+		return 0, "", errors.New("is not at the beginning of a line: a comment cannot be written above it")
 	}
 	return at, indent, nil
 }
 
-// isMarker reports whether a line is a comment that openapi-gen takes for a marker.
+// isMarker reports whether a line is a comment that openapi-gen reads as a marker.
 func isMarker(line string) bool {
 	text, ok := strings.CutPrefix(strings.TrimSpace(line), "//")
 	return ok && strings.HasPrefix(strings.TrimSpace(text), "+permission-")

@@ -13,15 +13,15 @@ import (
 	"strings"
 )
 
-// edit exchanges the bytes [at, at+len(old)) of a source, which are old, for new.
+// edit replaces the bytes [at, at+len(old)) of a source, which are old, by new.
 type edit struct {
 	at       int
 	old, new string
 }
 
 // Write writes the markers of some types of one package into a source that declares them.
-// Types that it does not declare are left to other sources of the package. What it cannot
-// do is one error each; the rest is done.
+// It ignores types that this source does not declare, because other sources of the package may
+// declare them. It returns an error for each marker that it cannot write, and writes all others.
 func Write(path string, text []byte, types map[string]Type) (out []byte, err error) {
 	s, err := parse(path, text)
 	if err != nil {
@@ -40,8 +40,8 @@ func Write(path string, text []byte, types map[string]Type) (out []byte, err err
 	return apply(text, edits), errors.Join(wrong...)
 }
 
-// Remove is the inverse of Write: it takes the markers away that Write would have written.
-// It fails with what is not as Write would have left it.
+// Remove removes the markers that Write writes. It returns an error for each place that differs
+// from the result of Write.
 func Remove(path string, text []byte, types map[string]Type) (out []byte, err error) {
 	s, err := parse(path, text)
 	if err != nil {
@@ -60,7 +60,7 @@ func Remove(path string, text []byte, types map[string]Type) (out []byte, err er
 	return apply(text, edits), errors.Join(wrong...)
 }
 
-// apply makes edits, of which none overlaps another.
+// apply applies edits, which must not overlap.
 func apply(text []byte, edits []edit) []byte {
 	slices.SortStableFunc(edits, func(a, b edit) int { return a.at - b.at })
 	var out bytes.Buffer
@@ -74,12 +74,12 @@ func apply(text []byte, edits []edit) []byte {
 	return out.Bytes()
 }
 
-// edits are those that the markers of a type need, or those that take them back.
+// edits returns the edits that write the markers of a type, or that remove them if back is true.
 func (s *source) edits(typ string, d *declaration, t Type, back bool) (edits []edit, wrong []error) {
 	comment := func(what string, pos token.Pos, m Markers, doc ...*ast.CommentGroup) {
 		e, err := s.comment(pos, m, back, doc...)
 		if err != nil {
-			wrong = append(wrong, fmt.Errorf("%s %w", what, err))
+			wrong = append(wrong, fmt.Errorf("%s: %w", what, err))
 		} else if e != nil {
 			edits = append(edits, *e)
 		}
@@ -87,20 +87,20 @@ func (s *source) edits(typ string, d *declaration, t Type, back bool) (edits []e
 	comment("type "+typ, d.pos, t.Markers, d.doc...)
 	structure := d.structure()
 	if structure == nil && len(t.Fields)+len(t.Exempt) > 0 {
-		return edits, append(wrong, fmt.Errorf("type %s is no struct and has no fields", typ))
+		return edits, append(wrong, fmt.Errorf("type %s is not a struct, so it has no fields", typ))
 	}
 	for _, name := range sorted(t.Fields) {
 		what := "field " + typ + "." + name
 		f, err := s.field(structure, name)
 		if err != nil {
-			wrong = append(wrong, fmt.Errorf("%s %w", what, err))
+			wrong = append(wrong, fmt.Errorf("%s: %w", what, err))
 			continue
 		}
 		comment(what, f.Pos(), t.Fields[name].Markers, f.Doc)
 		if r := t.Fields[name].Retype; r != nil {
 			e, err := s.retype(f, *r, back)
 			if err != nil {
-				wrong = append(wrong, fmt.Errorf("%s %w", what, err))
+				wrong = append(wrong, fmt.Errorf("%s: %w", what, err))
 				continue
 			}
 			edits = append(edits, e)
@@ -109,8 +109,8 @@ func (s *source) edits(typ string, d *declaration, t Type, back bool) (edits []e
 	return edits, wrong
 }
 
-// comment writes markers as lines right above a position, or takes them from there. doc
-// are the comments that stand there already.
+// comment returns the edit that writes markers as lines right above a position, or that removes
+// them if back is true. doc are the existing comments there.
 func (s *source) comment(pos token.Pos, m Markers, back bool, doc ...*ast.CommentGroup) (*edit, error) {
 	lines := m.Comments()
 	if len(lines) == 0 {
@@ -126,7 +126,7 @@ func (s *source) comment(pos token.Pos, m Markers, back bool, doc ...*ast.Commen
 	}
 	if back {
 		if !bytes.HasSuffix(s.text[:at], []byte(text)) {
-			return nil, fmt.Errorf("does not have right above it what is written there: %s", strings.Join(lines, ", "))
+			return nil, fmt.Errorf("these markers are missing right above it: %s", strings.Join(lines, ", "))
 		}
 		return &edit{at: at - len(text), old: text}, nil
 	}
@@ -141,7 +141,7 @@ func (s *source) comment(pos token.Pos, m Markers, back bool, doc ...*ast.Commen
 	return &edit{at: at, new: text}, nil
 }
 
-// sameMarker reports whether a comment is a marker of that name.
+// sameMarker reports whether a comment is a marker with that name.
 func sameMarker(comment, marker string) bool {
 	if !isMarker(comment) {
 		return false
@@ -150,7 +150,7 @@ func sameMarker(comment, marker string) bool {
 	return name == strings.TrimPrefix(marker, "// ")
 }
 
-// retype exchanges the type of a field, or takes that back.
+// retype returns the edit that replaces the type of a field, or that restores it if back is true.
 func (s *source) retype(f *ast.Field, r Retype, back bool) (edit, error) {
 	from, to := s.fset.Position(f.Type.Pos()).Offset, s.fset.Position(f.Type.End()).Offset
 	have := string(s.text[from:to])
@@ -158,10 +158,10 @@ func (s *source) retype(f *ast.Field, r Retype, back bool) (edit, error) {
 		r.From, r.To = r.To, r.From
 	}
 	if len(f.Names) == 0 {
-		return edit{}, errors.New("is embedded: its type is its name")
+		return edit{}, errors.New("is embedded, so its name would change with its type")
 	}
 	if have != r.From {
-		return edit{}, fmt.Errorf("has the type %s, and not %s", have, r.From)
+		return edit{}, fmt.Errorf("has the type %s, want %s", have, r.From)
 	}
 	return edit{at: from, old: r.From, new: r.To}, nil
 }

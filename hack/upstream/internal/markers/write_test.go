@@ -126,23 +126,23 @@ func TestWrite(t *testing.T) {
 		"a type elsewhere": {types: map[string]Type{"Elsewhere": {Markers: Markers{Verb: "v"}}}},
 		"a field that is gone": {
 			types: fields("Box", "Gone", verb("v")),
-			err:   "field Box.Gone is no field of the struct",
+			err:   "field Box.Gone: the struct has no such field",
 		},
 		"a field of no struct": {
 			types: fields("Name", "A", verb("v")),
-			err:   "type Name is no struct and has no fields",
+			err:   "type Name is not a struct, so it has no fields",
 		},
 		"fields in one line": {
 			types: fields("Box", "Others", verb("v")),
-			err:   "field Box.Others is declared together with others (Names, Others)",
+			err:   "field Box.Others: is declared together with others (Names, Others)",
 		},
 		"a struct in one line": {
 			types: fields("Grouped", "A", verb("v")),
-			err:   "field Grouped.A does not begin a line",
+			err:   "field Grouped.A: is not at the beginning of a line",
 		},
 		"a marker that is there": {
 			types: fields("BoxSpec", "Verb", verb("v")),
-			err:   "field BoxSpec.Verb has a marker +permission-verb already",
+			err:   "field BoxSpec.Verb: has a marker +permission-verb already",
 		},
 		"another that is there": {
 			types: fields("BoxSpec", "Verb", Field{Markers: Markers{Scope: "s"}}),
@@ -155,11 +155,11 @@ func TestWrite(t *testing.T) {
 		},
 		"not the type it had": {
 			types: fields("Box", "Data", Field{Retype: &Retype{From: "map[string]int", To: "x"}}),
-			err:   "field Box.Data has the type map[string]string, and not map[string]int",
+			err:   "field Box.Data: has the type map[string]string, want map[string]int",
 		},
 		"an embedded type's name": {
 			types: fields("BoxSpec", "Embedded", Field{Retype: &Retype{From: "*Embedded", To: "*Name"}}),
-			err:   "field BoxSpec.Embedded is embedded",
+			err:   "field BoxSpec.Embedded: is embedded",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -224,7 +224,7 @@ func TestRemoveRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Remove("types.go", []byte(strings.Replace(string(written), edit[0], edit[1], 1)), data)
-			if err == nil || !strings.Contains(err.Error(), "field Box.Data does not have right above it") {
+			if err == nil || !strings.Contains(err.Error(), "field Box.Data: these markers are missing right above it") {
 				t.Errorf("error %v", err)
 			}
 		})

@@ -1,8 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package progress tells a person what takes long.
+// Package progress reports the progress of long steps to a person.
 //
-// A step that ends within half a second says nothing, so that a run with nothing
-// to do is silent. It may not decide anything: a nil *Log is valid and quiet.
+// A step that ends within half a second prints nothing, so that a run with nothing
+// to do is silent. The package may not decide anything: a nil *Log is valid and silent.
 package progress

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// quiet is how long a step may take unmentioned, every how often it reports.
+// quiet is the longest time that a step may take without a line at its end, every the interval
+// between lines during a step.
 const (
 	quiet = 500 * time.Millisecond
 	every = 2 * time.Second
@@ -41,8 +42,8 @@ type Step struct {
 	mu          sync.Mutex
 }
 
-// Step starts a step; total 0 means its parts cannot be counted, and then the
-// step is announced at once, because nothing else would be heard until it ends.
+// Step starts a step. If total is 0, the step has no parts to count. Step then prints a line at
+// once, because nothing else is printed until the step ends.
 func (l *Log) Step(what string, total int) *Step {
 	if l == nil {
 		return nil
@@ -69,7 +70,7 @@ func (s *Step) Done() {
 	}
 }
 
-// End ends the step and says how long it took, if that was long.
+// End ends the step, and prints its duration if it was long or had no parts to count.
 func (s *Step) End() {
 	if s == nil {
 		return

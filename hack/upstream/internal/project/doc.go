@@ -1,9 +1,9 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package project knows where things lie in a kube-granular checkout.
+// Package project finds a kube-granular checkout and the paths of its files.
 //
-// It reads nothing but the go.mod files it looks for, and writes nothing; every other
-// package asks it for a path instead of joining one. Invariant: a tree path, the key all
-// packages here share, is slash-separated and relative to the project's root.
+// It reads only go.mod files and the file that a caller names, and writes nothing. Every
+// other package gets its paths from here. Invariant: a tree path, the key that all packages
+// of the tool share, is separated by slashes and relative to the project's root.
 package project

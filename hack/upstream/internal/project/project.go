@@ -18,7 +18,7 @@ import (
 // Module is the module path of the project's root.
 const Module = "kube-granular.dev"
 
-// The places of the materialised sources, as tree paths.
+// The tree paths of the materialised sources and of files beside them.
 const (
 	Upstream   = "upstream/"
 	Kubernetes = "upstream/kubernetes/"
@@ -60,12 +60,12 @@ func Find(dir string) (Project, error) {
 	}
 }
 
-// Apart is the line of a go.mod whose module go.work does not join: it is built against released
-// modules, and not against the patched tree.
+// Apart is a comment line of a go.mod. go.work does not list a module with this line: the module
+// is built with released modules, and not with the patched tree.
 const Apart = "// Apart from go.work."
 
-// Modules returns the folders of the project's own modules as go.work names them, the root
-// first. Whatever folder holds a go.mod is one, unless the file has the comment Apart.
+// Modules returns the folders of the project's own modules in the form of go.work, the root
+// first. Each folder with a go.mod is a module, unless the file has the comment Apart.
 func (p Project) Modules() ([]string, error) {
 	var out []string
 	err := filepath.WalkDir(p.Root, func(path string, entry fs.DirEntry, err error) error {
@@ -98,12 +98,12 @@ func (p Project) Modules() ([]string, error) {
 	return out, err
 }
 
-// Path turns a tree path into a path of the file system.
+// Path returns the path in the file system of a tree path.
 func (p Project) Path(tree string) string {
 	return filepath.Join(p.Root, filepath.FromSlash(tree))
 }
 
-// Read reads the file at a tree path.
+// Read returns the content of the file at a tree path.
 func (p Project) Read(tree string) ([]byte, error) {
 	return os.ReadFile(p.Path(tree))
 }

@@ -17,11 +17,11 @@ import (
 type Content struct {
 	Data   []byte
 	Absent bool
-	// Executable is set for a file a patch adds with an executable mode.
+	// Executable is true for a file that a patch adds with an executable mode.
 	Executable bool
 }
 
-// Equal compares two contents.
+// Equal reports whether two contents are the same.
 func (c Content) Equal(d Content) bool {
 	return c.Absent == d.Absent && c.Executable == d.Executable && bytes.Equal(c.Data, d.Data)
 }
@@ -37,20 +37,20 @@ type Sources interface {
 // Pristine reads the content of a path before any patch, and lists nothing.
 type Pristine func(path string) (Content, error)
 
-// Read calls the function.
+// Read returns the result of the function.
 func (f Pristine) Read(path string) (Content, error) { return f(path) }
 
 // List returns nothing.
 func (f Pristine) List(string) ([]string, error) { return nil, nil }
 
-// State is the content of every file some patches touch, by path relative to
-// the root the series patches.
+// State is the content of every file that some patches change. The keys are paths relative
+// to the root that the series patches.
 type State map[string]Content
 
-// Apply applies a series and returns the state after each patch, with the
-// pristine content of everything the series touches as the first element.
-// It stops at the first patch that does not apply exactly, and fails if markers are
-// missing where the root of a kind needs them.
+// Apply applies a series and returns the state after each patch. The first element is the
+// pristine content of every file that the series changes. Apply stops at the first patch
+// that does not apply exactly. It fails if a field at the root of a kind has neither a
+// permission nor an exemption.
 func (s *Series) Apply(src Sources) ([]State, error) {
 	states, problems, err := s.apply(src)
 	if err == nil && len(problems) == 0 {
@@ -61,8 +61,8 @@ func (s *Series) Apply(src Sources) ([]State, error) {
 	return states, errors.Join(err, errors.Join(problems...))
 }
 
-// ApplyLeniently is Apply, but leaves out markers on what is not there: those that were
-// written for another version.
+// ApplyLeniently applies a series like Apply, but skips a marker if its type or field does
+// not exist in this version, and does not check the roots of kinds.
 func (s *Series) ApplyLeniently(src Sources) ([]State, error) {
 	states, _, err := s.apply(src)
 	return states, err
@@ -108,7 +108,7 @@ func (s *Series) apply(src Sources) (states []State, problems []error, err error
 	return states, problems, nil
 }
 
-// Learn enters files that were read later into all states before.
+// Learn adds files that were read later to all earlier states.
 func Learn(states []State, found State) {
 	for _, st := range states {
 		maps.Copy(st, found)
@@ -161,7 +161,7 @@ func (c *Change) apply(before Content) (Content, error) {
 	return Content{Data: slices.Clone(out.Bytes()), Executable: executable}, nil
 }
 
-// Conflict says where a patch does not apply.
+// Conflict is a place where a patch does not apply.
 type Conflict struct {
 	Patch, Path string
 	// Line is the line of the patch file where the hunk begins.
@@ -187,8 +187,8 @@ func (c *Change) conflictLine(err error) int {
 	return c.line
 }
 
-// Locate finds the hunk of a change that cannot be found in a content at all,
-// or failing that the first, and returns the line of the patch where it begins.
+// Locate returns the line of the patch at which a conflicting hunk begins: the first hunk
+// whose old lines do not occur in the content, or else the first hunk.
 func (c *Change) Locate(content []byte) int {
 	for i, h := range c.diff.TextFragments {
 		var old bytes.Buffer

@@ -4,9 +4,10 @@
 // Package series reads, checks, applies and writes patch series.
 //
 // A series is a folder of mail patches and a file named series that lists them in
-// order. Beside patches it may list files of markers, which package markers writes into
-// sources by names. It may consist of folders, each such a series: then its own file lists those,
-// and names the ones that may be left out. Applying is strict: every line of every hunk must stand exactly where
-// the patch says. Invariant: Parse and Render are inverse on what Render writes.
-// It may not touch the tree; content comes and goes by functions.
+// order. The file may also list files of markers: package markers writes those markers
+// into the sources, and finds the places by the names of types and fields. A series may
+// instead consist of folders, each of them a list of patches. Its file then lists the folders
+// and marks the optional ones. Applying is strict: every line of every hunk must be exactly
+// at the line that the patch names. Invariant: Parse reads what Render writes without loss.
+// The package may not read or write the tree: callers pass content in and out.
 package series

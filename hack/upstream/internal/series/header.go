@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// The fixed lines of a patch: who applies a series, and when, is recorded by
-// whoever commits it; a patch that changed with the clock could not be reviewed.
+// The fixed lines of a patch. They name no person and no date, because a patch that
+// changes with each author and date could not be reviewed.
 const (
 	fromLine  = "From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001"
 	author    = "kube-granular developers <developers@kube-granular.dev>"
@@ -20,7 +20,7 @@ const (
 	signature = "-- \nkube-granular\n"
 )
 
-// Trailers a patch must have, in the order they are written.
+// Trailers are the trailers that a patch must have, in their order.
 var Trailers = []string{"Carry", "Upstream", "Forwarded", "Seam", "Drop-When", "Tested-By"}
 
 // carries are the values of Carry.
@@ -29,14 +29,14 @@ var carries = []string{"until-upstream", "permanent", "drop"}
 // Trailer is one "Key: value" line of a header, continuation lines joined.
 type Trailer struct{ Key, Value string }
 
-// Header is what a patch says about itself.
+// Header is the description at the top of a patch.
 type Header struct {
 	// Subject is without "[PATCH] ".
 	Subject string
 	// Body is the text between subject and trailers, without blank ends.
 	Body     string
 	Trailers []Trailer
-	// fixed says whether the lines nobody may choose were as they must be.
+	// fixed is true if the fixed lines are correct.
 	fixed bool
 }
 
@@ -127,7 +127,7 @@ func (h Header) Check() []string {
 		wrong = append(wrong, fmt.Sprintf("subject has %d characters, at most 72 fit", len(h.Subject)))
 	}
 	if h.Body == "" {
-		wrong = append(wrong, "has no body: say why")
+		wrong = append(wrong, "has no body: add the reason for the patch")
 	}
 	for line := range strings.SplitSeq(h.Body, "\n") {
 		if strings.HasPrefix(line, "---") || strings.HasPrefix(line, "diff -") || strings.HasPrefix(line, "Index: ") || strings.HasPrefix(line, "From ") {
@@ -142,7 +142,7 @@ func (h Header) Check() []string {
 		case slices.ContainsFunc(values, func(v string) bool { return strings.TrimSpace(v) == "" || v == unfilled }):
 			wrong = append(wrong, "trailer "+key+": is not filled in")
 		case len(values) > 1 && key != "Tested-By":
-			wrong = append(wrong, fmt.Sprintf("has %d trailers %s:, one is wanted", len(values), key))
+			wrong = append(wrong, fmt.Sprintf("has %d trailers %s:, want one", len(values), key))
 		case key == "Carry" && !slices.Contains(carries, values[0]):
 			wrong = append(wrong, fmt.Sprintf("trailer Carry: is %q, want one of %s", values[0], strings.Join(carries, ", ")))
 		}
@@ -150,10 +150,10 @@ func (h Header) Check() []string {
 	return wrong
 }
 
-// unfilled stands in a new patch's trailers until somebody writes them.
+// unfilled is the value of a new patch's trailers until somebody writes them.
 const unfilled = "(fill in)"
 
-// Skeleton is the header of a new patch. Check refuses it until it is filled in.
+// Skeleton returns the header of a new patch. Check refuses it until it is filled in.
 func Skeleton(subject string) Header {
 	h := Header{Subject: subject, fixed: true}
 	for _, key := range Trailers {
@@ -162,7 +162,7 @@ func Skeleton(subject string) Header {
 	return h
 }
 
-// Message is the commit message a patch turns into.
+// Message returns the commit message of a patch.
 func (h Header) Message() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", h.Subject)
@@ -175,7 +175,7 @@ func (h Header) Message() string {
 	return b.String()
 }
 
-// Render writes a patch: the header, and a diff as package gitrepo makes it.
+// Render returns the text of a patch: the header, and a diff made by package gitrepo.
 func Render(h Header, diff []byte) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\nFrom: %s\nDate: %s\nSubject: [PATCH] %s---\n\n%s%s", fromLine, author, date, h.Message(), diff, signature)

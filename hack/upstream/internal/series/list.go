@@ -11,24 +11,24 @@ import (
 
 // entry is a line of a file named series.
 type entry struct {
-	// where is the line, for errors.
+	// where names the file and line, for errors.
 	where string
 	name  string
-	// folder is true if the line names a folder, optional if it calls it that.
+	// folder is true if the line names a folder, optional if the line also marks it as optional.
 	folder, optional bool
 }
 
 var (
-	// partName is what the file name of a part of a series must look like, patchName that
-	// of a mail patch.
+	// partName matches the file name of a mail patch or a file of markers, patchName that of a
+	// mail patch only.
 	partName  = regexp.MustCompile(`^[0-9]{4}-[a-z0-9]+(?:[-.][a-z0-9]+)*\.(?:patch|yaml)$`)
 	patchName = regexp.MustCompile(`^[0-9]{4}-[a-z0-9]+(?:[-.][a-z0-9]+)*\.patch$`)
-	// folderName is what a folder's name must look like.
+	// folderName matches the name of a folder.
 	folderName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 )
 
-// readList reads the file named series of a folder. It lists patches in numeric
-// order, or folders that have such a file of their own.
+// readList reads the file named series in a folder. The file lists patches in numeric order,
+// or folders that each have such a file.
 func readList(read Reader, dir string) ([]entry, error) {
 	data, err := read(dir + "/series")
 	if err != nil {
@@ -55,7 +55,7 @@ func readList(read Reader, dir string) ([]entry, error) {
 	return entries, nil
 }
 
-// follows fails if an entry cannot stand behind those before it.
+// follows fails if an entry may not follow the entries before it.
 func follows(before []entry, e entry) error {
 	for _, b := range before {
 		switch {

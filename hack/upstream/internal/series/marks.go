@@ -14,8 +14,7 @@ import (
 	"kube-granular.dev/hack/upstream/internal/markers"
 )
 
-// parseMarkers reads a file of markers: a part of a series that says what it changes by
-// names, and not by lines.
+// parseMarkers reads a file of markers: it names types and fields instead of lines.
 func parseMarkers(name string, raw []byte) (*Patch, error) {
 	f, err := markers.Parse(raw)
 	if err != nil {
@@ -30,8 +29,9 @@ func parseMarkers(name string, raw []byte) (*Patch, error) {
 	return &Patch{Name: name, Header: h, Markers: f, Raw: raw}, nil
 }
 
-// Mark writes the markers of a patch into a state, and returns what could not be written;
-// all else is. Files that the state does not have yet are read, and come back as base.
+// Mark writes the markers of a patch into a state. It returns a problem for each marker that
+// it could not write, and writes all others. It reads files that the state does not have yet,
+// and returns their pristine content as base.
 func (p *Patch) Mark(before State, src Sources) (after, base State, problems []error, err error) {
 	after, base = maps.Clone(before), State{}
 	for _, pkg := range slices.Sorted(maps.Keys(p.Markers.Packages)) {
@@ -75,7 +75,7 @@ func (p *Patch) Mark(before State, src Sources) (after, base State, problems []e
 	return after, base, problems, nil
 }
 
-// Unmark is the inverse of Mark for one file.
+// Unmark removes the markers from one file that Mark writes into it.
 func (p *Patch) Unmark(file string, data []byte) ([]byte, error) {
 	for _, pkg := range slices.Sorted(maps.Keys(p.Markers.Packages)) {
 		if markers.Dir(pkg) != path.Dir(file) {
@@ -87,8 +87,8 @@ func (p *Patch) Unmark(file string, data []byte) ([]byte, error) {
 	return data, nil
 }
 
-// Roots returns the fields at the root of kinds that no permission covers, in a state to
-// which all patches were applied. It looks at the packages that some file of markers names.
+// Roots returns a problem for each field at the root of a kind that no permission covers.
+// final is the state after all patches. Roots checks the packages that files of markers name.
 func (s *Series) Roots(final State, src Sources) (problems []error, err error) {
 	exempt := map[string]map[string]map[string]string{}
 	for _, p := range s.Patches {
@@ -121,8 +121,8 @@ func (s *Series) Roots(final State, src Sources) (problems []error, err error) {
 	return problems, nil
 }
 
-// readPackage returns the files of a package that can declare types: those of a state, and
-// upstream's others.
+// readPackage returns the files of a package that can declare types: the files of a state, and
+// all other upstream files of the package.
 func readPackage(pkg string, state State, src Sources) (State, error) {
 	dir := markers.Dir(pkg)
 	listed, err := src.List(dir)
@@ -152,7 +152,7 @@ func readPackage(pkg string, state State, src Sources) (State, error) {
 	return files, nil
 }
 
-// each puts a place in front of every error that was joined into one.
+// each splits a joined error and puts a place in front of each part.
 func each(place string, err error) []error {
 	if err == nil {
 		return nil

@@ -90,15 +90,15 @@ func TestMark(t *testing.T) {
 		},
 		"a field of another type": {
 			parts: []string{"  k8s.io/api/core/v1:\n    Pod: {fields: {Data: {verb: pod}}}\n" + boxData},
-			err:   []string{"field Pod.Data is no field of the struct"},
+			err:   []string{"field Pod.Data: the struct has no such field"},
 		},
 		"two parts, one marker": {
 			parts: []string{"  k8s.io/api/core/v1:\n" + boxData, "  k8s.io/api/core/v1:\n" + boxData},
-			err:   []string{"patches/markers/0002-b.yaml: k8s.io/api/core/v1: field Box.Data has a marker +permission-verb already"},
+			err:   []string{"patches/markers/0002-b.yaml: k8s.io/api/core/v1: field Box.Data: has a marker +permission-verb already"},
 		},
 		"a root without a marker": {
 			parts: []string{"  k8s.io/api/core/v1:\n    Pod: {verb: pod}\n"},
-			err:   []string{"k8s.io/api/core/v1: field Box.Data stands at the root of a kind and no permission covers it"},
+			err:   []string{"k8s.io/api/core/v1: field Box.Data is at the root of a kind, and no permission covers it"},
 		},
 		"a root in another part": {
 			parts: []string{"  k8s.io/api/core/v1:\n    Pod: {verb: pod}\n", "  k8s.io/api/core/v1:\n    Box: {exempt: {Data: why}}\n"},
@@ -112,7 +112,7 @@ func TestMark(t *testing.T) {
 		"a new field at some root": {
 			parts:   []string{"  k8s.io/api/core/v1:\n" + boxData},
 			sources: func(m memory) { m[v1+"more.go"] = strings.Replace(m[v1+"more.go"], "}", "\tNew string\n}", 1) },
-			err:     []string{"field Box.New stands at the root of a kind"},
+			err:     []string{"field Box.New is at the root of a kind"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,18 +19,18 @@ type Patch struct {
 	// Name is the tree path of its file.
 	Name   string
 	Header Header
-	// Files are its changes, one per file, in the order of the patch.
-	// Markers are known by where Apply found the types.
+	// Files are its changes, one per file, in the order of the patch. For a file of markers
+	// they are known only after Apply has found the types.
 	Files []*Change
-	// Markers are what a file of markers says; nil if it is a mail patch.
+	// Markers is the content of a file of markers, nil for a mail patch.
 	Markers *markers.File
-	// Raw is the file as it is written.
+	// Raw is the content of the file.
 	Raw []byte
 }
 
-// Change is what a patch does to one file.
+// Change is the change that a patch makes to one file.
 type Change struct {
-	// Path is relative to the root the series patches.
+	// Path is relative to the root that the series patches.
 	Path string
 	// hunkLines are the lines of the patch file at which its hunks begin.
 	hunkLines []int
@@ -38,8 +38,8 @@ type Change struct {
 	diff      *gitdiff.File
 }
 
-// Parse reads a patch; name is the tree path of its file. It fails on what a
-// series may not hold: renames, copies, binary changes and hunks without context.
+// Parse reads a patch; name is the tree path of its file. It fails if the patch has a change
+// that a series may not contain: a rename, a copy, a binary change or a hunk without context.
 func Parse(name string, raw []byte) (*Patch, error) {
 	p := &Patch{Name: name, Raw: raw}
 	at := diffStart(raw)
@@ -80,11 +80,11 @@ func (c *Change) check() error {
 	f := c.diff
 	switch {
 	case f.IsRename || f.IsCopy:
-		return fmt.Errorf("is renamed or copied: write it as a removal and an addition")
+		return fmt.Errorf("is renamed or copied: remove the old file and add the new one instead")
 	case f.IsBinary:
 		return fmt.Errorf("is a binary change")
 	case f.OldMode != 0 && f.NewMode != 0 && f.OldMode != f.NewMode:
-		return fmt.Errorf("its mode is changed: the module cache knows no modes")
+		return fmt.Errorf("changes its mode: the module cache does not keep modes")
 	case c.Path != path.Clean(c.Path) || path.IsAbs(c.Path) || c.Path == "." || c.Path == ".." || strings.HasPrefix(c.Path, "../"):
 		return fmt.Errorf("is not a path below the root")
 	case len(c.hunkLines) != len(f.TextFragments):
@@ -98,7 +98,7 @@ func (c *Change) check() error {
 	return nil
 }
 
-// Lines counts the lines a mail patch adds and removes.
+// Lines returns the number of lines that a mail patch adds and removes.
 func (p *Patch) Lines() (added, removed int64) {
 	for _, c := range p.Files {
 		if c.diff == nil {
@@ -112,8 +112,8 @@ func (p *Patch) Lines() (added, removed int64) {
 	return added, removed
 }
 
-// Touches returns the change to a path, or nil. Markers that were not applied yet may
-// touch whatever lies in their packages.
+// Touches returns the change to a path, or nil. A file of markers that was not applied yet
+// may change every file of its packages.
 func (p *Patch) Touches(file string) *Change {
 	if p.Markers != nil && p.Files == nil {
 		for pkg := range p.Markers.Packages {
@@ -130,7 +130,7 @@ func (p *Patch) Touches(file string) *Change {
 	return nil
 }
 
-// diffStart is the offset of the first diff of a patch.
+// diffStart returns the offset of the first diff of a patch.
 func diffStart(raw []byte) int {
 	const mark = "\ndiff --git "
 	if i := bytes.Index(raw, []byte(mark)); i >= 0 {
@@ -144,8 +144,8 @@ type fileLines struct {
 	hunks []int
 }
 
-// headLines finds the lines at which files and hunks begin. Every line of a
-// hunk begins with a space, a sign or a backslash, so none is mistaken for one.
+// headLines returns the lines at which files and hunks begin. Every line inside a hunk begins
+// with a space, a sign or a backslash, so it cannot be mistaken for such a line.
 func headLines(raw []byte, at int) []fileLines {
 	var all []fileLines
 	number := bytes.Count(raw[:at], []byte("\n"))

@@ -16,27 +16,27 @@ import (
 
 // Series is an ordered list of patches against one set of sources.
 type Series struct {
-	// Dir is the tree path of its folder; Prefix that of what it patches.
+	// Dir is the tree path of its folder, Prefix the tree path of the sources that it patches.
 	Dir, Prefix string
-	// Folders are the parts it consists of, in order. A series without any is a
-	// list of the patches in Dir.
+	// Folders are its folders, in order. A series without folders is a list of the
+	// patches in Dir.
 	Folders []Folder
 	Patches []*Patch
 }
 
-// Folder is a part of a series, with a numbering of its own.
+// Folder is a folder of a series. Its patches have their own numbers.
 type Folder struct {
 	// Dir is its tree path.
 	Dir string
-	// Optional is true if it may be left out, and need not exist.
+	// Optional is true if the folder may be left out, or missing.
 	Optional bool
 }
 
-// Name is how a person names the folder.
+// Name returns the name of the folder in the series file.
 func (f Folder) Name() string { return path.Base(f.Dir) }
 
-// Kinds are the series of a project, empty: the one against Kubernetes and the
-// one against its generators.
+// Kinds returns the two series of a project without patches: the one for Kubernetes and the
+// one for its generators.
 func Kinds() []*Series {
 	return []*Series{
 		{Dir: "patches", Prefix: project.Kubernetes},
@@ -44,13 +44,12 @@ func Kinds() []*Series {
 	}
 }
 
-// Reader reads a file by its tree path, from a folder or from a revision. It
-// fails with an error that is fs.ErrNotExist if there is none.
+// Reader reads a file by its tree path, from a folder or from a revision. Its error is
+// fs.ErrNotExist if the file does not exist.
 type Reader func(tree string) ([]byte, error)
 
-// Load reads both series, without the optional folders that are named. The first
-// series must exist, if only as an empty file: a tree without patches must be asked
-// for, it must not come of a lost file.
+// Load reads both series, without the named optional folders. The list of the first series
+// must exist, and may be empty: a lost file must not lead to a tree without patches.
 func Load(read Reader, without ...string) ([]*Series, error) {
 	all := Kinds()
 	for i, s := range all {
@@ -71,8 +70,7 @@ func Load(read Reader, without ...string) ([]*Series, error) {
 	return all, nil
 }
 
-// load reads what the list of a series names: patches, or folders with lists of
-// their own.
+// load reads the entries of the list of a series: patches, or folders with their own lists.
 func (s *Series) load(read Reader, entries []entry, without []string) error {
 	for _, e := range entries {
 		if !e.folder {
@@ -108,7 +106,7 @@ func (s *Series) load(read Reader, entries []entry, without []string) error {
 func (s *Series) read(read Reader, dir string, e entry) error {
 	raw, err := read(dir + "/" + e.name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s/series: names %s, and there is no such file", dir, e.name)
+		return fmt.Errorf("%s/series: lists %s, but the file does not exist", dir, e.name)
 	}
 	if err != nil {
 		return err
@@ -125,15 +123,15 @@ func (s *Series) read(read Reader, dir string, e entry) error {
 	return nil
 }
 
-// known fails if a folder is to be left out that is none, or must not be.
+// known fails if a folder to leave out does not exist or is not optional.
 func known(all []*Series, without []string) error {
 	for _, name := range without {
 		s, i := folder(all, name)
 		switch {
 		case s == nil:
-			return fmt.Errorf("no series has a folder %q to be left out", name)
+			return fmt.Errorf("no series has a folder %q to leave out", name)
 		case !s.Folders[i].Optional:
-			return fmt.Errorf("%s cannot be left out: %s/series does not call it optional", s.Folders[i].Dir, s.Dir)
+			return fmt.Errorf("%s cannot be left out: %s/series does not mark it as optional", s.Folders[i].Dir, s.Dir)
 		}
 	}
 	return nil
@@ -163,8 +161,9 @@ func Optional(all []*Series) []string {
 	return names
 }
 
-// Find returns the patch of a name: the tree path of its file, or what of it
-// follows patches/, with or without its ending. A nil patch means there is none.
+// Find returns the series and the index of the patch with a name. The name is the tree path of
+// its file or the part after patches/, with or without the file extension. If there is no such
+// patch, Find returns nil and -1.
 func Find(all []*Series, name string) (*Series, int) {
 	for _, s := range all {
 		for i, p := range s.Patches {
@@ -179,8 +178,9 @@ func Find(all []*Series, name string) (*Series, int) {
 	return nil, -1
 }
 
-// Place returns the series a new patch of that name belongs to, and its index there.
-// It fails if the name is malformed or not greater than the last one's of its folder.
+// Place returns the series that a new patch belongs to, and the index at which to insert the
+// patch. It fails if the name is malformed, or if its number is not greater than the number of
+// the last patch in the folder.
 func Place(all []*Series, name string) (*Series, int, error) {
 	full := "patches/" + strings.TrimPrefix(name, "patches/")
 	for _, s := range all {
@@ -202,8 +202,8 @@ func Place(all []*Series, name string) (*Series, int, error) {
 	return nil, 0, fmt.Errorf("%q is not of the form %s", name, forms(all))
 }
 
-// end returns the index behind the last patch of a folder, false if it is none of
-// the series.
+// end returns the index after the last patch of a folder. It returns false if the series does
+// not have that folder.
 func (s *Series) end(dir string) (int, bool) {
 	if len(s.Folders) == 0 {
 		return len(s.Patches), s.Dir == dir
@@ -220,7 +220,7 @@ func (s *Series) end(dir string) (int, bool) {
 	return 0, false
 }
 
-// forms returns what the name of a patch may look like.
+// forms returns the allowed forms of the name of a patch, for errors.
 func forms(all []*Series) string {
 	var out []string
 	for _, s := range all {

@@ -21,15 +21,15 @@ import (
 
 // File is one pristine file.
 type File struct {
-	// Tree is its tree path, Path where it lies in the module cache.
+	// Tree is its tree path, Path its path in the module cache.
 	Tree, Path string
 	// Sum is the hexadecimal SHA-256 of its content.
 	Sum string
 }
 
-// Index downloads every module, hashes every file and compares each module's
-// sum with go.sum, so that not even a module cache somebody wrote to can slip
-// anything in. It returns the files that are laid out, by tree path.
+// Index downloads every module, hashes every file and compares the sum of each module with
+// go.sum, so it detects a changed file in the module cache. It returns the files of the tree,
+// by tree path.
 func (s *Source) Index(ctx context.Context, log *progress.Log) (map[string]File, error) {
 	log.Say("fetching %d modules of %s %s from the module cache or GOPROXY", len(s.Modules), Kubernetes, s.Pins.Version)
 	if err := s.fetch(ctx, s.Modules...); err != nil {
@@ -65,7 +65,7 @@ func (s *Source) indexModule(ctx context.Context, m Module, into map[string]File
 		return err
 	}
 	if have := moduleSum(m, sums); m.Sum != "" && have != m.Sum {
-		return fmt.Errorf("%s: the files in %s have sum %s, go.sum holds %s: run go clean -modcache", m.Version, dir, have, m.Sum)
+		return fmt.Errorf("%s: the files in %s have sum %s, but go.sum has %s: run go clean -modcache", m.Version, dir, have, m.Sum)
 	}
 	for rel, sum := range sums {
 		if !excluded(m, rel) {
@@ -75,7 +75,8 @@ func (s *Source) indexModule(ctx context.Context, m Module, into map[string]File
 	return nil
 }
 
-// moduleSum is the "h1:" sum of the Go module reference, "go.sum files".
+// moduleSum returns the "h1:" sum of a module, as "go.sum files" in the Go module reference
+// defines it.
 func moduleSum(m Module, sums map[string]string) string {
 	h := sha256.New()
 	for _, rel := range sorted(sums) {
@@ -84,7 +85,7 @@ func moduleSum(m Module, sums map[string]string) string {
 	return "h1:" + base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
 
-// hashAll fills in the sums of the files below dir.
+// hashAll computes the sums of the files below dir.
 func hashAll(ctx context.Context, dir string, sums map[string]string) error {
 	names := sorted(sums)
 	results := make([]string, len(names))

@@ -17,10 +17,10 @@ import (
 // Kubernetes is the module path of the Kubernetes repository.
 const Kubernetes = "k8s.io/kubernetes"
 
-// stagingDir is where Kubernetes' go.mod replaces its staging modules to.
+// stagingDir is the folder with the replacements of staging modules in Kubernetes' go.mod.
 const stagingDir = "./staging/src/"
 
-// Pins is what a project's go.mod and go.sum say about upstream.
+// Pins are the upstream versions and sums in a project's go.mod and go.sum.
 type Pins struct {
 	// Version of k8s.io/kubernetes, like v1.37.1.
 	Version string
@@ -33,7 +33,7 @@ type Pins struct {
 	gosum   []byte
 }
 
-// ReadPins reads the pins out of a go.mod and a go.sum.
+// ReadPins reads the pins from a go.mod and a go.sum.
 func ReadPins(gomod, gosum []byte) (Pins, error) {
 	p := Pins{
 		require: map[string]string{},
@@ -66,8 +66,8 @@ func ReadPins(gomod, gosum []byte) (Pins, error) {
 	return p, nil
 }
 
-// StagingVersion is the version of the staging modules that belongs to a
-// version of Kubernetes: v0.37.1 to v1.37.1.
+// StagingVersion returns the version of the staging modules for a version of Kubernetes:
+// v0.37.1 for v1.37.1.
 func StagingVersion(kubernetes string) (string, error) {
 	if !semver.IsValid(kubernetes) || semver.Major(kubernetes) != "v1" || semver.Canonical(kubernetes) != kubernetes {
 		return "", fmt.Errorf("%s %s is not a version of the form v1.Y.Z", Kubernetes, kubernetes)
@@ -75,17 +75,17 @@ func StagingVersion(kubernetes string) (string, error) {
 	return "v0" + strings.TrimPrefix(kubernetes, "v1"), nil
 }
 
-// At returns pins of another version of Kubernetes; nothing is pinned but that,
-// so that only the Go checksum database vouches for what is downloaded.
+// At returns pins for another version of Kubernetes. They have no sums, so only the Go checksum
+// database verifies the downloaded modules.
 func (p Pins) At(version string) Pins {
 	return Pins{Version: version, Go: p.Go}
 }
 
-// Free says whether the pins came without go.sum.
+// Free reports whether the pins have no sums from a go.sum.
 func (p Pins) Free() bool { return p.require == nil }
 
-// Agree checks the pins of staging modules: each is required, and replaced
-// where go.mod replaces v0.0.0, at the version that belongs to Kubernetes'.
+// Agree checks the pins of staging modules. go.mod must require each of them at the version
+// that belongs to Kubernetes. A replacement of v0.0.0 must have the same version.
 func (p Pins) Agree(staging []string) error {
 	if p.Free() {
 		return nil
@@ -113,7 +113,7 @@ func (p Pins) Agree(staging []string) error {
 	return nil
 }
 
-// Sum returns the sum go.sum holds for the files of a module.
+// Sum returns the sum in go.sum of the files of a module.
 func (p Pins) Sum(m module.Version) (string, error) {
 	if s := p.sums[m]; s != "" {
 		return s, nil
@@ -121,7 +121,7 @@ func (p Pins) Sum(m module.Version) (string, error) {
 	return "", fmt.Errorf("go.sum: no sum for %s %s: run GOWORK=off go mod download %s", m.Path, m.Version, m)
 }
 
-// Identity is the part of go.mod and go.sum the tree depends on, as text.
+// Identity returns the part of go.mod and go.sum that the tree depends on, as text.
 func (p Pins) Identity() string {
 	var lines []string
 	for path, version := range p.require {
@@ -147,7 +147,7 @@ func parseSums(gosum []byte) map[module.Version]string {
 	return sums
 }
 
-// upstreamFacts is what Kubernetes' own go.mod says.
+// upstreamFacts is the content of Kubernetes' own go.mod that the tool needs.
 type upstreamFacts struct {
 	Go         string
 	Staging    []string

@@ -14,7 +14,7 @@ import (
 	"kube-granular.dev/hack/upstream/internal/golang"
 )
 
-// PinLines are the requirements go.mod must have for this version.
+// PinLines returns the requirements that go.mod must have for this version.
 func (s *Source) PinLines() []string {
 	var lines []string
 	for _, m := range s.pinned() {
@@ -23,7 +23,7 @@ func (s *Source) PinLines() []string {
 	return lines
 }
 
-// pinned are the modules go.mod pins: all but the generators.
+// pinned returns the modules that go.mod pins: all except the generators.
 func (s *Source) pinned() []module.Version {
 	mods := []module.Version{s.Modules[0].Version}
 	for _, m := range s.Modules[1:] {
@@ -34,8 +34,8 @@ func (s *Source) pinned() []module.Version {
 	return mods
 }
 
-// Sums downloads the pinned modules and returns their lines in go.sum, which
-// the go command has compared with its checksum database. Missing modules have none.
+// Sums downloads the pinned modules and returns their lines in go.sum. The go command has
+// compared these sums with its checksum database. A missing module has no lines.
 func (s *Source) Sums(ctx context.Context, gocmd *golang.Go) ([]string, error) {
 	got, err := gocmd.DownloadSome(ctx, s.pinned())
 	if err != nil {
@@ -51,8 +51,8 @@ func (s *Source) Sums(ctx context.Context, gocmd *golang.Go) ([]string, error) {
 	return lines, nil
 }
 
-// Repin changes the pins of a go.mod to another version and adds sums to a
-// go.sum. Staging modules the version no longer has are dropped.
+// Repin changes the pins of a go.mod to another version and adds sums to a go.sum. It drops
+// staging modules that the version no longer has.
 func Repin(gomod, gosum []byte, s *Source, sums []string) (newMod, newSum []byte, err error) {
 	f, err := modfile.Parse("go.mod", gomod, nil)
 	if err != nil {

@@ -21,15 +21,15 @@ import (
 	"kube-granular.dev/hack/upstream/internal/project"
 )
 
-// generatorDirs says where the modules of the generators are laid out.
+// generatorDirs are the folders of the generator modules in the tree.
 var generatorDirs = map[string]string{
 	"k8s.io/gengo/v2":     project.Generators + "gengo/",
 	"k8s.io/kube-openapi": project.Generators + "kube-openapi/",
 }
 
-// leftOut are files and folders of Kubernetes that are not laid out: its
-// vendored modules, which go.sum's verified ones replace, and its workspace,
-// which the project's own one replaces.
+// leftOut are files and folders of Kubernetes that the tree does not have: its vendored
+// modules, which verified modules of go.sum replace, and its workspace, which the project's
+// own workspace replaces.
 var leftOut = []string{"vendor/", "go.work", "go.work.sum"}
 
 // Module is a module of the module cache and its place in the tree.
@@ -37,21 +37,21 @@ type Module struct {
 	module.Version
 	// Prefix is the tree path of its root, ending in a slash.
 	Prefix string
-	// Sum is the sum its files must have; "" if no go.sum vouches for it.
+	// Sum is the sum that its files must have, "" if no go.sum has one.
 	Sum string
 }
 
 // Source is one version of upstream.
 type Source struct {
-	// Pins are what it was opened with.
+	// Pins are the pins that Open got.
 	Pins Pins
-	// Go is the go line of Kubernetes' go.mod, Staging its staging modules.
+	// Go is the version in the go line of Kubernetes' go.mod, Staging its staging modules.
 	Go      string
 	Staging []string
-	// Modules are all modules laid out, the root of Kubernetes first.
+	// Modules are all modules of the tree, the root of Kubernetes first.
 	Modules []Module
-	// Missing are those that cannot be had, after FetchAll, and why, one line each. An
-	// empty module stands in for each.
+	// Missing are the modules that FetchAll could not download, with the reasons, one line
+	// each. An empty module replaces each of them.
 	Missing []string
 
 	gocmd *golang.Go
@@ -61,9 +61,9 @@ type Source struct {
 	absent map[string]bool
 }
 
-// Open finds out what a version of upstream consists of. It downloads
-// Kubernetes itself, and the others when they are first read. It fails if the
-// pins disagree with Kubernetes' go.mod, or if Go is too old for it.
+// Open finds the modules of an upstream version. It downloads Kubernetes itself; the other
+// modules are downloaded when they are first read. Open fails if the pins disagree with
+// Kubernetes' go.mod, or if the go command is too old.
 func Open(ctx context.Context, gocmd *golang.Go, pins Pins) (*Source, error) {
 	s := &Source{Pins: pins, gocmd: gocmd, dirs: map[module.Version]string{}}
 	if pins.Go != "" {
@@ -106,7 +106,8 @@ func Open(ctx context.Context, gocmd *golang.Go, pins Pins) (*Source, error) {
 		errs = append(errs, s.pin(&m, pins.sums, "go.sum"))
 		s.Modules = append(s.Modules, m)
 	}
-	// Kubernetes' own go.sum, itself covered by its sum, vouches for the generators.
+	// The sums of the generators come from Kubernetes' own go.sum. The sum of Kubernetes covers
+	// that file.
 	gosum, err := os.ReadFile(filepath.Join(s.dirs[root.Version], "go.sum"))
 	if err != nil {
 		return nil, err
@@ -130,8 +131,8 @@ func (s *Source) pin(m *Module, sums map[module.Version]string, where string) er
 	return nil
 }
 
-// fetch brings modules into the module cache, once, and compares the sums the
-// go command vouches for.
+// fetch downloads modules into the module cache once, and compares the sums that the go command
+// reports with the expected ones.
 func (s *Source) fetch(ctx context.Context, mods ...Module) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,16 +152,16 @@ func (s *Source) fetch(ctx context.Context, mods ...Module) error {
 	}
 	for i, d := range got {
 		if sum := want[i].Sum; sum != "" && sum != d.Sum {
-			return fmt.Errorf("%s: the downloaded module has sum %s, go.sum holds %s", want[i].Version, d.Sum, sum)
+			return fmt.Errorf("%s: the downloaded module has sum %s, but go.sum has %s", want[i].Version, d.Sum, sum)
 		}
 		s.dirs[want[i].Version] = d.Dir
 	}
 	return nil
 }
 
-// FetchAll brings all modules into the module cache in one go. A module that cannot be had
-// is replaced by an empty one below a folder, and listed as missing: a version can be tried
-// without it, if nothing that is looked at lies in it.
+// FetchAll downloads all modules into the module cache at once. If it cannot download a module,
+// it lists the module as missing and puts an empty module below the folder standIns. So a
+// version can be tried without that module, if the trial reads no file of it.
 func (s *Source) FetchAll(ctx context.Context, standIns string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,13 +193,13 @@ func (s *Source) FetchAll(ctx context.Context, standIns string) error {
 	return nil
 }
 
-// Lacks returns the module of a tree path if that module cannot be had.
+// Lacks returns the module of a tree path, and reports whether that module is missing.
 func (s *Source) Lacks(tree string) (string, bool) {
 	m, _, _ := s.locate(tree)
 	return m.Path, s.absent[m.Path]
 }
 
-// Identity names the modules and their sums, one line each.
+// Identity returns the modules and their sums, one line each.
 func (s *Source) Identity() []string {
 	var lines []string
 	for _, m := range s.Modules {
@@ -207,7 +208,7 @@ func (s *Source) Identity() []string {
 	return lines
 }
 
-// locate returns the module a tree path belongs to and its path therein.
+// locate returns the module of a tree path and the path inside that module.
 func (s *Source) locate(tree string) (Module, string, bool) {
 	best := -1
 	for i, m := range s.Modules {
@@ -229,7 +230,7 @@ func excluded(m Module, rel string) bool {
 	})
 }
 
-// File returns where the pristine file of a tree path lies; ok is false if
+// File returns the path in the module cache of the pristine file of a tree path; ok is false if
 // there is none.
 func (s *Source) File(ctx context.Context, tree string) (path string, ok bool, err error) {
 	m, rel, ok := s.locate(tree)
@@ -281,7 +282,7 @@ func (s *Source) Read(ctx context.Context, tree string) (data []byte, ok bool, e
 	return data, err == nil, err
 }
 
-// Upstream reads a file of Kubernetes' root that is not laid out, like go.work.
+// Upstream reads a file of Kubernetes' root that the tree does not have, like go.work.
 func (s *Source) Upstream(name string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(s.dirs[s.Modules[0].Version], name))
 }

@@ -1,11 +1,11 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tree keeps the materialised tree and the manifest of what was written.
+// Package tree maintains the materialised tree and the manifest: the list of written files.
 //
-// The manifest holds, for every file, the size, time and sum it had when it was
-// last written, so that a stat tells an untouched file from an edited one.
+// For every file the manifest has the size, time and sum from the last write. So stat is
+// enough to recognise a file without edits.
 // Invariant: a file is overwritten or removed only if its content is known, by the
-// manifest or as pristine, or if the caller discards edits. It may not know what a
-// patch is.
+// manifest or as pristine, or if the caller discards edits. The package may not
+// use patches.
 package tree

@@ -12,8 +12,8 @@ import (
 	"kube-granular.dev/hack/upstream/internal/project"
 )
 
-// Lock keeps a second run of the tool off the tree. It waits for the first,
-// after telling wait; the returned function lets go.
+// Lock locks the tree against a second run of the tool. If another run has the lock, Lock calls
+// wait and then waits for that run. The returned function releases the lock.
 func Lock(p project.Project, wait func()) (func(), error) {
 	path := p.Path(project.Upstream + ".lock")
 	if err := os.MkdirAll(p.Path(project.Upstream), 0o755); err != nil {

@@ -13,10 +13,10 @@ import (
 	"kube-granular.dev/hack/upstream/internal/project"
 )
 
-// format is raised when an older manifest can no longer be understood.
+// format is increased when the tool can no longer read an older manifest.
 const format = 1
 
-// Gone is the sum of a file that is not there.
+// Gone is the sum of a file that does not exist.
 const Gone = "-"
 
 // Entry is a file as it was last written.
@@ -26,12 +26,12 @@ type Entry struct {
 	Time int64 `json:"t"`
 	// Sum is the SHA-256 of the content, Gone if a patch removed the file.
 	Sum string `json:"h"`
-	// Pristine is the sum of the pristine file if it differs, Gone if the file
-	// is none of upstream's.
+	// Pristine is the sum of the pristine file if it differs, Gone if upstream does
+	// not have the file.
 	Pristine string `json:"p,omitempty"`
 }
 
-// PristineSum is the sum of the pristine file, Gone if there is none.
+// PristineSum returns the sum of the pristine file, Gone if there is none.
 func (e Entry) PristineSum() string {
 	if e.Pristine != "" {
 		return e.Pristine
@@ -39,19 +39,19 @@ func (e Entry) PristineSum() string {
 	return e.Sum
 }
 
-// Run records what a generator was last run on.
+// Run records the last run of a generator.
 type Run struct {
-	// Inputs is the digest of everything its output depends on.
+	// Inputs is the digest of everything that its output depends on.
 	Inputs string `json:"inputs"`
-	// Outputs are the tree paths it left different from pristine.
+	// Outputs are the tree paths of its output that differ from the pristine files.
 	Outputs []string `json:"outputs"`
 }
 
-// Manifest records how the tree came to be.
+// Manifest records how the tree was made.
 type Manifest struct {
 	Format int `json:"format"`
-	// Inputs is the digest of everything the tree depends on; "" while a run
-	// has begun and not ended.
+	// Inputs is the digest of everything that the tree depends on. It is empty while a
+	// run is in progress, and after a run that failed.
 	Inputs string `json:"inputs"`
 	// Without are the folders of the series that were left out.
 	Without []string `json:"without,omitempty"`
@@ -59,19 +59,19 @@ type Manifest struct {
 	Modules []string `json:"modules"`
 	// Generators are the last runs by name.
 	Generators map[string]Run `json:"generators,omitempty"`
-	// Pending are sums of files about to be written by the run that has begun.
+	// Pending are the sums of the files that the run in progress writes, by tree path.
 	Pending map[string]string `json:"pending,omitempty"`
-	// Running names the generator that has begun and not ended.
+	// Running names the generator that is in progress.
 	Running string `json:"running,omitempty"`
-	// Files are all files laid out, by tree path.
+	// Files are all files of the tree, by tree path.
 	Files map[string]Entry `json:"files"`
 
 	path  string
 	saved bool
 }
 
-// LoadManifest reads the manifest of a project. There is none before the first
-// run; then, and if an older tool wrote it, it is empty.
+// LoadManifest reads the manifest of a project. It returns an empty one before the first run,
+// and if another version of the tool wrote the manifest in another format.
 func LoadManifest(p project.Project) (*Manifest, error) {
 	m := &Manifest{path: p.Path(project.Manifest)}
 	data, err := os.ReadFile(m.path)
@@ -95,7 +95,7 @@ func LoadManifest(p project.Project) (*Manifest, error) {
 	return m, nil
 }
 
-// Exists says whether there was a manifest to read, or one has been saved.
+// Exists reports whether the manifest was read from a file or has been saved.
 func (m *Manifest) Exists() bool { return m.saved }
 
 // Save writes the manifest, atomically.

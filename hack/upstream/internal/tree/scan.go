@@ -17,15 +17,15 @@ import (
 	"kube-granular.dev/hack/upstream/internal/source"
 )
 
-// strayDirs are folders in the tree that belong to whoever put them there, and
-// strays are base names of such files: build output, editors' files, a git
-// folder. They are no edits, unless upstream or a patch has a file of that name.
+// strayDirs are names of folders that the tool ignores in the tree, and strays are name
+// patterns of such files: build output, files of editors, a git folder. They are not edits,
+// unless upstream or a patch has a file of that name.
 var (
 	strayDirs = []string{".git", "_output", "_tmp", ".idea", ".vscode", ".make"}
 	strays    = []string{"*~", ".#*", "*.swp", "*.swo", "*.orig", "*.rej", "*.test", "*.prof", "*.log", "*.out", ".DS_Store"}
 )
 
-// Scan lists what is on disk: every managed file with its stat.
+// Scan returns every file of the tree on disk, with its stat.
 func Scan(p project.Project) (map[string]fs.FileInfo, error) {
 	found := map[string]fs.FileInfo{}
 	for _, root := range []string{project.Kubernetes, project.Generators} {
@@ -66,7 +66,7 @@ func Scan(p project.Project) (map[string]fs.FileInfo, error) {
 	return found, nil
 }
 
-// Stray says whether a file nobody knows is none of the tree's business.
+// Stray reports whether the tool ignores a file that neither upstream nor a patch has.
 func Stray(tree string) bool {
 	return slices.ContainsFunc(strays, func(pattern string) bool {
 		ok, _ := path.Match(pattern, path.Base(tree))
@@ -74,14 +74,14 @@ func Stray(tree string) bool {
 	})
 }
 
-// Edit is a file that is not as it was last written.
+// Edit is a file that differs from its last written content.
 type Edit struct {
 	Tree string
-	// Was and Is are sums; Gone where there was or is no file.
+	// Was and Is are the sums before and after the edit, Gone if there was or is no file.
 	Was, Is string
 }
 
-// Kind names an edit for people.
+// Kind returns the kind of an edit, for messages.
 func (e Edit) Kind() string {
 	switch {
 	case e.Is == Gone:
@@ -92,9 +92,9 @@ func (e Edit) Kind() string {
 	return "edited"
 }
 
-// Edits compares what is on disk with the manifest. Files are read only where
-// size or time differ; where the content turns out the same, the manifest takes
-// the new time, and touched says so.
+// Edits compares the files on disk with the manifest. It reads a file only if its size or time
+// differs. If the content is the same, it enters the new time into the manifest, and touched
+// is true.
 func (m *Manifest) Edits(p project.Project, found map[string]fs.FileInfo) (edits []Edit, touched bool, err error) {
 	for tree, info := range found {
 		e, known := m.Files[tree]
@@ -124,7 +124,8 @@ func (m *Manifest) Edits(p project.Project, found map[string]fs.FileInfo) (edits
 	return edits, touched, nil
 }
 
-// hash is the sum of a file; what is no regular file has a sum like no other.
+// hash returns the sum of a file. If the file is not regular, it returns a text that differs
+// from every sum.
 func hash(path string, info fs.FileInfo) (string, error) {
 	if !info.Mode().IsRegular() {
 		return "not a regular file", nil
@@ -132,7 +133,7 @@ func hash(path string, info fs.FileInfo) (string, error) {
 	return source.HashFile(path)
 }
 
-// Describe lists edits for people, at most twenty of them.
+// Describe returns a list of edits for messages, at most twenty of them.
 func Describe(edits []Edit) string {
 	var b strings.Builder
 	for i, e := range edits {

@@ -28,7 +28,7 @@ func (m *Manifest) Write(p project.Project, tree string, data []byte, executable
 	return m.Record(p, tree, source.Hash(data), pristine)
 }
 
-// Record enters a file that lies on disk with a known sum into the manifest.
+// Record enters a file on disk with a known sum into the manifest.
 func (m *Manifest) Record(p project.Project, tree, sum, pristine string) error {
 	info, err := os.Lstat(p.Path(tree))
 	if err != nil {
@@ -42,8 +42,7 @@ func (m *Manifest) Record(p project.Project, tree, sum, pristine string) error {
 	return nil
 }
 
-// Remove removes a file, and the folders this leaves empty, and enters that
-// into the manifest.
+// Remove removes a file and the folders that become empty, and updates the manifest.
 func (m *Manifest) Remove(p project.Project, tree, pristine string) error {
 	full := p.Path(tree)
 	if err := os.Remove(full); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -62,8 +61,8 @@ func (m *Manifest) Remove(p project.Project, tree, pristine string) error {
 	return nil
 }
 
-// Settle enters a file something else wrote. If its content is what the
-// manifest holds, its time is set back, so that nothing looks changed.
+// Settle enters a file that another program wrote into the manifest. If the content is the same
+// as in the manifest, Settle restores the time of the file, so that it does not look changed.
 func (m *Manifest) Settle(p project.Project, tree, pristine string) error {
 	full := p.Path(tree)
 	sum, err := source.HashFile(full)
@@ -79,7 +78,8 @@ func (m *Manifest) Settle(p project.Project, tree, pristine string) error {
 	return m.Record(p, tree, sum, pristine)
 }
 
-// writeAtomic leaves either the old content or the new one, never a part.
+// writeAtomic writes a file. If it is interrupted, the file has either the old or the new
+// content, and never a part.
 func writeAtomic(path string, data []byte, mode fs.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -99,7 +99,7 @@ func writeAtomic(path string, data []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// Within says whether a tree path lies below one of some folders.
+// Within reports whether a tree path is below one of the folders.
 func Within(tree string, prefixes ...string) bool {
 	for _, prefix := range prefixes {
 		if strings.HasPrefix(tree, prefix) {
