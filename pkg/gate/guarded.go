@@ -100,7 +100,8 @@ func (g *guarded) RespondError(ctx context.Context, err error) error {
 // maxWarnings is the number of findings that a caller is warned of.
 const maxWarnings = 5
 
-// finish warns the caller, and writes to the audit log, what would have been refused.
+// finish reports what enforcement would have refused, for entries that only audit: to the caller
+// as a warning, and to the audit log.
 func (p *protected) finish(ctx context.Context) {
 	last := p.outcome.Load()
 	if last == nil || len(last.findings) == 0 {

@@ -7,12 +7,13 @@
 // feature gates. With GranularAuthorization, the Gate wraps the configured authorizer, its
 // metrics are served, permission extensions of custom resource definitions are validated, equal
 // granular reviews to a webhook share one answer, authorization configurations are validated
-// before they are used, and RBAC knows which verbs include a permission and which are misspelled.
-// With RBACIndex too, RBAC reads only the bindings of the caller. With ProtectedAttributes or
-// AuthorityDelegation, the API group authority.kube-granular.dev is served. Its types are always
-// registered, because the gates are not known yet at that time. With SelectedAuthority, a caller
-// may select a role, with AuthorityDelegation a delegation too, and the configured authorizer is
-// restricted to it.
+// before they are used. RBAC then also lets a caller that holds a verb such as "update" grant the
+// permissions that the verb includes, and warns about misspelled permission verbs in roles. With
+// RBACIndex too, RBAC reads only the bindings of the caller. With ProtectedAttributes or
+// AuthorityDelegation, the API group authority.kube-granular.dev is served. Its types are
+// registered when the package is initialized, whatever the gates, because the flags are parsed
+// only later. With SelectedAuthority, a caller may name a role for a request (with
+// AuthorityDelegation also a delegation); only that authorizes the request.
 //
 // This is the only package of pkg that registers anything. It has no logic.
 package wiring

@@ -251,8 +251,8 @@ func classify(role *rbacv1.ClusterRole, used map[string]bool) ([]classifiedRight
 	return out, nil
 }
 
-// classByRule classifies the permissions that are the same for all controllers: reads, events,
-// and the statuses and finalizers of kinds that the controller watches for its own work.
+// classByRule classifies the permissions that need no decision for each controller: reads, events,
+// finalizers, and the statuses of all resources but pods and nodes. It reports false for any other.
 func classByRule(r right, role *rbacv1.ClusterRole) (class, bool) {
 	switch r.verb {
 	case "get", "list", "watch":

@@ -87,8 +87,9 @@ func (in *objectLinter) defaultNamespace(defaultNamespace *metav1.ObjectMeta, na
 	return defaultNamespace
 }
 
-// unknownField matches the error of the decoder for a field that a type does not have.
-var unknownField = regexp.MustCompile(`^(unknown|duplicate) field "(.*)"$`)
+// strictFieldError matches the errors of the strict decoder for a field that the type does not
+// have, and for a field that an object has twice.
+var strictFieldError = regexp.MustCompile(`^(unknown|duplicate) field "(.*)"$`)
 
 // read decodes an object. It reports a finding and returns false if that failed.
 func (in *objectLinter) read(node *yaml.Node, into any) (bool, error) {
@@ -111,7 +112,7 @@ func (in *objectLinter) read(node *yaml.Node, into any) (bool, error) {
 		return false, nil
 	}
 	for _, err := range strict {
-		if found := unknownField.FindStringSubmatch(err.Error()); found != nil {
+		if found := strictFieldError.FindStringSubmatch(err.Error()); found != nil {
 			in.report(nodeAtPath(node, found[2]), Error, "%s field %s", found[1], found[2])
 			continue
 		}

@@ -82,7 +82,7 @@ func Parse(args []string) (*Invocation, error) {
 	case len(args) > 0 && (args[0] == "-h" || args[0] == "--help" || args[0] == "help"):
 		return nil, ErrHelp
 	case len(args) == 0:
-		return nil, errors.New("the authority and a command are missing; see kubectl with --help")
+		return nil, errors.New(`name a role or a delegation, and a command; for help run "kubectl with --help"`)
 	case strings.HasPrefix(args[0], "-"):
 		return nil, fmt.Errorf("%s: flags of kubectl must follow the authority", args[0])
 	}

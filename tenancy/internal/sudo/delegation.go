@@ -36,8 +36,9 @@ func delegationTo(t *v1alpha1.LNamespace, me kubectl.User) *v1alpha1.SudoDelegat
 	return byGroup
 }
 
-// delegation returns the delegation by which the caller uses sudo in a tenant, or nil if sudo is
-// impersonation. The server checks whether it is valid.
+// delegation returns the delegation by which the caller uses sudo in a tenant, or nil if sudo
+// works by impersonation in this tenant. It does not check whether the delegation is valid; the
+// server does.
 func delegation(ctx context.Context, k kubectl.Kubectl, me kubectl.User, tenant string) (*v1alpha1.SudoDelegation, error) {
 	text, err := k.Output(ctx, "get", "lnamespaces.tenancy.kube-granular.dev", tenant, "--ignore-not-found", "--output", "json")
 	if err != nil {

@@ -197,8 +197,8 @@ func ratios(runs []Run, cases []string, first, side string) []Figure {
 	return []Figure{sampled("CPU ratio", "%.3f", ratio(cpu)), sampled("of medians", "%.3f", ratio(median))}
 }
 
-// reportAdded says what each side adds to the first, and how that compares with what a
-// policy and a webhook add.
+// reportAdded reports the cost that each side adds to the first side (the baseline), next to the
+// cost that an admission policy and a webhook add.
 func reportAdded(runs []Run) []Line {
 	var lines []Line
 	for _, c := range names(runs, ofCase) {

@@ -85,10 +85,14 @@ func send(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
 	}
 }
 
-// waitfor sends a request again and again until the answer matches, for what the
-// server takes note of a moment later.
+// waitfor sends a request again and again until the answer matches. It is for changes
+// that the server notices only after a moment, for example through an informer.
 //
 //	waitfor USER METHOD PATH TYPE BODY REGEXP
+//
+// TYPE is the content type of the body, by its name in ContentTypes, for example json or
+// merge. The script fails if no answer matches within a minute, or if a request can't be
+// sent.
 func waitfor(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, neg bool, args []string) {
 		if neg || len(args) != 6 {

@@ -24,7 +24,8 @@ type typePlan struct {
 	equal, restEqual fast.Func
 	// object finds the fields of a struct that differ.
 	object *fast.Object
-	// fields is parallel to node.Fields. rest lists the fields that lead to no child.
+	// fields[i] is the plan for node.Fields[i]. rest lists the fields of the Go struct for which
+	// node has no child; they are compared as a whole.
 	fields []fieldPlan
 	rest   []restPlan
 	elem   *typePlan

@@ -219,8 +219,8 @@ func KindOf(name string) schema.Attribute {
 	return 0
 }
 
-// Duplicates returns the names of entries that repeat another entry of their scope: kind, key,
-// role, values, mode and filter. They have no effect; a lint reports them.
+// Duplicates returns the names of entries that have the same kind, key, role, values, mode and
+// filter as an earlier entry of the same scope. They have no effect; a lint reports them.
 func Duplicates(entries []Entry) []string {
 	var out []string
 	seen := map[string]bool{}

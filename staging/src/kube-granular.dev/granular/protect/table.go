@@ -24,7 +24,8 @@ type Source struct {
 	To []Resource
 }
 
-// Table has the resources that attributes are copied to, by their source. It is immutable.
+// Table maps each resource that attributes are copied from to the resources they are copied to. It
+// is immutable.
 type Table struct {
 	sources map[origin][]Source
 }

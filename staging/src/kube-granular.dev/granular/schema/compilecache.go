@@ -126,8 +126,9 @@ func onlyRefers(s *spec.Schema) string {
 }
 
 // lookUp returns the cached result for a key, unless another permission of the tree contradicts
-// it. The definition is then compiled again, so that the problem is reported where it is. The
-// bounds need no second check: the depth is part of the key, and the places are counted.
+// it: the two have the same name, and only one is excluded. The definition is then compiled again,
+// so that the problem is reported where it is. The bounds need no second check: the depth is part
+// of the key, and the places of a cached subtree are added to the count of nodes when it is reused.
 func (c *compiler) lookUp(at cacheKey) (*Node, bool) {
 	known := c.entries[at]
 	if known == nil {

@@ -19,7 +19,8 @@ import (
 // Func reports whether the values at two addresses are equal.
 type Func func(a, b unsafe.Pointer) bool
 
-// Reference is the comparison that defines what equal means.
+// Reference is a slow comparison by reflection. It defines what equal means for a compiler: the
+// compiled comparisons return the same.
 type Reference func(a, b reflect.Value) bool
 
 // Address returns the address of an addressable value. It is the same as that of Addr, without a
@@ -93,8 +94,9 @@ func (e *entry) equalList(a, b unsafe.Pointer, n int, size uintptr) bool {
 // New returns a compiler for a reference that holds a nil and an empty map or slice equal.
 func New(reference Reference) *Compiler { return &Compiler{reference: reference} }
 
-// NewExact returns a compiler for a reference that tells nil from empty, holds an int-or-string
-// that is neither unequal to everything, and compares elements of slices like inLists.
+// NewExact returns a compiler for a reference that tells nil from empty, treats an IntOrString
+// whose type is neither int nor string as unequal to everything, even itself, and compares
+// elements of slices as the compiler inLists compares them.
 func NewExact(reference Reference, inLists *Compiler) *Compiler {
 	return &Compiler{reference: reference, exact: true, inLists: inLists}
 }
