@@ -22,7 +22,7 @@ rm -rf "$out"
 mkdir -p "$out"
 printf '%s\n' "$changes" >"$out/CHANGES.md"
 
-# The series in one row, in the order that it is applied, markers as patches.
+# The series as patches for git am, in the order in which they apply, markers included.
 hack/upstream/run export --out "$(realpath "$out")/series" >&2
 
 hack/series-applies.sh "$out/series"

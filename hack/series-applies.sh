@@ -2,7 +2,7 @@
 # Copyright The kube-granular Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Hold that `git am` applies a row of patches to upstream's sources of the version in go.mod: to
+# Hold that `git am` applies a series of patches to upstream's sources of the version in go.mod: to
 # those files that the patches change, as the modules have them. Without a folder of patches the
 # series is exported first.
 #

@@ -76,7 +76,7 @@ func TestWithArguments(t *testing.T) {
 		}
 	}
 	for typed, says := range map[string]string{
-		"":                                     "are missing",
+		"":                                     "name a role or a delegation, and a command",
 		"get pods":                             "is not an authority",
 		"--context=prod clusterrole/view get":  "must follow the authority",
 		"clusterrole/view":                     "command of kubectl is missing",
@@ -84,7 +84,7 @@ func TestWithArguments(t *testing.T) {
 		"clusterrole/view with role/a/b get":   "only one",
 		"--reason":                             "must not be empty",
 		"--reason= clusterrole/view get":       "must not be empty",
-		"--reason t-1":                         "are missing",
+		"--reason t-1":                         "name a role or a delegation, and a command",
 		"--reason a\x01b clusterrole/view get": "printable characters",
 		"--reason " + strings.Repeat("x", 257): "must not be longer",
 	} {
