@@ -87,7 +87,8 @@ func ForSeveral(ctx context.Context, about authorizer.Attributes) (context.Conte
 // ForMore is ForSeveral for authorizations that come some time after those of an earlier query of
 // the same request. The earlier query may be nil, and must not be used afterwards. Its cache is
 // used if nothing has changed since. If several queries continue the same one, only the first
-// gets the cache. Two requests are the same if they are the same pointer.
+// gets the cache. The cache is not used unless about is the same pointer as for the earlier
+// query: only then is it the same request.
 func ForMore(ctx context.Context, about authorizer.Attributes, earlier *Query) (context.Context, *Query) {
 	if earlier == nil || earlier.cache == nil || !earlier.isFor(about) || earlier.continued.Swap(true) {
 		return ForSeveral(ctx, about)

@@ -206,7 +206,7 @@ func (r *remedy) print(out io.Writer) error {
 		return err
 	}
 	if len(r.Objects) == 0 {
-		return errors.New("no rule was found that would allow the request")
+		return errors.New("no rule to add was found that would allow the request")
 	}
 	field := d.Field
 	if field == "" {

@@ -109,7 +109,7 @@ func publishesPermissions(definitions map[string]*spec.Schema) bool {
 type serverComputed struct{}
 
 // ErrComputed means that only the server can compute the parameter of a verb.
-var ErrComputed = errors.New("the parameter is computed by the server")
+var ErrComputed = errors.New("the parameter is computed by the server, so its value is not known here")
 
 // Compile implements granular.Expressions.
 func (serverComputed) Compile(string) (granular.Expression, error) { return serverComputed{}, nil }

@@ -157,7 +157,7 @@ func (s *Scenario) validate() error {
 	case refused != (s.Decision == Forbidden):
 		return fmt.Errorf("field and needs belong to a refusal, and it needs both")
 	case s.Reset && s.Final == nil:
-		return fmt.Errorf("reset says how final came about, and there is none")
+		return fmt.Errorf("reset is set, but final is missing: reset says how final came about")
 	}
 	for _, way := range s.Ways {
 		if !slices.Contains(Ways, way) {
