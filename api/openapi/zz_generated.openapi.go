@@ -273,7 +273,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationPolicySpe
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AuthorityDelegationPolicySpec says which objects cause a delegation, and what is delegated.",
+				Description: "AuthorityDelegationPolicySpec sets which objects cause a delegation, and what is delegated.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"resource": {
@@ -460,7 +460,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_AuthorityDelegationSpec(ref 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AuthorityDelegationSpec says who may act, with which permissions, and where.",
+				Description: "AuthorityDelegationSpec sets who may act, with which permissions, and where.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"delegates": {
@@ -1335,7 +1335,7 @@ func schema_kube_granulardev_api_authority_v1alpha1_ProtectedAttributeSpec(ref c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ProtectedAttributeSpec says what is protected, and who may set it.",
+				Description: "ProtectedAttributeSpec sets what is protected, and who may set it.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"attributeKind": {

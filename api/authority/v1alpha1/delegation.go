@@ -96,7 +96,7 @@ const (
 	MinIdleSeconds = 60
 )
 
-// AuthorityDelegationSpec says who may act, with which permissions, and where.
+// AuthorityDelegationSpec sets who may act, with which permissions, and where.
 type AuthorityDelegationSpec struct {
 	// delegates are the subjects that may act with the authority, each independently.
 	// +required

@@ -79,7 +79,7 @@ const PolicyPrefix = "by-policy-"
 // it, a caller requests a delegation of its own authority in place of the present one.
 const StampRenew = "renew"
 
-// AuthorityDelegationPolicySpec says which objects cause a delegation, and what is delegated.
+// AuthorityDelegationPolicySpec sets which objects cause a delegation, and what is delegated.
 type AuthorityDelegationPolicySpec struct {
 	// resource is the resource whose objects cause delegations. It must be namespaced, because a
 	// delegation is valid in the namespace of its object. All writes count, including those of

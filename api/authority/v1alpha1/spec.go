@@ -43,7 +43,7 @@ const (
 	MaxResources = 64
 )
 
-// ProtectedAttributeSpec says what is protected, and who may set it.
+// ProtectedAttributeSpec sets what is protected, and who may set it.
 type ProtectedAttributeSpec struct {
 	// attributeKind is what is protected: Label or Annotation.
 	// +required

@@ -14,7 +14,7 @@ import (
 // AuthorityDelegationPolicySpecApplyConfiguration represents a declarative configuration of the AuthorityDelegationPolicySpec type for use
 // with apply.
 //
-// AuthorityDelegationPolicySpec says which objects cause a delegation, and what is delegated.
+// AuthorityDelegationPolicySpec sets which objects cause a delegation, and what is delegated.
 type AuthorityDelegationPolicySpecApplyConfiguration struct {
 	// resource is the resource whose objects cause delegations. It must be namespaced, because a
 	// delegation is valid in the namespace of its object. All writes count, including those of

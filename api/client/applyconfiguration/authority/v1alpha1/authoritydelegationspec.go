@@ -15,7 +15,7 @@ import (
 // AuthorityDelegationSpecApplyConfiguration represents a declarative configuration of the AuthorityDelegationSpec type for use
 // with apply.
 //
-// AuthorityDelegationSpec says who may act, with which permissions, and where.
+// AuthorityDelegationSpec sets who may act, with which permissions, and where.
 type AuthorityDelegationSpecApplyConfiguration struct {
 	// delegates are the subjects that may act with the authority, each independently.
 	Delegates []DelegateApplyConfiguration `json:"delegates,omitempty"`

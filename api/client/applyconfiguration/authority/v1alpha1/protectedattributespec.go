@@ -12,7 +12,7 @@ import (
 // ProtectedAttributeSpecApplyConfiguration represents a declarative configuration of the ProtectedAttributeSpec type for use
 // with apply.
 //
-// ProtectedAttributeSpec says what is protected, and who may set it.
+// ProtectedAttributeSpec sets what is protected, and who may set it.
 type ProtectedAttributeSpecApplyConfiguration struct {
 	// attributeKind is what is protected: Label or Annotation.
 	AttributeKind *authorityv1alpha1.AttributeKind `json:"attributeKind,omitempty"`
