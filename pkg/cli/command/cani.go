@@ -135,7 +135,7 @@ func askServer(ctx context.Context, client changes.Sender, request changes.Reque
 	return nil, err
 }
 
-// applyServerAnswer gives the server's answer precedence. Changes of webhooks can't always be
+// applyServerAnswer lets the server's answer take precedence. Changes of webhooks can't always be
 // recognized here, and parameters that the server computes are unknown.
 func applyServerAnswer(j *access.Evaluation) {
 	if j.Server.Allowed == j.Allowed {

@@ -22,7 +22,7 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// GrantRole gives a user a role of its own in the default namespace.
+// GrantRole binds a user to a role of its own in the default namespace.
 func GrantRole(t *testing.T, c *cluster.Cluster, user, group, resource string, verbs ...string) {
 	t.Helper()
 	quoted, err := json.Marshal(verbs)
@@ -47,7 +47,7 @@ func splitResource(resource string) (name, group, subresource string) {
 	return name, group, subresource
 }
 
-// bindRole gives a user a role of the same name; without a namespace it holds everywhere.
+// bindRole binds a user to a role of the same name; without a namespace it holds everywhere.
 func bindRole(ctx context.Context, client kubernetes.Interface, namespace, user string, rules []rbacv1.PolicyRule) error {
 	meta := metav1.ObjectMeta{Name: user, Namespace: namespace}
 	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user}

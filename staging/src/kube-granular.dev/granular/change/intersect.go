@@ -24,8 +24,8 @@ func Intersect(observed, final Set) Set {
 	for i := range final {
 		if f := &final[i]; seen.matches(f) {
 			out = append(out, *f)
-			if f.HasValues() && !seen.charged[x.of(f.at).first] {
-				out[len(out)-1].forgetValues() // those that the caller sent are not known
+			if at := x.of(f.at).first; f.HasValues() && (seen.covered[at] || !seen.charged[at]) {
+				out[len(out)-1].forgetValues() // the values that the caller sent are not known
 			}
 		}
 	}
