@@ -268,12 +268,12 @@ func TestRoot(t *testing.T) {
 
 func TestBadLists(t *testing.T) {
 	for list, want := range map[string]string{
-		`[]`:                         "the list names no image",
+		`[]`:                         "the list of images is empty",
 		`[{"tagz":["a:b"]}]`:         `unknown field "tagz"`,
-		`[{"architecture":"amd64"}]`: "tags: an image needs one",
+		`[{"architecture":"amd64"}]`: "tags: at least one is required",
 		`[{"tags":["registry.k8s.io/kube-apiserver"],"architecture":"amd64"}]`:                               "tags: ",
-		`[{"tags":["registry.k8s.io/a/b:c"]}]`:                                                               "architecture: needed",
-		`[{"tags":["registry.k8s.io/a/b:c"],"architecture":"amd64"}]`:                                        "files: an image needs one",
+		`[{"tags":["registry.k8s.io/a/b:c"]}]`:                                                               "architecture: required, such as amd64",
+		`[{"tags":["registry.k8s.io/a/b:c"],"architecture":"amd64"}]`:                                        "files: at least one is required",
 		`[{"tags":["registry.k8s.io/a/b:c"],"architecture":"amd64","files":{"/a":"main.go"},"bind":["/b"]}]`: "bind: /b is not in files",
 		`[{"tags":["registry.k8s.io/a/b:c"],"architecture":"amd64","files":{"/a":"no-such-file"}}]`:          "files: /a: open no-such-file",
 		`[{"tags":["registry.k8s.io/a/b:c"],"architecture":"amd64","files":{"/a":"."}}]`:                     "files: /a: not a regular file",
