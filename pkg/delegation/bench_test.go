@@ -17,8 +17,8 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// BenchmarkIndex is what it takes to know 100,000 delegations, of which half are made under the
-// other half, and to find one.
+// BenchmarkIndex measures how long an index takes to load 100,000 delegations, and to find one
+// of them. Half of them have a parent among the other half.
 func BenchmarkIndex(b *testing.B) {
 	const n = 100_000
 	list := make([]any, n)

@@ -15,9 +15,11 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 )
 
-// Chain is a delegation and its ancestors: the delegations with which it was created.
+// Chain is a delegation with its ancestors. The parent of a delegation is the one that its
+// creator had selected when creating it.
 type Chain struct {
-	// Links are the delegations, from the root to the leaf.
+	// Links are the delegations of the chain, from the root, which has no parent, to the leaf,
+	// which the caller selected.
 	Links []*Delegation
 	index *Index
 }
@@ -25,10 +27,12 @@ type Chain struct {
 // Leaf returns the delegation that was selected.
 func (c *Chain) Leaf() *Delegation { return c.Links[len(c.Links)-1] }
 
-// Root returns the first delegation, whose delegator delegated permissions of its own.
+// Root returns the first delegation of the chain. Its delegator delegated permissions of their
+// own, and not those of another delegation.
 func (c *Chain) Root() *Delegation { return c.Links[0] }
 
-// Conditional reports whether objects must be verified when they are stored.
+// Conditional reports whether a delegation of the chain has conditions or objectUIDs, so that
+// objects must be verified before they are stored.
 func (c *Chain) Conditional() bool {
 	for _, link := range c.Links {
 		if link.conditional() {
@@ -38,7 +42,7 @@ func (c *Chain) Conditional() bool {
 	return false
 }
 
-// ExpiresAt returns when the chain expires, nil if it does not expire.
+// ExpiresAt returns the earliest expiration time of the delegations, or nil if none expires.
 func (c *Chain) ExpiresAt() *metav1.Time {
 	var until time.Time
 	for _, link := range c.Links {
@@ -52,7 +56,7 @@ func (c *Chain) ExpiresAt() *metav1.Time {
 	return &metav1.Time{Time: until}
 }
 
-// RecordUse records that the chain is used now.
+// RecordUse records for all delegations that end without use that they are used now.
 func (c *Chain) RecordUse() {
 	for _, link := range c.Links {
 		if link.idle > 0 {
@@ -61,7 +65,8 @@ func (c *Chain) RecordUse() {
 	}
 }
 
-// checkValid returns why the chain is not valid, for any request of the caller.
+// checkValid returns why the caller can't use the chain for any request, or nil if the chain is
+// valid.
 func (c *Chain) checkValid(caller user.Info) *Refusal {
 	now := c.index.now()
 	for i, link := range c.Links {
@@ -87,13 +92,14 @@ func (c *Chain) checkValid(caller user.Info) *Refusal {
 	return nil
 }
 
-// CheckCovers returns why a chain does not cover a request, before the delegator is asked about.
-// own is true if the attributes are those of the request itself, and not of another check: only
-// such a write is verified when it is stored.
+// CheckCovers returns why the rules and conditions of a chain do not allow a request, or nil if
+// they do. It does not ask what the delegator may do. own is true if the attributes describe the
+// HTTP request itself, and not another check that is made during it: only the object of the
+// request itself is verified when it is stored.
 func (c *Chain) CheckCovers(a authorizer.Attributes, own bool) *Refusal {
 	for i, link := range c.Links {
 		if !link.allows(a) && (i == len(c.Links)-1 || !link.allowsOrIncludes(a)) {
-			return refuse(NotCovered, fmt.Sprintf("%s does not allow it", describe(link)))
+			return refuse(NotCovered, fmt.Sprintf("%s does not allow the request", describe(link)))
 		}
 		if !link.canVerify(a.GetVerb()) || link.conditional() && !(own && a.IsResourceRequest() && storesObject(a)) {
 			return refuse(NotCovered, fmt.Sprintf("%s has conditions, and allows only writes whose objects can be verified", describe(link)))
@@ -102,8 +108,8 @@ func (c *Chain) CheckCovers(a authorizer.Attributes, own bool) *Refusal {
 	return nil
 }
 
-// storesObject reports whether a request stores the object that it names. Other bodies, such as
-// reviews, bindings and connections, are not verified by conditions.
+// storesObject reports whether a request stores the object that it names. Conditions can't be
+// verified for requests with another body, such as reviews, bindings and connections.
 func storesObject(a authorizer.Attributes) bool {
 	switch a.GetSubresource() {
 	case "", "status", "scale", "resize", "ephemeralcontainers", "approval", "finalize":
@@ -119,13 +125,14 @@ func storesObject(a authorizer.Attributes) bool {
 	return true
 }
 
-// IsPermission reports whether a verb authorizes single fields of a request. The request's own
-// verb is then create, update or patch.
+// IsPermission reports whether a verb is granular, or begins with granular:, and so authorizes
+// single fields. The request itself then has the verb create, update or patch.
 func IsPermission(verb string) bool {
 	return verb == "granular" || strings.HasPrefix(verb, "granular:")
 }
 
-// CheckReadable returns why the object of a request can't be read.
+// CheckReadable returns why the chain does not allow to read the object of a request, or nil if
+// it does.
 func (c *Chain) CheckReadable(a authorizer.Attributes) *Refusal {
 	reading := ReadRequest(a)
 	for _, link := range c.Links {
@@ -136,10 +143,10 @@ func (c *Chain) CheckReadable(a authorizer.Attributes) *Refusal {
 	return nil
 }
 
-// ReadRequest returns the attributes of a get of the same object.
+// ReadRequest returns the attributes of a request with the verb get for the same object.
 func ReadRequest(a authorizer.Attributes) authorizer.Attributes { return withVerb{a, "get"} }
 
-// withVerb is a request with another verb.
+// withVerb is the attributes of a request, with another verb.
 type withVerb struct {
 	authorizer.Attributes
 	verb string
@@ -148,11 +155,12 @@ type withVerb struct {
 func (v withVerb) GetVerb() string  { return v.verb }
 func (v withVerb) IsReadOnly() bool { return v.verb == "get" }
 
-// InScope reports whether the delegation applies in a namespace, or in the whole cluster if that
-// is empty.
+// InScope reports whether the delegation applies in a namespace, or in the whole cluster if
+// namespace is empty.
 func (d *Delegation) InScope(namespace string) bool { return d.inScope(namespace) }
 
-// Entries returns the chain in the form of audit logs.
+// Entries returns the chain in the form in which audit events and the status of delegations
+// describe it.
 func (c *Chain) Entries() []v1alpha1.ChainEntry {
 	leaf := c.Leaf()
 	out := append([]v1alpha1.ChainEntry(nil), leaf.History...)
@@ -167,7 +175,7 @@ func (d *Delegation) entry() v1alpha1.ChainEntry {
 	return e
 }
 
-// Truncate returns a name of at most 256 bytes.
+// Truncate returns name, shortened to at most 256 bytes.
 func Truncate(name string) string {
 	if len(name) <= 256 {
 		return name

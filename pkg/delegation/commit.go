@@ -11,7 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// Commit is one write under a chain. It is used by one goroutine.
+// Commit is the final check of one write whose caller selected a delegation. Only one goroutine
+// may use it.
 type Commit struct {
 	ctx    context.Context
 	chain  *Chain
@@ -19,14 +20,14 @@ type Commit struct {
 	held   bool
 }
 
-// Commit returns the final check of a write by a caller.
+// Commit returns the final check of a write by a caller who selected the leaf of the chain.
 func (c *Chain) Commit(ctx context.Context, caller user.Info) *Commit {
 	return &Commit{ctx: ctx, chain: c, caller: caller}
 }
 
-// Begin verifies the chain and the object for the last time before it is stored. A request that
-// deletes a delegation of the chain is answered only after End. newObj is nil if oldObj is
-// deleted, oldObj is nil if newObj is created.
+// Begin verifies the chain and the object right before the object is stored. From then until
+// End, a request that deletes a delegation of the chain waits. newObj is nil if the write
+// deletes oldObj, and oldObj is nil if the write creates newObj.
 func (c *Commit) Begin(newObj, oldObj runtime.Object) *Refusal {
 	c.End()
 	if r := c.chain.verify(c.ctx, newObj, oldObj); r != nil {
@@ -41,7 +42,8 @@ func (c *Commit) Begin(newObj, oldObj runtime.Object) *Refusal {
 	return nil
 }
 
-// End ends the commit: the write is stored, or will not be. It may be called at any time.
+// End is called after the write was stored or has failed. It may be called at any time, and more
+// than once.
 func (c *Commit) End() {
 	if c.held {
 		c.held = false
@@ -49,7 +51,8 @@ func (c *Commit) End() {
 	}
 }
 
-// verify evaluates the conditions on the object that is about to be stored.
+// verify evaluates the conditions of all delegations of the chain on the object that is about to
+// be stored.
 func (c *Chain) verify(ctx context.Context, newObj, oldObj runtime.Object) *Refusal {
 	if !c.Conditional() {
 		return nil
@@ -74,8 +77,8 @@ func (c *Chain) verify(ctx context.Context, newObj, oldObj runtime.Object) *Refu
 	return nil
 }
 
-// Exists reports whether an object is stored. An update that creates an object gets an empty old
-// object.
+// Exists reports whether the old object of a write is stored. An update that creates its object
+// has an empty old object.
 func Exists(obj runtime.Object) bool {
 	accessor, err := meta.Accessor(obj)
 	return err != nil || accessor.GetUID() != "" || accessor.GetResourceVersion() != ""

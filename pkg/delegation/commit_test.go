@@ -24,8 +24,8 @@ func toBot() *v1alpha1.AuthorityDelegation {
 	}
 }
 
-// TestNothingAfterDrain holds that after Drain no write is under way that began before the
-// delegation was removed, and none begins.
+// TestNothingAfterDrain holds that when WaitForCommits returns after the removal of a
+// delegation, no write under that delegation is under way, and that none begins later.
 func TestNothingAfterDrain(t *testing.T) {
 	bot := &user.DefaultInfo{Name: "bot"}
 	for range 200 {
@@ -48,7 +48,7 @@ func TestNothingAfterDrain(t *testing.T) {
 					}
 					writing.Add(1)
 					if drained.Load() {
-						t.Error("a write began after all had ended")
+						t.Error("a write began after WaitForCommits had returned")
 					}
 					written.Add(1)
 					writing.Add(-1)
@@ -68,7 +68,8 @@ func TestNothingAfterDrain(t *testing.T) {
 	}
 }
 
-// TestNotAgain holds that what was removed does not come back, whatever is heard late.
+// TestNotAgain holds that a delegation which was removed does not come back into the index when
+// an older version of it is observed late.
 func TestNotAgain(t *testing.T) {
 	bot := &user.DefaultInfo{Name: "bot"}
 	x := NewIndex()
@@ -79,7 +80,8 @@ func TestNotAgain(t *testing.T) {
 	if _, refusal := x.Chain(t.Context(), "d", "", bot); refusal == nil || refusal.Reason != NotFound {
 		t.Errorf("after its removal: %v", refusal)
 	}
-	// The watch has seen it too, and somebody who read it before is late.
+	// The watch has passed the removal too, and the tombstone is gone. Then a late read of the
+	// old version is observed.
 	gone := d.DeepCopy()
 	gone.ResourceVersion = "2"
 	x.mu.Lock()
@@ -88,6 +90,6 @@ func TestNotAgain(t *testing.T) {
 	x.mu.Unlock()
 	x.Observe(d, false)
 	if _, refusal := x.Chain(t.Context(), "d", "", bot); refusal == nil {
-		t.Error("it came back")
+		t.Error("the removed delegation came back")
 	}
 }

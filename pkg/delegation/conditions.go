@@ -21,14 +21,15 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 )
 
-// The cost limits of one expression, and of all expressions of a chain. They are upstream's
-// limits on admission policies: a cost of one million is a tenth of a second.
+// The limits on the CEL cost of one expression, and of all expressions of a chain. They are
+// upstream's limits for admission policies, where a cost of one million takes about a tenth of a
+// second.
 const (
 	callLimit = celconfig.PerCallLimit
 	budget    = celconfig.RuntimeCELCostBudget
 )
 
-// The variables of an expression.
+// The variables that an expression can use.
 const (
 	objectVariable    = "object"
 	oldObjectVariable = "oldObject"
@@ -46,13 +47,13 @@ var environments = sync.OnceValues(func() (*environment.EnvSet, error) {
 	})
 })
 
-// condition is a compiled condition.
+// condition is a compiled CEL condition of a delegation.
 type condition struct {
 	program               cel.Program
 	source                string
 	message               string
 	versions              []string
-	usesHash, usesOldHash bool // whether the expression uses the hashes
+	usesHash, usesOldHash bool // whether the expression mentions podTemplateHash, oldPodTemplateHash
 }
 
 // Compile returns an error if an expression can't be the condition of a new delegation.
@@ -103,11 +104,13 @@ func compileOne(c v1alpha1.DelegationCondition, language environment.Type) (*con
 	}, nil
 }
 
-// conditionInput is the input of the conditions of one write.
+// conditionInput is the object that the conditions of one write are evaluated on, with the CEL
+// cost that is left.
 type conditionInput struct {
 	ctx            context.Context
 	newObj, oldObj runtime.Object
-	// object and old are converted for the first condition.
+	// object and old are newObj and oldObj in the form that expressions see. They are converted
+	// when the first condition is evaluated.
 	object, old *versionedObject
 	budget      int64
 }
@@ -128,14 +131,15 @@ func (s *conditionInput) convert() (err error) {
 	return nil
 }
 
-// check returns why a condition refuses the write. The text reveals nothing about the object.
+// check returns why a condition refuses the write, or nil if it does not. The message reveals
+// nothing about the object.
 func (c *condition) check(d *Delegation, s *conditionInput) *Refusal {
 	no := func(why string) *Refusal {
 		text := c.message
 		if text == "" {
 			text = fmt.Sprintf("the condition %q", c.source)
 		}
-		return refuse(Condition, fmt.Sprintf("%s does not allow it: %s%s", describe(d), text, why))
+		return refuse(Condition, fmt.Sprintf("%s does not allow the write: %s%s", describe(d), text, why))
 	}
 	if err := s.convert(); err != nil {
 		return no(" (" + err.Error() + ")")

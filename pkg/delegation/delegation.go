@@ -24,17 +24,18 @@ import (
 type Delegation struct {
 	Name string
 	UID  types.UID
-	// Delegator is the user who created it.
+	// Delegator is the user who created the delegation.
 	Delegator user.Info
 	// Rules are the delegated rules.
 	Rules []rbacv1.PolicyRule
-	// Keep is true if it still allows what its delegator has lost.
+	// Keep is true if the delegation goes on to allow what its delegator is no longer allowed.
 	Keep bool
-	// Until is when it expires, zero if it does not expire.
+	// Until is when the delegation expires, zero if it does not expire.
 	Until time.Time
-	// History is how the delegator got its authority.
+	// History describes how the delegator got the delegated authority: by other delegations,
+	// impersonation or tokens.
 	History []v1alpha1.ChainEntry
-	// Source is the stored object if a policy issued it, nil for others.
+	// Source is the stored object if a policy issued the delegation, and nil otherwise.
 	Source *v1alpha1.AuthorityDelegation
 
 	delegates    []v1alpha1.Delegate
@@ -45,16 +46,16 @@ type Delegation struct {
 	conditions   []condition
 	// broken is set if a condition does not compile. Then no write is allowed.
 	broken error
-	// deleting is true while it waits for its finalizers.
+	// deleting is true while the delegation is being deleted and waits for its finalizers.
 	deleting bool
 	version  uint64
 	usage    *usage
 }
 
-// usage is when a delegation was used. All versions of one delegation share it.
+// usage records when a delegation was used. All versions of one delegation share one usage.
 type usage struct {
-	// lastUsed is the latest known use, lastWritten the latest in storage, which other servers
-	// can read. Both are in nanoseconds.
+	// lastUsed is the latest use that this server knows of. lastWritten is the latest use that
+	// is in storage, where other servers can read it. Both are in nanoseconds.
 	lastUsed, lastWritten atomic.Int64
 }
 
@@ -67,8 +68,8 @@ func (u *usage) record(at time.Time) {
 	}
 }
 
-// compile compiles a stored object. A delegation that no server prepared has no delegator or no
-// rules, and allows nothing.
+// compile compiles a stored AuthorityDelegation. If no server filled in its status, it has no
+// delegator or no rules, and allows nothing.
 func compile(d *v1alpha1.AuthorityDelegation, version uint64) *Delegation {
 	from := d.Status.Delegator
 	out := &Delegation{
@@ -134,18 +135,20 @@ func (d *Delegation) isDelegate(u user.Info) bool {
 	})
 }
 
-// conditional reports whether objects must be verified when they are stored.
+// conditional reports whether the delegation has conditions or objectUIDs, so that objects must
+// be verified before they are stored.
 func (d *Delegation) conditional() bool {
 	return len(d.conditions) > 0 || d.broken != nil || d.objects != nil
 }
 
-// inScope reports whether the delegation applies in a namespace, or in the whole cluster if that
-// is empty.
+// inScope reports whether the delegation applies in a namespace, or in the whole cluster if
+// namespace is empty.
 func (d *Delegation) inScope(namespace string) bool {
 	return d.scope.Cluster || d.scope.Namespace != "" && d.scope.Namespace == namespace
 }
 
-// allows reports whether the rules allow a request.
+// allows reports whether scope and rules of the delegation allow a request. It ignores
+// conditions.
 func (d *Delegation) allows(a authorizer.Attributes) bool {
 	if !a.IsResourceRequest() && !d.scope.Cluster {
 		return false
@@ -153,8 +156,9 @@ func (d *Delegation) allows(a authorizer.Attributes) bool {
 	return d.inScope(a.GetNamespace()) && rbac.RulesAllow(a, d.Rules...)
 }
 
-// canVerify reports whether the conditions can be verified for a verb. Requests whose objects are
-// not verified when they are stored can't be allowed.
+// canVerify reports whether all conditions of the delegation can be verified for a request with
+// this verb. A conditional delegation must not allow a request whose object nobody verifies when
+// it is stored.
 func (d *Delegation) canVerify(verb string) bool {
 	switch {
 	case !d.conditional():

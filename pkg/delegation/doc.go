@@ -8,14 +8,14 @@
 //	                     ├─► Index ─► Chain: from the delegation that a caller selects to the
 //	watch ─► reflector ──┘            one whose delegator's own authority is used
 //
-// A delegation that was created by a user who selected another delegation belongs to a chain.
-// Whenever a chain is used, all of its delegations must exist and be valid. Each has its
-// delegates, scope, rules, conditions and expiration, and all of them apply. So a chain never
-// allows more than any of its links.
+// If a user selects a delegation and then creates another one, the new delegation has the selected
+// one as its parent. A delegation and all its ancestors are a chain. Whenever the chain is used,
+// all of its delegations must exist and be valid, and the delegates, scope, rules, conditions and
+// expiration of each of them apply. So a chain never allows more than any of its delegations.
 //
-// A write verifies its chain a second time right before it is stored, and holds a Commit until
-// then. A request that deletes a delegation is answered after all Commits that began before it
-// have ended.
+// Right before the object of a write is stored, the chain is verified a second time. A Commit
+// covers the time from that check until the object is stored. A request that deletes a delegation
+// is answered only after all Commits that began before the deletion have ended.
 //
 // The invariant: a delegation that is unknown, does not compile or fails allows nothing.
 //

@@ -18,8 +18,8 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 )
 
-// TestFlood holds that whoever guesses delegations makes the server read few of them, and that
-// those it knows go on to hold meanwhile.
+// TestFlood holds that a client which guesses names and UIDs of delegations causes only few
+// reads from storage, and that delegations which the server knows stay usable meanwhile.
 //
 // Attack: flooding a server with random UIDs and names of delegations
 // Answer: 403; the server does not look up unknown UIDs, and looks up at most a hundred names at the same time
@@ -40,7 +40,7 @@ func TestFlood(t *testing.T) {
 	if reads != 0 {
 		t.Errorf("%d reads for UIDs", reads)
 	}
-	// With a clock that stands still: none is allowed again.
+	// The clock of this limiter stands still, so it allows only the initial burst.
 	x.readLimiter = flowcontrol.NewTokenBucketRateLimiterWithClock(readsPerSecond, readsAtOnce, clock.NewFakeClock(time.Now()))
 	for i := range 10_000 {
 		if _, refusal := x.Chain(t.Context(), fmt.Sprint("d-", i), "", bot); refusal == nil || refusal.Reason != NotFound {

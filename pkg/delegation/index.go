@@ -19,28 +19,29 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 )
 
-// Index holds the delegations that a server knows.
+// Index holds the AuthorityDelegations that this server knows.
 type Index struct {
 	mu     sync.RWMutex
 	byUID  map[types.UID]*Delegation
 	byName map[string]types.UID
-	// tombstones are the delegations that requests to this server removed, until the watch has
-	// reported the removal: the watch may report older versions first.
+	// tombstones are the delegations that requests to this server removed. They are kept until
+	// the watch has reported the removal, because the watch may report older versions first.
 	tombstones map[types.UID]uint64
 	// count is the number of delegations. It is read without mu.
 	count atomic.Int64
-	// watchVersion is the resource version up to which the watch has reported all changes. An
-	// unknown delegation of an older version was removed.
+	// watchVersion is the resource version up to which the watch has reported all changes. A
+	// delegation of an older version that is not in the index was removed.
 	watchVersion uint64
-	// synced is set once all delegations that were stored at the start are known.
+	// synced is set once the index has all delegations that were stored when the server started.
 	synced atomic.Bool
-	// commits is read-locked by writes from their final check until they are stored.
+	// commits is read-locked by each write from its final check until its object is stored.
 	commits sync.RWMutex
 
-	// Namespace returns the UID of a namespace, or "" if it is not known. It is set before the
-	// server serves.
+	// Namespace returns the UID of a namespace, or "" if the namespace is not known. It must be
+	// set before the server serves requests.
 	Namespace func(name string) types.UID
-	// Get reads a delegation from storage. It is set before the server serves, and may be nil.
+	// Get reads a delegation from storage. It may be nil. It must be set before the server
+	// serves requests.
 	Get func(ctx context.Context, name string) (*v1alpha1.AuthorityDelegation, error)
 	// readLimiter limits how often Get is called for unknown names.
 	readLimiter flowcontrol.RateLimiter
@@ -48,8 +49,8 @@ type Index struct {
 	now func() time.Time
 }
 
-// The rate and burst at which unknown names are read from storage: another server may just have
-// created them.
+// The rate and burst at which delegations with unknown names are read from storage. Such a read
+// is needed if another server has just created the delegation.
 const (
 	readsPerSecond = 20
 	readsAtOnce    = 100
@@ -65,11 +66,13 @@ func NewIndex() *Index {
 	}
 }
 
-// HasSynced reports whether all delegations that were stored when the server started are known.
+// HasSynced reports whether the index has all delegations that were stored when the server
+// started.
 func (x *Index) HasSynced() bool { return x.synced.Load() }
 
-// Chain returns the chain of the delegation with a name, a UID, or both, for a caller. It returns
-// a known chain even if the chain is not valid.
+// Chain returns the chain of the delegation with the given name, UID, or both. It returns a
+// Refusal if the delegation is unknown or the caller can't use the chain. A known chain is
+// returned even then.
 func (x *Index) Chain(ctx context.Context, name string, uid types.UID, caller user.Info) (*Chain, *Refusal) {
 	c := x.chain(name, uid)
 	if c == nil && x.fetchChain(ctx, name, uid) {
@@ -88,7 +91,7 @@ func quoteNameOrUID(name string, uid types.UID) string {
 	return fmt.Sprintf("%q", name)
 }
 
-// chain returns nil if any link is unknown.
+// chain returns the chain of a delegation, or nil if a delegation of the chain is unknown.
 func (x *Index) chain(name string, uid types.UID) *Chain {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -117,8 +120,9 @@ func (x *Index) chain(name string, uid types.UID) *Chain {
 	return c
 }
 
-// fetchChain reads a delegation that another server may have created, and its ancestors. It can't
-// read one whose name is unknown.
+// fetchChain reads from storage a delegation that another server may have created, and those
+// ancestors that are unknown. It reports whether all are known now. It needs the name: a
+// delegation can't be read by its UID alone.
 func (x *Index) fetchChain(ctx context.Context, name string, uid types.UID) bool {
 	if name == "" || x.Get == nil {
 		return false
@@ -156,7 +160,8 @@ func (x *Index) fetchOne(ctx context.Context, name string) *v1alpha1.AuthorityDe
 	return d
 }
 
-// checkValid returns why a delegation itself is not valid.
+// checkValid returns why a delegation is not valid, or nil if it is. It does not check the
+// ancestors.
 func (x *Index) checkValid(d *Delegation, now time.Time) *Refusal {
 	switch {
 	case d.deleting:
@@ -171,7 +176,7 @@ func (x *Index) checkValid(d *Delegation, now time.Time) *Refusal {
 	return nil
 }
 
-// Recheck returns why a chain is no longer valid, by what is known now.
+// Recheck returns why a chain that was valid earlier is not valid now, or nil if it still is.
 func (c *Chain) Recheck(caller user.Info) *Refusal {
 	leaf := c.Leaf()
 	now := c.index.chain(leaf.Name, leaf.UID)
@@ -181,16 +186,17 @@ func (c *Chain) Recheck(caller user.Info) *Refusal {
 	return now.checkValid(caller)
 }
 
-// WaitForCommits returns when all writes that verified their chains earlier are stored or have
-// failed. It is called after a change of a delegation and before the answer.
+// WaitForCommits returns when all writes that passed their final check before the call are
+// stored or have failed. A request that changes a delegation calls it after the change and
+// before the response.
 func (x *Index) WaitForCommits() {
 	x.commits.Lock()
 	//lint:ignore SA2001 acquiring it is all that matters
 	x.commits.Unlock() //nolint:staticcheck
 }
 
-// UnwrittenUses returns the delegations whose last use is to be written to storage, with the time
-// of that use.
+// UnwrittenUses returns the delegations whose last use must be written to storage now, with the
+// time of that use.
 func (x *Index) UnwrittenUses() map[*Delegation]time.Time {
 	x.mu.RLock()
 	all := slices.Collect(maps.Values(x.byUID))

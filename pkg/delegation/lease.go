@@ -12,10 +12,10 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 )
 
-// Empty reports whether there is no delegation.
+// Empty reports whether this server knows no delegation.
 func (x *Index) Empty() bool { return x.count.Load() == 0 }
 
-// ByName returns the delegation with a name, nil if this server knows none.
+// ByName returns the delegation with a name, or nil if this server does not know it.
 func (x *Index) ByName(name string) *Delegation {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -32,11 +32,11 @@ func (x *Index) ReadStored(ctx context.Context, name string) (*Delegation, error
 	return x.ByName(name), nil
 }
 
-// Valid reports whether a delegation itself is valid now, whatever its chain.
+// Valid reports whether a delegation is valid now. It does not check the ancestors.
 func (x *Index) Valid(d *Delegation) bool { return x.checkValid(d, x.now()) == nil }
 
-// Lease returns when a delegation of a policy was last given to an object, and for how long it is
-// kept when no object names it.
+// Lease returns when a delegation that a policy issued was last given to an object, and how long
+// after that it is kept even if no object names it.
 func (d *Delegation) Lease() (from time.Time, stays time.Duration) {
 	from = d.Source.CreationTimestamp.Time
 	if renewed := d.Source.Status.Cause.Renewed; renewed != nil && renewed.After(from) {
@@ -49,8 +49,9 @@ func (d *Delegation) Lease() (from time.Time, stays time.Duration) {
 	return from, time.Duration(seconds) * time.Second
 }
 
-// ExpiredLeases returns the delegations of policies whose lease has expired, and, by UID, the
-// ancestors of each delegation.
+// ExpiredLeases returns the delegations that policies issued and whose lease has expired. It
+// also returns the UIDs of the ancestors of every known delegation, by the UID of the
+// delegation.
 func (x *Index) ExpiredLeases(now time.Time) (over []*Delegation, parents map[types.UID][]types.UID) {
 	parents = map[types.UID][]types.UID{}
 	x.mu.RLock()

@@ -13,8 +13,8 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// Observe records that a request to this server stored or removed a delegation. It ignores
-// versions older than the known one.
+// Observe records that a delegation was stored or, if gone is true, removed. It ignores a
+// version that is older than the known one.
 func (x *Index) Observe(d *v1alpha1.AuthorityDelegation, gone bool) {
 	version := versionOf(d.ResourceVersion)
 	x.mu.Lock()
@@ -47,14 +47,14 @@ func (x *Index) put(d *v1alpha1.AuthorityDelegation, version uint64) {
 		x.count.Add(1)
 	}
 	x.byUID[d.UID] = compiled
-	// Of several delegations with a name only the newest exists. The removal of the others is not
-	// known yet.
+	// Only the newest of several delegations with the same name exists. The others were removed,
+	// but this server does not know about the removals yet.
 	if other := x.byUID[x.byName[d.Name]]; other == nil || other.UID == d.UID || other.version < version {
 		x.byName[d.Name] = d.UID
 	}
 }
 
-// mergeUsage updates old with the later times of both, and returns it.
+// mergeUsage sets both times in old to the later time of old and now, and returns old.
 func mergeUsage(old, now *usage) *usage {
 	if last := now.lastUsed.Load(); last > old.lastUsed.Load() {
 		old.lastUsed.Store(last)
@@ -77,7 +77,8 @@ func (x *Index) remove(uid types.UID) {
 	}
 }
 
-// ReflectorStore returns the store that a reflector writes to.
+// ReflectorStore returns the store through which a reflector, which lists and watches all
+// delegations, updates the index.
 func (x *Index) ReflectorStore() cache.ReflectorStore { return reflectorStore{x} }
 
 type reflectorStore struct{ x *Index }
@@ -117,8 +118,8 @@ func (r reflectorStore) Delete(obj any) error {
 	return nil
 }
 
-// Replace takes a list of all stored delegations at a version. It keeps what this server stored
-// later.
+// Replace takes a list of all delegations that were stored at a resource version. It keeps those
+// that requests to this server stored later.
 func (r reflectorStore) Replace(list []any, listed string) error {
 	x, version := r.x, versionOf(listed)
 	there := map[types.UID]bool{}

@@ -6,7 +6,7 @@ package delegation
 // Reason is the machine-readable reason of a refusal.
 type Reason string
 
-// The reasons are written into audit logs.
+// The reasons are written into audit events.
 const (
 	NotFound      Reason = "NotFound"
 	NotDelegate   Reason = "NotDelegate"
@@ -20,7 +20,7 @@ const (
 	Denied        Reason = "Denied"
 )
 
-// Refusal is why a delegation does not allow a request.
+// Refusal is the error of a delegation that does not allow a request.
 type Refusal struct {
 	Reason  Reason
 	Message string

@@ -15,7 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
-// versionedObject is an object in the form that conditions see.
+// versionedObject is an object in the form that condition expressions see.
 type versionedObject struct {
 	apiVersion string
 	custom     bool
@@ -29,11 +29,11 @@ func (v *versionedObject) content() any {
 	return v.object
 }
 
-var errNoVersion = errors.New("its kind is not known")
+var errNoVersion = errors.New("the kind of the object is not known")
 
-// inPreferredVersion returns an object in the version that the server prefers, whatever version
-// the caller used: a condition is written for one version. A custom resource stays in the version
-// in which it was sent.
+// inPreferredVersion returns an object in the API version that the server prefers, because a
+// condition is written for one version, whatever version a request uses. A custom resource stays
+// in the version in which it is passed.
 func inPreferredVersion(obj runtime.Object) (*versionedObject, error) {
 	if obj == nil {
 		return &versionedObject{}, nil
@@ -65,9 +65,9 @@ func inPreferredVersion(obj runtime.Object) (*versionedObject, error) {
 	return nil, errNoVersion
 }
 
-// templateHash returns the hash of spec.template as canonical JSON (the output of jq -cS),
-// without the label that the deployment controller adds to each template. It is empty without a
-// template.
+// templateHash returns the hash of the field spec.template in canonical JSON (the output of jq
+// -cS), without the label that the deployment controller adds to each template. It returns an
+// empty string if the object has no template.
 func (v *versionedObject) templateHash() string {
 	spec, _ := v.object["spec"].(map[string]any)
 	template, _ := spec["template"].(map[string]any)
@@ -100,7 +100,8 @@ func (v *versionedObject) templateHash() string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Content returns an object in the form that conditions see. The caller may modify it.
+// Content returns an object in the form that condition expressions see. The caller may modify
+// it.
 func Content(obj runtime.Object) (map[string]any, error) {
 	v, err := inPreferredVersion(obj)
 	if err != nil || v.object == nil {

@@ -15,15 +15,17 @@ import (
 	"kube-granular.dev/pkg/delegation"
 )
 
-// Authorizer asks the configured authorizer about callers who select nothing. About callers who
-// select, it asks RBAC, restricted by Visit, unless the configured authorizer denies.
+// Authorizer wraps the configured authorizer for callers who may select an authority: a role or
+// a delegation, named in the header Authority-Selector. Such a caller is allowed only what RBAC
+// allows by the rules of that authority. A denial of the configured authorizer still counts. All
+// other callers get the decision of the configured authorizer.
 type Authorizer struct {
 	authorizer.Authorizer
-	// rbac decides by roles alone. It is nil where RBAC is not configured: roles and bindings in
-	// storage were then never meant to have an effect.
+	// rbac is the RBAC authorizer alone. It is nil if the server does not use RBAC: then a
+	// selection must not give effect to roles and bindings that happen to be in storage.
 	rbac authorizer.Authorizer
-	// delegations are the delegations that a caller can select. It is nil where none can be
-	// selected.
+	// delegations are the delegations that a caller can select. It is nil if this server does
+	// not serve delegations.
 	delegations *delegation.Index
 }
 
@@ -37,8 +39,8 @@ type hasRBAC interface {
 	RBAC() authorizer.Authorizer
 }
 
-// New returns an authorizer for callers who may select. It uses RBAC if configured includes it. A
-// nil index means that no delegation can be selected.
+// New returns an Authorizer around configured. It uses the RBAC authorizer of configured, if
+// there is one. If delegations is nil, callers can select roles only.
 func New(configured authorizer.Authorizer, delegations *delegation.Index) *Authorizer {
 	return &Authorizer{Authorizer: configured, rbac: rbacOf(configured), delegations: delegations}
 }
@@ -54,9 +56,10 @@ var errNoRBAC = errors.New("no role can be selected, because RBAC is not among t
 
 var errNoRules = errors.New("the configured authorizer can't list rules")
 
-// Authorize asks the configured authorizer. For a caller who selects, an allowance of the
-// configured authorizer counts only if RBAC allows the request by what is selected; a denial
-// always counts.
+// Authorize returns the decision of the configured authorizer. If the caller selected an
+// authority, an allowance counts only if RBAC allows the request by the rules of that authority;
+// a denial always counts. Requests for discovery and health, and reviews of the caller itself,
+// are decided as if nothing was selected.
 func (a *Authorizer) Authorize(ctx context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
 	if !selects(attributes.GetUser()) {
 		return a.Authorizer.Authorize(ctx, attributes)
@@ -83,15 +86,16 @@ func (a *Authorizer) Authorize(ctx context.Context, attributes authorizer.Attrib
 	return a.selected(&authorization{Context: ctx, attributes: attributes}, s, attributes)
 }
 
-// selected asks the configured authorizer, with RBAC restricted to what the caller selected.
+// selected returns the decision about a caller who selected an authority: it asks the configured
+// authorizer, in which Visit restricts RBAC to the rules of that authority.
 func (a *Authorizer) selected(asking *authorization, s *User, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
 	decision, reason, err := a.Authorizer.Authorize(asking, attributes)
 	if decision == authorizer.DecisionAllow && !asking.allowedByRBAC {
-		// Another authorizer allowed it before RBAC was asked.
+		// Another authorizer than RBAC allowed the request. Only what RBAC decides counts.
 		decision, reason, err = a.rbac.Authorize(asking, attributes)
 	}
 	if decision == authorizer.DecisionNoOpinion {
-		reason = join(reason, fmt.Sprintf("the selected %s does not allow it, or the caller does not hold it", describe(s.reference)))
+		reason = join(reason, fmt.Sprintf("the selected %s does not allow the request, or the caller does not hold all of its permissions", describe(s.reference)))
 	}
 	return decision, reason, err
 }
@@ -103,7 +107,8 @@ func join(reasons ...string) string {
 	return strings.Join(reasons, "\n")
 }
 
-// ConditionsAwareAuthorize never returns a conditional decision for a caller who selects.
+// ConditionsAwareAuthorize never returns a conditional decision about a caller who selected an
+// authority.
 func (a *Authorizer) ConditionsAwareAuthorize(ctx context.Context, attributes authorizer.Attributes) authorizer.ConditionsAwareDecision {
 	if !selects(attributes.GetUser()) {
 		return a.Authorizer.ConditionsAwareAuthorize(ctx, attributes)
@@ -111,12 +116,14 @@ func (a *Authorizer) ConditionsAwareAuthorize(ctx context.Context, attributes au
 	return authorizer.ConditionsAwareDecisionFromParts(a.Authorize(ctx, attributes))
 }
 
-// RulesFor returns the rules of a user. For a user who selects, they are the selected rules only.
+// RulesFor returns the rules of a user in a namespace. For a user who selected an authority, it
+// returns only the rules of that authority.
 func (a *Authorizer) RulesFor(ctx context.Context, u user.Info, namespace string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
 	return rules{a.Authorizer, a.rbac}.RulesFor(ctx, u, namespace)
 }
 
-// rules lists rules by the configured authorizer, and by RBAC for a caller who selects.
+// rules lists the rules of users. It asks the configured authorizer, or RBAC alone about a user
+// who selected an authority.
 type rules struct {
 	configured any
 	rbac       authorizer.Authorizer
@@ -132,8 +139,8 @@ func (r rules) RulesFor(ctx context.Context, u user.Info, namespace string) ([]a
 		of, u = r.rbac, s
 		if s.delegated() {
 			resources, paths, _, err := rules{configured: of}.rulesFor(ctx, u, namespace)
-			// The list is incomplete: it lacks conditional rules and rules that the delegator
-			// holds in part.
+			// The list is reported as incomplete, because it lacks conditional rules, and rules
+			// of which the delegator holds only a part.
 			return resources, paths, true, err
 		}
 	}
@@ -147,7 +154,7 @@ func (r rules) rulesFor(ctx context.Context, u user.Info, namespace string) ([]a
 	return nil, nil, true, errNoRules
 }
 
-// requestOf is a request with another user.
+// requestOf is the attributes of an authorization check, with another user.
 type requestOf struct {
 	authorizer.Attributes
 	user user.Info
@@ -155,14 +162,15 @@ type requestOf struct {
 
 func (a requestOf) GetUser() user.Info { return a.user }
 
-// authorization is the context of one authorization of a caller who selects.
+// authorization is the context of one authorization check about a caller who selected an
+// authority. The restricted RBAC finds the check in its context.
 type authorization struct {
 	context.Context
 	attributes authorizer.Attributes
-	// chain is the chain of the selected delegation. It is set once it is known to cover the
-	// request.
+	// chain is the selected delegation with its ancestors. It is nil unless they are known to
+	// cover the request.
 	chain *delegation.Chain
-	// allowedByRBAC is set once RBAC stopped at a rule that allows the request.
+	// allowedByRBAC is true once RBAC has found a rule that allows the request.
 	allowedByRBAC bool
 }
 

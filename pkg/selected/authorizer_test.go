@@ -13,8 +13,9 @@ import (
 	"kube-granular.dev/api/selection"
 )
 
-// jane is bound to view everywhere, and in the namespace n to edit, which is more, and to
-// the role own.
+// jane returns roles with their bindings, and a user. The user is bound to the ClusterRole view
+// in all namespaces, and in the namespace n also to the ClusterRole edit, which allows more, and
+// to the Role own.
 func jane(t testing.TB) (*objects, user.Info) {
 	p := newPolicy()
 	put(t, p.clusterRoles, clusterRole("view", on("get", "pods")), clusterRole("edit", on("*", "pods", "secrets")), clusterRole("part", on("get", "secrets")),
@@ -25,7 +26,8 @@ func jane(t testing.TB) (*objects, user.Info) {
 	return p, &user.DefaultInfo{Name: "jane", Groups: []string{"system:authenticated"}}
 }
 
-// TestAuthorize holds what is left of a caller's authority, each case with its twins.
+// TestAuthorize holds which requests a caller is allowed with a selected role (want) and without
+// a selection (ambient).
 func TestAuthorize(t *testing.T) {
 	p, jane := jane(t)
 	admin := &user.DefaultInfo{Name: "root", Groups: []string{"admins"}}
@@ -42,25 +44,27 @@ func TestAuthorize(t *testing.T) {
 		{cluster("view"), jane, "get", "", "pods", authorizer.DecisionAllow, authorizer.DecisionAllow},
 		{cluster("view"), jane, "get", "n", "secrets", authorizer.DecisionNoOpinion, authorizer.DecisionAllow},
 		{cluster("edit"), jane, "get", "n", "secrets", authorizer.DecisionAllow, authorizer.DecisionAllow},
-		{cluster("edit"), jane, "get", "m", "pods", authorizer.DecisionNoOpinion, authorizer.DecisionAllow}, // bound in n alone
+		{cluster("edit"), jane, "get", "m", "pods", authorizer.DecisionNoOpinion, authorizer.DecisionAllow}, // jane is bound to edit in the namespace n only
 		{selection.Role("n", "own"), jane, "get", "n", "services", authorizer.DecisionAllow, authorizer.DecisionAllow},
 		{selection.Role("n", "own"), jane, "get", "n", "pods", authorizer.DecisionNoOpinion, authorizer.DecisionAllow},
 		{selection.Role("m", "own"), jane, "get", "m", "secrets", authorizer.DecisionNoOpinion,
-			authorizer.DecisionNoOpinion}, // another's
+			authorizer.DecisionNoOpinion}, // bound to joe
 		{selection.Role("m", "own"), jane, "get", "n", "secrets", authorizer.DecisionNoOpinion,
-			authorizer.DecisionAllow}, // of another namespace
+			authorizer.DecisionAllow}, // the Role is in another namespace
 		{selection.Role("n", "own"), jane, "get", "", "services", authorizer.DecisionNoOpinion,
 			authorizer.DecisionNoOpinion},
-		{cluster("own"), jane, "get", "n", "services", authorizer.DecisionNoOpinion, authorizer.DecisionAllow}, // there is no such cluster role
+		{cluster("own"), jane, "get", "n", "services", authorizer.DecisionNoOpinion, authorizer.DecisionAllow}, // own is a Role and not a ClusterRole
 		{selection.Role("n", "edit"), jane, "get", "n", "pods", authorizer.DecisionNoOpinion, authorizer.DecisionAllow},
 		{cluster("none"), jane, "get", "n", "pods", authorizer.DecisionNoOpinion, authorizer.DecisionAllow},
-		// Not bound, and covered, or not.
+		// Roles that jane is not bound to: she holds all their rules in one case, and not in the
+		// others.
 		{cluster("part"), jane, "get", "n", "secrets", authorizer.DecisionAllow, authorizer.DecisionAllow},
 		{cluster("part"), jane, "get", "m", "secrets", authorizer.DecisionNoOpinion, authorizer.DecisionNoOpinion},
 		{cluster("admin"), jane, "get", "n", "pods", authorizer.DecisionNoOpinion, authorizer.DecisionAllow},
 		{cluster("view"), admin, "get", "n", "pods", authorizer.DecisionAllow, authorizer.DecisionAllow},
 		{cluster("view"), admin, "create", "n", "pods", authorizer.DecisionNoOpinion, authorizer.DecisionAllow},
-		// The privileged group has everything, and keeps none of it.
+		// A member of system:masters holds the rules of every role, but a selection leaves only
+		// those of the selected role.
 		{cluster("view"), master, "get", "n", "pods", authorizer.DecisionAllow, authorizer.DecisionAllow},
 		{cluster("view"), master, "create", "n", "pods", authorizer.DecisionNoOpinion, authorizer.DecisionAllow},
 		{selection.Role("m", "own"), master, "get", "m", "secrets", authorizer.DecisionAllow, authorizer.DecisionAllow},
@@ -81,15 +85,15 @@ func TestAuthorize(t *testing.T) {
 	}
 }
 
-// TestReasons holds that a refusal names what was selected, and tells no more about a role
-// that is there than about one that is not.
+// TestReasons holds that a refusal names the selected role, and that it reads the same whether
+// or not the role exists.
 func TestReasons(t *testing.T) {
 	p, jane := jane(t)
 	a := New(chained(t, p.rbac, p.rbac), nil)
 	there, absent := selection.Role("m", "own"), selection.Role("m", "none")
 	_, one, _ := a.Authorize(t.Context(), ask(selecting(t, jane, there), "get", "m", "secrets"))
 	_, other, _ := a.Authorize(t.Context(), ask(selecting(t, jane, absent), "get", "m", "secrets"))
-	if want := `the selected Role "m/own" does not allow it, or the caller does not hold it`; one != want || strings.ReplaceAll(other, "none", "own") != want {
+	if want := `the selected Role "m/own" does not allow the request, or the caller does not hold all of its permissions`; one != want || strings.ReplaceAll(other, "none", "own") != want {
 		t.Errorf("%q and %q", one, other)
 	}
 	_, reason, _ := a.Authorize(t.Context(), ask(selecting(t, jane, selection.ClusterRole("part")), "get", "n", "secrets"))
@@ -98,8 +102,8 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestChain holds what other authorizers have to say about a caller who selects: no, and
-// nothing else.
+// TestChain holds that of the authorizers other than RBAC, a denial counts for a caller who
+// selected a role, but an allowance does not.
 func TestChain(t *testing.T) {
 	p, jane := jane(t)
 	view, edit := selecting(t, jane, selection.ClusterRole("view")), selecting(t, jane, selection.ClusterRole("edit"))
@@ -128,7 +132,8 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// TestWithoutRBAC holds that no role is brought to life where RBAC is not configured.
+// TestWithoutRBAC holds that no role can be selected on a server without RBAC: the roles in its
+// storage have no effect.
 func TestWithoutRBAC(t *testing.T) {
 	p, jane := jane(t)
 	s := selecting(t, jane, selection.ClusterRole("view"))
@@ -152,8 +157,9 @@ func TestWithoutRBAC(t *testing.T) {
 	}
 }
 
-// TestNoCredentials holds that no token and no certificate is had under a selection, also by
-// a role that has everything; reading and deleting requests for one is like anything else.
+// TestNoCredentials holds that a caller who selected a role can create no token and no
+// certificate, even if the role allows everything. The caller can still read and delete requests
+// for certificates.
 func TestNoCredentials(t *testing.T) {
 	p, _ := jane(t)
 	put(t, p.clusterRoles, clusterRole("all", rule([]string{"*"}, []string{"*"}, []string{"*"}, nil)))
@@ -190,8 +196,8 @@ func TestNoCredentials(t *testing.T) {
 	}
 }
 
-// TestUnrestricted holds that discovery, health and reviews of oneself are authorized as if
-// nothing was selected, and nothing else is.
+// TestUnrestricted holds that requests for discovery and health, and reviews of the caller
+// itself, are authorized as if nothing was selected, and that no other request is.
 func TestUnrestricted(t *testing.T) {
 	p, jane := jane(t)
 	a := New(chained(t, p.rbac, p.rbac, always(authorizer.DecisionAllow)), nil)
@@ -221,13 +227,14 @@ func TestUnrestricted(t *testing.T) {
 			}
 		}
 	}
-	// Nobody who can't be told from a resource is public.
+	// A resource request is restricted even if its path is below a public one.
 	if got, _, _ := a.Authorize(t.Context(), &authorizer.AttributesRecord{User: selecting(t, jane, selection.ClusterRole("view")), Verb: "get", Path: "/api/v1/namespaces/n/secrets", ResourceRequest: true, Resource: "secrets", Namespace: "n"}); got == authorizer.DecisionAllow {
 		t.Error("a resource was read")
 	}
 }
 
-// TestUnreadable holds that a user whose selection can't be read may do nothing.
+// TestUnreadable holds that a user whose extra attribute with the selection can't be read is not
+// allowed anything.
 func TestUnreadable(t *testing.T) {
 	p, _ := jane(t)
 	a := New(chained(t, p.rbac, p.rbac), nil)

@@ -18,8 +18,8 @@ import (
 	"kube-granular.dev/pkg/rbacindex"
 )
 
-// TestCostOfNothing holds that a question about a caller who selects nothing costs no
-// allocation more than without the package.
+// TestCostOfNothing holds that the authorization of a caller without a selection makes no
+// allocation more than without this package.
 func TestCostOfNothing(t *testing.T) {
 	p, jane := jane(t)
 	configured := chained(t, p.rbac, p.rbac)
@@ -36,7 +36,8 @@ func TestCostOfNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkHandler is what the handlers add to a request that selects nothing.
+// BenchmarkHandler measures what the handlers of this package add to a request without a
+// selection.
 func BenchmarkHandler(b *testing.B) {
 	serve := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	req := httptest.NewRequest(http.MethodGet, "/api/v1/pods", nil)
@@ -53,10 +54,11 @@ func BenchmarkHandler(b *testing.B) {
 	}
 }
 
-// BenchmarkAuthorize asks about a caller who has one of many bindings, each to another
-// role, or all of them: without the package, without a selection, with the selection of a
-// bound role, and of one that is covered. Bindings are listed as for a read, or found by
-// subject as for a write.
+// BenchmarkAuthorize measures one authorization, in a namespace with many bindings to as many
+// roles, of which the caller has one or all. The cases are: without this package, without a
+// selection, with a selected role that the caller is bound to, and with one whose rules the
+// caller holds by other roles. RBAC lists all bindings, as for a read, or finds those of the
+// caller by an index, as for a write.
 func BenchmarkAuthorize(b *testing.B) {
 	for _, all := range []bool{false, true} {
 		for _, n := range []int{10, 1000, 10000} {
@@ -112,7 +114,8 @@ func BenchmarkAuthorize(b *testing.B) {
 	}
 }
 
-// reportCPU reports the processor time of each operation, whatever else the machine does.
+// reportCPU adds the processor time per operation to the results. Unlike the elapsed time, it
+// does not depend on what else the machine does.
 func reportCPU(b *testing.B) func() {
 	used := func() int64 {
 		var u syscall.Rusage

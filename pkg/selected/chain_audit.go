@@ -22,7 +22,8 @@ import (
 	"kube-granular.dev/pkg/delegation"
 )
 
-// checkServed returns an error if this server can't resolve what is selected.
+// checkServed returns an error if a delegation is selected that this server can't look up: it
+// serves none, or has not read them yet.
 func (sel Selection) checkServed(u *User) error {
 	switch {
 	case !u.delegated():
@@ -37,8 +38,9 @@ func (sel Selection) checkServed(u *User) error {
 
 var errConditionsUnverified = errors.New("the selected AuthorityDelegation has conditions, which can't be verified for this request")
 
-// startAudit writes into the audit event on whose behalf a request is made. It refuses
-// verification field by field where nothing can verify the conditions of the selected delegation.
+// startAudit records in the audit event on whose behalf the request is made. If the selected
+// delegation has conditions, it marks the context so that every path that stores an object
+// without verifying conditions refuses the request.
 func (sel Selection) startAudit(ctx context.Context, u *User) context.Context {
 	chain, _ := u.chain(ctx, sel.Delegations)
 	if chain == nil {
@@ -52,7 +54,8 @@ func (sel Selection) startAudit(ctx context.Context, u *User) context.Context {
 	return ctx
 }
 
-// recordRefusal writes into the audit event why the selected delegation refused the request.
+// recordRefusal records in the audit event why the selected delegation refused the request, if
+// it did.
 func recordRefusal(ctx context.Context, u *User) {
 	if refusal := u.refused.Load(); refusal != nil {
 		audit.Refused(ctx, string(refusal.Reason))
@@ -61,7 +64,8 @@ func recordRefusal(ctx context.Context, u *User) {
 
 type impersonatorKey struct{}
 
-// withImpersonator stores the caller in the context of a request that impersonates somebody.
+// withImpersonator stores the caller of an impersonating request in its context, before the
+// impersonated user replaces the caller.
 func (sel Selection) withImpersonator(req *http.Request) *http.Request {
 	if sel.Delegations == nil || len(req.Header[authenticationv1.ImpersonateUserHeader]) == 0 {
 		return req
@@ -73,8 +77,8 @@ func (sel Selection) withImpersonator(req *http.Request) *http.Request {
 	return req.WithContext(context.WithValue(req.Context(), impersonatorKey{}, u))
 }
 
-// handovers returns how the caller's identity came to the sender of the request: by
-// impersonation, or by a token that is bound to a Pod or a Node.
+// handovers returns audit entries for how the sender of the request came to act as the caller:
+// by impersonation, or with a service account token, which may be bound to a Pod or a Node.
 func handovers(ctx context.Context, caller user.Info) (out []v1alpha1.ChainEntry) {
 	if by, ok := ctx.Value(impersonatorKey{}).(user.Info); ok {
 		out = append(out, v1alpha1.ChainEntry{Via: v1alpha1.ViaImpersonation, By: delegation.Truncate(by.GetName()), ByUID: delegation.Truncate(by.GetUID())})
@@ -94,7 +98,8 @@ func handovers(ctx context.Context, caller user.Info) (out []v1alpha1.ChainEntry
 		e.Name, e.UID = "Node/"+first(serviceaccount.NodeNameKey), types.UID(first(serviceaccount.NodeUIDKey))
 	}
 	if _, _, err := serviceaccount.SplitUsername(caller.GetName()); err == nil && (e.Name != "" || e.Credential != "") {
-		// The impersonation comes after the token with which it was requested.
+		// The entry of the token comes first, because the sender used the token to request the
+		// impersonation.
 		out = append([]v1alpha1.ChainEntry{e}, out...)
 	}
 	return out

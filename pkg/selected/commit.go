@@ -14,8 +14,9 @@ import (
 	"kube-granular.dev/pkg/delegation"
 )
 
-// Commit returns what checks a write once more right before it is stored: policies issue their
-// delegations, and the selected delegation is verified again.
+// Commit returns the final check of a write, which runs right before the object is stored. In
+// this check the delegation policies issue their delegations, and the selected delegation is
+// verified once more. Commit returns nil if the write needs neither.
 func (s Selection) Commit(ctx context.Context, dryRun bool) seam.Commit {
 	u, _ := request.UserFrom(ctx)
 	selecting, ok := u.(*User)
@@ -42,7 +43,8 @@ func (s Selection) Commit(ctx context.Context, dryRun bool) seam.Commit {
 	return c
 }
 
-// policyWrite returns how policies apply to a write, or nil.
+// policyWrite returns what applies the delegation policies to a write, or nil if no policy can
+// apply.
 func (s Selection) policyWrite(ctx context.Context, u user.Info, dryRun bool) *policyWrite {
 	if s.PolicyIssuer == nil || u == nil {
 		return nil
@@ -54,8 +56,8 @@ func (s Selection) policyWrite(ctx context.Context, u user.Info, dryRun bool) *p
 type commit struct {
 	ctx         context.Context
 	policyWrite *policyWrite
-	// user is the caller who selects a delegation, or nil. If it is set, either failed or chain
-	// is set.
+	// user is the caller, if the caller selected a delegation, and nil otherwise. If user is
+	// set, either failed or chain is set.
 	user   *User
 	failed error
 	chain  *delegation.Commit
@@ -66,7 +68,7 @@ type commit struct {
 func (c *commit) Before(oldObj runtime.Object) {
 	c.old = nil
 	if looks := c.policyWrite.observeOld(oldObj); looks || c.user != nil {
-		c.old = oldObj.DeepCopyObject() // an update may modify it
+		c.old = oldObj.DeepCopyObject() // the update may modify oldObj in place
 	}
 }
 
@@ -76,8 +78,8 @@ func (c *commit) Begin(newObj runtime.Object) error {
 		return c.failed
 	}
 	if c.policyWrite != nil && newObj != nil {
-		// Policies come first: no delegation is created while a deletion waits for the chain's
-		// lock.
+		// The policies come before the chain, because c.chain.Begin takes a lock that a deletion
+		// of a delegation may wait for: no delegation is created under that lock.
 		if err := c.policyWrite.stamp(newObj, c.old); err != nil {
 			return err
 		}

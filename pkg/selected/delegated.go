@@ -19,9 +19,11 @@ import (
 	"kube-granular.dev/pkg/rbacindex"
 )
 
-// authorizeDelegated decides about a caller who selected a delegation. All delegations of the
-// chain must allow the request, no authorizer may deny it to the caller or to a delegator, and
-// the first delegator must be allowed it now.
+// authorizeDelegated decides about a caller who selected a delegation. A delegation that was
+// created under another one forms a chain with it. All delegations of the chain must allow the
+// request, no authorizer may deny it to the caller or to one of the delegators, and the
+// delegator of the first one must be allowed the request now, unless that delegation has ifLost:
+// Keep.
 func (a *Authorizer) authorizeDelegated(ctx context.Context, s *User, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
 	if a.delegations == nil {
 		return authorizer.DecisionDeny, errNotServed.Error(), nil
@@ -41,7 +43,8 @@ func (a *Authorizer) authorizeDelegated(ctx context.Context, s *User, attributes
 		return answer(authorizer.DecisionNoOpinion, refusal)
 	}
 	if chain.Conditional() && attributes.GetVerb() == "granular" {
-		// A refused condition would reveal the content of an object that the caller can't read.
+		// A condition that refuses the request reveals content of the object. So all delegations
+		// must allow the verb get on it, and the first delegator must be allowed to read it.
 		refusal := chain.CheckReadable(attributes)
 		if root := chain.Root(); refusal == nil && !root.Keep {
 			if decision, err := a.asDelegator(ctx, delegation.ReadRequest(attributes), root.Delegator); decision != authorizer.DecisionAllow {
@@ -64,7 +67,7 @@ func (a *Authorizer) authorizeDelegated(ctx context.Context, s *User, attributes
 		case err != nil:
 			return authorizer.DecisionNoOpinion, "", err
 		default:
-			return answer(authorizer.DecisionNoOpinion, &delegation.Refusal{Reason: delegation.NotHeld, Message: fmt.Sprintf("user %q, who created AuthorityDelegation %q, is not allowed to", link.Delegator.GetName(), link.Name)})
+			return answer(authorizer.DecisionNoOpinion, &delegation.Refusal{Reason: delegation.NotHeld, Message: fmt.Sprintf("user %q, who created AuthorityDelegation %q, is not allowed to make this request", link.Delegator.GetName(), link.Name)})
 		}
 	}
 	decision, reason, err := a.selected(&authorization{Context: ctx, attributes: attributes, chain: chain}, s, attributes)
@@ -80,10 +83,12 @@ func (a *Authorizer) authorizeDelegated(ctx context.Context, s *User, attributes
 	return decision, reason, err
 }
 
-// asDelegator asks the configured authorizer about a delegator. A delegator who may update and
-// patch a whole object may also change the fields that a permission verb covers.
+// asDelegator asks the configured authorizer whether a delegator may make a request. A verb such
+// as granular:image stands for a permission on single fields. A delegator without that verb is
+// allowed it too if the delegator may update and patch the whole object.
 func (a *Authorizer) asDelegator(ctx context.Context, attributes authorizer.Attributes, delegator user.Info) (authorizer.Decision, error) {
-	// The index finds bindings by the user of the request, so it needs the delegator there.
+	// Package rbacindex looks up the bindings of the user in these attributes, so the delegator
+	// must be that user.
 	asked := requestOf{attributes, delegator}
 	ctx = rbacindex.WithoutQuery(ctx)
 	decision, _, err := a.Authorizer.Authorize(rbacindex.For(ctx, asked), asked)
@@ -99,8 +104,9 @@ func (a *Authorizer) asDelegator(ctx context.Context, attributes authorizer.Attr
 	return authorizer.DecisionAllow, nil
 }
 
-// isOwnRequest reports whether the attributes are those of the request itself. Only such a write
-// is verified again when it is stored.
+// isOwnRequest reports whether the attributes describe the HTTP request itself, and not another
+// check that is made during it. Only the object of the request itself is verified again when it
+// is stored.
 func isOwnRequest(ctx context.Context, s *User, a authorizer.Attributes) bool {
 	info, ok := request.RequestInfoFrom(ctx)
 	if u, _ := request.UserFrom(ctx); !ok || u != user.Info(s) {
@@ -109,7 +115,8 @@ func isOwnRequest(ctx context.Context, s *User, a authorizer.Attributes) bool {
 	if !info.IsResourceRequest {
 		return !a.IsResourceRequest() && a.GetPath() == info.Path && a.GetVerb() == info.Verb
 	}
-	// An update may create its object, and fields are authorized by other verbs.
+	// The verbs may differ: an update may create its object, and granular verbs authorize single
+	// fields.
 	write := info.Verb == "update" || info.Verb == "patch"
 	verb := a.GetVerb() == info.Verb || delegation.IsPermission(a.GetVerb()) && (write || info.Verb == "create") || write && a.GetVerb() == "create"
 	name := a.GetName() == info.Name || info.Verb == "create" && info.Name == ""
@@ -117,10 +124,11 @@ func isOwnRequest(ctx context.Context, s *User, a authorizer.Attributes) bool {
 		a.GetSubresource() == info.Subresource && a.GetNamespace() == info.Namespace
 }
 
-// visitDelegated visits the rules that a delegation gives the caller in a namespace, or in the
-// whole cluster if that is empty. During an authorization these are the rules of the delegation,
-// whose chain is known to cover the request. Otherwise they are reduced to what all delegations
-// of the chain and the delegator have.
+// visitDelegated visits the rules that the selected delegation gives the caller in a namespace,
+// or in the whole cluster if namespace is empty. During an authorization, whose request the
+// chain is already known to cover, these are the rules of the delegation. For other purposes,
+// such as escalation checks, they are reduced to what all delegations of the chain and the first
+// delegator hold.
 func (sel Selection) visitDelegated(ctx context.Context, policy seam.Policy, s *User, namespace string, visit visitor) {
 	if q := authorizationFrom(ctx); q != nil {
 		if q.chain == nil {
@@ -144,7 +152,8 @@ func (sel Selection) visitDelegated(ctx context.Context, policy seam.Policy, s *
 		return
 	}
 	if chain.Conditional() && ctx.Value(delegatingKey{}) == nil {
-		// A role can't carry the conditions, so conditional rules can't be granted by it.
+		// The caller wants to write a role or a binding, which can't carry the conditions of the
+		// delegation. So rules with conditions do not count.
 		return
 	}
 	for i := range chain.Links {
@@ -164,8 +173,8 @@ type delegationSource struct{ *delegation.Delegation }
 
 func (s delegationSource) String() string { return fmt.Sprintf("AuthorityDelegation %q", s.Name) }
 
-// effectiveRules returns the rules of a chain, one per permission, that all its delegations and
-// its first delegator have.
+// effectiveRules returns those rules of the selected delegation, one per permission, that all
+// its ancestors have too, and that the first delegator holds now unless ifLost is Keep.
 func effectiveRules(ctx context.Context, policy seam.Policy, chain *delegation.Chain, namespace string) []rbacv1.PolicyRule {
 	left := splitRules(chain.Leaf().Rules)
 	for _, link := range chain.Links[:len(chain.Links)-1] {

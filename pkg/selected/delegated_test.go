@@ -22,12 +22,13 @@ import (
 	"kube-granular.dev/pkg/delegation"
 )
 
-// link is a delegation as an independent opinion sees it.
+// link is one delegation of a chain, as the model in this file describes it. The test compares
+// that model with the Authorizer.
 type link struct {
 	delegator             user.Info
 	delegates             []string
 	rules                 []rbacv1.PolicyRule
-	namespace             string // everywhere if it is empty
+	namespace             string // the whole cluster if it is empty
 	keep, ended, gone     bool
 	otherUID, wrongParent bool
 }
@@ -50,7 +51,7 @@ func anyChain(r *rand.Rand) []link {
 	return out
 }
 
-// stored makes the objects of a chain.
+// stored stores the delegations of a chain in the index, and returns the name of the last one.
 func stored(chain []link, x *delegation.Index) (leaf string) {
 	var history []v1alpha1.ChainEntry
 	for i, l := range chain {
@@ -83,7 +84,8 @@ func stored(chain []link, x *delegation.Index) (leaf string) {
 	return leaf
 }
 
-// ordinary are the requests that include a request about single fields.
+// ordinary returns the ordinary requests, update and patch, that together include a request with
+// a granular verb. It returns nil if none include it.
 func ordinary(q *authorizer.AttributesRecord) []*authorizer.AttributesRecord {
 	if !strings.HasPrefix(q.Verb, "granular") || !q.ResourceRequest || q.Resource == "pods" && q.Subresource != "" || q.Resource == "serviceaccounts" {
 		return nil
@@ -104,8 +106,9 @@ func (l *link) allows(q *authorizer.AttributesRecord, leaf bool) bool {
 	return !leaf && len(other) == 2 && allow(l.rules, other[0]) && allow(l.rules, other[1])
 }
 
-// TestNarrowsDelegated holds over random roles, chains, callers, requests and authorizers that
-// what is allowed under a delegation is what an independent opinion allows.
+// TestNarrowsDelegated holds that under a selected delegation exactly that is allowed which the
+// independent model in this file allows, for random roles, chains, callers, requests and
+// authorizers.
 func TestNarrowsDelegated(t *testing.T) {
 	counted := map[bool]int{}
 	for seed := range uint64(worlds) {

@@ -13,13 +13,14 @@
 //	                                        configured: Deny is final     │
 //	                                        RBAC: Visit ◄─────────────────┘
 //
-// What a caller selected is an extra attribute of the user, so it goes wherever the user goes: to
-// webhooks and their caches, to access reviews, and to aggregated API servers. In this process
-// the user is a *User, which also knows who the caller is without a selection. UserOf reads both.
+// The selection is an extra attribute of the user, so it goes wherever the user goes: to webhooks
+// and their caches, to access reviews, and to aggregated API servers. In this process the user is
+// a *User, which also knows the caller without the selection. UserOf accepts a user in either form.
 //
 // RBAC visits the rules of a user in one place, for decisions and for escalation checks alike.
-// For a user who selects, it calls Visit instead. It visits the rules of the selected role alone,
-// if a binding gives the role to the caller, or if the caller's other rules cover all of them.
+// For a user with a selection, RBAC calls Visit instead. Visit visits only the rules of the
+// selected role, and only if a binding gives that role to the caller, or if the caller's other
+// rules cover all rules of the role.
 //
 // Invariants: a request that is allowed with a selected role is allowed to the same caller
 // without a selection. A request that is allowed with a selected delegation is allowed by all

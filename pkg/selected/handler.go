@@ -22,8 +22,9 @@ import (
 	"kube-granular.dev/pkg/audit"
 )
 
-// Handler returns a handler that passes the *User of a request with a selection to next.
-// Authorization finds out whether the authority exists and belongs to the caller.
+// Handler returns a handler that reads the selection of a request, and passes the request on to
+// next with a *User as its user. It does not check whether the selected authority exists and
+// belongs to the caller: authorization does.
 func (sel Selection) Handler(next http.Handler, s runtime.NegotiatedSerializer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		values := req.Header[selection.Header]
@@ -46,7 +47,8 @@ func (sel Selection) Handler(next http.Handler, s runtime.NegotiatedSerializer) 
 		}
 		if len(values) > 0 {
 			w.Header().Set(selection.Header, values[0])
-			// An aggregated API server gets the selection as an extra attribute.
+			// An aggregated API server gets the selection as an extra attribute of the user
+			// instead.
 			req.Header.Del(selection.Header)
 		}
 		ctx := request.WithUser(req.Context(), selecting)
@@ -65,7 +67,8 @@ func (sel Selection) Handler(next http.Handler, s runtime.NegotiatedSerializer) 
 	})
 }
 
-// reasonFrom returns the reason of a selection, or an empty string.
+// reasonFrom returns why the caller selects the authority: the value of the header ReasonHeader,
+// or an empty string without that header.
 func reasonFrom(values []string) (string, error) {
 	if len(values) == 0 {
 		return "", nil
@@ -79,9 +82,9 @@ func reasonFrom(values []string) (string, error) {
 	return values[0], nil
 }
 
-// userFrom returns the user of a request that has the header, or that comes from a front proxy
-// which read the header. Only a front proxy may send the extra attribute. If a request has both,
-// they must be equal.
+// userFrom returns the user with the selection of a request. The selection comes from the header
+// Authority-Selector, or from the extra attribute that a front proxy sends after it has read the
+// header. If a request has both, they must be equal.
 func userFrom(values []string, caller user.Info) (*User, error) {
 	if caller == nil {
 		return nil, apierrors.NewInternalError(errors.New("no user found for request"))
@@ -114,8 +117,8 @@ func userFrom(values []string, caller user.Info) (*User, error) {
 	return u, nil
 }
 
-// BeforeImpersonation refuses to impersonate a user with a selection. Ignoring the selection
-// would let the request do more than its sender asked for.
+// BeforeImpersonation refuses a request that impersonates a user with a selection. If it ignored
+// that selection, the request could do more than its sender asked for.
 func (sel Selection) BeforeImpersonation(next http.Handler, s runtime.NegotiatedSerializer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if len(req.Header[authenticationv1.ImpersonateUserHeader]) > 0 && impersonatesSelection(req.Header) {
@@ -126,8 +129,9 @@ func (sel Selection) BeforeImpersonation(next http.Handler, s runtime.Negotiated
 	})
 }
 
-// impersonatesSelection decodes header names as the impersonation filter does. That filter
-// refuses extra attributes without a user.
+// impersonatesSelection reports whether a header sets the extra attribute with the selection for
+// an impersonated user. It decodes header names as upstream's impersonation filter does, which
+// itself refuses extra attributes without a user.
 func impersonatesSelection(headers http.Header) bool {
 	for name := range headers {
 		encoded, ok := strings.CutPrefix(name, authenticationv1.ImpersonateUserExtraHeaderPrefix)

@@ -28,7 +28,8 @@ const view = `{"authorityReference":{"kind":"ClusterRole","name":"view"}}`
 
 var codecs = legacyscheme.Codecs
 
-// TestKey holds that the seam and the API mean the same attribute.
+// TestKey holds that the patched API server and the API module use the same extra attribute for
+// the selection.
 func TestKey(t *testing.T) {
 	if seam.Key != selection.ExtraKey {
 		t.Error(seam.Key, selection.ExtraKey)
@@ -39,8 +40,8 @@ func extra(values ...string) map[string][]string {
 	return map[string][]string{selection.ExtraKey: values, "example.com/of": {"a"}}
 }
 
-// TestHandler holds which user the server goes on with, and what it answers to a selection
-// that can't be read.
+// TestHandler holds which user a request has after the handler, and that the handler answers 400
+// to a selection that it can't accept.
 func TestHandler(t *testing.T) {
 	const other = `{"authorityReference":{"kind":"ClusterRole","name":"edit"}}`
 	const long = `{ "apiVersion":"authorization.k8s.io/v1", "kind":"SelectedAuthority", "authorityReference":{"apiVersion":"rbac.authorization.k8s.io/v1","name":"view","kind":"ClusterRole"}}`
@@ -49,7 +50,7 @@ func TestHandler(t *testing.T) {
 		name    string
 		headers []string
 		extra   map[string][]string
-		// refused is in the answer where there is one.
+		// refused is a part of the error message, or empty if the request is passed on.
 		refused string
 	}{
 		{name: "a header", headers: []string{view}},
@@ -112,7 +113,8 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// TestReason holds which reasons are kept, and that one without a selection changes nothing.
+// TestReason holds which reasons are recorded in the audit event, and that a reason without a
+// selection has no effect.
 func TestReason(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reasons  []string
@@ -154,8 +156,8 @@ func TestReason(t *testing.T) {
 	}
 }
 
-// TestNothingSelected holds that a request without a selection goes on as it is, and costs
-// nothing.
+// TestNothingSelected holds that the handlers pass on a request without a selection unchanged,
+// and without an allocation.
 func TestNothingSelected(t *testing.T) {
 	var next *http.Request
 	serve := http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { next = req })
@@ -172,7 +174,8 @@ func TestNothingSelected(t *testing.T) {
 	}
 }
 
-// TestImpersonated holds that a selection can't be impersonated, however it is spelled.
+// TestImpersonated holds that the extra attribute with the selection can't be impersonated,
+// whatever the spelling of the header name.
 func TestImpersonated(t *testing.T) {
 	for name, refused := range map[string]bool{
 		"Impersonate-Extra-authority.kube-granular.dev%2Fselected":   true,
@@ -203,7 +206,8 @@ func (a tokens) AuthenticateToken(context.Context, string) (*authenticator.Respo
 	return a.Response, true, nil
 }
 
-// TestAuthenticated holds that nobody but a front proxy is authenticated with a selection.
+// TestAuthenticated holds that authenticators which are wrapped by Request or Token return no
+// user with a selection.
 func TestAuthenticated(t *testing.T) {
 	identity := &user.DefaultInfo{Name: "u", UID: "1", Groups: []string{"g"}, Extra: extra(view)}
 	plain := &user.DefaultInfo{Name: "u"}

@@ -30,7 +30,7 @@ import (
 	"kube-granular.dev/pkg/included"
 )
 
-// Issuer decides which delegations may be created, and fills in their status.
+// Issuer decides whether an AuthorityDelegation may be created, and fills in its status.
 type Issuer struct {
 	Delegations *delegation.Index
 	Authorizer  authorizer.UnconditionalAuthorizer
@@ -44,12 +44,13 @@ type Issuer struct {
 
 var delegationResource = v1alpha1.Resource("authoritydelegations")
 
-// delegatingKey marks a context in which rules are resolved to create another delegation of the
-// same chain. That delegation inherits all conditions, so conditional rules count.
+// delegatingKey marks a context in which the caller's rules are resolved to create another
+// delegation under the selected one. The new delegation inherits all conditions, so conditional
+// rules count as held.
 type delegatingKey struct{}
 
 // PrepareDelegation fills in the status of a delegation that is about to be created. It returns
-// an error if the caller does not hold what is delegated.
+// an error if the caller does not hold the permissions that are delegated.
 func (d *Issuer) PrepareDelegation(ctx context.Context, obj *v1alpha1.AuthorityDelegation) error {
 	obj.Status = v1alpha1.AuthorityDelegationStatus{}
 	if errs := authorityvalidation.DelegationSpec(&obj.Spec, field.NewPath("spec")); len(errs) > 0 {
@@ -88,7 +89,8 @@ func (d *Issuer) PrepareDelegation(ctx context.Context, obj *v1alpha1.AuthorityD
 	return d.confirmHeld(ctx, obj, parent)
 }
 
-// parentChain returns the chain that the caller selected, or nil.
+// parentChain returns the chain of the delegation that the caller selected, or nil if the caller
+// selected none.
 func (d *Issuer) parentChain(ctx context.Context, caller user.Info) (*delegation.Chain, error) {
 	if !selects(caller) {
 		return nil, nil
@@ -107,7 +109,8 @@ func (d *Issuer) parentChain(ctx context.Context, caller user.Info) (*delegation
 	return chain, nil
 }
 
-// checkBounds validates the delegates and the expiration of a delegation before anything is read.
+// checkBounds validates the delegates, ifLost and the expiration time of a delegation. It reads
+// no other object.
 func (d *Issuer) checkBounds(obj *v1alpha1.AuthorityDelegation, delegator user.Info, parent *delegation.Chain) error {
 	at := field.NewPath("spec")
 	for i, to := range obj.Spec.Delegates {
@@ -121,7 +124,7 @@ func (d *Issuer) checkBounds(obj *v1alpha1.AuthorityDelegation, delegator user.I
 	}
 	if parent != nil {
 		if obj.Spec.IfLost == v1alpha1.LossKeep {
-			return invalidDelegation(obj, field.Forbidden(at.Child("ifLost"), "a delegation that is created with a selected delegation ends with that, so Keep is not possible"))
+			return invalidDelegation(obj, field.Forbidden(at.Child("ifLost"), "a delegation that is created under a selected delegation ends together with it, so Keep is not possible"))
 		}
 		if inherited := parent.ExpiresAt(); inherited != nil && (until == nil || inherited.Before(until)) {
 			until = inherited
@@ -137,7 +140,7 @@ func isUser(to v1alpha1.Delegate, u user.Info) bool {
 		to.Kind == v1alpha1.DelegateServiceAccount && serviceaccount.MatchesUsername(to.Namespace, to.Name, u.GetName())
 }
 
-// snapshotRules copies the rules as they are now into the status.
+// snapshotRules copies the rules that are delegated, in their present state, into the status.
 func (d *Issuer) snapshotRules(ctx context.Context, obj *v1alpha1.AuthorityDelegation) error {
 	at := field.NewPath("spec")
 	ref := obj.Spec.RoleRef
@@ -175,8 +178,9 @@ func (d *Issuer) snapshotRules(ctx context.Context, obj *v1alpha1.AuthorityDeleg
 	return nil
 }
 
-// roleError returns the same error for a role that does not exist and for one that the caller
-// does not hold.
+// roleError returns the error for a role that can't be read. If the role does not exist, the
+// error is Forbidden and also names the other possible cause: that the caller does not hold the
+// permissions of the role.
 func roleError(obj *v1alpha1.AuthorityDelegation, err error) error {
 	if !apierrors.IsNotFound(err) {
 		return err
@@ -184,12 +188,12 @@ func roleError(obj *v1alpha1.AuthorityDelegation, err error) error {
 	return forbiddenDelegation(obj, fmt.Errorf("you do not hold all permissions of the %s %q, or it does not exist", obj.Spec.RoleRef.Kind, obj.Spec.RoleRef.Name))
 }
 
-// confirmHeld returns an error if the caller does not hold what is delegated.
+// confirmHeld returns an error if the caller does not hold the permissions that are delegated.
 func (d *Issuer) confirmHeld(ctx context.Context, obj *v1alpha1.AuthorityDelegation, parent *delegation.Chain) error {
 	var failed error
 	if parent == nil && obj.Spec.IfLost != v1alpha1.LossKeep {
-		// The delegator's permissions are checked at each use, by all authorizers. So the slow
-		// check below, which reads all roles and bindings from storage, is not needed.
+		// All authorizers check the delegator's permissions at each use. So the slow check
+		// below, which reads roles and bindings from storage, is not needed.
 		var may bool
 		if may, failed = d.mayDelegate(ctx, obj); may {
 			return nil
@@ -224,8 +228,8 @@ func (d *Issuer) confirmHeld(ctx context.Context, obj *v1alpha1.AuthorityDelegat
 	return forbiddenDelegation(obj, err)
 }
 
-// includingRules replaces permission verbs by the ordinary verbs that include them, and reports
-// whether it replaced any.
+// includingRules replaces each permission verb, such as granular:image, by the ordinary verbs
+// that include the permission. It also reports whether it replaced any verb.
 func includingRules(rules []rbacv1.PolicyRule) (out []rbacv1.PolicyRule, other bool) {
 	for _, p := range splitRules(rules) {
 		verbs := included.Ordinary(p.verb, p.group, p.resource)
@@ -271,11 +275,11 @@ func invalidDelegation(obj *v1alpha1.AuthorityDelegation, errs ...*field.Error) 
 	return apierrors.NewInvalid(v1alpha1.SchemeGroupVersion.WithKind("AuthorityDelegation").GroupKind(), obj.Name, errs)
 }
 
-// storage reads RBAC's objects from storage. A cache may still have a binding that was just
-// deleted.
+// storage reads the roles and bindings for RBAC from storage, because a cache may still have a
+// binding that was just deleted.
 type storage struct{ client kubernetes.Interface }
 
-// rbacReaders returns the readers that RBAC uses.
+// rbacReaders returns storage in the form that RBAC's rule resolver takes.
 func (l storage) rbacReaders() seam.Policy {
 	return seam.Policy{RoleGetter: l, RoleBindingLister: l, ClusterRoleGetter: l, ClusterRoleBindingLister: l}
 }

@@ -15,8 +15,9 @@ import (
 // recheckInterval is how often a long-running request checks that its delegation is still valid.
 const recheckInterval = time.Second
 
-// untilRevoked returns a context that is cancelled when the selected delegation becomes invalid,
-// if the request is long-running: a watch, a followed log, a connection.
+// untilRevoked returns a context for the request. If the request is long-running, such as a
+// watch, a followed log or a connection, the context is cancelled when the selected delegation
+// becomes invalid.
 func (sel Selection) untilRevoked(ctx context.Context, u *User) (context.Context, context.CancelFunc) {
 	info, ok := request.RequestInfoFrom(ctx)
 	if !ok || !isLongRunning(info) {
@@ -24,7 +25,7 @@ func (sel Selection) untilRevoked(ctx context.Context, u *User) (context.Context
 	}
 	chain, refusal := u.chain(ctx, sel.Delegations)
 	if refusal != nil {
-		return ctx, func() {} // authorization refuses it
+		return ctx, func() {} // authorization refuses the request
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	go cancelWhenRevoked(ctx, cancel, chain, u)

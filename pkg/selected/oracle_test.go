@@ -15,8 +15,9 @@ import (
 	"kube-granular.dev/api/selection"
 )
 
-// world is roles and bindings, and an opinion of their effect that shares no code with the
-// server's but the coverage of upstream's escalation check.
+// world is a model of roles and bindings, and of what they allow. Tests compare it with the
+// server. It shares no code with the server, except upstream's Covers, which escalation checks
+// use.
 type world struct {
 	roles               []*rbacv1.Role
 	clusterRoles        []*rbacv1.ClusterRole
@@ -24,7 +25,7 @@ type world struct {
 	clusterRoleBindings []*rbacv1.ClusterRoleBinding
 }
 
-// rules returns those of a role, none where there is no such role.
+// rules returns the rules of a role, or nil if the role does not exist.
 func (w *world) rules(kind, namespace, name string) []rbacv1.PolicyRule {
 	if kind == "ClusterRole" {
 		for _, r := range w.clusterRoles {
@@ -58,7 +59,8 @@ func bound(u user.Info, subjects []rbacv1.Subject, namespace string) bool {
 	return false
 }
 
-// held returns the rules that a user has in a namespace, of one role only if that is given.
+// held returns the rules that a user has in a namespace, and whether a binding gives the user
+// any role. If only is set, no other role counts.
 func (w *world) held(u user.Info, namespace string, only *selection.AuthorityReference) (rules []rbacv1.PolicyRule, isBound bool) {
 	is := func(ref rbacv1.RoleRef) bool {
 		return only == nil || ref.Kind == string(only.Kind) && ref.Name == only.Name && (ref.Kind != "Role" || namespace == only.Namespace)
@@ -76,7 +78,7 @@ func (w *world) held(u user.Info, namespace string, only *selection.AuthorityRef
 	return rules, isBound
 }
 
-// selectedRules returns the rules of a user who selects.
+// selectedRules returns the rules that are left for a user who selects the role ref.
 func (w *world) selectedRules(u user.Info, namespace string, ref *selection.AuthorityReference) []rbacv1.PolicyRule {
 	if ref.Kind == "Role" && ref.Namespace != namespace {
 		return nil
@@ -118,7 +120,7 @@ func allow(rules []rbacv1.PolicyRule, a authorizer.Attributes) bool {
 	return false
 }
 
-// mints reports whether a request is for a token or a certificate.
+// mints reports whether a request asks for a token or a certificate.
 func mints(a authorizer.Attributes) bool {
 	if !a.IsResourceRequest() || slices.Contains([]string{"get", "list", "watch", "delete", "deletecollection"}, a.GetVerb()) {
 		return false

@@ -21,7 +21,8 @@ type permission struct {
 	forURL bool
 }
 
-// splitRules splits rules into permissions, as upstream's escalation check does.
+// splitRules splits rules into permissions with one verb and one resource or path each, as
+// upstream's escalation check does.
 func splitRules(rules []rbacv1.PolicyRule) []permission {
 	var out []permission
 	for i := range rules {
@@ -48,7 +49,7 @@ func splitRules(rules []rbacv1.PolicyRule) []permission {
 }
 
 // coveredBy reports whether a rule grants the permission. It decides as upstream's escalation
-// check does, without an allocation for each pair.
+// check does, but does not allocate memory for each comparison.
 func (p *permission) coveredBy(rule *rbacv1.PolicyRule) bool {
 	if !hasOrAll(rule.Verbs, p.verb) || len(rule.ResourceNames) > 0 && !(p.named && slices.Contains(rule.ResourceNames, p.name)) {
 		return false

@@ -16,8 +16,8 @@ import (
 	"kube-granular.dev/pkg/rbacindex"
 )
 
-// TestCovers holds that one rule covers another exactly if upstream's escalation check says
-// so, for all pairs of some that are easily confused.
+// TestCovers holds that coveredBy finds one rule covered by another exactly if upstream's
+// escalation check does, for all pairs of rules that are easily confused.
 func TestCovers(t *testing.T) {
 	var rules []rbacv1.PolicyRule
 	for _, verb := range []string{"get", "*"} {
@@ -45,8 +45,9 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// TestCoveredBySeveral holds that roles which have nothing to do with the request count for
-// what the caller covers, also where bindings are found by subject and such roles are left out.
+// TestCoveredBySeveral holds that a caller can select a role whose rules the caller holds by
+// several other roles. Roles that do not concern the resource of the request count too, even
+// where the index by subject would leave them out.
 func TestCoveredBySeveral(t *testing.T) {
 	p := newPolicy()
 	put(t, p.clusterRoles, clusterRole("pods", on("create", "pods")), clusterRole("services", on("create", "services")), clusterRole("both", on("create", "pods", "services")))

@@ -46,8 +46,8 @@ func (c *policyWrite) delegationFor(p *policy.Policy, namespace string) (*v1alph
 		have := c.Issuer.Delegations.ByName(want.Name)
 		if have == nil {
 			if !confirmed {
-				// A delegation with ifLost: Keep is confirmed only now, so this reads storage and
-				// no cache.
+				// With ifLost: Keep, nothing checks the delegator's permissions when the
+				// delegation is used. So this check reads storage and not a cache.
 				all := c.Issuer.Cached
 				if want.Spec.IfLost == v1alpha1.LossKeep {
 					all = storage{c.Issuer.Client}.rbacReaders()
@@ -88,8 +88,9 @@ func (c *policyWrite) delegationFor(p *policy.Policy, namespace string) (*v1alph
 	return nil, fmt.Errorf("no name is left for the delegation: %d delegations of the same content have expired or are being deleted", maxAttempts)
 }
 
-// renewLease extends the lease of a delegation beyond the duration of the write. It reports false
-// if the delegation was deleted.
+// renewLease starts the lease of a delegation anew if half of it is over, so that the sweeper
+// does not remove the delegation before the object that names it is stored. It returns false if
+// the delegation was changed or deleted meanwhile.
 func (c *policyWrite) renewLease(d *delegation.Delegation) (bool, error) {
 	now := c.Issuer.Now()
 	if from, stays := d.Lease(); now.Sub(from) < stays/2 || c.dryRun {
@@ -102,13 +103,14 @@ func (c *policyWrite) renewLease(d *delegation.Delegation) (bool, error) {
 	return err == nil, err
 }
 
-// notHeld is the error of a write whose author does not hold what a policy delegates.
+// notHeld wraps the reason why the author of a write can't delegate what a policy delegates, for
+// instance because the author does not hold the permissions.
 type notHeld struct{ error }
 
 func (e notHeld) Unwrap() error { return e.error }
 
-// sameAuthority reports whether a stored delegation grants the same as the wanted one. It ignores
-// when the delegation was used.
+// sameAuthority reports whether a stored delegation is equal to the wanted one in all that bears
+// on authority. It ignores when the delegation was last used or renewed.
 func sameAuthority(have *delegation.Delegation, want *v1alpha1.AuthorityDelegation) bool {
 	if have.Source == nil {
 		return false
@@ -133,7 +135,7 @@ func contentName(d *v1alpha1.AuthorityDelegation, attempt int) string {
 }
 
 // policyDelegation returns the delegation that a policy issues in a namespace on behalf of the
-// caller, and the chain that the caller selected.
+// caller, and the chain of the delegation that the caller selected, if any.
 func (d *Issuer) policyDelegation(ctx context.Context, p *policy.Policy, namespace string) (*v1alpha1.AuthorityDelegation, *delegation.Chain, error) {
 	out := &v1alpha1.AuthorityDelegation{Spec: *authorityvalidation.SpecByPolicy(&p.Spec, namespace)}
 	if namespace == "" {
@@ -162,7 +164,7 @@ func (d *Issuer) policyDelegation(ctx context.Context, p *policy.Policy, namespa
 	out.Status.Delegator = identityOf(ambient)
 	slices.Sort(out.Status.Delegator.Groups)
 	if out.Status.NamespaceUID = d.Delegations.Namespace(namespace); out.Status.NamespaceUID == "" {
-		// The informer of this server does not have it yet.
+		// The namespace is not in this server's informer yet.
 		found, err := d.Client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
 		if err != nil {
 			return nil, nil, err
@@ -177,13 +179,13 @@ func (d *Issuer) policyDelegation(ctx context.Context, p *policy.Policy, namespa
 	return out.DeepCopy(), parent, nil
 }
 
-// tokenExtras are the extra attributes of a user that differ from token to token. With them, each
-// token would get a delegation of its own.
+// tokenExtras are the extra attributes of a user that differ from token to token. They are left
+// out, because otherwise each token of a user would get a delegation of its own.
 var tokenExtras = []string{
 	user.CredentialIDKey, serviceaccount.PodNameKey, serviceaccount.PodUIDKey, serviceaccount.NodeNameKey, serviceaccount.NodeUIDKey,
 }
 
-// withoutTokenExtras returns a user without the attributes of one token.
+// withoutTokenExtras returns a user without the extra attributes that belong to one token.
 func withoutTokenExtras(u user.Info) user.Info {
 	extra := maps.Clone(u.GetExtra())
 	for _, key := range tokenExtras {
@@ -192,7 +194,8 @@ func withoutTokenExtras(u user.Info) user.Info {
 	return &user.DefaultInfo{Name: u.GetName(), UID: u.GetUID(), Groups: slices.Clone(u.GetGroups()), Extra: extra}
 }
 
-// withoutTokenEntries returns entries without those that name nothing but a token.
+// withoutTokenEntries removes the credential from all entries, and leaves out the entries of
+// tokens that are not bound to a Pod or a Node.
 func withoutTokenEntries(all []v1alpha1.ChainEntry) (out []v1alpha1.ChainEntry) {
 	for _, e := range all {
 		if e.Credential = ""; e.Via != v1alpha1.ViaToken || e.Name != "" {
@@ -202,8 +205,8 @@ func withoutTokenEntries(all []v1alpha1.ChainEntry) (out []v1alpha1.ChainEntry) 
 	return out
 }
 
-// confirmPolicyHeld returns an error if the caller does not hold what a policy delegates. It
-// reads roles and bindings from all.
+// confirmPolicyHeld returns an error if the caller does not hold the permissions that a policy
+// delegates. It reads roles and bindings with the readers in all.
 func (d *Issuer) confirmPolicyHeld(ctx context.Context, obj *v1alpha1.AuthorityDelegation, parent *delegation.Chain, all seam.Policy) error {
 	asking := request.WithNamespace(context.WithValue(ctx, delegatingKey{}, true), obj.Spec.Scope.Namespace)
 	resolver := validation.NewDefaultRuleResolver(all, all, all, all)
@@ -217,7 +220,8 @@ func (d *Issuer) confirmPolicyHeld(ctx context.Context, obj *v1alpha1.AuthorityD
 		}
 	}
 	if parent == nil && obj.Spec.IfLost != v1alpha1.LossKeep {
-		// The delegator's permissions are checked at each use, by all authorizers.
+		// All authorizers check the delegator's permissions at each use, so the verb "delegate"
+		// is enough here.
 		may, failed := d.mayDelegate(ctx, obj)
 		if failed != nil || may {
 			return failed

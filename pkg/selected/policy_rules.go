@@ -21,9 +21,9 @@ import (
 var policyResource = v1alpha1.Resource("authoritydelegationpolicies")
 
 // PreparePolicy fills in the status of a policy whose specification is about to be stored. It
-// returns an error if the caller lacks the verb "delegate", or does not hold all rules
-// everywhere. The status has the rules as they are now; later changes of a role do not change
-// them.
+// returns an error if the caller lacks the verb "delegate", or does not hold all rules of the
+// policy in the whole cluster. The status gets a copy of the rules, which later changes of a
+// role do not affect.
 func (d *Issuer) PreparePolicy(ctx context.Context, p *v1alpha1.AuthorityDelegationPolicy) error {
 	p.Status = v1alpha1.AuthorityDelegationPolicyStatus{}
 	if errs := authorityvalidation.DelegationPolicy(p); len(errs) > 0 {
@@ -34,7 +34,7 @@ func (d *Issuer) PreparePolicy(ctx context.Context, p *v1alpha1.AuthorityDelegat
 	if !ok {
 		return forbidden(fmt.Errorf("only an authenticated user can write a policy"))
 	}
-	// The request names no delegation, because the policy may issue any.
+	// The attributes name no delegation, because the policy may issue delegations of any name.
 	decision, _, err := d.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
 		User: caller, Verb: v1alpha1.VerbDelegate, APIGroup: v1alpha1.SchemeGroupVersion.Group, APIVersion: v1alpha1.SchemeGroupVersion.Version,
 		Resource: delegationResource.Resource, ResourceRequest: true,
@@ -49,7 +49,8 @@ func (d *Issuer) PreparePolicy(ctx context.Context, p *v1alpha1.AuthorityDelegat
 	if err := d.snapshotPolicyRules(ctx, p); err != nil {
 		return err
 	}
-	// Without delegatingKey: a policy does not inherit the conditions of the caller's chain.
+	// The context has no delegatingKey, so conditional rules do not count: a policy does not
+	// inherit the conditions of the delegations that the caller selected.
 	asking := request.WithNamespace(ctx, metav1.NamespaceNone)
 	all := storage{d.Client}.rbacReaders()
 	resolver := validation.NewDefaultRuleResolver(all, all, all, all)
@@ -66,9 +67,9 @@ func (d *Issuer) PreparePolicy(ctx context.Context, p *v1alpha1.AuthorityDelegat
 	return nil
 }
 
-// snapshotPolicyRules copies the rules as they are now into the status.
+// snapshotPolicyRules copies the rules of the policy, in their present state, into its status.
 func (d *Issuer) snapshotPolicyRules(ctx context.Context, p *v1alpha1.AuthorityDelegationPolicy) error {
-	// The namespace does not matter. It only keeps non-resource URLs out.
+	// Any namespace will do. With a namespace as scope, non-resource URLs are left out.
 	like := &v1alpha1.AuthorityDelegation{ObjectMeta: metav1.ObjectMeta{Name: p.Name}, Spec: *authorityvalidation.SpecByPolicy(&p.Spec, "any")}
 	if ref := p.Spec.RoleRef; ref != nil && ref.Kind != v1alpha1.ClusterRoleKind {
 		return invalidDelegation(like, field.NotSupported(field.NewPath("spec", "roleRef", "kind"), ref.Kind, []string{v1alpha1.ClusterRoleKind}))

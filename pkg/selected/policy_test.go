@@ -32,7 +32,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// objects are what RBAC reads, with the listers and getters of a server.
+// objects are the roles and bindings that RBAC reads, with the same listers and getters as in a
+// server.
 type objects struct {
 	roles, clusterRoles, roleBindings, clusterRoleBindings cache.SharedIndexInformer
 	rbac                                                   *rbac.RBACAuthorizer
@@ -66,7 +67,8 @@ func put(t testing.TB, in cache.SharedIndexInformer, objects ...any) {
 	}
 }
 
-// chain is a configured chain of authorizers, which has RBAC unless none is given.
+// chain is a configured union of authorizers. Its method RBAC returns rbac, which is nil in a
+// test without RBAC.
 type chain struct {
 	authorizer.Authorizer
 	authorizer.RuleResolver
@@ -75,7 +77,8 @@ type chain struct {
 
 func (c chain) RBAC() authorizer.Authorizer { return c.rbac }
 
-// chained is the privileged group, and others in the order of their names.
+// chained returns a chain of the authorizer for system:masters and the given authorizers, in
+// their order.
 func chained(t testing.TB, rbac authorizer.Authorizer, of ...authorizer.Authorizer) chain {
 	t.Helper()
 	named := []union.NamedAuthorizer{{AuthorizerName: "privileged", Authorizer: authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup)}}
@@ -93,7 +96,8 @@ func chained(t testing.TB, rbac authorizer.Authorizer, of ...authorizer.Authoriz
 	return chain{all, union.NewRuleResolvers(resolvers...), rbac}
 }
 
-// opinion is an authorizer that is asked before or after RBAC.
+// opinion is an authorizer that stands before or after RBAC in a chain, and decides by a
+// function.
 type opinion func(authorizer.Attributes) authorizer.Decision
 
 func (o opinion) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -142,12 +146,12 @@ func rule(verbs, groups, resources, names []string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{Verbs: verbs, APIGroups: groups, Resources: resources, ResourceNames: names}
 }
 
-// on is a rule about resources of the core group.
+// on returns a rule for one verb on resources of the core group.
 func on(verb string, resources ...string) rbacv1.PolicyRule {
 	return rule([]string{verb}, []string{""}, resources, nil)
 }
 
-// selecting returns a user of this process who selects.
+// selecting returns the *User that the handler makes of a user who selects s.
 func selecting(t testing.TB, u user.Info, s *selection.SelectedAuthority) *User {
 	t.Helper()
 	out, err := newUser(u, s)
@@ -157,7 +161,8 @@ func selecting(t testing.TB, u user.Info, s *selection.SelectedAuthority) *User 
 	return out
 }
 
-// told returns the same user as an access review has it.
+// told returns a user who selects s in the form that comes from another process: with the
+// selection as an extra attribute only.
 func told(t testing.TB, u user.Info, s *selection.SelectedAuthority) user.Info {
 	t.Helper()
 	return &user.DefaultInfo{Name: u.GetName(), UID: u.GetUID(), Groups: u.GetGroups(),

@@ -30,44 +30,46 @@ import (
 )
 
 // PolicyIssuer issues the delegations that AuthorityDelegationPolicies require, right before the
-// object that triggers them is stored.
+// server stores the object that triggers a policy.
 type PolicyIssuer struct {
 	Policies *policy.Index
-	// Issuer decides what may be delegated. It is set before the server serves.
+	// Issuer decides what may be delegated. It must be set before the server serves requests.
 	Issuer *Issuer
 	// Labels returns the labels of a namespace.
 	Labels func(ctx context.Context, namespace string) (labels.Set, error)
 	// Create stores a delegation with its status. It fails if a delegation of that name exists.
 	Create func(ctx context.Context, d *v1alpha1.AuthorityDelegation) (*v1alpha1.AuthorityDelegation, error)
-	// Renew records that a delegation was given to an object. It fails if the delegation was
-	// deleted.
+	// Renew records that a delegation was given to one more object. It fails if the delegation
+	// was deleted.
 	Renew func(ctx context.Context, d *v1alpha1.AuthorityDelegation, at time.Time) error
 }
 
-// policyTimeout is how long a write waits until the server has read the policies.
+// policyTimeout is how long a write waits for the server to read the policies.
 const policyTimeout = 10 * time.Second
 
-// policyWrite applies the policies to one write. It is used by one goroutine.
+// policyWrite applies the delegation policies to one write. Only one goroutine may use it.
 type policyWrite struct {
 	*PolicyIssuer
 	ctx       context.Context
 	requested schema.GroupResource
 	dryRun    bool
-	// old are the stamps of the stored object.
+	// old are the stamps of the stored object. A stamp is an annotation that names the
+	// delegation which a policy issued for the object.
 	old      policy.Stamps
 	resource schema.GroupResource
 }
 
-// forWrite returns how policies apply to a write. It returns nil if there are neither policies
-// nor delegations. It checks delegations too: a stamp that names an existing delegation could
-// otherwise be forged before the first policy exists, and would be trusted afterwards.
+// forWrite returns the policyWrite of a write, or nil if there are neither policies nor
+// delegations. Delegations count too: otherwise somebody could forge a stamp that names an
+// existing delegation before the first policy exists, and controllers would trust the stamp
+// later.
 func (c *PolicyIssuer) forWrite(ctx context.Context, dryRun bool) *policyWrite {
 	select {
 	case <-c.Policies.Synced():
 		if c.Policies.Empty() && c.Issuer.Delegations.Empty() {
 			return nil
 		}
-	default: // not known yet
+	default: // the policies are not read yet
 	}
 	info, ok := request.RequestInfoFrom(ctx)
 	if !ok || !info.IsResourceRequest {
@@ -76,8 +78,8 @@ func (c *PolicyIssuer) forWrite(ctx context.Context, dryRun bool) *policyWrite {
 	return &policyWrite{PolicyIssuer: c, ctx: ctx, requested: schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, dryRun: dryRun}
 }
 
-// observeOld records the stamps of the stored object, and reports whether the object itself is
-// needed later.
+// observeOld records the stamps of the stored object, and reports whether the final check will
+// need the stored object itself.
 func (c *policyWrite) observeOld(old runtime.Object) bool {
 	if c == nil {
 		return false
@@ -96,8 +98,8 @@ func (c *policyWrite) synced() bool {
 	}
 }
 
-// stamp writes the stamps of an object that is about to be stored, and issues the delegations
-// that they name. Stamps that anybody else wrote are replaced.
+// stamp issues the delegations for an object that is about to be stored, and writes the
+// annotations that name them, the stamps. It replaces stamps that anybody else wrote.
 func (c *policyWrite) stamp(obj, old runtime.Object) error {
 	if old != nil && !delegation.Exists(old) {
 		old = nil
@@ -114,7 +116,8 @@ func (c *policyWrite) stamp(obj, old runtime.Object) error {
 	}
 	all := c.Policies.For(c.resource)
 	for name := range c.old {
-		// Nothing but the name is known of a deleted policy.
+		// The policy was deleted, and only its name is known. So its stamp is removed by any
+		// change that would trigger a policy with only replicas as neutral.
 		if !slices.ContainsFunc(all, func(p *policy.Policy) bool { return p.Name == name }) && policy.ForDeleted(c.resource).TriggeredBy(obj, old) {
 			delete(stamps, name)
 		}
@@ -134,8 +137,8 @@ func (c *policyWrite) stamp(obj, old runtime.Object) error {
 	return stamps.ApplyTo(obj, c.resource)
 }
 
-// waitForSync waits until the policies are read. Until then only the API server's own objects are
-// stored.
+// waitForSync waits until the server has read the policies. Until then, only objects that the
+// API server itself writes are stored.
 func (c *policyWrite) waitForSync() error {
 	u, _ := request.UserFrom(c.ctx)
 	if c.synced() || u.GetName() == user.APIServerUser {
@@ -150,8 +153,8 @@ func (c *policyWrite) waitForSync() error {
 	return apierrors.NewServiceUnavailable("the server has not read the AuthorityDelegationPolicies yet")
 }
 
-// stampFor returns the stamp of an object by one policy. It returns nil to keep the stamp, and an
-// empty string to remove it.
+// stampFor returns the stamp that an object gets by one policy. It returns nil if the object
+// keeps its present stamp, and an empty string if it loses that stamp.
 func (c *policyWrite) stampFor(p *policy.Policy, obj, old runtime.Object, namespace string, renew bool) (*string, error) {
 	if p.SelectsByLabels() {
 		of, err := c.Labels(c.ctx, namespace)
@@ -174,7 +177,7 @@ func (c *policyWrite) stampFor(p *policy.Policy, obj, old runtime.Object, namesp
 	}
 	d, err := c.delegationFor(p, namespace)
 	if errors.As(err, &notHeld{}) && p.Spec.IfNotHeld == v1alpha1.NotHeldSkip {
-		// A warning is a header, which is a single line.
+		// A warning is sent as a header, so it must be a single line.
 		why := strings.Join(strings.Fields(err.Error()), " ")
 		warning.AddWarning(c.ctx, "", fmt.Sprintf("AuthorityDelegationPolicy %q issued no delegation: %s", p.Name, why))
 		audit.NotDelegated(c.ctx, p.Name)
@@ -189,7 +192,8 @@ func (c *policyWrite) stampFor(p *policy.Policy, obj, old runtime.Object, namesp
 }
 
 // stampOutOfScope returns the stamp of an object in a namespace that the policy does not select.
-// A change removes the stamp: the previous author did not write the new version.
+// If the write triggers the policy, the stamp is removed: the author that it stands for did not
+// write the new version of the object.
 func (c *policyWrite) stampOutOfScope(p *policy.Policy, obj, old runtime.Object) *string {
 	if c.old[p.Name] == "" || !p.TriggeredBy(obj, old) {
 		return nil
@@ -198,8 +202,9 @@ func (c *policyWrite) stampOutOfScope(p *policy.Policy, obj, old runtime.Object)
 	return &none
 }
 
-// ownDelegation returns the delegation that the caller selects, if the policy issued it. What a
-// delegate writes for an author keeps the author's delegation.
+// ownDelegation returns the delegation that the caller selected, if this policy issued it, and
+// nil otherwise. So an object that a delegate writes on behalf of an author gets the delegation
+// of that author.
 func (c *policyWrite) ownDelegation(p *policy.Policy, namespace string) *delegation.Delegation {
 	u, _ := request.UserFrom(c.ctx)
 	selecting, ok := u.(*User)
@@ -214,7 +219,7 @@ func (c *policyWrite) ownDelegation(p *policy.Policy, namespace string) *delegat
 	if leaf.Source == nil || leaf.Source.Status.Cause.UID != p.UID || !leaf.InScope(namespace) {
 		return nil
 	}
-	// The policy may have been changed since.
+	// The policy may have changed since it issued the delegation.
 	spec := authorityvalidation.SpecByPolicy(&p.Spec, namespace)
 	spec.IfLost = leaf.Source.Spec.IfLost
 	if !equality.Semantic.DeepEqual(*spec, leaf.Source.Spec) || !equality.Semantic.DeepEqual(p.Status.Rules, leaf.Rules) {
@@ -223,7 +228,7 @@ func (c *policyWrite) ownDelegation(p *policy.Policy, namespace string) *delegat
 	return leaf
 }
 
-// forbidden returns the error of a write whose policy issues no delegation.
+// forbidden returns the error of a write for which the policy issues no delegation.
 func (c *policyWrite) forbidden(name string, p *policy.Policy, err error) error {
 	if !errors.As(err, &notHeld{}) {
 		return err

@@ -15,8 +15,8 @@ import (
 	"kube-granular.dev/pkg/delegation/policy"
 )
 
-// TestNothingConfigured holds that without a policy, a delegation and a selection a write is not
-// looked at, and pays no memory for that.
+// TestNothingConfigured holds that without a policy, a delegation and a selection a write gets
+// no final check, and allocates nothing for it.
 func TestNothingConfigured(t *testing.T) {
 	index := delegation.NewIndex()
 	sel := Selection{Delegations: index,
@@ -28,29 +28,30 @@ func TestNothingConfigured(t *testing.T) {
 	ctx = request.WithRequestInfo(ctx, &request.RequestInfo{IsResourceRequest: true, Verb: "create", Resource: "pods"})
 	if n := testing.AllocsPerRun(100, func() {
 		if sel.Commit(ctx, false) != nil {
-			t.Fatal("it is looked at")
+			t.Fatal("the write gets a final check, though nothing is configured")
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
-	// A delegation that somebody asked for can be named by a forged stamp.
+	// A forged stamp could name a delegation, even one that no policy issued. So writes are
+	// checked as soon as there is one.
 	index.Observe(&v1alpha1.AuthorityDelegation{ObjectMeta: metav1.ObjectMeta{Name: "d", UID: "d", ResourceVersion: "2"}}, false)
 	if sel.Commit(ctx, false) == nil {
-		t.Error("it is not looked at where there is a delegation")
+		t.Error("the write gets no final check, though there is a delegation")
 	}
 	index.Observe(&v1alpha1.AuthorityDelegation{ObjectMeta: metav1.ObjectMeta{Name: "d", UID: "d", ResourceVersion: "3"}}, true)
 	if sel.Commit(ctx, false) != nil {
-		t.Error("it is looked at where there is none any more")
+		t.Error("the write gets a final check after the delegation was removed")
 	}
-	// With a policy, for another resource even, stamps are the server's.
+	// With a policy, even one for another resource, only the server may write stamps.
 	sel.PolicyIssuer.Policies.Observe(&v1alpha1.AuthorityDelegationPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "u", ResourceVersion: "2"}, Spec: v1alpha1.AuthorityDelegationPolicySpec{Resource: v1alpha1.GroupResource{Resource: "secrets"}}}, false)
 	if sel.Commit(ctx, false) == nil {
-		t.Error("it is not looked at")
+		t.Error("the write gets no final check, though there is a policy")
 	}
 }
 
-// TestSameInAll holds that a delegation of a name is used only if it is the same in all that
-// bears on authority.
+// TestSameInAll holds that a policy reuses an existing delegation of the wanted name only if it
+// is equal to the wanted one in all that bears on authority.
 //
 // Attack: a policy finds an older delegation by its name, with more rules, no condition, or of another user
 // Answer: it is not used
@@ -93,7 +94,7 @@ func TestSameInAll(t *testing.T) {
 			if got := sameAuthority(index.ByName(is.Name), want()); got != tc.same {
 				t.Errorf("same: %v, wanted %v", got, tc.same)
 			}
-			// What is not the same has another name to begin with.
+			// Delegations that differ also get different names.
 			is.Status.LastUsed = nil
 			if is.Status.Cause != nil {
 				is.Status.Cause.Renewed = nil

@@ -129,10 +129,11 @@ func anyRequest(r *rand.Rand) *authorizer.AttributesRecord {
 	return a
 }
 
-// TestNarrows holds the invariant of the package over random roles, callers, selections,
-// requests and chains of authorizers: what is allowed to a caller who selects is what an
-// independent opinion allows, is allowed without the selection, and is the same however the
-// selection came, and with bindings by subject or without.
+// TestNarrows holds that a caller who selects a role is allowed exactly what the independent
+// model (world) allows, and nothing that the caller is not allowed without the selection. The
+// result must be the same for a selection by header and by extra attribute, and with and without
+// the index of bindings by subject. Roles, callers, selections, requests and authorizers are
+// random.
 func TestNarrows(t *testing.T) {
 	counted := map[string]int{}
 	for seed := range uint64(worlds) {
@@ -194,8 +195,8 @@ func TestNarrows(t *testing.T) {
 	}
 }
 
-// sameRules holds that escalation checks and rules reviews go by the selected rules, and
-// never find more than without a selection.
+// sameRules checks that for a user with a selection, rules reviews and escalation checks go by
+// the selected rules alone, and never allow more than without the selection.
 func sameRules(t *testing.T, seed uint64, p *objects, as, ambient user.Info, namespace string, want []rbacv1.PolicyRule) {
 	t.Helper()
 	got, _ := p.resolver.RulesFor(t.Context(), as, namespace)

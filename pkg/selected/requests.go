@@ -14,19 +14,20 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// publicPaths are the paths of discovery and health, with everything below them. Clients request
-// discovery before anything else, and it reveals no object.
+// publicPaths are the paths of discovery and health. Everything below them is public too.
+// Clients request discovery before anything else, and none of these paths reveals an object.
 var publicPaths = []string{"/api", "/apis", "/openapi", "/version", "/healthz", "/livez", "/readyz"}
 
-// selfReviews are the reviews that tell callers about themselves. Every caller who selects may
-// create them; the answer respects the selection.
+// selfReviews are the review resources that answer callers about themselves. Every caller who
+// selected an authority may create them, and the answer respects the selection.
 var selfReviews = map[schema.GroupResource]bool{
 	{Group: authorizationv1.GroupName, Resource: "selfsubjectaccessreviews"}: true,
 	{Group: authorizationv1.GroupName, Resource: "selfsubjectrulesreviews"}:  true,
 	{Group: authenticationv1.GroupName, Resource: "selfsubjectreviews"}:      true,
 }
 
-// unrestricted reports whether a request is authorized as if nothing was selected.
+// unrestricted reports whether a request is authorized as if its caller had selected no
+// authority.
 func unrestricted(a authorizer.Attributes) bool {
 	if a.IsResourceRequest() {
 		return a.GetVerb() == "create" && a.GetSubresource() == "" && selfReviews[schema.GroupResource{Group: a.GetAPIGroup(), Resource: a.GetResource()}]
@@ -44,8 +45,8 @@ func unrestricted(a authorizer.Attributes) bool {
 
 var errCredential = errors.New("no token or certificate can be requested while an authority is selected, because the selection would not restrict its holder")
 
-// checkCredential refuses requests for tokens and certificates: their holder would not be
-// restricted by the selection.
+// checkCredential returns an error for a request for a token or a certificate: the selection
+// would not restrict the holder of that credential.
 func checkCredential(a authorizer.Attributes) error {
 	if !a.IsResourceRequest() {
 		return nil

@@ -17,25 +17,27 @@ import (
 	"kube-granular.dev/pkg/delegation"
 )
 
-// Selection implements seam.Selection, the interface of the patched API server.
+// Selection implements seam.Selection, the interface through which the patched API server calls
+// this package.
 type Selection struct {
-	// Delegations are the delegations that a caller can select. It is nil where none can be
-	// selected.
+	// Delegations are the delegations that a caller can select. It is nil if the server does not
+	// serve AuthorityDelegations.
 	Delegations *delegation.Index
-	// PolicyIssuer issues delegations for writes. It is nil where policies are not served.
+	// PolicyIssuer issues delegations for writes. It is nil if the server does not serve
+	// AuthorityDelegationPolicies.
 	PolicyIssuer *PolicyIssuer
 }
 
 var _ seam.Selection = Selection{}
 
-// Rules returns a resolver that returns the selected rules for callers who select, and asks
-// resolver about others.
+// Rules returns a resolver that returns only the rules of the selected authority for a user with
+// a selection, and asks the given resolver about all other users.
 func (Selection) Rules(resolver authorizer.RuleResolver) authorizer.RuleResolver {
 	return rules{resolver, rbacOf(resolver)}
 }
 
-// forbidden returns the error of a request that a delegation refuses, and stores the reason in
-// the user.
+// forbidden returns the error of a request that the selected delegation refuses, and stores the
+// reason in u for the audit event.
 func forbidden(ctx context.Context, u *User, refusal *delegation.Refusal) error {
 	u.refused.Store(refusal)
 	info, _ := request.RequestInfoFrom(ctx)
@@ -45,8 +47,8 @@ func forbidden(ctx context.Context, u *User, refusal *delegation.Refusal) error 
 	return apierrors.NewForbidden(schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, info.Name, refusal)
 }
 
-// Request returns an authenticator that removes selections from users: a selection belongs to a
-// request and not to an identity.
+// Request returns an authenticator that removes selections from the users that a returns: a
+// selection belongs to a request, never to an identity.
 func (Selection) Request(a authenticator.Request) authenticator.Request {
 	return authenticator.RequestFunc(func(req *http.Request) (*authenticator.Response, bool, error) {
 		response, ok, err := a.AuthenticateRequest(req)
@@ -54,7 +56,7 @@ func (Selection) Request(a authenticator.Request) authenticator.Request {
 	})
 }
 
-// Token is Request for tokens.
+// Token does for token authenticators what Request does for request authenticators.
 func (Selection) Token(a authenticator.Token) authenticator.Token {
 	return authenticator.TokenFunc(func(ctx context.Context, token string) (*authenticator.Response, bool, error) {
 		response, ok, err := a.AuthenticateToken(ctx, token)

@@ -19,19 +19,19 @@ import (
 	"kube-granular.dev/pkg/delegation"
 )
 
-// User is a caller who selected an authority. Others see a user with the selection as an extra
-// attribute. The group system:masters is removed: its members are allowed everything before any
-// authorizer sees the selection.
+// User is a caller who selected an authority: a role or a delegation. Code that does not know
+// this type sees the selection as an extra attribute. The group system:masters is removed,
+// because its members are allowed everything before any authorizer sees the selection.
 type User struct {
 	user.Info
 	reference selection.AuthorityReference
-	// ambient is the same caller without a selection. It is never sent to another process, where
-	// a member of the privileged group loses that group.
+	// ambient is the caller without the selection, with all groups. It stays in this process:
+	// another process that reads the selection sees the caller without system:masters.
 	ambient user.Info
-	// uid is the UID of the selected delegation, once it is known: a name resolves to the same
-	// delegation for the whole request.
+	// uid is the UID of the selected delegation, or nil until the delegation is found. It
+	// ensures that a name stands for the same delegation throughout the request.
 	uid atomic.Pointer[types.UID]
-	// refused is why the delegation did not allow the request, if that was the final decision.
+	// refused is why the delegation refused the request, or nil if it did not.
 	refused atomic.Pointer[delegation.Refusal]
 }
 
@@ -40,7 +40,8 @@ var errNotServed = errors.New("this server does not serve AuthorityDelegations; 
 // delegated reports whether the selected authority is a delegation.
 func (u *User) delegated() bool { return u.reference.Kind == selection.AuthorityDelegationKind }
 
-// chain returns the chain of the selected delegation, even if the chain is not valid.
+// chain returns the selected delegation with its ancestors, and a Refusal if they are not valid.
+// It returns a known chain even if it is not valid.
 func (u *User) chain(ctx context.Context, x *delegation.Index) (*delegation.Chain, *delegation.Refusal) {
 	uid := u.reference.UID
 	if pinned := u.uid.Load(); pinned != nil {
@@ -53,8 +54,8 @@ func (u *User) chain(ctx context.Context, x *delegation.Index) (*delegation.Chai
 	return chain, refusal
 }
 
-// UserOf returns u as a user who selects. It returns an error if the extra attribute can't be
-// read: such a user may do nothing.
+// UserOf returns u as a *User, with the selection that the extra attribute holds. It returns an
+// error if that attribute can't be read; such a user must not be allowed anything.
 func UserOf(u user.Info) (*User, error) {
 	if s, ok := u.(*User); ok {
 		return s, nil
@@ -66,8 +67,8 @@ func UserOf(u user.Info) (*User, error) {
 	return newUser(u, s)
 }
 
-// fromExtra reads the selection from extra attributes, as another server or an access review
-// sends them.
+// fromExtra reads the selection from the extra attributes of a user. They come from another
+// server or from an access review.
 func fromExtra(extra map[string][]string) (*selection.SelectedAuthority, error) {
 	values := extra[selection.ExtraKey]
 	if len(values) != 1 {
@@ -107,7 +108,7 @@ func (u *User) text() string {
 	return u.GetExtra()[selection.ExtraKey][0]
 }
 
-// selects reports whether a user has a selection, valid or not.
+// selects reports whether a user has a selection, even an invalid one.
 func selects(u user.Info) bool {
 	if u == nil {
 		return false
@@ -116,7 +117,7 @@ func selects(u user.Info) bool {
 	return selects
 }
 
-// withoutSelection returns the user without a selection.
+// withoutSelection returns the user without the selection, if there is one.
 func withoutSelection(u user.Info) user.Info {
 	if s, ok := u.(*User); ok {
 		return s.ambient
@@ -129,9 +130,10 @@ func withoutSelection(u user.Info) user.Info {
 	return &user.DefaultInfo{Name: u.GetName(), UID: u.GetUID(), Groups: u.GetGroups(), Extra: extra}
 }
 
-// MemberUser returns the user whose bindings tell whether u is bound to a role, and false if u
-// can't be bound to it: a user who selected a role is a member of that role only. A user who
-// selects a role without a binding, because it holds all of its rules, is no member.
+// MemberUser returns the user to look for in the bindings of a role, in order to find out
+// whether u is bound to that role. It returns false if the answer is no without a look: a user
+// who selected an authority can be a member of the selected role only. A user who selected a
+// role without being bound to it, because the user holds all of its rules, is not a member.
 func MemberUser(u user.Info, kind, namespace, name string) (as user.Info, ask bool, err error) {
 	if u == nil || !seam.Selects(u) {
 		return u, true, nil

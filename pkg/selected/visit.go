@@ -21,8 +21,8 @@ import (
 
 type visitor = func(source fmt.Stringer, rule *rbacv1.PolicyRule, err error) bool
 
-// Visit visits the rules that the selected role gives to a caller in a namespace, or in the whole
-// cluster if that is empty.
+// Visit visits the rules that the selected authority gives the caller in a namespace, or in the
+// whole cluster if namespace is empty.
 func (sel Selection) Visit(ctx context.Context, policy seam.Policy, u user.Info, namespace string, visit visitor) {
 	s, err := UserOf(u)
 	if err != nil {
@@ -53,8 +53,8 @@ func (sel Selection) Visit(ctx context.Context, policy seam.Policy, u user.Info,
 	s.visitCovered(ctx, policy, namespace, q, visit)
 }
 
-// recordAllowed returns a visitor that records whether RBAC stopped at a rule. RBAC stops at the
-// first rule that allows.
+// recordAllowed returns a visitor that records in q whether RBAC found a rule that allows the
+// request. RBAC stops the visit at the first such rule.
 func (q *authorization) recordAllowed(visit visitor) visitor {
 	return func(source fmt.Stringer, rule *rbacv1.PolicyRule, err error) bool {
 		if visit(source, rule, err) {
@@ -65,9 +65,9 @@ func (q *authorization) recordAllowed(visit visitor) visitor {
 	}
 }
 
-// visitCovered visits the rules of the selected role if the caller holds all of them without a
-// binding to it. Otherwise it behaves as if the role did not exist, so selecting a role does not
-// reveal whether it exists.
+// visitCovered visits the rules of the selected role if the caller holds all of them by other
+// roles, or is a member of system:masters. Otherwise it behaves as if the role did not exist, so
+// that a selection does not reveal whether a role exists.
 func (u *User) visitCovered(ctx context.Context, policy seam.Policy, namespace string, q *authorization, visit visitor) {
 	roleRef := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: string(u.reference.Kind), Name: u.reference.Name}
 	all := validation.NewDefaultRuleResolver(policy, policy, policy, policy)
@@ -100,7 +100,7 @@ func (u *User) visitCovered(ctx context.Context, policy seam.Policy, namespace s
 	}
 }
 
-// bindings lists the bindings to one role.
+// bindings lists only those bindings of a policy that refer to one role.
 type bindings struct {
 	seam.Policy
 	to selection.AuthorityReference
@@ -135,7 +135,8 @@ func (b bindings) ListClusterRoleBindings(ctx context.Context) ([]*rbacv1.Cluste
 	return to, err
 }
 
-// coveredSource names a role, whose rules the caller holds, as the source of a rule.
+// coveredSource is the source of a rule, as RBAC's reasons name it: a selected role that the
+// caller is not bound to, but whose rules the caller holds.
 type coveredSource selection.AuthorityReference
 
 func (c coveredSource) String() string {

@@ -19,15 +19,15 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// Index holds the policies that a server knows.
+// Index holds the AuthorityDelegationPolicies that this server knows.
 type Index struct {
-	// byResource is read by writes without mu.
+	// byResource are the policies for each resource. Writes read it without mu.
 	byResource atomic.Pointer[map[schema.GroupResource][]*Policy]
 
 	mu    sync.Mutex
 	byUID map[types.UID]*entry
-	// tombstones are the policies that requests to this server removed, until the watch has
-	// reported the removal.
+	// tombstones are the policies that requests to this server removed. They are kept until the
+	// watch has reported the removal.
 	tombstones  map[types.UID]uint64
 	synced      chan struct{}
 	closeSynced sync.Once
@@ -45,11 +45,11 @@ func NewIndex() *Index {
 	return x
 }
 
-// Synced returns a channel that is closed once all policies that were stored when the server
-// started are known.
+// Synced returns a channel that is closed once the index has all policies that were stored when
+// the server started.
 func (x *Index) Synced() <-chan struct{} { return x.synced }
 
-// Empty reports whether there is no policy.
+// Empty reports whether this server knows no policy.
 func (x *Index) Empty() bool { return len(*x.byResource.Load()) == 0 }
 
 // For returns the policies for a resource, sorted by name.
@@ -60,8 +60,8 @@ func (x *Index) Resources() []schema.GroupResource {
 	return slices.Collect(maps.Keys(*x.byResource.Load()))
 }
 
-// Observe records that a request to this server stored or removed a policy. It ignores versions
-// older than the known one.
+// Observe records that a policy was stored or, if gone is true, removed. It ignores a version
+// that is older than the known one.
 func (x *Index) Observe(p *v1alpha1.AuthorityDelegationPolicy, gone bool) {
 	version := versionOf(p.ResourceVersion)
 	x.mu.Lock()
@@ -101,7 +101,8 @@ func (x *Index) publish() {
 	x.byResource.Store(&out)
 }
 
-// ReflectorStore returns the store that a reflector writes to.
+// ReflectorStore returns the store through which a reflector, which lists and watches all
+// policies, updates the index.
 func (x *Index) ReflectorStore() cache.ReflectorStore { return reflectorStore{x} }
 
 type reflectorStore struct{ x *Index }
@@ -128,8 +129,8 @@ func (r reflectorStore) Delete(obj any) error {
 	return nil
 }
 
-// Replace takes a list of all stored policies at a version. It keeps what this server stored
-// later.
+// Replace takes a list of all policies that were stored at a resource version. It keeps those
+// that requests to this server stored later.
 func (r reflectorStore) Replace(list []any, listed string) error {
 	x, version := r.x, versionOf(listed)
 	there := map[types.UID]bool{}

@@ -23,8 +23,8 @@ func stored(name string, version int) *v1alpha1.AuthorityDelegationPolicy {
 	}
 }
 
-// TestIndex holds that the newest of what requests and the watch tell is what counts, in
-// whichever order they tell it, and that what was removed stays so.
+// TestIndex holds that the index keeps the newest version of each policy, in whichever order
+// requests and the watch report the versions, and that a removed policy does not come back.
 func TestIndex(t *testing.T) {
 	x := policy.NewIndex()
 	watch := x.ReflectorStore()
@@ -48,7 +48,7 @@ func TestIndex(t *testing.T) {
 	}
 	select {
 	case <-x.Synced():
-		t.Fatal("all is known before anything was read")
+		t.Fatal("Synced is closed before anything was read")
 	default:
 	}
 	x.Observe(stored("own", 7), false)

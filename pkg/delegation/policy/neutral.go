@@ -16,10 +16,13 @@ import (
 	"kube-granular.dev/granular/registry"
 )
 
-// replicas is allowed for every resource. It has no meaning for one without replicas.
+// replicas is the one permission that may be neutral for every resource. It has no effect for a
+// resource without replicas.
 const replicas = "replicas"
 
-// neutral returns the fields that a permission covers in the objects of a resource.
+// neutral returns the fields that a permission covers in the objects of a resource. It returns
+// an error if changes of these fields can't be neutral, that is, can't be exempted from
+// triggering a policy.
 func neutral(permission string, r schema.GroupResource) ([]fieldPath, error) {
 	kinds := builtIn().kinds[r]
 	known, err := registry.Lookup(permission)
@@ -49,8 +52,8 @@ func neutral(permission string, r schema.GroupResource) ([]fieldPath, error) {
 	return out, nil
 }
 
-// ValidateNeutral returns the errors of the neutral permissions of a new policy, by their index
-// in the list.
+// ValidateNeutral returns the errors of the list of neutral permissions in a new policy, by
+// their index in that list.
 func ValidateNeutral(permissions []string, r schema.GroupResource) map[int]error {
 	out := map[int]error{}
 	for i, permission := range permissions {
@@ -62,9 +65,10 @@ func ValidateNeutral(permissions []string, r schema.GroupResource) map[int]error
 }
 
 type builtInKinds struct {
-	// kinds are the kinds of each resource, in the registry's format.
+	// kinds are the kinds of each resource, in the format of the registry of permissions:
+	// apiVersion, space, kind.
 	kinds map[schema.GroupResource][]string
-	// resources are the resources of the kinds.
+	// resources is the resource of each kind.
 	resources map[schema.GroupKind]schema.GroupResource
 }
 
@@ -94,8 +98,8 @@ var builtIn = sync.OnceValue(func() builtInKinds {
 	return out
 })
 
-// ResourceOf returns the resource of an object that is about to be stored: by its Go type, or for
-// a type that the server does not have, by the request.
+// ResourceOf returns the resource of an object that is about to be stored. For a built-in type
+// it follows from the Go type. For other types it is the resource of the request.
 func ResourceOf(obj runtime.Object, requested schema.GroupResource) schema.GroupResource {
 	if _, custom := obj.(runtime.Unstructured); custom {
 		return requested

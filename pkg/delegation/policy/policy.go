@@ -47,15 +47,15 @@ func Compile(p *v1alpha1.AuthorityDelegationPolicy) *Policy {
 	return out
 }
 
-// ForDeleted returns the policy to assume for a deleted policy of a resource: one for which
-// replicas are neutral.
+// ForDeleted returns the policy that stands in for a deleted policy of a resource, whose content
+// is unknown: only changes of replicas are neutral.
 func ForDeleted(r schema.GroupResource) *Policy {
 	return Compile(&v1alpha1.AuthorityDelegationPolicy{Spec: v1alpha1.AuthorityDelegationPolicySpec{
 		Resource: v1alpha1.GroupResource{Group: r.Group, Resource: r.Resource}, Neutral: []string{replicas},
 	}})
 }
 
-// Err returns why the policy does not compile, nil if it does.
+// Err returns why the policy does not compile, or nil if it does.
 func (p *Policy) Err() error { return p.err }
 
 // Selects reports whether the policy applies to a namespace with these labels.
@@ -66,8 +66,8 @@ func (p *Policy) Selects(namespace labels.Set) bool {
 // SelectsByLabels reports whether the policy depends on the labels of a namespace.
 func (p *Policy) SelectsByLabels() bool { return p.namespaces != nil }
 
-// TriggeredBy reports whether a write triggers the policy: newObj is created (oldObj is nil), or
-// the write changes more than metadata, status and neutral fields.
+// TriggeredBy reports whether a write triggers the policy: it creates newObj (oldObj is nil), or
+// it changes more than metadata, status and neutral fields.
 func (p *Policy) TriggeredBy(newObj, oldObj runtime.Object) bool {
 	if oldObj == nil {
 		return true
@@ -89,7 +89,8 @@ func (p *Policy) TriggeredBy(newObj, oldObj runtime.Object) bool {
 	return !equality.Semantic.DeepEqual(p.withoutIgnored(is), p.withoutIgnored(was))
 }
 
-// withoutIgnored removes from an object all fields that trigger nothing. It modifies the object.
+// withoutIgnored removes from an object all fields whose changes trigger nothing, and returns
+// it.
 func (p *Policy) withoutIgnored(object map[string]any) map[string]any {
 	for _, name := range ignored {
 		delete(object, name)
@@ -100,11 +101,11 @@ func (p *Policy) withoutIgnored(object map[string]any) map[string]any {
 	return object
 }
 
-// ignored are the root fields that trigger nothing.
+// ignored are the top-level fields whose changes trigger nothing.
 var ignored = []string{"apiVersion", "kind", "metadata", "status"}
 
-// sameFields reports whether two objects differ at most in metadata and status. It quickly
-// recognizes most writes of controllers, which trigger nothing.
+// sameFields reports whether two objects differ at most in metadata and status. It is a fast
+// path for most writes of controllers, which trigger nothing.
 func sameFields(newObj, oldObj runtime.Object) bool {
 	if custom, ok := newObj.(runtime.Unstructured); ok {
 		was, ok := oldObj.(runtime.Unstructured)
@@ -137,7 +138,8 @@ func sameKeys(is, was map[string]any) bool {
 	return true
 }
 
-// fieldPath is the path of a permission, such as .spec.containers[*].image.
+// fieldPath is the split path of the fields that a permission covers, such as
+// .spec.containers[*].image.
 type fieldPath []string
 
 const wildcard = "*"
@@ -147,7 +149,7 @@ func parse(path string) fieldPath {
 	return strings.Split(strings.TrimPrefix(path, "."), ".")
 }
 
-// remove removes the fields at the path from a value.
+// remove removes the fields at the path from value.
 func (s fieldPath) remove(value any) {
 	if len(s) == 0 {
 		return

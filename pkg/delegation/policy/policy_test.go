@@ -44,8 +44,8 @@ func thing(path ...string) *unstructured.Unstructured {
 	return out
 }
 
-// TestCaused holds which changes cause a delegation: all but those of metadata, of status, and
-// of what is neutral.
+// TestCaused holds which changes trigger a policy: all except changes of metadata, of status,
+// and of the fields that are neutral by the policy.
 func TestCaused(t *testing.T) {
 	changed := func(change func(*apps.Deployment)) runtime.Object {
 		d := deployment()
@@ -110,7 +110,8 @@ func TestCaused(t *testing.T) {
 	}
 }
 
-// TestNeutral holds what may be called neutral, and that a policy with anything else is broken.
+// TestNeutral holds which permissions a policy may list as neutral, and that a policy which
+// lists another one does not compile.
 func TestNeutral(t *testing.T) {
 	for _, tc := range []struct {
 		permission string
@@ -137,8 +138,8 @@ func TestNeutral(t *testing.T) {
 	}
 }
 
-// TestStamps holds that what is put are the only stamps of a resource, and that nothing else of
-// an object, or of what it was copied from, changes.
+// TestStamps holds that ApplyTo replaces all stamps of the object's resource, and changes
+// neither other annotations nor a map that another object shares.
 func TestStamps(t *testing.T) {
 	d := deployment()
 	own, foreign := policy.Prefix(deployments), policy.Prefix(pods)
@@ -166,7 +167,8 @@ func TestStamps(t *testing.T) {
 	}
 }
 
-// TestResourceOf holds that what is stored tells its resource, whatever was requested.
+// TestResourceOf holds that the resource of a built-in object follows from its type, whatever
+// resource was requested.
 func TestResourceOf(t *testing.T) {
 	bindings := schema.GroupResource{Resource: "bindings"}
 	for _, tc := range []struct {

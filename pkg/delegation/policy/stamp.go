@@ -16,13 +16,14 @@ import (
 	"kube-granular.dev/api/selection"
 )
 
-// Prefix returns the prefix of the annotation keys that are stamps of objects of a resource.
+// Prefix returns the prefix of the annotation keys that are stamps on objects of a resource. A
+// stamp names the delegation that a policy issued for the object.
 func Prefix(r schema.GroupResource) string {
 	return r.String() + selection.StampSuffix + "/"
 }
 
-// Stamp returns the annotation value that names a delegation. The UID is empty in a dry run,
-// which creates no delegation.
+// Stamp returns the value of an annotation that names a delegation. The UID is empty in a dry
+// run, which creates no delegation.
 func Stamp(name string, uid types.UID) string {
 	s := selection.SelectedAuthority{AuthorityReference: selection.AuthorityReference{Kind: selection.AuthorityDelegationKind, Name: name, UID: uid}}
 	text, err := s.Text()
@@ -32,10 +33,11 @@ func Stamp(name string, uid types.UID) string {
 	return text
 }
 
-// Stamps are the stamps of one object, by policy name.
+// Stamps are the values of the stamps of one object, by the name of the policy.
 type Stamps map[string]string
 
-// StampsOf returns the stamps of an object of a resource, nil if it has none.
+// StampsOf returns the stamps of an object, whose resource is r. It returns nil if the object
+// has none.
 func StampsOf(obj runtime.Object, r schema.GroupResource) Stamps {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
@@ -56,7 +58,7 @@ func stampsOf(obj metav1.Object, prefix string) (out Stamps) {
 	return out
 }
 
-// ApplyTo replaces all stamps of an object of a resource.
+// ApplyTo replaces all stamps of an object, whose resource is r, by s.
 func (s Stamps) ApplyTo(obj runtime.Object, r schema.GroupResource) error {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
@@ -66,7 +68,7 @@ func (s Stamps) ApplyTo(obj runtime.Object, r schema.GroupResource) error {
 	if maps.Equal(stampsOf(accessor, prefix), s) {
 		return nil
 	}
-	// Others may share the map, so it is copied.
+	// Other objects may share the map, so it is not modified.
 	all := maps.Clone(accessor.GetAnnotations())
 	maps.DeleteFunc(all, func(key, _ string) bool { return strings.HasPrefix(key, prefix) })
 	if all == nil {

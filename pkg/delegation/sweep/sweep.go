@@ -20,22 +20,23 @@ import (
 	"kube-granular.dev/pkg/delegation/policy"
 )
 
-// Sweeper removes delegations that no object needs any more.
+// Sweeper removes the delegations that policies issued and that no object names any more.
 type Sweeper struct {
 	Delegations *delegation.Index
 	// List lists the metadata of all objects of a resource from storage, page by page.
 	List func(ctx context.Context, r schema.GroupResource, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error)
-	// Remove removes a delegation, and fails if it has changed since it was read.
+	// Remove removes a delegation from storage. It fails if the delegation has changed since it
+	// was read.
 	Remove func(ctx context.Context, d *v1alpha1.AuthorityDelegation) error
 	// Now is time.Now, except in tests.
 	Now func() time.Time
 }
 
-// page is the number of objects per page.
+// page is how many objects one list request returns.
 const page = 500
 
-// Sweep removes what is no longer needed, and returns how many delegations it removed. It
-// continues after errors.
+// Sweep removes the delegations that are no longer needed, and returns how many it removed.
+// After an error it continues with the other delegations.
 func (s *Sweeper) Sweep(ctx context.Context) (removed int, failed error) {
 	over, parents := s.Delegations.ExpiredLeases(s.Now())
 	if len(over) == 0 {
@@ -48,8 +49,8 @@ func (s *Sweeper) Sweep(ctx context.Context) (removed int, failed error) {
 	}
 	orphans := map[types.UID]*delegation.Delegation{}
 	for r, all := range resources {
-		// The list is read after the leases were checked: an expired delegation was given to no
-		// object for long.
+		// The list must be read after the leases were checked: then no write that gives an
+		// expired delegation to an object is under way.
 		named, err := s.delegationsNamedBy(ctx, r)
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("list %s: %w", r, err))
@@ -74,8 +75,9 @@ func (s *Sweeper) Sweep(ctx context.Context) (removed int, failed error) {
 	return removed, failed
 }
 
-// retainAncestors removes from orphans the ancestors of all other delegations. The history of a
-// delegation names all its ancestors, so one pass is enough.
+// retainAncestors removes from orphans, which are the delegations to be removed, the ancestors
+// of all delegations that stay. The parents of a delegation include all its ancestors, so one
+// pass is enough.
 func retainAncestors(orphans map[types.UID]*delegation.Delegation, parents map[types.UID][]types.UID) {
 	staying := sets.New[types.UID]()
 	for child, of := range parents {
@@ -88,7 +90,8 @@ func retainAncestors(orphans map[types.UID]*delegation.Delegation, parents map[t
 	}
 }
 
-// delegationsNamedBy returns the delegations that objects of a resource name.
+// delegationsNamedBy returns the UIDs of the delegations that objects of a resource name in
+// their stamps.
 func (s *Sweeper) delegationsNamedBy(ctx context.Context, r schema.GroupResource) (sets.Set[types.UID], error) {
 	out := sets.New[types.UID]()
 	options := metav1.ListOptions{Limit: page}

@@ -27,7 +27,7 @@ var (
 	pods    = schema.GroupResource{Resource: "pods"}
 )
 
-// one is a delegation that a policy caused, made under others.
+// one returns a delegation that a policy issued, with the delegations under as its ancestors.
 func one(name string, under ...string) *v1alpha1.AuthorityDelegation {
 	d := &v1alpha1.AuthorityDelegation{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), ResourceVersion: "1",
@@ -40,7 +40,7 @@ func one(name string, under ...string) *v1alpha1.AuthorityDelegation {
 	return d
 }
 
-// asked is one that a user asked for.
+// asked returns a delegation that a user created, and no policy.
 func asked(name string, under ...string) *v1alpha1.AuthorityDelegation {
 	d := one(name, under...)
 	d.Status.Cause = nil
@@ -52,7 +52,7 @@ func renewed(d *v1alpha1.AuthorityDelegation, after time.Duration) *v1alpha1.Aut
 	return d
 }
 
-// world is what a sweeper sees.
+// world is the storage that a sweeper lists objects from and removes delegations from.
 type world struct {
 	named   []string
 	pages   int
@@ -87,8 +87,9 @@ func (w *world) remove(_ context.Context, d *v1alpha1.AuthorityDelegation) error
 	return nil
 }
 
-// TestSweep holds that what no object names is removed when its lease is over, and nothing
-// that an object names, that something else was made under, or that could not be looked for.
+// TestSweep holds that a delegation is removed if its lease is over and no object names it. It
+// stays if an object names it, if a delegation that stays has it as an ancestor, or if the
+// objects could not be listed.
 //
 // Attack: racing the cleanup, so that an object names a removed delegation, or removing the parent of a
 // delegation in use

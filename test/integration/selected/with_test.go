@@ -162,7 +162,7 @@ func TestKubectlWith(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"delete", "configmap", "m"}, {"create", "configmap", "other"}, {"get", "secrets"}} {
-		if out, err := b.run(t, "clusterrole/view", args...); err == nil || !strings.Contains(out, `the selected ClusterRole "view" does not allow it`) {
+		if out, err := b.run(t, "clusterrole/view", args...); err == nil || !strings.Contains(out, `the selected ClusterRole "view" does not allow the request`) {
 			t.Errorf("%q: %v: %s", args, err, out)
 		}
 	}
