@@ -14,7 +14,8 @@ import (
 	"testing"
 )
 
-// allowed are what files of the module may import besides the standard library.
+// allowed are the prefixes of the packages that this module may import, besides the standard
+// library.
 var allowed = []string{
 	"kube-granular.dev/api/",
 	"k8s.io/api/",
@@ -26,7 +27,7 @@ var allowed = []string{
 	"sigs.k8s.io/structured-merge-diff/",
 }
 
-// TestLight holds that who imports the module gets no part of a server with it.
+// TestLight holds that the module imports no part of a server, so that its importers need none.
 func TestLight(t *testing.T) {
 	files := 0
 	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {

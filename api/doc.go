@@ -6,7 +6,7 @@
 // other controllers and tools can import it.
 //
 //   - authority/v1alpha1 has the types, and the documentation of every field.
-//   - authority/validation validates objects; the server uses it.
+//   - authority/validation validates objects. The server uses it too.
 //   - selection parses and formats the header Authority-Selector, and selection/transport
 //     sends it.
 //   - client has the clientset, listers, informers and apply configurations.

@@ -6,12 +6,12 @@
 //
 //	Authority-Selector: {"authorityReference":{"kind":"ClusterRole","name":"view"}}
 //
-// It is for clients that send the header, and for API servers that receive a selection: webhooks
-// and aggregated API servers get it as the extra attribute ExtraKey of the user. Package
-// transport sends the header.
+// Clients use it to make the header, which package transport sends. Servers use it to read a
+// selection: kube-apiserver reads the header, and webhooks and aggregated API servers read the
+// extra attribute ExtraKey of the user.
 //
 // The invariant: Text returns a canonical form of each value that Parse accepts, and Parse of
 // that form returns the same value.
 //
-// The package does not know the rules of a role, or who may select it.
+// The package does not know the rules of a role, or which callers may select it.
 package selection

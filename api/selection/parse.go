@@ -20,7 +20,7 @@ import (
 var (
 	apiVersions = []string{"", "authorization.k8s.io/v1", "authority.kube-granular.dev/v1alpha1"}
 	kinds       = []string{"", "SelectedAuthority"}
-	// referred are the allowed API versions of a reference, by kind.
+	// referred is the API version that a reference to an object of each kind may have.
 	referred = map[Kind]string{
 		ClusterRoleKind:         "rbac.authorization.k8s.io/v1",
 		RoleKind:                "rbac.authorization.k8s.io/v1",
@@ -28,8 +28,9 @@ var (
 	}
 )
 
-// Parse parses the value of the header or of the extra attribute. It is strict: unknown fields,
-// duplicate fields and field names in a different case are errors.
+// Parse parses a selection: the value of the header Authority-Selector, or of the extra
+// attribute ExtraKey. It is strict: unknown fields, duplicate fields and field names in a
+// different case are errors.
 func Parse(text string) (*SelectedAuthority, error) {
 	switch {
 	case len(text) > MaxLength:
@@ -48,8 +49,8 @@ func Parse(text string) (*SelectedAuthority, error) {
 	return s, nil
 }
 
-// Text returns the value of the header. It omits apiVersion and kind, so that equal selections
-// have equal texts.
+// Text returns the selection as the value of the header. It omits both apiVersions and the outer
+// kind, so that equal selections have equal texts.
 func (s *SelectedAuthority) Text() (string, error) {
 	if err := s.validate(); err != nil {
 		return "", err
@@ -78,11 +79,11 @@ func (s *SelectedAuthority) validate() error {
 	case ref.Kind == RoleKind && len(validation.IsDNS1123Label(ref.Namespace)) > 0:
 		return errors.New("authorityReference.namespace must be the namespace of the role")
 	case ref.Kind != RoleKind && ref.Namespace != "":
-		return errors.New("authorityReference.namespace is for the kind Role only")
+		return errors.New("authorityReference.namespace is set, but it is for the kind Role only")
 	case ref.Kind == AuthorityDelegationKind && ref.Name == "" && ref.UID == "":
 		return errors.New("authorityReference.name or uid is missing")
 	case ref.Kind != AuthorityDelegationKind && ref.UID != "":
-		return errors.New("authorityReference.uid is for the kind AuthorityDelegation only")
+		return errors.New("authorityReference.uid is set, but it is for the kind AuthorityDelegation only")
 	case ref.Kind != AuthorityDelegationKind && ref.Name == "":
 		return errors.New("authorityReference.name is missing")
 	case len(path.IsValidPathSegmentName(ref.Name)) > 0 || !printable(ref.Name):
@@ -93,7 +94,7 @@ func (s *SelectedAuthority) validate() error {
 	return nil
 }
 
-// CheckReason returns an error if a reason is not valid.
+// CheckReason returns an error if text is not a valid value of the header ReasonHeader.
 func CheckReason(text string) error {
 	switch {
 	case strings.TrimSpace(text) == "":
@@ -106,7 +107,7 @@ func CheckReason(text string) error {
 	return nil
 }
 
-// printable reports whether a text is valid in a header and readable in a log.
+// printable reports whether a text can be sent in a header and has only printable characters.
 func printable(text string) bool {
 	return utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }) < 0
 }

@@ -80,8 +80,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// TestLength holds that the longest value is accepted, and one byte more is not, also where
-// Text would make it longer than what was read.
+// TestLength holds that Text returns, and Parse accepts, a value of the maximum length, and that
+// Text returns an error for one byte more.
 func TestLength(t *testing.T) {
 	empty, err := ClusterRole("r").Text()
 	if err != nil {

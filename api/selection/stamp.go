@@ -9,17 +9,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// StampSuffix is the suffix of the domain of annotations that name the delegation which a policy
-// created for the last change of an object. The domain begins with the resource of the object:
-// the annotation of a Deployment is deployments.apps.authority.kube-granular.dev/NAME-OF-POLICY.
-// Only the server writes the annotations for the object's own resource. Annotations for other
-// resources are ordinary ones without a meaning.
+// StampSuffix is the end of the domain in the key of a stamp: an annotation that names the
+// delegation which a policy issued for the last change of an object. The domain begins with the
+// resource of the object: the key on a Deployment is
+// deployments.apps.authority.kube-granular.dev/NAME-OF-POLICY. Only the server can write a stamp
+// for the object's own resource. A stamp for another resource is an ordinary annotation without
+// a meaning.
 const StampSuffix = ".authority.kube-granular.dev"
 
 // Stamped returns the selection with which a controller acts on behalf of the last author of an
 // object: the delegation that the annotation of a policy names. resource must be the resource
-// from which the object was read. Stamped returns an error if the annotation is missing, or does
-// not name an AuthorityDelegation with its UID. Then no authority was delegated for the object.
+// from which the controller read the object. Stamped returns an error if the annotation is
+// missing, or does not name an AuthorityDelegation with its UID. Then the author delegated no
+// authority to the controller.
 func Stamped(annotations map[string]string, resource schema.GroupResource, policy string) (*SelectedAuthority, error) {
 	key := resource.String() + StampSuffix + "/" + policy
 	text, ok := annotations[key]

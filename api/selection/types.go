@@ -9,33 +9,34 @@ import (
 )
 
 const (
-	// Header is the request header that selects an authority. A server that applies it
-	// repeats it in the response.
+	// Header is the request header that selects an authority. A server that applies the
+	// selection repeats the header in its response.
 	Header = "Authority-Selector"
-	// ExtraKey is the extra attribute of a user with the selection, for the cases without a
-	// header: access reviews, webhooks, and requests to aggregated API servers. Its only value is
-	// the result of Text.
+	// ExtraKey is the extra attribute of a user that holds the selection where there is no
+	// header: in access reviews, for webhooks, and in requests to aggregated API servers. It has
+	// one value, the result of Text.
 	ExtraKey = "authority.kube-granular.dev/selected"
 	// MaxLength is the maximum length of the value of the header, in bytes.
 	MaxLength = 1024
-	// ReasonHeader is the request header with the reason for a selection. It is written to the
-	// audit log, and has no other effect.
+	// ReasonHeader is the request header that states why the caller selects an authority. The
+	// reason is written to the audit log, and has no other effect.
 	ReasonHeader = "Authority-Reason"
 	// MaxReasonLength is the maximum length of a reason, in bytes.
 	MaxReasonLength = 256
 )
 
-// Kind is the kind of the object of an AuthorityReference.
+// Kind is the kind of object that an AuthorityReference refers to.
 type Kind string
 
-// The kinds of an AuthorityReference.
+// The kinds of objects that an AuthorityReference can refer to.
 const (
 	ClusterRoleKind         Kind = "ClusterRole"
 	RoleKind                Kind = "Role"
 	AuthorityDelegationKind Kind = "AuthorityDelegation"
 )
 
-// SelectedAuthority is the authority with which a request is authorized.
+// SelectedAuthority selects the authority by which a request is authorized: one role or
+// delegation, and nothing else that the caller may do.
 type SelectedAuthority struct {
 	// apiVersion may be empty, authorization.k8s.io/v1 or authority.kube-granular.dev/v1alpha1.
 	// kind may be empty or SelectedAuthority.
@@ -46,7 +47,7 @@ type SelectedAuthority struct {
 
 // AuthorityReference refers to a role or a delegation.
 type AuthorityReference struct {
-	// apiVersion may be empty, or that of the kind.
+	// apiVersion may be empty, or the API version of the kind.
 	APIVersion string `json:"apiVersion,omitempty"`
 	// kind is ClusterRole, Role or AuthorityDelegation.
 	Kind Kind `json:"kind"`
@@ -58,8 +59,8 @@ type AuthorityReference struct {
 	UID types.UID `json:"uid,omitempty"`
 }
 
-// ClusterRole returns the selection of a cluster role: all bindings of the caller to it, in the
-// cluster and in all namespaces.
+// ClusterRole returns the selection of a cluster role. A request is then authorized by all
+// bindings of the caller to that role, in the cluster and in all namespaces.
 func ClusterRole(name string) *SelectedAuthority {
 	return &SelectedAuthority{AuthorityReference: AuthorityReference{Kind: ClusterRoleKind, Name: name}}
 }

@@ -131,8 +131,8 @@ func IsPermission(verb string) bool {
 	return verb == "granular" || strings.HasPrefix(verb, "granular:")
 }
 
-// CheckReadable returns why the chain does not allow to read the object of a request, or nil if
-// it does.
+// CheckReadable returns why a delegation of the chain does not allow the verb get on the object
+// of a request, or nil if all allow it.
 func (c *Chain) CheckReadable(a authorizer.Attributes) *Refusal {
 	reading := ReadRequest(a)
 	for _, link := range c.Links {

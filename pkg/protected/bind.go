@@ -14,11 +14,12 @@ import (
 	"kube-granular.dev/granular/protect"
 )
 
-// ConfirmBind returns an error if an attribute refers to the role, so that binding it needs the
-// verb "bind". It is called for a caller who does not hold that verb. The namespace is that of
-// the binding. An attribute of a namespace affects bindings in that namespace only; otherwise
-// whoever creates an attribute that names "edit" could stop everybody from binding "edit". An
-// attribute of the cluster affects ClusterRoleBindings, the only bindings that count for it.
+// ConfirmBind returns an error if a protected attribute refers to the role of a binding that a
+// caller writes. Then the caller needs the verb "bind" on that role; ConfirmBind is only called
+// for callers that lack this verb. namespace is the namespace of the binding. An attribute in a
+// namespace affects only the bindings there; otherwise anyone who may create such an attribute
+// could name the role "edit" in it, and so stop everybody from binding "edit". A cluster-wide
+// attribute affects ClusterRoleBindings, because for such an attribute no other bindings count.
 func (p *Protection) ConfirmBind(ctx context.Context, binding schema.GroupResource, name, namespace string, role rbacv1.RoleRef) error {
 	set, known := p.Set()
 	if !known {

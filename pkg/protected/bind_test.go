@@ -13,8 +13,8 @@ import (
 	registry "kube-granular.dev/pkg/registry/authority"
 )
 
-// TestConfirmBind holds that the bindings that count for an attribute, and no others, take
-// the verb "bind" on its role.
+// TestConfirmBind holds that exactly those bindings need the verb "bind" on their role that
+// count for an attribute which refers to the role.
 func TestConfirmBind(t *testing.T) {
 	p := New()
 	bindings := rbacv1.Resource("rolebindings")

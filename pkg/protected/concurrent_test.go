@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestConcurrently holds that hooks of many requests, the watch and readers do not disturb
-// each other: each writer finds its own change in the set right after its hook returned.
+// TestConcurrently holds that hooks of many requests, the watch and readers may run at the same
+// time: each writer finds its own change in the set right after its hook has returned.
 func TestConcurrently(t *testing.T) {
 	p := New()
 	namespaces := map[string]*metav1.ObjectMeta{}
@@ -23,7 +23,8 @@ func TestConcurrently(t *testing.T) {
 		last int
 		log  []func(reflectorStore) error
 	}
-	// store is what storage does with a change: it gives it a version, and tells the watch.
+	// store does what storage does with a change: it assigns a resource version, and reports the
+	// change to the watch.
 	store := func(namespace, key string, gone bool) int {
 		version.Lock()
 		defer version.Unlock()
@@ -83,7 +84,7 @@ func TestConcurrently(t *testing.T) {
 	for i := range writers {
 		for k := range 5 {
 			namespace, key := fmt.Sprintf("n%d", i), fmt.Sprintf("k%d", k)
-			// The last change is number 199, of k4, and no removal.
+			// The last change of each writer is number 199. It stores the key k4.
 			if set, _ := p.Set(); wanted(set, namespace, key) != (k == 4) {
 				t.Errorf("at the end the key %s is protected in %s: %t", key, namespace, k != 4)
 			}

@@ -9,7 +9,7 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// entryFrom converts an attribute to a protect.Entry. They share memory.
+// entryFrom converts an attribute to a protect.Entry, which shares slices with the attribute.
 func entryFrom(a authority.Attribute) protect.Entry {
 	meta, spec, _ := a.Parts()
 	return protect.Entry{
@@ -20,7 +20,7 @@ func entryFrom(a authority.Attribute) protect.Entry {
 		ProtectedValues: spec.ProtectedValues,
 		AllowedValues:   spec.AllowedValues,
 		Role:            roleOf(spec),
-		// The library enforces every mode other than Audit.
+		// Package protect enforces every mode except Audit.
 		Mode:             protect.Mode(spec.Mode),
 		Resources:        resources(spec.Resources),
 		ExcludeResources: resources(spec.ExcludeResources),

@@ -12,7 +12,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// TestEntryOf holds that an entry says all that its attribute does.
+// TestEntryOf holds that an entry has all fields of its attribute that bear on decisions.
 func TestEntryOf(t *testing.T) {
 	a := refers(attribute("n", "a", "env", 1), "Role", "setter")
 	_, spec, _ := a.Parts()
@@ -36,8 +36,8 @@ func TestEntryOf(t *testing.T) {
 	}
 }
 
-// TestAttributesThere holds that all attributes that are there are told of, whether or not they
-// are in force, and none that is gone.
+// TestAttributesThere holds that Attributes returns all attributes that exist, in force or not,
+// and none that was removed.
 func TestAttributesThere(t *testing.T) {
 	p := New()
 	p.Observe(change(attribute("n", "a", "env", 1), false))

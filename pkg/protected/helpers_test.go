@@ -17,7 +17,8 @@ import (
 	registry "kube-granular.dev/pkg/registry/authority"
 )
 
-// attribute returns an attribute of the key, in a namespace or in the cluster.
+// attribute returns an attribute that protects the label key, in a namespace, or cluster-wide if
+// namespace is empty.
 func attribute(namespace, name, key string, version int) authority.Attribute {
 	spec := v1alpha1.ProtectedAttributeSpec{AttributeKind: v1alpha1.AttributeLabel, AttributeName: key}
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name, ResourceVersion: strconv.Itoa(version)}
@@ -27,7 +28,8 @@ func attribute(namespace, name, key string, version int) authority.Attribute {
 	return &authority.ProtectedAttribute{ObjectMeta: meta, Spec: spec}
 }
 
-// madeIn sets what ties an attribute to a namespace.
+// madeIn sets the UID of the namespace and the creation time of an attribute, by which it
+// belongs to a namespace.
 func madeIn(a authority.Attribute, uid types.UID, created time.Time) authority.Attribute {
 	meta, _, status := a.Parts()
 	status.NamespaceUID, meta.CreationTimestamp = uid, metav1.NewTime(created)

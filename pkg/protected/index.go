@@ -19,7 +19,8 @@ import (
 	registry "kube-granular.dev/pkg/registry/authority"
 )
 
-// Index holds the attributes of both kinds, and builds the set of those in force.
+// Index holds the protected attributes of both kinds, ProtectedAttribute and
+// ClusterProtectedAttribute, and builds the set of those in force.
 type Index struct {
 	// namespaces returns the metadata of a namespace, nil if it is unknown.
 	namespaces func(name string) *metav1.ObjectMeta
@@ -28,18 +29,18 @@ type Index struct {
 
 	// mu protects the fields below.
 	mu sync.Mutex
-	// kinds are the namespaced attributes and the cluster attributes.
+	// kinds are the records of ProtectedAttributes and of ClusterProtectedAttributes.
 	kinds [2]records
-	// listed reports for each kind whether a list was read.
+	// listed is true for each of the two kinds once a list of it was read.
 	listed [2]bool
 
 	set atomic.Pointer[protect.Set]
 }
 
-// Attribute is one attribute with its state on this server.
+// Attribute is a protected attribute with its state on this server.
 type Attribute struct {
 	authority.Attribute
-	// InForce reports whether the attribute has an effect.
+	// InForce is true if the attribute has an effect.
 	InForce bool
 }
 
@@ -54,25 +55,26 @@ func NewIndex(namespaces func(name string) *metav1.ObjectMeta) *Index {
 	return &Index{namespaces: namespaces, changed: func() {}, kinds: [...]records{newRecords(), newRecords()}}
 }
 
-// Set returns the entries in force. It does not allocate.
+// Set returns the entries of the attributes in force. It does not allocate.
 func (x *Index) Set() *protect.Set { return x.set.Load() }
 
-// Listed reports whether all attributes that were stored when the server started are known.
+// Listed reports whether the index has all attributes that were stored when the server started.
 func (x *Index) Listed() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.listed == [2]bool{true, true}
 }
 
-// markNotServed records that a kind is not served, so none of it is in force.
+// markNotServed records that the server does not serve a kind, so no attribute of that kind is
+// in force.
 func (x *Index) markNotServed(kind int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.listed[kind] = true
 }
 
-// Observe applies a change that a request to this server made. The set includes it when Observe
-// returns.
+// Observe applies a change that a request to this server made. When Observe returns, the set
+// includes the change.
 func (x *Index) Observe(c registry.Change) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -87,7 +89,7 @@ func (x *Index) Observe(c registry.Change) {
 	}
 }
 
-// NamespaceChanged updates the set if a namespace was created, deleted or replaced.
+// NamespaceChanged updates the set after the creation, deletion or replacement of a namespace.
 func (x *Index) NamespaceChanged(namespace string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -100,7 +102,8 @@ func (x *Index) NamespaceChanged(namespace string) {
 	}
 }
 
-// Attributes returns all attributes in no particular order. The caller must not modify them.
+// Attributes returns all attributes, in force or not, in no particular order. The caller must
+// not modify them.
 func (x *Index) Attributes() (out []Attribute) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -123,9 +126,10 @@ func kindOf(n name) int {
 	return namespaced
 }
 
-// inForce reports whether the attribute of a record has an effect. An attribute of a deleted
-// namespace of the same name has none. An attribute that is not older than the known namespace
-// does not belong to an earlier one: then the known namespace is out of date.
+// inForce reports whether the attribute of a record has an effect. An attribute has none if it
+// was created in an earlier namespace of the same name, which was deleted. An attribute that is
+// at least as new as the known namespace can't be from an earlier one: if the UIDs differ, the
+// known namespace is out of date.
 func (x *Index) inForce(r *record) bool {
 	if r.gone {
 		return false
@@ -141,7 +145,8 @@ func (x *Index) inForce(r *record) bool {
 	return registry.InNamespace(status, namespace.UID) || !meta.CreationTimestamp.Time.Before(namespace.CreationTimestamp.Time)
 }
 
-// updateEntry updates the set if the entry of an attribute changed.
+// updateEntry updates the set if the entry of an attribute has changed. before is the record of
+// that attribute before the change.
 func (x *Index) updateEntry(n name, before *record) {
 	after := x.kinds[kindOf(n)].get(n)
 	was, is := before != nil && before.inForce, after != nil && x.inForce(after)
@@ -154,12 +159,14 @@ func (x *Index) updateEntry(n name, before *record) {
 	x.replaceNamespace(n.namespace)
 }
 
-// replaceNamespace replaces the entries of a namespace, or of the cluster, in the set.
+// replaceNamespace rebuilds the entries of a namespace, or the cluster-wide ones if namespace is
+// empty, in the set.
 func (x *Index) replaceNamespace(namespace string) {
 	x.set.Store(x.set.Load().With(namespace, x.entries(namespace)...))
 }
 
-// entries returns the entries in force in a namespace, or in the cluster, sorted by name.
+// entries returns the entries in force in a namespace, or the cluster-wide ones if namespace is
+// empty, sorted by name.
 func (x *Index) entries(namespace string) []protect.Entry {
 	of := x.kinds[kindOf(name{namespace: namespace})].byNamespace[namespace]
 	out := make([]protect.Entry, 0, len(of))

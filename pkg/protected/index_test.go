@@ -18,8 +18,8 @@ import (
 
 func unknown(string) *metav1.ObjectMeta { return nil }
 
-// TestObserve holds that a change is in the set when its hook returns, and that what the
-// watch tells later of an older version changes nothing.
+// TestObserve holds that a change is in the set when its hook returns, and that an older version
+// which the watch reports later changes nothing.
 func TestObserve(t *testing.T) {
 	x := NewIndex(unknown)
 	w := reflectorStore{x, namespaced}
@@ -68,8 +68,8 @@ func TestObserve(t *testing.T) {
 	says("somebody else's change", "old")
 }
 
-// TestReplace holds that a list after a broken watch takes the place of all that the watch
-// had told, and that what hooks told beyond the list stays.
+// TestReplace holds that a list after a broken watch replaces everything that the watch had
+// reported, and that newer changes which hooks reported stay.
 func TestReplace(t *testing.T) {
 	x := NewIndex(unknown)
 	w := reflectorStore{x, namespaced}
@@ -79,7 +79,7 @@ func TestReplace(t *testing.T) {
 	x.Observe(change(attribute("n", "hooked", "hooked", 21), false))
 	x.Observe(change(attribute("n", "removed", "removed", 22), true))
 	x.Observe(change(attribute("n", "early", "early", 12), false))
-	// The list is of version 15: "early" was removed by somebody else before it.
+	// The list has version 15. Another server removed the attribute "early" before that version.
 	if err := w.Replace([]any{attribute("n", "kept", "kept", 4), attribute("n", "removed", "removed", 14)}, "15"); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestReplace(t *testing.T) {
 			t.Errorf("the key %s is protected: %t", key, got)
 		}
 	}
-	// The tombstone is forgotten once the watch has passed it, and no sooner.
+	// The tombstone is removed once the watch has passed its version, and not before.
 	w.UpdateResourceVersion("21")
 	if n := len(x.kinds[namespaced].tombstones); n != 1 {
 		t.Errorf("%d tombstones before their version is passed", n)
@@ -97,16 +97,17 @@ func TestReplace(t *testing.T) {
 	if n := len(x.kinds[namespaced].tombstones); n != 0 {
 		t.Errorf("%d tombstones after their version is passed", n)
 	}
-	// Storage was set back to an earlier state: what the watch had passed is gone.
+	// Storage was restored to an earlier state, so what the watch had reported is gone.
 	if err := w.Replace([]any{attribute("n", "kept", "kept", 4)}, "5"); err != nil {
 		t.Fatal(err)
 	}
 	if wanted(x.Set(), "n", "hooked") || !wanted(x.Set(), "n", "kept") {
-		t.Error("the set has what an earlier watch told")
+		t.Error("the set has an attribute that only the earlier watch reported")
 	}
 }
 
-// TestKinds holds that both kinds are told apart, by their names as well.
+// TestKinds holds that the index keeps both kinds of attributes apart, even if their names are
+// equal.
 func TestKinds(t *testing.T) {
 	x := NewIndex(unknown)
 	if x.Listed() {
@@ -136,8 +137,9 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestNamespaces holds that an attribute of a namespace that is gone has no effect in
-// another of its name, and that it has effect wherever that is not certain.
+// TestNamespaces holds that an attribute of a deleted namespace has no effect in another
+// namespace of the same name, and that it has an effect if it is not certain which namespace it
+// belongs to.
 func TestNamespaces(t *testing.T) {
 	at := func(second int) time.Time { return time.Unix(int64(1000+second), 0) }
 	namespaces := map[string]*metav1.ObjectMeta{}
@@ -155,7 +157,8 @@ func TestNamespaces(t *testing.T) {
 		wants []string
 	}{
 		{"the namespace is not known", nil, []string{"first", "second", "none"}},
-		// The second namespace was made, and this server's informer still has the first.
+		// The namespace was deleted and created again, but this server's informer still has the
+		// first one.
 		{"the informer is behind", &metav1.ObjectMeta{UID: "first", CreationTimestamp: metav1.NewTime(at(0))},
 			[]string{"first", "second", "none"}},
 		{"the informer has come", &metav1.ObjectMeta{UID: "second", CreationTimestamp: metav1.NewTime(at(4))},
@@ -175,8 +178,9 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// TestSameSet holds that the set stays the same where nothing in force changes: a status
-// that is written, a watch that tells what a hook told, a namespace that is updated.
+// TestSameSet holds that the set is not rebuilt if nothing in force changes: when a status is
+// written, when the watch reports a change that a hook has reported before, or when a namespace
+// is updated.
 func TestSameSet(t *testing.T) {
 	x := NewIndex(unknown)
 	w := reflectorStore{x, namespaced}
@@ -191,18 +195,18 @@ func TestSameSet(t *testing.T) {
 	x.Observe(change(status, false))
 	x.NamespaceChanged("n")
 	if x.Set() != before {
-		t.Error("the set was made anew")
+		t.Error("the set was rebuilt, though nothing in force has changed")
 	}
 	x.Observe(change(attribute("n", "a", "b", 5), false))
 	if x.Set() == before {
-		t.Error("the set was not made anew")
+		t.Error("the set was not rebuilt after a change")
 	}
 }
 
-// TestAnyOrder holds an index to an oracle, over random histories of storage of which the
-// watch tells in order and late, hooks in any order, some of them never, and lists in
-// between: of every attribute the state is that of the later of what the watch has passed
-// and what a hook told last.
+// TestAnyOrder compares an index with a model, over random histories of storage. The watch
+// reports the changes in order but late. Hooks report them in any order, or never. Lists come in
+// between. The state of each attribute must be the newer of two: the one at the version that the
+// watch has passed, and the last one that a hook reported.
 //
 // Attack: a late hook, a late watch, a list of an earlier state
 // Answer: the newest change of each attribute counts, in any order
@@ -216,7 +220,7 @@ func TestAnyOrder(t *testing.T) {
 		random := rand.New(rand.NewSource(seed))
 		x := NewIndex(unknown)
 		w := reflectorStore{x, namespaced}
-		// history[v-1] is the change of version v.
+		// history[v-1] is the change that has the resource version v.
 		var history []event
 		there := map[string]bool{}
 		for range 4 + random.Intn(16) {
@@ -229,7 +233,8 @@ func TestAnyOrder(t *testing.T) {
 			e := history[version-1]
 			return attribute("n", e.name, e.key, version)
 		}
-		// at returns the version that an attribute has at a version, 0 if there is none.
+		// at returns the resource version that an attribute had when storage was at the given
+		// version, or 0 if the attribute did not exist then.
 		at := func(name string, version int) int {
 			for ; version > 0; version-- {
 				if history[version-1].name == name {
@@ -247,7 +252,7 @@ func TestAnyOrder(t *testing.T) {
 			t.Helper()
 			var want []protect.Entry
 			for _, name := range names {
-				// A hook that the watch has overtaken says nothing.
+				// A hook whose version the watch has passed has no effect.
 				if v := at(name, max(passed, told[name])); v > 0 {
 					want = append(want, protect.Entry{Name: name, Key: history[v-1].key})
 				}

@@ -18,9 +18,10 @@ import (
 	registry "kube-granular.dev/pkg/registry/authority"
 )
 
-// TestAttachedNamespaces holds that namespaces are those of the informer: an attribute of an
-// earlier one has no effect, from when the informer tells of its successor; one of the
-// namespace that is there, or of one that is not known, has.
+// TestAttachedNamespaces holds that the namespaces come from the informer. An attribute of a
+// deleted namespace has no effect as soon as the informer reports a new namespace of the same
+// name. An attribute of the present namespace, or of a namespace that the informer does not
+// know, has an effect.
 func TestAttachedNamespaces(t *testing.T) {
 	made := time.Now().Add(-time.Hour)
 	namespace := func(name string) *corev1.Namespace {
@@ -53,7 +54,7 @@ func TestAttachedNamespaces(t *testing.T) {
 	}); err != nil {
 		t.Errorf("the successor of a namespace is not heard of: %v", err)
 	}
-	// A binding is a change that a status tells about.
+	// A new binding changes a status, so it is reported as a change.
 	select {
 	case <-p.Changes():
 	default:

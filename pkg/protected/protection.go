@@ -20,22 +20,22 @@ import (
 	registry "kube-granular.dev/pkg/registry/authority"
 )
 
-// waitTimeout is how long a request waits until the attributes are known.
+// waitTimeout is how long a request waits until the server has read the protected attributes.
 const waitTimeout = 5 * time.Second
 
-// Protection is the state of protected attributes on one server. UseInformers, SetKinds and
-// Observe are called while the server is built, Run once it is started.
+// Protection is the state of the protected attributes on one server. UseInformers and SetKinds
+// are called while the server is built, and Run once it has started.
 type Protection struct {
 	index *Index
 	roles *Roles
 	kinds registry.Kinds
-	// ready is closed once all attributes are known. known is set at the same time, for callers
-	// that must not wait.
+	// ready is closed once the server knows all attributes. known is set to true at the same
+	// time, for callers that must not wait.
 	ready chan struct{}
 	known atomic.Bool
-	// changes has an element if anything changed that a status depends on.
+	// changes has an element if anything has changed that the status of an attribute depends on.
 	changes chan struct{}
-	// counts are the violations that are not in a status yet.
+	// counts are the counted violations that are not in the status of their attribute yet.
 	counts violationCounts
 }
 
@@ -47,22 +47,22 @@ func New() *Protection {
 	return p
 }
 
-// notifyChange records that something changed that a status depends on.
+// notifyChange records that anything has changed that the status of an attribute depends on.
 func (p *Protection) notifyChange() {
 	select {
 	case p.changes <- struct{}{}:
-	default: // the last change was not received yet
+	default: // the reader has not received the last change yet
 	}
 }
 
-// Changes returns a channel that has an element after changes of attributes, roles or bindings.
-// It has one reader.
+// Changes returns a channel that has an element after a change of attributes, roles or bindings.
+// Only one goroutine may read from the channel.
 func (p *Protection) Changes() <-chan struct{} { return p.changes }
 
 // Attributes returns all attributes in no particular order. The caller must not modify them.
 func (p *Protection) Attributes() []Attribute { return p.index.Attributes() }
 
-// Roles returns the roles and their bindings.
+// Roles returns the Roles of this server, which find out who holds a role.
 func (p *Protection) Roles() *Roles { return p.roles }
 
 // UseInformers reads namespaces, roles and bindings from informers, which must not have started.
@@ -104,8 +104,8 @@ func (p *Protection) UseInformers(factory informers.SharedInformerFactory) error
 	return nil
 }
 
-// SetKinds sets the kinds that the server serves. A kind that is not served protects nothing. If
-// neither is served there is nothing to run.
+// SetKinds sets the kinds of attributes that the server serves. A kind that is not served
+// protects nothing. If neither kind is served, the attributes count as known at once.
 func (p *Protection) SetKinds(kinds registry.Kinds) {
 	p.kinds = kinds
 	for i, kind := range [...]registry.Kind{namespaced: kinds.Namespaced, cluster: kinds.Cluster} {
@@ -118,11 +118,12 @@ func (p *Protection) SetKinds(kinds registry.Kinds) {
 	}
 }
 
-// Observe applies a change that a request to this server made. Set includes it when Observe
-// returns.
+// Observe applies a change that a request to this server made. When Observe returns, Set
+// includes the change.
 func (p *Protection) Observe(c registry.Change) { p.index.Observe(c) }
 
-// Run reads the stored attributes and watches them until ctx ends. It returns once all are known.
+// Run starts to read and watch the stored attributes, until ctx ends. It returns once the server
+// knows all attributes.
 func (p *Protection) Run(ctx context.Context) error {
 	for i, kind := range [...]registry.Kind{namespaced: p.kinds.Namespaced, cluster: p.kinds.Cluster} {
 		if kind.ListWatch == nil {
@@ -145,21 +146,22 @@ func (p *Protection) markReady() {
 	}
 }
 
-// listThenWatch is a ListWatch that a reflector reads by a list before it watches.
+// listThenWatch is a ListWatch from which a reflector reads a list before it starts to watch.
 type listThenWatch struct{ *cache.ListWatch }
 
-// IsWatchListSemanticsUnSupported makes a reflector read a list.
+// IsWatchListSemanticsUnSupported returns true, so that a reflector reads a list instead of a
+// streamed one.
 func (listThenWatch) IsWatchListSemanticsUnSupported() bool { return true }
 
-// Set returns the entries in force, and whether all attributes are known: before that some may be
-// missing. It does not allocate.
+// Set returns the entries in force, and whether the server knows all attributes; if not, some
+// entries may be missing. It does not allocate.
 func (p *Protection) Set() (*protect.Set, bool) {
 	known := p.known.Load()
 	return p.index.Set(), known
 }
 
-// Wait waits for a few seconds until all attributes are known. Its error can be returned to the
-// caller of the request.
+// Wait waits for a few seconds until the server knows all attributes. Its error can be returned
+// to the client as it is.
 func (p *Protection) Wait(ctx context.Context) error {
 	timeout := time.NewTimer(waitTimeout)
 	defer timeout.Stop()
@@ -172,7 +174,8 @@ func (p *Protection) Wait(ctx context.Context) error {
 	return apierrors.NewServiceUnavailable("the server has not read the protected labels and annotations yet")
 }
 
-// Holds reports whether a user is bound to the role of a reference. It ignores verbs.
+// Holds reports whether a user is bound to the role that an attribute refers to. Verbs that the
+// user has do not count.
 func (p *Protection) Holds(ctx context.Context, u user.Info, ref protect.Reference) (bool, error) {
 	if p.roles == nil || !p.known.Load() {
 		return false, fmt.Errorf("the server has not read yet who holds %s", ref)

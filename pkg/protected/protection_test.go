@@ -25,7 +25,7 @@ import (
 	registry "kube-granular.dev/pkg/registry/authority"
 )
 
-// store is one of a server's stores. Its lists wait until it is open.
+// store stands for the storage of one kind of attribute. Its lists wait until open is closed.
 type store struct {
 	open    chan struct{}
 	list    runtime.Object
@@ -78,15 +78,15 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// ended returns a context that has ended.
+// ended returns a context that is already cancelled.
 func ended(t *testing.T) context.Context {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	return ctx
 }
 
-// TestProtection holds that nothing is taken for known before both kinds were listed and
-// RBAC's objects are there, and that a Protection then follows hooks, watches and
+// TestProtection holds that a Protection counts as ready only after both kinds of attributes
+// were listed and roles and bindings were read, and that it then follows hooks, watches and
 // namespaces.
 func TestProtection(t *testing.T) {
 	client := fake.NewClientset(
@@ -167,15 +167,15 @@ func TestProtection(t *testing.T) {
 	}
 	until(t, "the namespace is gone", says(map[string]bool{"left": true}))
 
-	// The watch breaks, and so much has happened that it can't go on.
+	// The watch ends with the error that its version is too old, so the reflector lists again.
 	one.list = namespacedList("30", attribute("n", "b", "b", 20))
 	w := <-one.watches
 	w.Error(&apierrors.NewResourceExpired("too old").ErrStatus)
 	until(t, "what was missed is known", says(map[string]bool{"a": false, "hooked": false, "left": false, "b": true}))
 }
 
-// TestNotServed holds that a kind that is not served protects nothing and keeps nobody
-// waiting, and that a server that ends while it waits does not claim to know.
+// TestNotServed holds that a kind which is not served protects nothing and delays no request,
+// and that a Protection does not become ready if the server stops while it waits.
 func TestNotServed(t *testing.T) {
 	p := New()
 	p.SetKinds(registry.Kinds{})
@@ -210,7 +210,7 @@ func TestNotServed(t *testing.T) {
 	}
 }
 
-// TestSetIsFree holds that a request that asks for the set allocates nothing.
+// TestSetIsFree holds that Set makes no allocation.
 func TestSetIsFree(t *testing.T) {
 	p := New()
 	p.SetKinds(registry.Kinds{})

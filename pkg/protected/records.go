@@ -10,15 +10,15 @@ import (
 
 // record is the known state of one attribute.
 type record struct {
-	// version is the resource version of the change that the record is from.
+	// version is the resource version of the change that produced the record.
 	version uint64
-	// gone marks a tombstone: a hook reported that the attribute was removed, and the watch may
-	// still report older changes.
+	// gone is true for a tombstone: a hook reported that the attribute was removed, but the
+	// watch has not reached that removal and may still report older changes.
 	gone bool
-	// attribute is the attribute, which must not be modified, and entry its converted form.
+	// attribute is the attribute, which must not be modified. entry is its converted form.
 	attribute authority.Attribute
 	entry     protect.Entry
-	// inForce reports whether the attribute was in force when its set was built.
+	// inForce is true if the attribute was in force when the set was last built.
 	inForce bool
 }
 
@@ -26,15 +26,17 @@ func recordOf(a authority.Attribute, version uint64) *record {
 	return &record{version: version, attribute: a, entry: entryFrom(a)}
 }
 
-// name identifies an attribute of one kind. The namespace of a cluster attribute is empty.
+// name identifies an attribute among those of its kind. The namespace of a
+// ClusterProtectedAttribute is empty.
 type name struct{ namespace, name string }
 
 func nameOf(a authority.Attribute) name { return name{a.GetNamespace(), a.GetName()} }
 
-// records are the attributes of one kind, by namespace. Resource versions order the changes.
+// records are the attributes of one kind, by namespace and name. Resource versions order the
+// changes.
 type records struct {
 	byNamespace map[string]map[string]*record
-	// watchVersion is the version up to which the watch has reported all changes.
+	// watchVersion is the resource version up to which the watch has reported all changes.
 	watchVersion uint64
 	// tombstones are the records with gone set.
 	tombstones map[name]*record
@@ -65,8 +67,9 @@ func (r *records) drop(n name) {
 	delete(r.tombstones, n)
 }
 
-// applyHook applies a change that a hook reported, and reports whether it is new. It is not new
-// if the watch has passed it, whatever the watch reported: the hook of a request may be late.
+// applyHook applies a change that a hook reported, and reports whether the change is new. A
+// change that the watch has passed is not new, even if the watch did not report it: the hook of
+// a request may be late.
 func (r *records) applyHook(n name, to *record) bool {
 	if to.version <= r.watchVersion {
 		return false
@@ -78,8 +81,8 @@ func (r *records) applyHook(n name, to *record) bool {
 	return true
 }
 
-// applyWatch applies a change that the watch reported, and reports whether it is new. It is not
-// new if a hook reported a later one.
+// applyWatch applies a change that the watch reported, and reports whether the change is new. It
+// is not new if a hook has already reported a later change of the same attribute.
 func (r *records) applyWatch(n name, to *record) bool {
 	if known := r.get(n); known != nil && known.version > to.version {
 		return false
@@ -92,7 +95,8 @@ func (r *records) applyWatch(n name, to *record) bool {
 	return true
 }
 
-// advanceTo records that the watch has reached a version, and removes the tombstones up to it.
+// advanceTo records that the watch has reached a version, and removes the tombstones of that
+// version and older ones.
 func (r *records) advanceTo(version uint64) {
 	r.watchVersion = version
 	for n, of := range r.tombstones {
@@ -102,11 +106,11 @@ func (r *records) advanceTo(version uint64) {
 	}
 }
 
-// replaceAll replaces the records by a list. It keeps changes that a hook reported beyond the
-// list and the watch.
+// replaceAll replaces the records by a list of that version. It keeps changes that a hook
+// reported and that are newer than both the list and the watch.
 func (r *records) replaceAll(list map[name]*record, version uint64) {
-	// A list is never older than the watch before it, unless storage was restored from a backup.
-	// Then the records up to the watch's version are removed.
+	// A list is older than the watch before it only if storage was restored from a backup. Then
+	// the records up to the version of the watch are removed.
 	beyond := max(version, r.watchVersion)
 	before := r.byNamespace
 	*r = newRecords()

@@ -21,14 +21,15 @@ import (
 	"kube-granular.dev/pkg/selected"
 )
 
-// byRole is the name of the informer index of bindings by role.
+// byRole is the name of the index in an informer that finds bindings by their role.
 const byRole = "kube-granular.dev/role"
 
-// roleKey returns a key of that index. Namespaces, kinds and role names contain no slash.
+// roleKey returns the key of a role in the index byRole. Namespaces, kinds and role names
+// contain no slash, so keys are unique.
 func roleKey(namespace, kind, name string) string { return namespace + "/" + kind + "/" + name }
 
-// Roles finds out who holds a role. It reads RBAC's objects from informers, whether or not RBAC
-// is a configured authorizer.
+// Roles finds out who holds a role. It reads roles and bindings from informers, even if RBAC is
+// not a configured authorizer.
 type Roles struct {
 	roles           rbaclisters.RoleLister
 	clusterRoles    rbaclisters.ClusterRoleLister
@@ -37,7 +38,7 @@ type Roles struct {
 	synced          []cache.InformerSynced
 }
 
-// addRoleIndex adds the index by role to an informer, unless it has it.
+// addRoleIndex adds the index byRole to an informer that does not have it yet.
 func addRoleIndex(informer cache.SharedIndexInformer, key func(obj any) (string, bool)) error {
 	if _, ok := informer.GetIndexer().GetIndexers()[byRole]; ok {
 		return nil
@@ -84,11 +85,11 @@ func NewRoles(informers rbacinformers.Interface) (*Roles, error) {
 	return r, nil
 }
 
-// Holds reports whether a user is bound to the role of a reference by a binding that counts. For
-// a cluster attribute the role is a ClusterRole, and only ClusterRoleBindings count. For an
-// attribute of a namespace, RoleBindings in that namespace count too. Nobody holds a role that
-// does not exist. The rules of the role do not matter. A user who selected another role does not
-// hold this one.
+// Holds reports whether a user is bound to the role that an attribute refers to, by a binding
+// that counts. For a cluster-wide attribute the role is a ClusterRole, and only
+// ClusterRoleBindings count. For an attribute in a namespace, RoleBindings in that namespace
+// count too. Nobody holds a role that does not exist. The rules of the role do not matter. A
+// user who selected another role or a delegation does not hold this role.
 func (r *Roles) Holds(ctx context.Context, u user.Info, ref protect.Reference) (bool, error) {
 	if u == nil {
 		return false, fmt.Errorf("find out who holds %s: the request has no user", ref)
@@ -120,15 +121,15 @@ func (r *Roles) Holds(ctx context.Context, u user.Info, ref protect.Reference) (
 	return false, fmt.Errorf("find out who holds %s: %w", ref, failed)
 }
 
-// membershipResolver passes the bindings of one role to upstream's rule resolver, and replaces
-// the role by one with a single rule: the resolver reaches that rule if a binding includes the
-// user.
+// membershipResolver passes the bindings of one role to upstream's rule resolver, but replaces
+// the rules of that role by a single rule. If the resolver reaches that rule, a binding includes
+// the user.
 type membershipResolver struct {
 	*Roles
 	ref protect.Reference
 }
 
-// anyRule replaces the rules of a role.
+// anyRule stands in for the rules of the role.
 var anyRule = []rbacv1.PolicyRule{{}}
 
 // ListRoleBindings implements validation.RoleBindingLister.
@@ -160,7 +161,7 @@ func (q *membershipResolver) GetClusterRole(_ context.Context, name string) (*rb
 	return &rbacv1.ClusterRole{Rules: anyRule}, nil
 }
 
-// bindingsByKey returns the bindings with a key.
+// bindingsByKey returns the bindings that the index byRole has under a key.
 func bindingsByKey[T any](in cache.Indexer, key string) ([]T, error) {
 	found, err := in.ByIndex(byRole, key)
 	if err != nil {
@@ -175,7 +176,7 @@ func bindingsByKey[T any](in cache.Indexer, key string) ([]T, error) {
 	return out, nil
 }
 
-// Role returns the UID of the role of a reference, and whether it exists.
+// Role returns the UID of the role that an attribute refers to, and whether that role exists.
 func (r *Roles) Role(ref protect.Reference) (types.UID, bool) {
 	if ref.Kind == protect.ClusterRole {
 		role, err := r.clusterRoles.Get(ref.Name)
@@ -191,8 +192,8 @@ func (r *Roles) Role(ref protect.Reference) (types.UID, bool) {
 	return role.UID, true
 }
 
-// Bindings returns the bindings that count for a reference, in no particular order. The caller
-// must not modify them.
+// Bindings returns the bindings of a role that count for an attribute which refers to it, in no
+// particular order. The caller must not modify them.
 func (r *Roles) Bindings(ref protect.Reference) ([]*rbacv1.RoleBinding, []*rbacv1.ClusterRoleBinding, error) {
 	q := &membershipResolver{Roles: r, ref: ref}
 	everywhere, err := q.ListClusterRoleBindings(context.Background())

@@ -23,7 +23,7 @@ func role(namespace, name string) runtime.Object {
 	return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
 
-// binding returns a binding of a role, in a namespace or in the cluster.
+// binding returns a RoleBinding in a namespace, or a ClusterRoleBinding if namespace is empty.
 func binding(namespace, name, kind, role string, subjects ...rbacv1.Subject) runtime.Object {
 	meta, ref := metav1.ObjectMeta{Namespace: namespace, Name: name}, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: role}
 	if namespace == "" {
@@ -38,7 +38,7 @@ func account(namespace, name string) rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}
 }
 
-// known returns what informers know of objects.
+// known returns Roles, and its informer factory, after the informers have read objects.
 func known(t *testing.T, objects ...runtime.Object) (*Roles, informers.SharedInformerFactory) {
 	t.Helper()
 	factory := informers.NewSharedInformerFactory(fake.NewClientset(objects...), 0)
@@ -52,12 +52,13 @@ func known(t *testing.T, objects ...runtime.Object) (*Roles, informers.SharedInf
 	return roles, factory
 }
 
-// TestHolds holds that a role is held through bindings that count, and through no other.
+// TestHolds holds which bindings make a user hold a role, and that others do not.
 func TestHolds(t *testing.T) {
 	roles, _ := known(t,
 		role("", "setter"), role("", "other"), role("", "setters"),
 		role("n", "setter"), role("m", "setter"),
-		// A binding of each kind, and one to a role of the other kind by the same name.
+		// Bindings of each kind to the role, and bindings to a role of the other kind with the
+		// same name.
 		binding("", "b", "ClusterRole", "setter", person("everywhere"), group("everywheres"), account("", "nowhere"), account("s", "robot")),
 		binding("n", "b", "ClusterRole", "setter", person("cluster-in-n"), group("cluster-in-ns"), account("", "local"), account("s", "robot-n")),
 		binding("n", "c", "Role", "setter", person("role-in-n")),
@@ -120,7 +121,8 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// TestTwoOfOneFactory holds that informers that are indexed already are no error.
+// TestTwoOfOneFactory holds that NewRoles returns no error for informers that already have its
+// index.
 func TestTwoOfOneFactory(t *testing.T) {
 	_, factory := known(t)
 	if _, err := NewRoles(factory.Rbac().V1()); err != nil {

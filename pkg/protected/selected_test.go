@@ -14,9 +14,9 @@ import (
 	"kube-granular.dev/pkg/selected"
 )
 
-// TestHoldsUnderASelection holds that who selected a role is a member of that role, if he is
-// bound to it, and of no other: not of one that he is bound to as well, and not of one whose
-// rules he merely covers.
+// TestHoldsUnderASelection holds that a user who selected a role holds that role if a binding
+// gives it to the user. The user holds no other role, even if bound to it, and does not hold a
+// selected role whose rules the user only covers by other roles.
 func TestHoldsUnderASelection(t *testing.T) {
 	seam.Install(func() seam.Selection { return selected.Selection{} })
 	t.Cleanup(func() { seam.Install(nil) })

@@ -5,15 +5,16 @@ package protected
 
 import "sync"
 
-// violationCounts are numbers of violations, by attribute.
+// violationCounts counts the requests that attributes with mode Audit would have refused, by
+// attribute.
 type violationCounts struct {
 	lock sync.Mutex
 	of   map[name]int64
 }
 
-// CountViolations counts a request that attributes with mode Audit would have refused. The
-// attributes are those of one namespace, or of the cluster if it is empty. It does not block; the
-// status is written later.
+// CountViolations counts a request that the named attributes, which have mode Audit, would have
+// refused. They are in one namespace, or cluster-wide if namespace is empty. It does not block;
+// their statuses are written later.
 func (p *Protection) CountViolations(namespace string, attributes ...string) {
 	p.counts.lock.Lock()
 	defer p.counts.lock.Unlock()
@@ -22,14 +23,14 @@ func (p *Protection) CountViolations(namespace string, attributes ...string) {
 	}
 }
 
-// Violations returns the violations of an attribute that are not in its status yet.
+// Violations returns how many violations of an attribute are counted and not in its status yet.
 func (p *Protection) Violations(namespace, of string) int64 {
 	p.counts.lock.Lock()
 	defer p.counts.lock.Unlock()
 	return p.counts.of[name{namespace, of}]
 }
 
-// SubtractViolations subtracts violations that are in the status now.
+// SubtractViolations subtracts the n violations of an attribute that were written to its status.
 func (p *Protection) SubtractViolations(namespace, of string, n int64) {
 	p.counts.lock.Lock()
 	defer p.counts.lock.Unlock()

@@ -5,8 +5,8 @@ package protected
 
 import "testing"
 
-// TestCounts holds that violations are counted by attribute, that what got into a status is
-// taken away and nothing else, and that what is counted of attributes that went is forgotten.
+// TestCounts holds that violations are counted by attribute, that only those are subtracted that
+// were written to a status, and that the counts of removed attributes are dropped.
 func TestCounts(t *testing.T) {
 	p := New()
 	for _, n := range []string{"here", "gone"} {

@@ -11,12 +11,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Listers limits what RBAC reads to what a request needs. It implements granular.Bindings.
+// Listers makes the listers and getters of RBAC return only what one authorization needs, if its
+// context comes from For. It implements granular.Bindings.
 type Listers struct{}
 
 var _ granular.Bindings = Listers{}
 
-// Role returns a lister of the role bindings of an informer that uses an index by subject.
+// Role returns a lister of role bindings. If the context comes from For, it finds the bindings
+// of the caller with an index of the informer; otherwise it lists all.
 func (Listers) Role(informer cache.SharedIndexInformer, all granular.RoleBindingLister) granular.RoleBindingLister {
 	l := &roleBindings{RoleBindingLister: all}
 	l.index.init(informer, func(object any) (string, []rbacv1.Subject) {
@@ -28,8 +30,8 @@ func (Listers) Role(informer cache.SharedIndexInformer, all granular.RoleBinding
 	return l
 }
 
-// ClusterRole returns a lister of the cluster role bindings of an informer that uses an index by
-// subject.
+// ClusterRole returns a lister of cluster role bindings. If the context comes from For, it finds
+// the bindings of the caller with an index of the informer; otherwise it lists all.
 func (Listers) ClusterRole(informer cache.SharedIndexInformer, all granular.ClusterRoleBindingLister) granular.ClusterRoleBindingLister {
 	l := &clusterRoleBindings{ClusterRoleBindingLister: all}
 	l.index.init(informer, func(object any) (string, []rbacv1.Subject) {

@@ -24,10 +24,11 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 )
 
-// policy is RBAC over the stores of informers, which nothing but a test fills.
+// policy is RBAC over the stores of informers that are not started: only the test puts objects
+// into them.
 type policy struct {
 	bindings, clusterBindings, roles, clusterRoles cache.SharedIndexInformer
-	// plain is upstream's, narrow reads its bindings through this package.
+	// plain is RBAC as upstream has it. narrow reads bindings and roles through this package.
 	plain, narrow *rbac.RBACAuthorizer
 }
 
@@ -97,21 +98,22 @@ func anyCaller(r *rand.Rand) *user.DefaultInfo {
 	return out
 }
 
-// asks is a question of a user's about things.
+// asks returns the attributes of a request by a user for the resource things.
 func asks(who user.Info) upstream.AttributesRecord {
 	return upstream.AttributesRecord{User: who, Namespace: "a", APIGroup: "example.com", Resource: "things",
 		ResourceRequest: true}
 }
 
-// parts is a reason with what it lists in order: a store gives bindings in any.
+// parts returns the reason of a decision with its parts sorted, because a store returns bindings
+// in any order.
 func parts(reason string) string {
 	out := strings.Split(strings.Trim(strings.TrimPrefix(reason, "RBAC: "), "[]"), ", ")
 	slices.Sort(out)
 	return strings.Join(out, ", ")
 }
 
-// ruled gives the verbs of a caller's rules about the resource of a question, each once,
-// and whether some rules were not found.
+// ruled returns the verbs, each once, of the caller's rules for the resource of a request, and
+// whether resolving the rules failed.
 func ruled(ctx context.Context, a *rbac.RBACAuthorizer, question upstream.AttributesRecord) (verbs []string, failed bool) {
 	rules, _, _, err := a.RulesFor(ctx, question.User, question.Namespace)
 	for _, rule := range rules {
@@ -124,15 +126,16 @@ func ruled(ctx context.Context, a *rbac.RBACAuthorizer, question upstream.Attrib
 	return slices.Compact(verbs), err != nil
 }
 
-// TestSameAsAll holds that RBAC comes to the same answer under For as without it, for
-// random callers, bindings and namespaces, while bindings come, change and go.
+// TestSameAsAll holds that RBAC decides the same with and without a context from For, for random
+// callers, bindings and namespaces, while bindings are added, changed and removed.
 func TestSameAsAll(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	allowed, refused := 0, 0
 	for range 300 {
 		p := newPolicy()
 		for i := range 6 {
-			// Of nine roles three are missing, each of which RBAC says in an error.
+			// Bindings refer to nine roles, but only six exist. RBAC reports each missing role
+			// as an error.
 			role := clusterRole(fmt.Sprintf("r%d", i), fmt.Sprintf("v%d", i/2))
 			role.Rules = append(role.Rules, rbacv1.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: []string{"/x"}})
 			role.Rules[0].APIGroups = []string{pick(r, "*", "*", "*", "example.com", "example.com", "other.com")}
@@ -201,9 +204,9 @@ func TestSameAsAll(t *testing.T) {
 
 var jane = rbacv1.Subject{Kind: rbacv1.UserKind, Name: "jane"}
 
-// TestOnlyUnderFor holds that whoever does not ask under For gets all bindings, and that no
-// index is made for it. A context made of one under For still carries its query, so that
-// an authorizer may set a deadline of its own.
+// TestOnlyUnderFor holds that without a context from For, all bindings are listed and no index
+// is created. A context that is derived from one of For still carries its query, so that an
+// authorizer may add a deadline.
 func TestOnlyUnderFor(t *testing.T) {
 	p := newPolicy()
 	put(t, p.bindings, binding("a", "janes", "r", jane))
@@ -235,7 +238,8 @@ func TestOnlyUnderFor(t *testing.T) {
 	}
 }
 
-// TestSilentRoles holds what is left out of roles, for whom and for whom not.
+// TestSilentRoles holds when a getter leaves out the rules of a role without a rule for the
+// resource of the request, and when it returns the whole role.
 func TestSilentRoles(t *testing.T) {
 	p := newPolicy()
 	others := clusterRole("others", "v")
@@ -279,7 +283,7 @@ func TestSilentRoles(t *testing.T) {
 	}
 }
 
-// all lists whatever a store holds, as upstream's listers do.
+// all lists all bindings of a store, as upstream's listers do.
 type all struct{ store cache.Store }
 
 func (l all) ListRoleBindings(context.Context, string) ([]*rbacv1.RoleBinding, error) {
@@ -290,7 +294,8 @@ func (l all) ListRoleBindings(context.Context, string) ([]*rbacv1.RoleBinding, e
 	return out, nil
 }
 
-// TestWithoutIndex holds that all bindings are listed where none can be made.
+// TestWithoutIndex holds that all bindings are listed if the index can't be added to the
+// informer.
 func TestWithoutIndex(t *testing.T) {
 	p := newPolicy()
 	put(t, p.bindings, binding("a", "joes", "r", rbacv1.Subject{Kind: rbacv1.UserKind, Name: "joe"}))
@@ -305,8 +310,8 @@ func TestWithoutIndex(t *testing.T) {
 	}
 }
 
-// TestOtherNamespace holds that of another namespace than the question is about there is
-// all, even between the questions of one verification.
+// TestOtherNamespace holds that listers and getters return everything for a namespace other than
+// that of the request, also between several checks of one request.
 func TestOtherNamespace(t *testing.T) {
 	p := newPolicy()
 	for _, namespace := range []string{"a", "b"} {
@@ -336,8 +341,9 @@ func TestOtherNamespace(t *testing.T) {
 	}
 }
 
-// TestOfTheNamespace holds that a name that looks like the key of another namespace
-// gets none of its bindings: RBAC does not look at the namespace of what it is listed.
+// TestOfTheNamespace holds that a lookup returns no bindings of another namespace, even if
+// namespace and group are chosen so that their keys are equal. RBAC itself does not check the
+// namespace of the bindings that a lister returns.
 func TestOfTheNamespace(t *testing.T) {
 	p := newPolicy()
 	put(t, p.bindings, binding("a", "b", "r", rbacv1.Subject{Kind: rbacv1.GroupKind, Name: "x/group/y"}))

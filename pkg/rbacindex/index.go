@@ -12,13 +12,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// index finds bindings by subject. It is built on first use.
+// index finds bindings by their subjects. It is built when it is first used.
 type index struct {
 	watchedInformer
-	// subjects returns the namespace of a binding, empty for a cluster role binding, and its
-	// subjects.
+	// subjects returns the subjects of a binding, and its namespace, which is empty for a
+	// cluster role binding.
 	subjects func(object any) (namespace string, subjects []rbacv1.Subject)
-	// hasMany is set once there was a binding with more than maxSubjects subjects.
+	// hasMany is set once the informer has had a binding with more than maxSubjects subjects.
 	hasMany atomic.Bool
 }
 
@@ -34,17 +34,18 @@ func (x *index) init(informer cache.SharedIndexInformer, subjects func(object an
 	})
 }
 
-// maxAttempts is how often a lookup is repeated if bindings change meanwhile. After that all
-// bindings are listed.
+// maxAttempts is how often a lookup is tried if bindings change during the lookup. After that
+// all bindings are listed.
 const maxAttempts = 3
 
 // bindingsFor returns the bindings that may include the caller: those of a namespace, or the
-// cluster role bindings if that is empty. It returns false if there is no index, or if bindings
-// change too often. Results in the request cache are used unless bindings have changed.
+// cluster role bindings if namespace is empty. It returns false if there is no index, or if
+// bindings change too often. It uses the cached result in kept unless bindings have changed
+// since.
 //
-// A lookup reads the index once for the user name and once for each group, each under its own
-// lock. If the change counter is the same before and after, no binding that existed throughout
-// was missed.
+// A lookup reads the index several times, once for the user name and once for each group, and
+// locks it for each read alone. If the change counter is the same before and after the lookup,
+// the lookup has missed no binding that existed throughout.
 func bindingsFor[T bound](x *index, q *Query, namespace string, kept *bindingCache[T]) (of []T, ok bool) {
 	if !x.start() {
 		return nil, false
@@ -77,12 +78,12 @@ func lookUp[T bound](x *index, q *Query, namespace string) (of []T, ok bool) {
 		found, err := x.indexer.ByIndex(indexName, key)
 		of = slices.Grow(of, len(found))
 		for _, object := range found {
-			// RBAC does not check the namespace of the bindings in the list.
+			// RBAC does not check the namespace of the bindings that a lister returns.
 			binding, ok := object.(T)
 			if !ok || binding.GetNamespace() != namespace {
 				continue
 			}
-			// A caller can match several subjects of a binding, each by another key.
+			// Several subjects of one binding can match the caller, each by its own key.
 			if _, subjects := x.subjects(object); len(subjects) == 1 || !listed.addIfNew(binding) {
 				of = append(of, binding)
 			}
@@ -102,7 +103,7 @@ type bound interface {
 	metav1.Object
 }
 
-// bindingSet is a set of bindings, usually a small one.
+// bindingSet is a set of bindings. It allocates a map only if it grows beyond a few.
 type bindingSet[T comparable] struct {
 	few  [8]T
 	n    int

@@ -11,10 +11,11 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// indexName is the name of the index in an informer.
+// indexName is the name of this package's index in an informer.
 const indexName = "kube-granular.dev/subject"
 
-// watchedInformer is an informer with a counter of changes. The counter starts on first use.
+// watchedInformer is an informer whose changes are counted. Counting starts when start is first
+// called.
 type watchedInformer struct {
 	informer cache.SharedIndexInformer
 	// indexer is the indexer of the informer.
@@ -25,18 +26,19 @@ type watchedInformer struct {
 	once  sync.Once
 	ready bool
 
-	// changes grows whenever an object is added, changed or removed, while the informer's store
-	// is locked; but not if the store is replaced by an empty list. Readers compare it before and
-	// after.
+	// changes is incremented whenever an object is added, changed or removed, while the
+	// informer's store is locked. It is not incremented if the store is replaced by an empty
+	// list. Readers compare its value before and after they read.
 	changes atomic.Uint64
 }
 
-// init sets the informer, whose changes are counted from the first use on.
+// init sets the informer, and the index keys of its objects.
 func (w *watchedInformer) init(informer cache.SharedIndexInformer, keys func(object any) []string) {
 	w.informer, w.indexer, w.keys = informer, informer.GetIndexer(), keys
 }
 
-// start starts counting and indexing, and reports whether that worked.
+// start starts to count changes and to index objects, and reports whether the index could be
+// added.
 func (w *watchedInformer) start() bool {
 	w.once.Do(func() {
 		err := w.informer.AddIndexers(cache.Indexers{indexName: func(object any) ([]string, error) {
@@ -44,15 +46,15 @@ func (w *watchedInformer) start() bool {
 			return w.keys(object), nil
 		}})
 		if w.ready = err == nil; !w.ready {
-			klog.ErrorS(err, "RBAC's objects could not be indexed, so every authorization lists all of them")
+			klog.ErrorS(err, "The roles or bindings of RBAC could not be indexed, so every authorization check lists all of them")
 		}
 	})
 	return w.ready
 }
 
-// unchangedSince reports whether nothing has changed since the counter had a value. As a store
-// can be emptied without counting, it also checks that the named object still exists, unless name
-// is empty.
+// unchangedSince reports whether nothing has changed since the counter had the value changes.
+// The store can be emptied without being counted, so unless name is empty it also checks that
+// the named object still exists.
 func (w *watchedInformer) unchangedSince(changes uint64, namespace, name string) bool {
 	if w.changes.Load() != changes {
 		return false

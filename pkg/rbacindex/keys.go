@@ -12,10 +12,10 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// An index key has the namespace (empty for cluster role bindings), whether the subject is a user
-// or a group, and its name. A service account is indexed by its user name. A binding with more
-// than maxSubjects subjects has a single key and is returned to every caller, because all lookups
-// wait while a binding is indexed.
+// An index key consists of the namespace (empty for cluster role bindings), an infix that shows
+// whether the subject is a user or a group, and the name of the subject. A service account has
+// the key of its user name. Indexing a binding locks the index, so a binding with more than
+// maxSubjects subjects gets a single key, and every lookup returns it.
 const (
 	userInfix   = "/user/"
 	groupInfix  = "/group/"
@@ -23,8 +23,9 @@ const (
 	maxSubjects = 64
 )
 
-// subjectKeys returns the keys of a binding. Every caller whom RBAC matches has one of them
-// (appliesToUser in k8s.io/kubernetes/pkg/registry/rbac/validation/rule.go).
+// subjectKeys returns the index keys of a binding. Every caller that RBAC matches with the
+// binding looks up one of these keys (see appliesToUser in
+// k8s.io/kubernetes/pkg/registry/rbac/validation/rule.go).
 func subjectKeys(namespace string, subjects []rbacv1.Subject) []string {
 	if len(subjects) > maxSubjects {
 		return []string{namespace + manySuffix}
@@ -49,15 +50,15 @@ func subjectKeys(namespace string, subjects []rbacv1.Subject) []string {
 	return out
 }
 
-// maxGroups is the maximum number of groups of a caller for whom the index is used, because each
-// group is one lookup. Access reviews may name any number of groups.
+// maxGroups is how many groups a caller may have to be looked up in the index, because each
+// group takes one lookup. An access review may name any number of groups.
 const maxGroups = 64
 
-// callerKeys are the keys of a caller, each once. They are one string, because they are built for
-// every request.
+// callerKeys are the index keys of a caller, each once. All keys share one string, which saves
+// allocations: the keys are built for every request.
 type callerKeys struct {
 	namespace, text string
-	// ends has the end of each key in text.
+	// ends has the end of each key within text.
 	ends []int
 }
 
@@ -84,7 +85,8 @@ func keysOfCaller(namespace string, caller user.Info) callerKeys {
 	return callerKeys{namespace, text.String(), ends}
 }
 
-// key returns the i-th key, for the namespace or for cluster role bindings.
+// key returns the i-th key for the namespace, or for cluster role bindings if everywhere is
+// true.
 func (k *callerKeys) key(everywhere bool, i int) string {
 	start := 0
 	if i > 0 {

@@ -30,9 +30,10 @@ func subjectsOf(groups ...string) []rbacv1.Subject {
 	return out
 }
 
-// TestListedOnce holds that a binding is listed once, whatever number of the caller's
-// groups it names and however often these are repeated: who asks for an access review
-// picks both, and RBAC compares all subjects with all groups of each.
+// TestListedOnce holds that a lookup returns a binding only once, however many of the caller's
+// groups the binding names, and however often those groups are repeated. A client that creates
+// access reviews chooses both, and RBAC compares all subjects of each returned binding with all
+// groups.
 func TestListedOnce(t *testing.T) {
 	few, all := groups(3), groups(maxGroups)
 	for _, tc := range []struct {
@@ -64,8 +65,9 @@ func TestListedOnce(t *testing.T) {
 	}
 }
 
-// TestNotLookedFor holds for whom all bindings are listed, since to look for them would
-// take more: as much as they like, for those who ask for access reviews.
+// TestNotLookedFor holds for which requests all bindings are listed without using the index,
+// because the lookups would cost more. Otherwise a client that creates access reviews could make
+// them cost as much as it likes.
 func TestNotLookedFor(t *testing.T) {
 	p := newPolicy()
 	for i := range 9 {
@@ -93,8 +95,8 @@ func TestNotLookedFor(t *testing.T) {
 	}
 }
 
-// TestManySubjects holds that a binding takes no more keys, however many subjects it has:
-// the index is changed while every question to RBAC waits.
+// TestManySubjects holds that the number of index keys of a binding is limited, however many
+// subjects it has: all checks of RBAC wait while a binding is indexed.
 func TestManySubjects(t *testing.T) {
 	for n, want := range map[int]int{0: 0, 1: 1, maxSubjects: maxSubjects, maxSubjects + 1: 1, 30000: 1} {
 		if got := len(subjectKeys("a", subjectsOf(groups(n)...))); got != want {

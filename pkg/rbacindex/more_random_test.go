@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// TestForMoreSameAsAll holds that answers are RBAC's, for random callers, between any
-// changes of bindings and roles.
+// TestForMoreSameAsAll holds that RBAC decides with ForMore as it does without this package, for
+// random callers, whatever changes of bindings and roles come between the calls.
 func TestForMoreSameAsAll(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	allowed, refused, version := 0, 0, 0
@@ -47,7 +47,8 @@ func TestForMoreSameAsAll(t *testing.T) {
 				want, _, _ := p.plain.Authorize(context.Background(), question)
 				got, _, _ := p.narrow.Authorize(under[i], question)
 				if j > 0 {
-					// Between the questions of a verification nothing new need be seen.
+					// A change between the checks of one sequence need not be seen by them, so
+					// their decisions are not compared.
 					version++
 					p.change(t, r, strconv.Itoa(version))
 					continue
@@ -68,7 +69,7 @@ func TestForMoreSameAsAll(t *testing.T) {
 	}
 }
 
-// change changes something, or nothing.
+// change makes a random change of a binding or role, or none.
 func (p *policy) change(t *testing.T, r *rand.Rand, version string) {
 	t.Helper()
 	named, verb := fmt.Sprintf("r%d", r.IntN(3)), fmt.Sprintf("v%d", r.IntN(2))
@@ -90,7 +91,7 @@ func (p *policy) change(t *testing.T, r *rand.Rand, version string) {
 		if r.IntN(4) == 0 {
 			err = informer.GetStore().Replace(nil, version)
 		}
-	case 4, 5, 6, 7: // nothing
+	case 4, 5, 6, 7: // no change
 	default:
 		err = informer.GetStore().Update(object)
 	}

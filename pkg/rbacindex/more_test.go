@@ -20,7 +20,8 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 )
 
-// counted is RBAC that reads through this package, and how often it had to look.
+// counted returns RBAC that reads through this package, and a count of its lookups by kind of
+// object.
 func counted(p *policy) (authorizer *rbac.RBACAuthorizer, looks map[string]int) {
 	looks = map[string]int{}
 	look := func(what string) { looks[what]++ }
@@ -67,11 +68,12 @@ func toRole(b *rbacv1.RoleBinding) *rbacv1.RoleBinding {
 	return b
 }
 
-// TestForMore holds that what was found earlier is not looked for again while nothing
-// changed, and that anything which changed since is seen, in whatever way an informer notes
-// it: taken away, and given.
+// TestForMore holds that cached bindings and roles are not looked up again while nothing has
+// changed, and that every change since then is seen, whether it takes permissions away or gives
+// them, and however the informer's store records the change.
 func TestForMore(t *testing.T) {
-	// before is what there is at first: jane may do v in one of two ways.
+	// before sets up the first state, in one of two ways: jane may use the verb v by a
+	// cluster-wide binding, or by one in the namespace.
 	before := map[string]func(p *policy){
 		"cluster-wide": func(p *policy) {
 			hold(t, p.clusterRoles, clusterRole("r", "v"))
@@ -135,7 +137,8 @@ func TestForMore(t *testing.T) {
 				question := asks(&user.DefaultInfo{Name: "jane"})
 				question.Verb = "v"
 				under, query := ForSeveral(context.Background(), &question)
-				// later asks for more, and gives how often that had to look for what changes.
+				// later makes two more checks with ForMore, and returns how many lookups they
+				// needed of the kind of object that changes.
 				later := func(want upstream.Decision) int {
 					t.Helper()
 					clear(looks)
@@ -161,7 +164,7 @@ func TestForMore(t *testing.T) {
 				}
 				before[c.where](p)
 				later(upstream.DecisionAllow)
-				p.clear(t) // what was found goes, and no change is counted
+				p.clear(t) // removes all objects without incrementing the change counter
 				if later(upstream.DecisionNoOpinion); len(looks) == 0 {
 					t.Error("did not look although all is gone")
 				}
@@ -174,7 +177,7 @@ func TestForMore(t *testing.T) {
 	}
 }
 
-// hold makes an object all that an informer holds, at version 1.
+// hold replaces the objects of an informer's store by one object, at version 1.
 func hold(t *testing.T, informer cache.SharedIndexInformer, object runtime.Object) {
 	t.Helper()
 	if err := informer.GetStore().Replace([]any{object}, "1"); err != nil {
@@ -182,7 +185,7 @@ func hold(t *testing.T, informer cache.SharedIndexInformer, object runtime.Objec
 	}
 }
 
-// clear takes everything away at once.
+// clear removes all objects of all informers.
 func (p *policy) clear(t *testing.T) {
 	for i, informer := range []cache.SharedIndexInformer{p.bindings, p.clusterBindings, p.roles, p.clusterRoles} {
 		if err := informer.GetStore().Replace(nil, fmt.Sprint("cleared-", i)); err != nil {
@@ -191,8 +194,8 @@ func (p *policy) clear(t *testing.T) {
 	}
 }
 
-// TestForMoreOfAnother holds that what was found is taken for the same request alone, and
-// that its context is the new one.
+// TestForMoreOfAnother holds that ForMore uses the cache of an earlier query only for the same
+// request, and that the context it returns is derived from its own argument.
 func TestForMoreOfAnother(t *testing.T) {
 	janes := &user.DefaultInfo{Name: "jane"}
 	of := func(change func(a *upstream.AttributesRecord)) upstream.Attributes {
@@ -267,14 +270,14 @@ func TestForMoreOfAnother(t *testing.T) {
 	}
 }
 
-// odd is a question that can't be compared.
+// odd is a type of attributes whose values can't be compared with ==.
 type odd struct {
 	upstream.Attributes
 	_ []string
 }
 
-// TestRolesOfTwoMoments holds that roles which were got one after the other, with a change in
-// between, are all got again later.
+// TestRolesOfTwoMoments holds that if a role changed between the reads of two cached roles,
+// ForMore reads both again.
 func TestRolesOfTwoMoments(t *testing.T) {
 	p := newPolicy()
 	roles := Listers{}.ClusterRoles(p.clusterRoles, &rbac.ClusterRoleGetter{Lister: rbaclisters.NewClusterRoleLister(p.clusterRoles.GetIndexer())})
@@ -299,8 +302,9 @@ func TestRolesOfTwoMoments(t *testing.T) {
 	}
 }
 
-// TestForMoreApart holds that of those who go on from the same earlier questions one takes
-// what they found, and the others look anew; the race detector would see more.
+// TestForMoreApart holds that of several calls of ForMore with the same earlier query, one gets
+// its cache, and the others look bindings and roles up again. The race detector finds further
+// mistakes.
 func TestForMoreApart(t *testing.T) {
 	p := newPolicy()
 	put(t, p.clusterRoles, clusterRole("r", "v"))
@@ -335,7 +339,8 @@ func TestForMoreApart(t *testing.T) {
 	}
 }
 
-// TestForMoreUnwatched holds that what can't be watched is looked for again.
+// TestForMoreUnwatched holds that nothing is cached for informers whose changes can't be
+// counted.
 func TestForMoreUnwatched(t *testing.T) {
 	p := newPolicy()
 	for _, informer := range []cache.SharedIndexInformer{p.bindings, p.clusterBindings, p.roles, p.clusterRoles} {

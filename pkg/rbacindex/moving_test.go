@@ -17,7 +17,7 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 )
 
-// lookedInto is an informer that says when it was looked into.
+// lookedInto is an informer that calls looked after each lookup in an index.
 type lookedInto struct {
 	cache.SharedIndexInformer
 	looked func(key string)
@@ -37,12 +37,14 @@ func (w lookedIntoIndexer) ByIndex(index, key string) ([]any, error) {
 	return w.Indexer.ByIndex(index, key)
 }
 
-// inTurn is the subjects of a binding that is jane's by her group and by her name in turn.
+// inTurn are two subjects, of which a binding has one at a time. Both match jane: the first by
+// her group, the second by her name.
 var inTurn = []rbacv1.Subject{{Kind: rbacv1.GroupKind, Name: "g"}, jane}
 
-// TestMovedBetweenLooks holds that a binding which moves from a group of the caller's to
-// the caller, after the caller was looked for by name and before by group, is not missed,
-// in whatever way an informer notes it; nor if it moves every time.
+// TestMovedBetweenLooks holds that a lookup does not miss a binding whose subject changes from
+// the caller's group to the caller's name after the lookup by name and before the lookup by
+// group, however the informer's store records the change, and even if the subject changes during
+// every attempt.
 func TestMovedBetweenLooks(t *testing.T) {
 	ways := map[string]func(store cache.Store, b *rbacv1.RoleBinding) error{
 		"update": func(store cache.Store, b *rbacv1.RoleBinding) error { return store.Update(b) },
@@ -75,7 +77,7 @@ func TestMovedBetweenLooks(t *testing.T) {
 					if moved == tc.moves {
 						return
 					}
-					subject := inTurn[0] // the next look by name will miss it again
+					subject := inTurn[0] // the next lookup by name will miss the binding again
 					if looked%2 == 1 {
 						moved++
 						subject = inTurn[1]
@@ -97,8 +99,9 @@ func TestMovedBetweenLooks(t *testing.T) {
 	}
 }
 
-// TestGoneBetweenLooks holds that what all goes between two looks is either listed or not,
-// and no mistake: there was a moment for both. It is not kept for later.
+// TestGoneBetweenLooks holds that if all bindings are removed between two lookups of one list,
+// each binding is listed or missing, both of which were right at some moment. The list is not
+// cached.
 func TestGoneBetweenLooks(t *testing.T) {
 	p := newPolicy()
 	put(t, p.bindings, binding("a", "b", "r", jane))
@@ -125,8 +128,8 @@ func TestGoneBetweenLooks(t *testing.T) {
 	}
 }
 
-// TestMovedAtTheSameTime holds that a caller who is bound all the time, by one subject or
-// another, is never refused.
+// TestMovedAtTheSameTime holds that a caller is never refused who is bound all the time, while
+// the subject of the binding alternates between the caller's group and the caller's name.
 func TestMovedAtTheSameTime(t *testing.T) {
 	p := newPolicy()
 	put(t, p.clusterRoles, clusterRole("r", "v"))
@@ -168,7 +171,7 @@ type none struct{}
 
 func (none) ListRoleBindings(context.Context, string) ([]*rbacv1.RoleBinding, error) { return nil, nil }
 
-// counting lists all of a store and says how often.
+// counting lists all bindings of a store, and counts how often it does so.
 type counting struct {
 	store  cache.Store
 	listed *int

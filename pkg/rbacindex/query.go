@@ -12,24 +12,24 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// Query describes the authorizations of one request: one caller and one resource, with any verb.
-// It has the request cache.
+// Query describes one or more authorization checks of one request, all for the same caller and
+// resource, with any verbs. It has the cache of the request.
 type Query struct {
 	request authorizer.Attributes
-	// keys are built on first use: not every authorization reaches RBAC.
+	// keys are built when they are first needed: not every check reaches RBAC.
 	keys callerKeys
 
-	// allRules is true if roles without a rule for the resource are needed too.
+	// allRules is true if the check needs roles without a rule for the resource too.
 	allRules bool
 
-	// cache is the request cache. It is nil if there is only one authorization.
+	// cache is the cache of the request. It is nil for a query of a single check.
 	cache *requestCache
-	// continued is set once the cache was passed to a later query.
+	// continued is set once the cache was passed to a later query of the request.
 	continued atomic.Bool
 }
 
-// requestCache caches what the authorizations of one request read. Only one of them runs at a
-// time.
+// requestCache caches the bindings and roles that the checks of one request read. The checks
+// must not run at the same time.
 type requestCache struct {
 	bindings        bindingCache[*rbacv1.RoleBinding]
 	clusterBindings bindingCache[*rbacv1.ClusterRoleBinding]
@@ -37,8 +37,8 @@ type requestCache struct {
 	clusterRoles    roleCache[*rbacv1.ClusterRole]
 }
 
-// queryContext passes a query to the listers and getters, through the configured authorizers.
-// Context and query are one allocation, because every write needs one.
+// queryContext is a context that passes a query through the configured authorizers to RBAC's
+// listers and getters. Context and query are one allocation, because every write needs both.
 type queryContext struct {
 	context.Context
 	query Query
@@ -59,9 +59,10 @@ func queryFrom(ctx context.Context) *Query {
 	return q
 }
 
-// For returns the context for one authorization of the user and the resource of request. The
-// context must be used for nothing else: other authorizations would find no grants. For a caller
-// of more than maxGroups groups it returns ctx, and all bindings are listed.
+// For returns the context for one authorization check of the user and the resource in about.
+// Don't use it for any other check: RBAC would not find the bindings of another user, nor the
+// rules for another resource. For a user with more than maxGroups groups, and for a request
+// without a resource, For returns ctx, and RBAC lists all bindings.
 func For(ctx context.Context, about authorizer.Attributes) context.Context {
 	if !isIndexable(about) {
 		return ctx
@@ -69,9 +70,9 @@ func For(ctx context.Context, about authorizer.Attributes) context.Context {
 	return &queryContext{Context: ctx, query: Query{request: about}}
 }
 
-// ForSeveral is For for several authorizations in sequence. Bindings, and some roles, are read
-// only once. The authorizations must not run concurrently. The query is nil if For would return
-// ctx.
+// ForSeveral is like For, but for several checks in sequence, with any verbs. RBAC reads the
+// bindings, and some roles, only once for all of them. The checks must not run concurrently. The
+// Query is nil if For would return ctx.
 func ForSeveral(ctx context.Context, about authorizer.Attributes) (context.Context, *Query) {
 	if !isIndexable(about) {
 		return ctx, nil
@@ -84,11 +85,11 @@ func ForSeveral(ctx context.Context, about authorizer.Attributes) (context.Conte
 	return &c.queryContext, &c.query
 }
 
-// ForMore is ForSeveral for authorizations that come some time after those of an earlier query of
-// the same request. The earlier query may be nil, and must not be used afterwards. Its cache is
-// used if nothing has changed since. If several queries continue the same one, only the first
-// gets the cache. The cache is not used unless about is the same pointer as for the earlier
-// query: only then is it the same request.
+// ForMore is like ForSeveral, but for checks that come some time after those of an earlier query
+// of the same request. earlier may be nil, and must not be used afterwards. Its cache is used
+// again if nothing has changed since. If ForMore is called several times with the same earlier
+// query, only the first call gets the cache. The cache is used only if about is the same pointer
+// as in the earlier query, because that shows that the request is the same.
 func ForMore(ctx context.Context, about authorizer.Attributes, earlier *Query) (context.Context, *Query) {
 	if earlier == nil || earlier.cache == nil || !earlier.isFor(about) || earlier.continued.Swap(true) {
 		return ForSeveral(ctx, about)
@@ -98,8 +99,8 @@ func ForMore(ctx context.Context, about authorizer.Attributes, earlier *Query) (
 	return c, &c.query
 }
 
-// WithAllRules returns the context for an authorization in which rules for other resources matter
-// too. Bindings are found by the index, and roles are returned as they are.
+// WithAllRules returns the context for a check that needs the rules for other resources too.
+// RBAC still finds the bindings by the index, but reads whole roles.
 func WithAllRules(ctx context.Context) context.Context {
 	q := queryFrom(ctx)
 	if q == nil || q.allRules {
@@ -108,7 +109,7 @@ func WithAllRules(ctx context.Context) context.Context {
 	return &queryContext{Context: ctx, query: Query{request: q.request, keys: q.keys, allRules: true}}
 }
 
-// WithoutQuery returns the context for an authorization of another user: all bindings are listed.
+// WithoutQuery returns the context for a check of another user. RBAC lists all bindings for it.
 func WithoutQuery(ctx context.Context) context.Context {
 	if queryFrom(ctx) == nil {
 		return ctx
@@ -116,13 +117,15 @@ func WithoutQuery(ctx context.Context) context.Context {
 	return context.WithValue(ctx, queryKey{}, (*Query)(nil))
 }
 
-// recheck marks the cached results as possibly out of date.
+// recheck marks the cached results as possibly outdated, so that they are compared with the
+// change counters before they are used again.
 func (f *requestCache) recheck() {
 	f.bindings.recheck, f.clusterBindings.recheck = f.bindings.valid, f.clusterBindings.valid
 	f.roles.recheck, f.clusterRoles.recheck = true, true
 }
 
-// The methods below return a part of the request cache, nil if there is none.
+// The methods below return one part of the cache of the request, or nil if the query has no
+// cache.
 
 func (q *Query) cachedBindings() *bindingCache[*rbacv1.RoleBinding] {
 	if q.cache == nil {
@@ -152,13 +155,13 @@ func (q *Query) cachedClusterRoles() *roleCache[*rbacv1.ClusterRole] {
 	return &q.cache.clusterRoles
 }
 
-// isFor reports whether a request is that of the query.
+// isFor reports whether other is the same pointer as the request of the query.
 func (q *Query) isFor(other authorizer.Attributes) bool {
 	mine, ok := q.request.(*authorizer.AttributesRecord)
 	return ok && other == authorizer.Attributes(mine)
 }
 
-// isIndexable reports whether the bindings of a request's user are found by the index.
+// isIndexable reports whether the bindings of the user in about can be looked up in the index.
 func isIndexable(about authorizer.Attributes) bool {
 	caller := about.GetUser()
 	return caller != nil && about.IsResourceRequest() && len(caller.GetGroups()) <= maxGroups && len(about.GetNamespace()) <= validation.DNS1123LabelMaxLength

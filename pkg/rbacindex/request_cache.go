@@ -7,13 +7,13 @@ package rbacindex
 type bindingCache[T bound] struct {
 	valid    bool
 	bindings []T
-	// changes is the change counter at the time of the lookup.
+	// changes is the informer's change counter at the time of the lookup.
 	changes uint64
-	// recheck is set if bindings may have changed since.
+	// recheck is set if bindings may have changed since the lookup.
 	recheck bool
 }
 
-// isCurrent reports whether there is a result and bindings have not changed since.
+// isCurrent reports whether there is a cached result, and bindings have not changed since.
 func (l *bindingCache[T]) isCurrent(w *watchedInformer) bool {
 	if l.recheck {
 		namespace, name := "", ""
@@ -25,18 +25,19 @@ func (l *bindingCache[T]) isCurrent(w *watchedInformer) bool {
 	return l.valid
 }
 
-// maxRoles is how many roles of either kind are cached. Searching a longer list takes longer than
-// getting the role.
+// maxRoles is how many Roles, and how many ClusterRoles, are cached. Searching a longer cache
+// would take longer than getting the role from the informer.
 const maxRoles = 8
 
-// roleCache caches the first roles that were read. A nil cache is empty and stores nothing.
+// roleCache caches the first maxRoles roles that were read. The methods of a nil roleCache find
+// and store nothing.
 type roleCache[T any] struct {
 	roles [maxRoles]namedRole[T]
 	// count is the number of cached roles.
 	count int
-	// changes is the change counter before the first role was read.
+	// changes is the informer's change counter before the first cached role was read.
 	changes uint64
-	// recheck is set if roles may have changed since.
+	// recheck is set if roles may have changed since they were cached.
 	recheck bool
 }
 
@@ -45,7 +46,8 @@ type namedRole[T any] struct {
 	role T
 }
 
-// get returns a cached role. All cached roles are in one namespace.
+// get returns the cached role with a name, if there is one. All cached roles are in the same
+// namespace.
 func (k *roleCache[T]) get(w *watchedInformer, namespace, name string) (role T, ok bool) {
 	if k == nil {
 		return role, false
@@ -64,8 +66,9 @@ func (k *roleCache[T]) get(w *watchedInformer, namespace, name string) (role T, 
 	return role, false
 }
 
-// changesToRecord returns the change counter to store with a role that is about to be read: that
-// of the first cached role. It returns false if the role is not to be cached.
+// changesToRecord returns the value of the change counter to store with a role that is about to
+// be read: the value from before the first cached role. It returns false if the role must not be
+// cached.
 func (k *roleCache[T]) changesToRecord(w *watchedInformer) (at uint64, ok bool) {
 	switch {
 	case k == nil || k.count == len(k.roles) || !w.start():
@@ -76,7 +79,8 @@ func (k *roleCache[T]) changesToRecord(w *watchedInformer) (at uint64, ok bool) 
 	return w.changes.Load(), true
 }
 
-// add caches a role. It is valid as long as nothing has changed since the first one was read.
+// add caches a role. All cached roles are valid as long as nothing has changed since the first
+// one was read.
 func (k *roleCache[T]) add(at uint64, name string, role T) {
 	k.changes = at
 	k.roles[k.count] = namedRole[T]{name, role}

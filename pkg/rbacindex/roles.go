@@ -12,22 +12,22 @@ import (
 	rbachelpers "k8s.io/kubernetes/pkg/apis/rbac/v1"
 )
 
-// Roles returns a getter that returns a role without rules if no rule is for the resource of the
-// request. RBAC would copy the rules of every role that it gets.
+// Roles returns a getter that returns an empty role for a role without a rule for the resource
+// of the request. This saves time, because RBAC copies the rules of every role that it gets.
 func (Listers) Roles(informer cache.SharedIndexInformer, all granular.RoleGetter) granular.RoleGetter {
 	g := &roles{RoleGetter: all}
 	g.watched.init(informer, noKeys)
 	return g
 }
 
-// ClusterRoles is Roles for cluster roles.
+// ClusterRoles does for cluster roles what Roles does for roles.
 func (Listers) ClusterRoles(informer cache.SharedIndexInformer, all granular.ClusterRoleGetter) granular.ClusterRoleGetter {
 	g := &clusterRoles{ClusterRoleGetter: all}
 	g.watched.init(informer, noKeys)
 	return g
 }
 
-// noKeys is for an index without keys, which only counts changes of roles.
+// noKeys returns no index keys. The index of roles serves only to count their changes.
 func noKeys(any) []string { return nil }
 
 type roles struct {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 )
 
-// gets counts how often a cluster role is got.
+// gets is a getter that counts how often it gets each cluster role.
 type gets struct {
 	rbac.ClusterRoleGetter
 	times map[string]int
@@ -26,8 +26,9 @@ func (g *gets) GetClusterRole(ctx context.Context, name string) (*rbacv1.Cluster
 	return g.ClusterRoleGetter.GetClusterRole(ctx, name)
 }
 
-// TestSeveral holds that several questions look for the bindings and the first roles of
-// their caller once, and that other questions look for themselves.
+// TestSeveral holds that the checks under one context of ForSeveral look up the bindings of
+// their caller, and the first maxRoles roles, only once, and that checks under other contexts
+// look them up again.
 func TestSeveral(t *testing.T) {
 	p := newPolicy()
 	const bound = maxRoles + 2
@@ -83,12 +84,12 @@ func TestSeveral(t *testing.T) {
 		}
 	}
 	if ask(several, "v") != upstream.DecisionAllow {
-		t.Error("several questions are not about one moment")
+		t.Error("the checks of one query do not use the bindings of one moment")
 	}
 	anew, _ := ForSeveral(several, question)
 	for name, ctx := range map[string]context.Context{"For": For(several, question), "ForSeveral": anew} {
 		if ask(ctx, "v") != upstream.DecisionNoOpinion {
-			t.Errorf("a question under %s is answered by what another one found", name)
+			t.Errorf("a check under %s uses what another query has cached", name)
 		}
 	}
 }

@@ -16,24 +16,25 @@ const ConditionAccepted = "Accepted"
 const (
 	// ReasonAccepted: the attribute is in effect.
 	ReasonAccepted = "Accepted"
-	// ReasonRoleNotFound: the attribute is in effect, and nobody holds the role, because it
-	// does not exist.
+	// ReasonRoleNotFound: the attribute is in effect, but nobody holds its role, because the
+	// role does not exist.
 	ReasonRoleNotFound = "RoleNotFound"
-	// ReasonNamespaceReplaced: the attribute was made for another namespace of the same
-	// name, and has no effect.
+	// ReasonNamespaceReplaced: the attribute was made for an earlier namespace of the same name,
+	// and has no effect.
 	ReasonNamespaceReplaced = "NamespaceReplaced"
 )
 
-// ConditionBindingsAsked is the type of the condition that tells whether all bindings of the role
-// are newer than the specification. If it is False, subjects may have been bound before the verb
-// "bind" was needed for that.
+// ConditionBindingsAsked is the type of the condition that tells whether all bindings of the
+// role are newer than the specification. If the condition is False, some bindings may have been
+// created when that did not need the verb "bind" yet.
 const ConditionBindingsAsked = "BindingsAsked"
 
 // Reasons of the condition BindingsAsked.
 const (
-	// ReasonBindingsAsked: all bindings are newer.
+	// ReasonBindingsAsked: all bindings of the role are newer than the specification.
 	ReasonBindingsAsked = "BindingsAsked"
-	// ReasonEarlierBindings: some bindings are older; they are in earlierBindings.
+	// ReasonEarlierBindings: some bindings of the role are not newer than the specification.
+	// They are listed in earlierBindings.
 	ReasonEarlierBindings = "EarlierBindings"
 )
 

@@ -21,31 +21,32 @@ import (
 	authority "kube-granular.dev/api/authority/v1alpha1"
 )
 
-// Delegation validates a new delegation. The server itself checks that expressions compile, and
-// that the expiration is in the future.
+// Delegation validates a new delegation. It does not check that condition expressions compile
+// and that the expiration is in the future: the server does that itself.
 func Delegation(d *authority.AuthorityDelegation) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMeta(&d.ObjectMeta, false, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	return append(errs, DelegationSpec(&d.Spec, field.NewPath("spec"))...)
 }
 
 // DelegationUpdate validates an update of a delegation. The specification is immutable, except
-// that the expiration may become earlier. So a review of a delegation stays valid.
+// that the expiration may become earlier. So a delegation that somebody has reviewed never
+// allows more later.
 func DelegationUpdate(d, old *authority.AuthorityDelegation) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMetaUpdate(&d.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 	at := field.NewPath("spec")
 	was, is := old.Spec.ExpirationTimestamp, d.Spec.ExpirationTimestamp
 	if was != nil && (is == nil || is.After(was.Time)) {
-		errs = append(errs, field.Invalid(at.Child("expirationTimestamp"), is, "may be made earlier, and not later or be taken away"))
+		errs = append(errs, field.Invalid(at.Child("expirationTimestamp"), is, "can be made earlier, but not later, and can't be removed"))
 	}
 	rest := d.Spec
 	rest.ExpirationTimestamp = was
 	if !equality.Semantic.DeepEqual(rest, old.Spec) {
-		errs = append(errs, field.Forbidden(at, "can't be changed but for an earlier expirationTimestamp; create another delegation"))
+		errs = append(errs, field.Forbidden(at, "can't be changed, except that expirationTimestamp can be made earlier; create another delegation instead"))
 	}
 	return errs
 }
 
-// DelegationSpec validates a specification.
+// DelegationSpec validates the specification of a delegation.
 func DelegationSpec(spec *authority.AuthorityDelegationSpec, at *field.Path) field.ErrorList {
 	errs := delegates(spec.Delegates, at.Child("delegates"))
 	errs = append(errs, delegationScope(spec.Scope, at.Child("scope"))...)
@@ -73,7 +74,7 @@ func DelegationSpec(spec *authority.AuthorityDelegationSpec, at *field.Path) fie
 func delegates(all []authority.Delegate, at *field.Path) (errs field.ErrorList) {
 	switch {
 	case len(all) == 0:
-		return field.ErrorList{field.Required(at, "must name who may act")}
+		return field.ErrorList{field.Required(at, "must name at least one user, group or service account that may use the delegation")}
 	case len(all) > authority.MaxDelegates:
 		return field.ErrorList{field.TooMany(at, len(all), authority.MaxDelegates)}
 	}
@@ -92,7 +93,7 @@ func delegates(all []authority.Delegate, at *field.Path) (errs field.ErrorList) 
 
 func delegate(d authority.Delegate, at *field.Path) (errs field.ErrorList) {
 	if d.Kind != authority.DelegateServiceAccount && d.Namespace != "" {
-		errs = append(errs, field.Forbidden(at.Child("namespace"), "is for the kind ServiceAccount only"))
+		errs = append(errs, field.Forbidden(at.Child("namespace"), "can be set for the kind ServiceAccount only"))
 	}
 	if d.UID != "" && (d.Kind == authority.DelegateGroup || !readable(string(d.UID))) {
 		errs = append(errs, field.Invalid(at.Child("uid"), d.UID, "must be the UID of a user or service account"))
@@ -104,9 +105,9 @@ func delegate(d authority.Delegate, at *field.Path) (errs field.ErrorList) {
 		case d.Name == "":
 			return append(errs, field.Required(name, "must be the name of the subject"))
 		case !readable(d.Name):
-			return append(errs, field.Invalid(name, d.Name, "must be printable"))
+			return append(errs, field.Invalid(name, d.Name, "must be at most 1024 bytes of printable characters"))
 		case d.Kind == authority.DelegateUser && d.Name == "system:anonymous", d.Kind == authority.DelegateGroup && broad(d.Name):
-			return append(errs, field.Invalid(name, d.Name, "has members that nobody chose; name users, service accounts, or groups of people"))
+			return append(errs, field.Invalid(name, d.Name, "includes callers that nobody chose; name users, service accounts, or groups of people"))
 		}
 	case authority.DelegateServiceAccount:
 		for _, wrong := range utilvalidation.IsDNS1123Label(d.Namespace) {
@@ -123,8 +124,8 @@ func delegate(d authority.Delegate, at *field.Path) (errs field.ErrorList) {
 	return errs
 }
 
-// broad reports whether the server itself adds users to a group, as for system:authenticated. The
-// group of the service accounts of one namespace is not broad.
+// broad reports whether a group is one of Kubernetes' own, such as system:authenticated: its
+// name begins with system:. The group of the service accounts of one namespace is not broad.
 func broad(group string) bool {
 	rest, system := strings.CutPrefix(group, "system:")
 	namespace, accounts := strings.CutPrefix(rest, "serviceaccounts:")
@@ -150,7 +151,7 @@ func delegatedRole(r *authority.DelegatedRole, s authority.DelegationScope, at *
 	switch {
 	case r.Kind == authority.ClusterRoleKind, r.Kind == authority.RoleKind && !s.Cluster:
 	case r.Kind == authority.RoleKind:
-		errs = append(errs, field.Invalid(at.Child("kind"), r.Kind, "a Role is one of the namespace in scope, so scope must be a namespace"))
+		errs = append(errs, field.Invalid(at.Child("kind"), r.Kind, "a Role can be delegated only if scope.namespace is set, because it is looked up in that namespace"))
 	default:
 		errs = append(errs, field.NotSupported(at.Child("kind"), r.Kind, []string{authority.ClusterRoleKind, authority.RoleKind}))
 	}
@@ -163,7 +164,7 @@ func delegatedRole(r *authority.DelegatedRole, s authority.DelegationScope, at *
 	return errs
 }
 
-// Rules validates rules for a scope.
+// Rules validates the rules of a delegation, which must fit its scope.
 func Rules(rules []rbacv1.PolicyRule, s authority.DelegationScope, at *field.Path) (errs field.ErrorList) {
 	if len(rules) > authority.MaxRules {
 		return field.ErrorList{field.TooMany(at, len(rules), authority.MaxRules)}
@@ -182,15 +183,15 @@ func Rules(rules []rbacv1.PolicyRule, s authority.DelegationScope, at *field.Pat
 		}
 		if len(rule.NonResourceURLs) > 0 {
 			if !s.Cluster {
-				errs = append(errs, field.Forbidden(at.Child("nonResourceURLs"), "a path is in no namespace, so scope must be the cluster"))
+				errs = append(errs, field.Forbidden(at.Child("nonResourceURLs"), "a path is not in a namespace, so scope.cluster must be true"))
 			}
 			if len(rule.APIGroups)+len(rule.Resources)+len(rule.ResourceNames) > 0 {
-				errs = append(errs, field.Forbidden(at.Child("nonResourceURLs"), "a rule is about resources or about paths"))
+				errs = append(errs, field.Forbidden(at.Child("nonResourceURLs"), "a rule can have either resources or nonResourceURLs, not both"))
 			}
 			continue
 		}
 		if len(rule.APIGroups) == 0 {
-			errs = append(errs, field.Required(at.Child("apiGroups"), "a rule about resources needs an API group"))
+			errs = append(errs, field.Required(at.Child("apiGroups"), "a rule for resources needs an API group"))
 		}
 		if len(rule.Resources) == 0 {
 			errs = append(errs, field.Required(at.Child("resources"), "a rule needs a resource or a path"))
@@ -243,7 +244,7 @@ func conditions(all []authority.DelegationCondition, at *field.Path) (errs field
 	return errs
 }
 
-// readable reports whether a name is printable and short enough for a log.
+// readable reports whether a name is printable, and short enough for a log line.
 func readable(name string) bool {
 	return len(name) <= 1024 && utf8.ValidString(name) && strings.IndexFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }

@@ -3,6 +3,6 @@
 
 // Package validation validates objects of authority.kube-granular.dev.
 //
-// The server calls it when an object is written; tools may call it before. It checks only the
-// object itself, and not whether its role or resources exist.
+// The server calls the package when an object is written; tools may call it before they send an
+// object. It checks only the object itself, and not whether its role or resources exist.
 package validation

@@ -14,9 +14,10 @@ import (
 	authority "kube-granular.dev/api/authority/v1alpha1"
 )
 
-// serverKeys are the keys that the API server and upstream's controllers set and depend on.
-// Protecting one of them would break the server's own work, or affect users for values that they
-// did not set. A protected domain excludes these keys.
+// serverKeys are the label and annotation keys that the API server and upstream's controllers
+// set and depend on, with the component that sets each. Protecting such a key would break that
+// component, or refuse requests of users because of values that they did not set. If a whole
+// domain is protected, these keys in it are not.
 var serverKeys = map[authority.AttributeKind]map[string]string{
 	authority.AttributeLabel: {
 		"kubernetes.io/service-name":               "the endpoint slice controller",
@@ -52,8 +53,8 @@ var serverKeys = map[authority.AttributeKind]map[string]string{
 	},
 }
 
-// Domain returns the domain of a name of the form "example.com/*". It returns false for other
-// names.
+// Domain returns the domain, such as "example.com", of an attribute name that stands for all
+// keys in a domain ("example.com/*"). It returns false for other names.
 func Domain(attributeName string) (string, bool) {
 	return strings.CutSuffix(attributeName, "/*")
 }
@@ -64,12 +65,12 @@ func name(spec *authority.ProtectedAttributeSpec, at *field.Path) (errs field.Er
 	}
 	if domain, ok := Domain(spec.AttributeName); ok {
 		for _, wrong := range utilvalidation.IsDNS1123Subdomain(domain) {
-			errs = append(errs, field.Invalid(at, spec.AttributeName, `what stands before "/*" is no domain: `+wrong))
+			errs = append(errs, field.Invalid(at, spec.AttributeName, `the part before "/*" is not a domain: `+wrong))
 		}
 	} else {
 		key := spec.AttributeName
 		if spec.AttributeKind == authority.AttributeAnnotation {
-			key = strings.ToLower(key) // upstream does the same in the validation of annotations
+			key = strings.ToLower(key) // upstream validates annotation keys in lower case too
 		}
 		for _, wrong := range content.IsLabelKey(key) {
 			errs = append(errs, field.Invalid(at, spec.AttributeName, `is neither a key nor a domain of the form "example.com/*": `+wrong))
@@ -79,7 +80,7 @@ func name(spec *authority.ProtectedAttributeSpec, at *field.Path) (errs field.Er
 		return errs
 	}
 	if who, ok := serverKeys[spec.AttributeKind][spec.AttributeName]; ok {
-		return field.ErrorList{field.Invalid(at, spec.AttributeName, fmt.Sprintf("is a key that %s sets on objects of any caller", who))}
+		return field.ErrorList{field.Invalid(at, spec.AttributeName, fmt.Sprintf("is a key that %s sets on objects of any caller, so it can't be protected", who))}
 	}
 	return nil
 }

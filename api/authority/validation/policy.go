@@ -15,11 +15,11 @@ import (
 	"kube-granular.dev/api/selection"
 )
 
-// maxOrphanSeconds is ten years: a longer time is a mistake.
+// maxOrphanSeconds is the maximum of orphanSeconds, about ten years: a longer time is a mistake.
 const maxOrphanSeconds = 10 * 366 * 24 * 3600
 
-// DelegationPolicy validates a policy. The server itself checks that the neutral permissions
-// exist and that expressions compile.
+// DelegationPolicy validates a policy. It does not check that the neutral permissions exist and
+// that condition expressions compile: the server does that itself.
 func DelegationPolicy(p *authority.AuthorityDelegationPolicy) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMeta(&p.ObjectMeta, false, apimachineryvalidation.NameIsDNSLabel, field.NewPath("metadata"))
 	spec, at := &p.Spec, field.NewPath("spec")
@@ -43,16 +43,17 @@ func DelegationPolicy(p *authority.AuthorityDelegationPolicy) field.ErrorList {
 	return errs
 }
 
-// DelegationPolicyUpdate validates an update of a policy. The resource is immutable, because
-// objects of the old resource would still name its delegations.
+// DelegationPolicyUpdate validates an update of a policy. The field spec.resource is immutable,
+// because objects of the old resource would still name delegations of the policy.
 func DelegationPolicyUpdate(p, old *authority.AuthorityDelegationPolicy) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMetaUpdate(&p.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 	errs = append(errs, apimachineryvalidation.ValidateImmutableField(p.Spec.Resource, old.Spec.Resource, field.NewPath("spec", "resource"))...)
 	return append(errs, DelegationPolicy(p)...)
 }
 
-// SpecByPolicy returns the specification of the delegations of a policy in a namespace. If the
-// policy names a role, the caller must set the rules from the status of the policy.
+// SpecByPolicy returns the specification of the delegations that a policy issues in a namespace.
+// If the policy names a role, their rules come from the status of the policy, and the caller
+// must set them.
 func SpecByPolicy(p *authority.AuthorityDelegationPolicySpec, namespace string) *authority.AuthorityDelegationSpec {
 	return &authority.AuthorityDelegationSpec{
 		Delegates: p.Delegates, RoleRef: p.RoleRef, Rules: p.Rules, Scope: authority.DelegationScope{Namespace: namespace},
@@ -72,9 +73,9 @@ func stamped(r authority.GroupResource, at *field.Path) (errs field.ErrorList) {
 	switch {
 	case len(errs) > 0:
 	case ClusterScoped(r):
-		errs = append(errs, field.Invalid(at, plural(r), "is in no namespace: a delegation that a policy causes holds in the namespace of the object"))
+		errs = append(errs, field.Invalid(at, plural(r), "has objects in no namespace, but a delegation that a policy issues applies in the namespace of its object"))
 	case len(plural(r)+selection.StampSuffix) > utilvalidation.DNS1123SubdomainMaxLength:
-		errs = append(errs, field.Invalid(at, plural(r), "is too long for the prefix of an annotation"))
+		errs = append(errs, field.Invalid(at, plural(r), "is too long: the prefix of the annotation that names a delegation contains it"))
 	}
 	return errs
 }

@@ -5,9 +5,9 @@ package validation
 
 import authority "kube-granular.dev/api/authority/v1alpha1"
 
-// clusterScoped are upstream's cluster-scoped resources with labels and annotations. Custom
-// resources are not known here; a namespaced attribute that names a cluster-scoped one has no
-// effect on it.
+// clusterScoped are the cluster-scoped resources of upstream and of this project whose objects
+// have labels and annotations. It lacks custom resources: an attribute in a namespace that names
+// a cluster-scoped custom resource is accepted, but has no effect on it.
 var clusterScoped = func() map[authority.GroupResource]bool {
 	out := map[authority.GroupResource]bool{}
 	for group, resources := range map[string][]string{
@@ -34,5 +34,5 @@ var clusterScoped = func() map[authority.GroupResource]bool {
 	return out
 }()
 
-// ClusterScoped reports whether a resource is known to be cluster-scoped.
+// ClusterScoped reports whether a built-in resource is cluster-scoped.
 func ClusterScoped(r authority.GroupResource) bool { return clusterScoped[r] }

@@ -12,7 +12,7 @@ import (
 	authority "kube-granular.dev/api/authority/v1alpha1"
 )
 
-// StatusUpdate validates an update of a status.
+// StatusUpdate validates an update of the status of a protected attribute.
 func StatusUpdate(meta, oldMeta *metav1.ObjectMeta, status *authority.ProtectedAttributeStatus) field.ErrorList {
 	at := field.NewPath("status")
 	errs := apimachineryvalidation.ValidateObjectMetaUpdate(meta, oldMeta, field.NewPath("metadata"))

@@ -18,24 +18,24 @@ import (
 	authority "kube-granular.dev/api/authority/v1alpha1"
 )
 
-// Scope is the scope of an attribute.
+// Scope is where a protected attribute applies.
 type Scope bool
 
 const (
-	// Namespaced attributes apply in their namespace.
+	// Namespaced is the scope of a ProtectedAttribute, which applies in its namespace.
 	Namespaced Scope = false
-	// Cluster attributes apply in the whole cluster.
+	// Cluster is the scope of a ClusterProtectedAttribute, which applies in the whole cluster.
 	Cluster Scope = true
 )
 
-// Attribute validates an attribute.
+// Attribute validates the metadata and specification of a new protected attribute.
 func Attribute(meta *metav1.ObjectMeta, spec *authority.ProtectedAttributeSpec, scope Scope) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMeta(meta, scope == Namespaced, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	return append(errs, Spec(spec, scope, field.NewPath("spec"))...)
 }
 
-// AttributeUpdate validates an update of an attribute. An unchanged specification is always
-// valid, so that finalizers can be removed on a server with stricter rules.
+// AttributeUpdate validates an update of a protected attribute. A specification that does not
+// change is always accepted, so that finalizers can be removed on a server with stricter rules.
 func AttributeUpdate(meta, oldMeta *metav1.ObjectMeta, spec, oldSpec *authority.ProtectedAttributeSpec, scope Scope) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMetaUpdate(meta, oldMeta, field.NewPath("metadata"))
 	if equality.Semantic.DeepEqual(spec, oldSpec) {
@@ -44,8 +44,8 @@ func AttributeUpdate(meta, oldMeta *metav1.ObjectMeta, spec, oldSpec *authority.
 	return append(errs, Spec(spec, scope, field.NewPath("spec"))...)
 }
 
-// Spec validates a specification. It has all checks of a single entry, so that code that builds
-// entries can rely on them.
+// Spec validates the specification of a protected attribute. An attribute that it accepts is a
+// valid protect.Entry, so code that converts attributes to entries need not check them again.
 func Spec(spec *authority.ProtectedAttributeSpec, scope Scope, at *field.Path) field.ErrorList {
 	errs := kind(spec.AttributeKind, at.Child("attributeKind"))
 	errs = append(errs, name(spec, at.Child("attributeName"))...)
@@ -88,7 +88,7 @@ func role(r *authority.RoleReference, scope Scope, at *field.Path) (errs field.E
 		errs = append(errs, field.NotSupported(at.Child("kind"), r.Kind, []string{authority.ClusterRoleKind, authority.RoleKind}))
 	}
 	if r.Name == "" {
-		return append(errs, field.Required(at.Child("name"), "must name a role; leave out roleRef to ask for a verb instead"))
+		return append(errs, field.Required(at.Child("name"), "must name a role; to require a verb instead of a role, leave out roleRef"))
 	}
 	for _, wrong := range path.IsValidPathSegmentName(r.Name) {
 		errs = append(errs, field.Invalid(at.Child("name"), r.Name, wrong))
@@ -111,7 +111,7 @@ func values(k authority.AttributeKind, all []string, at *field.Path) (errs field
 		switch {
 		case k == authority.AttributeLabel:
 			for _, wrong := range content.IsLabelValue(value) {
-				errs = append(errs, field.Invalid(at, value, "is no value of a label: "+wrong))
+				errs = append(errs, field.Invalid(at, value, "is not a valid label value: "+wrong))
 			}
 		case len(value) > authority.MaxValueLength:
 			errs = append(errs, field.TooLong(at, value, authority.MaxValueLength))
@@ -122,7 +122,8 @@ func values(k authority.AttributeKind, all []string, at *field.Path) (errs field
 	return errs
 }
 
-// resources validates a list of resources; named are the resources of the other list.
+// resources validates one of the lists resources and excludeResources. For excludeResources,
+// named is the other list; otherwise it is nil.
 func resources(all, named []authority.GroupResource, scope Scope, at *field.Path) (errs field.ErrorList) {
 	if len(all) > authority.MaxResources {
 		return field.ErrorList{field.TooMany(at, len(all), authority.MaxResources)}
@@ -140,11 +141,11 @@ func resources(all, named []authority.GroupResource, scope Scope, at *field.Path
 		}
 		seen[r] = true
 		if other[r] {
-			errs = append(errs, field.Invalid(at, text(r), "is in resources as well, which leaves it unprotected"))
+			errs = append(errs, field.Invalid(at, text(r), "is in resources as well, but a resource that is excluded is not protected"))
 		}
 		if r.Group != "" {
 			for _, wrong := range utilvalidation.IsDNS1123Subdomain(r.Group) {
-				errs = append(errs, field.Invalid(at.Child("group"), r.Group, "is no API group: "+wrong))
+				errs = append(errs, field.Invalid(at.Child("group"), r.Group, "is not an API group: "+wrong))
 			}
 		}
 		errs = append(errs, resource(r, scope, at.Child("resource"))...)

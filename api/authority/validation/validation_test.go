@@ -15,7 +15,7 @@ import (
 	authority "kube-granular.dev/api/authority/v1alpha1"
 )
 
-// good returns a specification in which nothing is wrong.
+// good returns a valid specification of a protected attribute.
 func good() *authority.ProtectedAttributeSpec {
 	return &authority.ProtectedAttributeSpec{
 		AttributeKind: authority.AttributeLabel,
@@ -42,15 +42,15 @@ func manyResources(n int) (out []authority.GroupResource) {
 
 type spec = authority.ProtectedAttributeSpec
 
-// TestSpec holds that each thing that can be wrong is refused at its own field and with
-// what would be right, and that nothing else is.
+// TestSpec holds that each possible mistake in a specification is reported for its own field,
+// with a message that names a valid value, and that nothing else is reported.
 func TestSpec(t *testing.T) {
 	const namespaced, cluster, both = 1, 2, 3
 	tests := []struct {
 		name   string
 		change func(*spec)
 		in     int
-		want   []string // "field: part of the message"; none is valid
+		want   []string // each is "field: part of the message"; empty if the specification is valid
 	}{
 		{"as it is", func(*spec) {}, both, nil},
 		{"no role", func(s *spec) { s.RoleRef = nil }, both, nil},
@@ -87,9 +87,9 @@ func TestSpec(t *testing.T) {
 			[]string{"spec.attributeName: is neither a key nor a domain"}},
 		{"everything", func(s *spec) { s.AttributeName = "*" }, both,
 			[]string{"spec.attributeName: is neither a key nor a domain"}},
-		{"every domain", func(s *spec) { s.AttributeName = "*/*" }, both, []string{`spec.attributeName: what stands before "/*" is no domain`}},
-		{"no domain", func(s *spec) { s.AttributeName = "/*" }, both, []string{`spec.attributeName: what stands before "/*" is no domain`}},
-		{"malformed domain", func(s *spec) { s.AttributeName = "exa_mple.com/*" }, both, []string{`spec.attributeName: what stands before "/*" is no domain`}},
+		{"every domain", func(s *spec) { s.AttributeName = "*/*" }, both, []string{`spec.attributeName: the part before "/*" is not a domain`}},
+		{"no domain", func(s *spec) { s.AttributeName = "/*" }, both, []string{`spec.attributeName: the part before "/*" is not a domain`}},
+		{"malformed domain", func(s *spec) { s.AttributeName = "exa_mple.com/*" }, both, []string{`spec.attributeName: the part before "/*" is not a domain`}},
 		{"wildcard in a domain", func(s *spec) { s.AttributeName = "*.example.com/x" }, both,
 			[]string{"spec.attributeName: is neither a key nor a domain"}},
 		{"part of a name", func(s *spec) { s.AttributeName = "example.com/t*" }, both,
@@ -124,9 +124,9 @@ func TestSpec(t *testing.T) {
 			func(s *spec) { s.ProtectedValues, s.AllowedValues = []string{"a"}, []string{"b"} }, both,
 			[]string{"spec.allowedValues: at most one of protectedValues and allowedValues may be set"}},
 		{"malformed value", func(s *spec) { s.AllowedValues = []string{"ok", "not ok"} }, both,
-			[]string{"spec.allowedValues[1]: is no value of a label"}},
+			[]string{"spec.allowedValues[1]: is not a valid label value"}},
 		{"malformed protected value", func(s *spec) { s.ProtectedValues = []string{strings.Repeat("a", 64)} }, both,
-			[]string{"spec.protectedValues[0]: is no value of a label"}},
+			[]string{"spec.protectedValues[0]: is not a valid label value"}},
 		{"long value of an annotation", func(s *spec) {
 			s.AttributeKind, s.ProtectedValues = authority.AttributeAnnotation, []string{strings.Repeat("a", authority.MaxValueLength+1)}
 		}, both, []string{"spec.protectedValues[0]: may not be more than 4096 bytes"}},
@@ -149,11 +149,11 @@ func TestSpec(t *testing.T) {
 			both, []string{"spec.excludeResources[0].resource: must be the plural name"}},
 		{"malformed group",
 			func(s *spec) { s.Resources = []authority.GroupResource{{Group: "apps/v1", Resource: "deployments"}} },
-			both, []string{"spec.resources[0].group: is no API group"}},
+			both, []string{"spec.resources[0].group: is not an API group"}},
 		{"every resource", func(s *spec) { s.Resources = []authority.GroupResource{{Resource: "*"}} }, both,
 			[]string{"spec.resources[0].resource: must name one resource"}},
 		{"every group", func(s *spec) { s.Resources = []authority.GroupResource{{Group: "*", Resource: "pods"}} },
-			both, []string{"spec.resources[0].group: is no API group"}},
+			both, []string{"spec.resources[0].group: is not an API group"}},
 		{"resource twice",
 			func(s *spec) { s.Resources = []authority.GroupResource{{Resource: "pods"}, {Resource: "pods"}} }, both,
 			[]string{"spec.resources[1]: duplicate"}},
@@ -187,7 +187,7 @@ func TestSpec(t *testing.T) {
 	}
 }
 
-// check compares errors with what is wanted, in any order.
+// check compares errors with the wanted ones, which may be in any order.
 func check(t *testing.T, name string, errs field.ErrorList, want []string) {
 	t.Helper()
 	var got []string
@@ -210,7 +210,7 @@ func check(t *testing.T, name string, errs field.ErrorList, want []string) {
 	}
 }
 
-// TestAttribute holds that metadata is validated with the specification, on create and on
+// TestAttribute holds that metadata and specification are validated both on create and on
 // update.
 func TestAttribute(t *testing.T) {
 	meta := metav1.ObjectMeta{Name: "tier", Namespace: "n", UID: "1", ResourceVersion: "1"}
@@ -230,7 +230,7 @@ func TestAttribute(t *testing.T) {
 	check(t, "update of metadata", AttributeUpdate(&other, &meta, good(), good(), Namespaced), []string{"metadata.uid: field is immutable"})
 }
 
-// TestStatusUpdate holds that a status keeps its bounds.
+// TestStatusUpdate holds that a status with too long lists or negative counts is refused.
 func TestStatusUpdate(t *testing.T) {
 	meta := metav1.ObjectMeta{Name: "tier", Namespace: "n", UID: "1", ResourceVersion: "1"}
 	full := authority.ProtectedAttributeStatus{

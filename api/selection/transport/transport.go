@@ -9,16 +9,16 @@
 //	ctx = transport.With(ctx, selection.ClusterRole("view"))
 //	pods, err := client.CoreV1().Pods("shop").List(ctx, metav1.ListOptions{})
 //
-// A server without support ignores the header, and allows everything that the caller may do. So a
-// response that does not repeat the header is an error. Because a GET request can have effects
-// too, such as running a command in a container, a probe request checks the server first.
+// A server without support for selections ignores the header, and allows everything that the
+// caller may do. So a response that does not repeat the header is an error. That comes too late
+// for a request with effects, and even a GET request can have some, such as running a command in
+// a container. So a probe request without effects checks the server before the first request.
 //
 // The invariant: a request whose context has a selection is sent only to a server whose last
 // response repeated a selection. If several servers share an address, the request may still reach
-// another server. Then the response is reported as an error.
+// another server. Then its response is reported as an error.
 //
-// The package has no selection of its own, and its only state is which servers support
-// selections.
+// The package makes no selection itself, and its only state is which servers support selections.
 package transport
 
 import (
@@ -34,12 +34,12 @@ import (
 
 type contextKey struct{}
 
-// With returns a context whose requests select an authority.
+// With returns a context whose requests select the authority s.
 func With(ctx context.Context, s *selection.SelectedAuthority) context.Context {
 	return context.WithValue(ctx, contextKey{}, s)
 }
 
-// From returns the authority that the requests of a context select, or nil.
+// From returns the authority that requests with this context select, or nil if they select none.
 func From(ctx context.Context) *selection.SelectedAuthority {
 	s, _ := ctx.Value(contextKey{}).(*selection.SelectedAuthority)
 	return s
@@ -48,13 +48,14 @@ func From(ctx context.Context) *selection.SelectedAuthority {
 // NotAppliedError is the error of a request whose selection the server did not apply.
 type NotAppliedError struct {
 	Method, Host string
-	// Sent is true if the server processed the request, with authority that was not selected.
+	// Sent is true if the server has processed the request. It then used all permissions of the
+	// caller, and not only the selected authority.
 	Sent bool
 }
 
 func (e *NotAppliedError) Error() string {
 	if e.Sent {
-		return fmt.Sprintf("%s was answered by %s, which did not apply the header %s: it may have done what the selected authority does not allow", e.Method, e.Host, selection.Header)
+		return fmt.Sprintf("%s was answered by %s, which did not apply the header %s: the request may have done more than the selected authority allows", e.Method, e.Host, selection.Header)
 	}
 	return fmt.Sprintf("%s was not sent to %s, which does not apply the header %s", e.Method, e.Host, selection.Header)
 }
@@ -68,27 +69,28 @@ type roundTripper struct {
 	*servers
 }
 
-// servers records the servers that applied the last selection.
+// servers records the servers whose last response repeated the selection.
 type servers struct {
 	mu    sync.Mutex
 	apply map[string]bool
 }
 
-// New returns a RoundTripper that sends the selection of the request's context.
+// New returns a RoundTripper that sends the selection of the request's context, if there is one.
 func New(next http.RoundTripper) http.RoundTripper {
 	return Always(nil)(next)
 }
 
-// Always returns a function that wraps RoundTrippers. Each request selects the authority of its
-// context, or else s. The RoundTrippers share the state of servers.
+// Always returns a function that wraps RoundTrippers. Each request selects the authority in its
+// context, or s if the context has none. The wrapped RoundTrippers share what they learn about
+// servers.
 //
 //	config.Wrap(transport.Always(selection.ClusterRole("view")))
 func Always(s *selection.SelectedAuthority) func(http.RoundTripper) http.RoundTripper {
 	return Because("", s)
 }
 
-// Because is Always with a reason for the audit log of the server. If selection.CheckReason
-// rejects the reason, all requests fail.
+// Because is like Always, but also sends a reason, which the server writes to its audit log. If
+// selection.CheckReason rejects the reason, all requests that select an authority fail.
 func Because(reason string, s *selection.SelectedAuthority) func(http.RoundTripper) http.RoundTripper {
 	known := &servers{apply: map[string]bool{}}
 	return func(next http.RoundTripper) http.RoundTripper {
@@ -135,8 +137,8 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	applied := repeats(resp, text)
 	if !applied && resp.StatusCode >= http.StatusBadRequest {
-		// The request was refused, possibly because of the selection. The caller needs the
-		// reason.
+		// The server refused the request, possibly because of the selection. So the caller gets
+		// the response, which has the reason.
 		return resp, nil
 	}
 	t.remember(req.URL, applied)
@@ -147,9 +149,10 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// ask sends a probe request without effects, with the identity of req. It returns a response that
-// does not tell whether the server supports selections, but why it refuses requests. The caller
-// returns it as the response to req, and may retry.
+// ask finds out whether the server supports selections. It sends a probe request without
+// effects, with the identity of req. If the response shows neither, because the server refuses
+// the probe for another reason, ask returns that response. The caller returns it as the response
+// to req, which may be tried again.
 func (t *roundTripper) ask(req *http.Request, text string) (*http.Response, error) {
 	question, err := http.NewRequestWithContext(req.Context(), http.MethodGet, (&url.URL{Scheme: req.URL.Scheme, Host: req.URL.Host, Path: "/version"}).String(), nil)
 	if err != nil {
@@ -179,8 +182,9 @@ func (t *roundTripper) ask(req *http.Request, text string) (*http.Response, erro
 	return nil, nil
 }
 
-// undecided reports whether a response came before the server read the selection, or because it
-// could not parse it.
+// undecided reports whether a response with this status shows nothing about the support for
+// selections: the server may have sent it before it read the selection, or because it could not
+// parse or serve the selection.
 func undecided(status int) bool {
 	return status == http.StatusBadRequest || status == http.StatusUnauthorized || status == http.StatusTooManyRequests || status >= http.StatusInternalServerError
 }

@@ -18,14 +18,15 @@ import (
 
 const text = `{"authorityReference":{"kind":"ClusterRole","name":"view"}}`
 
-// server repeats what is selected while it applies, and keeps what it was asked.
+// server is a test server. If applies is true, it repeats the selection of a request. It records
+// the requests that it gets.
 type server struct {
 	applies bool
 	status  int
-	// version is the status of what asks the server.
+	// version is the status of the response to the probe request, or 0 for 200.
 	version int
 	asked   []string
-	// reasons are those of what it was asked.
+	// reasons are the reasons that came with the requests.
 	reasons []string
 }
 
@@ -44,7 +45,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// body notes whether it was closed.
+// body records whether it was closed.
 type body struct {
 	io.Reader
 	closed bool
@@ -56,11 +57,12 @@ func TestRoundTripper(t *testing.T) {
 	const ask, post, get, plain = "GET /version " + text + " Bearer t", "POST /x " + text + " Bearer t", "GET /x " + text + " Bearer t", "POST /x  Bearer t"
 	for _, tc := range []struct {
 		name string
-		// server is what it is like for each request.
+		// server has the settings of the test server for each request in do.
 		server []server
 		do     []string
 		want   []string
-		// sent is what a NotAppliedError says, of the last request.
+		// fails is true if the last request must return a NotAppliedError, and sent is the
+		// wanted value of its field Sent.
 		fails, sent bool
 		status      int
 	}{
@@ -150,8 +152,8 @@ func TestRoundTripper(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeSent holds that a request with another selection, or an impossible one, is
-// not sent.
+// TestWhatCannotBeSent holds that a request is not sent if it already has the header, or if its
+// selection is not valid.
 func TestWhatCannotBeSent(t *testing.T) {
 	s := &server{applies: true}
 	ts := httptest.NewServer(s)
@@ -185,8 +187,8 @@ func TestWhatCannotBeSent(t *testing.T) {
 	}
 }
 
-// TestAlways holds that each request selects, that a context has precedence, and that what one
-// of several RoundTrippers learned of a server, the others know.
+// TestAlways holds that each request selects an authority, that a selection in its context takes
+// precedence, and that RoundTrippers from one call of Always share what they know about servers.
 func TestAlways(t *testing.T) {
 	s := &server{applies: true}
 	ts := httptest.NewServer(s)
@@ -210,8 +212,8 @@ func TestAlways(t *testing.T) {
 	}
 }
 
-// TestBecause holds that a reason goes along with what is selected, and that nothing is sent
-// with one that a server would refuse.
+// TestBecause holds that a reason is sent together with a selection only, and that a request
+// with a reason which a server would refuse is not sent.
 func TestBecause(t *testing.T) {
 	s := &server{applies: true}
 	ts := httptest.NewServer(s)

@@ -27,7 +27,8 @@ func scheme(t *testing.T) *runtime.Scheme {
 	return s
 }
 
-// TestRoundTrip holds that random objects survive JSON, YAML, CBOR and both conversions.
+// TestRoundTrip holds that random objects are the same after encoding and decoding as JSON, YAML
+// and CBOR, and after conversion to the other version and back.
 func TestRoundTrip(t *testing.T) {
 	defaulted := func(serializer.CodecFactory) []any {
 		return []any{func(s *v1alpha1.ProtectedAttributeSpec, c randfill.Continue) {
@@ -50,7 +51,7 @@ func TestRoundTrip(t *testing.T) {
 	roundtrip.RoundTripTypesWithoutProtobuf(t, s, codecs, fill, nil)
 }
 
-// TestCopies holds that a deep copy equals its original and shares nothing with it.
+// TestCopies holds that a deep copy equals its original and shares no memory with it.
 func TestCopies(t *testing.T) {
 	fill := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(1), serializer.NewCodecFactory(scheme(t))).NilChance(0).NumElements(1, 2)
 	for _, obj := range []runtime.Object{&ProtectedAttribute{}, &ClusterProtectedAttribute{}, &ProtectedAttributeList{}, &ClusterProtectedAttributeList{}, &AuthorityDelegation{}, &AuthorityDelegationList{}, &AuthorityDelegationPolicy{}, &AuthorityDelegationPolicyList{}} {
@@ -82,7 +83,8 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestSelectable holds that unknown field selectors are refused, and name those there are.
+// TestSelectable holds by which fields protected attributes can be selected, and that the error
+// for another field names these.
 func TestSelectable(t *testing.T) {
 	s := scheme(t)
 	for _, kind := range []string{"ProtectedAttribute", "ClusterProtectedAttribute"} {
@@ -98,7 +100,8 @@ func TestSelectable(t *testing.T) {
 	}
 }
 
-// TestSelectableDelegation holds by what delegations are selected, and that any delegate is.
+// TestSelectableDelegation holds by which fields delegations can be selected, and that a
+// selector for a delegate is converted to one for the field of that delegate.
 func TestSelectableDelegation(t *testing.T) {
 	s := scheme(t)
 	gvk := v1alpha1.SchemeGroupVersion.WithKind("AuthorityDelegation")
@@ -120,8 +123,7 @@ func TestSelectableDelegation(t *testing.T) {
 	}
 }
 
-// TestPublishedVersions holds that no type in memory is published under the name of a type
-// that is served.
+// TestPublishedVersions holds that no internal type has the OpenAPI name of a served type.
 func TestPublishedVersions(t *testing.T) {
 	s := scheme(t)
 	for gvk := range s.KnownTypes(Internal) {

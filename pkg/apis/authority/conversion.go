@@ -11,8 +11,9 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 )
 
-// addConversions registers conversions in both directions. TypeMeta is dropped, as in upstream's
-// conversions: the scheme sets it, and objects in memory have none.
+// addConversions registers the conversions between v1alpha1 and the internal version in both
+// directions. They drop TypeMeta, as upstream's conversions do: the scheme sets it when an
+// object is encoded, and objects in memory have none.
 func addConversions(scheme *runtime.Scheme) error {
 	for _, pair := range []struct {
 		from, to any
@@ -42,7 +43,7 @@ func addConversions(scheme *runtime.Scheme) error {
 			}
 		})},
 		{(*ProtectedAttributeList)(nil), (*v1alpha1.ProtectedAttributeList)(nil), conversionFunc(func(in *ProtectedAttributeList, out *v1alpha1.ProtectedAttributeList) {
-			// Never nil: a client reads "items": [] and not null.
+			// Items is never nil, so that clients read "items": [] and not null.
 			*out = v1alpha1.ProtectedAttributeList{ListMeta: in.ListMeta, Items: make([]v1alpha1.ProtectedAttribute, len(in.Items))}
 			for i := range in.Items {
 				out.Items[i] = v1alpha1.ProtectedAttribute(in.Items[i])
@@ -115,7 +116,7 @@ func addConversions(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// conversionFunc converts a typed conversion function to one that a scheme accepts.
+// conversionFunc wraps a conversion function with concrete types in one that a scheme accepts.
 func conversionFunc[In, Out any](convert func(*In, *Out)) conversion.ConversionFunc {
 	return func(in, out any, _ conversion.Scope) error {
 		convert(in.(*In), out.(*Out))

@@ -4,8 +4,8 @@
 // Package authority has the internal version of the types of authority.kube-granular.dev, and
 // registers it in a scheme.
 //
-// The types are those of v1alpha1 under other names. If both versions had the same Go type, the
-// server would also publish it as a kind of the version __internal.
+// Each type is a new Go type with the fields of its type in v1alpha1. If both versions had the
+// same Go type, the server would also publish that type as a kind of the version __internal.
 //
-// The invariant: a conversion loses nothing, and copies only the top level.
+// The invariant: a conversion loses nothing, and makes a shallow copy.
 package authority

@@ -12,21 +12,23 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 )
 
-// Internal is the internal version of the group.
+// Internal is the internal version of the API group.
 var Internal = schema.GroupVersion{Group: v1alpha1.GroupName, Version: runtime.APIVersionInternal}
 
-// The field selectors of protected attributes, besides those of all kinds.
+// The fields by which protected attributes can be selected, besides name and namespace.
 const (
 	SelectKind = "spec.attributeKind"
 	SelectName = "spec.attributeName"
 )
 
-// The field selectors of AuthorityDelegation, besides those of all kinds. Users have the names
-// that authentication uses, so a service account is system:serviceaccount:NAMESPACE:NAME.
+// The fields by which AuthorityDelegations can be selected, besides the name. User names have
+// the form that authentication uses, so the name of a service account is
+// system:serviceaccount:NAMESPACE:NAME.
 const (
-	// SelectDelegator selects by the user who delegated.
+	// SelectDelegator selects by the user who created the delegation.
 	SelectDelegator = "status.delegator.username"
-	// SelectDelegate selects by a user among the delegates, SelectDelegateGroup by a group.
+	// SelectDelegate selects by the name of a user among the delegates. SelectDelegateGroup
+	// selects by the name of a group among them.
 	SelectDelegate      = "spec.delegates.user"
 	SelectDelegateGroup = "spec.delegates.group"
 	// SelectPolicy selects by the policy that issued the delegation.
@@ -65,8 +67,9 @@ func selectable(label, value string) (string, string, error) {
 	return "", "", fmt.Errorf("%q is not a supported field selector; supported are metadata.name, metadata.namespace, %s and %s", label, SelectKind, SelectName)
 }
 
-// selectableDelegation maps a selector for one element of a list to the field for that element: a
-// field selector supports only fields with one value.
+// selectableDelegation converts a field selector of AuthorityDelegations. A field can have only
+// one value, but a delegation has several delegates. So a selector for a delegate is converted
+// to one for the field of that delegate, with the value "true".
 func selectableDelegation(label, value string) (string, string, error) {
 	switch label {
 	case "metadata.name", SelectDelegator, SelectPolicy:
@@ -77,5 +80,6 @@ func selectableDelegation(label, value string) (string, string, error) {
 	return "", "", fmt.Errorf("%q is not a supported field selector; supported are metadata.name, %s, %s, %s and %s", label, SelectDelegator, SelectDelegate, SelectDelegateGroup, SelectPolicy)
 }
 
-// ListElementField returns the name of the field that is "true" if a list contains value.
+// ListElementField returns the name of the field that has the value "true" if the list that
+// label stands for contains value.
 func ListElementField(label, value string) string { return label + "/" + value }

@@ -15,7 +15,8 @@ type Attribute interface {
 	runtime.Object
 	metav1.Object
 
-	// Parts returns the metadata, specification and status, without copying them.
+	// Parts returns pointers to the metadata, specification and status of the attribute itself,
+	// not to copies.
 	Parts() (*metav1.ObjectMeta, *v1alpha1.ProtectedAttributeSpec, *v1alpha1.ProtectedAttributeStatus)
 }
 

@@ -20,7 +20,7 @@ import (
 	"kube-granular.dev/pkg/protected"
 )
 
-// Bindings provides roles and their bindings. *protected.Roles implements it.
+// Bindings looks up roles and their bindings. *protected.Roles implements it.
 type Bindings interface {
 	Role(ref protect.Reference) (types.UID, bool)
 	Bindings(ref protect.Reference) ([]*rbacv1.RoleBinding, []*rbacv1.ClusterRoleBinding, error)
@@ -54,7 +54,8 @@ func Compute(a protected.Attribute, roles Bindings) (*v1alpha1.ProtectedAttribut
 	return out, nil
 }
 
-// setAccepted sets the condition Accepted. missing names the role if it does not exist.
+// setAccepted sets the condition Accepted. missing names the role of the attribute if that role
+// does not exist.
 func setAccepted(out *v1alpha1.ProtectedAttributeStatus, generation int64, inForce bool, missing string) {
 	condition := metav1.Condition{
 		Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, ObservedGeneration: generation,
@@ -66,25 +67,26 @@ func setAccepted(out *v1alpha1.ProtectedAttributeStatus, generation int64, inFor
 		condition.Message = "the attribute was made for an earlier namespace of this name, and has no effect: delete it"
 	case missing != "":
 		condition.Reason = v1alpha1.ReasonRoleNotFound
-		condition.Message = fmt.Sprintf("the attribute is in effect, and nobody is admitted by it: %s does not exist", missing)
+		condition.Message = fmt.Sprintf("the attribute is in effect, but it admits nobody, because %s does not exist", missing)
 	}
 	apimeta.SetStatusCondition(&out.Conditions, condition)
 }
 
-// setBindingsAsked sets the condition BindingsAsked.
+// setBindingsAsked sets the condition BindingsAsked, which is True if all bindings of the role
+// are newer than the specification.
 func setBindingsAsked(out *v1alpha1.ProtectedAttributeStatus, generation int64) {
 	condition := metav1.Condition{
 		Type: v1alpha1.ConditionBindingsAsked, Status: metav1.ConditionTrue, ObservedGeneration: generation,
-		Reason: v1alpha1.ReasonBindingsAsked, Message: "whoever made the bindings of the role was asked for the verb bind on it, or could do without",
+		Reason: v1alpha1.ReasonBindingsAsked, Message: "all bindings of the role are newer than the specification, so creating them needed the verb bind on the role",
 	}
 	if out.EarlierBindingCount > 0 {
 		condition.Status, condition.Reason = metav1.ConditionFalse, v1alpha1.ReasonEarlierBindings
-		condition.Message = fmt.Sprintf("%d bindings of the role are not younger than the specification: look whether their subjects should be admitted", out.EarlierBindingCount)
+		condition.Message = fmt.Sprintf("%d bindings of the role may be older than the specification, so creating them may not have needed the verb bind on the role: check whether their subjects should be admitted", out.EarlierBindingCount)
 	}
 	apimeta.SetStatusCondition(&out.Conditions, condition)
 }
 
-// askedSince returns the time since which new bindings need the verb "bind".
+// askedSince returns the time since which a new binding of the role needs the verb "bind".
 func askedSince(meta *metav1.ObjectMeta, status *v1alpha1.ProtectedAttributeStatus) time.Time {
 	if status.LastChange != nil {
 		return status.LastChange.Time.Time
@@ -92,7 +94,7 @@ func askedSince(meta *metav1.ObjectMeta, status *v1alpha1.ProtectedAttributeStat
 	return meta.CreationTimestamp.Time
 }
 
-// setHolders lists the subjects of bindings, each once.
+// setHolders sets the holders of the role to the subjects of its bindings, each once.
 func setHolders(out *v1alpha1.ProtectedAttributeStatus, here []*rbacv1.RoleBinding, everywhere []*rbacv1.ClusterRoleBinding) {
 	seen := map[v1alpha1.Subject]bool{}
 	add := func(namespace string, subjects []rbacv1.Subject) {
@@ -124,8 +126,8 @@ func setHolders(out *v1alpha1.ProtectedAttributeStatus, here []*rbacv1.RoleBindi
 	out.Holders = out.Holders[:min(len(out.Holders), v1alpha1.MaxHolders)]
 }
 
-// setEarlierBindings lists the bindings that were not created after a time. One that was created
-// within the same second may be older.
+// setEarlierBindings lists the bindings that may be older than the given time. A creation time
+// has a precision of one second, so a binding of the same second may be older.
 func setEarlierBindings(out *v1alpha1.ProtectedAttributeStatus, than time.Time, here []*rbacv1.RoleBinding, everywhere []*rbacv1.ClusterRoleBinding) {
 	add := func(kind string, of *metav1.ObjectMeta) {
 		if !of.CreationTimestamp.Time.Truncate(time.Second).After(than) {

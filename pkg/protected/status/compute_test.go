@@ -22,7 +22,7 @@ import (
 	"kube-granular.dev/pkg/protected"
 )
 
-// roles are what is known of one role.
+// roles implements Bindings for one role.
 type roles struct {
 	uid        types.UID
 	here       []*rbacv1.RoleBinding
@@ -52,7 +52,7 @@ func subject(kind, namespace, name string) rbacv1.Subject {
 	return rbacv1.Subject{Kind: kind, Namespace: namespace, Name: name}
 }
 
-// referring returns an attribute that refers to a role since second 10.
+// referring returns an attribute that has referred to a role since second 10.
 func referring() *authority.ProtectedAttribute {
 	return &authority.ProtectedAttribute{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a", ResourceVersion: "1", Generation: 3,
@@ -68,7 +68,7 @@ func referring() *authority.ProtectedAttribute {
 	}
 }
 
-// TestOf holds what a status says about the role, its holders and its bindings.
+// TestOf holds what Compute writes into a status about the role, its holders and its bindings.
 func TestOf(t *testing.T) {
 	bindings := roles{
 		uid: "r",
@@ -84,7 +84,8 @@ func TestOf(t *testing.T) {
 		roles    roles
 		replaced bool
 		want     v1alpha1.ProtectedAttributeStatus
-		// accepted and asked are the reasons of the conditions, with + or - for their status.
+		// accepted and asked are the wanted reasons of the conditions Accepted and
+		// BindingsAsked, with + for True and - for False.
 		accepted, asked string
 	}{
 		{
@@ -171,8 +172,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestBounds holds that lists are bounded, that counts go on, and that a status that was
-// computed from itself is the same.
+// TestBounds holds that the lists in a status are limited while the counts are not, and that
+// computing a status again from its own result changes nothing.
 func TestBounds(t *testing.T) {
 	known := roles{uid: "r"}
 	for i := range 100 {

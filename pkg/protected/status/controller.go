@@ -27,17 +27,19 @@ import (
 	"kube-granular.dev/pkg/protected"
 )
 
-// LeaseName is the name of the lease of the server that writes statuses.
+// LeaseName is the name of the Lease whose holder is the server that writes the statuses.
 const LeaseName = "kube-granular-protected-attributes"
 
 const (
-	// minInterval is the minimum time between two rounds.
+	// minInterval is the minimum time between two rounds of writing statuses.
 	minInterval = time.Second
-	// countInterval is the time between two writes of counted violations.
+	// countInterval is how often a server adds the violations that it has counted to the
+	// statuses.
 	countInterval = 10 * time.Second
 )
 
-// Source provides the state of one server. *protected.Protection implements it.
+// Source is the state of the protected attributes on one server. *protected.Protection
+// implements it.
 type Source interface {
 	Attributes() []protected.Attribute
 	Changes() <-chan struct{}
@@ -47,11 +49,12 @@ type Source interface {
 	PruneViolations()
 }
 
-// Controller writes statuses.
+// Controller writes the statuses of protected attributes.
 type Controller struct {
 	source Source
 	client versioned.Interface
-	// isLeader is true while this server writes more than its own violation counts.
+	// isLeader is true while this server holds the Lease. Other servers only add their own
+	// violation counts.
 	isLeader atomic.Bool
 }
 
@@ -60,7 +63,7 @@ func New(known Source, client versioned.Interface) *Controller {
 	return &Controller{source: known, client: client}
 }
 
-// Start starts the controller. self is the loopback configuration of the server.
+// Start starts the controller. self is the loopback client configuration of the server.
 func Start(ctx context.Context, known Source, self *rest.Config) error {
 	// The loopback configuration uses protobuf, which these types do not support.
 	ours := rest.CopyConfig(self)
@@ -81,11 +84,12 @@ func Start(ctx context.Context, known Source, self *rest.Config) error {
 	return nil
 }
 
-// Run writes statuses until ctx ends. Without the lease it only adds its own violation counts.
+// Run writes statuses until ctx ends. While this server does not hold the Lease, it only adds
+// its own violation counts.
 func (c *Controller) Run(ctx context.Context, leases kubernetes.Interface) error {
 	host, err := os.Hostname()
 	if err != nil {
-		return fmt.Errorf("name the holder of a lease: %w", err)
+		return fmt.Errorf("get the host name, which identifies the holder of the lease: %w", err)
 	}
 	woken := make(chan struct{}, 1)
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
@@ -142,15 +146,16 @@ func (c *Controller) Run(ctx context.Context, leases kubernetes.Interface) error
 	}
 }
 
-// writeAll writes every status that is out of date, and reports whether all writes succeeded.
-// Without leads it only adds violation counts.
+// writeAll writes every status that is out of date, and reports whether all writes succeeded. If
+// leads is false, it only adds violation counts.
 func (c *Controller) writeAll(ctx context.Context, leads bool) bool {
 	c.source.PruneViolations()
 	well := true
 	for _, a := range c.source.Attributes() {
 		if err := c.write(ctx, a, leads); err != nil && ctx.Err() == nil {
 			well = false
-			// The attribute has changed or was deleted meanwhile.
+			// On a conflict or if it is not found, the attribute was changed or deleted
+			// meanwhile, which is no error.
 			if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 				utilruntime.HandleErrorWithContext(ctx, err, "The status of a protected attribute was not written", "namespace", a.GetNamespace(), "name", a.GetName())
 			}
@@ -180,7 +185,7 @@ func (c *Controller) write(ctx context.Context, a protected.Attribute, leads boo
 	return nil
 }
 
-// update writes a status, with the known resource version as precondition.
+// update writes a status. The write fails if the attribute has changed since it was read.
 func (c *Controller) update(ctx context.Context, a authority.Attribute, status *v1alpha1.ProtectedAttributeStatus) (err error) {
 	client := c.client.AuthorityV1alpha1()
 	switch of := a.(type) {

@@ -22,7 +22,8 @@ import (
 	registry "kube-granular.dev/pkg/registry/authority"
 )
 
-// knowing returns a Protection that knows attributes and the role "setter", which bob has.
+// knowing returns a Protection with the given attributes, and with the role "setter", which is
+// bound to bob.
 func knowing(t *testing.T, attributes ...authority.Attribute) *protected.Protection {
 	t.Helper()
 	factory := informers.NewSharedInformerFactory(kubefake.NewClientset(
@@ -71,8 +72,9 @@ func writes(client *fake.Clientset) (n int) {
 	return n
 }
 
-// TestRound holds that the server that leads writes each status that should be another,
-// that the others add what they counted and nothing else, and that nobody writes twice.
+// TestRound holds that the server that holds the Lease writes each status that is out of date,
+// that the other servers only add the violations that they counted, and that no server writes a
+// status that is up to date.
 func TestRound(t *testing.T) {
 	one := referring()
 	two := &authority.ClusterProtectedAttribute{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "2"},
@@ -114,7 +116,8 @@ func TestRound(t *testing.T) {
 	}
 }
 
-// TestFailures holds that what could not be written is tried again, with what was counted.
+// TestFailures holds that a status write that failed is tried again, with the violations that
+// were counted.
 func TestFailures(t *testing.T) {
 	one := referring()
 	p, client := knowing(t, one), fake.NewSimpleClientset(objects(one)...)
@@ -133,7 +136,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestNothingCounted holds that a status is written where nothing was ever counted.
+// TestNothingCounted holds that the status of an attribute without counted violations is
+// written.
 func TestNothingCounted(t *testing.T) {
 	one := referring()
 	client := fake.NewSimpleClientset(objects(one)...)

@@ -19,14 +19,15 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// detached is a context without the values of a request: the server's own write is not part of
-// the request, and is not verified as such.
+// detached is a request's context without its values. The server's own write is not part of the
+// request, and must not be verified as if it were.
 type detached struct{ context.Context }
 
 // Value implements context.Context.
 func (detached) Value(any) any { return nil }
 
-// newDelegationStorage returns functions by which the server itself reads and writes delegations.
+// newDelegationStorage returns the functions with which the server itself reads and writes
+// delegations.
 func newDelegationStorage(store *genericregistry.Store) DelegationStorage {
 	resource := v1alpha1.Resource(delegationsPlural)
 	update := func(ctx context.Context, name string, preconditions *storage.Preconditions, change func(*v1alpha1.AuthorityDelegationStatus)) error {

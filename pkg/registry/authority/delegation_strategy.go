@@ -19,7 +19,7 @@ import (
 	"kube-granular.dev/pkg/delegation"
 )
 
-// delegationStrategy is the strategy of delegations.
+// delegationStrategy implements the strategies of AuthorityDelegations.
 type delegationStrategy struct{ strategy }
 
 var (
@@ -32,12 +32,14 @@ var (
 // NamespaceScoped implements rest.RESTCreateStrategy.
 func (delegationStrategy) NamespaceScoped() bool { return false }
 
-// PrepareForCreate keeps the status that Delegations.Prepare wrote over the caller's.
+// PrepareForCreate keeps the status. Delegations.Prepare has already replaced the status that
+// the client sent.
 func (delegationStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	obj.(*authority.AuthorityDelegation).Generation = 1
 }
 
-// PrepareForUpdate keeps the status, except that it may expire earlier.
+// PrepareForUpdate keeps the stored status, except that its expiration becomes earlier if the
+// one in the specification is earlier.
 func (delegationStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	d, was := obj.(*authority.AuthorityDelegation), old.(*authority.AuthorityDelegation)
 	d.Status = *was.Status.DeepCopy()
@@ -60,7 +62,7 @@ func (delegationStrategy) Validate(_ context.Context, obj runtime.Object) field.
 	return append(errs, validateConditions(d.Spec.Conditions, field.NewPath("spec", "conditions"))...)
 }
 
-// validateConditions compiles the expressions of conditions.
+// validateConditions returns the errors of condition expressions that do not compile.
 func validateConditions(conditions []v1alpha1.DelegationCondition, at *field.Path) (errs field.ErrorList) {
 	for i, c := range conditions {
 		if len(c.Expression) > v1alpha1.MaxExpressionLength {

@@ -19,16 +19,16 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// delegationTable has the columns that kubectl get prints of delegations.
+// delegationTable has the columns of AuthorityDelegations for kubectl get.
 var delegationTable = table{
 	columns: []metav1.TableColumnDefinition{
 		{Name: "Name", Type: "string", Format: "name", Description: "The name of the object."},
-		{Name: "Who", Type: "string", Description: "The user who delegates own permissions, or permissions that others delegated to it."},
+		{Name: "Who", Type: "string", Description: "The user who delegates their own permissions, or permissions that others delegated to them."},
 		{Name: "Whom", Type: "string", Description: "The users, groups and service accounts that may use the delegation."},
 		{Name: "What", Type: "string", Description: "The role or the rules that are delegated."},
 		{Name: "Where", Type: "string", Description: "The namespace to which the delegation applies, or the cluster."},
-		{Name: "Until", Type: "string", Description: "The time until the delegation expires."},
-		{Name: "How", Type: "string", Description: "How the delegator got the permissions."},
+		{Name: "Until", Type: "string", Description: "The time that is left until the delegation expires."},
+		{Name: "How", Type: "string", Description: "How the delegator got the permissions: own, or by delegations, impersonation or a token."},
 		{Name: "Age", Type: "string", Description: "The time since the object was created."},
 		{Name: "If lost", Type: "string", Priority: 1, Description: "What happens to the delegation when the delegator loses permissions."},
 		{Name: "Conditions", Type: "integer", Priority: 1, Description: "The number of conditions that each write must meet."},
@@ -55,7 +55,8 @@ var delegationTable = table{
 	},
 }
 
-// usernameOf returns the name of a user or service account, as authentication sets it.
+// usernameOf returns the user name that authentication sets for a delegate, which is a user or
+// service account.
 func usernameOf(to v1alpha1.Delegate) string {
 	if to.Kind == v1alpha1.DelegateServiceAccount {
 		return serviceaccount.MakeUsername(to.Namespace, to.Name)

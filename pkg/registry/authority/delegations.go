@@ -27,21 +27,22 @@ import (
 	"kube-granular.dev/pkg/audit"
 )
 
-// Delegations configures the storage of delegations.
+// Delegations configures the storage of AuthorityDelegations.
 type Delegations struct {
 	// Prepare fills in the status of a delegation that is about to be created, or returns an
-	// error.
+	// error that refuses it.
 	Prepare func(ctx context.Context, d *v1alpha1.AuthorityDelegation) error
-	// Observe is called with every delegation that was stored or removed, before the request is
-	// answered.
+	// Observe is called with every delegation that this server stored or removed, before it
+	// answers the request. gone is true for a removed one.
 	Observe func(d *v1alpha1.AuthorityDelegation, gone bool)
-	// WaitForCommits is called after Observe, before an update or deletion is answered.
+	// WaitForCommits is called after Observe, before an update or deletion is answered. It waits
+	// until every write that the old version allowed is stored or has failed.
 	WaitForCommits func()
-	// SetStorage is called once the storage exists, before the server serves.
+	// SetStorage is called once the storage exists, before the server serves requests.
 	SetStorage func(DelegationStorage)
-	// Run is called once the server serves, and returns when all stored delegations are known.
-	// Until then the server is not ready. self is the loopback configuration. SetStorage may set
-	// Run.
+	// Run is called once the server serves requests, and returns when the server knows all
+	// stored delegations. Until then the server is not ready. self is the loopback client
+	// configuration. SetStorage may set Run.
 	Run func(ctx context.Context, self *restclient.Config) error
 }
 
@@ -53,19 +54,20 @@ type DelegationStorage struct {
 	Get func(ctx context.Context, name string) (*v1alpha1.AuthorityDelegation, error)
 	// WriteUse stores when a delegation was last used.
 	WriteUse func(ctx context.Context, name string, at time.Time) error
-	// Create stores a delegation of a policy, including its status.
+	// Create stores a delegation that a policy issues, including its status.
 	Create func(ctx context.Context, d *v1alpha1.AuthorityDelegation) (*v1alpha1.AuthorityDelegation, error)
-	// Renew stores when a delegation of a policy was given to an object. It fails if the
-	// delegation was deleted or replaced.
+	// Renew stores when a delegation that a policy issued was last given to an object. It fails
+	// if the delegation was deleted or replaced.
 	Renew func(ctx context.Context, d *v1alpha1.AuthorityDelegation, at time.Time) error
-	// DeleteUnchanged deletes a delegation, and fails if it has changed since it was read.
+	// DeleteUnchanged deletes a delegation. It fails if the delegation has changed since it was
+	// read.
 	DeleteUnchanged func(ctx context.Context, d *v1alpha1.AuthorityDelegation) error
 }
 
 const delegationsPlural = "authoritydelegations"
 
-// delegationREST is the endpoint of delegations. There is no endpoint of their status, which only
-// the server writes.
+// delegationREST is the endpoint of AuthorityDelegations. There is no endpoint for their status,
+// because only the server writes it.
 type delegationREST struct {
 	resourceREST
 	waitForCommits func()
@@ -73,20 +75,22 @@ type delegationREST struct {
 
 var _ rest.StandardStorage = delegationREST{}
 
-// Update implements rest.Updater. It returns once every write that the old version allowed is
-// stored or has failed.
+// Update implements rest.Updater. It returns only after every write that the old version of the
+// delegation allowed is stored or has failed.
 func (o delegationREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	defer o.waitForCommits()
 	return o.resourceREST.Update(ctx, name, info, create, update, forceAllowCreate, options)
 }
 
-// Delete implements rest.GracefulDeleter. It waits as Update does.
+// Delete implements rest.GracefulDeleter. Like Update, it waits until every write that the
+// delegation allowed is stored or has failed.
 func (o delegationREST) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	defer o.waitForCommits()
 	return o.resourceREST.Delete(ctx, name, validate, options)
 }
 
-// DeleteCollection implements rest.CollectionDeleter. It waits as Update does.
+// DeleteCollection implements rest.CollectionDeleter. Like Update, it waits until every write
+// that the delegations allowed is stored or has failed.
 func (o delegationREST) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, list *metainternalversion.ListOptions) (runtime.Object, error) {
 	defer o.waitForCommits()
 	return o.resourceREST.DeleteCollection(ctx, validate, options, list)
@@ -151,7 +155,8 @@ func attributesOfDelegation(obj runtime.Object) (labels.Set, fields.Set, error) 
 	return labels.Set(d.Labels), selectable, nil
 }
 
-// notifyingStorage calls notify after each change, whoever made it.
+// notifyingStorage is a storage that calls notify after each change, including those that the
+// server itself makes.
 type notifyingStorage struct {
 	storage.Interface
 	notify func(obj runtime.Object, gone bool)

@@ -23,19 +23,20 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 )
 
-// Priority is the priority of the group in discovery: after all of upstream's groups. Its version
-// comes before any that a custom resource definition adds to the group.
+// Priority is the priority of the API group in discovery. The group comes after all of
+// upstream's groups. The version comes before any version that a CustomResourceDefinition adds
+// to the group.
 var Priority = controlplaneapiserver.APIServicePriority{Group: 15000, Version: 1000}
 
-// apiServiceName is the name of the APIService of the group.
+// apiServiceName is the name of the APIService of the API group.
 var apiServiceName = v1alpha1.SchemeGroupVersion.Version + "." + v1alpha1.SchemeGroupVersion.Group
 
-// retryInterval is the time between two attempts.
+// retryInterval is the time between two attempts to create the APIService.
 const retryInterval = time.Second
 
-// apiService returns the APIService of the group, as upstream's code builds those of its own
-// groups. It is synchronized on start: a server that does not serve the group deletes it once,
-// when it starts.
+// apiService returns the APIService of the API group, as upstream builds those of its own
+// groups. It has the label "onstart": a server synchronizes it once, when it starts, and deletes
+// it then if it does not serve the group.
 func apiService() *apiregistrationv1.APIService {
 	return &apiregistrationv1.APIService{
 		ObjectMeta: metav1.ObjectMeta{
@@ -51,15 +52,16 @@ func apiService() *apiregistrationv1.APIService {
 	}
 }
 
-// keepAPIService recreates the APIService whenever it is deleted, until ctx ends. The server's
-// own controller creates it only at the start. Without it, no server of the cluster would serve
-// the group after the start of a server with the gate off.
+// keepAPIService recreates the APIService of the API group whenever it is deleted, until ctx
+// ends. A server with the feature gate off deletes the APIService when it starts. Upstream's
+// controller creates it only when a server starts, so without keepAPIService the other servers
+// would no longer serve the group.
 func keepAPIService(ctx context.Context, client clientset.Interface) error {
 	missing := make(chan struct{}, 1)
 	look := func() {
 		select {
 		case missing <- struct{}{}:
-		default: // a check is pending
+		default: // a recreation is pending
 		}
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTweakListOptions(func(options *metav1.ListOptions) {
@@ -74,7 +76,7 @@ func keepAPIService(ctx context.Context, client clientset.Interface) error {
 	if !cache.WaitForCacheSync(ctx.Done(), watched.HasSynced) {
 		return nil
 	}
-	look() // it may have been deleted before the informer started
+	look() // the APIService may have been deleted before the informer started
 	for {
 		select {
 		case <-ctx.Done():

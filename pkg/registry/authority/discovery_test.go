@@ -13,8 +13,8 @@ import (
 	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset/fake"
 )
 
-// TestKeepAPIService holds that the APIService is there again whenever somebody deletes it,
-// and that one that is there is left as it is.
+// TestKeepAPIService holds that keepAPIService creates the APIService again whenever it is
+// deleted, and otherwise leaves it unchanged.
 func TestKeepAPIService(t *testing.T) {
 	clientset := fake.NewClientset()
 	client := clientset.ApiregistrationV1().APIServices()

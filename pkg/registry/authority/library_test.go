@@ -15,9 +15,9 @@ import (
 	"kube-granular.dev/granular/protect"
 )
 
-// TestLibraryTakesWhatIsValid holds that the library which decides has nothing to say
-// against a specification that the server accepts: what is accepted protects. The server
-// may refuse more.
+// TestLibraryTakesWhatIsValid holds that package protect, which decides about writes, finds no
+// problem in a specification that the server accepts, so that every accepted attribute protects.
+// The server may refuse more specifications than protect does.
 func TestLibraryTakesWhatIsValid(t *testing.T) {
 	random := rand.New(rand.NewSource(1))
 	pick := func(all ...string) string { return all[random.Intn(len(all))] }
@@ -76,7 +76,7 @@ func TestLibraryTakesWhatIsValid(t *testing.T) {
 			entry.ExcludeResources = append(entry.ExcludeResources, protect.Resource(r))
 		}
 		if problems := entry.Problems(); len(problems) > 0 {
-			t.Errorf("accepted, and the library says: %v: %+v", problems, spec)
+			t.Errorf("the server accepts a specification in which package protect finds problems: %v: %+v", problems, spec)
 		}
 	}
 	if accepted < 500 {

@@ -17,12 +17,12 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// setNamespaceUID returns a hook that writes the UID of the request's namespace into the status
-// of an object that is about to be created. It reads the namespace from storage: a cache might
-// still have a deleted namespace of the same name, and the attribute would have no effect.
+// setNamespaceUID returns a hook for the creation of a protected attribute. The hook clears the
+// status and writes the UID of the request's namespace into it. It reads the namespace from
+// storage: a cache might still have a deleted namespace of the same name, and with its UID the
+// attribute would have no effect.
 //
-// It is a hook of the store and not part of the strategy, because a strategy can't return an
-// error.
+// A hook of the store does this and not the strategy, because a strategy can't return an error.
 func setNamespaceUID(namespaces corev1client.NamespacesGetter) genericregistry.BeginCreateFunc {
 	return func(ctx context.Context, obj runtime.Object, _ *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
 		_, _, status := obj.(authority.Attribute).Parts()
@@ -38,10 +38,10 @@ func setNamespaceUID(namespaces corev1client.NamespacesGetter) genericregistry.B
 	}
 }
 
-// InNamespace reports whether an attribute belongs to the namespace with the UID, and not to a
-// deleted namespace of the same name. If the group was not served while a namespace was deleted,
-// its attributes are still stored, and appear again with a new namespace of that name. If either
-// UID is unknown, it returns true, which protects more.
+// InNamespace reports whether an attribute belongs to the namespace with this UID, and not to a
+// deleted namespace of the same name. If a namespace is deleted while no server serves the
+// group, its attributes stay in storage, and a new namespace of that name would get them. If
+// either UID is unknown, InNamespace returns true, so that the attribute protects.
 func InNamespace(status *v1alpha1.ProtectedAttributeStatus, namespace types.UID) bool {
 	return status.NamespaceUID == namespace || status.NamespaceUID == "" || namespace == ""
 }

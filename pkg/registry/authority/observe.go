@@ -21,31 +21,31 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// Change is a change of an attribute by a request to this server.
+// Change is a change of a protected attribute that a request to this server made.
 type Change struct {
 	// Attribute is the attribute as it was stored, or its last version if it was removed. The
-	// observer may modify it.
+	// function that gets the Change may modify it.
 	Attribute authority.Attribute
-	// Gone is true if the attribute was removed from storage. An attribute that waits for its
-	// finalizers is not gone: it still protects, and has a deletion timestamp.
+	// Gone is true if the attribute was removed from storage. It is false for an attribute with
+	// a deletion timestamp that waits for its finalizers, because that attribute still protects.
 	Gone bool
-	// ResourceVersion orders the changes of one object, including those that a watch reports. For
-	// a removed attribute it is the version of the removal.
+	// ResourceVersion orders the changes of one attribute, including those that a watch reports.
+	// For a removed attribute it is the version of the removal.
 	ResourceVersion uint64
 }
 
-// notifyHooks returns the hooks of a store that report every change to observe before its request
-// is answered. They ignore dry runs, for which the store calls hooks too.
+// notifyHooks returns the hooks of a store that report every change to observe before the
+// request is answered. The store calls hooks for dry runs too, but these report nothing then.
 //
-// If the connection to etcd breaks, the server may not learn of a change. Then only a watch
-// reports it.
+// If the connection to etcd breaks during a write, the server may not know that the write
+// succeeded. Then only a watch reports the change.
 func notifyHooks(observe func(Change)) (genericregistry.AfterCreateFunc, genericregistry.AfterUpdateFunc, genericregistry.AfterDeleteFunc) {
 	tell := func(obj runtime.Object, dryRun []string, gone bool) {
 		attribute, ok := obj.(authority.Attribute)
 		if !ok || dryrun.IsDryRun(dryRun) {
 			return
 		}
-		// Without a version it is 0, so the watch takes precedence.
+		// If there is no valid version, version is 0, so the watch takes precedence.
 		version, _ := strconv.ParseUint(attribute.GetResourceVersion(), 10, 64)
 		observe(Change{attribute.DeepCopyObject().(authority.Attribute), gone, version})
 	}
@@ -54,20 +54,21 @@ func notifyHooks(observe func(Change)) (genericregistry.AfterCreateFunc, generic
 		func(obj runtime.Object, options *metav1.DeleteOptions) { tell(obj, options.DryRun, true) }
 }
 
-// Kind lets the server itself read one kind.
+// Kind lets code in this process read one kind of protected attribute.
 type Kind struct {
 	// Example is an empty object of the type that ListWatch returns.
 	Example authority.Attribute
 	// ListWatch lists and watches the objects of all namespaces in the registry's own store. It
-	// uses no connection, credentials or aggregator, and works before the server serves. Its
-	// objects are authority.Attributes.
+	// needs no connection, credentials or aggregator, and works before the server serves
+	// requests. Its objects implement authority.Attribute.
 	ListWatch *cache.ListWatch
 }
 
-// Kinds are both kinds of a server.
+// Kinds are the two kinds of protected attributes. A kind that the server does not serve is
+// empty.
 type Kinds struct{ Namespaced, Cluster Kind }
 
-// reader is the part of a store that is read in process.
+// reader is the part of a store that listWatch needs.
 type reader interface {
 	rest.Lister
 	rest.Watcher

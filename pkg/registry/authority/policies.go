@@ -28,15 +28,16 @@ import (
 	"kube-granular.dev/pkg/delegation/policy"
 )
 
-// Policies configures the storage of policies.
+// Policies configures the storage of AuthorityDelegationPolicies.
 type Policies struct {
 	// Prepare fills in the status of a policy whose specification is about to be stored, or
-	// returns an error.
+	// returns an error that refuses it.
 	Prepare func(ctx context.Context, p *v1alpha1.AuthorityDelegationPolicy) error
-	// Observe is called with every policy that was stored or removed, before the request is
-	// answered.
+	// Observe is called with every policy that this server stored or removed, before it answers
+	// the request. gone is true for a removed one.
 	Observe func(p *v1alpha1.AuthorityDelegationPolicy, gone bool)
-	// SetListWatch is called once the storage exists, before the server serves.
+	// SetListWatch is called with a ListWatch of all policies once the storage exists, before
+	// the server serves requests.
 	SetListWatch func(*cache.ListWatch)
 }
 
@@ -90,7 +91,7 @@ func newPolicies(options generic.RESTOptionsGetter, p *Policies) (resourceREST, 
 	return resourceREST{store, "adpol"}, nil
 }
 
-// policyStrategy is the strategy of policies.
+// policyStrategy implements the strategies of AuthorityDelegationPolicies.
 type policyStrategy struct{ strategy }
 
 var (
@@ -103,13 +104,14 @@ var (
 // NamespaceScoped implements rest.RESTCreateStrategy.
 func (policyStrategy) NamespaceScoped() bool { return false }
 
-// PrepareForCreate keeps the status that Policies.Prepare wrote.
+// PrepareForCreate keeps the status. Policies.Prepare has already replaced the status that the
+// client sent.
 func (policyStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	obj.(*authority.AuthorityDelegationPolicy).Generation = 1
 }
 
-// PrepareForUpdate keeps the status. Policies.Prepare writes a new one if the specification
-// changes.
+// PrepareForUpdate keeps the stored status if the specification does not change. Otherwise
+// Policies.Prepare writes a new status.
 func (policyStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	p, was := obj.(*authority.AuthorityDelegationPolicy), old.(*authority.AuthorityDelegationPolicy)
 	p.Generation = was.Generation
@@ -133,7 +135,8 @@ func (policyStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object)
 	return append(validation.DelegationPolicyUpdate(p, was), validateServerSide(p)...)
 }
 
-// validateServerSide returns the errors that only the server can find.
+// validateServerSide returns the errors in a policy that only the server can find: expressions
+// that do not compile, and permissions that can't be neutral.
 func validateServerSide(p *v1alpha1.AuthorityDelegationPolicy) field.ErrorList {
 	at := field.NewPath("spec")
 	errs := validateConditions(p.Spec.Conditions, at.Child("conditions"))
@@ -146,14 +149,14 @@ func validateServerSide(p *v1alpha1.AuthorityDelegationPolicy) field.ErrorList {
 	return errs
 }
 
-// policyTable has the columns that kubectl get prints of policies.
+// policyTable has the columns of AuthorityDelegationPolicies for kubectl get.
 var policyTable = table{
 	columns: []metav1.TableColumnDefinition{
 		{Name: "Name", Type: "string", Format: "name", Description: "The name of the object."},
 		{Name: "Resource", Type: "string", Description: "The resource whose writes trigger a delegation."},
 		{Name: "Whom", Type: "string", Description: "The users, groups and service accounts that may use the delegations."},
 		{Name: "What", Type: "string", Description: "The role or the rules that are delegated."},
-		{Name: "If not held", Type: "string", Description: "What happens to a write whose author does not hold what is delegated."},
+		{Name: "If not held", Type: "string", Description: "What happens to a write whose author does not hold the permissions to be delegated."},
 		{Name: "Age", Type: "string", Description: "The time since the object was created."},
 		{Name: "If lost", Type: "string", Priority: 1, Description: "What happens to a delegation when its author loses permissions."},
 		{Name: "Author", Type: "string", Priority: 1, Description: "The user who wrote the policy."},

@@ -21,28 +21,30 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 )
 
-// Provider provides the storage of the group to one server.
+// Provider provides the storage of the API group authority.kube-granular.dev to one server.
 type Provider struct {
 	// Namespaces reads namespaces from storage.
 	Namespaces corev1client.NamespacesGetter
-	// BootstrapRoles is true if the server maintains bootstrap roles.
+	// BootstrapRoles is true if the server creates and maintains the bootstrap roles of the
+	// group.
 	BootstrapRoles bool
 
-	// Attributes is true if protected attributes are served.
+	// Attributes is true if the server serves protected attributes.
 	Attributes bool
-	// Delegations is nil if delegations are not served.
+	// Delegations is nil if the server does not serve AuthorityDelegations.
 	Delegations *Delegations
-	// Policies is nil if policies are not served.
+	// Policies is nil if the server does not serve AuthorityDelegationPolicies.
 	Policies *Policies
 
-	// SetKinds is called once both kinds can be read, before the server serves. It may be nil.
+	// SetKinds is called once both kinds of protected attributes can be read, before the server
+	// serves requests. It may be nil.
 	SetKinds func(Kinds)
-	// Observe is called with every change by a request to this server, before the request is
-	// answered, on its goroutine. It may be nil.
+	// Observe is called with every change of a protected attribute by a request to this server,
+	// on the goroutine of the request, before the request is answered. It may be nil.
 	Observe func(Change)
-	// Run is called once the server serves, and returns when everything that reads the kinds in
-	// this process is ready. Until then the server is not ready. self is the loopback
-	// configuration. Run may be nil.
+	// Run is called once the server serves requests, and returns when the code in this process
+	// that reads protected attributes is ready. Until then the server is not ready. self is the
+	// loopback client configuration. Run may be nil.
 	Run func(ctx context.Context, self *restclient.Config) error
 }
 
@@ -106,7 +108,8 @@ func (p Provider) PostStartHook() (string, genericapiserver.PostStartHookFunc, e
 				utilruntime.HandleErrorWithContext(hook, err, "The APIService is no longer recreated when it is deleted", "name", apiServiceName)
 			}
 		}()
-		// This comes first: the requests that write bootstrap roles may wait for it.
+		// This must come before the bootstrap roles, because the requests that write them may
+		// wait for it.
 		if p.Run != nil {
 			if err := p.Run(hook, hook.LoopbackClientConfig); err != nil && hook.Err() == nil {
 				return err

@@ -43,7 +43,7 @@ var kinds = []kind{
 	},
 }
 
-// resourceREST is the endpoint of a resource.
+// resourceREST is the endpoint of one resource of the API group.
 type resourceREST struct {
 	*genericregistry.Store
 	short string
@@ -58,11 +58,12 @@ var (
 // ShortNames implements rest.ShortNamesProvider. "pa" is not used because Knative has it.
 func (o resourceREST) ShortNames() []string { return []string{o.short} }
 
-// Categories implements rest.CategoriesProvider. "all" is missing on purpose: deleting all
-// objects of a namespace should not remove its protection.
+// Categories implements rest.CategoriesProvider. The category "all" is left out on purpose:
+// kubectl delete all in a namespace should not remove what protects it.
 func (resourceREST) Categories() []string { return []string{"authority"} }
 
-// newStore returns the endpoints of a kind. observe is called with each change, and may be nil.
+// newStore returns the endpoints of one kind of protected attribute and of its status. observe
+// is called with each change, and may be nil.
 func newStore(k kind, options generic.RESTOptionsGetter, namespaces corev1client.NamespacesGetter, observe func(Change)) (resourceREST, statusREST, error) {
 	s := strategy{legacyscheme.Scheme, names.SimpleNameGenerator, k.scope}
 	store := &genericregistry.Store{
@@ -93,7 +94,7 @@ func newStore(k kind, options generic.RESTOptionsGetter, namespaces corev1client
 	return resourceREST{store, k.short}, statusREST{&status}, nil
 }
 
-// attributesOf returns the labels and selectable fields of an object.
+// attributesOf returns the labels and selectable fields of a protected attribute.
 func attributesOf(obj runtime.Object) (labels.Set, fields.Set, error) {
 	meta, spec, _ := obj.(authority.Attribute).Parts()
 	selectable := generic.ObjectMetaFieldsSet(meta, meta.Namespace != "")
@@ -101,7 +102,8 @@ func attributesOf(obj runtime.Object) (labels.Set, fields.Set, error) {
 	return labels.Set(meta.Labels), selectable, nil
 }
 
-// statusREST is the endpoint of the status of a kind. It shares the store.
+// statusREST is the endpoint of the status of one kind of protected attribute. It writes to the
+// same storage as the endpoint of the kind.
 type statusREST struct{ store *genericregistry.Store }
 
 var (
@@ -113,7 +115,8 @@ var (
 // New implements rest.Storage.
 func (r statusREST) New() runtime.Object { return r.store.New() }
 
-// Destroy implements rest.Storage. The other endpoint destroys the store.
+// Destroy implements rest.Storage. It does nothing, because the endpoint of the kind destroys
+// the storage.
 func (statusREST) Destroy() {}
 
 // Get implements rest.Getter, which patches need.

@@ -12,28 +12,31 @@ import (
 	"kube-granular.dev/api/authority/v1alpha1"
 )
 
-// The bootstrap cluster roles. The server maintains them, with their bindings, as it maintains
-// upstream's: permissions that an administrator removes are restored at the next start, unless
-// the annotation rbac.authorization.kubernetes.io/autoupdate is "false".
+// The bootstrap cluster roles of protected attributes. The server maintains them and their
+// bindings as it maintains upstream's bootstrap roles: permissions that an administrator removes
+// are restored at the next start, unless the annotation
+// rbac.authorization.kubernetes.io/autoupdate is "false".
 const (
-	// ViewRole is aggregated to "view", and so to "edit" and "admin": a user who may view a
-	// namespace also sees what is protected in it.
+	// ViewRole allows reading protected attributes. It is aggregated to "view", and so to "edit"
+	// and "admin": a user who may view a namespace also sees which labels and annotations are
+	// protected in it.
 	ViewRole = "system:kube-granular:protected-attributes-viewer"
-	// ManageRole is not aggregated and not bound. An administrator of a namespace does not hold
-	// it unless a holder binds it.
+	// ManageRole allows reading and writing protected attributes. It is not aggregated to other
+	// roles and not bound, so an administrator of a namespace does not hold it unless somebody
+	// binds it.
 	ManageRole = "system:kube-granular:protected-attributes-manager"
-	// ControllersRole lets its subjects change everything that is protected. It is bound to
-	// upstream's controllers that copy labels and annotations: templates are checked when they
-	// are written, and the objects made from them are not checked again.
+	// ControllersRole lets its subjects change all protected labels and annotations. It is bound
+	// to upstream's controllers that copy labels and annotations: a template is checked when it
+	// is written, and the objects that a controller makes from it are not checked again.
 	ControllersRole = "system:kube-granular:protected-attributes-controllers"
-	// VerbBypass is the verb of that role, on protectedattributes in all namespaces. It is
-	// authorized only if a write would otherwise be refused.
+	// VerbBypass is the verb that ControllersRole allows, on protectedattributes in all
+	// namespaces. The authorizer is asked for it only if a write would otherwise be refused.
 	VerbBypass = "bypass"
 )
 
-// copyingControllers are the controllers that write labels or annotations that somebody else
-// chose. docs/protected-attributes.md explains what each of them copies, and why others are not
-// listed.
+// copyingControllers are upstream's controllers that write labels or annotations which somebody
+// else chose. docs/protected-attributes.md explains what each of them copies, and why other
+// controllers are not listed.
 var copyingControllers = []string{
 	"cronjob-controller",
 	"daemon-set-controller",
@@ -49,11 +52,11 @@ var copyingControllers = []string{
 	"statefulset-controller",
 }
 
-// DelegatorRole is not aggregated and not bound. Its holders may delegate their other
-// permissions, and see all delegations, which reveal who may do what.
+// DelegatorRole is not aggregated to other roles and not bound. Its holders may delegate their
+// other permissions, and see all delegations, which reveal who may do what.
 const DelegatorRole = "system:kube-granular:authority-delegator"
 
-// policy returns the bootstrap roles of the served kinds.
+// policy returns the bootstrap roles and bindings for the kinds that the server serves.
 func (p Provider) policy() *rbacrest.PolicyData {
 	out := &rbacrest.PolicyData{}
 	if p.Attributes {

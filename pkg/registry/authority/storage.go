@@ -14,14 +14,14 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// prefix is where objects are stored, below the storage prefix of the server. Custom resources
-// are stored below GROUP/PLURAL, and the group of a definition must contain a dot. So no custom
-// resource can read, write or delete these objects.
+// prefix is the storage prefix of the objects, below that of the server. Custom resources are
+// stored below GROUP/PLURAL, where GROUP must contain a dot. So no CustomResourceDefinition
+// gives access to these objects.
 const prefix = "kube-granular/authority/"
 
-// jsonOptions are the storage options of the server, except that objects are stored as JSON of
-// v1alpha1, because the types do not support protobuf, the default. Options of the resource,
-// above all encryption at rest, are kept.
+// jsonOptions are the storage options of the server, except that objects are stored as JSON in
+// the version v1alpha1: the types do not support protobuf, which is the default. The options for
+// each resource are kept, above all encryption at rest.
 type jsonOptions struct{ generic.RESTOptionsGetter }
 
 // GetRESTOptions implements generic.RESTOptionsGetter.
@@ -45,8 +45,8 @@ func (o jsonOptions) GetRESTOptions(resource schema.GroupResource, example runti
 	return options, nil
 }
 
-// withoutProtobuf removes protobuf from content negotiation: a client that accepts only protobuf
-// gets 406, others get another format.
+// withoutProtobuf removes protobuf from content negotiation. A client that accepts only protobuf
+// gets status 406, and other clients get another format.
 type withoutProtobuf struct{ runtime.NegotiatedSerializer }
 
 // SupportedMediaTypes implements runtime.NegotiatedSerializer.

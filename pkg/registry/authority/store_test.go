@@ -31,7 +31,7 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// optionsOf are those of a server with the watch cache.
+// optionsOf returns storage options like those of a server with the watch cache.
 type optionsOf struct{ t *testing.T }
 
 func (o optionsOf) GetRESTOptions(resource schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
@@ -44,7 +44,7 @@ func (o optionsOf) GetRESTOptions(resource schema.GroupResource, _ runtime.Objec
 	}, nil
 }
 
-// stored is the storage of the store that was opened last.
+// stored is the etcd storage of the store that open opened last.
 var stored *etcd3testing.EtcdTestServer
 
 func open(t *testing.T, observe func(Change)) (resourceREST, statusREST) {
@@ -58,7 +58,7 @@ func open(t *testing.T, observe func(Change)) (resourceREST, statusREST) {
 	return store, status
 }
 
-// change returns what an update sends.
+// change returns the body of an update that applies f to the stored object.
 func change(f func(*authority.ProtectedAttribute)) rest.UpdatedObjectInfo {
 	return rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
 		next := old.DeepCopyObject().(*authority.ProtectedAttribute)
@@ -67,8 +67,8 @@ func change(f func(*authority.ProtectedAttribute)) rest.UpdatedObjectInfo {
 	})
 }
 
-// TestObserve holds that each change is told once it is stored, with versions that go up, and
-// that neither dry runs nor refused requests are.
+// TestObserve holds that each change is reported once it is stored, with increasing versions,
+// and that dry runs and refused requests are not reported.
 func TestObserve(t *testing.T) {
 	var seen []string
 	var last uint64
@@ -109,14 +109,14 @@ func TestObserve(t *testing.T) {
 	if _, _, err := status.Update(ctx, "a", change(func(a *authority.ProtectedAttribute) { a.Status.HolderCount = 1 }), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	// An apply that creates is a create through an update.
+	// A server-side apply of a new object creates it through an update.
 	for _, dryRun := range [][]string{{metav1.DryRunAll}, nil} {
 		info := rest.DefaultUpdatedObjectInfo(attribute("b"))
 		if _, created, err := store.Update(ctx, "b", info, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{DryRun: dryRun}); err != nil || !created {
 			t.Fatal(created, err)
 		}
 	}
-	// A finalizer delays the end: it is told when the last one goes.
+	// A finalizer delays the removal, which is reported when the last finalizer is removed.
 	if err := update(&metav1.UpdateOptions{}, func(a *authority.ProtectedAttribute) { a.Finalizers = []string{"example.com/wait"} }); err != nil {
 		t.Fatal(err)
 	}
@@ -141,8 +141,8 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// TestListWatch holds that the process reads all namespaces from the registry's own store,
-// as a reflector does, and sees every change after it.
+// TestListWatch holds that a reflector in this process can read the attributes of all namespaces
+// from the registry's own store, and sees every later change.
 func TestListWatch(t *testing.T) {
 	store, _ := open(t, nil)
 	create := func(namespace, name string) {
@@ -151,7 +151,7 @@ func TestListWatch(t *testing.T) {
 		a.Namespace = namespace
 		ctx := genericapirequest.WithNamespace(as("jane"), namespace)
 		clear := store.BeginCreate
-		store.BeginCreate = nil // namespaces are no matter here
+		store.BeginCreate = nil // this test needs no namespaces
 		defer func() { store.BeginCreate = clear }()
 		if _, err := store.Create(ctx, a, rest.ValidateAllObjectFunc, &metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
@@ -175,7 +175,7 @@ func TestListWatch(t *testing.T) {
 	defer w.Stop()
 	create("m", "b")
 	if event := <-w.ResultChan(); event.Type != watch.Added || event.Object.(authority.Attribute).GetName() != "b" {
-		t.Errorf("the watch tells of %s %v", event.Type, event.Object)
+		t.Errorf("the watch reports %s %v", event.Type, event.Object)
 	}
 
 	known := cache.NewStore(cache.MetaNamespaceKeyFunc)
@@ -196,13 +196,13 @@ func until(t *testing.T, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("it never came")
+			t.Fatal("the condition did not become true within a minute")
 		}
 	}
 }
 
-// TestStored holds that what is stored is JSON of v1alpha1, below a prefix that no definition
-// of a custom resource can have.
+// TestStored holds that objects are stored as JSON of v1alpha1, below a prefix that can't belong
+// to a CustomResourceDefinition.
 func TestStored(t *testing.T) {
 	store, _ := open(t, nil)
 	if _, err := store.Create(as("jane"), attribute("a"), rest.ValidateAllObjectFunc, &metav1.CreateOptions{}); err != nil {
@@ -225,7 +225,7 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// TestSelectors holds that objects can be selected by what they protect.
+// TestSelectors holds that attributes can be selected by the key that they protect.
 func TestSelectors(t *testing.T) {
 	store, _ := open(t, nil)
 	other := attribute("other")
@@ -244,7 +244,7 @@ func TestSelectors(t *testing.T) {
 	}
 }
 
-// TestWithoutProtobuf holds that the group offers everything but protobuf.
+// TestWithoutProtobuf holds that the API group offers JSON and YAML, but not protobuf.
 func TestWithoutProtobuf(t *testing.T) {
 	info, err := (Provider{Attributes: true}).NewRESTStorage(nothing{}, nil)
 	if err != nil {
@@ -263,7 +263,7 @@ func TestWithoutProtobuf(t *testing.T) {
 	}
 }
 
-// nothing enables no resource.
+// nothing is an API resource configuration in which no resource is enabled.
 type nothing struct{}
 
 func (nothing) ResourceEnabled(schema.GroupVersionResource) bool           { return false }

@@ -20,7 +20,7 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// strategy is the strategy of protected attributes.
+// strategy implements the strategies of protected attributes.
 type strategy struct {
 	runtime.ObjectTyper
 	names.NameGenerator
@@ -36,7 +36,7 @@ var (
 
 func (s strategy) NamespaceScoped() bool { return s.scope == validation.Namespaced }
 
-// GetResetFields returns the fields that this endpoint does not write.
+// GetResetFields returns the fields that the main endpoint does not write: the status.
 func (strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return resetFields("status")
 }
@@ -48,15 +48,15 @@ func resetFields(name string) map[fieldpath.APIVersion]*fieldpath.Set {
 }
 
 // PrepareForCreate clears the status, except the UID of the namespace. The hook setNamespaceUID
-// has already written that over the caller's value.
+// has already replaced the UID that the client sent.
 func (strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	meta, _, status := obj.(authority.Attribute).Parts()
 	meta.Generation = 1
 	*status = v1alpha1.ProtectedAttributeStatus{NamespaceUID: status.NamespaceUID, LastChange: lastChange(ctx, 1)}
 }
 
-// PrepareForUpdate keeps the status. If the specification changes it increments the generation
-// and records the user.
+// PrepareForUpdate keeps the stored status. If the specification changes, it increments the
+// generation and records the user and the time in status.lastChange.
 func (strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	meta, spec, status := obj.(authority.Attribute).Parts()
 	oldMeta, oldSpec, oldStatus := old.(authority.Attribute).Parts()
@@ -101,15 +101,15 @@ func (strategy) AllowCreateOnUpdate(context.Context) bool { return false }
 
 func (strategy) AllowUnconditionalUpdate(context.Context) bool { return true }
 
-// statusStrategy is the strategy of the status of protected attributes.
+// statusStrategy implements the strategy of the status endpoint of protected attributes.
 type statusStrategy struct{ strategy }
 
 func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return resetFields("spec")
 }
 
-// PrepareForUpdate keeps everything but the status, and the parts of the status that the server
-// owns.
+// PrepareForUpdate takes only the status from the client. It keeps the stored metadata and
+// specification, and those parts of the status that the server owns.
 func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	meta, spec, status := obj.(authority.Attribute).Parts()
 	oldMeta, oldSpec, oldStatus := old.(authority.Attribute).Parts()

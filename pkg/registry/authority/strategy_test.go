@@ -42,7 +42,7 @@ func attribute(name string) *authority.ProtectedAttribute {
 	}
 }
 
-// forged is a status that a caller would like to have.
+// forged returns a status with values that a client would like to set, but must not.
 func forged() v1alpha1.ProtectedAttributeStatus {
 	return v1alpha1.ProtectedAttributeStatus{
 		NamespaceUID:    "forged",
@@ -65,8 +65,8 @@ func namespaces(uid types.UID) *fake.Clientset {
 	return fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: uid}})
 }
 
-// TestCreate holds that a new attribute has the UID of its namespace and its creator's name,
-// and nothing of the status that was sent.
+// TestCreate holds that the status of a new attribute has the UID of its namespace and the name
+// of its creator, and nothing that the client sent.
 func TestCreate(t *testing.T) {
 	a := attribute("tier")
 	a.Status = forged()
@@ -88,8 +88,8 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// TestCreateWithoutNamespace holds that nothing is created where the UID of its namespace is
-// not known, and that what has no namespace has no UID of one.
+// TestCreateWithoutNamespace holds that no attribute is created in a namespace whose UID can't
+// be read, and that the status of a cluster-wide attribute has no UID of a namespace.
 func TestCreateWithoutNamespace(t *testing.T) {
 	begin := setNamespaceUID(fake.NewClientset().CoreV1())
 	if _, err := begin(as("jane"), attribute("tier"), nil); !apierrors.IsNotFound(err) {
@@ -108,8 +108,8 @@ func TestCreateWithoutNamespace(t *testing.T) {
 	}
 }
 
-// TestUpdate holds that an update of the specification is counted and signed, that one of
-// anything else is not, and that neither changes the status.
+// TestUpdate holds that an update of the specification increments the generation and records the
+// user, that another update does neither, and that both keep the rest of the status.
 func TestUpdate(t *testing.T) {
 	old := attribute("tier")
 	old.ResourceVersion, old.UID, old.Generation = "1", "u", 3
@@ -141,8 +141,8 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// TestStatusUpdate holds that who may write the status writes that alone, without what the
-// server owns in it.
+// TestStatusUpdate holds that a client which may write the status changes only that, except the
+// parts of it that the server owns.
 func TestStatusUpdate(t *testing.T) {
 	old := attribute("tier")
 	old.ResourceVersion, old.UID, old.Generation = "1", "u", 3
@@ -166,8 +166,8 @@ func TestStatusUpdate(t *testing.T) {
 	}
 }
 
-// TestInNamespace holds that an attribute of a namespace that is gone has no effect, and
-// that one of which that is not known has.
+// TestInNamespace holds that an attribute does not belong to a namespace with another UID than
+// the recorded one, and that it does if either UID is unknown.
 func TestInNamespace(t *testing.T) {
 	for _, tc := range []struct {
 		recorded, is types.UID

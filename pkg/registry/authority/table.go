@@ -26,7 +26,7 @@ type table struct {
 
 var _ rest.TableConvertor = table{}
 
-// attributeTable has the columns that kubectl get prints of protected attributes.
+// attributeTable has the columns of protected attributes for kubectl get.
 var attributeTable = table{columns: columns, cells: func(obj runtime.Object) ([]any, error) {
 	attribute, ok := obj.(authority.Attribute)
 	if !ok {
@@ -38,8 +38,8 @@ var attributeTable = table{columns: columns, cells: func(obj runtime.Object) ([]
 var columns = []metav1.TableColumnDefinition{
 	{Name: "Name", Type: "string", Format: "name", Description: "The name of the object."},
 	{Name: "Kind", Type: "string", Description: "Whether a label or an annotation is protected."},
-	{Name: "Attribute", Type: "string", Description: "The key or the domain that is protected."},
-	{Name: "Role", Type: "string", Description: "The role that may set the attribute, or the verb that is needed instead."},
+	{Name: "Attribute", Type: "string", Description: "The key that is protected, or the domain whose keys are protected."},
+	{Name: "Role", Type: "string", Description: "The role whose holders may change the label or annotation, or <verb> if a verb is needed instead."},
 	{Name: "Mode", Type: "string", Description: "Whether requests are refused, or only audited."},
 	{Name: "Accepted", Type: "string", Description: "Whether the attribute is in effect."},
 	{Name: "Age", Type: "string", Description: "The time since the object was created."},
@@ -122,7 +122,7 @@ func resourcesOf(spec *v1alpha1.ProtectedAttributeSpec) string {
 	return text
 }
 
-// firstThree lists the first three values, and the number of the others.
+// firstThree lists the first three values, and says how many more there are.
 func firstThree(all []string) string {
 	if more := len(all) - 3; more > 0 {
 		return fmt.Sprintf("%s + %d more", strings.Join(all[:3], ","), more)

@@ -14,7 +14,7 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// TestTable holds what the columns say.
+// TestTable holds the content of the columns that kubectl get prints.
 func TestTable(t *testing.T) {
 	plain := attribute("plain")
 	full := attribute("full")
@@ -63,6 +63,6 @@ func TestTable(t *testing.T) {
 		t.Errorf("one object without headers: %v, error %v", one, err)
 	}
 	if _, err := attributeTable.ConvertToTable(t.Context(), &metav1.Status{}, nil); err == nil {
-		t.Error("something else was made a table")
+		t.Error("an object that is no protected attribute was converted to a table")
 	}
 }
