@@ -13,9 +13,9 @@ import (
 	"kube-granular.dev/granular/equal"
 )
 
-// New returns a function for InstallCompiled of the forked package reflect. The function returns
-// no result while enabled returns false, nor for Equalities other than equality.Semantic. It may
-// be used by any number of goroutines.
+// New returns a function for InstallCompiled of the forked package reflect. The function gives
+// no result (known is false) while enabled returns false, and for Equalities other than
+// equality.Semantic. Several goroutines may call it at the same time.
 func New(enabled func() bool) func(e forked.Equalities, a, b any) (equal, known bool) {
 	c := &comparisons{}
 	return func(e forked.Equalities, a, b any) (equal, known bool) {
@@ -26,22 +26,23 @@ func New(enabled func() bool) func(e forked.Equalities, a, b any) (equal, known 
 	}
 }
 
-// isSemantic reports whether e is equality.Semantic itself. A copy may have been given other
+// isSemantic reports whether e is equality.Semantic itself. A copy of it may have other
 // functions.
 func isSemantic(e forked.Equalities) bool {
 	return reflect.ValueOf(e).UnsafePointer() == reflect.ValueOf(upstream.Semantic.Equalities).UnsafePointer()
 }
 
-// comparisons compiles a comparison when a type is first compared.
+// comparisons are the compiled comparisons. A comparison is compiled when its type is first
+// compared.
 type comparisons struct {
 	made sync.Map // reflect.Type to comparison
 }
 
-// comparison is nil for a type that is not supported.
+// comparison compares two values of one type. It is nil for a type that is not supported.
 type comparison func(a, b reflect.Value) bool
 
-// compare returns no result for types that are not supported, and for scalars, which upstream
-// compares as fast.
+// compare compares two values. It gives no result (known is false) for types that are not
+// supported, and for scalars, which upstream compares as fast.
 func (c *comparisons) compare(a, b any) (equal, known bool) {
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
 	if !x.IsValid() || !y.IsValid() || x.Type() != y.Type() {

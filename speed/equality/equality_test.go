@@ -25,11 +25,12 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/rbac/install"
 )
 
-// oracle is upstream's own code, which asks nobody: copies are not equality.Semantic.
+// oracle is upstream's own code. Compiled comparisons are used only for equality.Semantic
+// itself, and not for a copy.
 var oracle = upstream.Semantic.Copy()
 
-// kinds are the Go types of what the API has, versioned and internal, and of what strategies
-// compare of them, by name.
+// kinds are the Go types of all API kinds, versioned and internal, and of their struct fields,
+// which strategies compare, by name.
 var kinds = func() map[string]reflect.Type {
 	out := map[string]reflect.Type{}
 	for _, s := range []*runtime.Scheme{scheme.Scheme, legacyscheme.Scheme} {
@@ -45,8 +46,9 @@ var kinds = func() map[string]reflect.Type {
 	return out
 }()
 
-// agree holds the compiled comparison of a type to upstream's, on two twins, of which one
-// is altered now and then. It gives the answer.
+// agree checks that the compiled comparison of a type gives the same result as upstream's code.
+// It compares two equal random values, of which one is then changed up to twice, and reports
+// whether they were equal.
 func agree(t *testing.T, c *comparisons, typ reflect.Type, seed uint64) bool {
 	t.Helper()
 	a, b := reflect.New(typ), reflect.New(typ)
@@ -68,7 +70,8 @@ func agree(t *testing.T, c *comparisons, typ reflect.Type, seed uint64) bool {
 	return equal
 }
 
-// TestSameAnswers compares random objects of every type that is understood.
+// TestSameAnswers compares random values of every supported type, and checks that the compiled
+// comparison agrees with upstream's code.
 func TestSameAnswers(t *testing.T) {
 	c := &comparisons{}
 	equal, all := 0, 0
@@ -86,7 +89,7 @@ func TestSameAnswers(t *testing.T) {
 	}
 	t.Logf("%d pairs, %d equal", all, equal)
 	if all < 30000 || equal < all/5 || equal > all*4/5 {
-		t.Errorf("%d of %d pairs were equal: that is no test", equal, all)
+		t.Errorf("%d of %d pairs were equal, which is too one-sided for a test", equal, all)
 	}
 }
 
@@ -100,7 +103,8 @@ func FuzzSameAnswers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, i uint16) { agree(t, c, types[int(i)%len(types)], seed) })
 }
 
-// TestUpstreamAnswers: where nothing is known, upstream's code is asked, panics and all.
+// TestUpstreamAnswers holds for which arguments the function of New gives no result, so that
+// upstream's code runs.
 func TestUpstreamAnswers(t *testing.T) {
 	on := true
 	f := New(func() bool { return on })
@@ -138,7 +142,9 @@ func TestUpstreamAnswers(t *testing.T) {
 	}
 }
 
-// TestInstalled holds that equality.Semantic asks, and nobody else does.
+// TestInstalled holds that equality.Semantic calls the installed function, that a copy of
+// equality.Semantic does not use its result, and that upstream still panics on an unexported
+// field.
 func TestInstalled(t *testing.T) {
 	asked := 0
 	forked.InstallCompiled(func(e forked.Equalities, _, _ any) (bool, bool) {
@@ -148,10 +154,10 @@ func TestInstalled(t *testing.T) {
 	defer forked.InstallCompiled(nil)
 	a, b := &core.Pod{}, &core.Pod{Spec: core.PodSpec{NodeName: "n"}}
 	if !upstream.Semantic.DeepEqual(a, b) || asked != 1 {
-		t.Error("equality.Semantic did not ask")
+		t.Error("equality.Semantic did not call the installed function")
 	}
 	if oracle.DeepEqual(a, b) {
-		t.Error("a copy was told")
+		t.Error("a copy of equality.Semantic used the result of the installed function")
 	}
 	forked.InstallCompiled(New(func() bool { return true }))
 	if upstream.Semantic.DeepEqual(a, b) || !upstream.Semantic.DeepEqual(a, a.DeepCopy()) {

@@ -15,7 +15,8 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core"
 )
 
-// TestEveryField gives every field of some types something by itself: none is overlooked.
+// TestEveryField sets each field of some types alone, and checks that the compiled comparison
+// notices a difference exactly if upstream's code does. So no field is overlooked.
 func TestEveryField(t *testing.T) {
 	c := &comparisons{}
 	for _, typ := range []reflect.Type{reflect.TypeFor[core.PodSpec](), reflect.TypeFor[corev1.PodSpec](), reflect.TypeFor[apps.DeploymentSpec](), reflect.TypeFor[appsv1.Deployment](), reflect.TypeFor[core.Node](), reflect.TypeFor[core.Service]()} {
@@ -37,8 +38,8 @@ func TestEveryField(t *testing.T) {
 	}
 }
 
-// every calls a function for each field in values of a type, with what gives such a field
-// of a value something.
+// every calls found for each field inside a type, with the path of the field, and with a
+// function that sets that field in a value to something other than zero.
 func every(typ reflect.Type, found func(path string, set func(reflect.Value))) {
 	var below func(t reflect.Type, path string, to func(reflect.Value) reflect.Value)
 	below = func(t reflect.Type, path string, to func(reflect.Value) reflect.Value) {
@@ -68,7 +69,7 @@ func every(typ reflect.Type, found func(path string, set func(reflect.Value))) {
 	below(typ, "", func(r reflect.Value) reflect.Value { return r })
 }
 
-// nonZero makes a value other than zero, if its kind has one at hand.
+// nonZero sets a value to something other than zero, if it has one of the kinds below.
 func nonZero(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Bool:

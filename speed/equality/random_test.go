@@ -16,13 +16,14 @@ var (
 	timeType     = reflect.TypeFor[time.Time]()
 )
 
-// quantities and times are few, so that two are often the same thing kept in two ways.
+// randomQuantity returns one of a few quantities, so that two of them are often equal but
+// represented in different ways.
 func randomQuantity(r *rand.Rand) resource.Quantity {
 	text := []string{"0", "1G", "1e9", "1000M", "1Gi", "500m", "0.5", "123456789012345678901234567890",
 		"1234567890123456789012345678.90e2"}
 	q := resource.MustParse(text[r.IntN(len(text))])
 	if r.IntN(2) == 0 {
-		_ = q.String() // it remembers that
+		_ = q.String() // the quantity caches its string
 	}
 	return q
 }
@@ -32,10 +33,11 @@ func randomTime(r *rand.Rand) time.Time {
 	return at.In([]*time.Location{time.UTC, time.Local, time.FixedZone("x", 3600)}[r.IntN(3)])
 }
 
-// begun has a reading of the monotonic clock.
+// begun is a time with a reading of the monotonic clock.
 var begun = time.Now()
 
-// fill makes a random value of any type that is understood, down to a depth.
+// fill sets a value of any supported type to a random one. Below the given depth, pointers,
+// slices and maps stay nil.
 func fill(r *rand.Rand, v reflect.Value, depth int) {
 	switch v.Type() {
 	case quantityType:
@@ -90,8 +92,8 @@ func fill(r *rand.Rand, v reflect.Value, depth int) {
 	}
 }
 
-// alter fills one place of a value anew, which may give the same, or the same kept in
-// another way; the deeper, the less likely it stops above.
+// alter sets a random field or element inside a value to a new random value, which may be equal
+// to the old one or represent it in another way.
 func alter(r *rand.Rand, v reflect.Value, depth int) {
 	if v.Type() == quantityType || v.Type() == timeType || r.IntN(8) == 0 && v.Kind() != reflect.Struct {
 		fill(r, v, min(depth, 2))
@@ -113,7 +115,7 @@ func alter(r *rand.Rand, v reflect.Value, depth int) {
 		alter(r, elem, depth-1)
 		v.SetMapIndex(key, elem)
 	case v.Kind() == reflect.Slice && r.IntN(2) == 0:
-		v.Set(reflect.MakeSlice(v.Type(), 0, 0)) // nil or not, nothing is in it
+		v.Set(reflect.MakeSlice(v.Type(), 0, 0)) // empty, and equal to nil
 	case v.Kind() == reflect.Map && r.IntN(2) == 0:
 		v.Set(reflect.MakeMap(v.Type()))
 	default:

@@ -11,23 +11,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// sameFunction are the types whose functions in equality.Semantic are equivalent to
-// equal.Semantic.
+// sameFunction are the types with a function in equality.Semantic for which equal.Semantic
+// compiles an equivalent comparison.
 var sameFunction = map[reflect.Type]bool{
 	reflect.TypeFor[resource.Quantity](): true,
 	reflect.TypeFor[metav1.Time]():       true,
 	reflect.TypeFor[metav1.MicroTime]():  true,
 }
 
-// fieldsV1 also has a function of its own, which is equivalent to comparing its bytes. In builds
-// that keep it as a string, the type has an unexported field.
+// fieldsV1 also has a function in equality.Semantic, which is equivalent to comparing its bytes.
+// In builds in which FieldsV1 is a string, the type has an unexported field, and so is not
+// supported.
 var fieldsV1 = reflect.TypeFor[metav1.FieldsV1]()
 
 // supported reports whether the compiled comparison of a type is equivalent to upstream's code
 // for all values.
 func supported(t reflect.Type) bool { return supports(t, map[reflect.Type]bool{}) }
 
-// supports is supported for a type inside others.
+// supports does what supported does, for a type inside the types within.
 func supports(t reflect.Type, within map[reflect.Type]bool) bool {
 	if sameFunction[t] {
 		return true

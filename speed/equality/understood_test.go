@@ -20,7 +20,8 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core"
 )
 
-// what nobody may understand: upstream's code panics, or asks more than the two values.
+// Types that must not be supported, because upstream's code panics for them or depends on more
+// than the two values. owned is not supported once it has a function in equality.Semantic.
 type (
 	unexported struct{ a int }
 	hidden     struct{ Below []unexported }
@@ -71,8 +72,9 @@ func TestNotUnderstood(t *testing.T) {
 	}
 }
 
-// TestFunctionsOfSemantic holds what understood rests on: these types have a function of
-// their own and no other. A new one means to look at what it says.
+// TestFunctionsOfSemantic holds that exactly the types in want have a function in
+// equality.Semantic, because supported relies on that. If upstream adds a function, check
+// whether supported must treat its type in a special way.
 func TestFunctionsOfSemantic(t *testing.T) {
 	want := []reflect.Type{quantityType, reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime](),
 		fieldsV1, reflect.TypeFor[labels.Selector](), reflect.TypeFor[fields.Selector]()}

@@ -1,10 +1,11 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package features defines the feature gates of the optimizations of upstream's own work.
+// Package features defines the feature gates of the optimizations below speed, which make
+// upstream's own work cheaper.
 //
-// All gates are alpha and off by default. If a gate is off, upstream's code runs. They do not
-// depend on the gates of authorization, nor the other way round.
+// All gates are alpha and off by default. If a gate is off, upstream's code runs. These gates are
+// independent of the feature gates of authorization.
 //
 // The package only defines gates and adds them to a registry. Package wiring reads them.
 package features
@@ -15,22 +16,23 @@ import (
 )
 
 // PrunedFieldManagement makes field management convert and compare only the fields that an
-// update changed. The resulting managers are the same.
+// update changed. The resulting managedFields are the same as without the gate.
 //
 // alpha: v1.37
 const PrunedFieldManagement featuregate.Feature = "PrunedFieldManagement"
 
 // CompiledEquality makes strategies and validation compare objects with code that is compiled
-// for their types. The results are the same.
+// for their types. The results are the same as without the gate.
 //
 // alpha: v1.37
 const CompiledEquality featuregate.Feature = "CompiledEquality"
 
-// prunedDefault and compiledDefault are set by the linker, and only to run upstream's own tests
-// with a gate on, because these start servers with their own flags.
+// prunedDefault and compiledDefault are the defaults of the gates. Only the linker changes them,
+// and only to run upstream's own tests with a gate on, because those start servers with flags of
+// their own.
 var prunedDefault, compiledDefault = "false", "false"
 
-// Register adds the gates to a registry. Call it before flags are parsed.
+// Register adds the feature gates to a registry. It must be called before flags are parsed.
 func Register(gates featuregate.MutableVersionedFeatureGate) error {
 	return gates.AddVersioned(map[featuregate.Feature]featuregate.VersionedSpecs{
 		PrunedFieldManagement: {

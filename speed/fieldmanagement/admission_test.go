@@ -20,7 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 )
 
-// editing is admission that changes managed fields.
+// editing is an admission plugin that changes the managedFields of a pod.
 type editing func(*corev1.Pod)
 
 func (editing) Handles(admission.Operation) bool { return true }
@@ -34,7 +34,9 @@ type warnings []string
 
 func (w *warnings) AddWarning(_, text string) { *w = append(*w, text) }
 
-// admitted is all that can be seen of what upstream's controller makes of admission.
+// admitted returns everything that upstream's controller makes of the changes of an admission
+// plugin to managedFields: the object, warnings and the error. If ours is true, entries are
+// decoded by this package.
 func admitted(t *testing.T, entries []metav1.ManagedFieldsEntry, edit editing, ours bool) string {
 	t.Helper()
 	decoding = ours
@@ -46,7 +48,7 @@ func admitted(t *testing.T, entries []metav1.ManagedFieldsEntry, edit editing, o
 	err := fieldmanager.NewManagedFieldsValidatingAdmissionController(edit).(admission.MutationInterface).Admit(ctx, a, nil)
 	data, err2 := json.Marshal(pod)
 	if err2 != nil {
-		// What is no JSON any more is shown as it is.
+		// If the entries are not JSON any more, they are added as they are.
 		for _, e := range pod.ManagedFields {
 			data = append(data, e.String()...)
 		}
@@ -67,8 +69,9 @@ func managedBy(name, fields string) metav1.ManagedFieldsEntry {
 		APIVersion: "v1", Time: &at, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
 }
 
-// TestAdmission holds that what admission makes of managed fields is warned of and set
-// back when upstream does it, and not otherwise.
+// TestAdmission holds that changes of managedFields by admission have the same effects with this
+// package's decoder as with upstream's. If a change makes managedFields invalid, upstream warns,
+// and restores the entries from before admission.
 func TestAdmission(t *testing.T) {
 	usual := []metav1.ManagedFieldsEntry{managedBy("m", `{"f:metadata":{"f:labels":{".":{},"f:a":{}}}}`),
 		managedBy("n", `{"f:spec":{"f:nodeName":{}}}`)}
@@ -126,7 +129,7 @@ func TestAdmission(t *testing.T) {
 			t.Errorf("%s: upstream warned %v: %s", test.name, refused, want)
 		}
 	}
-	// What was wrong before is not set back, but warned of.
+	// If managedFields were invalid before admission, upstream warns but does not restore them.
 	wrong := []metav1.ManagedFieldsEntry{managedBy("m", `{"f:spec"}`)}
 	want, got := admitted(t, wrong, func(*corev1.Pod) {}, false), admitted(t, wrong, func(*corev1.Pod) {}, true)
 	if got != want || !strings.Contains(got, "was in an invalid state") {
@@ -134,7 +137,8 @@ func TestAdmission(t *testing.T) {
 	}
 }
 
-// TestAdmissionOfAnything does the same with sets of which some bytes were changed.
+// TestAdmissionOfAnything does what TestAdmission does, with random sets of which admission
+// changes some bytes.
 func TestAdmissionOfAnything(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 16))
 	refused := 0
@@ -155,6 +159,6 @@ func TestAdmissionOfAnything(t *testing.T) {
 		}
 	}
 	if refused < *rounds/15 || refused > *rounds/3*9/10 {
-		t.Errorf("that is no test: %d refused", refused)
+		t.Errorf("the random cases are too one-sided: %d refused", refused)
 	}
 }

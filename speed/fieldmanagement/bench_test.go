@@ -59,7 +59,7 @@ func usualMeta() metav1.ObjectMeta {
 	return m
 }
 
-// benchWrite is an update of an object that has been created by one manager.
+// benchWrite is an update to measure. One manager has created the live object.
 type benchWrite struct {
 	name   string
 	write  write
@@ -170,7 +170,7 @@ func widgetConverter(t testing.TB, fields map[string]spec.Schema) managedfields.
 	return c
 }
 
-// cpu gives the CPU time of this thread, so that neighbours don't count.
+// cpu returns the CPU time of this thread, which does not depend on what else the machine does.
 func cpu(t testing.TB) time.Duration {
 	ts := unix.Timespec{}
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
@@ -179,15 +179,15 @@ func cpu(t testing.TB) time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// BenchmarkUpdate measures an update with and without pruning in turns, so that
-// whatever else the machine does falls on both. It reports the CPU time of both
-// and their ratio; copies of the objects are made outside the clock.
+// BenchmarkUpdate measures an update without and with pruning in turns, so that other load on
+// the machine affects both alike. It reports the CPU time of both, and their ratio. The time
+// does not include copying the objects.
 func BenchmarkUpdate(b *testing.B) {
 	for _, w := range benchWrites(b) {
 		whole, prunes := managers(b, w.write.converter, w.write.kind, "", nil)
 		changed := w.write.new.DeepCopyObject()
 		if _, ok := changed.(*unstructured.Unstructured); !ok {
-			again := emptyLike(changed) // as it comes from a client
+			again := emptyLike(changed) // decoded from JSON, like an object from a client
 			data, err := json.Marshal(changed)
 			if err != nil || json.Unmarshal(data, again) != nil {
 				b.Fatal("no round trip")
@@ -233,8 +233,8 @@ func BenchmarkUpdate(b *testing.B) {
 	}
 }
 
-// BenchmarkValidate measures, in the same way, what validation after admission makes of
-// the managed fields of an object that has been created by one manager.
+// BenchmarkValidate measures, in the same way as BenchmarkUpdate, how long it takes to validate
+// the managedFields of an object after admission. One manager has created the object.
 func BenchmarkValidate(b *testing.B) {
 	defer func() { decoding = false }()
 	for _, w := range benchWrites(b) {

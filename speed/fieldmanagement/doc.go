@@ -10,30 +10,31 @@
 //	spec     {…}              spec     {…}              nothing of it
 //	status   {…}              status   {…}              nothing of it
 //
-// Invariant: managers and errors are exactly those that upstream computes from the
-// whole objects. It rests on what structured-merge-diff does with an update:
-// managers depend on the objects through typed.Compare alone, and Compare finds
-// nothing below two fields of equal representation that are valid. So a field is
-// dropped only if it is
+// Invariant: managedFields and errors are exactly those that upstream computes from the
+// whole objects. This rests on what structured-merge-diff does with an update: the
+// managedFields depend on the objects through typed.Compare alone, and Compare finds no
+// difference below two valid fields of equal representation. So a field is dropped only
+// if it is
 //
-//   - equal in representation, nil and empty apart, without floating-point numbers,
-//     of which NaN differs from itself, and without values that write their own
-//     JSON; in lists, which upstream may leave to reflect.DeepEqual, equal in
-//     memory;
-//   - valid against the schema, because every value of its Go type is, or, for
-//     unstructured objects, because the new object was validated as a whole;
+//   - equal in representation in both objects. A nil value does not equal an empty one.
+//     Floating-point numbers count as different, because NaN differs from itself, and so
+//     do values that write their own JSON. Lists must be equal in memory, because
+//     upstream may compare them with reflect.DeepEqual;
+//   - valid against the schema: either every value of its Go type is valid, or, for
+//     unstructured objects, the new object was validated as a whole;
 //   - not inside a struct that JSON leaves out if it is zero, because a field that is
-//     absent on one side only is a difference;
+//     absent in only one object is a difference.
 //
-// and nothing is dropped if a manager has another API version than the request,
-// because a conversion may read any field.
+// No field is dropped if a manager has another API version than the request, because a
+// conversion may read any field.
 //
-// The part of a set of managed fields that is in dropped fields stays encoded. That is
-// correct if the set is encoded exactly as upstream's encoder would encode it, which read
-// checks in one pass, and if reconciliation with the schema changes nothing there
-// (reconciled): an update changes a set only by paths that Compare found, and it found none
-// there. If read can't confirm the encoding, upstream decodes the set. A set is also decoded
-// when a caller asks for it, because the caller may change it.
+// Each manager has a set of field paths. The part of a set that is in dropped fields stays
+// encoded. That is correct on two conditions. The set must be encoded exactly as
+// upstream's encoder would encode it; read checks that in one pass. And reconciliation of
+// the set with the schema must change nothing in that part (reconciled). Then an update
+// changes a set only by paths that Compare has found, and Compare finds none in dropped
+// fields. If read can't confirm the encoding, upstream decodes the set. A set is also
+// decoded when a caller asks for it, because the caller may change it.
 //
 // If only labels and annotations are left, each of the two objects is replaced by an
 // unstructured one.

@@ -5,31 +5,31 @@ package fieldmanagement
 
 import "bytes"
 
-// encodedSet is a set of fields in the encoding of managedFields (FieldsV1), scanned but not
-// decoded.
+// encodedSet is a set of field paths in the encoding of managedFields (FieldsV1). It is scanned
+// but not decoded.
 type encodedSet struct {
 	raw []byte
-	// nodes are the path elements in the order of raw, each before those below it.
+	// nodes are the path elements in the order of raw. An element comes before those below it.
 	nodes []node
 }
 
-// node is one path element.
+// node is one path element of an encodedSet.
 type node struct {
-	// raw[start:colon] is the element. raw[start-1:end] is the element with its quotes and
+	// raw[start:colon] is the path element. raw[start-1:end] is the element with its quotes, and
 	// everything below it.
 	start, colon, end int32
 	// after is the index of the next node that is not below this one.
 	after int32
-	// member is set if the path itself is in the set.
+	// member is true if the set contains the path that ends with this element.
 	member bool
 }
 
 const maxRaw = 1 << 24
 
-// read scans a set, and reports whether it is encoded exactly as upstream's encoder would encode
-// it. Such a set is decoded by upstream without an error. It returns false for rare cases that
-// it does not check: escapes, characters that some encoders escape, fractions and long numbers,
-// null, indices, and values that are lists or maps.
+// read scans an encoded set, and reports whether it is encoded exactly as upstream's encoder
+// would encode it. Upstream decodes such a set without an error. read returns false for rare
+// cases that it does not examine: escapes, characters that some encoders escape, fractions and
+// long numbers, null, indices, and values that are lists or maps.
 func read(raw []byte) (*encodedSet, bool) {
 	if len(raw) > maxRaw {
 		return nil, false
@@ -41,8 +41,8 @@ func read(raw []byte) (*encodedSet, bool) {
 
 var memberPrefix = []byte(`".":{},`)
 
-// object scans what is below an element, and reports whether the element is a member. The root
-// is none.
+// object scans what is below an element, and reports whether the set contains the path of that
+// element. The set never contains the path of the root.
 func (f *encodedSet) object(at, depth int) (end int, member, ok bool) {
 	raw := f.raw
 	if depth > maxDepth || at+1 >= len(raw) || raw[at] != '{' {
@@ -84,7 +84,7 @@ func (f *encodedSet) object(at, depth int) (end int, member, ok bool) {
 	}
 }
 
-// members returns the number of paths in the set.
+// members returns the number of paths that the set contains.
 func (f *encodedSet) members() (n int) {
 	for i := range f.nodes {
 		if f.nodes[i].member {
@@ -104,7 +104,7 @@ var unescaped = func() (out [256]bool) {
 	return out
 }()
 
-// readElement scans a path element, and returns its end.
+// readElement scans a path element, and returns the index of its end.
 func readElement(raw []byte, at int) (end int, ok bool) {
 	if at+2 >= len(raw) || raw[at+1] != ':' {
 		return 0, false
@@ -126,7 +126,7 @@ func readElement(raw []byte, at int) (end int, ok bool) {
 
 var quote = []byte(`\"`)
 
-// readKeys scans the keys of an element of a list.
+// readKeys scans the key fields that identify an element of a list.
 func readKeys(raw []byte, at int) (end int, ok bool) {
 	if raw[at] != '{' {
 		return 0, false
@@ -154,7 +154,7 @@ func readKeys(raw []byte, at int) (end int, ok bool) {
 	}
 }
 
-// readQuoted scans a string inside a string.
+// readQuoted scans a string inside a string, whose quotes are escaped.
 func readQuoted(raw []byte, at int) (end int, ok bool) {
 	if at >= len(raw) || !bytes.HasPrefix(raw[at:], quote) {
 		return 0, false
@@ -166,8 +166,8 @@ func readQuoted(raw []byte, at int) (end int, ok bool) {
 	return at + len(quote), at < len(raw) && bytes.HasPrefix(raw[at:], quote)
 }
 
-// maxDigits is the number of digits that a floating-point number, as which upstream decodes
-// numbers, always preserves.
+// maxDigits is the maximum number of digits that a floating-point number always preserves.
+// Upstream decodes numbers as floating-point numbers.
 const maxDigits = 15
 
 var trueText, falseText = []byte("true"), []byte("false")

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// canonical says whether upstream reads a set without an error, and would write it as
-// it is.
+// canonical reports whether upstream decodes a set without an error, and would encode it to the
+// same bytes.
 func canonical(raw []byte) bool {
 	set := fieldpath.Set{}
 	if err := set.FromJSON(bytes.NewReader(raw)); err != nil {
@@ -38,7 +38,8 @@ var readable = []string{
 	`{"f:x":{},"k:{\"a\":1}":{},"v:-1":{},"v:1":{},"v:\"1\"":{},"v:false":{},"v:true":{}}`,
 }
 
-// unreadable are not spelled as upstream does, or in a way that nothing is said of.
+// unreadable are sets that read must not confirm: upstream would encode them in another way, or
+// read does not examine their form.
 var unreadable = []string{
 	``, `{`, `}`, `null`, `[]`, ` {}`, `{} `, `{}{}`, `{"f:a":{}`, `{"f:a":{}},`, `{"f:a":{},}`, `{"f:a":{} }`, `{"f:a" :{}}`, `{"f:a"}`, `{'f:a":{}}`, `{"f:a":{},`, `{"v:1x:{}}`, `{"v:1x":{}}`, `{"f:a"x{}}`, `{"f:>":{}}`, `{"f:&":{}}`, `{"f:a":{"f:b":{}`, `{"f:a":x}`, `{"f:a":}`, `{"f:a":1}`,
 	`{"f:b":{},"f:a":{}}`, `{"f:a":{},"f:a":{}}`, `{"k:{\"a\":1}":{},"f:a":{}}`, `{"v:1":{},"k:{\"a\":1}":{}}`, `{"v:10":{},"v:9":{}}`,
@@ -71,11 +72,12 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// pieces make sets that are nearly right, or right.
+// pieces are parts of encoded sets, which misspell inserts to make sets that are valid or nearly
+// valid.
 var pieces = []string{"{", "}", "{}", ",", ":", `"`, `".":{},`, `"f:a":{}`, `"f:b":{}`, `"f:a"`, `"f:`, `"v:1":{}`, `"v:\"a\"":{}`, `"v:\"aA\"":{}`, `"k:{\"a\":1}":{}`, `"k:{\"a\":`, `\"`,
 	`"k:{\"a\":\"x\",\"b\":2}":{}`, `"k:{\"a\":\"x\",\"b\":10}":{".":{},"f:a":{}}`, "-", "0", "1", "10", "true", "false", "a", "A", "b", " ", `\`, "<", "ä", ".", "e3", "null", "i:0"}
 
-// misspell changes some bytes of a set, or swaps two elements of it.
+// misspell changes some bytes of an encoded set at random, or swaps two of its elements.
 func misspell(r *rand.Rand, raw []byte) []byte {
 	out := slices.Clone(raw)
 	for range r.IntN(3) {
@@ -98,7 +100,7 @@ func misspell(r *rand.Rand, raw []byte) []byte {
 	return out
 }
 
-// randomSet makes a set of what sets are made of.
+// randomSet returns a set of random path elements.
 func randomSet(r *rand.Rand, depth int) *fieldpath.Set {
 	set := fieldpath.NewSet()
 	for range 1 + r.IntN(4) {
@@ -141,8 +143,8 @@ func randomElement(r *rand.Rand) fieldpath.PathElement {
 	return fieldpath.FieldNameElement([]string{"", "1", "a", "aA", "b", "c", "d", "example.com/x"}[r.IntN(8)])
 }
 
-// TestReadIsSpelled holds of random sets, right and wrong, that what is read is what
-// upstream reads and writes.
+// TestReadIsSpelled holds for random sets, valid and invalid, that upstream would encode each
+// set that read confirms to the same bytes.
 func TestReadIsSpelled(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 16))
 	got, right := 0, 0
@@ -168,7 +170,7 @@ func TestReadIsSpelled(t *testing.T) {
 	}
 	t.Logf("%d of %d that are spelled right were read", got, right)
 	if got < right*2/3 || right == *rounds*5 {
-		t.Errorf("that is no test: %d of %d", got, right)
+		t.Errorf("the random cases are too one-sided: %d of %d", got, right)
 	}
 }
 
@@ -183,7 +185,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestOrder holds compareElements to the order upstream has.
+// TestOrder holds that compareElements orders path elements as upstream does.
 func TestOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 16))
 	compared := 0
@@ -205,7 +207,7 @@ func TestOrder(t *testing.T) {
 		}
 	}
 	if compared < *rounds*3 {
-		t.Errorf("that is no test: compared %d", compared)
+		t.Errorf("too few elements were compared: %d", compared)
 	}
 }
 
@@ -214,7 +216,7 @@ func isElement(s string) bool {
 	return ok
 }
 
-// randomDropped names fields of the first levels.
+// randomDropped returns random dropped fields, down to the given depth.
 func randomDropped(r *rand.Rand, depth int) (out []dropped) {
 	for _, name := range []string{"", "1", "a", "aA", "b", "c", "d", "example.com/x"} {
 		switch below := r.IntN(4); {
@@ -238,8 +240,9 @@ func isDropped(d []dropped, p fieldpath.Path) bool {
 	return false
 }
 
-// TestSplit holds the two parts of a set to what they are made of, path by path, and
-// union to upstream's, of the parts and of any two sets.
+// TestSplit holds that the two parts of a split set together have exactly the paths of the set,
+// each in the right part. It also holds that union gives the same as upstream's Union, for these
+// parts and for any two sets.
 func TestSplit(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 16))
 	parted := 0
@@ -253,7 +256,7 @@ func TestSplit(t *testing.T) {
 		if !ok {
 			continue
 		}
-		set = decode(raw) // without what has nothing in it
+		set = decode(raw) // unlike the random set, the decoded one has no empty elements
 		d := randomDropped(r, 2)
 		if len(d) == 0 {
 			continue
@@ -299,11 +302,12 @@ func TestSplit(t *testing.T) {
 		}
 	}
 	if parted < *rounds/5 {
-		t.Errorf("that is no test: parted %d", parted)
+		t.Errorf("too few sets were split: %d", parted)
 	}
 }
 
-// TestSettled holds what is settled to be left alone by upstream, on random schemas.
+// TestSettled holds that reconciled reports true exactly for the sets that upstream's
+// reconciliation leaves unchanged, for random schemas.
 func TestSettled(t *testing.T) {
 	settled, changed := 0, 0
 	for seed := range uint64(*rounds) {
@@ -335,7 +339,7 @@ func TestSettled(t *testing.T) {
 			changed++
 		}
 		at := root{v.Schema(), v.TypeRef(), r.IntN(2) == 0 && complete(v.Schema(), v.TypeRef(), map[string]bool{})}
-		// A part is settled as the set of it alone would be.
+		// A part of a set is reconciled exactly if that part as a set of its own would be.
 		d := []dropped{{"metadata", []dropped{{name: "labels"}}}, {name: "spec"},
 			{"status", []dropped{{name: "f0"}, {name: "f1"}}}}[r.IntN(3):]
 		if part, err := typed.ReconcileFieldSetWithSchema(decode(union(emptySet.iterate(nil), f.iterate(d))), v); f.iterate(d).reconciled(at, at.ref) != (err == nil && part == nil) {
@@ -352,9 +356,9 @@ func TestSettled(t *testing.T) {
 	}
 	t.Logf("%d settled, %d changed", settled, changed)
 	if settled < *rounds/5 || changed < *rounds/50 {
-		t.Errorf("that is no test: %d settled, %d changed", settled, changed)
+		t.Errorf("the random cases are too one-sided: %d settled, %d changed", settled, changed)
 	}
-	// What no schema resolves upstream fails on.
+	// Upstream's reconciliation fails if a type is missing in the schema.
 	gone, there := "gone", "there"
 	f, _ := read([]byte(`{"f:a":{}}`))
 	text := schema.Scalar("string")
@@ -373,7 +377,8 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// deepened adds to a set paths below members, as from a time when these were not atomic.
+// deepened returns a set with additional paths below some of its paths, as if these were
+// recorded before a type became atomic.
 func deepened(r *rand.Rand, set *fieldpath.Set) *fieldpath.Set {
 	out := set.Copy()
 	set.Iterate(func(p fieldpath.Path) {

@@ -10,15 +10,16 @@ import (
 	"strings"
 )
 
-// entries are the types of maps from which single entries are dropped: labels and annotations,
-// and the data of config maps and secrets.
+// entries are the Go types of maps from which single entries can be dropped: labels and
+// annotations, and the data of ConfigMaps and Secrets.
 var entries = map[reflect.Type]func(a, b reflect.Value) []dropped{
 	reflect.TypeFor[map[string]string](): dropEntries(func(v, w string) bool { return v == w }),
 	reflect.TypeFor[map[string][]byte](): dropEntries(func(v, w []byte) bool { return (v == nil) == (w == nil) && bytes.Equal(v, w) }),
 }
 
-// dropEntries replaces two different maps by copies without the equal entries. Each map keeps at
-// least one entry: JSON leaves out an empty map, and a map on one side only is a difference.
+// dropEntries returns a function that replaces two different maps by copies without the entries
+// that are equal in both, and returns the dropped entries. Each map keeps at least one entry:
+// JSON leaves out an empty map, and a map that only one object has is a difference.
 func dropEntries[V any](equal func(v, w V) bool) func(a, b reflect.Value) []dropped {
 	return func(x, y reflect.Value) (out []dropped) {
 		a, _ := x.Interface().(map[string]V)
@@ -41,7 +42,7 @@ func dropEntries[V any](equal func(v, w V) bool) func(a, b reflect.Value) []drop
 	}
 }
 
-// remaining returns a copy of the entries of a that were not dropped.
+// remaining returns a copy of a without the dropped entries.
 func remaining[V any](a map[string]V, out []dropped) map[string]V {
 	left := make(map[string]V, len(a)-len(out))
 	for k, v := range a {

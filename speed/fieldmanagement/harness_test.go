@@ -21,10 +21,11 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Managers that are no field sets are part of the tests, and logged by upstream.
+// Tests use managedFields that are no valid sets. Upstream logs each of them as an error, so
+// logging is turned off.
 func init() { utilruntime.ErrorHandlers = nil }
 
-// definitions are the models of the patched tree, which the server has as well.
+// definitions are the OpenAPI models of the patched Kubernetes, which the server has too.
 var definitions = sync.OnceValues(func() (map[string]*spec.Schema, error) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "upstream", "kubernetes", "api", "openapi-spec", "swagger.json"))
 	if err != nil {
@@ -58,8 +59,8 @@ func builtinConverter(t testing.TB) managedfields.TypeConverter {
 	return c
 }
 
-// converting brings unstructured objects into a version in a way that reads one
-// field to write another, as conversions may. Go types are of one version.
+// converting converts unstructured objects between versions. Like a real conversion, it reads
+// one field to write another. Go types have one version only.
 type converting struct{}
 
 func (converting) Convert(_, _, _ any) error { return nil }
@@ -98,8 +99,9 @@ func (creating) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
 	return u, nil
 }
 
-// manager is a field manager that decodes entries in one way or the other, which is
-// the same for all there are.
+// manager is a field manager. If ours is true, it decodes entries with this package's decoder.
+// The decoder is installed for the whole process, so Update switches it by the variable
+// decoding.
 type manager struct {
 	*managedfields.FieldManager
 	ours bool
@@ -115,7 +117,8 @@ func (m manager) Update(live, new runtime.Object, name string) (runtime.Object, 
 	return m.FieldManager.Update(live, new, name)
 }
 
-// managers makes two field managers of a kind: upstream's own, and one that prunes.
+// managers returns two field managers of a kind: one that does what upstream does, and one that
+// prunes objects.
 func managers(t testing.TB, c managedfields.TypeConverter, kind schema.GroupVersionKind, subresource string, reset map[fieldpath.APIVersion]fieldpath.Filter) (whole, pruned manager) {
 	t.Helper()
 	made := func() *managedfields.FieldManager {
@@ -136,8 +139,8 @@ func managers(t testing.TB, c managedfields.TypeConverter, kind schema.GroupVers
 	return whole, manager{made(), true}
 }
 
-// counting counts how often objects were pruned and managers parted: a test that never
-// does tests nothing.
+// counting counts how often objects were pruned and sets of managers were split. A test that
+// rarely does either tests nothing.
 type counting struct{ *Pruner }
 
 var asked, pruned, parts, bared int

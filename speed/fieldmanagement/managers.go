@@ -13,15 +13,15 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// On an update only the live object has managedFields, because upstream has removed them from
-// the new one. So Compare reports that an atomic field was removed. It reports the same for any
-// list of managers, so a short one replaces the real one.
+// In an update only the live object has managedFields, because upstream has already removed them
+// from the new object. So typed.Compare reports that the atomic field managedFields was removed.
+// It reports the same for any list, so a short list replaces the real one.
 
-// stub replaces the managedFields of a live object. It is never written.
+// stub replaces the managedFields of a live object. Nobody may modify it.
 var stub = []metav1.ManagedFieldsEntry{{}}
 
-// stubManagedFields replaces the managers of the live object if they have the shape of the
-// schema.
+// stubManagedFields replaces the managedFields of the live object by stub, if they are valid
+// against the schema.
 func stubManagedFields(live, new reflect.Value, managers fieldpath.ManagedFields) {
 	entries, ok := live.Interface().([]metav1.ManagedFieldsEntry)
 	if !ok || len(entries) == 0 || new.Len() > 0 {
@@ -37,8 +37,8 @@ func stubManagedFields(live, new reflect.Value, managers fieldpath.ManagedFields
 	live.Set(reflect.ValueOf(stub))
 }
 
-// isDecodedIn reports whether bytes are those of a set that was decoded in this update. Mostly
-// the new object has the entries of the live one.
+// isDecodedIn reports whether raw is the encoding of a set that was already read in this update,
+// and so is valid. Mostly it is, because the new object usually has the entries of the live one.
 func isDecodedIn(managers fieldpath.ManagedFields, raw []byte) bool {
 	for _, set := range managers {
 		if u, ok := set.(*lazySet); ok && bytes.Equal(u.fields.raw, raw) {
@@ -48,10 +48,11 @@ func isDecodedIn(managers fieldpath.ManagedFields, raw []byte) bool {
 	return false
 }
 
-// plainStub is stub for unstructured objects. It is never written.
+// plainStub replaces the managedFields of an unstructured live object. Nobody may modify it.
 var plainStub = []any{map[string]any{}}
 
-// knownManagers reports whether decoded managers have the shape of the schema.
+// knownManagers reports whether the managedFields of an unstructured object are not empty and
+// have only fields of the types that the schema expects.
 func knownManagers(list []any) bool {
 	for _, item := range list {
 		entry, ok := item.(map[string]any)
@@ -76,7 +77,8 @@ func knownManagers(list []any) bool {
 	return len(list) > 0
 }
 
-// onlyMaps reports whether a value consists of maps only, like a set of fields.
+// onlyMaps reports whether a value consists of nested maps only, as an encoded set of fields
+// does.
 func onlyMaps(v any) bool {
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -91,7 +93,8 @@ func onlyMaps(v any) bool {
 }
 
 // managedFieldsOf reports whether the schema of a kind has metadata.managedFields as one atomic
-// list, for which every list of managers is valid whose sets are JSON objects.
+// list, and whether every list of entries is valid for it if the fieldsV1 of each entry is a
+// JSON object.
 func (p *prover) managedFieldsOf(root schema.TypeRef) bool {
 	metadata, ok := p.field(root, "metadata")
 	if !ok {
@@ -139,7 +142,7 @@ func (p *prover) field(tr schema.TypeRef, name string) (schema.TypeRef, bool) {
 	return fieldType(atom.Map, name)
 }
 
-// anything reports whether every JSON object is valid against a type.
+// anything reports whether every JSON object is valid against a type of the schema.
 func (p *prover) anything(tr schema.TypeRef) bool {
 	atom, ok := p.schema.Resolve(tr)
 	if !ok || atom.Map == nil || len(atom.Map.Fields) > 0 {
@@ -148,8 +151,8 @@ func (p *prover) anything(tr schema.TypeRef) bool {
 	return untyped(p, atom.Map.ElementType, 0)
 }
 
-// untyped checks the types that a schema uses for unknown values: a deduced type, and an atomic
-// one for elements of its lists.
+// untyped reports whether a type of the schema accepts any value. Schemas use two such types for
+// unknown values: a deduced type, and an atomic type for the elements of its lists.
 func untyped(p *prover, tr schema.TypeRef, depth int) bool {
 	atom, ok := p.schema.Resolve(tr)
 	if !ok || atom.Scalar == nil || *atom.Scalar != schema.Untyped || atom.List == nil || atom.Map == nil || len(atom.Map.Fields) > 0 ||

@@ -10,11 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// If only labels and annotations are left of an object, upstream still visits every field of
-// its structs. So the object is replaced by a map of what is left, the minimal object. Fields
-// that are zero, or absent, in both objects are equal in either form.
+// If only labels and annotations of a typed object are left, upstream still visits every field
+// of its structs. So the object is replaced by an unstructured one with what is left, the
+// minimal object. A field that is zero in both structs is absent in both minimal objects, so
+// upstream finds it equal in either form.
 
-// mayBeMinimal reports whether a struct is an object with metadata.
+// mayBeMinimal reports whether a struct is an API object: it has apiVersion, kind and the usual
+// metadata.
 func (s *structPlan) mayBeMinimal(names map[string]bool) bool {
 	for i := range s.fields {
 		if f := &s.fields[i]; f.name == "metadata" && f.typ == objectMetaType && f.below != nil {
@@ -24,7 +26,8 @@ func (s *structPlan) mayBeMinimal(names map[string]bool) bool {
 	return false
 }
 
-// isMinimal reports whether only kind, name, labels, annotations and managers are left.
+// isMinimal reports whether only kind, name, labels, annotations and managedFields of an object
+// are left after the fields d were dropped.
 func (s *structPlan) isMinimal(d []dropped) bool {
 	if !s.minimal {
 		return false
@@ -61,7 +64,8 @@ func minimalMetadata(s *structPlan, d []dropped) bool {
 	return left == 0
 }
 
-// minimalObject returns a copy of what is left of an object, or nil if more is left.
+// minimalObject returns what is left of an object as an unstructured object, or nil if the
+// object has managedFields other than stub.
 func minimalObject(o runtime.Object, gvk schema.GroupVersionKind) *unstructured.Unstructured {
 	m, err := meta.Accessor(o)
 	if err != nil {

@@ -8,10 +8,11 @@ import (
 	"cmp"
 )
 
-// compareElements orders scanned path elements like fieldpath.PathElement.
+// compareElements compares two encoded path elements. The order is that of
+// fieldpath.PathElement.
 func compareElements(a, b []byte) int {
 	if a[0] != b[0] {
-		return cmp.Compare(a[0], b[0]) // f, k and v are in order
+		return cmp.Compare(a[0], b[0]) // the letters f, k and v sort in the right order
 	}
 	a, kind, b := a[2:], a[0], b[2:]
 	switch kind {
@@ -23,7 +24,8 @@ func compareElements(a, b []byte) int {
 	return bytes.Compare(a, b)
 }
 
-// compareKeys compares names and values in turn. If one ends first, it is less.
+// compareKeys compares the encoded key fields of two list elements: first names, then values,
+// one field after the other. If one element has fewer key fields, it is less.
 func compareKeys(a, b []byte) int {
 	for {
 		name, value, restOfA := firstKey(a)
@@ -41,7 +43,8 @@ func compareKeys(a, b []byte) int {
 	}
 }
 
-// firstKey returns the first name and value after a brace or a comma, and the rest.
+// firstKey returns the name and value of the first key field in s, and what follows. s begins
+// with a brace or a comma.
 func firstKey(s []byte) (name, value, rest []byte) {
 	s = s[1+len(quote):]
 	end := bytes.IndexByte(s, '\\')
@@ -50,7 +53,8 @@ func firstKey(s []byte) (name, value, rest []byte) {
 	return name, s[:end], s[end:]
 }
 
-// compareScalars orders numbers before strings, strings before booleans, and false before true.
+// compareScalars compares two encoded scalars. Numbers come before strings, strings before
+// booleans, and false before true.
 func compareScalars(a, b []byte) int {
 	x, y := rank(a), rank(b)
 	switch {
@@ -59,7 +63,8 @@ func compareScalars(a, b []byte) int {
 	case x == 0:
 		return cmp.Compare(number(a), number(b))
 	}
-	// The quotes must not be compared with what the longer string has there.
+	// The closing quotes are removed: they must not be compared with a character of a longer
+	// string.
 	return bytes.Compare(bytes.TrimSuffix(a, quote), bytes.TrimSuffix(b, quote))
 }
 

@@ -13,8 +13,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// randomSchema makes a structural schema at random, with all kinds of lists, atomic
-// maps and places where anything may lie.
+// randomSchema returns a random structural schema, with all kinds of lists, atomic maps, and
+// fields that allow any value.
 func randomSchema(r *rand.Rand, depth int) spec.Schema {
 	s := spec.Schema{VendorExtensible: spec.VendorExtensible{Extensions: spec.Extensions{}}}
 	s.Nullable = r.IntN(6) == 0
@@ -72,7 +72,7 @@ func randomList(r *rand.Rand, s *spec.Schema, depth int) {
 	s.Items = &spec.SchemaOrArray{Schema: &elem}
 }
 
-// randomValue makes a value of a schema, or once in a while one that is not.
+// randomValue returns a random value of a schema, which is sometimes not valid.
 func randomValue(r *rand.Rand, s *spec.Schema, depth int) any {
 	switch {
 	case s == nil:
@@ -137,7 +137,8 @@ func anything(r *rand.Rand, depth int) any {
 	return []any{nil, "a", int64(1), 1.5, true, map[string]any{}, []any{}}[r.IntN(7)]
 }
 
-// mutatePlain gives a copy of a value in which something may be different.
+// mutatePlain returns a copy of a value with random changes. The smaller chance is, the more
+// changes it makes.
 func mutatePlain(r *rand.Rand, v any, s *spec.Schema, chance int) any {
 	if r.IntN(chance) == 0 {
 		if r.IntN(2) == 0 && s != nil {

@@ -16,13 +16,13 @@ import (
 	"kube-granular.dev/granular/equal"
 )
 
-// structPlan describes what may be dropped from a struct. Nothing may if it is nil.
+// structPlan describes which fields may be dropped from a struct. If the plan is nil, none may.
 type structPlan struct {
 	fields []fieldPlan
-	// whole is set if fields has all fields of the struct, and all may be dropped.
+	// whole is true if fields has all fields of the struct, and each may be dropped.
 	whole bool
-	// count is the number of fields of the struct. minimal is set if the rest may be a
-	// minimalObject.
+	// count is the number of fields of the struct. minimal is true if what is left after
+	// dropping may be turned into a minimalObject.
 	count   int
 	minimal bool
 }
@@ -31,20 +31,22 @@ type fieldPlan struct {
 	name  string
 	typ   reflect.Type
 	index []int
-	// equal compares the field of both objects. It is nil if the field may not be dropped.
+	// equal compares the field in both objects. It is nil if the field must not be dropped as a
+	// whole.
 	equal func(a, b reflect.Value) bool
-	// below is what may be dropped from the field if it differs.
+	// below describes which fields inside this field may be dropped if the field as a whole
+	// differs.
 	below   *structPlan
 	pointer bool
 	managed bool
-	// entries drops equal entries from a map that differs.
+	// entries drops equal entries from the field, if the field is a map that differs.
 	entries func(a, b reflect.Value) []dropped
 }
 
 var objectMetaType = reflect.TypeFor[metav1.ObjectMeta]()
 
-// compile plans a struct with the schema tr. It does not enter a type again inside itself,
-// because little can be saved there.
+// compile makes the plan of a struct with the schema type tr. It does not plan a type inside
+// itself, because that would save little.
 func (p *prover) compile(t reflect.Type, tr schema.TypeRef, within map[reflect.Type]bool) *structPlan {
 	atom, ok := p.schema.Resolve(tr)
 	if !ok || atom.Map == nil || t.Kind() != reflect.Struct || within[t] {
@@ -68,7 +70,8 @@ func (p *prover) compile(t reflect.Type, tr schema.TypeRef, within map[reflect.T
 		if plan.pointer = inner.Kind() == reflect.Pointer; plan.pointer {
 			inner = inner.Elem()
 		}
-		// Dropping fields must not produce a zero value that JSON leaves out.
+		// A struct that becomes zero when fields are dropped must not be one that JSON leaves
+		// out.
 		if inner.Kind() == reflect.Struct && !f.entry.CanOmit(zeroOf(f.typ)) && !converts(inner) && !converts(f.typ) && !p.atomic(ref) {
 			plan.below = p.compile(inner, ref, within)
 		}
@@ -89,9 +92,9 @@ func (p *prover) compile(t reflect.Type, tr schema.TypeRef, within map[reflect.T
 	return out
 }
 
-// equality returns a comparison for a field that is as strict as upstream's. Upstream compares
-// the elements of atomic lists with reflect.DeepEqual, and those of lists by key only inside a
-// further list. equal.Exact does the same.
+// equality returns a comparison for a field that is at least as strict as upstream's. Upstream
+// compares the elements of atomic lists with reflect.DeepEqual. It does so with the elements of
+// lists with map keys only if those lists are inside another list. equal.Exact does the same.
 func (p *prover) equality(t reflect.Type, tr schema.TypeRef, plan fieldPlan) func(a, b reflect.Value) bool {
 	atom, ok := p.schema.Resolve(tr)
 	switch below := plan.below; {
@@ -115,11 +118,12 @@ func (p *prover) equality(t reflect.Type, tr schema.TypeRef, plan fieldPlan) fun
 	return equal.Exact(t)
 }
 
-// structs reports whether a type may contain lists that the schema does not describe here.
+// structs reports whether t is a struct that is encoded field by field. It may contain lists
+// that the schema does not describe.
 func structs(t reflect.Type) bool { return t.Kind() == reflect.Struct && !converts(t) }
 
-// elements compares lists by key, element by element. If keys are given, an element without any
-// of them is not valid and not equal.
+// elements returns a comparison for lists with map keys, element by element. If keys are given,
+// an element without any of these key fields is not valid and never equal.
 func elements(t reflect.Type, keys []*value.FieldCacheEntry) func(a, b reflect.Value) bool {
 	one := equal.Exact(t.Elem())
 	return func(a, b reflect.Value) bool {
@@ -137,7 +141,7 @@ func elements(t reflect.Type, keys []*value.FieldCacheEntry) func(a, b reflect.V
 	}
 }
 
-// equal reports whether all fields are equal.
+// equal reports whether all fields of the plan are equal in both structs.
 func (s *structPlan) equal(a, b reflect.Value) bool {
 	for i := range s.fields {
 		f := &s.fields[i]
@@ -156,8 +160,8 @@ func zeroOf(t reflect.Type) reflect.Value {
 	return reflect.New(t).Elem()
 }
 
-// root keeps the fields of an object that are read otherwise than by comparison: its kind, and
-// its name for errors.
+// root prepares the plan of a whole object: it keeps the fields that upstream reads directly,
+// besides comparing them. These are the kind, and the name, which errors contain.
 func (s *structPlan) root(stub bool) {
 	if s == nil {
 		return
@@ -182,7 +186,7 @@ func (s *structPlan) root(stub bool) {
 		if f.name != "metadata" || f.below == nil {
 			continue
 		}
-		f.equal = nil // it is never equal as a whole: only the live side has managers
+		f.equal = nil // metadata always differs as a whole: only the live object has managedFields
 		keep(f.below, "name", "namespace", "managedFields")
 		field, ok := objectMetaType.FieldByName("ManagedFields")
 		if stub && ok && f.typ == objectMetaType {
@@ -191,8 +195,8 @@ func (s *structPlan) root(stub bool) {
 	}
 }
 
-// prune drops the fields that are equal in a and b and returns them in order. a and b are
-// structs of the plan's type that belong to the caller.
+// prune sets the fields to zero that are equal in a and b, and returns these fields in order. a
+// and b are structs of the plan's type, and copies that prune may modify.
 func (s *structPlan) prune(a, b reflect.Value, managers fieldpath.ManagedFields) (out []dropped) {
 	part := func(f *fieldPlan, d []dropped) {
 		if len(d) > 0 {
@@ -240,8 +244,8 @@ type jsonField struct {
 	entry *value.FieldCacheEntry
 }
 
-// jsonFieldsOf returns the fields of a struct, and false if it has a field that is not supported
-// here.
+// jsonFieldsOf returns the fields of a struct in JSON. It returns false if the struct has a
+// field of a form that this package does not support.
 func jsonFieldsOf(t reflect.Type) ([]jsonField, bool) {
 	entries := value.TypeReflectEntryOf(t).Fields()
 	seen := map[string]bool{}

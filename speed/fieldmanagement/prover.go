@@ -16,13 +16,13 @@ import (
 	"kube-granular.dev/granular/equal"
 )
 
-// prover proves for Go types that every value is valid against a schema that allows duplicates.
-// If it can't prove it, it returns false.
+// prover proves that every value of a Go type is valid against a type of a schema, if the schema
+// allows duplicates in lists. Its methods return false if it can't prove that.
 type prover struct {
 	schema *schema.Schema
-	// known has earlier results. A type that is being proven counts as valid, because a value
-	// can't contain itself. So results found meanwhile (tentative) hold only if the outer proof
-	// succeeds.
+	// known has the results so far. A type whose proof is still running counts as valid, because
+	// a value can't contain itself. So the results that are found during that proof (tentative)
+	// hold only if it succeeds.
 	known     map[proof]bool
 	tentative []proof
 	depth     int
@@ -38,7 +38,8 @@ type proof struct {
 	relationship schema.ElementRelationship
 }
 
-// scalarTypes are the types that are scalars in JSON, and their scalar types.
+// scalarTypes are the Go types that are encoded as a scalar in JSON, with the scalar types of a
+// schema that they are valid against.
 var scalarTypes = map[reflect.Type][]schema.Scalar{
 	reflect.TypeFor[metav1.Time]():        {schema.String},
 	reflect.TypeFor[metav1.MicroTime]():   {schema.String},
@@ -47,7 +48,7 @@ var scalarTypes = map[reflect.Type][]schema.Scalar{
 	reflect.TypeFor[intstr.IntOrString](): {},
 }
 
-// converts reports whether a type has its own representation in JSON.
+// converts reports whether a type has its own method that encodes it in JSON.
 func converts(t reflect.Type) bool { return value.TypeReflectEntryOf(t).CanConvertToUnstructured() }
 
 func (p *prover) valid(t reflect.Type, tr schema.TypeRef) bool {
@@ -92,10 +93,10 @@ func (p *prover) prove(t reflect.Type, atom schema.Atom) bool {
 		return scalar(atom, kinds...)
 	}
 	if equal.Opaque(t) {
-		return true // no two such values are equal, so none is dropped
+		return true // no two values of an opaque type are equal, so none is dropped
 	}
 	if converts(t) {
-		// A pointer to such a type converts like the type itself.
+		// A pointer to a type with its own encoding is encoded like the type itself.
 		_, ok := scalarTypes[deref(t)]
 		return (ok || equal.Opaque(deref(t))) && t.Kind() == reflect.Pointer && p.prove(t.Elem(), atom)
 	}
@@ -158,7 +159,8 @@ func (p *prover) object(t reflect.Type, m *schema.Map) bool {
 	return true
 }
 
-// fieldType returns the type of a field in a schema.
+// fieldType returns the type of a field of a map in a schema, and false if the schema has no
+// such field.
 func fieldType(m *schema.Map, name string) (schema.TypeRef, bool) {
 	if f, ok := m.FindField(name); ok {
 		return f.Type, true
@@ -166,13 +168,14 @@ func fieldType(m *schema.Map, name string) (schema.TypeRef, bool) {
 	return m.ElementType, m.ElementType != schema.TypeRef{}
 }
 
-// atomic reports whether a type is compared as a whole.
+// atomic reports whether values of a schema type are compared as a whole.
 func (p *prover) atomic(tr schema.TypeRef) bool {
 	atom, ok := p.schema.Resolve(tr)
 	return !ok || atom.Map == nil || atom.Map.ElementRelationship == schema.Atomic
 }
 
-// list proves that each element is valid and, in a list by keys, has a key.
+// list proves that each element of a list is valid, and in a list with map keys has at least one
+// key field.
 func (p *prover) list(elem reflect.Type, l *schema.List) bool {
 	if l.ElementRelationship == schema.Associative {
 		if len(l.Keys) == 0 {
@@ -189,8 +192,8 @@ func (p *prover) list(elem reflect.Type, l *schema.List) bool {
 	return p.valid(elem, l.ElementType)
 }
 
-// keysOf returns the keys of which each element of a list must have one, if only that could make
-// the list invalid.
+// keysOf returns the key fields of a list with map keys, if a missing key is the only thing that
+// could make the list invalid. Each element must then have one of these fields.
 func (p *prover) keysOf(t reflect.Type, tr schema.TypeRef) []*value.FieldCacheEntry {
 	atom, ok := p.schema.Resolve(tr)
 	if !ok || t.Kind() != reflect.Slice || converts(t) || atom.List == nil || atom.List.ElementRelationship != schema.Associative {
@@ -209,7 +212,7 @@ func (p *prover) keysOf(t reflect.Type, tr schema.TypeRef) []*value.FieldCacheEn
 	return out
 }
 
-// keyed reports whether an element always has at least one of the keys.
+// keyed reports whether every element of a list has at least one of the key fields of that list.
 func (p *prover) keyed(elem reflect.Type, l *schema.List) bool {
 	atom, ok := p.schema.Resolve(l.ElementType)
 	if !ok || atom.Map == nil {
@@ -227,7 +230,7 @@ func (p *prover) keyed(elem reflect.Type, l *schema.List) bool {
 	return false
 }
 
-// jsonName reads a json tag like structured-merge-diff.
+// jsonName reads the json tag of a field in the same way as structured-merge-diff.
 func jsonName(f reflect.StructField) (name string, inline, omit bool) {
 	if f.PkgPath != "" && !f.Anonymous {
 		return "", false, true

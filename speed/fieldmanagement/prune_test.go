@@ -32,8 +32,8 @@ func droppable(s *structPlan) (whole, inside []string) {
 	return whole, inside
 }
 
-// TestPlans holds what may be dropped: a proof that fails too often saves nothing,
-// one that never fails proves nothing.
+// TestPlans holds which fields of several kinds may be dropped, wholly or in part. A prover that
+// fails too often saves nothing, and one that never fails proves nothing.
 func TestPlans(t *testing.T) {
 	for _, test := range []struct {
 		kind          string
@@ -43,7 +43,7 @@ func TestPlans(t *testing.T) {
 		{"v1/ConfigMap", []string{"binaryData", "data", "immutable"}, []string{"metadata"}},
 		{"apps/v1/Deployment", []string{"spec", "status"}, []string{"metadata"}},
 		{"v1/Node", []string{"spec", "status"}, []string{"metadata"}},
-		{"apps/v1/ControllerRevision", []string{"data", "revision"}, []string{"metadata"}}, // data never is, being raw JSON
+		{"apps/v1/ControllerRevision", []string{"data", "revision"}, []string{"metadata"}}, // the raw JSON in data is never equal
 	} {
 		p := NewPruner(builtinConverter(t), func() bool { return true })
 		plan := p.planOf(kindOf{kindNamed(test.kind), reflect.TypeOf(typedKinds[test.kind]()).Elem()})
@@ -58,7 +58,7 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// TestPrune shows what is left to compare.
+// TestPrune holds what is left of two objects after equal fields were dropped.
 func TestPrune(t *testing.T) {
 	replicas := func(n int32) *appsv1.Deployment {
 		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", Labels: map[string]string{"a": "b"}}}
@@ -85,8 +85,8 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// TestBare shows what stands for objects that differ in labels and annotations, and what
-// no map stands for.
+// TestBare holds which minimal objects replace pods that differ only in labels and annotations,
+// and that pods with another difference are not replaced.
 func TestBare(t *testing.T) {
 	pod := func(change func(*corev1.Pod)) *corev1.Pod {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u", Name: "web", Namespace: "default", Labels: map[string]string{"a": "b", "c": "d"}, Generation: 1},
@@ -130,7 +130,8 @@ func TestBare(t *testing.T) {
 	}
 }
 
-// TestMayBeBare holds that only what has a kind and the metadata of objects is replaced.
+// TestMayBeBare holds that only objects with apiVersion, kind and the usual metadata may be
+// replaced by a minimal object.
 func TestMayBeBare(t *testing.T) {
 	below := &structPlan{}
 	both := map[string]bool{"apiVersion": true, "kind": true}
@@ -156,13 +157,14 @@ func TestMayBeBare(t *testing.T) {
 	}
 	all := []dropped{{name: "a"}}
 	if s := (&structPlan{count: 3}); s.isMinimal(all) {
-		t.Error("bare though it may not be")
+		t.Error("minimal, though minimal is not set")
 	} else if s.minimal = true; !s.isMinimal(all) {
-		t.Error("not bare, so the above says nothing")
+		t.Error("not minimal, so the check above tests nothing")
 	}
 }
 
-// TestBareMetadata holds that all else was dropped as a whole, and by its own name.
+// TestBareMetadata holds that an object is replaced by a minimal one only if all other fields of
+// its metadata were dropped as a whole.
 func TestBareMetadata(t *testing.T) {
 	s := &structPlan{count: 6}
 	for _, test := range []struct {
@@ -186,7 +188,7 @@ func TestBareMetadata(t *testing.T) {
 	}
 }
 
-// TestDroppedInOrder holds that what is dropped of maps can be looked up.
+// TestDroppedInOrder holds that the dropped entries of unstructured maps are sorted by name.
 func TestDroppedInOrder(t *testing.T) {
 	a := map[string]any{"same": "x", "other": "x"}
 	for _, name := range []string{"c", "a", "e", "b", "d"} {
@@ -205,7 +207,7 @@ func TestDroppedInOrder(t *testing.T) {
 	}
 }
 
-// TestDropEntries shows what is left of maps.
+// TestDropEntries holds which entries of two maps are left, and which are dropped.
 func TestDropEntries(t *testing.T) {
 	type strings = map[string]string
 	drop := entries[reflect.TypeFor[strings]()]
@@ -247,7 +249,8 @@ func TestDropEntries(t *testing.T) {
 	if len(got) != 1 || got[0].name != "b" {
 		t.Errorf("dropped %v", got)
 	}
-	// What is compared as a whole is not looked into.
+	// Single entries are dropped only from labels and annotations of a pod, and from no map that
+	// is compared as a whole.
 	plan := NewPruner(builtinConverter(t), func() bool { return true }).planOf(kindOf{kindNamed("v1/Pod"), reflect.TypeFor[corev1.Pod]()})
 	var looked []string
 	for _, f := range plan.object.fields {
@@ -269,7 +272,7 @@ func fieldsBelow(f fieldPlan) []fieldPlan {
 	return f.below.fields
 }
 
-// TestUnpruned holds where objects are left as they are.
+// TestUnpruned holds when objects are not pruned.
 func TestUnpruned(t *testing.T) {
 	pod := func() *corev1.Pod {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u"}, Spec: corev1.PodSpec{NodeName: "n"}}
@@ -304,12 +307,13 @@ func TestUnpruned(t *testing.T) {
 	p := NewPruner(builtinConverter(t), func() bool { return true })
 	a, b := pod(), pod()
 	if x, y, _, _ := p.Prune(a, b, "v1", nil); x == runtime.Object(a) || y == runtime.Object(b) {
-		t.Error("two pods: not pruned, so the rows above say nothing")
+		t.Error("two pods: not pruned, so the cases above test nothing")
 	}
 }
 
-// TestListsAreComparedDeeply: an atomic list is compared as Go has it, so what JSON
-// does not show makes upstream find a difference.
+// TestListsAreComparedDeeply holds that atomic lists must be equal in memory to be dropped.
+// Upstream compares them with reflect.DeepEqual, and so finds a difference that JSON does not
+// show.
 func TestListsAreComparedDeeply(t *testing.T) {
 	policy := func(port intstr.IntOrString) *networkingv1.NetworkPolicy {
 		n := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"}}

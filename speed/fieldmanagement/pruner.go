@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// Pruner implements managedfields.Pruner for one field manager. It may be used by any number of
-// goroutines.
+// Pruner implements managedfields.Pruner for one field manager. Several goroutines may use it at
+// the same time.
 type Pruner struct {
 	converter managedfields.TypeConverter
 	enabled   func() bool
@@ -26,8 +26,8 @@ type Pruner struct {
 
 var _ managedfields.Pruner = &Pruner{}
 
-// NewPruner returns the Pruner of a field manager with the given converter. It prunes nothing
-// while enabled returns false.
+// NewPruner returns the Pruner of a field manager with the given converter. The Pruner drops no
+// fields while enabled returns false.
 func NewPruner(converter managedfields.TypeConverter, enabled func() bool) *Pruner {
 	return &Pruner{converter: converter, enabled: enabled}
 }
@@ -37,18 +37,19 @@ type kindOf struct {
 	typ reflect.Type
 }
 
-// prunePlan describes what may be dropped from objects of one kind and Go type.
+// prunePlan describes which fields may be dropped from objects of one kind and Go type.
 type prunePlan struct {
-	// object is nil for unstructured objects and if nothing may be dropped.
+	// object is nil for unstructured objects, and if no field may be dropped.
 	object *structPlan
-	// stub is set if the managedFields of the live object are one atomic list of known shape,
-	// which another list may replace.
+	// stub is true if the schema has managedFields as one atomic list whose elements are
+	// described as expected. Then a short list may replace the managedFields of the live object.
 	stub bool
 	root root
 }
 
-// Prune returns live and new without the fields that are equal in both, and the managers of the
-// remaining fields. It returns its arguments if dropping fields might change the result.
+// Prune returns live and new without the fields that are equal in both, the sets of the managers
+// without these fields, and a function that adds the fields to the resulting sets again. It
+// returns its arguments if dropping fields might change the result.
 func (p *Pruner) Prune(live, new runtime.Object, version fieldpath.APIVersion, managers fieldpath.ManagedFields) (runtime.Object, runtime.Object, fieldpath.ManagedFields, func(fieldpath.ManagedFields) fieldpath.ManagedFields) {
 	a, b, d, plan := p.prune(live, new, version, managers)
 	if len(d) == 0 {
@@ -70,7 +71,7 @@ func (p *Pruner) prune(live, new runtime.Object, version fieldpath.APIVersion, m
 		}
 	}
 	if m, err := meta.Accessor(live); err != nil || m.GetUID() == "" && len(m.GetManagedFields()) == 0 {
-		return live, new, nil, nil // a create, where there is nothing to drop
+		return live, new, nil, nil // the request creates the object, so there is nothing to drop
 	}
 	before, after := reflect.ValueOf(live), reflect.ValueOf(new)
 	if !isStructPointer(before) || !isStructPointer(after) || before.Type() != after.Type() {
@@ -113,7 +114,8 @@ func (p *Pruner) planOf(k kindOf) *prunePlan {
 	return found.(*prunePlan)
 }
 
-// compile gets the schema of a kind by converting an object that has only its kind.
+// compile makes the plan for a kind and Go type. It gets the schema of the kind by converting an
+// object that has only apiVersion and kind.
 func (p *Pruner) compile(k kindOf) *prunePlan {
 	bare := &unstructured.Unstructured{}
 	bare.SetGroupVersionKind(k.gvk)

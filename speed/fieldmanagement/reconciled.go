@@ -5,9 +5,10 @@ package fieldmanagement
 
 import "sigs.k8s.io/structured-merge-diff/v6/schema"
 
-// reconciled reports whether upstream's reconciliation with the schema would change nothing in
-// the dropped part of a set. Reconciliation merges the fields of a type that has become atomic.
-// It returns false if reconciliation would fail.
+// reconciled reports whether upstream's reconciliation with the schema would leave the dropped
+// part of a set unchanged. If a type of the schema has become atomic, reconciliation replaces
+// the paths below it by the path of the whole value. reconciled returns false if reconciliation
+// would fail.
 func (w setIterator) reconciled(r root, tr schema.TypeRef) bool {
 	atom, ok := r.schema.Resolve(tr)
 	n, of, more := w.next()
@@ -27,7 +28,7 @@ func (w setIterator) reconciled(r root, tr schema.TypeRef) bool {
 	}
 	for ; more; n, of, more = w.next() {
 		if r.complete && w.nodes[n].after == n+1 {
-			continue // nothing is below it
+			continue // nothing is below the element
 		}
 		below := schema.TypeRef{}
 		if atom.Map == nil {
@@ -38,7 +39,7 @@ func (w setIterator) reconciled(r root, tr schema.TypeRef) bool {
 			}
 		}
 		if atom.Map != nil && below == (schema.TypeRef{}) {
-			continue // upstream ignores what is not in the schema
+			continue // upstream ignores fields that the schema does not have
 		}
 		if !w.into(n, of).reconciled(r, below) {
 			return false
@@ -47,15 +48,15 @@ func (w setIterator) reconciled(r root, tr schema.TypeRef) bool {
 	return true
 }
 
-// root is the root type of a kind in its schema.
+// root is the root type of a kind, with the schema that contains it.
 type root struct {
 	schema *schema.Schema
 	ref    schema.TypeRef
-	// complete is set if every type that the schema refers to exists.
+	// complete is true if every type exists that the schema refers to below ref.
 	complete bool
 }
 
-// complete reports whether every type that can be reached exists.
+// complete reports whether every type exists that the schema refers to below tr.
 func complete(s *schema.Schema, tr schema.TypeRef, seen map[string]bool) bool {
 	if name := tr.NamedType; name != nil {
 		if seen[*name] {

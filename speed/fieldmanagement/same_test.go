@@ -37,7 +37,7 @@ var (
 	firstSeed = flag.Uint64("seed", 1, "the first seed")
 )
 
-// typedKinds have between them every kind of list, map and odd type there is.
+// typedKinds are kinds that together have all sorts of lists, maps and unusual types.
 var typedKinds = map[string]func() runtime.Object{
 	"v1/Pod":                     func() runtime.Object { return &corev1.Pod{} },
 	"v1/ConfigMap":               func() runtime.Object { return &corev1.ConfigMap{} },
@@ -61,7 +61,7 @@ func kindNamed(name string) schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(dir, kind)
 }
 
-// write is one update to do twice.
+// write is one update, which is made twice: with and without pruning.
 type write struct {
 	converter managedfields.TypeConverter
 	kind      schema.GroupVersionKind
@@ -83,7 +83,7 @@ func typedWrite(t testing.TB, r *rand.Rand) write {
 	oddTyped(r, w.live)
 	w.live.GetObjectKind().SetGroupVersionKind(w.kind)
 	w.new = w.live.DeepCopyObject()
-	if r.IntN(3) == 0 { // as it comes from a client: the same, kept in other ways
+	if r.IntN(3) == 0 { // decoded from JSON, as from a client: equal, but represented differently
 		again := typedKinds[name]()
 		if data, err := json.Marshal(w.live); err == nil && json.Unmarshal(data, again) == nil {
 			w.new = again
@@ -143,14 +143,15 @@ func plainWrite(t testing.TB, r *rand.Rand) write {
 	return w
 }
 
-// own hands the fields of an object out to managers, with some that it does not
-// have, and now and then with managers of another version or of no sense.
+// own returns managedFields that distribute the fields of an object to several managers. Some
+// also own fields that the object does not have, and a few have another version or an invalid
+// set.
 func own(r *rand.Rand, w *write) []metav1.ManagedFieldsEntry {
 	fields := fieldsOf(w)
 	var out []metav1.ManagedFieldsEntry
 	count := r.IntN(4)
 	if r.IntN(30) == 0 {
-		count = 18 // more than upstream keeps
+		count = 18 // upstream keeps fewer entries
 	}
 	for i := range count {
 		set := fieldpath.NewSet()
@@ -199,10 +200,10 @@ func own(r *rand.Rand, w *write) []metav1.ManagedFieldsEntry {
 	return out
 }
 
-// fieldsOf gives the fields of the live object, none where upstream can't tell.
+// fieldsOf returns the fields of the live object, or none if upstream can't determine them.
 func fieldsOf(w *write) (fields *fieldpath.Set) {
 	defer func() {
-		if recover() != nil { // what upstream does with a value that has no JSON
+		if recover() != nil { // upstream panics on a value that can't be encoded in JSON
 			fields = fieldpath.NewSet()
 		}
 	}()
@@ -252,7 +253,8 @@ func randomWrite(t testing.TB, seed uint64) write {
 	return w
 }
 
-// outcome is all that can be seen of an update, the time of the moment apart.
+// outcome returns the result of an update: managedFields with the new times replaced, an error,
+// or a panic.
 func outcome(f manager, w write) (out string) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -262,7 +264,7 @@ func outcome(f manager, w write) (out string) {
 	object, err := f.Update(w.live.DeepCopyObject(), w.new.DeepCopyObject(), "me")
 	if err != nil {
 		lines := strings.Split(err.Error(), "\n")
-		slices.Sort(lines) // what is wrong is listed in no order, one a line
+		slices.Sort(lines) // the errors, one per line, come in random order
 		return "error: " + strings.Join(lines, "\n")
 	}
 	m, err := meta.Accessor(object)
@@ -289,8 +291,8 @@ func agree(t testing.TB, seed uint64) {
 	whole, prunes := managers(t, w.converter, w.kind, w.sub, w.reset)
 	live, after := w.live.DeepCopyObject(), w.new.DeepCopyObject()
 	want, got := outcome(whole, w), outcome(prunes, w)
-	// Which of several fields that no schema knows upstream names depends on the order of
-	// a map: the text must be one that it gives itself.
+	// If several fields are not in the schema, the order of a map decides which of them
+	// upstream's error names. So upstream is tried again until it gives the same error.
 	for tries := 0; want != got && kindOfOutcome(want) == "error" && kindOfOutcome(got) == "error" && tries < 200; tries++ {
 		want = outcome(whole, w)
 	}
@@ -298,7 +300,7 @@ func agree(t testing.TB, seed uint64) {
 		t.Fatalf("seed %d, %s %q: managers differ\nwhole:  %s\npruned: %s", seed, w.kind, w.sub, want, got)
 	}
 	outcomes[kindOfOutcome(want)]++
-	// The objects given to Prune itself are untouched.
+	// Prune must not modify the objects that it gets.
 	p := NewPruner(w.converter, func() bool { return true })
 	p.Prune(w.live, w.new, fieldpath.APIVersion(w.kind.GroupVersion().String()), nil)
 	if !same(live, w.live) || !same(after, w.new) {
@@ -320,7 +322,7 @@ func kindOfOutcome(s string) string {
 	return "managers"
 }
 
-// same compares as printed: NaN is there, too.
+// same compares two objects by their printed form, in which NaN equals NaN.
 func same(a, b runtime.Object) bool {
 	return fmt.Sprintf("%v", plain(a)) == fmt.Sprintf("%v", plain(b))
 }
@@ -336,15 +338,15 @@ func plain(o runtime.Object) any {
 	return string(data)
 }
 
-// TestSameManagers compares the managers of an update that prunes with those of
-// upstream's, on random objects, schemas and managers.
+// TestSameManagers compares the managedFields after an update with pruning with those that
+// upstream computes, for random objects, schemas and managers.
 func TestSameManagers(t *testing.T) {
 	for i := range uint64(*rounds) {
 		agree(t, *firstSeed+i)
 	}
 	t.Logf("%d pairs, pruned in %d of %d updates that asked, managers parted in %d, objects bare in %d; outcomes %v", *rounds, pruned, asked, parts, bared, outcomes)
 	if pruned < *rounds*2/5 || bared < *rounds/30 || parts < *rounds/5 || outcomes["managers"] < *rounds/2 || outcomes["error"] < *rounds/200 {
-		t.Errorf("that is no test: pruned in %d, outcomes %v", pruned, outcomes)
+		t.Errorf("the random cases are too one-sided: pruned in %d, outcomes %v", pruned, outcomes)
 	}
 }
 

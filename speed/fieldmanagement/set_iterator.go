@@ -3,15 +3,16 @@
 
 package fieldmanagement
 
-// dropped is a field that was removed from both objects of an update.
+// dropped is a field that was removed from both objects of an update, wholly or in part.
 type dropped struct {
 	name string
-	// below are the fields below it that were removed. If it is empty, the whole field was.
+	// below are the fields below this one that were removed. If below is empty, the whole field
+	// was removed.
 	below []dropped
 }
 
-// setIterator iterates over the sibling elements of a set that were dropped, or have dropped
-// fields below them. If d is nil, it iterates over all.
+// setIterator iterates over those of several sibling elements of a set that were dropped, or
+// have dropped fields below them. If d is nil, it iterates over all siblings.
 type setIterator struct {
 	*encodedSet
 	at, end int32
@@ -27,7 +28,8 @@ func (w setIterator) into(n int32, d []dropped) setIterator {
 	return setIterator{w.encodedSet, n + 1, w.nodes[n].after, d}
 }
 
-// next returns the next element and what was dropped of it; nil means all of it.
+// next returns the next element, and the fields below it that were dropped; nil means that the
+// whole element was dropped.
 func (w *setIterator) next() (n int32, below []dropped, ok bool) {
 	for w.at < w.end {
 		n, w.at = w.at, w.nodes[w.at].after
@@ -49,7 +51,8 @@ func (w *setIterator) next() (n int32, below []dropped, ok bool) {
 	return 0, nil, false
 }
 
-// dropped finds an element in d, and removes from d what comes before it. Both are sorted.
+// dropped returns the entry of d for an element, or nil. It also removes from d the entries that
+// sort before the element, because both the set and d are sorted.
 func (f *encodedSet) dropped(n int32, d *[]dropped) *dropped {
 	key := f.key(int(n))
 	if key[0] != 'f' {
@@ -64,7 +67,8 @@ func (f *encodedSet) dropped(n int32, d *[]dropped) *dropped {
 	return nil
 }
 
-// compared returns the encoding of the part of a set that was not dropped.
+// compared returns the encoding of the part of a set that was not dropped, which upstream
+// compares.
 func (f *encodedSet) compared(d []dropped) []byte {
 	out := append(make([]byte, 0, 512), '{')
 	return append(f.without(out, f.iterate(nil), d), '}')
@@ -97,7 +101,8 @@ func (f *encodedSet) without(out []byte, w setIterator, d []dropped) []byte {
 	return out
 }
 
-// memberMark in an encoded set marks the element that contains it as a member.
+// memberMark is written inside an element to show that the set contains the path of that
+// element, and not only paths below it.
 var memberMark = memberPrefix[:len(memberPrefix)-1]
 
 // open appends an element and an opening brace.
@@ -113,7 +118,8 @@ func comma(out []byte) []byte {
 	return append(out, ',')
 }
 
-// union returns the encoding of the union of one set and the dropped part of another.
+// union returns the encoding of the union of two sets, each limited to the elements of its
+// iterator.
 func union(a, b setIterator) []byte {
 	out := append(make([]byte, 0, len(a.raw)+len(b.raw)), '{')
 	return append(merge(out, a, b), '}')
@@ -141,7 +147,7 @@ func merge(out []byte, a, b setIterator) []byte {
 		default:
 			x, y := a.into(i, ofA), b.into(j, ofB)
 			out = a.open(out, &a.nodes[i])
-			// If only a part of an element was dropped, the element itself was not.
+			// If only a part of an element was dropped, the path of the element itself was not.
 			if (a.nodes[i].member || ofB == nil && b.nodes[j].member) && (x.at < x.end || y.at < y.end) {
 				out = append(out, memberMark...)
 			}
@@ -157,7 +163,7 @@ func merge(out []byte, a, b setIterator) []byte {
 	return out
 }
 
-// write appends the dropped part of an element.
+// write appends the dropped part of an element to out.
 func (w setIterator) write(out []byte, n int32, d []dropped) []byte {
 	if d == nil {
 		return append(out, w.raw[w.nodes[n].start-1:w.nodes[n].end]...)

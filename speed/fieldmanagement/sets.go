@@ -11,8 +11,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// NewDecoder returns a decoder for managedfields.InstallDecoder. It leaves all entries to
-// upstream while enabled returns false, and entries whose encoding read can't confirm.
+// NewDecoder returns a decoder of managedFields entries for managedfields.InstallDecoder. The
+// decoder leaves an entry to upstream if enabled returns false, or if read can't confirm that
+// the entry is encoded as upstream encodes it.
 func NewDecoder(enabled func() bool) func(*metav1.ManagedFieldsEntry) fieldpath.VersionedSet {
 	return func(e *metav1.ManagedFieldsEntry) fieldpath.VersionedSet {
 		if !enabled() {
@@ -26,8 +27,8 @@ func NewDecoder(enabled func() bool) func(*metav1.ManagedFieldsEntry) fieldpath.
 	}
 }
 
-// lazySet is the set of one entry, which is decoded when it is needed. Like upstream's sets it
-// belongs to one request.
+// lazySet is the set of one entry of managedFields, which is decoded only when it is needed.
+// Like upstream's sets, it belongs to one request.
 type lazySet struct {
 	fields  *encodedSet
 	version fieldpath.APIVersion
@@ -47,26 +48,29 @@ func (u *lazySet) Set() *fieldpath.Set {
 	return u.set
 }
 
-// Encoded returns the original encoding. It returns false once Set was called, because the
-// caller may have changed the set.
+// Encoded returns the original encoding. It returns false after a call of Set, because the
+// caller of Set may have changed the set.
 func (u *lazySet) Encoded() ([]byte, bool) { return u.fields.raw, u.set == nil }
 
-// Union returns nil, so that upstream computes the union.
+// Union returns nil, which makes upstream compute the union.
 func (u *lazySet) Union(fieldpath.VersionedSet) fieldpath.VersionedSet { return nil }
 
-// decode decodes a set that read has confirmed, which never fails.
+// decode decodes an encoded set that read has confirmed. So decoding can't fail.
 func decode(raw []byte) *fieldpath.Set {
 	set := &fieldpath.Set{}
 	_ = set.FromJSON(bytes.NewReader(raw))
 	return set
 }
 
-// partialSet is a set of which upstream gets only the part in compared fields.
+// partialSet is a set that was split: upstream gets only the part with the compared fields, and
+// the part with the dropped fields stays encoded.
 type partialSet struct {
-	// compared is upstream's result for that part, before its encoding before the update.
+	// compared is what upstream made of its part. before is the encoding of that part before the
+	// update.
 	compared fieldpath.VersionedSet
 	before   []byte
-	// whole is the original set, and rest are the fields that were dropped from it.
+	// whole is the original set. rest are the fields that were dropped from the objects, and so
+	// from the part for upstream.
 	whole *encodedSet
 	rest  []dropped
 	set   *fieldpath.Set
@@ -86,7 +90,7 @@ func (p *partialSet) Set() *fieldpath.Set {
 
 var emptySet = &encodedSet{}
 
-// Encoded returns the encoding of the set, without decoding the dropped part.
+// Encoded returns the encoding of the whole set, without decoding the part that was dropped.
 func (p *partialSet) Encoded() ([]byte, bool) {
 	if p.set != nil {
 		return nil, false
@@ -98,7 +102,7 @@ func (p *partialSet) Encoded() ([]byte, bool) {
 	}
 	f, ok := read(now)
 	if !ok || f.members() != set.Size() {
-		return nil, false // an element with nothing in it has the encoding of a member
+		return nil, false // an empty element has the same encoding as a path in the set
 	}
 	if bytes.Equal(now, p.before) {
 		return p.whole.raw, true
@@ -106,7 +110,7 @@ func (p *partialSet) Encoded() ([]byte, bool) {
 	return union(f.iterate(nil), p.whole.iterate(p.rest)), true
 }
 
-// Union adds a set to the compared part.
+// Union returns the union with another set. Only the compared part changes.
 func (p *partialSet) Union(set fieldpath.VersionedSet) fieldpath.VersionedSet {
 	if p.set != nil {
 		return nil
@@ -116,8 +120,8 @@ func (p *partialSet) Union(set fieldpath.VersionedSet) fieldpath.VersionedSet {
 	return &out
 }
 
-// split removes the dropped fields from the managers of an update. The function that it returns
-// adds them again to the resulting managers.
+// split removes the dropped fields from the sets of all managers of an update. The function that
+// it returns adds them again to the resulting sets.
 func (p *prunePlan) split(managers fieldpath.ManagedFields, d []dropped) (fieldpath.ManagedFields, func(fieldpath.ManagedFields) fieldpath.ManagedFields) {
 	compared := make(fieldpath.ManagedFields, len(managers))
 	out := map[string]*partialSet{}
@@ -143,7 +147,7 @@ func (p *prunePlan) split(managers fieldpath.ManagedFields, d []dropped) (fieldp
 	}
 }
 
-// splitSet splits one set. It returns nil if no part can be left out.
+// splitSet splits the set of one manager. It returns nil if no part of the set can be left out.
 func splitSet(u *lazySet, d []dropped, r root) *partialSet {
 	rest := u.fields.iterate(d)
 	if _, _, any := rest.next(); !any || r.schema == nil || !u.fields.iterate(d).reconciled(r, r.ref) {

@@ -30,7 +30,8 @@ func partedPod(t *testing.T, raw string, d ...dropped) *partialSet {
 	return splitSet(unreadPod(t, raw), d, plan.root)
 }
 
-// TestDecoder holds which entries are left to upstream.
+// TestDecoder holds which entries the decoder leaves to upstream, and what it returns for the
+// others.
 func TestDecoder(t *testing.T) {
 	off := managedBy("m", podFields)
 	if NewDecoder(func() bool { return false })(&off) != nil {
@@ -54,8 +55,8 @@ func TestDecoder(t *testing.T) {
 	}
 }
 
-// TestEncoded holds when the encoding of a set is known without encoding it: while
-// nobody else can have changed it.
+// TestEncoded holds when Encoded returns the encoding of a set: only as long as nobody has asked
+// for the decoded set, and so may have changed it.
 func TestEncoded(t *testing.T) {
 	u := unreadPod(t, podFields)
 	if raw, ok := u.Encoded(); !ok || string(raw) != podFields {
@@ -63,7 +64,7 @@ func TestEncoded(t *testing.T) {
 	}
 	u.Set().Insert(fieldpath.MakePathOrDie("status"))
 	if _, ok := u.Encoded(); ok {
-		t.Error("encoding of what was changed is known")
+		t.Error("Encoded returns an encoding for a set that was changed")
 	}
 
 	spec := dropped{name: "spec"}
@@ -84,7 +85,7 @@ func TestEncoded(t *testing.T) {
 		t.Errorf("decoded union: %s %v", raw, err)
 	}
 	if _, ok := q.Encoded(); ok || q.Union(status) != nil {
-		t.Error("what was asked for may have been changed, and is encoded nevertheless")
+		t.Error("Encoded returns an encoding for a set that was decoded and may have been changed")
 	}
 
 	for name, set := range map[string]*fieldpath.Set{
@@ -102,7 +103,8 @@ func TestEncoded(t *testing.T) {
 	}
 }
 
-// TestAskedFor holds that a set somebody has is not parted, nor one of no schema.
+// TestAskedFor holds that a set is not split if somebody has asked for it decoded, or if there
+// is no schema.
 func TestAskedFor(t *testing.T) {
 	plan := NewPruner(builtinConverter(t), func() bool { return true }).planOf(kindOf{kindNamed("v1/Pod"), reflect.TypeFor[corev1.Pod]()})
 	asked, fresh := unreadPod(t, podFields), unreadPod(t, podFields)
@@ -115,11 +117,11 @@ func TestAskedFor(t *testing.T) {
 		t.Errorf("restored: %v", got)
 	}
 	if splitSet(fresh, []dropped{{name: "spec"}}, root{ref: plan.root.ref}) != nil {
-		t.Error("parted without a schema")
+		t.Error("split without a schema")
 	}
 }
 
-// TestPartOf holds which sets are parted.
+// TestPartOf holds which sets are split, for several dropped fields.
 func TestPartOf(t *testing.T) {
 	for _, test := range []struct {
 		name, raw string

@@ -17,7 +17,8 @@ import (
 
 var words = []string{"", "a", "b", "c", "example.com/x", "TCP", "<ä"}
 
-// fillTyped fills a Go value at random, thinner the deeper it goes.
+// fillTyped fills a Go value with random content. The deeper a field is, the more likely it
+// stays empty.
 func fillTyped(r *rand.Rand, v reflect.Value, depth int) {
 	if !v.CanSet() || depth > 0 && r.IntN(3) > 0 {
 		return
@@ -99,8 +100,8 @@ func places(v reflect.Value, out []reflect.Value) []reflect.Value {
 	return out
 }
 
-// mutateTyped changes some places of an object: to something else, to nothing, to
-// something empty, and lists in their order and number.
+// mutateTyped changes some random fields of an object: to another value, to nil or an empty
+// value, or, in lists, by changing order and length.
 func mutateTyped(r *rand.Rand, object runtime.Object) {
 	for range r.IntN(4) {
 		all := places(reflect.ValueOf(object).Elem(), nil)[1:]
@@ -126,7 +127,7 @@ func mutateTyped(r *rand.Rand, object runtime.Object) {
 	}
 }
 
-// editedMap gives a copy of a map with an entry added, changed or gone.
+// editedMap returns a copy of a map with one entry added, changed or removed.
 func editedMap(r *rand.Rand, v reflect.Value) reflect.Value {
 	out := reflect.MakeMap(v.Type())
 	for _, key := range v.MapKeys() {
@@ -142,7 +143,8 @@ func editedMap(r *rand.Rand, v reflect.Value) reflect.Value {
 	return out
 }
 
-// oddTyped puts into a pod what decoding would hardly ever yield.
+// oddTyped sometimes adds to a pod what decoding hardly ever yields: containers and finalizers
+// that are duplicates.
 func oddTyped(r *rand.Rand, object runtime.Object) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok || r.IntN(20) > 0 {

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// unstructured prunes unstructured objects. It first validates the whole new object, which also
-// validates the part that both have in common.
+// unstructured drops the equal fields from two unstructured objects. It first validates the
+// whole new object, which also validates the fields that both objects have in common.
 func (p *Pruner) unstructured(plan *prunePlan, live, new *unstructured.Unstructured) (x, y runtime.Object, out []dropped) {
 	if live.Object == nil || new.Object == nil {
 		return live, new, nil
@@ -21,7 +21,7 @@ func (p *Pruner) unstructured(plan *prunePlan, live, new *unstructured.Unstructu
 	d := difference{}
 	a, b, out, same := d.prune(live.Object, new.Object, 0)
 	if d.same < d.kept/2 {
-		return live, new, nil // validation would cost more than it saves, as on create
+		return live, new, nil // validation would cost more than dropping fields saves
 	}
 	if _, err := p.converter.ObjectToTyped(new, typed.AllowDuplicates); err != nil {
 		return live, new, nil // upstream reports the error
@@ -34,7 +34,7 @@ func (p *Pruner) unstructured(plan *prunePlan, live, new *unstructured.Unstructu
 	before, ok := live.Object["metadata"].(map[string]any)
 	after, ok2 := new.Object["metadata"].(map[string]any)
 	if ok && ok2 && before != nil && after != nil {
-		// The metadata is a copy, which is missing if it was equal.
+		// a and b have copies of the metadata, but no metadata if it was equal.
 		x, y := map[string]any{}, map[string]any{}
 		if kept, ok := a["metadata"].(map[string]any); ok {
 			x = kept
@@ -51,7 +51,7 @@ func (p *Pruner) unstructured(plan *prunePlan, live, new *unstructured.Unstructu
 	return &unstructured.Unstructured{Object: a}, &unstructured.Unstructured{Object: b}, out
 }
 
-// restore puts back the fields that are read otherwise than by comparison.
+// restore puts back the fields that upstream reads directly, besides comparing them.
 func restore(pruned, from map[string]any, names ...string) {
 	for _, name := range names {
 		if v, ok := from[name]; ok && pruned != nil {
@@ -60,15 +60,15 @@ func restore(pruned, from map[string]any, names ...string) {
 	}
 }
 
-// maxDepth bounds the depth in which maps are compared. Upstream compares what is deeper.
+// maxDepth is the depth down to which maps are compared here. Upstream compares deeper fields.
 const maxDepth = 64
 
-// difference counts the values that were dropped from both sides, and those kept.
+// difference counts the values that were dropped from both objects, and those that were kept.
 type difference struct{ same, kept int }
 
 // prune returns copies of two maps without the entries that are equal in both, and the sorted
-// names of these. If the maps are equal, same is true and there are no copies. Lists are dropped
-// or kept as a whole.
+// names of the dropped entries. If the maps are equal, same is true and there are no copies. A
+// list is dropped or kept as a whole.
 func (d *difference) prune(a, b map[string]any, depth int) (x, y map[string]any, out []dropped, same bool) {
 	same = true
 	differ := func() {
@@ -120,7 +120,8 @@ func (d *difference) prune(a, b map[string]any, depth int) (x, y map[string]any,
 	return x, y, out, same
 }
 
-// equalPlain compares values of the same Go type. 1 and 1.0 may differ in a schema.
+// equalPlain compares two JSON values strictly. Numbers of different Go types are not equal,
+// because a schema may treat 1 and 1.0 differently.
 func equalPlain(a, b any, depth int) bool {
 	if depth > maxDepth {
 		return false
@@ -139,7 +140,7 @@ func equalPlain(a, b any, depth int) bool {
 		return ok && a == b
 	case float64:
 		b, ok := b.(float64)
-		return ok && a == b && a != 0 // not the two zeros, and no NaN
+		return ok && a == b && a != 0 // 0 is left out because 0 == -0, and NaN is never equal
 	case map[string]any:
 		b, ok := b.(map[string]any)
 		if !ok || len(a) != len(b) || a == nil || b == nil {
@@ -166,7 +167,7 @@ func equalPlain(a, b any, depth int) bool {
 	return false
 }
 
-// size returns the number of values in nested maps.
+// size returns the number of values in nested maps. Anything but a map counts as one value.
 func size(v any) int {
 	m, ok := v.(map[string]any)
 	if !ok {

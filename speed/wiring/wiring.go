@@ -1,13 +1,14 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wiring installs the optimizations of upstream's own work in a kube-apiserver.
+// Package wiring installs in kube-apiserver the optimizations below speed, which make upstream's
+// own work cheaper.
 //
-// Importing the package is enough, and a patch in patches/speed does that. It registers the
-// feature gates. If its gate is on, field managers prune objects, or equality.Semantic uses
-// compiled comparisons.
+// Importing the package is enough, and a patch in patches/speed does that. The package registers
+// the feature gates. With the gate PrunedFieldManagement, field managers leave out unchanged
+// fields; with the gate CompiledEquality, equality.Semantic uses compiled comparisons.
 //
-// This is the only package of speed that registers anything. It has no logic.
+// No other package below speed registers anything. This one has no logic.
 package wiring
 
 import (

@@ -16,11 +16,11 @@ import (
 // steps is how many requests are sent for each kind.
 const steps = 150
 
-// gates are those that make writes cheaper, and must change nothing else.
+// gates are the feature gates that make writes cheaper, and must not change any response.
 var gates = []string{"PrunedFieldManagement", "CompiledEquality"}
 
-// TestSameAnswers sends sequences of random writes by several managers, through all ways
-// to write and all versions of each kind.
+// TestSameAnswers sends sequences of random writes by several managers to all servers, in all
+// ways and versions, and compares the responses and the stored objects.
 //
 // Attack: with `CompiledEquality`, a change of immutable fields of claims, volumes, jobs, stateful sets, pods,
 // services, secrets, bindings and classes; the same value written in another way, which is no change
@@ -52,7 +52,7 @@ func TestSameAnswers(t *testing.T) {
 				there = want.There
 			}
 			if managed < 4 {
-				t.Errorf("there were never more than %d managers", managed)
+				t.Errorf("an object never had more than %d managers", managed)
 			}
 		})
 	}
@@ -67,16 +67,16 @@ func TestSameAnswers(t *testing.T) {
 	}
 }
 
-// write is one request, but for what only the server knows.
+// write describes one request, without what only a server knows, such as the resource version.
 type write struct {
-	// way is how change, a JSON merge patch, is written.
+	// way is how the change is sent, one of ways. change is a JSON merge patch.
 	way     string
 	version string
 	manager string
 	status  bool
 	force   bool
 	change  map[string]any
-	// fields says what becomes of the managed fields in a PUT.
+	// fields is what a PUT does with managedFields: kept, absent or emptied.
 	fields string
 }
 
@@ -84,7 +84,7 @@ func (w write) String() string {
 	return fmt.Sprintf("%s by %s through %s, status %v, force %v, fields %q: %v", w.way, w.manager, w.version, w.status, w.force, w.fields, w.change)
 }
 
-// ways are all there are. Where there is no object it is mostly made first.
+// ways are all ways to write an object: methods and types of patches.
 var ways = []string{"post", "put", "merge", "strategic", "json", "apply", "delete"}
 
 func (k kind) randomWrite(r *rand.Rand, there bool) write {

@@ -10,15 +10,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kind is what is written.
+// kind describes one kind of object that is written.
 type kind struct {
 	name string
-	// collection is its path, with %s for the version.
+	// collection is the path of its resource, with %s for the version.
 	collection, group, kind string
 	versions                []string
 	custom                  bool
 	base                    func(version string) map[string]any
-	// changes and status are merge patches, of the object and of its status.
+	// changes are JSON merge patches for the object, and status for its status.
 	changes, status func(version string) []map[string]any
 }
 
@@ -42,7 +42,7 @@ func always(text string) func(string) map[string]any {
 	return func(string) map[string]any { return document(text) }
 }
 
-// any change of metadata, some that are refused among them.
+// metadataChanges are changes of metadata. Servers must refuse some of them.
 var metadataChanges = []string{
 	"{}",
 	"{metadata: {labels: {a: one}}}",
@@ -64,7 +64,7 @@ func changes(texts ...string) func(string) []map[string]any {
 
 const podSpec = "containers: [{name: a, image: one, env: [{name: X, value: '1'}], ports: [{containerPort: 80}]}, {name: b, image: two}]"
 
-// claims are the templates of claims of a size.
+// claims returns volumeClaimTemplates whose claims request a size.
 func claims(size string) string {
 	return "volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: " + size + "}}}}]"
 }
@@ -113,8 +113,8 @@ var kinds = []kind{
 		changes: changes("{spec: {ports: [{name: http, port: 80, protocol: TCP}, {name: dns, port: 80, protocol: UDP}]}}",
 			"{spec: {ports: [{name: http, port: 81, targetPort: web}]}}", "{spec: {selector: {a: null, c: d}}}", "{spec: {sessionAffinity: ClientIP}}"),
 	},
-	// What of these may not be changed, upstream finds out by comparing specifications. Some
-	// changes spell a value in another way, which is none.
+	// Upstream compares specifications to find out whether an immutable field of these kinds
+	// changes. Some of the changes only write the same value in another way, which is no change.
 	{
 		name: "stateful set", collection: "/apis/apps/%s/namespaces/default/statefulsets", group: "apps", kind: "StatefulSet", versions: []string{"v1"},
 		base: always("{spec: {serviceName: web, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {" + podSpec + "}}, " + claims("1Gi") + "}}"),
@@ -212,7 +212,7 @@ const version = `{name: NAME, served: true, storage: STORED, subresources: {stat
     settings: {type: object, x-kubernetes-preserve-unknown-fields: true}}},
   status: {type: object, properties: {conditions: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [type], items: {type: object, required: [type], properties: {type: {type: string}, status: {type: string}}}}}}}}}}`
 
-// merge puts one merge patch over another.
+// merge returns a merge patch with the effects of a and then b.
 func merge(a, b map[string]any) map[string]any {
 	out := map[string]any{}
 	for name, value := range a {
@@ -230,7 +230,7 @@ func merge(a, b map[string]any) map[string]any {
 	return out
 }
 
-// overlay does to an object what a merge patch says.
+// overlay returns an object with a merge patch applied.
 func overlay(object map[string]any, change map[string]any) map[string]any {
 	out := map[string]any{}
 	for name, value := range object {

@@ -25,13 +25,14 @@ import (
 
 func cmpDiff(want, got any) string { return cmp.Diff(want, got) }
 
-// server is one of those compared.
+// server is one of the servers whose responses are compared.
 type server struct {
 	*cluster.Cluster
 	client *http.Client
 }
 
-// start runs a server, and makes sure that the gate it is given is on and no other.
+// start starts a server, and checks that the feature gate on is enabled, and no other of gates.
+// If on is empty, none may be enabled.
 func start(t *testing.T, on string) *server {
 	t.Helper()
 	var flags []string
@@ -94,8 +95,9 @@ func (s *server) do(t *testing.T, method, path, contentType string, body any) (i
 	return resp.StatusCode, answer
 }
 
-// define makes the custom resource and waits until it is served in both versions. Pods
-// need the service account that a controller would make.
+// define creates the CustomResourceDefinition, and waits until both versions of the custom
+// resource are served. It also creates the service account that pods need, because no controller
+// does.
 func (s *server) define(t *testing.T) {
 	t.Helper()
 	if code, answer := s.do(t, http.MethodPost, "/api/v1/namespaces/default/serviceaccounts", "application/json", document("{metadata: {name: default}}")); code != http.StatusCreated && code != http.StatusConflict {
@@ -121,23 +123,23 @@ func (s *server) define(t *testing.T) {
 	}
 }
 
-// answer is what is compared.
+// answer is what is compared between the servers after each request.
 type answer struct {
 	Code int
-	// There says that there is an object, afterwards.
+	// There is true if the object exists after the request.
 	There bool
-	// Message is that of a refusal, Managed the entries, one a line, Object all else of
-	// the object.
+	// Message is the error message, if the request was refused. Managed are the entries of
+	// managedFields, one per line. Object is the rest of the object.
 	Message, Managed, Object string
 }
 
 const name = "object"
 
-// accidents are what may be said of an object and no two servers agree on: when
-// somebody wrote it, its uid and its resource version.
+// accidents matches those parts of an object that differ between servers: times, UIDs and
+// resource versions.
 var accidents = regexp.MustCompile(`( at )?\d{4}-\d\d-\d\dT[0-9:]+Z|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|resourceVersion\W+\d+`)
 
-// send makes a request of a write, and looks at the object afterwards.
+// send sends the request that w describes, and reads the object afterwards.
 func (s *server) send(t *testing.T, k kind, w write) answer {
 	t.Helper()
 	collection := fmt.Sprintf(k.collection, w.version)
@@ -155,7 +157,7 @@ func (s *server) send(t *testing.T, k kind, w write) answer {
 		_, live := s.do(t, http.MethodGet, path, "", nil)
 		object := map[string]any{}
 		if err := json.Unmarshal(live, &object); err != nil || object["kind"] != k.kind {
-			object = k.object(w.version) // create on update
+			object = k.object(w.version) // a PUT of an object that does not exist creates it
 		}
 		object = overlay(object, w.change)
 		switch metadata := object["metadata"].(map[string]any); w.fields {
@@ -181,7 +183,8 @@ func (s *server) send(t *testing.T, k kind, w write) answer {
 		if err := json.Unmarshal(body, &status); err != nil {
 			t.Fatal(err)
 		}
-		// Several things that are wrong have no order, and a drawn difference no spacing.
+		// The order of several errors in a message is random, and so is the spacing in a diff.
+		// So lines are sorted, and spaces are unified.
 		lines := strings.FieldsFunc(accidents.ReplaceAllString(status.Message, ""), func(r rune) bool { return r == '\n' || r == ',' })
 		for i := range lines {
 			lines[i] = strings.Join(strings.Fields(lines[i]), " ")
@@ -203,7 +206,8 @@ func (k kind) object(version string) map[string]any {
 	return overlay(k.base(version), map[string]any{"apiVersion": k.groupVersion(version), "kind": k.kind, "metadata": map[string]any{"name": name}})
 }
 
-// operations makes a JSON patch of a merge patch, which adds what is in the way of it.
+// operations converts a merge patch to a JSON patch. Maps in metadata are added as a whole, in
+// case the object does not have them.
 func operations(path string, change map[string]any, out []any) []any {
 	names := make([]string, 0, len(change))
 	for name := range change {
@@ -231,7 +235,7 @@ func operations(path string, change map[string]any, out []any) []any {
 	return out
 }
 
-// managed gives the entries as they came, but for the time, one a line.
+// managed returns the entries of managedFields without their times, sorted, one per line.
 func managed(t *testing.T, object []byte) string {
 	t.Helper()
 	var o struct {
@@ -255,7 +259,8 @@ func managed(t *testing.T, object []byte) string {
 	return strings.Join(lines, "")
 }
 
-// rest gives the object without its managers and what no two servers agree on.
+// rest returns an object without managedFields and without the parts that differ between
+// servers.
 func rest(t *testing.T, object []byte) string {
 	t.Helper()
 	o := map[string]any{}

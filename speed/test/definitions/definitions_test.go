@@ -31,7 +31,8 @@ const (
 	optionsModel  = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 )
 
-// published is what the server publishes of a definition, and serves it by.
+// published is the OpenAPI that the server builds for one custom resource definition, in both
+// versions of OpenAPI.
 type published struct {
 	v2 *spec.Swagger
 	v3 *spec3.OpenAPI
@@ -81,8 +82,7 @@ func text(t *testing.T, v any) string {
 	return string(out)
 }
 
-// ours is the server's own types, as builders make them of definitions that are made
-// for nobody else.
+// ours returns the server's own types that p contains, built without sharing.
 func ours(t *testing.T, p published) (v2 spec.Definitions, v3 map[string]*spec.Schema) {
 	t.Helper()
 	types := utilopenapi.GetOpenAPIDefinitionsWithoutDisabledFeatures(generatedopenapi.GetOpenAPIDefinitions)
@@ -104,8 +104,8 @@ func ours(t *testing.T, p published) (v2 spec.Definitions, v3 map[string]*spec.S
 	return swagger.Definitions, v3
 }
 
-// TestSharedDefinitionsAreThoseOfEach holds that nothing can be told from what is
-// published.
+// TestSharedDefinitionsAreThoseOfEach holds that the OpenAPI with shared types is the same as
+// without sharing.
 func TestSharedDefinitionsAreThoseOfEach(t *testing.T) {
 	p := publish(t, 1)
 	v2, v3 := ours(t, p)
@@ -124,13 +124,14 @@ func TestSharedDefinitionsAreThoseOfEach(t *testing.T) {
 	}
 	for name := range p.v2.Definitions {
 		if _, ok := v2[name]; !ok && !strings.Contains(name, ".example.") {
-			t.Errorf("%s is nobody's", name)
+			t.Errorf("%s is neither a type of the server nor of the custom resource", name)
 		}
 	}
 }
 
-// TestSharedDefinitionsAreShared holds that definitions have what is below the server's own
-// types in common, and extensions, which builders set, for themselves.
+// TestSharedDefinitionsAreShared holds that the OpenAPI of two custom resource definitions
+// shares the properties of the server's own types in memory, but not their extensions, which
+// builders modify.
 func TestSharedDefinitionsAreShared(t *testing.T) {
 	at := func(v any) uintptr { return reflect.ValueOf(v).Pointer() }
 	one, other := publish(t, 1), publish(t, 2)
@@ -167,8 +168,9 @@ func same(t *testing.T, name string, a, b spec.Schema) {
 	}
 }
 
-// TestExtensionsNeedNoCleaning holds that all extensions of shared types are such: whoever
-// marshals a schema deletes from its map what is none.
+// TestExtensionsNeedNoCleaning holds that all extensions of the shared types have names of
+// extensions. Encoding a schema deletes the others from its map, and would so modify a shared
+// schema.
 func TestExtensionsNeedNoCleaning(t *testing.T) {
 	seen := 0
 	var look func(name string, s *spec.Schema)
@@ -202,8 +204,9 @@ func TestExtensionsNeedNoCleaning(t *testing.T) {
 	}
 }
 
-// TestSharedDefinitionsStayAsTheyAre does with what is published all that the server does,
-// for many definitions at once. With the race detector it shows who writes.
+// TestSharedDefinitionsStayAsTheyAre does with OpenAPI what the server does with it, for many
+// custom resource definitions at the same time, and holds that none changes. The race detector
+// would report a write to a shared schema.
 func TestSharedDefinitionsStayAsTheyAre(t *testing.T) {
 	first := publish(t, 0)
 	v2, v3 := text(t, first.v2), text(t, first.v3)
@@ -233,7 +236,7 @@ func TestSharedDefinitionsStayAsTheyAre(t *testing.T) {
 	done.Wait()
 	for _, p := range []published{first, publish(t, 0)} {
 		if text(t, p.v2) != v2 || text(t, p.v3) != v3 {
-			t.Error("a definition is published otherwise after others were")
+			t.Error("the OpenAPI of a definition has changed after that of others was built")
 		}
 	}
 }
