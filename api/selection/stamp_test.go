@@ -12,7 +12,8 @@ import (
 	"kube-granular.dev/api/selection"
 )
 
-// TestStamped holds which annotation Stamped reads, and that it returns an error for all others.
+// TestStamped checks which annotation Stamped reads, and that it returns an error for all
+// others.
 func TestStamped(t *testing.T) {
 	deployments := schema.GroupResource{Group: "apps", Resource: "deployments"}
 	const key, stamp = "deployments.apps.authority.kube-granular.dev/p", `{"authorityReference":{"kind":"AuthorityDelegation","name":"d","uid":"u"}}`

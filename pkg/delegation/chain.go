@@ -56,7 +56,8 @@ func (c *Chain) ExpiresAt() *metav1.Time {
 	return &metav1.Time{Time: until}
 }
 
-// RecordUse records for all delegations that end without use that they are used now.
+// RecordUse records that the chain is used now, in those of its delegations that end after a
+// time without use.
 func (c *Chain) RecordUse() {
 	for _, link := range c.Links {
 		if link.idle > 0 {

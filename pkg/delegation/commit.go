@@ -26,8 +26,8 @@ func (c *Chain) Commit(ctx context.Context, caller user.Info) *Commit {
 }
 
 // Begin verifies the chain and the object right before the object is stored. From then until
-// End, a request that deletes a delegation of the chain waits. newObj is nil if the write
-// deletes oldObj, and oldObj is nil if the write creates newObj.
+// End, requests that delete a delegation are not answered. newObj is nil if the write deletes
+// oldObj, and oldObj is nil if the write creates newObj.
 func (c *Commit) Begin(newObj, oldObj runtime.Object) *Refusal {
 	c.End()
 	if r := c.chain.verify(c.ctx, newObj, oldObj); r != nil {

@@ -53,7 +53,7 @@ type condition struct {
 	source                string
 	message               string
 	versions              []string
-	usesHash, usesOldHash bool // whether the expression mentions podTemplateHash, oldPodTemplateHash
+	usesHash, usesOldHash bool // whether the expression mentions the hash variables
 }
 
 // Compile returns an error if an expression can't be the condition of a new delegation.

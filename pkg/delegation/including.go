@@ -12,8 +12,8 @@ import (
 )
 
 // IncludingRequests returns the requests with ordinary verbs, such as update and patch, that
-// together include a request with a granular verb: who may make all of them may also make that
-// one. It returns nil if no ordinary verbs are known to include it.
+// together include a request with a granular verb: a user that may make all of them may also
+// make that one. It returns nil if no ordinary verbs are known to include it.
 func IncludingRequests(a authorizer.Attributes) []authorizer.Attributes {
 	if !a.IsResourceRequest() || !IsPermission(a.GetVerb()) {
 		return nil
@@ -29,8 +29,8 @@ func IncludingRequests(a authorizer.Attributes) []authorizer.Attributes {
 	return out
 }
 
-// allowsOrIncludes reports whether scope and rules of the delegation allow a request, or all of
-// the ordinary requests that together include it.
+// allowsOrIncludes reports whether scope and rules of the delegation allow a request, or allow
+// all of the ordinary requests that together include it.
 func (d *Delegation) allowsOrIncludes(a authorizer.Attributes) bool {
 	if d.allows(a) {
 		return true

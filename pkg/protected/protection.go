@@ -122,8 +122,8 @@ func (p *Protection) SetKinds(kinds registry.Kinds) {
 // includes the change.
 func (p *Protection) Observe(c registry.Change) { p.index.Observe(c) }
 
-// Run starts to read and watch the stored attributes, until ctx ends. It returns once the server
-// knows all attributes.
+// Run starts goroutines that read and watch the stored attributes until ctx ends. It returns
+// once the server knows all attributes.
 func (p *Protection) Run(ctx context.Context) error {
 	for i, kind := range [...]registry.Kind{namespaced: p.kinds.Namespaced, cluster: p.kinds.Cluster} {
 		if kind.ListWatch == nil {

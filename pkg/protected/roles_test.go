@@ -52,7 +52,7 @@ func known(t *testing.T, objects ...runtime.Object) (*Roles, informers.SharedInf
 	return roles, factory
 }
 
-// TestHolds holds which bindings make a user hold a role, and that others do not.
+// TestHolds checks which bindings make a user hold a role, and that others do not.
 func TestHolds(t *testing.T) {
 	roles, _ := known(t,
 		role("", "setter"), role("", "other"), role("", "setters"),

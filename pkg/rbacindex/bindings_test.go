@@ -238,7 +238,7 @@ func TestOnlyUnderFor(t *testing.T) {
 	}
 }
 
-// TestSilentRoles holds when a getter leaves out the rules of a role without a rule for the
+// TestSilentRoles checks when a getter leaves out the rules of a role without a rule for the
 // resource of the request, and when it returns the whole role.
 func TestSilentRoles(t *testing.T) {
 	p := newPolicy()

@@ -65,7 +65,7 @@ func TestListedOnce(t *testing.T) {
 	}
 }
 
-// TestNotLookedFor holds for which requests all bindings are listed without using the index,
+// TestNotLookedFor checks for which requests all bindings are listed without using the index,
 // because the lookups would cost more. Otherwise a client that creates access reviews could make
 // them cost as much as it likes.
 func TestNotLookedFor(t *testing.T) {

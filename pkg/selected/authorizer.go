@@ -91,7 +91,7 @@ func (a *Authorizer) Authorize(ctx context.Context, attributes authorizer.Attrib
 func (a *Authorizer) selected(asking *authorization, s *User, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
 	decision, reason, err := a.Authorizer.Authorize(asking, attributes)
 	if decision == authorizer.DecisionAllow && !asking.allowedByRBAC {
-		// Another authorizer than RBAC allowed the request. Only what RBAC decides counts.
+		// An authorizer other than RBAC allowed the request. Only what RBAC decides counts.
 		decision, reason, err = a.rbac.Authorize(asking, attributes)
 	}
 	if decision == authorizer.DecisionNoOpinion {
@@ -163,7 +163,8 @@ type requestOf struct {
 func (a requestOf) GetUser() user.Info { return a.user }
 
 // authorization is the context of one authorization check about a caller who selected an
-// authority. The restricted RBAC finds the check in its context.
+// authority. Visit, which restricts RBAC to that authority, finds it in the context that RBAC
+// gets.
 type authorization struct {
 	context.Context
 	attributes authorizer.Attributes

@@ -26,8 +26,8 @@ func jane(t testing.TB) (*objects, user.Info) {
 	return p, &user.DefaultInfo{Name: "jane", Groups: []string{"system:authenticated"}}
 }
 
-// TestAuthorize holds which requests a caller is allowed with a selected role (want) and without
-// a selection (ambient).
+// TestAuthorize checks which requests a caller is allowed with a selected role (want) and
+// without a selection (ambient).
 func TestAuthorize(t *testing.T) {
 	p, jane := jane(t)
 	admin := &user.DefaultInfo{Name: "root", Groups: []string{"admins"}}

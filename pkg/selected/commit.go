@@ -43,8 +43,8 @@ func (s Selection) Commit(ctx context.Context, dryRun bool) seam.Commit {
 	return c
 }
 
-// policyWrite returns what applies the delegation policies to a write, or nil if no policy can
-// apply.
+// policyWrite returns the policyWrite of a write, or nil if no delegation policy can apply to
+// the write.
 func (s Selection) policyWrite(ctx context.Context, u user.Info, dryRun bool) *policyWrite {
 	if s.PolicyIssuer == nil || u == nil {
 		return nil

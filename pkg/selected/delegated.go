@@ -44,7 +44,8 @@ func (a *Authorizer) authorizeDelegated(ctx context.Context, s *User, attributes
 	}
 	if chain.Conditional() && attributes.GetVerb() == "granular" {
 		// A condition that refuses the request reveals content of the object. So all delegations
-		// must allow the verb get on it, and the first delegator must be allowed to read it.
+		// must allow the verb get on that object, and the first delegator must be allowed to
+		// read it.
 		refusal := chain.CheckReadable(attributes)
 		if root := chain.Root(); refusal == nil && !root.Keep {
 			if decision, err := a.asDelegator(ctx, delegation.ReadRequest(attributes), root.Delegator); decision != authorizer.DecisionAllow {

@@ -40,8 +40,8 @@ func extra(values ...string) map[string][]string {
 	return map[string][]string{selection.ExtraKey: values, "example.com/of": {"a"}}
 }
 
-// TestHandler holds which user a request has after the handler, and that the handler answers 400
-// to a selection that it can't accept.
+// TestHandler checks which user a request has after the handler, and that the handler answers
+// 400 to a selection that it can't accept.
 func TestHandler(t *testing.T) {
 	const other = `{"authorityReference":{"kind":"ClusterRole","name":"edit"}}`
 	const long = `{ "apiVersion":"authorization.k8s.io/v1", "kind":"SelectedAuthority", "authorityReference":{"apiVersion":"rbac.authorization.k8s.io/v1","name":"view","kind":"ClusterRole"}}`
@@ -113,7 +113,7 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// TestReason holds which reasons are recorded in the audit event, and that a reason without a
+// TestReason checks which reasons are recorded in the audit event, and that a reason without a
 // selection has no effect.
 func TestReason(t *testing.T) {
 	for name, tc := range map[string]struct {

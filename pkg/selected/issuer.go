@@ -275,8 +275,8 @@ func invalidDelegation(obj *v1alpha1.AuthorityDelegation, errs ...*field.Error) 
 	return apierrors.NewInvalid(v1alpha1.SchemeGroupVersion.WithKind("AuthorityDelegation").GroupKind(), obj.Name, errs)
 }
 
-// storage reads the roles and bindings for RBAC from storage, because a cache may still have a
-// binding that was just deleted.
+// storage reads roles and bindings for RBAC from the API server's storage, because a cache may
+// still have a binding that was just deleted.
 type storage struct{ client kubernetes.Interface }
 
 // rbacReaders returns storage in the form that RBAC's rule resolver takes.

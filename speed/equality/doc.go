@@ -1,8 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package equality replaces the reflection of equality.Semantic, with which strategies and
-// validation compare objects, by comparisons that are compiled for each type.
+// Package equality makes equality.Semantic.DeepEqual faster, with which strategies and validation
+// compare objects: comparisons that are compiled for each type replace upstream's reflection.
 //
 //	DeepEqual(a, b) ── of equality.Semantic?  one type that is supported?
 //	                      no: upstream's own code       yes: the compiled comparison
@@ -13,5 +13,6 @@
 // unexported fields, interfaces, functions, floating-point numbers, recursive types, and types
 // with their own equality function, except those that apimachinery defines.
 //
-// The package changes and keeps none of its arguments. Its caller knows the feature gate.
+// The package changes and keeps none of its arguments. It does not read the feature gate: the
+// caller of New does.
 package equality

@@ -103,7 +103,7 @@ func FuzzSameAnswers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, i uint16) { agree(t, c, types[int(i)%len(types)], seed) })
 }
 
-// TestUpstreamAnswers holds for which arguments the function of New gives no result, so that
+// TestUpstreamAnswers checks for which arguments the function of New gives no result, so that
 // upstream's code runs.
 func TestUpstreamAnswers(t *testing.T) {
 	on := true

@@ -143,7 +143,7 @@ func randomElement(r *rand.Rand) fieldpath.PathElement {
 	return fieldpath.FieldNameElement([]string{"", "1", "a", "aA", "b", "c", "d", "example.com/x"}[r.IntN(8)])
 }
 
-// TestReadIsSpelled holds for random sets, valid and invalid, that upstream would encode each
+// TestReadIsSpelled checks for random sets, valid and invalid, that upstream would encode each
 // set that read confirms to the same bytes.
 func TestReadIsSpelled(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 16))

@@ -30,8 +30,8 @@ type prover struct {
 
 type proof struct {
 	typ reflect.Type
-	// name is the name of a type of the schema. inlined and list are an inlined type. None of
-	// them keeps the schema alive longer than the prover.
+	// name is the name of the schema type, empty for an inlined type. inlined and list are the
+	// definition of the type. These pointers do not outlive the prover.
 	name         string
 	inlined      *schema.Map
 	list         *schema.List

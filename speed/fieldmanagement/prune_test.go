@@ -32,8 +32,8 @@ func droppable(s *structPlan) (whole, inside []string) {
 	return whole, inside
 }
 
-// TestPlans holds which fields of several kinds may be dropped, wholly or in part. A prover that
-// fails too often saves nothing, and one that never fails proves nothing.
+// TestPlans checks which fields of several kinds may be dropped, wholly or in part. A prover
+// that fails too often saves nothing, and one that never fails proves nothing.
 func TestPlans(t *testing.T) {
 	for _, test := range []struct {
 		kind          string
@@ -58,7 +58,7 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// TestPrune holds what is left of two objects after equal fields were dropped.
+// TestPrune checks what is left of two objects after equal fields were dropped.
 func TestPrune(t *testing.T) {
 	replicas := func(n int32) *appsv1.Deployment {
 		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", Labels: map[string]string{"a": "b"}}}
@@ -85,7 +85,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// TestBare holds which minimal objects replace pods that differ only in labels and annotations,
+// TestBare checks which minimal objects replace pods that differ only in labels and annotations,
 // and that pods with another difference are not replaced.
 func TestBare(t *testing.T) {
 	pod := func(change func(*corev1.Pod)) *corev1.Pod {
@@ -207,7 +207,7 @@ func TestDroppedInOrder(t *testing.T) {
 	}
 }
 
-// TestDropEntries holds which entries of two maps are left, and which are dropped.
+// TestDropEntries checks which entries of two maps are left, and which are dropped.
 func TestDropEntries(t *testing.T) {
 	type strings = map[string]string
 	drop := entries[reflect.TypeFor[strings]()]
@@ -272,7 +272,7 @@ func fieldsBelow(f fieldPlan) []fieldPlan {
 	return f.below.fields
 }
 
-// TestUnpruned holds when objects are not pruned.
+// TestUnpruned checks when objects are not pruned.
 func TestUnpruned(t *testing.T) {
 	pod := func() *corev1.Pod {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u"}, Spec: corev1.PodSpec{NodeName: "n"}}

@@ -21,7 +21,7 @@ import (
 type Pruner struct {
 	converter managedfields.TypeConverter
 	enabled   func() bool
-	plans     sync.Map // kindOf to *plan
+	plans     sync.Map // kindOf to *prunePlan
 }
 
 var _ managedfields.Pruner = &Pruner{}

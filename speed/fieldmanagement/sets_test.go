@@ -30,7 +30,7 @@ func partedPod(t *testing.T, raw string, d ...dropped) *partialSet {
 	return splitSet(unreadPod(t, raw), d, plan.root)
 }
 
-// TestDecoder holds which entries the decoder leaves to upstream, and what it returns for the
+// TestDecoder checks which entries the decoder leaves to upstream, and what it returns for the
 // others.
 func TestDecoder(t *testing.T) {
 	off := managedBy("m", podFields)
@@ -55,8 +55,8 @@ func TestDecoder(t *testing.T) {
 	}
 }
 
-// TestEncoded holds when Encoded returns the encoding of a set: only as long as nobody has asked
-// for the decoded set, and so may have changed it.
+// TestEncoded checks when Encoded returns the encoding of a set: only as long as nobody has
+// asked for the decoded set, and so may have changed it.
 func TestEncoded(t *testing.T) {
 	u := unreadPod(t, podFields)
 	if raw, ok := u.Encoded(); !ok || string(raw) != podFields {
@@ -121,7 +121,7 @@ func TestAskedFor(t *testing.T) {
 	}
 }
 
-// TestPartOf holds which sets are split, for several dropped fields.
+// TestPartOf checks which sets are split, for several dropped fields.
 func TestPartOf(t *testing.T) {
 	for _, test := range []struct {
 		name, raw string

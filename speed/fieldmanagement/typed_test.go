@@ -76,7 +76,8 @@ func fillTyped(r *rand.Rand, v reflect.Value, depth int) {
 	}
 }
 
-// places lists what can be set in a value, the value itself aside.
+// places returns all values in v that can be set, beginning with v itself, without TypeMeta and
+// managedFields.
 func places(v reflect.Value, out []reflect.Value) []reflect.Value {
 	if v.CanSet() && v.Type() != reflect.TypeFor[metav1.TypeMeta]() {
 		out = append(out, v)

@@ -150,9 +150,9 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // ask finds out whether the server supports selections. It sends a probe request without
-// effects, with the identity of req. If the response shows neither, because the server refuses
-// the probe for another reason, ask returns that response. The caller returns it as the response
-// to req, which may be tried again.
+// effects, with the identity of req. If the server refuses the probe for a reason that has
+// nothing to do with that, ask returns the response. The caller returns it as the response to
+// req, which may be tried again.
 func (t *roundTripper) ask(req *http.Request, text string) (*http.Response, error) {
 	question, err := http.NewRequestWithContext(req.Context(), http.MethodGet, (&url.URL{Scheme: req.URL.Scheme, Host: req.URL.Host, Path: "/version"}).String(), nil)
 	if err != nil {

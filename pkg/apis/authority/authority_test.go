@@ -83,7 +83,7 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestSelectable holds by which fields protected attributes can be selected, and that the error
+// TestSelectable checks by which fields protected attributes can be selected, and that the error
 // for another field names these.
 func TestSelectable(t *testing.T) {
 	s := scheme(t)
@@ -100,7 +100,7 @@ func TestSelectable(t *testing.T) {
 	}
 }
 
-// TestSelectableDelegation holds by which fields delegations can be selected, and that a
+// TestSelectableDelegation checks by which fields delegations can be selected, and that a
 // selector for a delegate is converted to one for the field of that delegate.
 func TestSelectableDelegation(t *testing.T) {
 	s := scheme(t)

@@ -44,7 +44,7 @@ func thing(path ...string) *unstructured.Unstructured {
 	return out
 }
 
-// TestCaused holds which changes trigger a policy: all except changes of metadata, of status,
+// TestCaused checks which changes trigger a policy: all except changes of metadata, of status,
 // and of the fields that are neutral by the policy.
 func TestCaused(t *testing.T) {
 	changed := func(change func(*apps.Deployment)) runtime.Object {
@@ -110,7 +110,7 @@ func TestCaused(t *testing.T) {
 	}
 }
 
-// TestNeutral holds which permissions a policy may list as neutral, and that a policy which
+// TestNeutral checks which permissions a policy may list as neutral, and that a policy which
 // lists another one does not compile.
 func TestNeutral(t *testing.T) {
 	for _, tc := range []struct {

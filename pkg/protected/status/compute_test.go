@@ -68,7 +68,7 @@ func referring() *authority.ProtectedAttribute {
 	}
 }
 
-// TestOf holds what Compute writes into a status about the role, its holders and its bindings.
+// TestOf checks what Compute writes into a status about the role, its holders and its bindings.
 func TestOf(t *testing.T) {
 	bindings := roles{
 		uid: "r",

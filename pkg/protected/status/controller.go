@@ -154,8 +154,8 @@ func (c *Controller) writeAll(ctx context.Context, leads bool) bool {
 	for _, a := range c.source.Attributes() {
 		if err := c.write(ctx, a, leads); err != nil && ctx.Err() == nil {
 			well = false
-			// On a conflict or if it is not found, the attribute was changed or deleted
-			// meanwhile, which is no error.
+			// The errors Conflict and NotFound are not reported: the attribute was changed or
+			// deleted meanwhile.
 			if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 				utilruntime.HandleErrorWithContext(ctx, err, "The status of a protected attribute was not written", "namespace", a.GetNamespace(), "name", a.GetName())
 			}

@@ -35,7 +35,8 @@ type Change struct {
 }
 
 // notifyHooks returns the hooks of a store that report every change to observe before the
-// request is answered. The store calls hooks for dry runs too, but these report nothing then.
+// request is answered. The store calls hooks for dry runs too, but the hooks do not report
+// those.
 //
 // If the connection to etcd breaks during a write, the server may not know that the write
 // succeeded. Then only a watch reports the change.

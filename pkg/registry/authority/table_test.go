@@ -14,7 +14,7 @@ import (
 	"kube-granular.dev/pkg/apis/authority"
 )
 
-// TestTable holds the content of the columns that kubectl get prints.
+// TestTable checks the content of the columns that kubectl get prints.
 func TestTable(t *testing.T) {
 	plain := attribute("plain")
 	full := attribute("full")

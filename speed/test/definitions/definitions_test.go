@@ -205,8 +205,8 @@ func TestExtensionsNeedNoCleaning(t *testing.T) {
 }
 
 // TestSharedDefinitionsStayAsTheyAre does with OpenAPI what the server does with it, for many
-// custom resource definitions at the same time, and holds that none changes. The race detector
-// would report a write to a shared schema.
+// custom resource definitions at the same time, and checks that no OpenAPI document changes. The
+// race detector would report a write to a shared schema.
 func TestSharedDefinitionsStayAsTheyAre(t *testing.T) {
 	first := publish(t, 0)
 	v2, v3 := text(t, first.v2), text(t, first.v3)
