@@ -23,26 +23,16 @@ type edit struct {
 // It ignores types that this source does not declare, because other sources of the package may
 // declare them. It returns an error for each marker that it cannot write, and writes all others.
 func Write(path string, text []byte, types map[string]Type) (out []byte, err error) {
-	s, err := parse(path, text)
-	if err != nil {
-		return nil, err
-	}
-	var edits []edit
-	var wrong []error
-	for _, typ := range sorted(types) {
-		d, ok := s.types[typ]
-		if !ok {
-			continue
-		}
-		made, errs := s.edits(typ, d, types[typ], false)
-		edits, wrong = append(edits, made...), append(wrong, errs...)
-	}
-	return apply(text, edits), errors.Join(wrong...)
+	return rewrite(path, text, types, false)
 }
 
 // Remove removes the markers that Write writes. It returns an error for each place that differs
 // from the result of Write.
 func Remove(path string, text []byte, types map[string]Type) (out []byte, err error) {
+	return rewrite(path, text, types, true)
+}
+
+func rewrite(path string, text []byte, types map[string]Type, remove bool) (out []byte, err error) {
 	s, err := parse(path, text)
 	if err != nil {
 		return nil, err
@@ -54,7 +44,7 @@ func Remove(path string, text []byte, types map[string]Type) (out []byte, err er
 		if !ok {
 			continue
 		}
-		made, errs := s.edits(typ, d, types[typ], true)
+		made, errs := s.edits(typ, d, types[typ], remove)
 		edits, wrong = append(edits, made...), append(wrong, errs...)
 	}
 	return apply(text, edits), errors.Join(wrong...)
