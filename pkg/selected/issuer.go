@@ -14,6 +14,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -73,20 +74,34 @@ func (d *Issuer) PrepareDelegation(ctx context.Context, obj *v1alpha1.AuthorityD
 		obj.Status.History = parent.Entries()
 	}
 	obj.Status.History = append(obj.Status.History, handovers(ctx, ambient)...)
-	if name := obj.Spec.Scope.Namespace; name != "" {
-		namespace, err := d.Client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if namespace.DeletionTimestamp != nil {
-			return invalidDelegation(obj, field.Invalid(field.NewPath("spec", "scope", "namespace"), name, "is being deleted"))
-		}
-		obj.Status.NamespaceUID = namespace.UID
-	}
+	// Whether the namespace exists is told only to callers that hold what they delegate. Its UID is
+	// read first: a namespace that replaces it later is another one.
+	uid, missing := d.namespaceUID(ctx, obj)
+	obj.Status.NamespaceUID = uid
 	if err := d.snapshotRules(ctx, obj); err != nil {
 		return err
 	}
-	return d.confirmHeld(ctx, obj, parent)
+	if err := d.confirmHeld(ctx, obj, parent); err != nil {
+		return err
+	}
+	return missing
+}
+
+// namespaceUID returns the UID of the namespace in which a delegation applies, or "" if it applies
+// in the whole cluster. It returns an error if the namespace does not exist or is being deleted.
+func (d *Issuer) namespaceUID(ctx context.Context, obj *v1alpha1.AuthorityDelegation) (types.UID, error) {
+	name := obj.Spec.Scope.Namespace
+	if name == "" {
+		return "", nil
+	}
+	namespace, err := d.Client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	if namespace.DeletionTimestamp != nil {
+		return "", invalidDelegation(obj, field.Invalid(field.NewPath("spec", "scope", "namespace"), name, "is being deleted"))
+	}
+	return namespace.UID, nil
 }
 
 // parentChain returns the chain of the delegation that the caller selected, or nil if the caller
@@ -140,8 +155,42 @@ func isUser(to v1alpha1.Delegate, u user.Info) bool {
 		to.Kind == v1alpha1.DelegateServiceAccount && serviceaccount.MatchesUsername(to.Namespace, to.Name, u.GetName())
 }
 
-// snapshotRules copies the rules that are delegated, in their present state, into the status.
+// snapshotRules copies the rules that are delegated, in their present state, into the status. Its
+// errors reveal nothing about a role that the caller may not get.
 func (d *Issuer) snapshotRules(ctx context.Context, obj *v1alpha1.AuthorityDelegation) error {
+	err := d.readRules(ctx, obj)
+	switch ref := obj.Spec.RoleRef; {
+	case err == nil || ref == nil || !apierrors.IsNotFound(err) && !apierrors.IsInvalid(err):
+		return err
+	case !d.mayGetRole(ctx, ref, obj.Spec.Scope.Namespace):
+		return forbiddenDelegation(obj, roleNotHeld(ref))
+	case apierrors.IsNotFound(err):
+		return invalidDelegation(obj, field.NotFound(field.NewPath("spec", "roleRef", "name"), ref.Name))
+	default:
+		return err
+	}
+}
+
+// mayGetRole reports whether the caller may get a role. For a ClusterRole, namespace is ignored.
+func (d *Issuer) mayGetRole(ctx context.Context, ref *v1alpha1.DelegatedRole, namespace string) bool {
+	caller, _ := request.UserFrom(ctx)
+	attributes := authorizer.AttributesRecord{
+		User: caller, Verb: "get", APIGroup: rbacv1.GroupName, APIVersion: "v1", Resource: "clusterroles", Name: ref.Name, ResourceRequest: true,
+	}
+	if ref.Kind == v1alpha1.RoleKind {
+		attributes.Resource, attributes.Namespace = "roles", namespace
+	}
+	decision, _, err := d.Authorizer.Authorize(ctx, attributes)
+	return err == nil && decision == authorizer.DecisionAllow
+}
+
+// roleNotHeld is the error for a role whose permissions the caller does not hold. For a caller that
+// may not get the role, it is the error for one that does not exist, too.
+func roleNotHeld(ref *v1alpha1.DelegatedRole) error {
+	return fmt.Errorf("you do not hold all permissions of the %s %q, or it does not exist", ref.Kind, ref.Name)
+}
+
+func (d *Issuer) readRules(ctx context.Context, obj *v1alpha1.AuthorityDelegation) error {
 	at := field.NewPath("spec")
 	ref := obj.Spec.RoleRef
 	if ref == nil {
@@ -154,13 +203,13 @@ func (d *Issuer) snapshotRules(ctx context.Context, obj *v1alpha1.AuthorityDeleg
 		role.Namespace = obj.Spec.Scope.Namespace
 		r, err := d.Client.RbacV1().Roles(role.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 		if err != nil {
-			return roleError(obj, err)
+			return err
 		}
 		role.UID, role.ResourceVersion, rules = r.UID, r.ResourceVersion, r.Rules
 	} else {
 		r, err := d.Client.RbacV1().ClusterRoles().Get(ctx, ref.Name, metav1.GetOptions{})
 		if err != nil {
-			return roleError(obj, err)
+			return err
 		}
 		role.UID, role.ResourceVersion, rules = r.UID, r.ResourceVersion, r.Rules
 	}
@@ -176,16 +225,6 @@ func (d *Issuer) snapshotRules(ctx context.Context, obj *v1alpha1.AuthorityDeleg
 	}
 	obj.Status.Role, obj.Status.Rules = role, rules
 	return nil
-}
-
-// roleError returns the error for a role that can't be read. If the role does not exist, the
-// error is Forbidden and also names the other possible cause: that the caller does not hold the
-// permissions of the role.
-func roleError(obj *v1alpha1.AuthorityDelegation, err error) error {
-	if !apierrors.IsNotFound(err) {
-		return err
-	}
-	return forbiddenDelegation(obj, fmt.Errorf("you do not hold all permissions of the %s %q, or it does not exist", obj.Spec.RoleRef.Kind, obj.Spec.RoleRef.Name))
 }
 
 // confirmHeld returns an error if the caller does not hold the permissions that are delegated.
@@ -222,8 +261,11 @@ func (d *Issuer) confirmHeld(ctx context.Context, obj *v1alpha1.AuthorityDelegat
 		case may:
 			return nil
 		default:
-			err = fmt.Errorf("a delegation with ifLost: Keep needs the verb %q on authoritydelegations", v1alpha1.VerbDelegate)
+			return forbiddenDelegation(obj, fmt.Errorf("a delegation with ifLost: Keep needs the verb %q on authoritydelegations", v1alpha1.VerbDelegate))
 		}
+	}
+	if ref := obj.Spec.RoleRef; ref != nil && !d.mayGetRole(ctx, ref, obj.Spec.Scope.Namespace) {
+		err = roleNotHeld(ref)
 	}
 	return forbiddenDelegation(obj, err)
 }

@@ -61,6 +61,9 @@ func (d *Issuer) PreparePolicy(ctx context.Context, p *v1alpha1.AuthorityDelegat
 		}
 	}
 	if err != nil {
+		if ref := p.Spec.RoleRef; ref != nil && !d.mayGetRole(ctx, ref, metav1.NamespaceNone) {
+			err = roleNotHeld(ref)
+		}
 		return forbidden(err)
 	}
 	p.Status.Author = caller.GetName()
@@ -75,6 +78,9 @@ func (d *Issuer) snapshotPolicyRules(ctx context.Context, p *v1alpha1.AuthorityD
 		return invalidDelegation(like, field.NotSupported(field.NewPath("spec", "roleRef", "kind"), ref.Kind, []string{v1alpha1.ClusterRoleKind}))
 	}
 	if err := d.snapshotRules(ctx, like); err != nil {
+		if apierrors.IsForbidden(err) {
+			return apierrors.NewForbidden(policyResource, p.Name, roleNotHeld(p.Spec.RoleRef))
+		}
 		return err
 	}
 	p.Status.Rules, p.Status.Role = like.Status.Rules, like.Status.Role

@@ -41,6 +41,7 @@ bot,bot,b-1,
 other,other,o-1,
 deep,deep,,
 nested,nested,,
+writer,writer,,
 `
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }

@@ -107,7 +107,7 @@ func TestCreating(t *testing.T) {
 		"cluster":      {delegation{rules: configMaps}, 403},
 		"role-in-part": {delegation{scope: n, rules: `"roleRef":{"kind":"ClusterRole","name":"view"}`}, 403},
 		"no-role":      {delegation{scope: n, rules: `"roleRef":{"kind":"ClusterRole","name":"none"}`}, 403},
-		"no-namespace": {delegation{scope: "no-such", rules: configMaps}, 404},
+		"no-namespace": {delegation{scope: "no-such", rules: configMaps}, 403},
 		"permission": {delegation{scope: n, rules: `{"apiGroups":[""],"resources":["configmaps"],"verbs":["granular","granular:labels","granular:metadata"]}`},
 			201},
 		"permission-beyond": {delegation{scope: n, rules: `{"apiGroups":[""],"resources":["secrets"],"verbs":["granular:labels"]}`},
