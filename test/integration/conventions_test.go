@@ -4,6 +4,7 @@
 package integration
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -114,6 +115,19 @@ note: as it was`)
 			a := s.Send(t, "", http.MethodGet, "/openapi/v3/apis/plain.example.com/v1", "", nil)
 			return strings.Contains(string(a.Body), `"x-kubernetes-permission-verb":"specification"`) &&
 				strings.Contains(string(a.Body), `"x-kubernetes-permission-verb":"replicas"`)
+		})
+		// Upstream's conformance tests compare OpenAPI v2 with the schema of the definition.
+		harness.Until(t, "the model is published as OpenAPI v2", func() bool {
+			a := s.Send(t, "", http.MethodGet, "/openapi/v2", "", nil)
+			var v2 struct{ Definitions map[string]json.RawMessage }
+			if err := json.Unmarshal(a.Body, &v2); err != nil {
+				t.Fatalf("/openapi/v2: %v", err)
+			}
+			model, ok := v2.Definitions["com.example.plain.v1.Pump"]
+			if strings.Contains(string(model), "x-kubernetes-permission") {
+				t.Errorf("OpenAPI v2 is not as the author wrote the schema: %s", model)
+			}
+			return ok
 		})
 	})
 	t.Run("none", func(t *testing.T) {
