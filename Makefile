@@ -164,6 +164,10 @@ test-kind-ha: upstream $(BIN)/kube-apiserver-unpatched ## Test three servers and
 test-kind-e2e: upstream ## Run upstream's conformance tests of what the patches change against the kind cluster
 	@GO=$(GO) hack/kind/test e2e
 
+.PHONY: test-kind-registries
+test-kind-registries: upstream ## Test `make kind` as on a machine with Docker and registries, which a proxy stands in for; needs root
+	@GO=$(GO) hack/kind/test registries
+
 .PHONY: test-denials
 test-denials: build ## Check that each test of a denied path fails on a server that treats a Deny as no opinion
 	GO=$(GO) test/integration/chain/without-denials

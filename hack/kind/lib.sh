@@ -13,6 +13,7 @@ here=$root/hack/kind
 KIND_DIR=${KIND_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/kube-granular/kind}
 KIND_NODES=${KIND_NODES:-1}
 KIND_OFFLINE=${KIND_OFFLINE:-}
+KIND_REGISTRIES=${KIND_REGISTRIES:-} # For hack/kind/registries alone.
 name=${KIND_NAME:-granular}
 version=v$(sed -n 's|^[[:space:]]*k8s.io/kubernetes v\([0-9.]*\).*|\1|p' "$root/go.mod")+granular
 node_image=kube-granular/node:${version//+/_}
@@ -24,6 +25,12 @@ kind=$bits/kind
 if [ -n "$KIND_OFFLINE" ]; then
 	export DOCKER_HOST=unix://$run/docker.sock
 fi
+
+# Where hack/kind/registries answers for the registries: an address of a bridge of the project's own
+# daemon, which no other machine knows.
+gateway=172.30.255.1
+registries=172.30.255.2
+authority=$KIND_DIR/registries.pem
 
 # step WHAT COMMAND... runs a command, with its output in a log, and says every ten seconds how
 # long it has been at it. If it fails, the end of the log is shown.

@@ -27,7 +27,7 @@ type sample struct {
 // measured are the metrics of a sample. Those with labels are summed.
 var measured = [...]struct{ title, metric, label string }{
 	{"resident memory, MB", "process_resident_memory_bytes", ""},
-	{"heap in use, MB", "go_memstats_heap_inuse_bytes", ""},
+	{"live heap, MB", "go_gc_heap_live_bytes", ""}, // What the last garbage collection found to be in use.
 	{"goroutines", "go_goroutines", ""},
 	{"trees compiled", "apiserver_granular_authorization_trees_compiled_total", ""},
 	{"answers of 500 and above", "apiserver_request_total", `code="5`},
