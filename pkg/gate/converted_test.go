@@ -127,9 +127,9 @@ func TestConverted(t *testing.T) {
 		"it fails when observed, everything counts": {old: small, observed: failing, final: large,
 			says: there, asked: []string{"granular:trigger"}, calls: 2},
 		"it fails": {old: small, observed: failing, final: failing,
-			internal: "it can't be verified in version v2", calls: 2},
+			internal: "the object can't be verified in version v2", calls: 2},
 		"fewer objects come back": {short: true, old: small, observed: medium, final: medium,
-			internal: "it can't be verified in version v2", calls: 2},
+			internal: "the object can't be verified in version v2", calls: 2},
 		"the authorizer fails": {old: small, observed: large, final: large,
 			fail: []string{"granular:trigger"}, internal: "could not say which permissions",
 			asked: []string{"granular:trigger"}, calls: 2},
@@ -249,7 +249,7 @@ func TestConvertedScale(t *testing.T) {
 		"what is excluded changes": {to: large, says: there},
 		"it is covered":            {to: large, allow: []string{"granular:trigger"}},
 		"something else changes":   {to: medium},
-		"the resource is hidden":   {to: medium, hidden: true, internal: "the resource behind the scale is not shown"},
+		"the resource is hidden":   {to: medium, hidden: true, internal: "the resource behind the scale is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			model, _ := converting(t, things)

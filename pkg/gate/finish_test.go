@@ -109,7 +109,7 @@ func TestFindingsAreTold(t *testing.T) {
 				}
 			}
 			if found > maxWarnings {
-				want = append(want, fmt.Sprintf("%d other protected labels and annotations would be refused too", found-maxWarnings))
+				want = append(want, fmt.Sprintf("changes of %d other protected labels and annotations would be refused too", found-maxWarnings))
 			}
 			heard, p := &warned{}, &inForce{set: protect.New(entries...)}
 			ctx := warning.WithWarningRecorder(auditedOf(t, of), heard)
@@ -247,10 +247,10 @@ func TestElementsOfOthers(t *testing.T) {
 			false, place + "[env] in"},
 		"the element only": {types.StrategicMergePatchType,
 			`{"spec":{"volumes":[{"name":"v","ephemeral":{"volumeClaimTemplate":{"metadata":{"labels":null}}}}]}}`,
-			false, "the request does not name its key"},
+			false, "its key is not shown, because the request does not name it"},
 		"by its position": {types.JSONPatchType,
 			`[{"op":"remove","path":"/spec/volumes/0/ephemeral/volumeClaimTemplate/metadata/labels/env"}]`, false,
-			"the request does not name its key"},
+			"its key is not shown, because the request does not name it"},
 		"position, may get": {types.JSONPatchType,
 			`[{"op":"remove","path":"/spec/volumes/0/ephemeral/volumeClaimTemplate/metadata/labels/env"}]`, true,
 			place + "[env] in"},

@@ -144,7 +144,7 @@ func TestManyFindings(t *testing.T) {
 	}{
 		"as many as there may be": {labels: maxWarnings, entries: 1, warnings: maxWarnings},
 		"one more": {labels: maxWarnings + 1, entries: 1, warnings: maxWarnings + 1,
-			more: "1 other protected labels and annotations would be refused too"},
+			more: "changes of 1 other protected labels and annotations would be refused too"},
 		"as many attributes": {labels: 1, entries: maxWarnings, warnings: 1,
 			says: "e0, e1, e2, e3, e4 were enforced"},
 		"one attribute more": {labels: 1, entries: maxWarnings + 1, warnings: 1,

@@ -161,7 +161,7 @@ func TestHiddenOfVersions(t *testing.T) {
 		says     string
 	}{
 		"this version": {[]gvk.GroupVersionKind{other, thing},
-			"an excluded permission of its definition has no effect"},
+			"its definition has an excluded permission that its permission tree lacks"},
 		"another version": {[]gvk.GroupVersionKind{other}, ""},
 	} {
 		of := unmarked(t)

@@ -158,7 +158,7 @@ func TestHiddenExclusion(t *testing.T) {
 		if w == nil {
 			t.Fatal("the request is not looked at")
 		}
-		if err := w.Verify(ctx, object(t, larger), object(t, plain)); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "an excluded permission of its definition has no effect") {
+		if err := w.Verify(ctx, object(t, larger), object(t, plain)); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "its definition has an excluded permission that its permission tree lacks") {
 			t.Errorf("marked %t: %v", marked, err)
 		}
 	}
