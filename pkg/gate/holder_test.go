@@ -16,7 +16,7 @@ import (
 	"kube-granular.dev/granular/protect"
 )
 
-// TestNobodyHolds holds that a request without a caller holds no role, which is an answer.
+// TestNobodyHolds checks that a request without a user holds no role, and that this is no error.
 func TestNobodyHolds(t *testing.T) {
 	p := &protected{requestInfo: requestInfo{attributes: upstream.AttributesRecord{}},
 		gate: New(&grants{}, WithProtection(&inForce{holds: []string{"Role/any"}}))}
@@ -25,7 +25,7 @@ func TestNobodyHolds(t *testing.T) {
 	}
 }
 
-// allowsWithError allows what it fails on.
+// allowsWithError is an authorizer that returns an error with every decision.
 type allowsWithError struct{ questioned }
 
 func (a *allowsWithError) Authorize(ctx context.Context, of upstream.Attributes) (upstream.Decision, string, error) {
@@ -33,9 +33,9 @@ func (a *allowsWithError) Authorize(ctx context.Context, of upstream.Attributes)
 	return decision, reason, errors.New("out of order")
 }
 
-// TestBypassIsAskedOnce holds that whether a caller may bypass what is protected is asked once
-// for all attempts of a request, whatever the answer is; again, if there was none; and that an
-// error which comes with Allow is ignored.
+// TestBypassIsAskedOnce checks that the authorizer decides about the bypass once for all attempts
+// of a request. If it fails, it is asked again in the next attempt. An error that comes with
+// Allow is ignored.
 func TestBypassIsAskedOnce(t *testing.T) {
 	of := endpoint(t, kindNamed("/v1/Pod"), "pods")
 	allowing := &allowsWithError{questioned{grants: grants{allow: []string{BypassVerb}}}}
@@ -63,8 +63,8 @@ func TestBypassIsAskedOnce(t *testing.T) {
 	}
 }
 
-// TestProtectionOfNobody holds that a write whose request says nothing about its caller is
-// refused where anything may be protected: an update, a binding, and the create of an update.
+// TestProtectionOfNobody checks that a write without request info is refused if anything may be
+// protected: an update, a binding, and the create that an update implies.
 func TestProtectionOfNobody(t *testing.T) {
 	ctx := context.Background()
 	of := endpoint(t, kindNamed("/v1/Pod"), "pods")
@@ -88,8 +88,8 @@ func TestProtectionOfNobody(t *testing.T) {
 	}
 }
 
-// TestBindingOfWhatHasNone holds that a binding fails which has no metadata, or whose pod has
-// none.
+// TestBindingOfWhatHasNone checks that verifying a binding fails if the binding or its pod has no
+// metadata.
 func TestBindingOfWhatHasNone(t *testing.T) {
 	of := endpoint(t, kindNamed("/v1/Pod"), "pods/binding")
 	of.Kind = bound
@@ -109,7 +109,8 @@ func TestBindingOfWhatHasNone(t *testing.T) {
 	}
 }
 
-// TestScaleHasNoAttributes holds that no label of a scale is judged: none is stored.
+// TestScaleHasNoAttributes checks that the labels of a scale are not verified, because they are
+// not stored.
 func TestScaleHasNoAttributes(t *testing.T) {
 	of := endpoint(t, kindNamed("apps/v1/Deployment"), "deployments/scale")
 	gate := New(&grants{}, WithProtection(&inForce{set: protect.New(env)}))

@@ -14,8 +14,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// TestFailuresAreLogged holds that what the authorizer fails with is for the log, and that
-// the caller is told no more than that it failed, wherever it was asked.
+// TestFailuresAreLogged checks that an error of the authorizer is logged, and that the caller
+// sees only that the authorizer failed. It checks each place that calls the authorizer.
 func TestFailuresAreLogged(t *testing.T) {
 	of := target(t, strings.Replace(things, "EXCLUDED", "false", 1))
 	for name, fails := range map[string]func(ctx context.Context) error{
