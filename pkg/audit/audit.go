@@ -17,8 +17,9 @@
 //	authority.kube-granular.dev/not-delegated:            workloads
 //
 // The invariant: each annotation is written at most once for a request, because the audit backend
-// keeps only the first value. Its length is limited, whatever the request holds. It never
-// contains the value of a field, but it may contain keys, which readers of the log can see.
+// keeps only the first value. An annotation has a limited length, whatever the request holds. It
+// never contains the value of a field, but it may contain the keys of maps, such as labels, which
+// readers of the log can see.
 package audit
 
 import (
@@ -55,7 +56,8 @@ const (
 	ChainAnnotation      = "authority.kube-granular.dev/chain"
 	RefusedAnnotation    = "authority.kube-granular.dev/refused"
 	DelegationAnnotation = "authority.kube-granular.dev/delegation"
-	// NotDelegatedAnnotation names the first policy that issued no delegation.
+	// NotDelegatedAnnotation names the first policy that issued no delegation, because the caller
+	// does not hold what the policy delegates.
 	NotDelegatedAnnotation = "authority.kube-granular.dev/not-delegated"
 )
 

@@ -66,8 +66,8 @@ func unstructured(version *crdVersion) field.ErrorList {
 	return field.ErrorList{field.Forbidden(version.path, "permissions need a structural schema")}
 }
 
-// useServerSchemas replaces the schemas in a model that the server replaces by its own. object is
-// set for the root of an object.
+// useServerSchemas puts the server's own schemas into a model, in all places where the server
+// does so. object is set for the root of an object.
 func useServerSchemas(s *spec.Schema, object bool) {
 	for name := range s.Properties {
 		p := s.Properties[name]

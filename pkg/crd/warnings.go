@@ -19,8 +19,8 @@ import (
 // MaxWarnings is the highest number of warnings for one definition.
 const MaxWarnings = 10
 
-// wellKnown reports whether a built-in kind has a permission of this name. Only such a name may
-// be used without a domain.
+// wellKnown reports whether a built-in kind has a permission of this name. All other names should
+// have a domain.
 func wellKnown(name string) bool {
 	found, err := registry.Lookup(name)
 	return err == nil && found != nil

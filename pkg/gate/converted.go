@@ -20,9 +20,9 @@ import (
 // conversion is a version of a custom resource other than that of the request, if it has an
 // excluded permission (one that `update` does not include). A conversion webhook makes an object
 // of that version from the object that is written. The webhook may move the value of an
-// annotation, or of a field with an included permission, into a field with the excluded one. So
-// fields with excluded permissions are also compared in that version, after the webhook converted
-// the old and the new object.
+// annotation, or of a field with an included permission, into a field with an excluded
+// permission. So such fields are also compared in that version, after the webhook converted the
+// old and the new object.
 //
 // A field that the webhook drops can't be compared. Included permissions are checked only in the
 // version of the request.
@@ -38,8 +38,8 @@ type conversion struct {
 }
 
 // conversionsOf returns the conversions of a target. If the target is a scale, they are the
-// conversions of the scaled resource. Nearly every target has none. This function is small so
-// that the compiler inlines that test into every write.
+// conversions of the scaled resource. Nearly every target has none. This function is so small
+// that the compiler inlines the test for that into every write.
 func conversionsOf(target granular.Target) []conversion {
 	if target.Schema == nil || len(target.Schema.Converted) == 0 {
 		return nil
@@ -117,7 +117,7 @@ func (c *conversion) convert(newObj, oldObj runtime.Object) (newThere, oldThere 
 }
 
 // observeConverted records the caller's change in other versions. For a write to a scale, the
-// scaled resource is not known yet, so every change of it counts as the caller's.
+// scaled resource is not known yet, so every change of the resource counts as the caller's.
 func (w *write) observeConverted(newObj, oldObj runtime.Object) {
 	if w.scale != nil {
 		return

@@ -86,8 +86,8 @@ const (
 	there   = `cannot change .spec.trigger of version v2`
 )
 
-// TestConverted checks how a write is verified in another version, with an excluded permission,
-// that a webhook makes from it.
+// TestConverted checks how a write is verified in another version that a conversion webhook
+// makes, if that version has an excluded permission.
 func TestConverted(t *testing.T) {
 	malformed := strings.Replace(things, `"size"}`, `"Not A Permission"}`, 1)
 	two := strings.Replace(things, `"size"}`, `"size", "x-kubernetes-permission-excluded": true}`, 1)

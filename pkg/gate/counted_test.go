@@ -99,8 +99,7 @@ func TestCounted(t *testing.T) {
 			}
 		})
 	}
-	// A request that fails before it is verified counts as one request, with no call of the
-	// authorizer.
+	// A request that fails before it is verified is recorded with no calls of the authorizer.
 	got := counted(t, func() {
 		ctx, _ := granular.WithMarker(requestContext("update"))
 		_ = New(&grants{}).Begin(ctx, of).RespondError(ctx, apierrors.NewBadRequest(""))

@@ -27,8 +27,8 @@ func (w *write) refused(ctx context.Context, refusal *decide.Refusal, newObj, ol
 	return w.refusedIn(ctx, w.written(), refusal, newObj, oldObj)
 }
 
-// inVersion is one version in which the object is verified: the version of the request, or that
-// of a conversion.
+// inVersion is one version in which the object is verified: the version of the request, or
+// another one that a conversion webhook makes.
 type inVersion struct {
 	kind   *kind
 	target granular.Target
@@ -95,8 +95,7 @@ func (w *write) visibleTo(ctx context.Context, in inVersion, refusal *decide.Ref
 	return outline, refusal.Withhold(known)
 }
 
-// refuseAll is the Write for a request whose attributes are missing from its context. It refuses
-// everything.
+// refuseAll is the Write for a request whose context has no request info. It refuses everything.
 type refuseAll struct {
 	err error
 }

@@ -16,8 +16,8 @@ import (
 	"kube-granular.dev/pkg/rbacindex"
 )
 
-// Gate wraps the configured authorizer and adds the verification of single fields. Everything
-// else it decides as the configured authorizer does. It implements granular.Gate.
+// Gate wraps the configured authorizer and adds the verification of single fields. It decides
+// everything else as the configured authorizer does. It implements granular.Gate.
 type Gate struct {
 	upstream.Authorizer
 	// protection provides the protected attributes: labels and annotations that only certain

@@ -16,8 +16,8 @@ var _ protect.Holder = &protected{}
 
 // Holds implements protect.Holder. If r is a role, the Protection knows who is bound to it. If r
 // is a verb, the configured authorizer is asked for that verb on the resource and the name of the
-// request. Only a grant that names such a verb allows it, or "*" in RBAC; permissions and older
-// grants do not.
+// request. In RBAC only a rule with this verb or with "*" allows it, because no permission
+// includes the verb of a protected attribute.
 func (p *protected) Holds(ctx context.Context, r protect.Reference) (bool, error) {
 	if r.Kind == protect.Verb {
 		return allows(rbacindex.For(ctx, p.attributes), p.gate.Authorizer, p.attributes, r.Name)

@@ -22,7 +22,7 @@ import (
 	"kube-granular.dev/pkg/metrics"
 )
 
-// kind is a Kubernetes kind, with what the Gate compiles from one schema of it.
+// kind is a Kubernetes kind, with the data that the Gate compiles from one schema of the kind.
 type kind struct {
 	// walker compares objects by the permission tree of the kind: the tree of its fields, with the
 	// permission that each needs. It is nil if the tree can't be compiled.

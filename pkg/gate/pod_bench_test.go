@@ -94,7 +94,7 @@ func pod(b *testing.B, label string) apiruntime.Object {
 // BenchmarkGranularPod measures all steps of a granular request that changes one label of a pod,
 // including RBAC. The sum leaves out the step "filter", the check of the ordinary verb, because
 // an ordinary request has it too. With cold=true, the processor's nearest two caches are emptied
-// before the steps, as other work of a request would do.
+// before the steps, as the other work of a request would empty them.
 func BenchmarkGranularPod(b *testing.B) {
 	for _, others := range []int{0, 999} {
 		roles := clusterOf(b, others, rbacv1.PolicyRule{Verbs: []string{"granular", "granular:label(super.safe.com)", "get"}, APIGroups: []string{""}, Resources: []string{"pods"}})
@@ -145,7 +145,7 @@ func BenchmarkGranularPod(b *testing.B) {
 							}
 						},
 					} {
-						if cold && steps[i] != "granular" { // the step "granular" directly follows "filter" in a server
+						if cold && steps[i] != "granular" { // "granular" directly follows "filter", so the caches stay
 							evict()
 						}
 						start := threadCPU(b)

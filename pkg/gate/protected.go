@@ -48,8 +48,8 @@ type protected struct {
 // outcome is the result of verifying the labels and annotations in one attempt.
 type outcome struct {
 	err error
-	// missing lists roles and verbs. Each of them would have admitted the caller to the refused
-	// change.
+	// missing lists roles and verbs. Any one of them would have satisfied the protected
+	// attributes that refused the change.
 	missing []string
 	// findings are the changes that would be refused if all attributes were enforced.
 	findings []protect.Finding

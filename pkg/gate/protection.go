@@ -62,8 +62,8 @@ var (
 )
 
 // protect returns the verification of protected labels and annotations for one write. It returns
-// nil if none that the write changes can be protected, and then allocates nothing. It compiles a
-// permission tree only if the result depends on it.
+// nil if no label or annotation of the object can be protected, and then allocates nothing. It
+// compiles a permission tree only if the result depends on it.
 func (g *Gate) protect(ctx context.Context, target granular.Target, marked bool) (*protected, error) {
 	if g.protection == nil {
 		return nil, nil

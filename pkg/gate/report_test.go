@@ -22,7 +22,7 @@ import (
 // that are logged at the given verbosity.
 func reported(t *testing.T, level int, g *grants, final string) (spans, lines []string) {
 	t.Helper()
-	// The flag -v sets the level of the process, and so the level of the logger in the context.
+	// Like the flag -v, this sets the level of the process and of the logger in the context.
 	var process klog.Level
 	if err := process.Set(strconv.Itoa(level)); err != nil {
 		t.Fatal(err)

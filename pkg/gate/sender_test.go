@@ -160,9 +160,9 @@ func TestOwnIsJudgedFirst(t *testing.T) {
 	}
 }
 
-// TestKeysThatComeBack checks that a refusal names a key only if it is in the object that the
-// caller sent. If the caller removed the key, and a webhook set it again, the refusal does not
-// name it.
+// TestKeysThatComeBack checks that a refusal names a key to a caller that may not get the object
+// only if the key is in the object that the caller sent. If the caller removed the key, and a
+// webhook set it again, the refusal does not name it.
 func TestKeysThatComeBack(t *testing.T) {
 	model := target(t, labelled)
 	old := labelsOf(t, map[string]any{"hidden": "a"})

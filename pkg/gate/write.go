@@ -68,8 +68,9 @@ func (w *write) mode() change.Mode {
 }
 
 // Submitted records whether the caller edits or resets managed fields. Verify can't find that
-// out, because field management has replaced them by then. If the caller sends no managed fields,
-// the server keeps the stored ones; on a subresource it always does. An apply can't send any.
+// out, because field management has replaced the managed fields by then. If the caller sends no
+// managed fields, the server keeps the stored ones; on a subresource it always does. An apply
+// can't send managed fields.
 func (w *write) Submitted(_ context.Context, newObj, oldObj runtime.Object) error {
 	// A caller that holds the ordinary verb may edit managed fields.
 	w.tampered = w.marked && w.target.Subresource == "" && tampered(newObj, oldObj)

@@ -24,7 +24,7 @@ type deed struct {
 }
 
 // oracle finds what a role allows by trying every deed. It reads from the registry only the paths
-// of permissions, and uses no code of this package for that.
+// of permissions, and nothing from the index of this package.
 type oracle struct {
 	deeds []deed
 	// covers has, by kind and path of a field, the permissions that cover the field.

@@ -48,8 +48,8 @@ func (p *Body) read() {
 	}
 }
 
-// next splits JSON after its first token. It returns the token if it is a string, number or
-// literal, otherwise an empty text; and the rest.
+// next returns the first string, number or literal of JSON and the rest. If JSON begins with any
+// other character, it returns "" and the JSON after that character.
 func next(body []byte) (string, []byte) {
 	if body[0] != '"' {
 		end := bytes.IndexAny(body, "\",:[]{} \t\r\n")

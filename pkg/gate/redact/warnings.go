@@ -11,9 +11,9 @@ import (
 )
 
 // Warnings is the warning recorder of a granular request. Upstream's warnings quote fields of the
-// whole object, including fields that the caller did not send. So warnings are held back while
-// the object is written, until it is known whether the caller may get it. Warnings from before
-// that concern only the body that the caller sent, and are recorded at once.
+// whole object, including fields that the caller did not send. So from Hold on, while the object
+// is written, warnings are held back until it is known whether the caller may get the object.
+// Warnings before Hold concern only the body that the caller sent, and are recorded at once.
 type Warnings struct {
 	record func(agent, text string)
 
