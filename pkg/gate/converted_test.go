@@ -153,7 +153,7 @@ func TestConverted(t *testing.T) {
 			g := &grants{allow: tc.allow, fail: tc.fail}
 			w := New(g).Begin(ctx, model)
 			if w == nil {
-				t.Fatal("the request is not looked at")
+				t.Fatal("the request is not verified")
 			}
 			var old runtime.Object
 			if tc.old != "" {
@@ -262,7 +262,7 @@ func TestConvertedScale(t *testing.T) {
 			ctx := requestContext("update")
 			w := New(&grants{allow: tc.allow}).Begin(ctx, model)
 			if w == nil {
-				t.Fatal("the request is not looked at")
+				t.Fatal("the request is not verified")
 			}
 			if err := w.Observe(ctx, scaleTo(2), scaleTo(1)); err != nil {
 				t.Fatal(err)

@@ -70,7 +70,7 @@ func TestMissingRoleIsAudited(t *testing.T) {
 				err = errors.Join(tc.instead, err)
 			}
 			if got := w.RespondError(ctx, err); got != err {
-				t.Errorf("told %v instead of %v", got, err)
+				t.Errorf("the caller sees %v instead of %v", got, err)
 			}
 			got, said := upstreamaudit.AuditContextFrom(ctx).GetEventAnnotation(ours.MissingAnnotation)
 			if got != tc.missing || said != (tc.missing != "") {
@@ -224,11 +224,11 @@ func TestPatchOfBoth(t *testing.T) {
 	gate := New(&questioned{}, WithProtection(&inForce{set: protect.New(env)}))
 	ctx := contextOf("patch", of, "n", "x")
 	if err := gate.Begin(ctx, of).Patch(ctx, types.JSONPatchType, copies); err != nil {
-		t.Errorf("who holds the verb: %v", err)
+		t.Errorf("a caller that holds the verb: %v", err)
 	}
 	ctx, _ = granular.WithMarker(ctx)
 	if err := gate.Begin(ctx, of).Patch(ctx, types.JSONPatchType, copies); !apierrors.IsForbidden(err) {
-		t.Errorf("who may not get the object: %v", err)
+		t.Errorf("a caller that may not get the object: %v", err)
 	}
 }
 

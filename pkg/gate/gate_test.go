@@ -165,7 +165,7 @@ func TestWhoIsLookedFor(t *testing.T) {
 				t.Errorf("%s by %s: %v, %v", a.Verb, who, decision, err)
 			}
 			if all.clusterRole != want || !allowed && all.role != want {
-				t.Errorf("%s by %s: all bindings looked through %d and %d times, wanted %d", a.Verb, who, all.clusterRole, all.role, want)
+				t.Errorf("%s by %s: all cluster role bindings read %d times, all role bindings %d times, wanted %d", a.Verb, who, all.clusterRole, all.role, want)
 			}
 		}
 	}

@@ -31,11 +31,11 @@ func TestScaleIsFree(t *testing.T) {
 	deployments := endpoint(t, kindNamed("apps/v1/Deployment"), "deployments")
 	gate := New(&questioned{}, WithProtection(&inForce{set: protect.New(env)}))
 	if gate.Begin(contextOf("update", deployments, "n", "x"), deployments) == nil {
-		t.Error("a deployment is not looked at")
+		t.Error("a deployment is not verified")
 	}
 	deployments.Subresource = "scale"
 	if w := gate.Begin(contextOf("update", deployments, "n", "x"), deployments); w != nil {
-		t.Errorf("a scale is looked at: %T", w)
+		t.Errorf("a scale is verified: %T", w)
 	}
 }
 

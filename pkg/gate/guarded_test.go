@@ -328,7 +328,7 @@ func TestKeysOfOthers(t *testing.T) {
 			err = w.RespondError(ctx, err)
 			judged(t, err, marker, tc.says)
 			if tc.hide != "" && strings.Contains(err.Error(), tc.hide) {
-				t.Errorf("it is told: %v", err)
+				t.Errorf("the refusal shows the hidden key: %v", err)
 			}
 		})
 	}
@@ -483,12 +483,12 @@ func TestOtherOperations(t *testing.T) {
 	target.Kind.Group, target.Kind.Kind = "policy", "Eviction"
 	ctx := contextOf("create", target, "n", "x")
 	if _, w := granular.WithOperation(ctx, New(&questioned{}, WithProtection(&inForce{set: protect.New(env)})), target); w != nil {
-		t.Error("an eviction is looked at")
+		t.Error("an eviction is verified")
 	}
 	target.Kind = bound
 	for name, gate := range map[string]granular.Gate{"no protection": New(&questioned{}), "nothing in force": New(&questioned{}, WithProtection(&inForce{})), "no gate": nil} {
 		if with, w := granular.WithOperation(ctx, gate, target); w != nil || with != ctx {
-			t.Errorf("%s: a binding is looked at", name)
+			t.Errorf("%s: a binding is verified", name)
 		}
 	}
 	if granular.Changing(ctx, stored(t, podAt(bare)))(stored(t, podAt(envProd))) != nil {

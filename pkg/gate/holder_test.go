@@ -71,7 +71,7 @@ func TestProtectionOfNobody(t *testing.T) {
 	gate := New(&grants{allow: []string{"granular"}}, WithProtection(&inForce{set: protect.New(env)}))
 	w := gate.Begin(ctx, of)
 	if w == nil || !apierrors.IsInternalError(w.Verify(ctx, sentObject(t, podAt(bare)), nil)) {
-		t.Errorf("an update is judged by %v", w)
+		t.Errorf("an update is verified by %v", w)
 	}
 	if w, decision, _, err := gate.FallbackCreate(ctx, of, nil, attributes("create")); err == nil || decision == upstream.DecisionAllow || w != nil {
 		t.Errorf("a create comes to %v, %v, %v", w, decision, err)
@@ -79,7 +79,7 @@ func TestProtectionOfNobody(t *testing.T) {
 	of.Kind = bound
 	operation, ok := gate.BeginOperation(ctx, of).(refuseAll)
 	if !ok {
-		t.Fatalf("a binding is judged by %v", operation)
+		t.Fatalf("a binding is verified by %v", operation)
 	}
 	for step, f := range map[string]func(ctx context.Context, newObj, oldObj runtime.Object) error{"observed": operation.Observe, "verified": operation.Verify, "changed": operation.Changed} {
 		if err := f(ctx, stored(t, podAt(bare)), nil); !apierrors.IsInternalError(err) {
@@ -115,6 +115,6 @@ func TestScaleHasNoAttributes(t *testing.T) {
 	of := endpoint(t, kindNamed("apps/v1/Deployment"), "deployments/scale")
 	gate := New(&grants{}, WithProtection(&inForce{set: protect.New(env)}))
 	if w := gate.Begin(contextOf("update", of, "n", "x"), of); w != nil {
-		t.Errorf("judged by %v", w)
+		t.Errorf("verified by %v", w)
 	}
 }

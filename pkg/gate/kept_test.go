@@ -169,7 +169,7 @@ func TestVerificationLooksForItsCaller(t *testing.T) {
 		}
 		_ = w.Verify(ctx, object(t, tc.final), object(t, plain))
 		if all.clusterRole+all.role > 0 {
-			t.Errorf("%s: all bindings looked through %d and %d times", name, all.clusterRole, all.role)
+			t.Errorf("%s: all cluster role bindings read %d times, all role bindings %d times", name, all.clusterRole, all.role)
 		}
 	}
 }

@@ -119,7 +119,7 @@ func TestCreateOnUpdateIsReported(t *testing.T) {
 	gate := New(&grants{allow: []string{"granular", "granular:metadata", "granular:specification"}})
 	ctx := requestContext("update")
 	if begun := gate.Begin(ctx, model); begun != nil {
-		t.Fatal("an update by who may update is looked at")
+		t.Fatal("an update by a caller that holds update is verified")
 	}
 	w, _, _, err := gate.FallbackCreate(ctx, model, nil, attributes("create"))
 	if err != nil {

@@ -54,7 +54,7 @@ func TestMarkIsAudited(t *testing.T) {
 		}
 		_, decision, _, err := New(g).FallbackCreate(create, target(t, strings.Replace(things, "EXCLUDED", "true", 1)), nil, attributes("create"))
 		if err != nil || (decision == upstream.DecisionAllow) != held || annotation(create, ours.MarkedAnnotation) != want {
-			t.Errorf("a create by who holds granular: %t, marked: %q, %v", held, annotation(create, ours.MarkedAnnotation), err)
+			t.Errorf("create, holds granular: %t, marked: %q, %v", held, annotation(create, ours.MarkedAnnotation), err)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func TestPatchIsExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	if told := w.RespondError(ctx, err); told != err {
-		t.Errorf("the caller is told %v", told)
+		t.Errorf("the caller sees %v", told)
 	}
 	if got := annotation(ctx, ours.MissingAnnotation); got != "get" {
 		t.Errorf("missing %q", got)

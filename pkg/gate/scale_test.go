@@ -157,7 +157,7 @@ func TestHiddenExclusion(t *testing.T) {
 		}
 		w := New(&grants{allow: []string{"granular:specification"}}).Begin(ctx, model)
 		if w == nil {
-			t.Fatal("the request is not looked at")
+			t.Fatal("the request is not verified")
 		}
 		if err := w.Verify(ctx, object(t, larger), object(t, plain)); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "its definition has an excluded permission that its permission tree lacks") {
 			t.Errorf("marked %t: %v", marked, err)
@@ -166,6 +166,6 @@ func TestHiddenExclusion(t *testing.T) {
 	model.Schema = granular.NewSchema(nil)
 	model.Schema.Excludes = []gvk.GroupVersionKind{thing}
 	if w := New(&grants{}).Begin(requestContext("update"), model); w == nil {
-		t.Error("without models the request is not looked at")
+		t.Error("without models the request is not verified")
 	}
 }

@@ -255,6 +255,6 @@ func TestRespond(t *testing.T) {
 		}
 	}
 	if w := New(&grants{}).Begin(context.Background(), model); w != nil {
-		t.Error("an ordinary request of a kind without excluded permissions is looked at")
+		t.Error("an ordinary request of a kind without excluded permissions is verified")
 	}
 }

@@ -206,7 +206,7 @@ func TestRegistryExcludesNothing(t *testing.T) {
 	}
 	for _, p := range all.Permissions {
 		if p.Excluded {
-			t.Errorf("%s is excluded, and the oracle takes update for enough", p.Name)
+			t.Errorf("%s is excluded, but the oracle assumes that update suffices", p.Name)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func TestAskWaitsNoLonger(t *testing.T) {
 		}()
 		synctest.Wait()
 		if stayed {
-			t.Error("who went answered for who asked")
+			t.Error("a caller that gave up ended the wait of another")
 		}
 		answered()
 		synctest.Wait()
