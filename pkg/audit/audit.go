@@ -6,7 +6,7 @@
 //
 //	granular.authorization.kube-granular.dev/marked:      "true"
 //	granular.authorization.kube-granular.dev/permissions: granular:labels granular:replicas
-//	granular.authorization.kube-granular.dev/missing:     granular:specification granular:replicas
+//	granular.authorization.kube-granular.dev/missing:     granular:replicas granular:specification
 //	granular.authorization.kube-granular.dev/would-refuse: .metadata.labels[env]:image-policy
 //
 //	authority.kube-granular.dev/selected:                 {"authorityReference":{...}}
@@ -16,9 +16,10 @@
 //	authority.kube-granular.dev/delegation:               {"name":"...","uid":"..."}
 //	authority.kube-granular.dev/not-delegated:            workloads
 //
-// The invariant: each annotation is written at most once per request, because the
-// audit backend keeps the first, and has a bounded length, whatever the request holds. No
-// value of a field is ever written; keys are, to whoever reads the log.
+// The invariant: each annotation is written at most once for a request, because the audit backend
+// keeps only the first value. An annotation has a limited length, whatever the request holds. It
+// never contains the value of a field, but it may contain the keys of maps, such as labels, which
+// readers of the log can see.
 package audit
 
 import (
@@ -35,7 +36,7 @@ const prefix = "granular.authorization.kube-granular.dev/"
 // The annotations of granular requests. Permissions and Missing list permission verbs, separated
 // by spaces (see Listed). Missing also lists roles, as ClusterRole/NAME or Role/NAME, if a change
 // of a protected label or annotation was refused. WouldRefuse lists fields, each with the
-// protected attributes with mode Audit that protect it.
+// ProtectedAttribute objects in mode Audit that protect it.
 const (
 	MarkedAnnotation      = prefix + "marked"
 	PermissionsAnnotation = prefix + "permissions"
@@ -43,7 +44,7 @@ const (
 	WouldRefuseAnnotation = prefix + "would-refuse"
 )
 
-// SelectedAnnotation is the authority that the request selected, as JSON.
+// SelectedAnnotation is the role or delegation that the request selected, as JSON.
 const SelectedAnnotation = "authority.kube-granular.dev/selected"
 
 // ReasonAnnotation is the reason that the caller gave for the selection.
@@ -55,12 +56,13 @@ const (
 	ChainAnnotation      = "authority.kube-granular.dev/chain"
 	RefusedAnnotation    = "authority.kube-granular.dev/refused"
 	DelegationAnnotation = "authority.kube-granular.dev/delegation"
-	// NotDelegatedAnnotation names the first policy that issued no delegation.
+	// NotDelegatedAnnotation names the first policy that issued no delegation, because the caller
+	// does not hold what the policy delegates.
 	NotDelegatedAnnotation = "authority.kube-granular.dev/not-delegated"
 )
 
-// MaxLength is the maximum length of the value of an annotation, in bytes. A request has at most
-// two annotations with verbs, and one with findings.
+// MaxLength is the maximum length of an annotation's value that Listed returns, in bytes. A
+// request has at most two annotations with verbs, and one with refused fields.
 const MaxLength = 2000
 
 // Marked records that the request was allowed only because its caller holds the verb "granular".
@@ -75,18 +77,21 @@ func Permissions(ctx context.Context, verbs []string) {
 	}
 }
 
-// Missing records which permission verbs would have covered the first field that was not covered,
-// the most general verb first.
+// Missing records what the caller lacked: the permission verbs that would have covered the first
+// field that was not covered, the most specific verb first; or roles that would have admitted the
+// caller.
 func Missing(ctx context.Context, verbs ...string) {
 	audit.AddAuditAnnotation(ctx, MissingAnnotation, Listed(verbs))
 }
 
-// WouldRefuse records what protected attributes would refuse if all of them were enforced.
+// WouldRefuse records the changes that would be refused if all protected attributes were
+// enforced.
 func WouldRefuse(ctx context.Context, found []string) {
 	audit.AddAuditAnnotation(ctx, WouldRefuseAnnotation, Listed(found))
 }
 
-// Selected records the authority that the request selected, in the form of the extra attribute.
+// Selected records the role or delegation that the request selected. text has the form of the
+// user's extra attribute.
 func Selected(ctx context.Context, text string) {
 	audit.AddAuditAnnotation(ctx, SelectedAnnotation, text)
 }
@@ -106,8 +111,8 @@ func Delegated(ctx context.Context, name, uid string) {
 	annotate(ctx, DelegationAnnotation, map[string]string{"name": name, "uid": uid})
 }
 
-// NotDelegated records the policy that issued no delegation because the caller does not hold what
-// it delegates.
+// NotDelegated records a policy that issued no delegation, because the caller does not hold what
+// the policy delegates.
 func NotDelegated(ctx context.Context, policy string) {
 	audit.AddAuditAnnotation(ctx, NotDelegatedAnnotation, policy)
 }

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestListed holds that a list is as long as it may be, and says how many it left out.
+// TestListed checks that Listed returns as many verbs as fit into MaxLength, and the number of
+// the omitted ones.
 func TestListed(t *testing.T) {
 	if got := Listed([]string{"granular:a", "granular:b"}); got != "granular:a granular:b" {
 		t.Errorf("got %s", got)

@@ -25,8 +25,8 @@ type Checks struct{}
 
 var _ granular.Configurations = Checks{}
 
-// Check implements granular.Configurations. It adds the name of the file to upstream's error. If
-// there is none, it returns further errors, with the file and the field.
+// Check implements granular.Configurations. It adds the name of the file to upstream's error err.
+// If err is nil, it returns the errors that upstream does not find, with the file and the field.
 func (Checks) Check(file string, config *apiserverapi.AuthorizationConfiguration, err error) error {
 	if err == nil {
 		err = checkWebhooks(config.Authorizers)
@@ -45,8 +45,9 @@ func checkWebhooks(authorizers []apiserverapi.AuthorizerConfiguration) error {
 			continue
 		}
 		at := field.NewPath("authorizers").Index(i)
-		// kube-apiserver can't call itself. Its validation, which other servers share, accepts
-		// this type, and then kube-apiserver panics, at the start and when it reloads the file.
+		// The type InClusterConfig is for other servers: kube-apiserver can't call itself.
+		// Upstream's validation, which all servers share, accepts this type, and then
+		// kube-apiserver panics, both at the start and when it reloads the file.
 		if kind := a.Webhook.ConnectionInfo.Type; kind != apiserverapi.AuthorizationWebhookConnectionInfoTypeKubeConfigFile {
 			all = append(all, field.NotSupported(at.Child("connectionInfo", "type"), kind, []string{apiserverapi.AuthorizationWebhookConnectionInfoTypeKubeConfigFile}))
 		}
@@ -67,9 +68,9 @@ func checkWebhooks(authorizers []apiserverapi.AuthorizerConfiguration) error {
 // costExceeded is part of cel-go's error for an expression that exceeds its cost limit.
 const costExceeded = "actual cost limit exceeded"
 
-// checkCost evaluates a match condition for a large request, and returns an error if that exceeds
-// the server's cost limit. It ignores other errors, which depend on the request. The cost limit
-// bounds the evaluation.
+// checkCost evaluates a match condition for a large request, and returns an error if the
+// evaluation exceeds the server's cost limit, which also bounds the evaluation itself. It ignores
+// other errors, because they depend on the request.
 func checkCost(compiler authorizationcel.Compiler, condition apiserverapi.WebhookMatchCondition) error {
 	matcher, errs := validation.ValidateAndCompileMatchConditions(compiler, []apiserverapi.WebhookMatchCondition{condition})
 	if len(errs) > 0 || matcher == nil {
@@ -82,8 +83,8 @@ func checkCost(compiler authorizationcel.Compiler, condition apiserverapi.Webhoo
 	return nil
 }
 
-// largeReview returns a review of about the maximum size: a caller in many groups, and the verb
-// of one key of one field.
+// largeReview returns a review of about the maximum size: of a caller in many groups, for a
+// permission verb with a long parameter.
 func largeReview() *authorizationv1.SubjectAccessReview {
 	long := strings.Repeat("x", 253)
 	spec := authorizationv1.SubjectAccessReviewSpec{

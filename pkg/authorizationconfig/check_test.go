@@ -16,8 +16,8 @@ import (
 const kubeconfig = `{"apiVersion":"v1","kind":"Config","current-context":"w","contexts":[{"name":"w","context":{"cluster":"w","user":"w"}}],
 "clusters":[{"name":"w","cluster":{"server":"https://127.0.0.1:1"}}],"users":[{"name":"w","user":{}}]}`
 
-// TestCheck holds that each error names the file and the field, that all of them are named, and
-// that what can be used is not refused.
+// TestCheck checks that all errors are reported with the file and the field, and that a valid
+// configuration is accepted.
 func TestCheck(t *testing.T) {
 	dir := t.TempDir()
 	good := filepath.Join(dir, "kubeconfig")
@@ -34,7 +34,8 @@ func TestCheck(t *testing.T) {
 	upstream := errors.New("authorizers: Required value")
 	for _, tc := range []struct {
 		name string
-		// of are the webhooks: a kubeconfig, or none for one that has another way, and conditions.
+		// of has the webhooks: for each its kubeconfig, or "" for the type InClusterConfig, and
+		// its match conditions.
 		of   [][]string
 		err  error
 		says []string

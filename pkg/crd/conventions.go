@@ -15,20 +15,20 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// None is the verb at the root of a schema whose author wants no permissions, not even those by
-// convention.
+// None is the verb that an author writes at the root of a schema to have no permissions for its
+// fields, not even those by convention (see Complete).
 const None = "none"
 
-// Complete adds the permissions that fields have by convention to the model of a version. It
-// does so only if no version of the definition has a permission extension. The permissions are
-// those of the same fields of built-in kinds, and all are included in update:
+// Complete adds permissions by convention to the model of a version. It does so only if no
+// version of the definition has a permission extension. The permissions are those of the same
+// fields of built-in kinds, and all are included in update:
 //
 //	.spec                          specification
 //	.status                        status
 //	.status.conditions             conditions, and condition(TYPE) if it is a map by type
 //	the field that a scale writes  replicas
 //
-// Nobody else may use the model meanwhile.
+// Complete changes the model, so nobody else may use it meanwhile.
 func (v *Validator) Complete(crd *v1.CustomResourceDefinition, version string, model *spec.Schema) {
 	withoutNone(model)
 	replicas := ""
@@ -53,15 +53,16 @@ func (v *Validator) Complete(crd *v1.CustomResourceDefinition, version string, m
 	})
 }
 
-// withoutNone removes "none" from a root, because it is no permission.
+// withoutNone removes the verb "none" from a root, because it is not a permission.
 func withoutNone(root *spec.Schema) {
 	if root.Extensions[schema.ExtVerb] == None {
 		delete(root.Extensions, schema.ExtVerb)
 	}
 }
 
-// hasPermissions reports whether a schema has a permission extension anywhere. None may be below
-// allOf and the like. It takes a copy, because a value in a map has no address.
+// hasPermissions reports whether a schema has a permission extension anywhere. It does not search
+// below allOf and the like, where extensions are not accepted. It takes s by value, because s is
+// often a value in a map, which has no address.
 func hasPermissions(s v1.JSONSchemaProps) bool {
 	if s.XPermissionVerb != nil || s.XPermissionExcluded || s.XPermissionScope != nil || s.XPermissionParameterSource != nil ||
 		s.XPermissionParameterizedBy != nil || s.XPermissionParameterTreatment != nil || s.XPermissionParameterExpression != nil {
@@ -76,8 +77,8 @@ func hasPermissions(s v1.JSONSchemaProps) bool {
 		s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil && hasPermissions(*s.AdditionalProperties.Schema)
 }
 
-// editField calls f with a field, if it exists, and stores the result. The path has dots between
-// names.
+// editField calls f with a field of a schema, if the field exists, and stores the result. In
+// path, dots separate the names.
 func editField(s *spec.Schema, path string, f func(*spec.Schema)) {
 	name, below, deeper := strings.Cut(path, ".")
 	property, ok := s.Properties[name]

@@ -15,13 +15,13 @@ import (
 	"kube-granular.dev/pkg/expression"
 )
 
-// unmarkedLarge is large without what it says of permissions.
+// unmarkedLarge returns the schema that large returns, without permission extensions.
 func unmarkedLarge() string {
 	return regexp.MustCompile(`, \+(verb|parameterized-by|parameter-source): [^,}]*`).ReplaceAllString(large(20, 10), "")
 }
 
-// BenchmarkConventions makes the models of a definition of an operator's size, of which the author
-// says nothing of permissions, with the gate on and off.
+// BenchmarkConventions makes the models (OpenAPI schemas) of a large definition without
+// permission extensions, with the gate on and off.
 func BenchmarkConventions(b *testing.B) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if err := scheme.Convert(definition(b, nil, unmarkedLarge()), crd, nil); err != nil {

@@ -16,7 +16,8 @@ import (
 	"kube-granular.dev/pkg/expression"
 )
 
-// placesOf returns the permissions outside of metadata, as PATH=NAME or PATH=NAME(SOURCE).
+// placesOf returns the permissions of a tree outside of metadata, as PATH=NAME or
+// PATH=NAME(SOURCE).
 func placesOf(tree *schema.Tree) []string {
 	var out []string
 	for _, p := range tree.Permissions() {
@@ -102,8 +103,8 @@ func TestConventions(t *testing.T) {
 	}
 }
 
-// TestConventionsOfAllVersions holds that an author who speaks of permissions in one version
-// is taken at his word in all.
+// TestConventionsOfAllVersions checks that no version has permissions by convention if any version
+// has a permission extension.
 func TestConventionsOfAllVersions(t *testing.T) {
 	for text, want := range map[string]string{unmarked: "specification", "{+verb: none, " + unmarked + "}": "", `properties: {a: {type: string, +verb: example.com/a}}`: ""} {
 		tree, err := schema.NewModels(served(t, definition(t, nil, unmarked, text)), schema.WithExpressions(expression.Stored())).ByKind(thing)
@@ -116,7 +117,8 @@ func TestConventionsOfAllVersions(t *testing.T) {
 	}
 }
 
-// TestConventionsWithoutSchema holds that a version without a schema is no reason to stop.
+// TestConventionsWithoutSchema checks that a version without a schema does not prevent
+// permissions by convention.
 func TestConventionsWithoutSchema(t *testing.T) {
 	for _, validation := range []*apiextensionsv1.CustomResourceValidation{nil, {}} {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
@@ -129,14 +131,15 @@ func TestConventionsWithoutSchema(t *testing.T) {
 	}
 }
 
-// TestNoneElsewhere holds that "none" stands only where it has a meaning.
+// TestNoneElsewhere checks that the verb "none" is refused below the root and beside other
+// extensions.
 func TestNoneElsewhere(t *testing.T) {
 	for text, want := range map[string]string{
 		`properties: {spec: {type: object, +verb: none}}`:                                         `properties[spec].x-kubernetes-permission-verb`,
 		`properties: {data: {type: object, additionalProperties: {type: string, +verb: "none"}}}`: `additionalProperties.x-kubernetes-permission-verb`,
 		`{+verb: none, +scope: cell, properties: {spec: {type: object}}}`:                         `openAPIV3Schema.x-kubernetes-permission-`,
 		`{+verb: none, +excluded: true, properties: {spec: {type: object}}}`:                      `openAPIV3Schema.x-kubernetes-permission-`,
-		`{+verb: example.com/all, properties: {spec: {type: object}}}`:                            `the object as a whole has no permission`,
+		`{+verb: example.com/all, properties: {spec: {type: object}}}`:                            `the object as a whole can't have a permission`,
 	} {
 		errs := validator().Validate(definition(t, nil, text), nil)
 		if len(errs) == 0 || !strings.Contains(errs.ToAggregate().Error(), want) {
@@ -145,8 +148,8 @@ func TestNoneElsewhere(t *testing.T) {
 	}
 }
 
-// TestEndOfConventions holds that an author who begins to speak of permissions is told what
-// that ends, once.
+// TestEndOfConventions checks that an author who adds the first permission extension to a
+// definition is warned once that its permissions by convention end.
 func TestEndOfConventions(t *testing.T) {
 	silent, speaks := definition(t, nil, unmarked), definition(t, nil, strings.Replace(unmarked, "name: {type: string}", "name: {type: string, +verb: example.com/name}", 1))
 	if got := validator().Warnings(speaks, silent); len(got) != 1 || !strings.Contains(got[0], "by convention any more") {

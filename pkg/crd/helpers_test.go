@@ -23,16 +23,17 @@ var scheme = func() *runtime.Scheme {
 	return s
 }()
 
-// The models that tests have the server make are those of a server with the gate on.
+// init makes upstream's builder of models add permissions by convention, as in a server with the
+// gate on.
 func init() { granular.Install(validator()) }
 
 func validator() *Validator {
 	return New(func() bool { return true }, expression.Accepted())
 }
 
-// definition makes a definition from the schemas of its versions, v1 and so on,
-// each the YAML of what is below openAPIV3Schema's properties. Extensions are
-// written without their long prefix, as +verb and so on.
+// definition returns a definition with the versions v1, v2 and so on. Each schema is the YAML
+// below openAPIV3Schema. Names of extensions are abbreviated: +verb stands for
+// x-kubernetes-permission-verb.
 func definition(t testing.TB, change func(*apiextensionsv1.CustomResourceDefinition), schemas ...string) *apiextensions.CustomResourceDefinition {
 	t.Helper()
 	out := &apiextensionsv1.CustomResourceDefinition{}

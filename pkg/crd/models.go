@@ -24,12 +24,12 @@ const (
 	objectMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 )
 
-// replaced are the properties of a root, and of an embedded resource, whose schema the server
+// replaced names the properties of a root, and of an embedded resource, whose schema the server
 // replaces by its own.
 var replaced = []string{"apiVersion", "kind", "metadata"}
 
-// compile compiles the permission tree that a version will be served with. The models are those
-// of upstream's pkg/controller/openapi/builder, without the routes.
+// compile compiles the permission tree that a version will be served with. It builds the same
+// models as upstream's pkg/controller/openapi/builder, without the routes.
 func (v *Validator) compile(s *apiextensions.JSONSchemaProps) (*schema.Tree, error) {
 	converted, err := structural.NewStructural(s)
 	if err != nil {
@@ -44,8 +44,8 @@ func (v *Validator) compile(s *apiextensions.JSONSchemaProps) (*schema.Tree, err
 		schema.WithExpressions(v.expressions), schema.WithMaxPermissionsOnPath(MaxPermissionsOnPath)).Compile(rootName)
 }
 
-// legacy reports whether a definition was stored before schemas had to be structural. Upstream
-// requires structural schemas of all other definitions.
+// legacy reports whether a definition has a schema that is not structural, which is possible only
+// if it was stored before upstream required structural schemas.
 func legacy(crd *apiextensions.CustomResourceDefinition) bool {
 	return apiextensions.IsCRDConditionTrue(crd, apiextensions.NonStructuralSchema)
 }
@@ -66,7 +66,8 @@ func unstructured(version *crdVersion) field.ErrorList {
 	return field.ErrorList{field.Forbidden(version.path, "permissions need a structural schema")}
 }
 
-// useServerSchemas replaces the schemas that the server replaces by its own.
+// useServerSchemas puts the server's own schemas into a model, in all places where the server
+// does so. object is set for the root of an object.
 func useServerSchemas(s *spec.Schema, object bool) {
 	for name := range s.Properties {
 		p := s.Properties[name]

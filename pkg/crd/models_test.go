@@ -23,7 +23,7 @@ import (
 
 var thing = gvk.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}
 
-// served are the models that the server makes of a definition.
+// served returns the models that the server makes of version v1 of a definition.
 func served(t testing.TB, crd *apiextensions.CustomResourceDefinition) map[string]*spec.Schema {
 	t.Helper()
 	v1 := &apiextensionsv1.CustomResourceDefinition{}
@@ -37,7 +37,8 @@ func served(t testing.TB, crd *apiextensions.CustomResourceDefinition) map[strin
 	return openapi.Components.Schemas
 }
 
-// What is judged when a definition is written is what is enforced later.
+// TestSameTreeAsServed checks that the permission tree that validation compiles is the tree that
+// the server enforces later.
 func TestSameTreeAsServed(t *testing.T) {
 	for _, test := range []struct{ name, schema string }{
 		{"plain", `properties: {a: {type: string, +verb: a}}`},
@@ -96,8 +97,8 @@ func TestSameTreeAsServed(t *testing.T) {
 	}
 }
 
-// large makes a schema of the size and shape that operators bring: groups of
-// settings, each with a permission, and much in them that has none.
+// large returns a schema of the size and shape that operators use: groups of settings, each group
+// with a permission, and many fields without one.
 func large(groups, fields int) string {
 	var b strings.Builder
 	b.WriteString("properties: {spec: {type: object, +verb: specification, properties: {")
@@ -125,10 +126,10 @@ func size(t testing.TB, crd *apiextensions.CustomResourceDefinition) int {
 	return len(data)
 }
 
-// BenchmarkCompile compiles the trees of many definitions, as the server does on the
-// first write to each: of models of their own, which are not kept, and with one table of
-// what is the same. The permissions of the groups are those of one definition alone. It
-// reports what a tree holds in memory, in percent of the definition's JSON too.
+// BenchmarkCompile compiles the permission trees of many definitions, as the server does on the
+// first write to each kind. The trees share equal nodes through one interner, but each definition
+// has permissions of its own. The models are not kept. The benchmark also reports how much memory
+// a tree holds, and in percent of the definition's JSON.
 func BenchmarkCompile(b *testing.B) {
 	for _, shape := range []struct {
 		name                  string
@@ -179,9 +180,8 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
-// TestModelsComeOutTheSame holds what trees without models rely on: that the models of
-// one definition are equal whenever they are made, and share nothing that a newer one
-// could change.
+// TestModelsComeOutTheSame checks that the models of one definition are equal whenever they are
+// made. Trees that do not keep their models rely on that.
 func TestModelsComeOutTheSame(t *testing.T) {
 	crd := definition(t, nil, large(2, 3), `properties: {a: {type: string, default: x, +verb: a, +excluded: true}}`)
 	first := served(t, crd)
@@ -192,8 +192,8 @@ func TestModelsComeOutTheSame(t *testing.T) {
 	}
 }
 
-// BenchmarkModels makes the models of a definition of 20 KB, which is what a message may
-// cost more where nobody has them.
+// BenchmarkModels makes the models of a definition of 20 KB. That is the extra cost of a message
+// whose path needs the models again.
 func BenchmarkModels(b *testing.B) {
 	crd := definition(b, nil, large(4, 14))
 	b.ReportAllocs()
@@ -202,7 +202,7 @@ func BenchmarkModels(b *testing.B) {
 	}
 }
 
-// BenchmarkValidate judges a definition of the size that a request may have.
+// BenchmarkValidate validates a definition of about the maximum size of a request.
 func BenchmarkValidate(b *testing.B) {
 	crd := definition(b, nil, large(100, 87))
 	b.ReportMetric(float64(size(b, crd)), "B/JSON")

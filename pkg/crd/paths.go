@@ -22,7 +22,8 @@ func fieldError(version *crdVersion, problem *schema.Problem) *field.Error {
 	return field.Invalid(path.Child(problem.Extension), written(s, problem.Extension), problem.Reason)
 }
 
-// descend follows the steps of the compiler through an author's schema.
+// descend returns the schema, and its path in the definition, that a path in the permission tree
+// leads to.
 func descend(version *crdVersion, place []schema.Step) (*field.Path, *apiextensions.JSONSchemaProps) {
 	path, s := version.path, version.schema
 	for _, step := range place {
@@ -81,8 +82,9 @@ func written(s *apiextensions.JSONSchemaProps, extension string) any {
 	return field.OmitValueType{}
 }
 
-// visit calls f for every schema that describes values. It leaves out schemas below allOf and
-// the like, because structural schemas have no extensions there.
+// visit calls f for every schema that describes values. If f returns false, visit skips the
+// schemas below. It leaves out schemas below allOf and the like, because structural schemas have
+// no extensions there.
 func visit(s *apiextensions.JSONSchemaProps, path *field.Path, f func(s *apiextensions.JSONSchemaProps, path *field.Path) bool) {
 	if s == nil || !f(s, path) {
 		return
@@ -99,8 +101,8 @@ func visit(s *apiextensions.JSONSchemaProps, path *field.Path, f func(s *apiexte
 	visit(items(s), path.Child("items"), f)
 }
 
-// misplaced returns an error for each extension that the compiler does not see: those that the
-// server replaces, those of the object as a whole, and parameter sources without keys.
+// misplaced returns an error for each extension that the compiler does not see: those in schemas
+// that the server replaces, those of the object as a whole, and parameter sources without keys.
 func misplaced(root *apiextensions.JSONSchemaProps, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	forbid := func(s *apiextensions.JSONSchemaProps, path *field.Path, why string) {
@@ -113,15 +115,15 @@ func misplaced(root *apiextensions.JSONSchemaProps, path *field.Path) field.Erro
 			errs = append(errs, field.Forbidden(path.Child(name), why))
 		}
 	}
-	keys := map[string]bool{} // the paths of schemas of keys
+	keys := map[string]bool{} // the paths of the schemas that describe keys
 	visit(root, path, func(s *apiextensions.JSONSchemaProps, path *field.Path) bool {
 		if s == root && !isNone(s) {
-			forbid(s, path, "the object as a whole has no permission: its metadata has its own")
+			forbid(s, path, "the object as a whole can't have a permission, because its metadata has permissions of its own")
 		}
 		if s == root || s.XEmbeddedResource {
 			for _, name := range replaced {
 				visit(property(s, name), path.Child("properties").Key(name), func(s *apiextensions.JSONSchemaProps, path *field.Path) bool {
-					forbid(s, path, fmt.Sprintf("the server puts a schema of its own in the place of this %s", name))
+					forbid(s, path, fmt.Sprintf("the server replaces the schema of this %s by its own, so this extension has no effect", name))
 					return true
 				})
 			}
@@ -151,9 +153,9 @@ func isList(s *apiextensions.JSONSchemaProps, listType string) bool {
 	return s.XListType != nil && *s.XListType == listType && items(s) != nil
 }
 
-// withoutIdentity returns an error for each excluded permission in elements of atomic lists.
-// Such elements are identified by position only. A caller who may change the other fields of two
-// elements could make each of them the other, including its excluded field.
+// withoutIdentity returns an error for each excluded permission in elements of atomic lists. Such
+// elements are identified only by their position. A caller that may change the other fields of
+// two elements could turn each of them into the other, including its excluded field.
 func withoutIdentity(version *crdVersion, tree *schema.Tree) field.ErrorList {
 	var errs field.ErrorList
 	for place := range tree.NodePaths() {
@@ -164,15 +166,15 @@ func withoutIdentity(version *crdVersion, tree *schema.Tree) field.ErrorList {
 			}
 			path, _ := descend(version, stepsTo(place))
 			errs = append(errs, field.Forbidden(path.Child(schema.ExtExcluded),
-				"elements of an atomic list have no identity: exclude the whole list, give it the type map, or exclude the elements by a value of theirs"))
+				"elements of an atomic list have no identity: exclude the whole list, give it the type map, or exclude the elements by a permission whose parameter is one of their values"))
 		}
 	}
 	return errs
 }
 
-// hasValue reports whether a place is an element of an atomic list, in no other atomic list, with a
-// permission whose parameter is made from a value. Then all of the element is excluded, and each
-// element that is added or removed needs the verb for its value.
+// hasValue reports whether a place is an element of an atomic list, not nested in another atomic
+// list, with a permission whose parameter is made from a value of the element. Then the whole
+// element is excluded, and adding or removing an element needs the verb for its value.
 func hasValue(place schema.NodePath) bool {
 	last := len(place) - 1
 	return place[last].TakesValue() != nil && place[last-1].Kind == schema.List &&

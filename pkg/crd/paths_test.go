@@ -15,7 +15,7 @@ import (
 	"kube-granular.dev/pkg/expression"
 )
 
-// Extensions are found wherever an author may write one.
+// TestValidatePlaces checks that misplaced extensions are found wherever an author may write one.
 func TestValidatePlaces(t *testing.T) {
 	const misplacedSource = `Invalid value: "k": must stand on a map, on a list of type map with one key or of type set, or on the schema of such a key` + "\n"
 	for _, test := range []struct{ name, schema, want string }{
@@ -39,8 +39,9 @@ func TestValidatePlaces(t *testing.T) {
 	}
 }
 
-// What stands where no extension has an effect is refused, not passed over. Below allOf
-// it would have one; there upstream refuses it, as all extensions of structural schemas.
+// TestValidateJunctors checks that extensions below anyOf, oneOf and not, where they have no
+// effect, are refused. Upstream refuses extensions below allOf itself, because a structural
+// schema has none there.
 func TestValidateJunctors(t *testing.T) {
 	for _, junctor := range []string{"anyOf: [{+verb: b}]", "oneOf: [{+verb: b}]", "not: {+verb: b}"} {
 		if errs := validator().Validate(definition(t, nil, `properties: {a: {type: string, `+junctor+`}}`), nil); len(errs) == 0 {
@@ -49,7 +50,8 @@ func TestValidateJunctors(t *testing.T) {
 	}
 }
 
-// A version may come without a schema; upstream says what becomes of it.
+// TestValidateVersionsWithoutSchema checks that a version without a schema is no error of this
+// package, and that the other versions are still validated.
 func TestValidateVersionsWithoutSchema(t *testing.T) {
 	const wrong = `properties: {a: {type: string, +verb: A}}`
 	for name, take := range map[string]func(v *apiextensionsv1.CustomResourceDefinitionVersion){
@@ -64,7 +66,8 @@ func TestValidateVersionsWithoutSchema(t *testing.T) {
 	}
 }
 
-// A schema from which no models can be made has permissions that are refused.
+// TestValidateNoModels checks that permissions are refused in a schema from which no models can
+// be made.
 func TestValidateNoModels(t *testing.T) {
 	crd := definition(t, nil, `properties: {a: {type: string, +verb: a, +excluded: true}}`)
 	s := crd.Spec.Validation.OpenAPIV3Schema
@@ -89,8 +92,8 @@ func TestEnabled(t *testing.T) {
 	}
 }
 
-// The server's own schemas stand wherever it puts them, and the keys that tell elements
-// apart have the defaults it gives them.
+// TestSameTreeAsServedBelowLists checks that validation uses the server's own schemas wherever
+// the server does, and the same defaults for the keys of list elements.
 func TestSameTreeAsServedBelowLists(t *testing.T) {
 	const cell = `{type: object, +scope: cell, +embedded: true, +preserve: true}`
 	for name, text := range map[string]string{
@@ -122,7 +125,7 @@ func TestSameTreeAsServedBelowLists(t *testing.T) {
 	}
 }
 
-// keys are those of all lists of a tree.
+// keys returns the keys of all lists of a tree, by the pattern of the list's path.
 func keys(tree *schema.Tree) map[string][]schema.Key {
 	out := map[string][]schema.Key{}
 	for place := range tree.NodePaths() {
@@ -133,7 +136,8 @@ func keys(tree *schema.Tree) map[string][]schema.Key {
 	return out
 }
 
-// The example of a better name is one that an author may write.
+// TestWarningsWithoutDomain checks that the name that a warning suggests has a valid domain, even
+// if the group of the definition has none.
 func TestWarningsWithoutDomain(t *testing.T) {
 	for group, want := range map[string]string{"example.org": `use "example.org/mine"`, "things": `use "example.com/mine"`} {
 		crd := definition(t, func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Group = group },

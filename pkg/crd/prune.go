@@ -12,9 +12,9 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// prune returns the parts of a schema that matter for permissions: the extensions, the path to
-// them, and the keys that identify elements. A definition may be large, and the validation
-// visits it several times. The result shares memory with s.
+// prune returns the parts of a schema that matter for permissions: the extensions, the fields on
+// the way to them, and the keys that identify elements. It keeps validation cheap, because a
+// definition may be large and is visited several times. The result shares memory with s.
 func prune(s *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaProps {
 	if out := pruned(*s, nil); out != nil {
 		return out
@@ -22,18 +22,19 @@ func prune(s *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaProps {
 	return &apiextensions.JSONSchemaProps{Type: s.Type}
 }
 
-// pruned returns nil if s has no such part. The properties named keys are kept. It takes a copy,
-// because a value in a map has no address and is seldom kept.
+// pruned does the work of prune. It returns nil if no part of s matters. It keeps the properties
+// named in keys. It takes s by value, because s is often a value in a map, which has no address,
+// and seldom has to be kept.
 //
 //go:noinline
 func pruned(s apiextensions.JSONSchemaProps, keys []string) *apiextensions.JSONSchemaProps {
 	var properties map[string]apiextensions.JSONSchemaProps
 	if by := s.XPermissionParameterizedBy; by != nil {
 		if name, ok := schema.SelfField(*by); ok {
-			keys = append(slices.Clip(keys), name) // its type matters
+			keys = append(slices.Clip(keys), name) // the type of this field matters
 		}
 	}
-	keep := s.HasPermissionExtension() || s.XEmbeddedResource // its metadata has permissions in a scope
+	keep := s.HasPermissionExtension() || s.XEmbeddedResource // below a scope, its metadata have permissions
 	for name, p := range s.Properties {
 		below := pruned(p, nil)
 		switch {
@@ -83,7 +84,7 @@ func orStub(kept, s *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaPro
 }
 
 // permissionsInJunctors reports whether there are extensions below allOf, anyOf, oneOf or not.
-// They are kept so that they are refused.
+// prune keeps such extensions, so that validation can refuse them.
 func permissionsInJunctors(s apiextensions.JSONSchemaProps) bool {
 	for _, list := range [][]apiextensions.JSONSchemaProps{s.AllOf, s.AnyOf, s.OneOf} {
 		for i := range list {

@@ -14,7 +14,7 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// random makes a schema with extensions here and there, right and wrong ones.
+// random returns a random schema with some valid and some invalid extensions.
 func random(r *rand.Rand, depth int) apiextensions.JSONSchemaProps {
 	s := apiextensions.JSONSchemaProps{Type: "string"}
 	if depth > 0 {
@@ -65,7 +65,8 @@ func random(r *rand.Rand, depth int) apiextensions.JSONSchemaProps {
 	return s
 }
 
-// FuzzPrune holds that nothing is lost by looking at a part of the schema only.
+// FuzzPrune checks that the pruned schema compiles to the same permission tree, or has the same
+// problems, as the whole schema.
 func FuzzPrune(f *testing.F) {
 	for seed := range uint64(64) {
 		f.Add(seed)

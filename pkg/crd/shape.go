@@ -14,11 +14,11 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// shapeDifferences returns an error for each excluded field whose schemas in two versions read a
-// stored value differently. Without a conversion webhook an object is read with the schema of
-// the requested version: fields that it lacks are pruned, its defaults are added, and elements
-// are identified by its keys, all before a change can be compared. So any write through one
-// version could drop, set or move a field that the other version excludes.
+// shapeDifferences returns an error for each field with an excluded permission whose schemas in
+// two versions read a stored value differently. Without a conversion webhook, an object is read
+// with the schema of the requested version before a change can be compared: fields that the
+// schema lacks are pruned, its defaults are added, and elements are identified by its keys. So
+// any write through one version could drop, set or move a field that the other version excludes.
 func shapeDifferences(first, v *crdVersion) field.ErrorList {
 	if first.full == v.full {
 		return nil
@@ -29,16 +29,17 @@ func shapeDifferences(first, v *crdVersion) field.ErrorList {
 			continue
 		}
 		if where, what := pathDifference(first.full, v.full, stepsTo(place)); what != "" {
-			errs = append(errs, disagreement(v, "has another %s at %s than version %s, and %s is excluded; without a conversion webhook both hold the same fields",
+			errs = append(errs, disagreement(v, "has another %s at %s than version %s, and %s is excluded; without a conversion webhook both versions hold the same fields",
 				what, place.Pattern()+where, first.name, place.Pattern()))
 		}
 	}
 	return errs
 }
 
-// pathDifference compares the schemas on the path to an excluded field, as far as they determine
-// its place, and the schemas of the field and everything below it completely. It returns what
-// differs, and where, if that is below the field.
+// pathDifference compares two schemas along the path to an excluded field. Above the field it
+// compares only what determines the field's place: lists and defaults. It compares the schemas of
+// the field and of everything below it completely. It returns what differs and, if that is below
+// the field, where.
 func pathDifference(a, b *apiextensions.JSONSchemaProps, way []schema.Step) (where, what string) {
 	for i, step := range way {
 		switch {
@@ -54,8 +55,8 @@ func pathDifference(a, b *apiextensions.JSONSchemaProps, way []schema.Step) (whe
 	return schemaDifference(a, b, "")
 }
 
-// schemaDifference compares what prunes, defaults or converts values. Validation rules may
-// differ.
+// schemaDifference compares the parts of two schemas that prune, default or convert values.
+// Validation rules may differ.
 func schemaDifference(a, b *apiextensions.JSONSchemaProps, at string) (where, what string) {
 	switch {
 	case a == nil || b == nil:
@@ -87,7 +88,7 @@ func schemaDifference(a, b *apiextensions.JSONSchemaProps, at string) (where, wh
 	return schemaDifference(items(a), items(b), at+"[*]")
 }
 
-// stepInto follows one step of the compiler through an author's schema.
+// stepInto returns the schema that one step of a path in the permission tree leads to.
 func stepInto(s *apiextensions.JSONSchemaProps, step schema.Step) *apiextensions.JSONSchemaProps {
 	switch {
 	case !step.Elem:
@@ -117,8 +118,9 @@ func keysOf(s *apiextensions.JSONSchemaProps) []any {
 	return out
 }
 
-// defaultAt returns the default that a schema sets at a path below it, or at a list or map on
-// the path. It tells null from no default.
+// defaultAt returns the default that a schema sets at a path below it. If the path leads into a
+// list or map, it returns the default of that list or map. The default null is not the same as no
+// default.
 func defaultAt(s *apiextensions.JSONSchemaProps, way []schema.Step) []any {
 	if s == nil || s.Default == nil {
 		return nil

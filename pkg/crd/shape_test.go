@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// Two versions without a conversion webhook hold the same bytes, so they have to take
-// them for the same value in every shape a schema may have around an excluded field.
+// TestShapesAround checks that two versions without a conversion webhook must read an excluded
+// field the same way, for different schemas around the field. Both versions read the same stored
+// bytes.
 func TestShapesAround(t *testing.T) {
 	const guard = `{type: string, +verb: boom, +excluded: true}`
 	root := func(text string) string {
@@ -55,7 +56,8 @@ func TestShapesAround(t *testing.T) {
 	}
 }
 
-// A permission that takes a parameter is another than one that takes none.
+// TestVersionsWithParameter checks that an excluded permission with a parameter and one of the
+// same name without a parameter count as two different permissions.
 func TestVersionsWithParameter(t *testing.T) {
 	const taken, whole = `+parameterized-by: pool,`, ``
 	pools := func(parameter string) string {
@@ -65,7 +67,7 @@ func TestVersionsWithParameter(t *testing.T) {
 		t.Error(errs)
 	}
 	got := validator().Validate(definition(t, nil, pools(taken), pools(whole)), nil).ToAggregate()
-	if got == nil || !strings.Contains(got.Error(), "version v2 excludes no permission pool(…), as version v1 does") || !strings.Contains(got.Error(), "version v2 excludes permission pool, version v1 does not") {
+	if got == nil || !strings.Contains(got.Error(), "version v2 does not exclude permission pool(…), but version v1 does") || !strings.Contains(got.Error(), "version v2 excludes permission pool, but version v1 does not") {
 		t.Error(got)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// MaxPermissionsOnPath is the longest chain of permissions in a definition. A request may have
-// to ask for each of them for every field.
+// MaxPermissionsOnPath is the highest number of nested permissions that a definition may have. A
+// request may have to check each of them for every field.
 const MaxPermissionsOnPath = 8
 
 // Validator validates definitions. It may be used by any number of goroutines.
@@ -25,17 +25,18 @@ type Validator struct {
 
 var _ granular.Extensions = &Validator{}
 
-// New returns a Validator. enabled reports whether this server enforces extensions. expressions
-// is the language that new expressions may be written in.
+// New returns a Validator. enabled reports whether this server enforces permission extensions.
+// expressions compiles parameter expressions, and accepts only those that a new definition may
+// use.
 func New(enabled func() bool, expressions schema.Expressions) *Validator {
 	return &Validator{enabled: enabled, expressions: expressions}
 }
 
-// Enabled reports whether this server enforces extensions.
+// Enabled reports whether this server enforces permission extensions.
 func (v *Validator) Enabled() bool { return v.enabled() }
 
-// Validate returns an error for each mistake in newCRD that is not in oldCRD, which is nil on
-// create. Paths are those of apiextensions.k8s.io/v1.
+// Validate returns an error for each mistake in newCRD that is not in oldCRD. oldCRD is nil on
+// create. Paths in errors are those of apiextensions.k8s.io/v1.
 func (v *Validator) Validate(newCRD, oldCRD *apiextensions.CustomResourceDefinition) field.ErrorList {
 	found := v.mistakes(newCRD)
 	if len(found) == 0 {
@@ -66,11 +67,11 @@ type mistake struct {
 	err *field.Error
 }
 
-// crdVersion is one version of a definition, and what the validation found out about it.
+// crdVersion is one version of a definition, with what the validation finds out about it.
 type crdVersion struct {
 	name string
 	path *field.Path
-	// full is the schema as written, schema the part that matters for permissions. Versions that
+	// full is the schema as written, schema its part that matters for permissions. Versions that
 	// share a schema share both.
 	full, schema *apiextensions.JSONSchemaProps
 	// inUse is set if the version is served or stored.
@@ -122,7 +123,7 @@ func (v *Validator) mistakes(crd *apiextensions.CustomResourceDefinition) []mist
 	for i, version := range versions {
 		if i > 0 && version.schema == versions[0].schema {
 			version.tree = shared.tree
-			continue // validate a shared schema once
+			continue // a shared schema is validated once
 		}
 		if i == 0 {
 			shared = version

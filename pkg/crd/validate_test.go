@@ -31,8 +31,8 @@ func chain(n int) string {
 	return text
 }
 
-// Every mistake is named with the field an author finds it at.
-const noIdentity = "elements of an atomic list have no identity: exclude the whole list, give it the type map, or exclude the elements by a value of theirs"
+// noIdentity is the message for an excluded permission in the elements of an atomic list.
+const noIdentity = "elements of an atomic list have no identity: exclude the whole list, give it the type map, or exclude the elements by a permission whose parameter is one of their values"
 
 func TestValidate(t *testing.T) {
 	const verb = ".properties[a].x-kubernetes-permission-verb"
@@ -104,7 +104,7 @@ properties:
 		{"expression that does not compile", `properties: {a: {type: array, +list: set, +parameter-source: k, items: {type: string, +verb: a, +parameterized-by: k, +parameter-expression: "self.nonsense()"}}}`,
 			`.properties[a].items.x-kubernetes-permission-parameter-expression: Invalid value: "self.nonsense()": does not compile: column 14: undeclared reference to 'nonsense' (in container '')` + "\n"},
 		{"expression that gives no string", `properties: {a: {type: array, +list: set, +parameter-source: k, items: {type: string, +verb: a, +parameterized-by: k, +parameter-expression: "self == 'a'"}}}`,
-			`.properties[a].items.x-kubernetes-permission-parameter-expression: Invalid value: "self == 'a'": must give a string` + "\n"},
+			`.properties[a].items.x-kubernetes-permission-parameter-expression: Invalid value: "self == 'a'": must return a string` + "\n"},
 		{"expression that is too costly", `properties: {a: {type: array, +list: set, +parameter-source: k, items: {type: string, +verb: a, +parameterized-by: k, +parameter-expression: "self.split('').map(a, self.split('').map(b, a+b).join('')).join('')"}}}`,
 			`.properties[a].items.x-kubernetes-permission-parameter-expression: Invalid value: "self.split('').map(a, self.split('').map(b, a+b).join('')).join('')": is too costly: its cost for a key of 317 bytes is estimated at `},
 		{"source without keys", `properties: {a: {type: object, +parameter-source: k, properties: {b: {type: string}}}, l: {type: array, +parameter-source: k, items: {type: string}}, m: {type: array, +list: map, +keys: [x, y], +parameter-source: k, items: {type: object, properties: {x: {type: string, +parameter-source: k}, y: {type: string}, z: {type: string, +parameter-source: k}}}}}`,
@@ -114,20 +114,20 @@ properties:
 .properties[m].items.properties[z].x-kubernetes-permission-parameter-source: Invalid value: "k": must stand on a map, on a list of type map with one key or of type set, or on the schema of such a key
 `},
 		{"on the object as a whole", `{+verb: all, properties: {a: {type: string}}}`,
-			`.x-kubernetes-permission-verb: Forbidden: the object as a whole has no permission: its metadata has its own` + "\n"},
+			`.x-kubernetes-permission-verb: Forbidden: the object as a whole can't have a permission, because its metadata has permissions of its own` + "\n"},
 		{"on the object's own metadata", `properties: {kind: {type: string, +verb: kind}, metadata: {type: object, +verb: metadata, properties: {name: {type: string, +verb: name, +excluded: true}}}}`,
-			`.properties[kind].x-kubernetes-permission-verb: Forbidden: the server puts a schema of its own in the place of this kind
-.properties[metadata].x-kubernetes-permission-verb: Forbidden: the server puts a schema of its own in the place of this metadata
-.properties[metadata].properties[name].x-kubernetes-permission-excluded: Forbidden: the server puts a schema of its own in the place of this metadata
-.properties[metadata].properties[name].x-kubernetes-permission-verb: Forbidden: the server puts a schema of its own in the place of this metadata
+			`.properties[kind].x-kubernetes-permission-verb: Forbidden: the server replaces the schema of this kind by its own, so this extension has no effect
+.properties[metadata].x-kubernetes-permission-verb: Forbidden: the server replaces the schema of this metadata by its own, so this extension has no effect
+.properties[metadata].properties[name].x-kubernetes-permission-excluded: Forbidden: the server replaces the schema of this metadata by its own, so this extension has no effect
+.properties[metadata].properties[name].x-kubernetes-permission-verb: Forbidden: the server replaces the schema of this metadata by its own, so this extension has no effect
 `},
 		{"on an embedded object's metadata", `properties: {a: {type: object, +embedded: true, +preserve: true, properties: {metadata: {type: object, +verb: a}}}}`,
-			`.properties[a].properties[metadata].x-kubernetes-permission-verb: Forbidden: the server puts a schema of its own in the place of this metadata` + "\n"},
+			`.properties[a].properties[metadata].x-kubernetes-permission-verb: Forbidden: the server replaces the schema of this metadata by its own, so this extension has no effect` + "\n"},
 		{"eight on one path", `properties: {a: ` + chain(8) + `}`, ""},
 		{"nine on one path", `properties: {a: ` + chain(9) + `}`,
 			`.properties[a]` + strings.Repeat(".properties[a]", 8) + `.x-kubernetes-permission-verb: Invalid value: "p9": more than 8 permissions on one path` + "\n"},
 		{"excluded in an atomic list", `properties: {a: {type: array, items: {type: object, properties: {b: {type: string, +verb: b, +excluded: true}, c: {type: string, +verb: c}}}}}`,
-			`.properties[a].items.properties[b].x-kubernetes-permission-excluded: Forbidden: elements of an atomic list have no identity: exclude the whole list, give it the type map, or exclude the elements by a value of theirs` + "\n"},
+			`.properties[a].items.properties[b].x-kubernetes-permission-excluded: Forbidden: elements of an atomic list have no identity: exclude the whole list, give it the type map, or exclude the elements by a permission whose parameter is one of their values` + "\n"},
 		{"excluded elements of an atomic list by a value", `properties: {a: {type: array, items: {type: object, +verb: acme.io/a, +excluded: true, +parameterized-by: self.k, properties: {k: {type: string}}}}}`, ""},
 		{"excluded below elements that have a value", `properties: {a: {type: array, items: {type: object, +verb: acme.io/a, +parameterized-by: self.k, properties: {k: {type: string}, b: {type: string, +verb: b, +excluded: true}}}}}`,
 			`.properties[a].items.properties[b].x-kubernetes-permission-excluded: Forbidden: ` + noIdentity + "\n"},
@@ -147,7 +147,7 @@ properties:
 			`properties: {a: {type: array, +list: map, +keys: [k], items: {type: object, required: [k], properties: {k: {type: string}, b: {type: string, +verb: b, +excluded: true}}}}}`,
 			""},
 		{"a set of objects is atomic", `properties: {a: {type: array, +list: set, items: {type: object, x-kubernetes-map-type: atomic, properties: {b: {type: string, +verb: b, +excluded: true}}}}}`,
-			`.properties[a].items.properties[b].x-kubernetes-permission-excluded: Forbidden: elements of an atomic list have no identity: exclude the whole list, give it the type map, or exclude the elements by a value of theirs` + "\n"},
+			`.properties[a].items.properties[b].x-kubernetes-permission-excluded: Forbidden: elements of an atomic list have no identity: exclude the whole list, give it the type map, or exclude the elements by a permission whose parameter is one of their values` + "\n"},
 		{"unknown fields around",
 			`properties: {a: {type: object, +preserve: true, +verb: a, properties: {b: {type: string, +verb: b, +excluded: true}}}}`,
 			""},
@@ -173,8 +173,8 @@ properties:
 	}
 }
 
-// A definition that was stored with a mistake may be changed elsewhere, and even
-// there where nothing gets worse.
+// TestRatcheting checks that a definition that was stored with a mistake may be changed
+// elsewhere, and also at the mistake unless that adds a mistake.
 func TestRatcheting(t *testing.T) {
 	const stored = `properties: {a: {type: string, +verb: A}, b: {type: string}}`
 	for _, test := range []struct {
@@ -200,8 +200,8 @@ func TestRatcheting(t *testing.T) {
 	}
 }
 
-// A definition from before schemas had to be structural is served with models that
-// have no fields, whatever its schema says.
+// TestLegacy checks that permissions are refused in a definition whose schema is not structural,
+// because the server serves it with models that have no fields.
 func TestLegacy(t *testing.T) {
 	for name, test := range map[string]struct{ schema, want string }{
 		"structural by now": {`properties: {a: {type: string, +verb: a, +excluded: true}}`, ""},
@@ -238,22 +238,22 @@ func TestVersions(t *testing.T) {
 		{name: "the same place, something else beside",
 			schemas: []string{here, strings.Replace(here, "other", "another", 1)}},
 		{name: "in one version only", schemas: []string{none, here},
-			want: "spec.versions[1].schema.openAPIV3Schema: Invalid value: version v2 excludes permission boom, version v1 does not\n"},
+			want: "spec.versions[1].schema.openAPIV3Schema: Invalid value: version v2 excludes permission boom, but version v1 does not\n"},
 		{name: "in the first version only", schemas: []string{here, none},
-			want: "spec.versions[1].schema.openAPIV3Schema: Invalid value: version v2 excludes no permission boom, as version v1 does\n"},
+			want: "spec.versions[1].schema.openAPIV3Schema: Invalid value: version v2 does not exclude permission boom, but version v1 does\n"},
 		{name: "another permission", schemas: []string{here, other},
-			want: "spec.versions[1].schema.openAPIV3Schema: Invalid value: version v2 excludes no permission boom, as version v1 does\n" +
-				"spec.versions[1].schema.openAPIV3Schema: Invalid value: version v2 excludes permission bang, version v1 does not\n"},
+			want: "spec.versions[1].schema.openAPIV3Schema: Invalid value: version v2 does not exclude permission boom, but version v1 does\n" +
+				"spec.versions[1].schema.openAPIV3Schema: Invalid value: version v2 excludes permission bang, but version v1 does not\n"},
 		{name: "another field", schemas: []string{here, renamed},
-			want: "spec.versions[1].schema.openAPIV3Schema: Invalid value: version v2 excludes permission boom at .spec.destruct, version v1 at .spec.trigger; without a conversion webhook both hold the same fields\n"},
+			want: "spec.versions[1].schema.openAPIV3Schema: Invalid value: version v2 excludes permission boom at .spec.destruct, but version v1 excludes it at .spec.trigger; without a conversion webhook both versions hold the same fields\n"},
 		{name: "another field, converted", schemas: []string{here, renamed}, change: webhook},
 		{name: "another permission, converted", schemas: []string{here, none}, change: webhook,
-			want: "spec.versions[1].schema.openAPIV3Schema: Invalid value: version v2 excludes no permission boom, as version v1 does\n"},
+			want: "spec.versions[1].schema.openAPIV3Schema: Invalid value: version v2 does not exclude permission boom, but version v1 does\n"},
 		{name: "in a version that nobody writes", schemas: []string{here, none},
 			change: func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[1].Served = false }},
 		{name: "in the stored version, which is not served", schemas: []string{none, here}, change: func(crd *apiextensionsv1.CustomResourceDefinition) {
 			crd.Spec.Versions[0].Served = false
-		}, want: "spec.versions[1].schema.openAPIV3Schema: Invalid value: version v2 excludes permission boom, version v1 does not\n"},
+		}, want: "spec.versions[1].schema.openAPIV3Schema: Invalid value: version v2 excludes permission boom, but version v1 does not\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got strings.Builder
@@ -271,8 +271,9 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// Without a conversion webhook an object read through a version has lost what that
-// version doesn't list, and has got its defaults, before anybody compares anything.
+// TestShapesOfVersions checks that two versions without a conversion webhook must describe an
+// excluded field the same way. An object that is read through a version has lost the fields that
+// this version lacks, and has its defaults, before it is compared.
 func TestShapesOfVersions(t *testing.T) {
 	guard := func(schema string) string {
 		return `properties: {spec: {type: object, properties: {x: {type: string}, guard: ` + strings.Replace(schema, "{", "{+verb: boom, +excluded: true, ", 1) + `}}}`

@@ -11,8 +11,8 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// vast is a schema of about as many bytes as a request may have, in which every
-// group of fields is excluded.
+// vast returns a schema of about the given number of bytes, in which every group of fields has an
+// excluded permission.
 func vast(bytes int) string {
 	var b strings.Builder
 	b.WriteString(`{"type":"object","properties":{"spec":{"type":"object","properties":{`)

@@ -15,11 +15,11 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// disagreements returns an error for each excluded permission that one version has and another
-// lacks. A write through the second version could change, or drop, the field that the first one
-// excludes. Only versions that are served or stored count. Without a conversion webhook all
-// versions have the same fields, so the places of the permissions and their schemas must agree
-// too.
+// disagreements returns an error for each excluded permission (one that `update` does not
+// include) that one version has and another lacks. A write through the version that lacks the
+// permission could change, or drop, the field that needs the permission in the other version.
+// Only versions that are served or stored count. Without a conversion webhook all versions have
+// the same fields, so the places of the permissions and their schemas must agree too.
 func disagreements(crd *apiextensions.CustomResourceDefinition, versions []*crdVersion) field.ErrorList {
 	converted := crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensions.WebhookConverter
 	var errs field.ErrorList
@@ -38,15 +38,15 @@ func disagreements(crd *apiextensions.CustomResourceDefinition, versions []*crdV
 			places, ok := excluded[name]
 			switch {
 			case !ok:
-				errs = append(errs, disagreement(v, "excludes no permission %s, as version %s does", name, first.name))
+				errs = append(errs, disagreement(v, "does not exclude permission %s, but version %s does", name, first.name))
 			case !converted && places != expected[name]:
-				errs = append(errs, disagreement(v, "excludes permission %s at %s, version %s at %s; without a conversion webhook both hold the same fields",
+				errs = append(errs, disagreement(v, "excludes permission %s at %s, but version %s excludes it at %s; without a conversion webhook both versions hold the same fields",
 					name, places, first.name, expected[name]))
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(excluded)) {
 			if _, ok := expected[name]; !ok {
-				errs = append(errs, disagreement(v, "excludes permission %s, version %s does not", name, first.name))
+				errs = append(errs, disagreement(v, "excludes permission %s, but version %s does not", name, first.name))
 			}
 		}
 		if !converted {
@@ -60,8 +60,8 @@ func disagreement(v *crdVersion, format string, args ...any) *field.Error {
 	return field.Invalid(v.path, field.OmitValueType{}, fmt.Sprintf("version %s ", v.name)+fmt.Sprintf(format, args...))
 }
 
-// excludedIn returns the excluded permissions of a tree, marked if they have a parameter, and
-// the places of each.
+// excludedIn returns the excluded permissions of a tree, each with its places. A name ends in
+// "(…)" if the permission has a parameter.
 func excludedIn(tree *schema.Tree) map[string]string {
 	places := map[string][]string{}
 	for _, info := range tree.Permissions() {

@@ -15,13 +15,14 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// TestWalk says for each shape that a custom resource's schema may have what a change
-// is charged to, most specific permission first, as a granular request sees it.
+// TestWalk checks, for each shape that the schema of a custom resource may have, which
+// permissions a granular request needs for a change, the most specific permission first.
 func TestWalk(t *testing.T) {
 	const metadata = "metadata: {name: x}\n"
 	for _, test := range []struct {
 		name, schema string
-		// Every pair is an object before and after, and what is charged.
+		// Each element of changes is an object before and after the change, and the permissions
+		// that are charged.
 		changes [][3]string
 	}{
 		{"int or string", `properties: {a: {x-kubernetes-int-or-string: true, +verb: a}}`, [][3]string{

@@ -19,8 +19,8 @@ import (
 // MaxWarnings is the highest number of warnings for one definition.
 const MaxWarnings = 10
 
-// wellKnown reports whether a permission may be used without a domain, because a built-in kind
-// has it.
+// wellKnown reports whether a built-in kind has a permission of this name. All other names should
+// have a domain.
 func wellKnown(name string) bool {
 	found, err := registry.Lookup(name)
 	return err == nil && found != nil
@@ -34,9 +34,9 @@ type warning struct {
 	text string
 }
 
-// Warnings returns the warnings for newCRD that oldCRD did not cause already: permissions
-// without a domain that no built-in kind has, well-known permissions that are excluded,
-// parameter sources that no permission uses, and permissions by convention that end.
+// Warnings returns the warnings for newCRD that oldCRD did not cause already. It warns of
+// permissions without a domain that no built-in kind has, well-known permissions that are
+// excluded, parameter sources that no permission uses, and the end of permissions by convention.
 func (v *Validator) Warnings(newCRD, oldCRD *apiextensions.CustomResourceDefinition) []string {
 	seen := map[string]bool{}
 	if oldCRD != nil {
@@ -44,8 +44,8 @@ func (v *Validator) Warnings(newCRD, oldCRD *apiextensions.CustomResourceDefinit
 	}
 	var out []string
 	if oldCRD != nil && usesAny(newCRD) && !usesAny(oldCRD) {
-		out = append(out, fmt.Sprintf("%s: the definition now has permission extensions, so spec, status, conditions and replicas have none by convention any more: "+
-			"grants of specification, status, conditions, condition(...) and replicas cover what you give them alone", field.NewPath("spec", "versions")))
+		out = append(out, fmt.Sprintf("%s: the definition now has permission extensions, so spec, status, conditions and replicas have no permissions by convention any more: "+
+			"grants of specification, status, conditions, condition(...) and replicas cover only the fields to which you give these permissions", field.NewPath("spec", "versions")))
 	}
 	eachWarning(newCRD, func(w warning) {
 		if seen[w.id] || len(out) >= MaxWarnings {
@@ -82,7 +82,8 @@ func eachWarning(crd *apiextensions.CustomResourceDefinition, f func(warning)) {
 	}
 }
 
-// permissions returns the names that x-kubernetes-permission-verb holds: there may be two.
+// permissions returns the names in the extension x-kubernetes-permission-verb, which may hold
+// two.
 func permissions(verb *string) []string {
 	if verb == nil {
 		return nil
@@ -106,9 +107,9 @@ func warnName(name *string, excluded bool, domain string, path *field.Path, f fu
 	}
 }
 
-// unusedSources collects the parameter sources of one version, and which of them a permission
-// uses. The compiler refuses a permission whose source is not above it, so a source that is used
-// anywhere is used.
+// unusedSources collects the parameter sources of one version, and the sources that a permission
+// takes. The compiler refuses a permission whose source is not above it, so a source is used if
+// any permission of the version takes it.
 type unusedSources struct {
 	order []warning
 	taken map[string]bool

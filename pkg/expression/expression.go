@@ -24,24 +24,25 @@ import (
 
 const (
 	// MaxLength is the length of the longest expression, in bytes. Upstream has no such limit on
-	// rules, but a rule is evaluated once for an object, and an expression once for a key.
+	// validation rules. But a rule is evaluated once for an object, and an expression once for
+	// each key.
 	MaxLength = 1024
 	// MaxKeyLength is the length of the key for which the cost is estimated, in bytes: a DNS
 	// subdomain, a slash and a name, as in labels and finalizers. Longer keys are evaluated too,
 	// up to MaxCost.
 	MaxKeyLength = 253 + 1 + 63
-	// MaxCost is the highest cost of one evaluation, estimated and at run time, in the units of
-	// upstream's PerCallLimit. A million units take a tenth of a second
-	// (k8s.io/apiserver/pkg/apis/cel); a key must not take more than a millisecond.
+	// MaxCost is the highest cost of one evaluation, both estimated and at run time, in the units
+	// of upstream's PerCallLimit. A million units take a tenth of a second
+	// (k8s.io/apiserver/pkg/apis/cel), so MaxCost is about a millisecond for a key.
 	MaxCost = 10_000
-	// EvaluationCost is added to the cost of each evaluation. It is about a microsecond, and
-	// keeps constant expressions, which CEL counts as free, from being free.
+	// EvaluationCost is added to the cost of each evaluation. It stands for about a microsecond,
+	// so that constant expressions, which CEL counts as free, cost something.
 	EvaluationCost = 10
 )
 
 const self = "self"
 
-// Language is the language of expressions. It implements schema.Expressions.
+// Language compiles expressions. It implements schema.Expressions.
 type Language struct {
 	of environment.Type
 }
@@ -51,11 +52,11 @@ var (
 	_ schema.Expression  = &program{}
 )
 
-// Accepted returns the language for new expressions.
+// Accepted returns the Language for new expressions, which estimates and limits their cost.
 func Accepted() *Language { return &Language{of: environment.NewExpressions} }
 
-// Stored returns the language of stored expressions, which some version of the server accepted.
-// Their cost is not estimated, because versions may estimate differently.
+// Stored returns the Language for stored expressions, which some version of the server accepted.
+// It does not estimate their cost, because versions may estimate differently.
 func Stored() *Language { return &Language{of: environment.StoredExpressions} }
 
 var envSet = sync.OnceValues(func() (*environment.EnvSet, error) {
@@ -73,7 +74,7 @@ func env(of environment.Type) (*cel.Env, error) {
 	return set.Env(of)
 }
 
-// Compile compiles an expression and estimates its cost.
+// Compile compiles an expression. For a new expression it also checks the estimated cost.
 func (l *Language) Compile(expression string) (schema.Expression, error) {
 	if len(expression) > MaxLength {
 		return nil, fmt.Errorf("is longer than %d bytes", MaxLength)
@@ -87,7 +88,7 @@ func (l *Language) Compile(expression string) (schema.Expression, error) {
 		return nil, fmt.Errorf("does not compile: %s", firstOf(issues))
 	}
 	if ast.OutputType() != cel.StringType {
-		return nil, errors.New("must give a string")
+		return nil, errors.New("must return a string")
 	}
 	if l.of == environment.NewExpressions {
 		if err := estimate(env, ast); err != nil {
@@ -117,7 +118,7 @@ func estimate(env *cel.Env, ast *cel.Ast) error {
 	return nil
 }
 
-// firstOf returns the first issue, without the excerpt of the source.
+// firstOf returns the text of the first issue, without the excerpt of the source.
 func firstOf(issues *cel.Issues) string {
 	for _, e := range issues.Errors() {
 		return fmt.Sprintf("column %d: %s", e.Location.Column()+1, strings.TrimSpace(e.Message))
@@ -129,7 +130,7 @@ type program struct {
 	program cel.Program
 }
 
-// Parameter evaluates the expression for a key.
+// Parameter evaluates the expression for a key. It returns the cost even with an error.
 func (p *program) Parameter(ctx context.Context, key string) (parameter string, cost int64, err error) {
 	if !utf8.ValidString(key) {
 		return "", EvaluationCost, errors.New("the key is not UTF-8")
@@ -146,7 +147,7 @@ func (p *program) Parameter(ctx context.Context, key string) (parameter string, 
 	return parameter, cost, nil
 }
 
-// costOf returns the cost of an evaluation, the highest possible one if it is not known.
+// costOf returns the cost of an evaluation. If the cost is not known, it returns MaxCost.
 func costOf(details *cel.EvalDetails) int64 {
 	if cost := details.ActualCost(); cost != nil && *cost < MaxCost {
 		return int64(*cost)

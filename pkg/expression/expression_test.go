@@ -48,8 +48,8 @@ func TestRefused(t *testing.T) {
 		{``, "does not compile"},
 		{`self +`, "does not compile: column "},
 		{`object.metadata.name`, "does not compile: column 1: undeclared reference to 'object'"},
-		{`self.size()`, "must give a string"},
-		{`['a']`, "must give a string"},
+		{`self.size()`, "must return a string"},
+		{`['a']`, "must return a string"},
 		{`'` + strings.Repeat("a", MaxLength) + `'`, "is longer than 1024 bytes"},
 		{`self.split('').map(a, self.split('').map(b, self.split('').map(c, a + b + c).join('')).join('')).join('')`,
 			"is too costly"},
@@ -60,8 +60,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestCosts holds that what an evaluation reports is at least what it cost, so that who
-// adds it up can rely on it.
+// TestCosts checks that Parameter reports at least the real cost of an evaluation, so that
+// callers can add up costs.
 func TestCosts(t *testing.T) {
 	const ten = `[1,2,3,4,5,6,7,8,9,0].all(`
 	for _, test := range []struct {
@@ -71,9 +71,9 @@ func TestCosts(t *testing.T) {
 		{`'x'`, "a", EvaluationCost},
 		{`self.split('/')[0]`, "a.com/b", EvaluationCost + 5},
 		{ten + `a,` + ten + `b,` + ten + `c,true)))?'x':'y'`, "a", 3000},
-		{`self.split('/')[1]`, "a.com", EvaluationCost + 3},                          // fails
-		{`self.lowerAscii()`, strings.Repeat("A", 10*MaxCost), MaxCost},              // runs out
-		{`self.lowerAscii()`, strings.Repeat("A", 5*MaxCost), EvaluationCost + 5000}, // does not
+		{`self.split('/')[1]`, "a.com", EvaluationCost + 3},                          // fails, because there is no second part
+		{`self.lowerAscii()`, strings.Repeat("A", 10*MaxCost), MaxCost},              // exceeds MaxCost
+		{`self.lowerAscii()`, strings.Repeat("A", 5*MaxCost), EvaluationCost + 5000}, // does not exceed MaxCost
 		{`self`, "\xff", EvaluationCost},
 	} {
 		e, err := Stored().Compile(test.expression)
@@ -86,7 +86,7 @@ func TestCosts(t *testing.T) {
 	}
 }
 
-// TestInterrupted holds that an evaluation ends with its context.
+// TestInterrupted checks that an evaluation ends when its context ends.
 func TestInterrupted(t *testing.T) {
 	const hundred = `'abcdefghij'.split('').all(a, 'abcdefghij'.split('').all(b, `
 	e, err := Stored().Compile(hundred + `'abcdefghij'.split('').all(c, true))) ? 'x' : 'y'`)

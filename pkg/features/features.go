@@ -1,10 +1,10 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package features holds the feature gates of kube-granular.
+// Package features defines the feature gates of kube-granular.
 //
-// All of them are alpha and off by default, except RBACIndex, which has no effect without
-// GranularAuthorization. With all gates off the server behaves as upstream's.
+// All of them are alpha. All are off by default, except RBACIndex, which has no effect without
+// GranularAuthorization. With all gates off, the server behaves as upstream's server does.
 //
 // The package only names the gates and adds them to a registry. Package wiring reads them.
 package features
@@ -14,16 +14,17 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// GranularAuthorization makes the API server authorize single fields (KEP-3617): a caller with
+// GranularAuthorization makes the API server authorize single fields (KEP-3617). A caller with
 // the verb "granular" may create, update and patch an object if it holds the permissions of all
-// fields that it changes. Excluded permissions are required of every caller.
+// fields that it changes. Every caller, including holders of `update`, needs the excluded
+// permissions of the fields that it changes.
 //
 // alpha: v1.37
 const GranularAuthorization featuregate.Feature = "GranularAuthorization"
 
 // RBACIndex lets RBAC find bindings by subject, and skip roles without a rule for the resource,
-// when the Gate authorizes a write. The decisions are the same and take less time. It has an
-// effect only if GranularAuthorization is on.
+// when the server authorizes a write. The decisions are the same but take less time. The gate has
+// an effect only if GranularAuthorization is on.
 //
 // alpha: v1.37
 const RBACIndex featuregate.Feature = "RBACIndex"
@@ -34,20 +35,21 @@ const RBACIndex featuregate.Feature = "RBACIndex"
 // alpha: v1.37
 const ProtectedAttributes featuregate.Feature = "ProtectedAttributes"
 
-// SelectedAuthority lets a caller select the single role by which a request is authorized, with
-// the header Authority-Selector. It needs no other gate.
+// SelectedAuthority lets a caller select, in the header Authority-Selector, the single role that
+// authorizes a request. The gate needs no other gate.
 //
 // alpha: v1.37
 const SelectedAuthority featuregate.Feature = "SelectedAuthority"
 
 // AuthorityDelegation serves the kinds AuthorityDelegation and AuthorityDelegationPolicy. A user
-// can delegate permissions, and a delegate can select them. It needs SelectedAuthority.
+// can delegate permissions, and a delegate can select such a delegation for a request. The gate
+// needs SelectedAuthority.
 //
 // alpha: v1.37
 const AuthorityDelegation featuregate.Feature = "AuthorityDelegation"
 
-// The linker sets these defaults, only to run upstream's own tests with a gate on: those tests
-// start servers with flags of their own.
+// The linker sets these defaults to run upstream's own tests with a gate on, because those tests
+// start servers with flags of their own. Nothing else sets them.
 var (
 	granularDefault  = "false"
 	selectedDefault  = "false"

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/granular"
 )
 
-// verbAttributes are the attributes of a request with another verb. Resource, subresource, name
-// and user stay those of the request, so permissions need not name a kind.
+// verbAttributes are the attributes of a request, with another verb. The resource, subresource,
+// name and user are those of the request, so the verb of a permission need not name a kind.
 type verbAttributes struct {
 	upstream.Attributes
 	verb string
@@ -29,8 +29,8 @@ func withVerb(a upstream.Attributes, verb string) verbAttributes {
 func (a verbAttributes) GetVerb() string  { return a.verb }
 func (a verbAttributes) IsReadOnly() bool { return a.verb == "get" }
 
-// unexplained are verbAttributes without a need for the reason of the answer. RBAC takes longer
-// to write the reason than to find the answer.
+// unexplained are verbAttributes for which the authorizer need not return a reason. RBAC takes
+// longer to write the reason than to decide.
 type unexplained struct {
 	verbAttributes
 }
@@ -39,14 +39,15 @@ var _ granular.Unexplained = unexplained{}
 
 func (unexplained) Unexplained() {}
 
-// ask asks the authorizer about the request with another verb. With a context of package
-// rbacindex RBAC reads only bindings that may be about the caller, and only rules about the
-// resource.
+// ask asks the authorizer whether it allows the request with another verb. If ctx is a context of
+// package rbacindex, RBAC reads only bindings that may include the caller, and only rules about
+// the resource.
 func ask(ctx context.Context, authorizer upstream.Authorizer, a upstream.Attributes, verb string) (upstream.Decision, string, error) {
 	return authorizer.Authorize(ctx, withVerb(a, verb))
 }
 
-// allows is ask without the reason.
+// allows reports whether the authorizer allows the request with another verb. It is cheaper than
+// ask, because the authorizer need not return a reason.
 func allows(ctx context.Context, authorizer upstream.Authorizer, a upstream.Attributes, verb string) (bool, error) {
 	decision, _, err := authorizer.Authorize(ctx, unexplained{withVerb(a, verb)})
 	return decision == upstream.DecisionAllow, err
@@ -54,28 +55,29 @@ func allows(ctx context.Context, authorizer upstream.Authorizer, a upstream.Attr
 
 // authorizerAdapter implements decide.Authorizer with the configured authorizer.
 //
-// For every question RBAC reads all bindings of the caller. So more than a few verbs are looked
-// up in the caller's rules, which takes one read. The rules only save questions: a verb that
-// they allow is still asked of the authorizer, which must allow it. If the rules may be
-// incomplete, the authorizer is asked one verb at a time.
+// For every check RBAC reads all bindings of the caller. So to check more than a few verbs, the
+// adapter reads the rules of the caller once, and looks the verbs up in them. The rules only save
+// checks: the authorizer must still allow a verb that the rules allow. If the rules may be
+// incomplete, the adapter asks the authorizer about one verb at a time.
 type authorizerAdapter struct {
 	authorizer upstream.Authorizer
 	attributes upstream.Attributes
 
-	// rulesRead is set if verbs and complete are set.
+	// rulesRead is set after the first attempt to read the rules of the caller. complete is set
+	// if that attempt returned all of them.
 	rulesRead bool
 	complete  bool
-	// verbs are the verbs of each of the caller's rules about the object.
+	// verbs has one element for each of the caller's rules about the object: the verbs of that
+	// rule.
 	verbs [][]string
 	// calls counts the calls of the authorizer, including the one for the rules.
 	calls int
 }
 
-// FirstAllowed returns the index of the first verb that is allowed, or -1. A Deny of a
-// permission verb means that this permission covers nothing; a more specific one may still be
-// allowed. So it may after an error about a more general one. An error that comes with Allow is
-// ignored, as in the filter WithAuthorization. An error for a verb before the allowed one is
-// returned with the index.
+// FirstAllowed returns the index of the first verb that is allowed, or -1. If the authorizer
+// returns Deny or an error for a verb, a later and more specific verb may still be allowed. An
+// error that comes with Allow is ignored, as in the filter WithAuthorization. If an error for an
+// earlier verb is known, it is returned together with the index of the allowed verb.
 func (p *authorizerAdapter) FirstAllowed(ctx context.Context, verbs []string) (int, error) {
 	if !p.enumerable(ctx, len(verbs)) {
 		return p.oneByOne(ctx, verbs)
@@ -108,7 +110,8 @@ func (p *authorizerAdapter) oneByOne(ctx context.Context, verbs []string) (int, 
 	return -1, failure
 }
 
-// allowed returns an error only for a verb that is not allowed.
+// allowed reports whether the authorizer allows a verb. It returns an error only for a verb that
+// is not allowed.
 func (p *authorizerAdapter) allowed(ctx context.Context, verb string) (bool, error) {
 	p.calls++
 	allowed, err := allows(ctx, p.authorizer, p.attributes, verb)
@@ -118,12 +121,14 @@ func (p *authorizerAdapter) allowed(ctx context.Context, verb string) (bool, err
 	return false, err
 }
 
-// maxSingleQuestions is how many verbs of a request are asked one by one before the rules of its
-// caller are read. A label or annotation takes three.
+// maxSingleQuestions is how many verbs a request may check one by one. To check more, the adapter
+// reads the rules of the caller. Three verbs cover a label: those for the metadata, for all
+// labels, and for the labels of a domain.
 const maxSingleQuestions = 3
 
-// enumerable reports whether the rules of the caller are known and complete. It does not read
-// them for only a few verbs.
+// enumerable reports whether the rules of the caller are known and complete. It reads them once
+// the request checks more than maxSingleQuestions verbs; the parameter is the number of verbs to
+// check now.
 func (p *authorizerAdapter) enumerable(ctx context.Context, verbs int) bool {
 	if p.rulesRead || p.calls+verbs <= maxSingleQuestions {
 		return p.complete
@@ -154,8 +159,8 @@ func (p *authorizerAdapter) allowedByRules(verb string) bool {
 	})
 }
 
-// appliesTo reports whether a rule is about the object of the request, like
-// k8s.io/kubernetes/pkg/apis/rbac/v1.
+// appliesTo reports whether a rule is about the object of the request. It matches as
+// k8s.io/kubernetes/pkg/apis/rbac/v1 does.
 func (p *authorizerAdapter) appliesTo(rule upstream.ResourceRuleInfo) bool {
 	a := p.attributes
 	group, resource := a.GetAPIGroup(), a.GetResource()

@@ -17,7 +17,7 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 )
 
-// roles is RBAC over objects held in memory, the real authorizer.
+// roles holds roles and bindings in memory, for upstream's real RBAC authorizer.
 type roles struct {
 	clusterRoles    []*rbacv1.ClusterRole
 	clusterBindings []*rbacv1.ClusterRoleBinding
@@ -63,8 +63,8 @@ func (r *roles) grant(subject string, rules ...rbacv1.PolicyRule) {
 
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 
-// TestBothWaysAgree holds the answers from rules to the answers of RBAC itself,
-// one verb at a time, for random roles and requests.
+// TestBothWaysAgree checks, for random roles and requests, that the adapter finds the same
+// allowed verb with the rules of the caller as when it asks RBAC about one verb at a time.
 func TestBothWaysAgree(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	verbs := []string{"granular:a", "granular:b", "granular:c(x)", "granular:c(y)", "*", "update"}
@@ -87,7 +87,7 @@ func TestBothWaysAgree(t *testing.T) {
 		a.Name = pick(random, []string{"t", "u", ""})
 		a.Namespace = pick(random, []string{"n", ""})
 		ask := []string{pick(random, verbs[:4]), pick(random, verbs[:4]), pick(random, verbs[:4])}
-		already := random.IntN(2) * maxSingleQuestions // more verbs than a few with these, or no more
+		already := random.IntN(2) * maxSingleQuestions // so many that the adapter reads the rules, or none
 
 		together := &authorizerAdapter{authorizer: r.authorizer(), attributes: a, calls: already}
 		got, err := together.FirstAllowed(context.Background(), ask)
@@ -113,7 +113,8 @@ func TestBothWaysAgree(t *testing.T) {
 	}
 }
 
-// enumerating has rules that need not be the whole truth.
+// enumerating is an authorizer that also returns rules of the caller, which may be incomplete or
+// wrong.
 type enumerating struct {
 	grants
 	rules      []string
@@ -127,8 +128,8 @@ func (e *enumerating) RulesFor(context.Context, user.Info, string) ([]upstream.R
 	}}, nil, e.incomplete, e.err
 }
 
-// TestRulesAreNoVerdict holds that only the authorizer itself allows anything, and
-// that rules which may not be all there is refuse nothing.
+// TestRulesAreNoVerdict checks that only the authorizer's own decision allows a verb, whatever
+// the rules of the caller say. It also checks that rules which may be incomplete refuse no verb.
 func TestRulesAreNoVerdict(t *testing.T) {
 	ask := []string{"granular:a", "granular:b", "granular:c", "granular:d"}
 	root := attributes("patch")
@@ -166,7 +167,8 @@ func TestRulesAreNoVerdict(t *testing.T) {
 	}
 }
 
-// erring answers each verb with a decision, and with an error where it is to fail.
+// erring is an authorizer that returns the given decision for each verb, together with an error
+// if fails has one.
 type erring struct {
 	upstream.Authorizer
 	says  map[string]upstream.Decision
@@ -181,9 +183,9 @@ func (e erring) Authorize(_ context.Context, a upstream.Attributes) (upstream.De
 	return e.says[a.GetVerb()], "", e.fails[a.GetVerb()]
 }
 
-// TestAnswersWithErrors holds that an error that comes with Allow is ignored, as the filter
-// does, that any other allows nothing and keeps nobody from a later verb, and that the first
-// one is returned.
+// TestAnswersWithErrors checks that the adapter ignores an error that comes with Allow, as
+// upstream's filter does. With any other decision, an error allows nothing, later verbs are still
+// checked, and the first error is returned.
 func TestAnswersWithErrors(t *testing.T) {
 	const a, b, c = "granular:a", "granular:b", "granular:c"
 	verbs := []string{a, b, c}
@@ -232,7 +234,7 @@ func TestAnswersWithErrors(t *testing.T) {
 	if first, err := p.FirstAllowed(ended, verbs); first != -1 || err != errErring || len(asked) != 1 {
 		t.Errorf("after the end of the request: %d, %v, asked %q", first, err, asked)
 	}
-	// What is answered then is an answer.
+	// A decision without an error counts even if the request has ended.
 	p = &authorizerAdapter{authorizer: erring{says: says{b: allow}, asked: &asked}, attributes: &attributes}
 	if first, err := p.FirstAllowed(ended, verbs); first != 1 || err != nil {
 		t.Errorf("after the end of the request, without a failure: %d, %v", first, err)

@@ -16,16 +16,17 @@ import (
 	"kube-granular.dev/granular/change"
 )
 
-// annotationBackedChanges returns the change of fields that the version of the request lacks.
-// Conversion keeps the values of such annotation-backed fields in annotations: an autoscaling/v1
-// HorizontalPodAutoscaler has most of its spec there, and an annotation of an apps/v1 Deployment
-// rolls it back (ADR 0015). The stored object has fields in their place, so a permission to
-// write annotations is not enough. The change is charged to the spec as well, or to the status
-// for a status subresource.
+// annotationBackedChanges returns the changes of fields that the version of the request lacks.
+// Conversion to that version keeps the value of such an annotation-backed field in an annotation:
+// an autoscaling/v1 HorizontalPodAutoscaler has most of its spec in annotations, and one
+// annotation of an apps/v1 Deployment rolls the Deployment back (ADR 0015). The internal version
+// has fields in place of these annotations, so a permission to write annotations is not enough:
+// the change is charged to the spec as well, or to the status for a status subresource.
 //
-// An annotation or label backs a field if its value in the version of the request differs from
-// its value in the stored object. Only the conversion knows which field that is. So the write is
-// refused if fields of the kind are excluded.
+// An annotation or label is considered to hold the value of a field if conversion to the version
+// of the request adds, removes or rewrites it. Only the conversion knows which field that is. So
+// the write is refused if the kind has an excluded permission (one that `update` does not
+// include), because that field might need it.
 func (k *kind) annotationBackedChanges(target granular.Target, newObj, oldObj runtime.Object, newVersioned, oldVersioned any) (change.Set, error) {
 	if sameMetadataMaps(newObj, newVersioned) && sameMetadataMaps(oldObj, oldVersioned) {
 		return nil, nil
@@ -44,8 +45,9 @@ func (k *kind) annotationBackedChanges(target granular.Target, newObj, oldObj ru
 	return change.Set{k.walker.Charge(field)}, nil
 }
 
-// sameMetadataMaps reports whether conversion left annotations and labels alone, which is the
-// usual case: they are the same maps in memory. It returns true for no object.
+// sameMetadataMaps reports whether conversion from hub to shown left annotations and labels
+// alone, which is the usual case: both objects then share the same maps in memory. It returns
+// true if hub is nil.
 func sameMetadataMaps(hub runtime.Object, shown any) bool {
 	if hub == nil {
 		return true

@@ -14,7 +14,8 @@ import (
 	"kube-granular.dev/pkg/gate/convert"
 )
 
-// keeper is a kind with a field that its old version has no place for.
+// keeper is the internal type of a kind. Its field kept does not exist in the old version of the
+// kind.
 type keeper struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -32,7 +33,8 @@ func (k *keeper) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// oldVersion keeps the field, if it is set, in an annotation or in a label.
+// oldVersion converts to the old version. It stores the field kept, if it is set, in an
+// annotation or in a label.
 type oldVersion struct {
 	runtime.ObjectConvertor
 	label bool
@@ -61,15 +63,17 @@ func keeping(kept, plain string) *keeper {
 	return out
 }
 
-// TestAnnotationBackedField holds that an annotation the server makes a field of is charged as one,
-// and that nobody gets it past an excluded permission.
+// TestAnnotationBackedField checks that a change of an annotation which holds the value of a
+// field is charged to the spec as well. If the kind has an excluded permission, the change is
+// refused for every caller.
 func TestAnnotationBackedField(t *testing.T) {
 	for name, tc := range map[string]struct {
 		excluded string
 		marked   bool
 		allow    []string
 		new      *keeper
-		// says is part of the refusal, idle means that nothing is verified.
+		// says is part of the refusal. idle is set if Begin returns nil, because nothing needs to
+		// be verified.
 		says string
 		idle bool
 	}{
@@ -114,8 +118,9 @@ func TestAnnotationBackedField(t *testing.T) {
 	}
 }
 
-// TestAnnotationBackedFieldIsAddedOrRemoved holds that it makes no difference on which side a field stands in
-// the metadata, nor whether among annotations or labels.
+// TestAnnotationBackedFieldIsAddedOrRemoved checks that a change is charged whether the old or
+// the new object has the field in its metadata, and whether an annotation or a label holds the
+// value.
 func TestAnnotationBackedFieldIsAddedOrRemoved(t *testing.T) {
 	of := target(t, strings.Replace(things, "EXCLUDED", "false", 1))
 	for _, label := range []bool{false, true} {

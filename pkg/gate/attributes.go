@@ -22,10 +22,11 @@ var (
 	deployments = gvk.GroupResource{Group: appsv1.GroupName, Resource: "deployments"}
 )
 
-// protectsAs returns the target of the kind in package protect. It is made at first use; a kind
-// has one resource.
+// protectsAs returns the resource as package protect describes it: the resources to which labels
+// and annotations of its objects may apply. The description is made at first use, and kept in k,
+// because a kind has one resource.
 func (k *kind) protectsAs(resource gvk.GroupVersionResource) *protect.Target {
-	if k == noSchema { // it serves many kinds
+	if k == noSchema { // noSchema stands for many kinds, so it can't keep a description
 		return targetOf(resource.GroupResource(), nil)
 	}
 	if known := k.target.Load(); known != nil {
@@ -48,8 +49,9 @@ func targetOf(resource gvk.GroupResource, tree *schema.Tree) *protect.Target {
 	return out
 }
 
-// attributes returns the labels and annotations of the given kinds and keys that differ. Nil
-// keys are all keys. In objects without a schema they are found by name.
+// attributes returns the labels and annotations that differ between two objects and have one of
+// the given kinds and keys. If keys is nil, it returns all keys. If the kind has no schema, every
+// field named metadata is searched.
 func (k *kind) attributes(target granular.Target, kinds schema.Attribute, keys change.Keys, newObj, oldObj runtime.Object) (change.Attributes, error) {
 	s := k.scratch.Borrow()
 	out, err := k.attributesIn(s, target, kinds, keys, newObj, oldObj)
@@ -86,7 +88,8 @@ func (k *kind) attributesIn(s *convert.Scratch, target granular.Target, kinds sc
 	return out, nil
 }
 
-// byName finds attributes in objects without a schema: those of any metadata.
+// byName returns the labels and annotations that differ between two objects without a schema. It
+// searches every field named metadata.
 func byName(kinds schema.Attribute, was, now any) (change.Attributes, error) {
 	after, err := contentOf(now)
 	if err != nil {
@@ -110,8 +113,8 @@ func contentOf(object any) (any, error) {
 	return content, err
 }
 
-// revised finds the attributes in the data of a ControllerRevision, from which daemon sets and
-// stateful sets make their templates.
+// revised returns the labels and annotations that differ in the data of a ControllerRevision. The
+// controllers of daemon sets and stateful sets make pod templates from these data.
 func revised(kinds schema.Attribute, was, now any) change.Attributes {
 	at := change.Path{{Field: "data"}}
 	after, ok := dataOf(now)
@@ -134,9 +137,10 @@ func dataOf(object any) (data any, ok bool) {
 	return data, true
 }
 
-// rolledBack returns the attributes that stand for a rollback which the deployment controller is
-// told to make. The old template was admitted at some time, but it is not known for which
-// caller.
+// rolledBack returns attributes that stand for unknown labels and annotations if the caller sets
+// the annotation that makes the deployment controller roll back. The rollback restores an older
+// template. Some caller was admitted to its labels and annotations at the time, but it need not
+// have been this one.
 func rolledBack(kinds schema.Attribute, was, now any) change.Attributes {
 	to, asked := rollbackOf(now)
 	if from, before := rollbackOf(was); !asked || before && from == to {

@@ -29,7 +29,7 @@ func (f failsOn) ConvertToVersion(in apiruntime.Object, to apiruntime.GroupVersi
 	return f.ObjectConvertor.ConvertToVersion(in, to)
 }
 
-// noContent is an object that can't be shown as JSON.
+// noContent is an object that can't be converted to JSON.
 type noContent struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -38,9 +38,9 @@ type noContent struct {
 
 func (n *noContent) DeepCopyObject() apiruntime.Object { out := *n; return &out }
 
-// TestAttributesNotCompared holds that a write is refused of which nobody can tell the labels:
-// because the new or the old object can't be converted, or, of a kind without a tree, can't be
-// shown; whether it is known what is protected or not.
+// TestAttributesNotCompared checks that a write is refused if its labels can't be compared:
+// because the new or the old object can't be converted, or, for a kind without a permission tree,
+// has no JSON. It makes no difference whether the server knows yet which labels are protected.
 func TestAttributesNotCompared(t *testing.T) {
 	const says = "its labels and annotations can't be compared"
 	pods, things := endpoint(t, kindNamed("/v1/Pod"), "pods"), target(t, "")
@@ -63,7 +63,7 @@ func TestAttributesNotCompared(t *testing.T) {
 				of = pods
 				if tc.callerChange == was {
 					fails = tc.was
-					fails.(metav1.Object).SetUID("2") // it is stored
+					fails.(metav1.Object).SetUID("2") // an object with a UID counts as stored
 				}
 				of.Convertor = failsOn{pods.Convertor, func(obj apiruntime.Object) bool { return obj == fails }}
 			}
@@ -76,8 +76,8 @@ func TestAttributesNotCompared(t *testing.T) {
 	}
 }
 
-// TestAttributesNotObserved holds that, where nobody could see what the caller changes, all that
-// is about to be stored is the caller's.
+// TestAttributesNotObserved checks that everything that is about to be stored counts as the
+// caller's change if that change could not be observed.
 func TestAttributesNotObserved(t *testing.T) {
 	for _, pending := range []bool{false, true} {
 		of := endpoint(t, kindNamed("/v1/Pod"), "pods")
@@ -94,8 +94,9 @@ func TestAttributesNotObserved(t *testing.T) {
 	}
 }
 
-// TestTemplatesOfRevisions holds that a ControllerRevision is looked at for what comes out of
-// it, though its tree has no templates, and that one which can't be read changes everything.
+// TestTemplatesOfRevisions checks that the pod template in the data of a ControllerRevision is
+// verified, although its schema does not describe the template. Data that can't be read count as
+// a change of every label.
 func TestTemplatesOfRevisions(t *testing.T) {
 	ofPods := env
 	ofPods.Resources = []protect.Resource{{Resource: "pods"}}
@@ -139,8 +140,8 @@ func TestTemplatesOfRevisions(t *testing.T) {
 	}
 }
 
-// TestRollbackByEmptyAnnotation holds that a new object asks for a rollback by the annotation
-// alone, whatever it says.
+// TestRollbackByEmptyAnnotation checks that the mere presence of the rollback annotation asks for
+// a rollback, even if its value is empty.
 func TestRollbackByEmptyAnnotation(t *testing.T) {
 	asks := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{appsv1.DeprecatedRollbackTo: ""}}}
 	for name, tc := range map[string]struct {
@@ -159,8 +160,8 @@ func TestRollbackByEmptyAnnotation(t *testing.T) {
 	}
 }
 
-// TestCreatedWithoutSchema holds that what is created of a kind without a tree is judged as
-// what is changed.
+// TestCreatedWithoutSchema checks that protected labels of a kind without a permission tree are
+// verified when an object is created, as they are when it is changed.
 func TestCreatedWithoutSchema(t *testing.T) {
 	of := target(t, "")
 	ctx := requestContext("create")

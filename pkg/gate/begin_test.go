@@ -14,8 +14,8 @@ import (
 	"kube-granular.dev/granular/protect"
 )
 
-// TestBeginCostsNothing holds that an ordinary request of a kind without excluded
-// permissions, which is nearly every write of a cluster, allocates nothing.
+// TestBeginCostsNothing checks that Begin allocates nothing for an ordinary request to a kind
+// without excluded permissions. Nearly every write of a cluster is such a request.
 func TestBeginCostsNothing(t *testing.T) {
 	gate := New(&grants{})
 	ctx := requestContext("update")
@@ -36,9 +36,9 @@ func TestBeginCostsNothing(t *testing.T) {
 	}
 }
 
-// TestBeginCostsNothingWhereNothingIsProtected holds the same of a server that knows of
-// protected attributes, but of none that may be in an object of the kind and the namespace;
-// and that there a tree is compiled only where a filter by resource needs it.
+// TestBeginCostsNothingWhereNothingIsProtected checks that Begin allocates nothing if the server
+// has protected attributes, but an object of the kind in the namespace can't have any of them. A
+// permission tree is compiled only if a protected attribute is limited to certain resources.
 func TestBeginCostsNothingWhereNothingIsProtected(t *testing.T) {
 	elsewhere, nodes, reserved := env, env, env
 	elsewhere.Namespace = "elsewhere"
@@ -75,8 +75,8 @@ func TestBeginCostsNothingWhereNothingIsProtected(t *testing.T) {
 	}
 }
 
-// TestNothingProtectedChanged holds that a write which changes nothing protected asks nothing,
-// and that its objects are compared once.
+// TestNothingProtectedChanged checks that verifying a write that changes no protected attribute
+// makes no authorization check and at most one allocation.
 func TestNothingProtectedChanged(t *testing.T) {
 	pods := endpoint(t, kindNamed("/v1/Pod"), "pods")
 	ctx := contextOf("update", pods, "n", "x")
@@ -96,8 +96,9 @@ func TestNothingProtectedChanged(t *testing.T) {
 	}
 }
 
-// BenchmarkProtected is what protected attributes cost an ordinary update of a pod: none in
-// force, none in force for pods, and 1,000 of which it changes none.
+// BenchmarkProtected measures the cost of protected attributes for an ordinary update of a pod:
+// without protection, with none in force, with one in force in another namespace, and with 1,000
+// in force of which the update changes none.
 func BenchmarkProtected(b *testing.B) {
 	var many []protect.Entry
 	for i := range 1000 {
@@ -134,17 +135,17 @@ func BenchmarkProtected(b *testing.B) {
 	}
 }
 
-// unmarked is the target of a custom resource whose definition excludes nothing.
+// unmarked returns the target of a custom resource whose definition has no excluded permission.
 func unmarked(t *testing.T) *custom {
 	out := customTarget(t, strings.Replace(things, "EXCLUDED", "false", 1))
 	out.Schema.Excludes = []gvk.GroupVersionKind{}
 	return out
 }
 
-// TestNoTreeBeforeItIsNeeded holds that ordinary writes of a custom resource that excludes
-// nothing compile no tree, to its scale neither, and that a granular one does; and that
-// they are looked at wherever any version of the definition excludes something, and where
-// nothing says whether it does.
+// TestNoTreeBeforeItIsNeeded checks when the permission tree of a custom resource is compiled. An
+// ordinary write of a resource or its scale compiles none if no version of the definition has an
+// excluded permission. A granular write does. An ordinary write does too if any version has an
+// excluded permission, or if it is not known whether one has.
 func TestNoTreeBeforeItIsNeeded(t *testing.T) {
 	gate, ctx := New(&grants{}), requestContext("update")
 	of := unmarked(t)
@@ -176,8 +177,8 @@ func TestNoTreeBeforeItIsNeeded(t *testing.T) {
 	}
 }
 
-// TestNothingExcludedChanged holds that an ordinary update which changes no excluded field
-// asks nothing, and verifying it allocates nothing but its verdict.
+// TestNothingExcludedChanged checks that an ordinary update that changes no field with an
+// excluded permission makes no authorization check, and allocates only its verdict.
 func TestNothingExcludedChanged(t *testing.T) {
 	g := &grants{}
 	ctx := requestContext("update")
@@ -196,8 +197,8 @@ func TestNothingExcludedChanged(t *testing.T) {
 	}
 }
 
-// TestWriteIsOneAllocation holds that nothing is made beside a write before it is needed: the
-// limit of parameter expressions is not, where there is no expression.
+// TestWriteIsOneAllocation checks that newWrite allocates only the write itself. In particular,
+// it allocates no cost limit for parameter expressions, because this schema has no expression.
 func TestWriteIsOneAllocation(t *testing.T) {
 	model, gate, a := target(t, strings.Replace(things, "EXCLUDED", "false", 1)), New(&grants{}), attributes("update")
 	ctx, marker := granular.WithMarker(requestContext("update"))
@@ -211,7 +212,7 @@ func TestWriteIsOneAllocation(t *testing.T) {
 	}
 }
 
-// BenchmarkBegin is what the Gate costs an ordinary request.
+// BenchmarkBegin measures the cost of the Gate for an ordinary request.
 func BenchmarkBegin(b *testing.B) {
 	model := target(b, strings.Replace(things, "EXCLUDED", "false", 1))
 	var port granular.Gate = New(&grants{})
@@ -225,8 +226,8 @@ func BenchmarkBegin(b *testing.B) {
 	}
 }
 
-// BenchmarkGranularUpdate is what the Gate costs a granular request that changes
-// one field, its authorizer aside.
+// BenchmarkGranularUpdate measures the cost of the Gate for a granular request that changes one
+// field. The authorizer is a fake, so its cost is not included.
 func BenchmarkGranularUpdate(b *testing.B) {
 	model := target(b, strings.Replace(things, "EXCLUDED", "false", 1))
 	gate := New(&grants{allow: []string{"granular:size", "get"}})

@@ -20,9 +20,10 @@ var (
 	podKind                        = corev1.SchemeGroupVersion.WithKind("Pod")
 )
 
-// BeginOperation starts the verification of a binding. The labels and annotations of a binding
-// are merged into those of the pod, both through the subresource of the pod and through the
-// resource bindings. No other operation writes labels or annotations.
+// BeginOperation starts the verification of a binding, which assigns a pod to a node. The server
+// merges the labels and annotations of the binding into those of the pod, both through the
+// subresource of the pod and through the resource bindings. No other operation (a create that
+// stores no object of its own) writes labels or annotations.
 func (g *Gate) BeginOperation(ctx context.Context, target granular.Target) granular.Operation {
 	if target.Kind != bound {
 		return nil
@@ -40,14 +41,15 @@ func (g *Gate) BeginOperation(ctx context.Context, target granular.Target) granu
 	return &binding{guarded: guarded{labels: labels}}
 }
 
-// binding is an operation whose object is merged into another.
+// binding verifies a binding whose labels and annotations are merged into a pod.
 type binding struct {
 	guarded
 	// labelled and annotated are the labels and annotations that the caller sent.
 	labelled, annotated map[string]string
 }
 
-// Observe records the binding before mutating admission adds to it.
+// Observe records the labels and annotations that the caller sent, before mutating admission adds
+// others.
 func (b *binding) Observe(_ context.Context, newObj, _ runtime.Object) error {
 	accessor, err := meta.Accessor(newObj)
 	if err != nil {
@@ -57,7 +59,7 @@ func (b *binding) Observe(_ context.Context, newObj, _ runtime.Object) error {
 	return nil
 }
 
-// Verify does nothing: a binding itself is not stored. Changed verifies the pod.
+// Verify accepts every binding, because a binding itself is not stored. Changed verifies the pod.
 func (b *binding) Verify(context.Context, runtime.Object, runtime.Object) error { return nil }
 
 // Changed verifies the pod with the binding merged into it.

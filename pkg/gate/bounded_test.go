@@ -18,15 +18,15 @@ import (
 	"kube-granular.dev/pkg/gate/redact"
 )
 
-// longest has the longest names of permissions that there can be.
+// longest is the schema labelled with permission names of the greatest length.
 var longest = func() string {
 	domain := strings.Repeat("d", 249) + ".com/"
 	name := func(first string) string { return domain + first + strings.Repeat("n", 62) }
 	return strings.NewReplacer(`"metadata",`, `"`+name("a")+`",`, `"labels",`, `"`+name("b")+`",`, `"label",`, `"`+name("c")+`",`).Replace(labelled)
 }()
 
-// TestRefusalsFit holds that no refusal of ours is larger than it may be, whatever the
-// caller is called and sends.
+// TestRefusalsFit checks that no refusal exceeds redact.MaxRefusal, whatever names and values the
+// caller chooses.
 func TestRefusalsFit(t *testing.T) {
 	for text, long := range map[string]string{
 		"short": "x", "plain": strings.Repeat("x", 1<<20), "controls": strings.Repeat("\x00", 1<<20),
@@ -77,8 +77,9 @@ func fits(t *testing.T, name string, err error) {
 	}
 }
 
-// TestFittingIsExact holds that a refusal which fits is sent as it is, one byte more has the
-// narrow limits, and what does not fit within these either is cut to what does.
+// TestFittingIsExact checks the limits to the byte: a refusal of the maximum size is sent
+// unchanged, a refusal that is one byte larger is written with narrow limits, and a refusal that
+// is still too large is cut to the maximum size.
 func TestFittingIsExact(t *testing.T) {
 	of := requestInfo{target: target(t, labelled), attributes: attributes("update")}
 	refusal := func(usual, narrow int, cause metav1.StatusCause) *apierrors.StatusError {
@@ -119,7 +120,8 @@ func TestFittingIsExact(t *testing.T) {
 	}
 }
 
-// TestUsualRefusal holds that a long name alone cuts nothing but itself.
+// TestUsualRefusal checks that a long user name is shortened, and that the rest of the refusal
+// stays complete.
 func TestUsualRefusal(t *testing.T) {
 	a := attributes("update")
 	a.User = &user.DefaultInfo{Name: strings.Repeat("€", 300)}

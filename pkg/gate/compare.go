@@ -11,15 +11,17 @@ import (
 	"kube-granular.dev/pkg/gate/convert"
 )
 
-// compare returns which permissions changed from old to new. If old is nil, or was never stored,
-// everything in new is a change, except the defaults of a new object.
+// compare returns the changes from old to new, each with the permissions that cover it. If old is
+// nil, or was never stored, everything in new is a change, except fields that have their default
+// value.
 func (k *kind) compare(target granular.Target, mode change.Mode, newObj, oldObj runtime.Object) (change.Set, error) {
 	return k.changes(target, newObj, oldObj, func(old, new any) (change.Set, error) {
 		return k.walker.Compare(mode, old, new)
 	})
 }
 
-// compareObserved is compare for a result that is intersected with an observed change.
+// compareObserved is compare for a caller that intersects the result with the observed change. It
+// compares only the top-level fields in which a change was observed.
 func (k *kind) compareObserved(target granular.Target, mode change.Mode, observed change.Set, newObj, oldObj runtime.Object) (change.Set, error) {
 	return k.changes(target, newObj, oldObj, func(old, new any) (change.Set, error) {
 		return k.walker.CompareObserved(mode, observed, old, new)
@@ -57,7 +59,7 @@ func (k *kind) changesIn(s *convert.Scratch, target granular.Target, newObj, old
 	if err != nil {
 		return nil, err
 	}
-	// An absent field was not written, and neither was one with its default.
+	// The caller did not write a field that is absent or has its default value.
 	if blank := convert.Pristine(target); blank != nil && len(set) > 0 {
 		written, err := compare(blank, newVersioned)
 		if err != nil {
@@ -72,7 +74,8 @@ func (k *kind) changesIn(s *convert.Scratch, target granular.Target, newObj, old
 	return append(backed, set...), err
 }
 
-// locate returns the path of a change for a message, by one of the walker's methods.
+// locate returns the path of a change, for a message. by is the method of the walker that
+// computes the path.
 func (k *kind) locate(target granular.Target, c change.Change, newObj, oldObj runtime.Object, by func(w *change.Walker, c change.Change, old, new any) string) string {
 	newVersioned, err := convert.Versioned(target, newObj)
 	if err != nil {

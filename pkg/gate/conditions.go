@@ -13,10 +13,10 @@ import (
 	"kube-granular.dev/granular/permission"
 )
 
-// ConditionsAwareAuthorize answers like Authorize, without conditions, for permission verbs and
-// for writes whose fields can be verified. Conditions are evaluated at admission, when it is too
-// late for Fallback to mark the request and for a Write to observe it. For all other requests it
-// asks the configured authorizer, conditions included.
+// ConditionsAwareAuthorize returns a decision without conditions, as Authorize does, for
+// permission verbs and for writes whose fields can be verified. Conditions would be evaluated at
+// admission: too late for Fallback to mark the request, and for a Write to observe it. For all
+// other requests it asks the configured authorizer, whose decision may have conditions.
 func (g *Gate) ConditionsAwareAuthorize(ctx context.Context, a upstream.Attributes) upstream.ConditionsAwareDecision {
 	if !g.withoutFields && (mayBeGranular(a) || isPermissionVerb(a.GetVerb())) {
 		return upstream.ConditionsAwareDecisionFromParts(g.Authorize(ctx, a))
@@ -24,9 +24,10 @@ func (g *Gate) ConditionsAwareAuthorize(ctx context.Context, a upstream.Attribut
 	return g.Authorizer.ConditionsAwareAuthorize(ctx, a)
 }
 
-// EvaluateConditions evaluates the conditions of deletions and connections.
-// ConditionsAwareAuthorize returns no conditions for other requests, so for those it returns
-// Deny and ErrorConditionEvaluationNotSupported.
+// EvaluateConditions lets the configured authorizer evaluate conditions. A Gate that verifies
+// fields does so only for deletions and connections: for creates and updates
+// ConditionsAwareAuthorize returns no conditions, so for those it returns Deny and
+// ErrorConditionEvaluationNotSupported.
 func (g *Gate) EvaluateConditions(ctx context.Context, decision upstream.ConditionsAwareDecision, data upstream.ConditionsData) (upstream.Decision, string, error) {
 	if g.withoutFields {
 		return g.Authorizer.EvaluateConditions(ctx, decision, data)

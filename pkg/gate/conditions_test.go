@@ -12,8 +12,8 @@ import (
 	upstream "k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// conditional allows every request on a condition that holds, and nothing without one, as an
-// authorizer does that knows conditions.
+// conditional is an authorizer that knows conditions. It allows every request on one condition,
+// which is always true. Without conditions it allows only the verbs of grants.
 type conditional struct {
 	grants
 	evaluated int
@@ -38,7 +38,7 @@ func (c *conditional) EvaluateConditions(context.Context, upstream.ConditionsAwa
 	return upstream.DecisionAllow, "", nil
 }
 
-// conditionsData is what admission knows of a request.
+// conditionsData is the data that admission passes to the evaluation of conditions.
 type conditionsData struct {
 	upstream.ConditionsData
 	operation admission.Operation
@@ -48,8 +48,8 @@ func (d conditionsData) GetOperation() upstream.AdmissionOperation {
 	return upstream.AdmissionOperation(d.operation)
 }
 
-// letsThrough is a filter as upstream's will be once it knows conditions: it lets a
-// request through on a condition, which is evaluated at admission.
+// letsThrough reports whether a request passes an authorization filter that supports conditions,
+// as upstream plans one. If the decision has conditions, they are evaluated at admission.
 func letsThrough(ctx context.Context, a upstream.Authorizer, attributes upstream.Attributes, operation admission.Operation) bool {
 	decision := a.ConditionsAwareAuthorize(ctx, attributes)
 	if decision.IsUnconditional() {
@@ -59,8 +59,8 @@ func letsThrough(ctx context.Context, a upstream.Authorizer, attributes upstream
 	return evaluated == upstream.DecisionAllow
 }
 
-// TestConditions holds that no write whose fields could be judged, and no question about a
-// permission, is allowed on a condition, and that other requests are.
+// TestConditions checks that the Gate allows no write whose fields can be verified, and no
+// permission verb, on a condition. It allows other requests on a condition.
 //
 // Attack: a write, or a permission, that an authorizer allows on a condition, with a filter that evaluates
 // conditions
@@ -97,8 +97,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestConditionsOfWrites holds that conditions are not evaluated for a write, wherever the
-// decision came from.
+// TestConditionsOfWrites checks that EvaluateConditions evaluates no conditions for a write, even
+// if the decision did not come from the Gate.
 func TestConditionsOfWrites(t *testing.T) {
 	configured := &conditional{}
 	decision := configured.ConditionsAwareAuthorize(t.Context(), attributes("update"))

@@ -17,7 +17,7 @@ import (
 	"kube-granular.dev/pkg/gate/convert"
 )
 
-// gadget is a Go type of a thing, some of whose fields have defaults.
+// gadget is a Go type for objects of the kind Thing. Some of its fields have defaults.
 type gadget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -46,10 +46,11 @@ func newGadget(uid string, change func(g *gadget)) *gadget {
 	return out
 }
 
-// versions converts gadgets by copying them, unless it fails, and makes them as a scheme does.
+// versions is a convertor that copies gadgets. As a scheme does, it also creates objects and sets
+// defaults.
 type versions struct {
 	runtime.ObjectConvertor
-	// fails is the size of those that can't be converted.
+	// fails is the size of the gadgets whose conversion fails.
 	fails int
 	makes func() (runtime.Object, error)
 }
@@ -81,17 +82,19 @@ func (v *versions) Default(in runtime.Object) {
 	}
 }
 
-// onlyConverts is a convertor that is no scheme.
+// onlyConverts is a convertor that can't create objects or set defaults, unlike a scheme.
 type onlyConverts struct{ runtime.ObjectConvertor }
 
 func (o onlyConverts) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
 	return o.ObjectConvertor.ConvertToVersion(in, to)
 }
 
-// TestConversionFails holds that what can't be converted is refused, at whichever look and
-// on whichever side it is, and for a kind that is never converted too.
+// TestConversionFails checks that a write is refused if the new or the old object can't be
+// converted, in the first or in the second comparison, and also for a custom resource, which is
+// normally not converted.
 func TestConversionFails(t *testing.T) {
-	// Of two changes nobody is sure by the first look.
+	// An object with a size over 1 changes two fields. After two observed changes, a marked
+	// request needs a second comparison.
 	sized := func(size int) runtime.Object {
 		return newGadget("1", func(g *gadget) { g.Spec.Size, g.Spec.Trigger = size, size > 1 })
 	}
@@ -131,7 +134,7 @@ func TestConversionFails(t *testing.T) {
 				}
 				err := w.Verify(ctx, tc.final, tc.is)
 				if !marked && strings.HasSuffix(name, "later") {
-					continue // one excluded field that may be changed needs no second look
+					continue // the caller may change the one excluded field, so there is no second comparison
 				}
 				if judged(t, err, marker, "its fields can't be verified"); t.Failed() {
 					t.Fatalf("%s, custom: %t, marked: %t", name, custom, marked)
@@ -144,8 +147,8 @@ func TestConversionFails(t *testing.T) {
 	}
 }
 
-// TestCreatedByDefault holds that what a new object of the kind has by default is not its
-// creator's, that anything else is, and that all of it is where nobody knows the defaults.
+// TestCreatedByDefault checks that the defaults of a new object do not count as changes of its
+// creator, and that all other fields do. If the defaults are not known, all fields count.
 func TestCreatedByDefault(t *testing.T) {
 	const metadata, specification, trigger = "granular:metadata", "granular:specification", "granular:trigger"
 	scheme := func() runtime.ObjectConvertor {
@@ -205,8 +208,8 @@ func TestCreatedByDefault(t *testing.T) {
 	}
 }
 
-// TestAnnotationBackedStatus holds that a field which stands in an annotation of a status is the
-// status's, and that a key which conversion hides is looked for as well.
+// TestAnnotationBackedStatus checks that a field that a status update keeps in an annotation is
+// charged to the status, and that an annotation that conversion removes is found as well.
 func TestAnnotationBackedStatus(t *testing.T) {
 	of := target(t, strings.Replace(strings.Replace(things, "EXCLUDED", "false", 1), `"data":`, `"status": {"type": "object", "x-kubernetes-permission-verb": "status", "properties": {}}, "data":`, 1))
 	of.Convertor = oldVersion{}

@@ -17,26 +17,29 @@ import (
 	"kube-granular.dev/pkg/gate/convert"
 )
 
-// conversion is another version of a custom resource, with an excluded permission. A conversion
-// webhook makes an object of that version from the object that is written. It may move an
-// annotation, or an included field, into the excluded one. So excluded fields are also compared
-// in that version, after the webhook converted the old and the new object.
+// conversion is a version of a custom resource other than that of the request, if it has an
+// excluded permission (one that `update` does not include). A conversion webhook makes an object
+// of that version from the object that is written. The webhook may move the value of an
+// annotation, or of a field with an included permission, into a field with an excluded
+// permission. So such fields are also compared in that version, after the webhook converted the
+// old and the new object.
 //
-// A field that the webhook drops can't be compared. Included permissions are those of the
-// version that is written.
+// A field that the webhook drops can't be compared. Included permissions are checked only in the
+// version of the request.
 type conversion struct {
 	// target is the target of the request, in the other version.
 	target granular.Target
 	kind   *kind
 
-	// observed is the caller's change in the other version. everything is set if it is not
-	// known; then every change counts as the caller's.
+	// observed is the caller's change in the other version. everything is set if that change is
+	// not known; then every change counts as the caller's.
 	observed   change.Set
 	everything bool
 }
 
-// conversionsOf returns the conversions of a target. For a scale they are those of its resource.
-// Nearly every target has none, which the compiler checks inline, because every write asks.
+// conversionsOf returns the conversions of a target. If the target is a scale, they are the
+// conversions of the scaled resource. Nearly every target has none. This function is so small
+// that the compiler inlines the test for that into every write.
 func conversionsOf(target granular.Target) []conversion {
 	if target.Schema == nil || len(target.Schema.Converted) == 0 {
 		return nil
@@ -70,8 +73,8 @@ func (c *conversion) observe(newObj, oldObj runtime.Object) {
 	c.observed, c.everything = observed, err != nil
 }
 
-// compare returns the excluded permissions that change in the other version, and both objects in
-// that version.
+// compare returns the changes, in the other version, of fields with excluded permissions. It also
+// returns both objects in that version.
 func (c *conversion) compare(newObj, oldObj runtime.Object) (set change.Set, newThere, oldThere runtime.Object, err error) {
 	if c.kind.walker == nil {
 		return nil, nil, nil, c.kind.err
@@ -83,8 +86,8 @@ func (c *conversion) compare(newObj, oldObj runtime.Object) (set change.Set, new
 	return set, newThere, oldThere, err
 }
 
-// convert converts both objects to the other version, in one call of the webhook. An object that
-// is not stored stays nil.
+// convert converts both objects to the other version, in one call of the webhook. If oldObj is
+// not stored, oldThere is nil.
 func (c *conversion) convert(newObj, oldObj runtime.Object) (newThere, oldThere runtime.Object, err error) {
 	list := &unstructured.UnstructuredList{}
 	for _, obj := range []runtime.Object{newObj, oldObj} {
@@ -113,8 +116,8 @@ func (c *conversion) convert(newObj, oldObj runtime.Object) (newThere, oldThere 
 	return &there.Items[0], oldThere, nil
 }
 
-// observeConverted records the caller's change in other versions. For a scale the resource is
-// not known yet, so every change counts as the caller's.
+// observeConverted records the caller's change in other versions. For a write to a scale, the
+// scaled resource is not known yet, so every change of the resource counts as the caller's.
 func (w *write) observeConverted(newObj, oldObj runtime.Object) {
 	if w.scale != nil {
 		return
@@ -124,10 +127,12 @@ func (w *write) observeConverted(newObj, oldObj runtime.Object) {
 	}
 }
 
-// errNotShown is a bug of this server.
-var errNotShown = errors.New("the resource behind the scale is not shown")
+// errNotShown means that granular.ScaledFrom has no resource for a scale. That is a bug of this
+// server.
+var errNotShown = errors.New("bug of this server: the resource behind the scale is missing")
 
-// resource returns the object that is written, or the resource behind a scale.
+// resource returns newObj and oldObj. For a scale with conversions it returns the scaled resource
+// instead, as it is about to be stored and as it is stored.
 func (w *write) resource(ctx context.Context, newObj, oldObj runtime.Object) (resource, was runtime.Object, err error) {
 	if w.scale == nil || len(w.conversions) == 0 {
 		return newObj, oldObj, nil
@@ -138,7 +143,7 @@ func (w *write) resource(ctx context.Context, newObj, oldObj runtime.Object) (re
 	return resource, was, nil
 }
 
-// verifyConverted verifies what is about to change in other versions.
+// verifyConverted verifies what is about to be stored, in the other versions.
 func (w *write) verifyConverted(ctx context.Context, newObj, oldObj runtime.Object) error {
 	for i := range w.conversions {
 		c := &w.conversions[i]
@@ -150,7 +155,7 @@ func (w *write) verifyConverted(ctx context.Context, newObj, oldObj runtime.Obje
 		}
 		changes, newThere, oldThere, err := c.compare(newObj, oldObj)
 		if err != nil {
-			return apierrors.NewInternalError(fmt.Errorf("it can't be verified in version %s, whose conversion failed: %w", c.target.Kind.Version, err))
+			return apierrors.NewInternalError(fmt.Errorf("the object can't be verified in version %s, because its conversion failed: %w", c.target.Kind.Version, err))
 		}
 		if !c.everything {
 			changes = change.Answerable(c.observed, changes)

@@ -22,8 +22,9 @@ import (
 
 var thingV2 = gvk.GroupVersionKind{Group: "example.com", Version: "v2", Kind: "Thing"}
 
-// turned is a convertor whose v2 holds as trigger whether the size of v1 is large, and as size
-// the rest of v1, or fails for what is called so. It counts its calls.
+// turned converts things from v1 to v2. In v2, trigger is set if the size in v1 is large, and
+// size is the field rest of v1. The conversion fails for objects with the field fail. turned
+// counts its calls.
 type turned struct {
 	runtime.ObjectConvertor
 	calls int
@@ -59,7 +60,8 @@ func (c *turned) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner) 
 	return list, nil
 }
 
-// converting is the target of a custom resource in v1 that excludes something in v2 as well.
+// converting returns the target of a custom resource that is written in v1. A conversion webhook
+// also makes v2 from it, and v2 has an excluded permission.
 func converting(t *testing.T, v2 string) (granular.Target, *turned) {
 	t.Helper()
 	out, convertor := target(t, ""), &turned{}
@@ -84,7 +86,8 @@ const (
 	there   = `cannot change .spec.trigger of version v2`
 )
 
-// TestConverted goes through what becomes of a write in another version.
+// TestConverted checks how a write is verified in another version that a conversion webhook
+// makes, if that version has an excluded permission.
 func TestConverted(t *testing.T) {
 	malformed := strings.Replace(things, `"size"}`, `"Not A Permission"}`, 1)
 	two := strings.Replace(things, `"size"}`, `"size", "x-kubernetes-permission-excluded": true}`, 1)
@@ -127,9 +130,9 @@ func TestConverted(t *testing.T) {
 		"it fails when observed, everything counts": {old: small, observed: failing, final: large,
 			says: there, asked: []string{"granular:trigger"}, calls: 2},
 		"it fails": {old: small, observed: failing, final: failing,
-			internal: "it can't be verified in version v2", calls: 2},
+			internal: "the object can't be verified in version v2", calls: 2},
 		"fewer objects come back": {short: true, old: small, observed: medium, final: medium,
-			internal: "it can't be verified in version v2", calls: 2},
+			internal: "the object can't be verified in version v2", calls: 2},
 		"the authorizer fails": {old: small, observed: large, final: large,
 			fail: []string{"granular:trigger"}, internal: "could not say which permissions",
 			asked: []string{"granular:trigger"}, calls: 2},
@@ -150,7 +153,7 @@ func TestConverted(t *testing.T) {
 			g := &grants{allow: tc.allow, fail: tc.fail}
 			w := New(g).Begin(ctx, model)
 			if w == nil {
-				t.Fatal("the request is not looked at")
+				t.Fatal("the request is not verified")
 			}
 			var old runtime.Object
 			if tc.old != "" {
@@ -177,8 +180,8 @@ func TestConverted(t *testing.T) {
 	}
 }
 
-// TestNotConverted holds that nothing is converted where no version in which something is
-// excluded is made by a webhook.
+// TestNotConverted checks that nothing is converted unless a webhook makes another version that
+// has an excluded permission.
 func TestNotConverted(t *testing.T) {
 	model, convertor := converting(t, things)
 	for name, of := range map[string][]gvk.GroupVersionKind{"no webhook": nil, "this version alone": {thing}} {
@@ -194,7 +197,8 @@ func TestNotConverted(t *testing.T) {
 	}
 }
 
-// TestConvertedOnlyByWebhooks holds that what no webhook can be asked about is refused.
+// TestConvertedOnlyByWebhooks checks that comparing versions fails for an object that no webhook
+// can convert.
 func TestConvertedOnlyByWebhooks(t *testing.T) {
 	typed, _ := converting(t, things)
 	silent, _ := converting(t, things)
@@ -214,8 +218,8 @@ func TestConvertedOnlyByWebhooks(t *testing.T) {
 	}
 }
 
-// TestConversionsOfScale holds that those of a scale are its resource's, and are not of the
-// version that the resource is written in.
+// TestConversionsOfScale checks that the conversions of a scale are those of its resource,
+// without the version in which the resource is written.
 func TestConversionsOfScale(t *testing.T) {
 	model, _ := converting(t, things)
 	model.Schema.Excludes = append(model.Schema.Excludes, thing)
@@ -237,8 +241,8 @@ func TestConversionsOfScale(t *testing.T) {
 	}
 }
 
-// TestConvertedScale holds that what a scale means for its resource is judged in the other
-// version, and that a resource which is not shown is not taken for unchanged.
+// TestConvertedScale checks that a change through the scale is verified in the other version of
+// the scaled resource, and that a missing resource is an error, not an unchanged resource.
 func TestConvertedScale(t *testing.T) {
 	for name, tc := range map[string]struct {
 		allow          []string
@@ -249,7 +253,7 @@ func TestConvertedScale(t *testing.T) {
 		"what is excluded changes": {to: large, says: there},
 		"it is covered":            {to: large, allow: []string{"granular:trigger"}},
 		"something else changes":   {to: medium},
-		"the resource is hidden":   {to: medium, hidden: true, internal: "the resource behind the scale is not shown"},
+		"the resource is hidden":   {to: medium, hidden: true, internal: "the resource behind the scale is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			model, _ := converting(t, things)
@@ -258,7 +262,7 @@ func TestConvertedScale(t *testing.T) {
 			ctx := requestContext("update")
 			w := New(&grants{allow: tc.allow}).Begin(ctx, model)
 			if w == nil {
-				t.Fatal("the request is not looked at")
+				t.Fatal("the request is not verified")
 			}
 			if err := w.Observe(ctx, scaleTo(2), scaleTo(1)); err != nil {
 				t.Fatal(err)

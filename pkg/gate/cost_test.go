@@ -16,7 +16,8 @@ import (
 	"kube-granular.dev/pkg/expression"
 )
 
-// costlyLabels has a permission for every label by an expression of some 3,400 units.
+// costlyLabels is a schema with a permission for every label, whose parameter comes from an
+// expression that costs some 3,400 units.
 var costlyLabels = strings.Replace(labelled, `"x-kubernetes-permission-parameterized-by": "label-key"`,
 	`"x-kubernetes-permission-parameterized-by": "label-key", "x-kubernetes-permission-parameter-expression": "`+thousand+` ? 'x' : self"`, 1)
 
@@ -25,8 +26,9 @@ const (
 	thousand = ten + `a,` + ten + `b,` + ten + `c,true)))`
 )
 
-// TestExpressionsOfARequest lets a request change ever more labels whose parameter takes a
-// costly expression. What matters is the evaluations, whatever comes of the request.
+// TestExpressionsOfARequest lets requests change more and more labels whose parameters come from
+// a costly expression. It checks how many expressions are evaluated, and that the count does not
+// grow when the storage retries.
 func TestExpressionsOfARequest(t *testing.T) {
 	model, old := target(t, costlyLabels), withLabels(t, "example.com", 0)
 	one, err := storedExpressions.Compile(thousand + ` ? 'x' : self`)
@@ -56,7 +58,7 @@ func TestExpressionsOfARequest(t *testing.T) {
 			changed := withLabels(t, "example.com", tc.labels)
 			ctx, _ := granular.WithMarker(requestContext("update"))
 			w := New(&grants{allow: tc.allow}).Begin(ctx, model).(*write)
-			// The storage tries again after a conflict.
+			// This is like a storage that retries after a conflict.
 			for range 3 {
 				if err := w.Submitted(ctx, changed, old); err != nil {
 					t.Fatal(err)
@@ -79,8 +81,8 @@ func TestExpressionsOfARequest(t *testing.T) {
 	}
 }
 
-// TestCreateContinues holds that the create that an update implies spends what is left to
-// the request.
+// TestCreateContinues checks that a create that an update implies shares the cost limit of the
+// update.
 func TestCreateContinues(t *testing.T) {
 	model := target(t, strings.Replace(costlyLabels, `"x-kubernetes-permission-parameterized-by"`, `"x-kubernetes-permission-excluded": true, "x-kubernetes-permission-parameterized-by"`, 1))
 	ctx := requestContext("update")
@@ -96,7 +98,7 @@ func TestCreateContinues(t *testing.T) {
 	}
 }
 
-// ender allows everything, and ends the request when it is first asked.
+// ender is an authorizer that allows everything, and ends the request when it is called.
 type ender struct {
 	upstream.Authorizer
 	end func()
@@ -107,8 +109,8 @@ func (e *ender) Authorize(context.Context, upstream.Attributes) (upstream.Decisi
 	return upstream.DecisionAllow, "", nil
 }
 
-// TestRequestEnds holds that nothing is verified once the request is over, and that it is
-// told from an authorizer that fails.
+// TestRequestEnds checks that a request that ends before it is verified gets a timeout and is not
+// stored, and that a failing authorizer gets another error.
 func TestRequestEnds(t *testing.T) {
 	model, old, changed := target(t, labelled), withLabels(t, "example.com", 0), withLabels(t, "example.com", 200)
 	ctx, cancel := context.WithCancel(requestContext("update"))
@@ -121,7 +123,7 @@ func TestRequestEnds(t *testing.T) {
 	if err := w.Verify(ctx, changed, old); !apierrors.IsTimeout(err) || granular.MarkerFrom(ctx).Consume() == nil {
 		t.Errorf("%v, and stored", err)
 	}
-	// Once it is over nothing is compared, and nobody is asked.
+	// After the request ended, nothing is compared and the authorizer is not called.
 	for _, labels := range []int{1, 200} {
 		nobody := &grants{allow: []string{"granular:metadata"}}
 		w = New(nobody).Begin(ctx, model)
@@ -133,7 +135,7 @@ func TestRequestEnds(t *testing.T) {
 			t.Errorf("%d labels: %v, asked %q", labels, err, nobody.asked)
 		}
 	}
-	// What fails while the request goes on is the authorizer.
+	// If the authorizer fails while the request continues, the error is a 500.
 	ctx, _ = granular.WithMarker(requestContext("update"))
 	w = New(&grants{fail: []string{"granular:metadata"}}).Begin(ctx, model)
 	if err := w.Observe(ctx, changed, old); err != nil {

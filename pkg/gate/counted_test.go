@@ -21,7 +21,7 @@ import (
 
 var registered = sync.OnceFunc(metrics.Register)
 
-// counted returns how often each thing was counted while f ran.
+// counted returns by how much each metric grew while f ran.
 func counted(t *testing.T, f func()) map[string]int {
 	t.Helper()
 	registered()
@@ -63,7 +63,8 @@ func counted(t *testing.T, f func()) map[string]int {
 	return after
 }
 
-// TestCounted holds what each end of a request counts, once.
+// TestCounted checks which metrics are counted for each outcome of a request, and that each is
+// counted once.
 func TestCounted(t *testing.T) {
 	of := target(t, strings.Replace(things, "EXCLUDED", "true", 1))
 	kindOf(of)
@@ -98,7 +99,7 @@ func TestCounted(t *testing.T) {
 			}
 		})
 	}
-	// A request that failed before anything was verified asked nothing.
+	// A request that fails before it is verified is recorded with no calls of the authorizer.
 	got := counted(t, func() {
 		ctx, _ := granular.WithMarker(requestContext("update"))
 		_ = New(&grants{}).Begin(ctx, of).RespondError(ctx, apierrors.NewBadRequest(""))
@@ -108,8 +109,8 @@ func TestCounted(t *testing.T) {
 	}
 }
 
-// TestCountsNameTheirTrace holds that what is counted of a request that is traced names the
-// trace, and of one that is not names none.
+// TestCountsNameTheirTrace checks that the metrics of a traced request have an exemplar with its
+// trace ID, and that those of an untraced request have none.
 func TestCountsNameTheirTrace(t *testing.T) {
 	registered()
 	of := target(t, strings.Replace(things, "EXCLUDED", "true", 1))
@@ -153,7 +154,8 @@ func TestCountsNameTheirTrace(t *testing.T) {
 	}
 }
 
-// TestTreesAreCounted holds that a tree is counted when it is made, and whether it was.
+// TestTreesAreCounted checks that each compilation of a permission tree is counted once, as
+// compiled or as failed.
 func TestTreesAreCounted(t *testing.T) {
 	for text, want := range map[string]string{
 		strings.Replace(things, "EXCLUDED", "true", 1):                                                       "compiled",
@@ -167,8 +169,8 @@ func TestTreesAreCounted(t *testing.T) {
 	}
 }
 
-// TestOverBudgetIsCounted holds that a request which would have to ask too much is refused,
-// told what to hold instead, and counted.
+// TestOverBudgetIsCounted checks that a request that would need too many authorization checks is
+// refused with a verb to hold instead, and is counted.
 func TestOverBudgetIsCounted(t *testing.T) {
 	const tagged = `{
   "type": "object",

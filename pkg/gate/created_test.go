@@ -16,7 +16,7 @@ import (
 	"kube-granular.dev/pkg/gate/convert"
 )
 
-// TestStored holds which objects come from storage.
+// TestStored checks which objects count as coming from storage.
 func TestStored(t *testing.T) {
 	with := func(uid string) *unstructured.Unstructured {
 		u := object(t, plain)
@@ -43,9 +43,9 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// TestCreateHandedEmpty holds that a create is judged as one however the handler says that
-// there was nothing before: with no object, or with an empty one. What the schema puts in
-// on its own is nobody's change.
+// TestCreateHandedEmpty checks that a create is verified the same way if the handler passes nil
+// as the old object, and if it passes an empty object. Defaults of the schema do not count as a
+// change.
 func TestCreateHandedEmpty(t *testing.T) {
 	of := target(t, strings.Replace(strings.Replace(things, "EXCLUDED", "true", 1), `"trigger": {"type": "boolean",`, `"trigger": {"type": "boolean", "default": false,`, 1))
 	for name, old := range map[string]runtime.Object{"nothing": nil, "an empty object": &unstructured.Unstructured{Object: map[string]any{}}} {
@@ -66,9 +66,9 @@ func TestCreateHandedEmpty(t *testing.T) {
 	}
 }
 
-// TestCreateWithAnnotationBackedField holds that an annotation the server makes a field of is charged as one
-// when the object is created too, and refused where fields of the kind are excluded,
-// whatever else the caller sets.
+// TestCreateWithAnnotationBackedField checks that a create with an annotation that holds the
+// value of a field is charged to the spec as well. If the kind has an excluded permission, the
+// create is refused, whatever else the caller sets.
 func TestCreateWithAnnotationBackedField(t *testing.T) {
 	for name, tc := range map[string]struct {
 		excluded string
@@ -112,8 +112,8 @@ func TestCreateWithAnnotationBackedField(t *testing.T) {
 	}
 }
 
-// unreadable is a kind whose objects can't be compared field by field: its specification is
-// no object.
+// unreadable is a Go type that can't be compared by the schema things, because its spec is a
+// string.
 type unreadable struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -122,14 +122,15 @@ type unreadable struct {
 
 func (u *unreadable) DeepCopyObject() runtime.Object { out := *u; return &out }
 
-// copying converts by copying.
+// copying is a convertor that copies the object.
 type copying struct{ runtime.ObjectConvertor }
 
 func (copying) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
 	return in.DeepCopyObject(), nil
 }
 
-// TestCreateThatCanNotBeCompared holds that it is refused, as an update is.
+// TestCreateThatCanNotBeCompared checks that a create is refused if the object can't be compared,
+// as an update is.
 func TestCreateThatCanNotBeCompared(t *testing.T) {
 	of := target(t, strings.Replace(things, "EXCLUDED", "true", 1))
 	of.Convertor = copying{}

@@ -1,7 +1,8 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gate wraps the configured authorizer of a cluster with the Gate.
+// Package gate wraps the configured authorizer of a cluster with the Gate, which authorizes
+// writes field by field.
 //
 //	             WithAuthorization              create, update, patch
 //	request ──► configured: NoOpinion ──► Gate.Fallback ──► marked request
@@ -12,17 +13,19 @@
 //	                                        Write.Verify      about to be stored
 //	                                        Write.Respond     what the caller sees
 //
-// Fallback decides whether a request may be considered field by field. A Write
-// verifies the fields: package change computes which permissions changed, and package
-// decide decides whether they are covered. This package connects both with the API
-// server's objects, errors and audit log.
+// Fallback marks a request whose caller lacks the ordinary verb (create, update or patch) but
+// holds the verb "granular". A Write verifies the fields that a request changes: package change
+// computes which permissions the changed fields need, and package decide decides whether the
+// caller holds them. This package connects both with the API server's objects, errors and audit
+// log.
 //
-// Package convert converts objects to the version of the request. Package redact removes from
-// a response what the caller may not see.
+// Package convert converts objects to the version of the request. Package redact removes from a
+// response what the caller may not see.
 //
-// The invariant: a marked request stores nothing that Verify did not accept, and
-// a request that is not marked changes no excluded permission that Verify did not
-// accept.
+// The invariant: a marked request stores nothing that Verify did not accept. A request that is
+// not marked changes no field with an excluded permission (one that the ordinary verb does not
+// include), unless Verify accepted the change.
 //
-// The package has no rules of its own about fields, and keeps nothing after a request.
+// The package has no rules of its own about fields, and keeps nothing about a request after its
+// end.
 package gate

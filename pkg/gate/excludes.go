@@ -10,13 +10,13 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// nothingToCheck reports whether a caller who holds the ordinary verb may write everything: no
-// permission is excluded in the version that is written, nor in another version that a
-// conversion webhook makes from it.
+// nothingToCheck reports whether a caller that holds the ordinary verb may write every field: the
+// kind has no excluded permission (one that the ordinary verb does not include) in the version
+// that is written, nor in another version that a conversion webhook makes from it.
 //
-// If no version of a custom resource definition mentions an excluded permission, no tree is
-// compiled to find that out. The metadata that the server adds to each definition excludes
-// nothing either.
+// If no version in the definition of a custom resource mentions an excluded permission, the
+// function compiles no permission tree. It need not consider the metadata fields that the server
+// adds to each definition: none of them has an excluded permission.
 func nothingToCheck(target granular.Target) bool {
 	if target.Schema != nil && target.Schema.Excludes != nil && len(target.Schema.Excludes) == 0 {
 		return true
@@ -30,8 +30,8 @@ func nothingToCheck(target granular.Target) bool {
 	return !kindOf(target).excludes()
 }
 
-// excludes reports whether some permission of the kind is excluded. Without a tree it is not
-// known which fields that concerns.
+// excludes reports whether the kind has an excluded permission. If the kind has no permission
+// tree, k.excluded decides, and it is not known which fields need that permission.
 func (k *kind) excludes() bool {
 	if k.walker == nil {
 		return k.excluded

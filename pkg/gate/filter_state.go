@@ -13,26 +13,28 @@ import (
 	"kube-granular.dev/pkg/rbacindex"
 )
 
-// filterState is what the filter found out about a granular request.
+// filterState is what the authorization filter learned about a granular request: one whose caller
+// lacks the ordinary verb, and holds the verb "granular".
 type filterState struct {
 	warnings *redact.Warnings
-	// attributes are those of the filter's question.
+	// attributes are the attributes that the filter authorized.
 	attributes upstream.Attributes
-	// query is the query of the question for "granular", which may be nil. The verification asks
-	// about the same caller, often before any binding changed.
+	// query holds what RBAC read to authorize the verb "granular". It may be nil. The
+	// verification of the fields reuses it if no binding changed in between, because it concerns
+	// the same caller.
 	query *rbacindex.Query
 }
 
 type filterStateKey struct{}
 
-// withFilterState returns the context of the request with a filterState, which receives the
-// warnings of the request.
+// withFilterState returns the context of a granular request with a new filterState. Its recorder
+// receives the warnings of the request.
 func withFilterState(ctx context.Context, attributes upstream.Attributes, query *rbacindex.Query) context.Context {
 	p := &filterState{redact.NewWarnings(ctx), attributes, query}
 	return warning.WithWarningRecorder(context.WithValue(ctx, filterStateKey{}, p), p.warnings)
 }
 
-// filterStateFrom returns the filterState of a granular request, nil for any other.
+// filterStateFrom returns the filterState of a granular request, or nil for any other request.
 func filterStateFrom(ctx context.Context) *filterState {
 	p, _ := ctx.Value(filterStateKey{}).(*filterState)
 	return p

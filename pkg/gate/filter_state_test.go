@@ -21,7 +21,7 @@ import (
 	"kube-granular.dev/pkg/rbacindex"
 )
 
-// looking counts the roles that RBAC has to get.
+// looking counts how many cluster roles RBAC reads.
 type looking struct {
 	granular.ClusterRoleGetter
 	got int
@@ -32,20 +32,21 @@ func (l *looking) GetClusterRole(ctx context.Context, name string) (*rbacv1.Clus
 	return l.ClusterRoleGetter.GetClusterRole(ctx, name)
 }
 
-// sized is a role for things.
+// sized returns a role that allows the given verbs on things.
 func sized(verbs ...string) *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "things"},
 		Rules: []rbacv1.PolicyRule{{Verbs: verbs, APIGroups: []string{"example.com"}, Resources: []string{"things"}}}}
 }
 
-// janesBinding binds jane to it.
+// janesBinding binds the user jane to the role that sized returns.
 var janesBinding = &rbacv1.ClusterRoleBinding{
 	ObjectMeta: metav1.ObjectMeta{Name: "janes"},
 	Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: "jane"}},
 	RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "things"},
 }
 
-// passedFilter is a gate over RBAC, and a request of jane's that it let through.
+// passedFilter returns a Gate over RBAC, and the context of a request of jane that the filter let
+// through.
 func passedFilter(t *testing.T, role *rbacv1.ClusterRole) (gate *Gate, v1 rbacinformers.Interface, clusterRoles *looking, request context.Context) {
 	t.Helper()
 	v1 = informers.NewSharedInformerFactory(fake.NewClientset(), 0).Rbac().V1()
@@ -70,9 +71,9 @@ func passedFilter(t *testing.T, role *rbacv1.ClusterRole) (gate *Gate, v1 rbacin
 	return gate, v1, clusterRoles, marked
 }
 
-// TestBetweenFilterAndVerification holds that a granular request is judged by what its caller
-// is bound to when the change is verified, and not by what the caller was when the filter let
-// it through; and that RBAC does not read it again if nothing changed.
+// TestBetweenFilterAndVerification checks that a granular request is verified with the bindings
+// and roles at the time of the verification, not with those at the time of the filter. If they
+// did not change in between, RBAC does not read them again.
 func TestBetweenFilterAndVerification(t *testing.T) {
 	for name, tc := range map[string]struct {
 		before *rbacv1.ClusterRole
@@ -113,8 +114,9 @@ func TestBetweenFilterAndVerification(t *testing.T) {
 	}
 }
 
-// TestBetweenAttempts holds the same of two attempts to store a change. What was answered once
-// is kept, what is asked the second time is about what there is then.
+// TestBetweenAttempts checks two attempts to store a change. The second attempt keeps the
+// decisions of the first. For new verbs it uses the bindings and roles at the time of the second
+// attempt.
 func TestBetweenAttempts(t *testing.T) {
 	for name, tc := range map[string]struct {
 		before, after *rbacv1.ClusterRole

@@ -23,7 +23,7 @@ import (
 	ours "kube-granular.dev/pkg/audit"
 )
 
-// auditedOf is the context of a request to an endpoint of which there is an audit event.
+// auditedOf returns the context of a request to an endpoint, with an audit event.
 func auditedOf(t *testing.T, of granular.Target) context.Context {
 	t.Helper()
 	ctx := upstreamaudit.WithAuditContext(contextOf("update", of, "n", "x"))
@@ -33,13 +33,14 @@ func auditedOf(t *testing.T, of granular.Target) context.Context {
 	return ctx
 }
 
-// TestMissingRoleIsAudited holds that the audit log tells which role a refused caller lacks, if
-// that is what the request failed of; and that the refusal names it and the place as a cause.
+// TestMissingRoleIsAudited checks that the audit log names the role that a refused caller lacks,
+// but only if the request failed for that reason. The refusal names the role and the field path
+// in its cause.
 func TestMissingRoleIsAudited(t *testing.T) {
 	of := endpoint(t, kindNamed("/v1/Pod"), "pods")
 	conflict := apierrors.NewConflict(of.Resource.GroupResource(), "x", errors.New("modified"))
 	for name, tc := range map[string]struct {
-		// verified is nil where the request fails before it is verified.
+		// verified is nil if the request fails before it is verified.
 		verified         *inForce
 		instead          error
 		missing, message string
@@ -69,7 +70,7 @@ func TestMissingRoleIsAudited(t *testing.T) {
 				err = errors.Join(tc.instead, err)
 			}
 			if got := w.RespondError(ctx, err); got != err {
-				t.Errorf("told %v instead of %v", got, err)
+				t.Errorf("the caller sees %v instead of %v", got, err)
 			}
 			got, said := upstreamaudit.AuditContextFrom(ctx).GetEventAnnotation(ours.MissingAnnotation)
 			if got != tc.missing || said != (tc.missing != "") {
@@ -86,8 +87,10 @@ func TestMissingRoleIsAudited(t *testing.T) {
 	}
 }
 
-// TestFindingsAreTold holds what the caller and the audit log are told of what would be refused:
-// the first five, how many others there are, and all of them; and nothing where there is none.
+// TestFindingsAreTold checks how changes are reported that would be refused if protected
+// attributes in mode Audit were enforced. The caller gets a warning for each of the first five,
+// and one with the number of others. The audit log has all of them. Without such a change,
+// nothing is reported.
 func TestFindingsAreTold(t *testing.T) {
 	of := endpoint(t, kindNamed("/v1/Pod"), "pods")
 	for _, found := range []int{0, 1, maxWarnings, maxWarnings + 1, maxWarnings + 2} {
@@ -109,7 +112,7 @@ func TestFindingsAreTold(t *testing.T) {
 				}
 			}
 			if found > maxWarnings {
-				want = append(want, fmt.Sprintf("%d other protected labels and annotations would be refused too", found-maxWarnings))
+				want = append(want, fmt.Sprintf("changes of %d other protected labels and annotations would be refused too", found-maxWarnings))
 			}
 			heard, p := &warned{}, &inForce{set: protect.New(entries...)}
 			ctx := warning.WithWarningRecorder(auditedOf(t, of), heard)
@@ -129,13 +132,13 @@ func TestFindingsAreTold(t *testing.T) {
 			}
 		})
 	}
-	// One that ends before it was verified has found nothing.
+	// A request that ends before it is verified has no finding.
 	ctx := contextOf("update", of, "n", "x")
 	New(&questioned{}, WithProtection(&inForce{set: protect.New(env)})).Begin(ctx, of).Respond(ctx, nil)
 }
 
-// TestFindingIsCountedOnce holds that a request counts once for an attribute that it would be
-// refused for in two places.
+// TestFindingIsCountedOnce checks that a request counts once for a ProtectedAttribute object,
+// even if the attribute would refuse it in two places of the object.
 func TestFindingIsCountedOnce(t *testing.T) {
 	of := endpoint(t, kindNamed("/v1/Pod"), "pods")
 	pod := func(metadata string) string {
@@ -154,7 +157,7 @@ func TestFindingIsCountedOnce(t *testing.T) {
 	}
 }
 
-// TestHeadOfNames holds how many names a message has.
+// TestHeadOfNames checks how head shortens a list of names.
 func TestHeadOfNames(t *testing.T) {
 	for names, want := range map[string]string{"": "", "a": "a", "a b": "a b", "a b c": "a b 1 others", "a b c d": "a b 2 others"} {
 		given := strings.Fields(names)
@@ -164,8 +167,8 @@ func TestHeadOfNames(t *testing.T) {
 	}
 }
 
-// TestProtectedIsCounted holds what each end of a change of labels counts, once; and that a
-// request which is over before that is told so.
+// TestProtectedIsCounted checks which metric each outcome of a change of labels counts, once. It
+// also checks that a request that ended before its verification gets a timeout.
 func TestProtectedIsCounted(t *testing.T) {
 	of := endpoint(t, kindNamed("/v1/Pod"), "pods")
 	kindOf(of)
@@ -212,24 +215,25 @@ func TestProtectedIsCounted(t *testing.T) {
 	}
 }
 
-// TestPatchOfBoth holds that a patch is shown to what judges the other fields, where something
-// does.
+// TestPatchOfBoth checks that the patch of a granular request is also passed to the verification
+// of fields, which refuses a copy. For a caller that holds the ordinary verb there is no such
+// verification.
 func TestPatchOfBoth(t *testing.T) {
 	of := endpoint(t, kindNamed("/v1/Pod"), "pods")
 	copies := []byte(`[{"op":"copy","from":"/spec","path":"/metadata/labels"}]`)
 	gate := New(&questioned{}, WithProtection(&inForce{set: protect.New(env)}))
 	ctx := contextOf("patch", of, "n", "x")
 	if err := gate.Begin(ctx, of).Patch(ctx, types.JSONPatchType, copies); err != nil {
-		t.Errorf("who holds the verb: %v", err)
+		t.Errorf("a caller that holds the verb: %v", err)
 	}
 	ctx, _ = granular.WithMarker(ctx)
 	if err := gate.Begin(ctx, of).Patch(ctx, types.JSONPatchType, copies); !apierrors.IsForbidden(err) {
-		t.Errorf("who may not get the object: %v", err)
+		t.Errorf("a caller that may not get the object: %v", err)
 	}
 }
 
-// TestElementsOfOthers holds that a protected key in an element is told only to a caller whose
-// patch names both, or who may get the object.
+// TestElementsOfOthers checks that a refusal shows a protected key in a list element only to a
+// caller that may get the object, or whose patch names both the element and the key.
 func TestElementsOfOthers(t *testing.T) {
 	of := endpoint(t, kindNamed("/v1/Pod"), "pods")
 	pod := func(labels string) string {
@@ -247,10 +251,10 @@ func TestElementsOfOthers(t *testing.T) {
 			false, place + "[env] in"},
 		"the element only": {types.StrategicMergePatchType,
 			`{"spec":{"volumes":[{"name":"v","ephemeral":{"volumeClaimTemplate":{"metadata":{"labels":null}}}}]}}`,
-			false, "the request does not name its key"},
+			false, "its key is not shown, because the request does not name it"},
 		"by its position": {types.JSONPatchType,
 			`[{"op":"remove","path":"/spec/volumes/0/ephemeral/volumeClaimTemplate/metadata/labels/env"}]`, false,
-			"the request does not name its key"},
+			"its key is not shown, because the request does not name it"},
 		"position, may get": {types.JSONPatchType,
 			`[{"op":"remove","path":"/spec/volumes/0/ephemeral/volumeClaimTemplate/metadata/labels/env"}]`, true,
 			place + "[env] in"},

@@ -20,14 +20,15 @@ import (
 )
 
 // refused returns the 403 for a change that is not covered. It names the object, the field, and
-// the most general and the most specific verb that would have covered it. It never contains a
-// value, nor all verbs that are missing (KEP-3617, "Risks and Mitigations"), nor a key that the
-// caller neither sent nor may read.
+// the most general and the most specific verb that would have covered the change. It never
+// contains a value, nor all verbs that are missing (KEP-3617, "Risks and Mitigations"), nor a key
+// that the caller neither sent nor may read.
 func (w *write) refused(ctx context.Context, refusal *decide.Refusal, newObj, oldObj runtime.Object) error {
 	return w.refusedIn(ctx, w.written(), refusal, newObj, oldObj)
 }
 
-// inVersion is a version of the object that is verified.
+// inVersion is one version in which the object is verified: the version of the request, or
+// another one that a conversion webhook makes.
 type inVersion struct {
 	kind   *kind
 	target granular.Target
@@ -42,13 +43,13 @@ func (w *write) written() inVersion {
 	return inVersion{kind: w.kind, target: w.target, observed: w.observed}
 }
 
-// refusedIn is refused for a change in any version.
+// refusedIn returns what refused returns, for a change in the given version.
 func (w *write) refusedIn(ctx context.Context, in inVersion, refusal *decide.Refusal, newObj, oldObj runtime.Object) error {
 	if refusal.Reason == decide.Budget || refusal.Reason == decide.Cost {
 		metrics.OverBudget(ctx)
 	}
 	path, told := w.visibleTo(ctx, in, refusal, newObj, oldObj)
-	switch { // the audit log shows more than the response
+	switch { // the audit log names these verbs, even if the response may not
 	case refusal.General == "":
 	case refusal.General == refusal.Specific, refusal.Specific == "":
 		w.missing = []string{refusal.General}
@@ -65,12 +66,14 @@ func (w *write) refusedIn(ctx context.Context, in inVersion, refusal *decide.Ref
 	})
 }
 
-// visibleTo returns the path of a change and its refusal, as far as the caller may see both.
+// visibleTo returns the path of the change and the refusal, both without what the caller may not
+// see.
 func (w *write) visibleTo(ctx context.Context, in inVersion, refusal *decide.Refusal, newObj, oldObj runtime.Object) (string, *decide.Refusal) {
 	c := refusal.Change
 	switch {
 	case in.kind == w.kind && w.tampered && c.Path().String() == w.managedFieldsPath():
-		// By now the objects have the server's managed fields, not the caller's.
+		// The objects hold the managed fields that the server made, not those that the caller
+		// sent.
 		return ".metadata.managedFields", refusal
 	case in.kind == w.kind && w.scale.isReplicas(c):
 		return ".spec.replicas", refusal
@@ -92,7 +95,7 @@ func (w *write) visibleTo(ctx context.Context, in inVersion, refusal *decide.Ref
 	return outline, refusal.Withhold(known)
 }
 
-// refuseAll is the Write for a request whose context lacks the caller. It refuses everything.
+// refuseAll is the Write for a request whose context has no request info. It refuses everything.
 type refuseAll struct {
 	err error
 }

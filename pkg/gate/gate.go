@@ -16,13 +16,15 @@ import (
 	"kube-granular.dev/pkg/rbacindex"
 )
 
-// Gate is the configured authorizer, wrapped to verify single fields. Its other answers are
-// those of the configured authorizer. It implements granular.Gate.
+// Gate wraps the configured authorizer and adds the verification of single fields. It decides
+// everything else as the configured authorizer does. It implements granular.Gate.
 type Gate struct {
 	upstream.Authorizer
-	// protection is nil if there are no protected attributes.
+	// protection provides the protected attributes: labels and annotations that only certain
+	// callers may change. It is nil if this feature is off.
 	protection Protection
-	// withoutFields is set if only protected attributes are verified.
+	// withoutFields is set if the Gate verifies only protected attributes, and no permissions of
+	// fields.
 	withoutFields bool
 }
 
@@ -40,8 +42,8 @@ func New(configured upstream.Authorizer, options ...Option) *Gate {
 	return g
 }
 
-// mayBeGranular reports whether the fields of a request can be verified. Any other request, such
-// as a deletion, a connection or a read, needs the ordinary verb.
+// mayBeGranular reports whether a request is a write whose fields can be verified. Any other
+// request, such as a deletion, a connection or a read, needs the ordinary verb.
 func mayBeGranular(a upstream.Attributes) bool {
 	if !a.IsResourceRequest() {
 		return false
@@ -53,9 +55,9 @@ func mayBeGranular(a upstream.Attributes) bool {
 	return false
 }
 
-// Authorize asks the configured authorizer. For a write whose fields can be verified RBAC reads
-// only the bindings of the caller, as it does for Fallback. Otherwise the cost of refusing the
-// ordinary verb would grow with the number of all bindings.
+// Authorize asks the configured authorizer. If the request is a write whose fields can be
+// verified, Authorize makes RBAC read only the bindings of the caller, as Fallback does.
+// Otherwise the cost of refusing the ordinary verb would grow with the number of all bindings.
 func (g *Gate) Authorize(ctx context.Context, a upstream.Attributes) (upstream.Decision, string, error) {
 	if !g.withoutFields && mayBeGranular(a) {
 		ctx = rbacindex.For(ctx, a)
@@ -63,9 +65,10 @@ func (g *Gate) Authorize(ctx context.Context, a upstream.Attributes) (upstream.D
 	return g.Authorizer.Authorize(ctx, a)
 }
 
-// Fallback asks the verb "granular" for the same resource, subresource and name
-// (KEP-3617, "API Server Additional Plumbing and Checks", step 2). Only NoOpinion
-// of the configured authorizer leads here: an explicit Deny is final.
+// Fallback asks the configured authorizer whether the caller holds the verb "granular" for the
+// same resource, subresource and name (KEP-3617, "API Server Additional Plumbing and Checks",
+// step 2). It is called only if the configured authorizer returned NoOpinion for the ordinary
+// verb: an explicit Deny is final.
 func (g *Gate) Fallback(ctx context.Context, a upstream.Attributes) (context.Context, upstream.Decision, string, error) {
 	if g.withoutFields || !mayBeGranular(a) {
 		return ctx, upstream.DecisionNoOpinion, "", nil
@@ -80,18 +83,20 @@ func (g *Gate) Fallback(ctx context.Context, a upstream.Attributes) (context.Con
 	return marked, decision, reason, nil
 }
 
-// unanswered logs an error of the authorizer, and returns the error that the caller may see.
+// unanswered logs an error of the authorizer, and returns the error that the caller sees in its
+// place.
 func unanswered(ctx context.Context, a upstream.Attributes, err error) error {
 	if err == nil {
 		return nil
 	}
-	klog.FromContext(ctx).Error(err, "Unable to ask whether single fields may be written",
+	klog.FromContext(ctx).Error(err, "Unable to check whether the caller may write single fields",
 		"verb", a.GetVerb(), "group", a.GetAPIGroup(), "resource", a.GetResource(), "subresource", a.GetSubresource(), "object", klog.KRef(a.GetNamespace(), a.GetName()))
 	return errUnanswered
 }
 
-// Begin starts the verification of one write. It returns nil if the caller holds the ordinary
-// verb, the kind has no excluded permission and nothing is protected.
+// Begin starts the verification of one write. It returns nil if nothing needs to be verified: the
+// caller holds the ordinary verb, the kind has no excluded permission (one that the ordinary verb
+// does not include), and none of its labels and annotations is protected.
 func (g *Gate) Begin(ctx context.Context, target granular.Target) granular.Write {
 	marker := granular.MarkerFrom(ctx)
 	labels, err := g.protect(ctx, target, marker != nil)
@@ -114,7 +119,8 @@ func (g *Gate) Begin(ctx context.Context, target granular.Target) granular.Write
 	return &guarded{labels: labels, fields: fields}
 }
 
-// begin starts the verification of all fields, or of excluded ones only.
+// begin starts the verification of fields. If the request is marked, all changed fields are
+// verified. Otherwise only those with an excluded permission are.
 func (g *Gate) begin(ctx context.Context, target granular.Target, marker *granular.Marker) (*write, error) {
 	kind := kindOf(target)
 	if passed := filterStateFrom(ctx); passed != nil {
@@ -130,9 +136,10 @@ func (g *Gate) begin(ctx context.Context, target granular.Target, marker *granul
 	return newWrite(ctx, g, target, kind, attributes, marker), nil
 }
 
-// FallbackCreate asks the verb "granular" for the create that an update or patch of a missing
-// object implies. The caller may hold update, so not every field was observed: then everything
-// that is stored counts as the caller's change. The observed labels and annotations are kept.
+// FallbackCreate asks the configured authorizer whether the caller holds the verb "granular" for
+// the create that an update or patch of a missing object implies. If the caller holds the verb
+// update, begun observed only some fields. Then everything that is stored counts as the caller's
+// change. The observed changes of labels and annotations are kept.
 func (g *Gate) FallbackCreate(ctx context.Context, target granular.Target, begun granular.Write, a upstream.Attributes) (granular.Write, upstream.Decision, string, error) {
 	if g.withoutFields || !mayBeGranular(a) {
 		return nil, upstream.DecisionNoOpinion, "", nil
@@ -148,7 +155,7 @@ func (g *Gate) FallbackCreate(ctx context.Context, target granular.Target, begun
 	if w != nil && w.marked {
 		return begun, decision, reason, nil
 	}
-	if labels == nil { // attributes may be protected by now
+	if labels == nil { // some may have become protected since Begin
 		if labels, err = g.protect(ctx, target, true); err != nil {
 			return nil, upstream.DecisionNoOpinion, "", err
 		}
@@ -167,8 +174,8 @@ func (g *Gate) FallbackCreate(ctx context.Context, target granular.Target, begun
 	return &guarded{labels: labels, fields: create}, decision, reason, nil
 }
 
-// partsOf returns the write that verifies fields, and the one that verifies protected
-// attributes.
+// partsOf returns the two parts of a Write: the write that verifies fields, and the protected
+// that verifies labels and annotations. Either may be nil.
 func partsOf(begun granular.Write) (*write, *protected) {
 	switch w := begun.(type) {
 	case *write:

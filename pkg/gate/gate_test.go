@@ -22,8 +22,8 @@ import (
 	"kube-granular.dev/pkg/rbacindex"
 )
 
-// grants is an authorizer that allows some verbs, denies others, fails on others,
-// and keeps what it was asked.
+// grants is an authorizer that allows some verbs, denies others, fails on others, and records the
+// verbs of all calls.
 type grants struct {
 	upstream.Authorizer
 	allow, deny, fail []string
@@ -50,7 +50,7 @@ func attributes(verb string) upstream.AttributesRecord {
 	}
 }
 
-// requestContext is the context of a request as the filters leave it.
+// requestContext returns the context of a request, as upstream's filters set it up.
 func requestContext(verb string) context.Context {
 	a := attributes(verb)
 	ctx := request.WithUser(context.Background(), a.User)
@@ -110,7 +110,8 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// listed counts how often RBAC gets all bindings, of either kind.
+// listed counts how often RBAC reads all cluster role bindings, and all role bindings of a
+// namespace.
 type listed struct {
 	granular.ClusterRoleBindingLister
 	clusterRole, role int
@@ -126,8 +127,8 @@ func (l *listed) ListRoleBindings(context.Context, string) ([]*rbacv1.RoleBindin
 	return nil, nil
 }
 
-// TestWhoIsLookedFor holds of which questions RBAC looks at the caller's bindings alone:
-// those about writes whose fields can be judged. The verdict is RBAC's in any case.
+// TestWhoIsLookedFor checks for which requests RBAC reads only the caller's bindings: for writes
+// whose fields can be verified. The decision does not depend on it.
 func TestWhoIsLookedFor(t *testing.T) {
 	v1 := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Rbac().V1()
 	for _, b := range bootstrappolicy.ClusterRoleBindings() {
@@ -164,7 +165,7 @@ func TestWhoIsLookedFor(t *testing.T) {
 				t.Errorf("%s by %s: %v, %v", a.Verb, who, decision, err)
 			}
 			if all.clusterRole != want || !allowed && all.role != want {
-				t.Errorf("%s by %s: all bindings looked through %d and %d times, wanted %d", a.Verb, who, all.clusterRole, all.role, want)
+				t.Errorf("%s by %s: all cluster role bindings read %d times, all role bindings %d times, wanted %d", a.Verb, who, all.clusterRole, all.role, want)
 			}
 		}
 	}

@@ -17,7 +17,8 @@ import (
 	"kube-granular.dev/granular/decide"
 )
 
-// labelled has a permission for every label, of its key as it is.
+// labelled is a schema with a permission for every label. The parameter of the permission is the
+// label's key.
 const labelled = `{
   "type": "object",
   "x-kubernetes-group-version-kind": [{"group": "example.com", "version": "v1", "kind": "Thing"}],
@@ -29,7 +30,7 @@ const labelled = `{
   }
 }`
 
-// withLabels is an object with labels of the given keys' domain.
+// withLabels returns an object with the given number of labels, whose keys have the given domain.
 func withLabels(t testing.TB, domain string, labels int) *unstructured.Unstructured {
 	set := make(map[string]any, labels)
 	for i := range labels {
@@ -40,7 +41,7 @@ func withLabels(t testing.TB, domain string, labels int) *unstructured.Unstructu
 	return u
 }
 
-// verifyLabels sends one granular update through the Gate.
+// verifyLabels passes one granular update through the Gate, and returns the result of Verify.
 func verifyLabels(t testing.TB, gate *Gate, model granular.Target, old, changed *unstructured.Unstructured) error {
 	ctx, _ := granular.WithMarker(requestContext("update"))
 	w := gate.Begin(ctx, model)
@@ -53,7 +54,8 @@ func verifyLabels(t testing.TB, gate *Gate, model granular.Target, old, changed 
 	return w.Verify(ctx, changed, old)
 }
 
-// each allows the permission of every single label, and nothing more general.
+// each is an authorizer that allows the verb for any single label, and no more general verb. It
+// counts its calls.
 type each struct {
 	upstream.Authorizer
 	calls int
@@ -67,8 +69,9 @@ func (e *each) Authorize(_ context.Context, a upstream.Attributes) (upstream.Dec
 	return upstream.DecisionNoOpinion, "", nil
 }
 
-// TestCallsStayBounded grows a change from one label to five thousand, for a caller
-// who holds one permission for all of them, one for each, or none.
+// TestCallsStayBounded checks how many calls of the authorizer it takes to change from one to
+// five thousand labels, for callers with one permission for all labels, with one permission for
+// each label, and with none.
 func TestCallsStayBounded(t *testing.T) {
 	model, old := target(t, labelled), withLabels(t, "example.com", 0)
 	for _, labels := range []int{1, 10, 62, 63, 100, 1000, 5000} {
@@ -83,8 +86,8 @@ func TestCallsStayBounded(t *testing.T) {
 		}
 		own := &each{}
 		err := verifyLabels(t, New(own), model, old, changed)
-		// Two more general ones are refused first, and remembered. What is allowed is shown
-		// to who may get it, which takes one question more.
+		// The two more general verbs are refused first, and not asked again. An allowed request
+		// takes one more call, for the verb get.
 		asked := own.calls
 		if err == nil {
 			asked--
@@ -95,8 +98,8 @@ func TestCallsStayBounded(t *testing.T) {
 	}
 }
 
-// BenchmarkLabels is the time of a granular update as the labels that it changes grow,
-// the authorizer aside.
+// BenchmarkLabels measures a granular update that changes more and more labels. The authorizer is
+// a fake, so its cost is not included.
 func BenchmarkLabels(b *testing.B) {
 	model, old := target(b, labelled), withLabels(b, "example.com", 0)
 	for _, labels := range []int{1, 10, 100, 1000, 5000} {

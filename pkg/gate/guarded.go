@@ -20,8 +20,9 @@ import (
 	"kube-granular.dev/pkg/audit"
 )
 
-// guarded is a write that verifies protected labels and annotations, after the other fields if
-// those are verified too. A granular request needs both.
+// guarded is a Write that verifies protected labels and annotations. If the other fields of the
+// request are verified too, it verifies them first. A granular request (whose caller lacks the
+// ordinary verb) must pass both.
 type guarded struct {
 	labels *protected
 	// fields is nil if no other fields are verified.
@@ -30,7 +31,7 @@ type guarded struct {
 
 var _ granular.Write = &guarded{}
 
-// Patch passes the patch to fields.
+// Patch passes the patch to fields. Protected labels and annotations need no patch of their own.
 func (g *guarded) Patch(ctx context.Context, patchType types.PatchType, body []byte) error {
 	if g.fields == nil {
 		return nil
@@ -72,12 +73,14 @@ func (g *guarded) Verify(ctx context.Context, newObj, oldObj runtime.Object) err
 	return err
 }
 
-// refusedBeside makes the refusal of another verification the verdict of the write.
+// refusedBeside makes err, a refusal because of protected labels and annotations, the verdict of
+// the write.
 func (w *write) refusedBeside(err error) {
 	w.verdict.Store(&verdict{err: err, calls: w.adapter.calls})
 }
 
-// Respond reports what would have been refused, and passes the result to fields.
+// Respond reports the changes that mode Audit let pass (see finish), and returns the result that
+// fields returns.
 func (g *guarded) Respond(ctx context.Context, result runtime.Object) runtime.Object {
 	g.labels.finish(ctx)
 	if g.fields == nil {
@@ -86,7 +89,8 @@ func (g *guarded) Respond(ctx context.Context, result runtime.Object) runtime.Ob
 	return g.fields.Respond(ctx, result)
 }
 
-// RespondError records what was missing, and passes the error to fields.
+// RespondError records in the audit log which roles or verbs would have admitted the caller, and
+// returns the error that fields returns.
 func (g *guarded) RespondError(ctx context.Context, err error) error {
 	if last := g.labels.outcome.Load(); last != nil && len(last.missing) > 0 && errors.Is(err, last.err) {
 		audit.Missing(ctx, last.missing...)
@@ -97,11 +101,12 @@ func (g *guarded) RespondError(ctx context.Context, err error) error {
 	return g.fields.RespondError(ctx, err)
 }
 
-// maxWarnings is the number of findings that a caller is warned of.
+// maxWarnings is the number of changes that a caller is warned of, and of ProtectedAttribute
+// objects that one warning names.
 const maxWarnings = 5
 
-// finish reports what enforcement would have refused, for entries that only audit: to the caller
-// as a warning, and to the audit log.
+// finish reports the changes that would have been refused if the entries with mode Audit were
+// enforced. It warns the caller, writes them to the audit log, and counts them.
 func (p *protected) finish(ctx context.Context) {
 	last := p.outcome.Load()
 	if last == nil || len(last.findings) == 0 {
@@ -117,7 +122,7 @@ func (p *protected) finish(ctx context.Context) {
 		}
 	}
 	if left := len(last.findings) - maxWarnings; left > 0 {
-		warning.AddWarning(ctx, "", fmt.Sprintf("%d other protected labels and annotations would be refused too", left))
+		warning.AddWarning(ctx, "", fmt.Sprintf("changes of %d other protected labels and annotations would be refused too", left))
 	}
 	audit.WouldRefuse(ctx, found)
 	if !granular.IsDryRun(ctx) { // a dry run stores nothing
@@ -125,13 +130,13 @@ func (p *protected) finish(ctx context.Context) {
 	}
 }
 
-// counter is implemented by a Protection that counts, for each attribute, the requests that it
-// would have refused.
+// counter is implemented by a Protection that counts, for each ProtectedAttribute object, the
+// requests that its enforcement would have refused.
 type counter interface {
 	CountViolations(namespace string, attributes ...string)
 }
 
-// count counts the request once for each attribute.
+// count counts the request once for each ProtectedAttribute object that would have refused it.
 func (p *protected) count(findings []protect.Finding) {
 	to, ok := p.gate.protection.(counter)
 	if !ok {
@@ -155,8 +160,9 @@ func head(names []string, limit int) []string {
 	return append(slices.Clone(names[:limit]), fmt.Sprintf("%d others", len(names)-limit))
 }
 
-// knownFirst separates the changes that the caller of a granular request knows from those it
-// does not, if it may not get the object. For other fields see write.knownFirst.
+// knownFirst splits the changes of a granular request whose caller may not get the object: known
+// are those whose keys are in the request. For any other request all changes are known.
+// write.knownFirst does the same for other fields.
 func (p *protected) knownFirst(ctx context.Context, fields *write, changed change.Attributes) (known, unknown change.Attributes) {
 	if fields == nil || !fields.marked {
 		return changed, nil
@@ -174,8 +180,8 @@ func (p *protected) knownFirst(ctx context.Context, fields *write, changed chang
 	return known, unknown
 }
 
-// inRequest reports whether the key of an attribute, and the keys of the elements on its path,
-// are in the request.
+// inRequest reports whether the request contains the key of an attribute, and the keys of the
+// elements on its path.
 func (p *protected) inRequest(fields *write, a *change.Attribute) bool {
 	if fields.patch == nil {
 		return slices.ContainsFunc(p.observed, func(o change.Attribute) bool {

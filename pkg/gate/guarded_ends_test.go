@@ -25,22 +25,22 @@ import (
 	ours "kube-granular.dev/pkg/audit"
 )
 
-// TestScaleIsFree holds that a scale, of which no label is stored, is not looked at, whatever
-// is protected of what it scales.
+// TestScaleIsFree checks that a write to a scale is not verified for protected labels, because
+// the labels of a scale are not stored.
 func TestScaleIsFree(t *testing.T) {
 	deployments := endpoint(t, kindNamed("apps/v1/Deployment"), "deployments")
 	gate := New(&questioned{}, WithProtection(&inForce{set: protect.New(env)}))
 	if gate.Begin(contextOf("update", deployments, "n", "x"), deployments) == nil {
-		t.Error("a deployment is not looked at")
+		t.Error("a deployment is not verified")
 	}
 	deployments.Subresource = "scale"
 	if w := gate.Begin(contextOf("update", deployments, "n", "x"), deployments); w != nil {
-		t.Errorf("a scale is looked at: %T", w)
+		t.Errorf("a scale is verified: %T", w)
 	}
 }
 
-// TestUnknownRequest holds that a write of which it is not known whose it is, or where it
-// goes, is refused where anything is protected.
+// TestUnknownRequest checks that a write is refused if the request info or the user is missing
+// from its context while any attribute is protected.
 func TestUnknownRequest(t *testing.T) {
 	pods := endpoint(t, kindNamed("/v1/Pod"), "pods")
 	gate := New(&questioned{}, WithProtection(&inForce{set: protect.New(env)}))
@@ -56,7 +56,7 @@ func TestUnknownRequest(t *testing.T) {
 	if _, w := granular.WithOperation(ctx, gate, pods); w == nil || w.Verify(ctx, nil, nil) == nil && w.Observe(ctx, nil, nil) == nil {
 		t.Error("a binding without attributes is let through")
 	}
-	// Nobody is bound to anything.
+	// A request without a user holds no role.
 	p := &inForce{set: protect.New(env), holds: []string{"ClusterRole/releaser"}}
 	pods = endpoint(t, kindNamed("/v1/Pod"), "pods")
 	ctx = request.WithUser(contextOf("update", pods, "n", "x"), nil)
@@ -68,8 +68,9 @@ func TestUnknownRequest(t *testing.T) {
 	}
 }
 
-// TestNotObserved holds that a write which was not observed, or could not be, is judged by
-// all that is about to be stored; and that what can't be compared then is refused.
+// TestNotObserved checks that everything that is about to be stored counts as the caller's change
+// if that change was not, or could not be, observed. If the final objects can't be compared, the
+// write is refused.
 func TestNotObserved(t *testing.T) {
 	pods := endpoint(t, kindNamed("/v1/Pod"), "pods")
 	for name, tc := range map[string]struct {
@@ -104,7 +105,7 @@ func TestNotObserved(t *testing.T) {
 	}
 }
 
-// ending is an inForce of a request that ends while it is asked.
+// ending is an inForce that ends the request during Wait.
 type ending struct {
 	*inForce
 	end context.CancelFunc
@@ -115,8 +116,8 @@ func (e ending) Wait(ctx context.Context) error {
 	return e.inForce.Wait(ctx)
 }
 
-// TestRequestEndsUnjudged holds that a request which ends while it is waited or asked for is told
-// so, and neither that the server failed nor that it does not know.
+// TestRequestEndsUnjudged checks that a request gets a timeout if it ends while it waits for the
+// protected attributes, or while roles are checked. It gets no other error.
 func TestRequestEndsUnjudged(t *testing.T) {
 	pods := endpoint(t, kindNamed("/v1/Pod"), "pods")
 	for name, p := range map[string]*inForce{"while it waits": {pending: true}, "while a role is asked": {set: protect.New(env),
@@ -133,8 +134,9 @@ func TestRequestEndsUnjudged(t *testing.T) {
 	}
 }
 
-// TestManyFindings holds that a caller is warned of some findings and told how many more there
-// are, that attributes are counted once for a request, and that the audit event has them all.
+// TestManyFindings checks that a caller gets a limited number of warnings and the number of
+// further ones, that each ProtectedAttribute is counted once for a request, and that the audit
+// event has all findings.
 func TestManyFindings(t *testing.T) {
 	pods := endpoint(t, kindNamed("/v1/Pod"), "pods")
 	for name, tc := range map[string]struct {
@@ -144,7 +146,7 @@ func TestManyFindings(t *testing.T) {
 	}{
 		"as many as there may be": {labels: maxWarnings, entries: 1, warnings: maxWarnings},
 		"one more": {labels: maxWarnings + 1, entries: 1, warnings: maxWarnings + 1,
-			more: "1 other protected labels and annotations would be refused too"},
+			more: "changes of 1 other protected labels and annotations would be refused too"},
 		"as many attributes": {labels: 1, entries: maxWarnings, warnings: 1,
 			says: "e0, e1, e2, e3, e4 were enforced"},
 		"one attribute more": {labels: 1, entries: maxWarnings + 1, warnings: 1,
@@ -179,8 +181,8 @@ func TestManyFindings(t *testing.T) {
 	}
 }
 
-// TestCauseOfARefusal holds that a refusal has the place as field of its cause, and what would
-// admit in its message.
+// TestCauseOfARefusal checks that the cause of a refusal has the path of the label as its field,
+// and names the role that would admit the caller in its message.
 func TestCauseOfARefusal(t *testing.T) {
 	var status apierrors.APIStatus
 	if err := podWrite(t, &questioned{}, &inForce{set: protect.New(env)}, bare, envProd, envProd); !errors.As(err, &status) {
@@ -192,8 +194,8 @@ func TestCauseOfARefusal(t *testing.T) {
 	}
 }
 
-// TestUnreadableRevision holds that data of a ControllerRevision that can't be read may hold any
-// label: it is refused of who holds not all, and what is there already does not count.
+// TestUnreadableRevision checks that unreadable data of a ControllerRevision count as an unknown
+// label. If the old data are unreadable, all labels of the new data count as changed.
 func TestUnreadableRevision(t *testing.T) {
 	revision := func(data string) apiruntime.Object {
 		return &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: "r", UID: "1"},

@@ -24,7 +24,8 @@ import (
 
 func podAt(metadata string) string { return at("/v1/Pod", `"metadata": PLACE`, metadata) }
 
-// podWrite begins an update of a pod, and goes through it.
+// podWrite passes an update of a pod through the Gate. It returns the error that the caller sees,
+// or nil.
 func podWrite(t *testing.T, g *questioned, p *inForce, old, sent, final string, groups ...string) error {
 	t.Helper()
 	target := endpoint(t, kindNamed("/v1/Pod"), "pods")
@@ -45,7 +46,8 @@ func podWrite(t *testing.T, g *questioned, p *inForce, old, sent, final string, 
 	return nil
 }
 
-// TestWhoseChange holds whose change it is where admission changes labels too.
+// TestWhoseChange checks which changes of labels count as the caller's if admission changes
+// labels too.
 //
 // Attack: a value that a mutating webhook turns into the protected one, or the reverse
 // Answer: 403, the caller answers for both
@@ -77,7 +79,8 @@ func TestWhoseChange(t *testing.T) {
 	}
 }
 
-// TestScopes holds which attributes act on an object of a namespace, and of none.
+// TestScopes checks which protected attributes apply to an object: those of the cluster and those
+// of the object's namespace. Only those of the cluster apply to an object without a namespace.
 func TestScopes(t *testing.T) {
 	in := func(namespace string) protect.Entry {
 		e := env
@@ -111,8 +114,8 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// TestSelfGrant holds that an attribute of a namespace admits nobody to what the cluster
-// protects.
+// TestSelfGrant checks that a protected attribute of a namespace does not admit anybody to a
+// label that a protected attribute of the cluster protects.
 func TestSelfGrant(t *testing.T) {
 	own := protect.Entry{Name: "own", Namespace: "n", Kind: schema.Label, Key: "env",
 		Role: protect.RoleRef{Kind: protect.Role, Name: "mine"}}
@@ -125,8 +128,9 @@ func TestSelfGrant(t *testing.T) {
 	}
 }
 
-// TestExempt holds who is not asked for anything: the privileged group, and who may bypass,
-// which is asked of the whole cluster, last, and only where something would be refused.
+// TestExempt checks which callers are exempt: members of the privileged group, and callers that
+// may bypass protected attributes. The check of the bypass is about all namespaces, comes last,
+// and is made only for a write that would be refused otherwise.
 func TestExempt(t *testing.T) {
 	p := &inForce{set: protect.New(env)}
 	g := &questioned{}
@@ -155,8 +159,8 @@ func TestExempt(t *testing.T) {
 	}
 }
 
-// TestNoAnswer holds that a write is refused where nobody can say what its caller holds,
-// unless that is of no matter.
+// TestNoAnswer checks that a write gets a 500 if the server can't find out what its caller holds
+// and the result depends on it.
 //
 // Attack: a write while nobody can say who holds the role
 // Answer: 500, it is not stored
@@ -193,8 +197,9 @@ func inAudit(e protect.Entry) protect.Entry {
 	return e
 }
 
-// TestNotKnownYet holds that before the attributes are known no label and no annotation
-// changes, that all else does, and that it is waited for them.
+// TestNotKnownYet checks that a write that changes a label or annotation waits until the
+// protected attributes are known. If they do not become known in time, it gets a 503. A write
+// that changes no label or annotation does not wait.
 //
 // Attack: writing a label before the server knows which labels are protected
 // Answer: waits for a bounded time, then 503; all other requests continue
@@ -234,8 +239,8 @@ func TestNotKnownYet(t *testing.T) {
 	}
 }
 
-// TestRetries holds that a request is judged by the attributes of one moment, that nothing
-// is asked twice, and that the last attempt counts.
+// TestRetries checks that all attempts of a request use the same protected attributes, that no
+// check is repeated, and that the last attempt decides.
 //
 // Attack: changing an attribute while a write of its key is retried
 // Answer: each attempt uses the attributes of one moment; the last attempt counts
@@ -259,8 +264,8 @@ func TestRetries(t *testing.T) {
 	judged(t, goThrough(t, w, ctx, sentObject(t, podAt(envProd)), stored(t, podAt(envProd))), nil, "")
 }
 
-// TestGranularNeedsBoth holds that a granular caller needs the permission of the label, and to
-// be admitted to it.
+// TestGranularNeedsBoth checks that a granular caller that changes a protected label needs a
+// permission for the label, and must be admitted to it.
 func TestGranularNeedsBoth(t *testing.T) {
 	target := endpoint(t, kindNamed("/v1/Pod"), "pods")
 	for name, tc := range map[string]struct {
@@ -281,8 +286,8 @@ func TestGranularNeedsBoth(t *testing.T) {
 	}
 }
 
-// TestKeysOfOthers holds that a granular caller who may not get the object is told no
-// protected key but those of the request.
+// TestKeysOfOthers checks that a refusal shows a granular caller that may not get the object no
+// protected key except those that are in the request.
 func TestKeysOfOthers(t *testing.T) {
 	target := endpoint(t, kindNamed("/v1/Pod"), "pods")
 	for name, tc := range map[string]struct {
@@ -323,14 +328,15 @@ func TestKeysOfOthers(t *testing.T) {
 			err = w.RespondError(ctx, err)
 			judged(t, err, marker, tc.says)
 			if tc.hide != "" && strings.Contains(err.Error(), tc.hide) {
-				t.Errorf("it is told: %v", err)
+				t.Errorf("the refusal shows the hidden key: %v", err)
 			}
 		})
 	}
 }
 
-// TestRollback holds that nobody has a controller put a template back that nobody was asked
-// about, and that all else of the annotation is free.
+// TestRollback checks that setting the rollback annotation of a Deployment is refused if any
+// label is protected, because the rollback restores a template to which the caller may not be
+// admitted. Keeping or removing the annotation is allowed.
 //
 // Attack: a rollback annotation of a Deployment that is created with it, or through its status
 // Answer: 403
@@ -371,13 +377,14 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// warned keeps warnings.
+// warned is a warning recorder that keeps the warnings.
 type warned []string
 
 func (w *warned) AddWarning(_, text string) { *w = append(*w, text) }
 
-// TestAudit holds that an attribute with mode Audit refuses nothing, and tells the caller
-// once, unless that one may; and that what a dry run would have been refused is not counted.
+// TestAudit checks that a protected attribute in mode Audit refuses nothing, and warns a caller
+// once that would be refused. A caller that is admitted or may bypass gets no warning. A dry run
+// is not counted.
 func TestAudit(t *testing.T) {
 	target := endpoint(t, kindNamed("/v1/Pod"), "pods")
 	for name, tc := range map[string]struct {
@@ -423,8 +430,8 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// TestBindings holds that a binding brings no protected label or annotation into a pod but
-// what admission adds to it.
+// TestBindings checks that the labels and annotations that a caller sends in a binding are
+// verified when they are merged into the pod. Those that admission adds are not.
 func TestBindings(t *testing.T) {
 	for _, path := range []string{"pods/binding", "bindings"} {
 		for name, tc := range map[string]struct {
@@ -469,19 +476,19 @@ func TestBindings(t *testing.T) {
 	}
 }
 
-// TestOtherOperations holds that what is posted to storage without objects is let alone, but
-// for bindings, and that so are bindings where nothing is protected.
+// TestOtherOperations checks that of the operations (creates that store no object of their own)
+// only bindings are verified, and those only if anything is protected.
 func TestOtherOperations(t *testing.T) {
 	target := endpoint(t, kindNamed("/v1/Pod"), "pods/eviction")
 	target.Kind.Group, target.Kind.Kind = "policy", "Eviction"
 	ctx := contextOf("create", target, "n", "x")
 	if _, w := granular.WithOperation(ctx, New(&questioned{}, WithProtection(&inForce{set: protect.New(env)})), target); w != nil {
-		t.Error("an eviction is looked at")
+		t.Error("an eviction is verified")
 	}
 	target.Kind = bound
 	for name, gate := range map[string]granular.Gate{"no protection": New(&questioned{}), "nothing in force": New(&questioned{}, WithProtection(&inForce{})), "no gate": nil} {
 		if with, w := granular.WithOperation(ctx, gate, target); w != nil || with != ctx {
-			t.Errorf("%s: a binding is looked at", name)
+			t.Errorf("%s: a binding is verified", name)
 		}
 	}
 	if granular.Changing(ctx, stored(t, podAt(bare)))(stored(t, podAt(envProd))) != nil {
@@ -489,8 +496,9 @@ func TestOtherOperations(t *testing.T) {
 	}
 }
 
-// TestCreateOnUpdate holds that a create by an update is judged by what was observed, whether
-// the caller may create ordinarily or holds permissions of fields.
+// TestCreateOnUpdate checks that a create that an update implies is verified for protected labels
+// with the change that was observed, whether the caller holds the verb create or only permissions
+// of fields.
 func TestCreateOnUpdate(t *testing.T) {
 	target := endpoint(t, kindNamed("/v1/Pod"), "pods")
 	for _, fallback := range []bool{false, true} {
@@ -521,7 +529,7 @@ func TestCreateOnUpdate(t *testing.T) {
 				says = "needs ClusterRole"
 			}
 			judged(t, w.Verify(ctx, sent, nil), nil, says)
-			// What admission adds is not the caller's.
+			// A label that admission adds is not the caller's change.
 			bareSent := sentObject(t, podAt(bare))
 			w = gate.Begin(ctx, target)
 			if err := w.Observe(ctx, bareSent, nil); err != nil {
@@ -532,8 +540,8 @@ func TestCreateOnUpdate(t *testing.T) {
 	}
 }
 
-// TestWithoutFields holds that a Gate that judges no fields lets no granular request through,
-// asks for no excluded permission, and judges what is protected all the same.
+// TestWithoutFields checks that a Gate that verifies no fields allows no granular request and
+// checks no excluded permission, but still verifies protected labels.
 func TestWithoutFields(t *testing.T) {
 	g := &questioned{grants: grants{allow: []string{"granular"}}}
 	gate := New(g, WithProtection(&inForce{set: protect.New(env)}), WithoutFields())
@@ -556,8 +564,8 @@ func TestWithoutFields(t *testing.T) {
 	}
 }
 
-// TestWithoutSchema holds that labels and annotations of a kind of which no tree is to be had
-// are found by their names.
+// TestWithoutSchema checks that labels and annotations of a kind without a permission tree are
+// found in every field named metadata.
 //
 // Attack: a protected label in a kind whose schema does not compile
 // Answer: 403, it is found by its name

@@ -14,9 +14,10 @@ import (
 
 var _ protect.Holder = &protected{}
 
-// Holds implements protect.Holder. The Protection knows who is bound to a role. The configured
-// authorizer is asked for a verb, with the resource and the name of the request. No permission
-// and no older grant covers such a verb, except "*" in RBAC.
+// Holds implements protect.Holder. If r is a role, the Protection knows who is bound to it. If r
+// is a verb, the configured authorizer is asked for that verb on the resource and the name of the
+// request. In RBAC only a rule with this verb or with "*" allows it, because no permission
+// includes the verb of a protected attribute.
 func (p *protected) Holds(ctx context.Context, r protect.Reference) (bool, error) {
 	if r.Kind == protect.Verb {
 		return allows(rbacindex.For(ctx, p.attributes), p.gate.Authorizer, p.attributes, r.Name)
@@ -28,9 +29,9 @@ func (p *protected) Holds(ctx context.Context, r protect.Reference) (bool, error
 	return p.gate.protection.Holds(ctx, u, r)
 }
 
-// bypasses reports whether the caller may write protected attributes without being admitted, as
-// upstream's controllers may, because they copy the templates of others. The authorizer is asked
-// once.
+// bypasses reports whether the caller may write protected attributes without being admitted.
+// Upstream's controllers may, because they copy templates that other callers wrote. The
+// authorizer is asked at most once for a request, unless it fails.
 func (p *protected) bypasses(ctx context.Context) (bool, error) {
 	if p.bypass != nil {
 		return *p.bypass, nil
@@ -47,7 +48,8 @@ func (p *protected) bypasses(ctx context.Context) (bool, error) {
 	return false, err
 }
 
-// referenceID returns a reference for the audit log: a verb, or the kind and the name of a role.
+// referenceID returns the text for a reference in the audit log: a verb, or the kind and the name
+// of a role.
 func referenceID(r protect.Reference) string {
 	if r.Kind == protect.Verb {
 		return r.Name

@@ -16,7 +16,7 @@ import (
 	"kube-granular.dev/granular/protect"
 )
 
-// TestNobodyHolds holds that a request without a caller holds no role, which is an answer.
+// TestNobodyHolds checks that a request without a user holds no role, and that this is no error.
 func TestNobodyHolds(t *testing.T) {
 	p := &protected{requestInfo: requestInfo{attributes: upstream.AttributesRecord{}},
 		gate: New(&grants{}, WithProtection(&inForce{holds: []string{"Role/any"}}))}
@@ -25,7 +25,7 @@ func TestNobodyHolds(t *testing.T) {
 	}
 }
 
-// allowsWithError allows what it fails on.
+// allowsWithError is an authorizer that returns an error with every decision.
 type allowsWithError struct{ questioned }
 
 func (a *allowsWithError) Authorize(ctx context.Context, of upstream.Attributes) (upstream.Decision, string, error) {
@@ -33,9 +33,9 @@ func (a *allowsWithError) Authorize(ctx context.Context, of upstream.Attributes)
 	return decision, reason, errors.New("out of order")
 }
 
-// TestBypassIsAskedOnce holds that whether a caller may bypass what is protected is asked once
-// for all attempts of a request, whatever the answer is; again, if there was none; and that an
-// error which comes with Allow is ignored.
+// TestBypassIsAskedOnce checks that the authorizer decides about the bypass once for all attempts
+// of a request. If it fails, it is asked again in the next attempt. An error that comes with
+// Allow is ignored.
 func TestBypassIsAskedOnce(t *testing.T) {
 	of := endpoint(t, kindNamed("/v1/Pod"), "pods")
 	allowing := &allowsWithError{questioned{grants: grants{allow: []string{BypassVerb}}}}
@@ -63,15 +63,15 @@ func TestBypassIsAskedOnce(t *testing.T) {
 	}
 }
 
-// TestProtectionOfNobody holds that a write whose request says nothing about its caller is
-// refused where anything may be protected: an update, a binding, and the create of an update.
+// TestProtectionOfNobody checks that a write without request info is refused if anything may be
+// protected: an update, a binding, and the create that an update implies.
 func TestProtectionOfNobody(t *testing.T) {
 	ctx := context.Background()
 	of := endpoint(t, kindNamed("/v1/Pod"), "pods")
 	gate := New(&grants{allow: []string{"granular"}}, WithProtection(&inForce{set: protect.New(env)}))
 	w := gate.Begin(ctx, of)
 	if w == nil || !apierrors.IsInternalError(w.Verify(ctx, sentObject(t, podAt(bare)), nil)) {
-		t.Errorf("an update is judged by %v", w)
+		t.Errorf("an update is verified by %v", w)
 	}
 	if w, decision, _, err := gate.FallbackCreate(ctx, of, nil, attributes("create")); err == nil || decision == upstream.DecisionAllow || w != nil {
 		t.Errorf("a create comes to %v, %v, %v", w, decision, err)
@@ -79,7 +79,7 @@ func TestProtectionOfNobody(t *testing.T) {
 	of.Kind = bound
 	operation, ok := gate.BeginOperation(ctx, of).(refuseAll)
 	if !ok {
-		t.Fatalf("a binding is judged by %v", operation)
+		t.Fatalf("a binding is verified by %v", operation)
 	}
 	for step, f := range map[string]func(ctx context.Context, newObj, oldObj runtime.Object) error{"observed": operation.Observe, "verified": operation.Verify, "changed": operation.Changed} {
 		if err := f(ctx, stored(t, podAt(bare)), nil); !apierrors.IsInternalError(err) {
@@ -88,8 +88,8 @@ func TestProtectionOfNobody(t *testing.T) {
 	}
 }
 
-// TestBindingOfWhatHasNone holds that a binding fails which has no metadata, or whose pod has
-// none.
+// TestBindingOfWhatHasNone checks that verifying a binding fails if the binding or its pod has no
+// metadata.
 func TestBindingOfWhatHasNone(t *testing.T) {
 	of := endpoint(t, kindNamed("/v1/Pod"), "pods/binding")
 	of.Kind = bound
@@ -109,11 +109,12 @@ func TestBindingOfWhatHasNone(t *testing.T) {
 	}
 }
 
-// TestScaleHasNoAttributes holds that no label of a scale is judged: none is stored.
+// TestScaleHasNoAttributes checks that the labels of a scale are not verified, because they are
+// not stored.
 func TestScaleHasNoAttributes(t *testing.T) {
 	of := endpoint(t, kindNamed("apps/v1/Deployment"), "deployments/scale")
 	gate := New(&grants{}, WithProtection(&inForce{set: protect.New(env)}))
 	if w := gate.Begin(contextOf("update", of, "n", "x"), of); w != nil {
-		t.Errorf("judged by %v", w)
+		t.Errorf("verified by %v", w)
 	}
 }

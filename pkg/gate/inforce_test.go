@@ -30,10 +30,11 @@ import (
 	"kube-granular.dev/granular/schema"
 )
 
-// inForce is a Protection whose attributes are given, and of a caller who holds some roles.
+// inForce is a Protection with a given set of protected attributes, and with the roles that the
+// caller holds.
 type inForce struct {
 	set *protect.Set
-	// pending says that the set is not known yet; arrives, that it is after Wait.
+	// pending is set if the set is not known yet. arrives is set if it becomes known during Wait.
 	pending, arrives bool
 	holds            []string
 	fail             bool
@@ -72,15 +73,15 @@ func (p *inForce) Holds(_ context.Context, u user.Info, r protect.Reference) (bo
 	return slices.Contains(p.holds, referenceID(r)), nil
 }
 
-// env protects the value "prod" of the label env in the whole cluster, net an annotation, by
-// its verb.
+// env protects the value "prod" of the label env in the whole cluster; the ClusterRole releaser
+// admits to it. net protects all values of an annotation; its own verb admits to it.
 var (
 	env = protect.Entry{Name: "env", Kind: schema.Label, Key: "env", ProtectedValues: []string{"prod"},
 		Role: protect.RoleRef{Kind: protect.ClusterRole, Name: "releaser"}}
 	net = protect.Entry{Name: "net", Kind: schema.Annotation, Key: "example.com/net"}
 )
 
-// definitions are those of all built-in types, made once.
+// definitions returns the OpenAPI definitions of all built-in types. They are made once.
 var definitions = sync.OnceValue(func() map[string]*spec.Schema {
 	out := map[string]*spec.Schema{}
 	for name, definition := range openapi.GetOpenAPIDefinitions(func(name string) spec.Ref {
@@ -91,10 +92,10 @@ var definitions = sync.OnceValue(func() map[string]*spec.Schema {
 	return out
 })
 
-// groups are the packages that have the types of a group.
+// groups maps each API group to the package that defines its types.
 var groups = map[string]string{"": "core", "apps": "apps", "batch": "batch", "resource.k8s.io": "resource"}
 
-// endpoint is that of a built-in resource, such as "pods/status", as a server has it.
+// endpoint returns the target of a built-in resource, such as "pods/status", as a server has it.
 func endpoint(t testing.TB, kind gvk.GroupVersionKind, path string) granular.Target {
 	t.Helper()
 	resource, sub, _ := strings.Cut(path, "/")
@@ -122,7 +123,7 @@ func endpoint(t testing.TB, kind gvk.GroupVersionKind, path string) granular.Tar
 	}
 }
 
-// stored decodes an object as a server holds it. It is one that is stored.
+// stored decodes an object into the internal version, and gives it a UID as stored objects have.
 func stored(t testing.TB, text string) apiruntime.Object {
 	t.Helper()
 	out := sentObject(t, text)
@@ -142,7 +143,7 @@ func sentObject(t testing.TB, text string) apiruntime.Object {
 	return out
 }
 
-// contextOf is the context of a request to an endpoint.
+// contextOf returns the context of a request to an endpoint.
 func contextOf(verb string, target granular.Target, namespace, name string, groups ...string) context.Context {
 	ctx := genericapirequest.WithUser(context.Background(), &user.DefaultInfo{Name: "jane", Groups: groups})
 	return genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{
@@ -151,7 +152,7 @@ func contextOf(verb string, target granular.Target, namespace, name string, grou
 	})
 }
 
-// asked keeps whole questions.
+// questioned is a grants that keeps the attributes of every call.
 type questioned struct {
 	grants
 	all []upstream.Attributes

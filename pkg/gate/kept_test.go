@@ -28,8 +28,9 @@ import (
 	"kube-granular.dev/pkg/rbacindex"
 )
 
-// TestReadOnly holds that of what is asked only "get" is told to be a read: an authorizer may
-// allow all reads by that alone.
+// TestReadOnly checks that only the attributes with the verb "get" report to be read-only. An
+// authorizer may allow every read-only request, so attributes with another verb must not report
+// that.
 func TestReadOnly(t *testing.T) {
 	a := attributes("patch")
 	for verb, want := range map[string]bool{"get": true, "granular": false, "granular:get": false, "granular:size": false} {
@@ -40,7 +41,8 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestPatchesThatPass holds that patches which carry no value are none of the Gate's business.
+// TestPatchesThatPass checks that Patch accepts patches that copy no value, and patches of
+// callers that hold the ordinary verb, without an authorization check.
 func TestPatchesThatPass(t *testing.T) {
 	of := target(t, strings.Replace(things, "EXCLUDED", "true", 1))
 	const carrying = `[{"op":"copy","from":"/data","path":"/a"}]`
@@ -65,8 +67,8 @@ func TestPatchesThatPass(t *testing.T) {
 	}
 }
 
-// TestMissingOfAnEarlierAttempt holds that an attempt which fails for another reason lacks
-// nothing that an earlier one lacked.
+// TestMissingOfAnEarlierAttempt checks that the audit log does not name verbs that an earlier
+// attempt lacked if the last attempt fails for another reason.
 func TestMissingOfAnEarlierAttempt(t *testing.T) {
 	ctx := audited(t, "update")
 	g := &grants{}
@@ -91,7 +93,7 @@ func TestMissingOfAnEarlierAttempt(t *testing.T) {
 	}
 }
 
-// TestFailureIsLogged holds that what the caller is not told of a failure stands in the log.
+// TestFailureIsLogged checks that an error that is hidden from the caller is logged in full.
 func TestFailureIsLogged(t *testing.T) {
 	var lines []string
 	ctx, _ := granular.WithMarker(requestContext("patch"))
@@ -105,8 +107,9 @@ func TestFailureIsLogged(t *testing.T) {
 	}
 }
 
-// TestScaleOfSomethingElse holds that what is no scale counts as set, and that a change of no
-// field is none of the replicas.
+// TestScaleOfSomethingElse checks that an object that is no Scale counts as a change of the
+// replicas, and that a change at the root of the object is not taken for a change of the
+// replicas.
 func TestScaleOfSomethingElse(t *testing.T) {
 	for name, pair := range map[string][2]*autoscalingv1.Scale{"new": {nil, {}}, "old": {{}, nil}} {
 		s := &scale{}
@@ -133,8 +136,8 @@ func TestScaleOfSomethingElse(t *testing.T) {
 	}
 }
 
-// TestVerificationLooksForItsCaller holds that what a verification asks RBAC is answered from
-// the bindings of its caller, not from all there are.
+// TestVerificationLooksForItsCaller checks that RBAC reads only the bindings of the caller during
+// a verification.
 func TestVerificationLooksForItsCaller(t *testing.T) {
 	v1 := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Rbac().V1()
 	all := &listed{ClusterRoleBindingLister: &rbac.ClusterRoleBindingLister{Lister: v1.ClusterRoleBindings().Lister()}}
@@ -147,7 +150,7 @@ func TestVerificationLooksForItsCaller(t *testing.T) {
 		final              string
 	}{
 		"granular":                      {marked: true, final: larger},
-		"granular, no change":           {marked: true, final: plain}, // get is asked
+		"granular, no change":           {marked: true, final: plain}, // the verb get is checked
 		"granular, not observed":        {marked: true, unobserved: true, final: larger},
 		"ordinary, excluded":            {final: trigger},
 		"ordinary, and not observed":    {unobserved: true, final: trigger},
@@ -166,12 +169,12 @@ func TestVerificationLooksForItsCaller(t *testing.T) {
 		}
 		_ = w.Verify(ctx, object(t, tc.final), object(t, plain))
 		if all.clusterRole+all.role > 0 {
-			t.Errorf("%s: all bindings looked through %d and %d times", name, all.clusterRole, all.role)
+			t.Errorf("%s: all cluster role bindings read %d times, all role bindings %d times", name, all.clusterRole, all.role)
 		}
 	}
 }
 
-// counting counts how often the rules of a caller are read, and fails on some verbs.
+// counting is an enumerating authorizer that counts how often the rules of a caller are read.
 type counting struct {
 	enumerating
 	read int
@@ -182,8 +185,9 @@ func (c *counting) RulesFor(ctx context.Context, caller user.Info, namespace str
 	return c.enumerating.RulesFor(ctx, caller, namespace)
 }
 
-// TestRulesAreReadOnce holds that the rules of a caller are read once for a request, that it
-// counts, and that an error after they misled is one.
+// TestRulesAreReadOnce checks that the rules of a caller are read once for a request, and that
+// reading them counts as a call. If the rules allow a verb that the authorizer does not allow, an
+// error for a later verb is returned.
 func TestRulesAreReadOnce(t *testing.T) {
 	ask := []string{"granular:a", "granular:b", "granular:c", "granular:d"}
 	for name, complete := range map[string]bool{"complete": true, "incomplete": false} {
@@ -208,8 +212,8 @@ func TestRulesAreReadOnce(t *testing.T) {
 	}
 }
 
-// TestManagedFieldsOfNothing holds that what is not there has none, and that fields which are
-// not said are not those of an empty list.
+// TestManagedFieldsOfNothing checks that nil has no managed fields, and that absent fields differ
+// from an empty set of fields.
 func TestManagedFieldsOfNothing(t *testing.T) {
 	if hasManagedFields(nil) {
 		t.Error("nothing has managed fields")

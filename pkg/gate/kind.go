@@ -22,36 +22,39 @@ import (
 	"kube-granular.dev/pkg/metrics"
 )
 
-// kind is a Kubernetes kind as one schema describes it.
+// kind is a Kubernetes kind, with the data that the Gate compiles from one schema of the kind.
 type kind struct {
+	// walker compares objects by the permission tree of the kind: the tree of its fields, with the
+	// permission that each needs. It is nil if the tree can't be compiled.
 	walker *change.Walker
 	// err is the reason why there is no walker.
 	err error
-	// excluded is set if there is no walker and some permission of the schema is excluded. It is
-	// not known which fields that concerns.
+	// excluded is set if there is no walker, and the schema has an excluded permission: one that
+	// `update` does not include. It is not known which fields need that permission.
 	excluded bool
-	// scratch has memory for converted objects, nil if objects need no conversion.
+	// scratch has memory for converted objects. It is nil for custom resources, which need no
+	// conversion.
 	scratch *convert.Pool
-	// target is the target in package protect, nil until needed.
+	// target is what protectsAs returns, nil before its first call.
 	target atomic.Pointer[protect.Target]
 }
 
 var (
 	errNoSchema         = errors.New("the schema of the kind is not known")
 	noSchema            = &kind{err: errNoSchema}
-	errAnnotationBacked = errors.New("an annotation holds the value of a field, and fields of the kind are excluded")
-	errHidden           = errors.New("an excluded permission of its definition has no effect")
+	errAnnotationBacked = errors.New("an annotation holds the value of a field, and the kind has excluded permissions")
+	errHidden           = errors.New("its definition has an excluded permission that its permission tree lacks")
 
 	// storedExpressions is the language of expressions in stored definitions.
 	storedExpressions = expression.Stored()
 
-	// interner lets the trees of all kinds share equal nodes. It keeps nothing alive, so a
-	// definition is freed with the endpoints that were built from it.
+	// interner lets the permission trees of all kinds share equal nodes. It keeps no tree alive,
+	// so a definition is freed with the endpoints that were built from it.
 	interner = schema.NewInterner()
 )
 
-// kindOf returns the kind of a target. Its tree is compiled at first use and lives as long as
-// the schema that the endpoint serves.
+// kindOf returns the kind of a target. Its permission tree is compiled at first use and lives as
+// long as the schema that the endpoint serves.
 func kindOf(target granular.Target) *kind {
 	if target.Schema == nil {
 		return noSchema
@@ -61,13 +64,14 @@ func kindOf(target granular.Target) *kind {
 	}).(*kind)
 }
 
-// compileKind fails closed if there is no tree, and if the tree excludes nothing although the
-// definition of the kind does.
+// compileKind compiles the permission tree of a kind. If that fails, or if the tree has no
+// excluded permission although the definition of the kind mentions one, the result has an error
+// in place of the tree. Writes that need the tree are then refused.
 func compileKind(of gvk.GroupVersionKind, source func() map[string]*spec.Schema, excludes []gvk.GroupVersionKind) *kind {
 	options := []schema.Option{schema.WithExpressions(storedExpressions), schema.WithInterner(interner)}
 	if excludes != nil {
-		// A custom resource. Its models are generated from the definition that the endpoint
-		// serves, and are not kept.
+		// The kind is a custom resource. Its models are generated from the definition that the
+		// endpoint serves, and are not kept.
 		options = append(options, schema.WithSource(source))
 	}
 	models := source()
@@ -77,7 +81,8 @@ func compileKind(of gvk.GroupVersionKind, source func() map[string]*spec.Schema,
 	}
 	metrics.Compiled(err == nil)
 	if err != nil {
-		// Callers who may write all fields still can, unless some fields are excluded.
+		// Callers that hold the ordinary verb can still write the kind, unless it has excluded
+		// permissions.
 		klog.ErrorS(err, "No single fields of the kind can be authorized", "kind", of)
 		return &kind{
 			err:      fmt.Errorf("no permissions are known for %s: %w", of, err),

@@ -17,9 +17,10 @@ import (
 	"kube-granular.dev/pkg/gate/convert"
 )
 
-// tampered reports whether a caller sends managed fields that differ from the stored ones. Field
-// management starts from the list that is sent, where an empty list is a reset, and from the
-// stored one only if there is none. So a list that is sent must be the stored one.
+// tampered reports whether the managed fields that the caller sends differ from the stored ones.
+// If the caller sends managed fields, field management starts from them, and an empty list resets
+// them. Only if the caller sends none, it starts from the stored ones. So managed fields that a
+// caller sends must equal the stored ones.
 func tampered(newObj, oldObj runtime.Object) bool {
 	sent, plain := plainManagedFields(newObj)
 	if plain && sent == nil {
@@ -29,7 +30,8 @@ func tampered(newObj, oldObj runtime.Object) bool {
 		return hasManagedFields(newObj)
 	}
 	if plain {
-		// Decoding managed fields would take longer than everything else in a granular request.
+		// The JSON is compared first, because decoding managed fields would take longer than all
+		// other work for a granular request.
 		if is, ok := plainManagedFields(oldObj); ok && equal.JSON(sent, is) {
 			return false
 		}
@@ -60,7 +62,8 @@ func hasManagedFields(obj runtime.Object) bool {
 	return err == nil && len(accessor.GetManagedFields()) > 0
 }
 
-// plainManagedFields returns the managed fields of a custom resource as decoded JSON.
+// plainManagedFields returns the managed fields of a custom resource as decoded JSON. It returns
+// false for other objects.
 func plainManagedFields(obj runtime.Object) (any, bool) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
@@ -70,9 +73,9 @@ func plainManagedFields(obj runtime.Object) (any, bool) {
 	return metadata["managedFields"], true
 }
 
-// sameManagedFields reports whether a caller sends back the managed fields that it was given.
-// Many clients write JSON with other spaces and in another order than the server, so the decoded
-// fields are compared.
+// sameManagedFields reports whether two lists of managed fields are equal. It compares the
+// decoded fields, because many clients send back the JSON of the server with other white space
+// and in another order.
 func sameManagedFields(a, b []metav1.ManagedFieldsEntry) bool {
 	return slices.EqualFunc(a, b, func(a, b metav1.ManagedFieldsEntry) bool {
 		return a.Manager == b.Manager && a.Operation == b.Operation && a.APIVersion == b.APIVersion && a.Time.Equal(b.Time) &&

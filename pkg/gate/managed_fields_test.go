@@ -71,7 +71,8 @@ func TestSameManagedFields(t *testing.T) {
 	}
 }
 
-// TestTampered holds that managed fields are looked at however an object is held.
+// TestTampered checks which managed fields count as edited, for custom resources and for Go
+// types.
 func TestTampered(t *testing.T) {
 	const one, other = `{"manager":"a","operation":"Update","fieldsV1":{"f:spec":{}}}`, `{"manager":"b","operation":"Update","fieldsV1":{"f:spec":{}}}`
 	with := func(uid, entries string) *unstructured.Unstructured {
@@ -106,7 +107,7 @@ func TestTampered(t *testing.T) {
 			return out
 		}
 		if name == "no entries" {
-			continue // a Go type can't hold it
+			continue // a Go type can't hold such an entry
 		}
 		if got := tampered(typed(tc.callerChange), typed(tc.is)); got != tc.want {
 			t.Errorf("%s, of a Go type: %t", name, got)
@@ -114,7 +115,8 @@ func TestTampered(t *testing.T) {
 	}
 }
 
-// TestTamperedWithoutMetadata holds that what can't be read was not left alone.
+// TestTamperedWithoutMetadata checks that an object whose metadata can't be read counts as edited
+// if an object is stored.
 func TestTamperedWithoutMetadata(t *testing.T) {
 	stored := &metav1.PartialObjectMetadata{}
 	stored.SetUID("1")
@@ -126,8 +128,8 @@ func TestTamperedWithoutMetadata(t *testing.T) {
 	}
 }
 
-// TestManagedFieldsAreDropped holds that who makes an object too large for its managed
-// fields, so that the server drops them, needs what editing them needs.
+// TestManagedFieldsAreDropped checks a caller that makes an object so large that the server drops
+// its managed fields. The caller needs the same permission as for editing managed fields.
 func TestManagedFieldsAreDropped(t *testing.T) {
 	of := target(t, strings.Replace(things, "EXCLUDED", "true", 1))
 	owned := func(text string) *unstructured.Unstructured {
@@ -145,7 +147,8 @@ func TestManagedFieldsAreDropped(t *testing.T) {
 	}{
 		{allow: []string{"granular:size"}, old: owned(plain), observed: []*unstructured.Unstructured{owned(larger)},
 			final: owned(larger)},
-		// A PATCH drops them after admission, a PUT in an attempt of its own.
+		// In a PATCH the server drops managed fields after admission, in a PUT in an attempt of
+		// its own.
 		{allow: []string{"granular:size"}, old: owned(plain), observed: []*unstructured.Unstructured{owned(larger)},
 			final: bare(larger), says: ".metadata.managedFields"},
 		{allow: []string{"granular:size"}, old: owned(plain),
@@ -155,7 +158,7 @@ func TestManagedFieldsAreDropped(t *testing.T) {
 			observed: []*unstructured.Unstructured{owned(larger)}, final: bare(larger), says: ".spec.size"},
 		{allow: []string{"granular:size", "granular:metadata"}, old: owned(plain),
 			observed: []*unstructured.Unstructured{owned(larger)}, final: bare(larger)},
-		// Nobody owns a field any more, or nobody did before.
+		// The new object had no managed fields in any attempt, or the old one had none.
 		{allow: []string{"granular:size"}, old: owned(plain), observed: []*unstructured.Unstructured{bare(larger)},
 			final: bare(larger)},
 		{allow: []string{"granular:size"}, old: bare(plain), observed: []*unstructured.Unstructured{owned(larger)},

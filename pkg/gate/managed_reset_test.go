@@ -16,9 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields/managedfieldstest"
 )
 
-// TestFieldManagementAgrees holds tampered to upstream's field management: whatever list a
-// caller sends that changes what it leaves, with and without a change of the object, is
-// noticed. What makes no difference is noticed only where that is strict on purpose.
+// TestFieldManagementAgrees compares tampered with upstream's field management. If the managed
+// fields that a caller sends change the managed fields in the result, tampered must report that,
+// whether or not the object changes too. If they change nothing, tampered may report only the
+// lists in strict.
 func TestFieldManagementAgrees(t *testing.T) {
 	kind := corev1.SchemeGroupVersion.WithKind("ConfigMap")
 	manager := managedfieldstest.NewFakeFieldManager(managedfields.NewDeducedTypeConverter(), kind)
@@ -68,8 +69,9 @@ func TestFieldManagementAgrees(t *testing.T) {
 		}
 		return string(data)
 	}
-	// strict are lists that are noticed although upstream leaves with them what it leaves
-	// with none: they can't be read, or say the same in another order.
+	// strict names the lists that tampered reports although field management leaves the same
+	// result with and without them: lists that can't be read, or that have the stored entries in
+	// another form or order.
 	strict := map[string]bool{"that is broken": true, "in another order": true, "with an entry twice": true,
 		"of empty entries": true, "without an operation": true}
 	differed := 0

@@ -16,10 +16,11 @@ import (
 	"kube-granular.dev/granular/change"
 )
 
-// custom is the target of a custom resource, of models that are made when asked for.
+// custom is the target of a custom resource. Its models (OpenAPI schemas) are made only when
+// needed.
 type custom struct {
 	granular.Target
-	// made counts how many times, and last is the one made last.
+	// made is how many times the models were made. last points to the latest ones.
 	made int
 	last weak.Pointer[spec.Schema]
 }
@@ -36,8 +37,8 @@ func customTarget(t *testing.T, text string) *custom {
 	return out
 }
 
-// TestModelsAreNotKept holds that the models of a custom resource, which are large, are
-// made when its kind is first written to, once, and gone after that.
+// TestModelsAreNotKept checks that the models of a custom resource, which are large, are made
+// once, when the kind is first written, and are freed afterwards.
 func TestModelsAreNotKept(t *testing.T) {
 	lazy := customTarget(t, strings.Replace(things, "EXCLUDED", "true", 1))
 	if lazy.made != 0 {
@@ -48,7 +49,7 @@ func TestModelsAreNotKept(t *testing.T) {
 		t.Errorf("made %d times, walker %v", lazy.made, first.walker)
 	}
 	gone(t, lazy)
-	// Nor are they made for decisions, and for messages about scalars.
+	// A comparison needs no models, nor does a message about a scalar field.
 	set, err := first.compare(lazy.Target, change.All, object(t, both), object(t, plain))
 	if err != nil || len(set) != 2 {
 		t.Fatalf("%v, %v", set, err)
@@ -72,9 +73,10 @@ func gone(t *testing.T, of *custom) {
 	}
 }
 
-// TestMessagesAreOfTheSchemaServed changes a definition while a request of the old one
-// is under way: its message names what the old schema does, whether or not the models
-// had to be made again, and with none to be had the way to the change.
+// TestMessagesAreOfTheSchemaServed changes a definition while a request with the old one is in
+// progress. The path in the message of that request follows the old schema, even if its models
+// had to be made again. If they can't be made again, the message has only the path of the changed
+// permission.
 func TestMessagesAreOfTheSchemaServed(t *testing.T) {
 	text := func(items string) string {
 		return strings.Replace(strings.Replace(things, "EXCLUDED", "true", 1), `"size": {`, `"list": {"type": "array", `+items+`}, "size": {`, 1)

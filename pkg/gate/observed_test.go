@@ -15,13 +15,14 @@ import (
 	"k8s.io/apiserver/pkg/authorization/granular"
 )
 
-// TestObservedAndFinal goes through all that a caller can do to the fields of a thing, all
-// that becomes of it, and all that the caller may hold. Refused is who lacks what a field
-// needs that the caller changed and that is about to change, and nobody else.
+// TestObservedAndFinal combines all changes that a caller can make, all changes that can be
+// stored in the end, and all permissions that the caller can hold. Exactly those callers are
+// refused that lack a permission for a field that they changed and that is about to change.
 func TestObservedAndFinal(t *testing.T) {
 	fields := []struct {
 		same, other string
-		// ordinary is what a caller of the ordinary verb needs as well.
+		// needs lists the verbs of which a granular caller needs one. ordinary lists those of
+		// which also a caller with the ordinary verb needs one.
 		needs, ordinary []string
 	}{
 		{same: `"size":1`, other: `"size":2`, needs: []string{"granular:specification", "granular:size"}},
@@ -84,8 +85,8 @@ func TestObservedAndFinal(t *testing.T) {
 	}
 }
 
-// TestCoveredAsObserved holds that one change which its caller may make needs no second
-// look, and anything else gets one.
+// TestCoveredAsObserved checks that a single change that the caller may make needs no second
+// comparison, and that all other changes do.
 func TestCoveredAsObserved(t *testing.T) {
 	tests := map[string]struct {
 		allow    []string
@@ -141,8 +142,8 @@ func TestCoveredAsObserved(t *testing.T) {
 	}
 }
 
-// TestTamperedIsJudged holds that managed fields which the caller edited are charged although
-// nothing else changed, or nothing but what the caller may change.
+// TestTamperedIsJudged checks that edited managed fields must be covered by a permission, even if
+// no other field changed, or only fields that the caller may change.
 func TestTamperedIsJudged(t *testing.T) {
 	of := target(t, strings.Replace(things, "EXCLUDED", "true", 1))
 	for _, changed := range []string{plain, larger} {
@@ -164,7 +165,7 @@ func TestTamperedIsJudged(t *testing.T) {
 			judged(t, w.Verify(ctx, object(t, changed), old), marker, says)
 		}
 	}
-	// A subresource keeps the server's.
+	// A subresource keeps the stored managed fields, whatever the caller sends.
 	status := of
 	status.Subresource = "status"
 	marked, marker := granular.WithMarker(requestContext("update"))
@@ -194,8 +195,9 @@ func TestTamperedIsJudged(t *testing.T) {
 	}
 }
 
-// TestAmbiguousIsMoreThanOneChange holds that what could not be told apart when it was observed is
-// compared again: it stands for what is excluded below it.
+// TestAmbiguousIsMoreThanOneChange checks that an ambiguous observed change (whose fields could
+// not be told apart) is compared again. It stands for every field below it, including those with
+// excluded permissions.
 func TestAmbiguousIsMoreThanOneChange(t *testing.T) {
 	of := target(t, strings.Replace(strings.Replace(things, "EXCLUDED", "true", 1), `"trigger":`,
 		`"box": {"type": "object", "properties": {"lock": {"type": "boolean", "x-kubernetes-permission-verb": "lock", "x-kubernetes-permission-excluded": true}}}, "trigger":`, 1))
@@ -211,8 +213,9 @@ func TestAmbiguousIsMoreThanOneChange(t *testing.T) {
 	judged(t, w.Verify(ctx, object(t, `{"spec":{"size":1,"box":{"lock":true}}}`), old), marker, `needs the verb "granular:lock"`)
 }
 
-// TestPutElsewhere holds that what a webhook puts into another field of the root, which the
-// same permission covers, is asked of who sent it, and taking it back is not.
+// TestPutElsewhere checks a webhook that moves the caller's value into another top-level field
+// with the same permission. The caller needs that permission. If the webhook just takes the value
+// back, the caller does not.
 func TestPutElsewhere(t *testing.T) {
 	model := strings.Replace(strings.Replace(things, "EXCLUDED", "true", 1), `"data": {"type": "string"}`, `"data": {"type": "string", "x-kubernetes-permission-verb": "trigger", "x-kubernetes-permission-excluded": true}`, 1)
 	for name, tc := range map[string]struct {
@@ -235,14 +238,14 @@ func TestPutElsewhere(t *testing.T) {
 	}
 }
 
-// TestPutElsewhereNotConverted holds that a change is refused of which it can't be told whether
-// it was put elsewhere, because the last look at the objects fails.
+// TestPutElsewhereNotConverted checks that a write is refused if the last comparison fails, so
+// that it is not known whether a webhook moved the caller's value to another field.
 func TestPutElsewhereNotConverted(t *testing.T) {
 	of := target(t, strings.Replace(strings.Replace(things, "EXCLUDED", "true", 1), `"data": {"type": "string"}`, `"data": {"type": "string", "x-kubernetes-permission-verb": "trigger", "x-kubernetes-permission-excluded": true}`, 1))
 	was, sent := newGadget("1", nil), newGadget("1", func(g *gadget) { g.Spec.Trigger = true })
 	final := newGadget("1", func(g *gadget) { g.Data = "x" })
 	for looks := 1; looks <= 2; looks++ {
-		left := 2 * looks // of two objects each
+		left := 2 * looks // each comparison converts two objects
 		of.Convertor = failsOn{&versions{fails: 9}, func(apiruntime.Object) bool { left--; return left < 0 }}
 		ctx := requestContext("update")
 		w := New(&grants{}).Begin(ctx, of)
@@ -253,8 +256,8 @@ func TestPutElsewhereNotConverted(t *testing.T) {
 	}
 }
 
-// TestMetadataIsNoManagedFields holds that a refusal of what is charged like managed fields names
-// them only where they were edited.
+// TestMetadataIsNoManagedFields checks that a refusal names managed fields only if they were
+// edited, and not for another change that needs the same permission.
 func TestMetadataIsNoManagedFields(t *testing.T) {
 	of := target(t, strings.Replace(things, "EXCLUDED", "true", 1))
 	ctx, marker := granular.WithMarker(requestContext("update"))

@@ -14,12 +14,13 @@ import (
 	"kube-granular.dev/pkg/gate/redact"
 )
 
-// Patch refuses the JSON patch operations (RFC 6902) copy and move if their caller may not get
-// the object. They would copy a value that the caller may not read to a field that is shown
-// elsewhere, such as a label that a controller copies.
+// Patch refuses a JSON patch (RFC 6902) with an operation copy or move if the caller may not get
+// the object. Such an operation would copy a value that the caller may not read to a field that
+// the caller sees elsewhere, for example to a label that a controller copies to another object.
 //
-// A refusal of a patch shows only what is in the patch. An apply describes a whole object: a key
-// that the new object lacks is not in its body.
+// Patch also keeps the body of a patch, because a refusal of the patch names only keys that are
+// in the body. An apply needs no body: it describes a whole object, so a key that the new object
+// lacks is not in the body.
 func (w *write) Patch(ctx context.Context, patchType types.PatchType, body []byte) error {
 	switch patchType {
 	case types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType:
@@ -28,8 +29,9 @@ func (w *write) Patch(ctx context.Context, patchType types.PatchType, body []byt
 	if !w.marked || patchType != types.JSONPatchType {
 		return nil
 	}
-	// Like upstream's decoder: names are case sensitive, and the last one counts. A patch
-	// that does not decode here does not decode there either, and is refused there.
+	// This decodes as upstream does: names are case sensitive, and of equal names the last one
+	// counts. If a patch does not decode here, it does not decode there either, and upstream
+	// refuses it.
 	var operations []map[string]json.RawMessage
 	if json.Unmarshal(body, &operations) != nil {
 		return nil

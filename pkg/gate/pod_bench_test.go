@@ -29,7 +29,7 @@ import (
 	utiltrace "k8s.io/utils/trace"
 )
 
-// podTarget is the endpoint of pods as a server has it.
+// podTarget returns the target of pods as a server has it.
 func podTarget() granular.Target {
 	kind := corev1.SchemeGroupVersion.WithKind("Pod")
 	return granular.Target{
@@ -50,7 +50,7 @@ func podTarget() granular.Target {
 	}
 }
 
-// configured is RBAC in a chain of authorizers as a server has it.
+// configured returns RBAC in a chain of authorizers, as a server has it.
 func configured(b *testing.B, roles *rbac.RBACAuthorizer) upstream.Authorizer {
 	chain, err := union.New(
 		union.NamedAuthorizer{AuthorizerName: "privileged",
@@ -67,7 +67,8 @@ func configured(b *testing.B, roles *rbac.RBACAuthorizer) upstream.Authorizer {
 	}{chain, union.NewRuleResolvers(roles)}
 }
 
-// pod has three containers of ten variables, and one label of the given value.
+// pod returns a pod with three containers of ten environment variables each, and with one label
+// of the given value.
 func pod(b *testing.B, label string) apiruntime.Object {
 	p := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n1", ServiceAccountName: "web"}}
 	p.Name, p.Namespace, p.UID = "p", "n", "1"
@@ -90,10 +91,10 @@ func pod(b *testing.B, label string) apiruntime.Object {
 	return out
 }
 
-// BenchmarkGranularPod is all that a granular request costs which changes one label of
-// a pod, RBAC's answers included, that to the ordinary verb apart, which a plain request
-// asks for too: with everything in the processor's caches, and with nothing in the nearest
-// two, as after the other work of a request.
+// BenchmarkGranularPod measures all steps of a granular request that changes one label of a pod,
+// including RBAC. The sum leaves out the step "filter", the check of the ordinary verb, because
+// an ordinary request has it too. With cold=true, the processor's nearest two caches are emptied
+// before the steps, as the other work of a request would empty them.
 func BenchmarkGranularPod(b *testing.B) {
 	for _, others := range []int{0, 999} {
 		roles := clusterOf(b, others, rbacv1.PolicyRule{Verbs: []string{"granular", "granular:label(super.safe.com)", "get"}, APIGroups: []string{""}, Resources: []string{"pods"}})
@@ -144,7 +145,7 @@ func BenchmarkGranularPod(b *testing.B) {
 							}
 						},
 					} {
-						if cold && steps[i] != "granular" { // which follows at once
+						if cold && steps[i] != "granular" { // "granular" directly follows "filter", so the caches stay
 							evict()
 						}
 						start := threadCPU(b)
@@ -168,7 +169,7 @@ func BenchmarkGranularPod(b *testing.B) {
 
 var ballast = make([]byte, 8<<20)
 
-// evict replaces what the caches of one processor hold.
+// evict replaces the content of the processor's nearest caches.
 func evict() {
 	for i := 0; i < len(ballast); i += 64 {
 		ballast[i]++

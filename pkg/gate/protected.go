@@ -19,41 +19,44 @@ import (
 	"kube-granular.dev/pkg/metrics"
 )
 
-// protected verifies the labels and annotations that one write changes. Package protect decides
-// what is protected and who is admitted. One set of protected attributes is used for the whole
-// request, retries included.
+// protected verifies the protected labels and annotations that one write changes: those that only
+// admitted callers may change. Package protect decides which are protected and who is admitted.
+// The same set of protected attributes is used for the whole request, retries included.
 type protected struct {
 	requestInfo
 	gate *Gate
 	kind *kind
 	// resource is the target of the request in package protect.
 	resource *protect.Target
-	// decider is nil, and kinds are all, until the protected attributes are known.
+	// decider and kinds are set once it is known which attributes are protected. Until then
+	// decider is nil, and all labels and annotations are compared.
 	decider *protect.Decider
 	kinds   schema.Attribute
 
-	// observed is the caller's change in the current attempt. If everything is set, all that is
-	// to be stored counts as the caller's.
+	// observed is the caller's change in the current attempt. If everything is set, the caller's
+	// change is not known, and everything that is about to be stored counts as the caller's.
 	observed   change.Attributes
 	everything bool
-	// bypass is whether the caller may bypass the protection, nil until asked.
+	// bypass is whether the caller may bypass the protection. It is nil until the authorizer
+	// decided that.
 	bypass *bool
-	// outcome is the result of the latest attempt. A request that took too long is answered
-	// while it is still running.
+	// outcome is the result of the latest attempt. It is atomic, because a request that took too
+	// long is answered while it is still running.
 	outcome atomic.Pointer[outcome]
 }
 
-// outcome is the result for the labels and annotations of one attempt.
+// outcome is the result of verifying the labels and annotations in one attempt.
 type outcome struct {
 	err error
-	// missing is what the caller could hold to be admitted to the refused change.
+	// missing lists roles and verbs. Any one of them would have satisfied the protected
+	// attributes that refused the change.
 	missing []string
 	// findings are the changes that would be refused if all attributes were enforced.
 	findings []protect.Finding
 }
 
-// judgeBy sets the protected attributes for the request. It reports whether any of them may be
-// in an object of the request.
+// judgeBy sets the protected attributes for the request. It reports whether an object of the
+// request may have any of them.
 func (p *protected) judgeBy(set *protect.Set) bool {
 	namespace := p.attributes.GetNamespace()
 	p.kinds = set.Active(namespace, p.resource)
@@ -64,7 +67,8 @@ func (p *protected) judgeBy(set *protect.Set) bool {
 	return true
 }
 
-// observe records the caller's change. Objects that can't be compared are refused by verify.
+// observe records the caller's change. If the objects can't be compared, verify refuses the write
+// later.
 func (p *protected) observe(newObj, oldObj runtime.Object) {
 	observed, err := p.differing(newObj, oldObj)
 	p.observed, p.everything = observed, err != nil
@@ -125,7 +129,7 @@ func (p *protected) judge(ctx context.Context, fields *write, newObj, oldObj run
 	case bypasses:
 		metrics.ProtectedAttributes(metrics.Bypassed)
 		return &outcome{}
-	case refusal != nil: // without a refusal, a failed question for the bypass does not matter
+	case refusal != nil: // only then does it matter that the check of the bypass failed
 		err = bypassErr
 	}
 	switch {
@@ -146,11 +150,12 @@ func (p *protected) undecided(err error) *outcome {
 	return &outcome{err: err}
 }
 
-// errNotKnown is the message for a write that changes labels or annotations before it is known
-// which are protected.
+// errNotKnown is the message for a write that changes labels or annotations while the server does
+// not know yet which of them are protected.
 const errNotKnown = "it is not known yet which labels and annotations are protected, so none can be changed"
 
-// wait waits until the protected attributes are known, and reports whether any applies.
+// wait waits until the protected attributes are known, and reports whether any of them applies to
+// the request.
 func (p *protected) wait(ctx context.Context) (active bool, err error) {
 	err = p.gate.protection.Wait(ctx)
 	set, synced := p.gate.protection.Set()
@@ -165,9 +170,9 @@ func (p *protected) wait(ctx context.Context) (active bool, err error) {
 	return false, unavailable
 }
 
-// refused returns the 403 for a change that is not admitted. It names the object, the path and
-// the key, and what would have admitted it. It never contains a value. If hide is set, the
-// caller must not learn the key.
+// refused returns the outcome with the 403 for a change that is not admitted. The error names the
+// object, the path and the key, and what would have admitted the caller. It never contains a
+// value. If hide is set, the caller must not learn the key, and the error does not name it.
 func (p *protected) refused(newObj runtime.Object, refusal *protect.Refusal, hide bool) *outcome {
 	o := &outcome{}
 	for _, r := range refusal.References {
@@ -177,7 +182,7 @@ func (p *protected) refused(newObj runtime.Object, refusal *protect.Refusal, hid
 	if hide {
 		at := refusal.Attribute
 		at.Unreadable = true // so that the path ends before the key
-		place, needs = at.Outline(), "the request does not name its key"
+		place, needs = at.Outline(), "its key is not shown, because the request does not name it"
 	}
 	o.err = p.boundedForbidden(newObj, func(l redact.Limits) (string, metav1.StatusCause) {
 		place := change.Shorten(place, l.Path)

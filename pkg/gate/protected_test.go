@@ -15,8 +15,8 @@ import (
 	"kube-granular.dev/granular/protect"
 )
 
-// places are all built-in kinds that have labels or annotations in a place besides their own
-// metadata, and some that have not. PLACE is metadata, which is given.
+// places lists all built-in kinds that have labels or annotations outside their own metadata, and
+// some kinds that have not. PLACE stands for the metadata that a test puts in.
 var places = []struct {
 	kind, resource, object string
 }{
@@ -61,7 +61,7 @@ func kindNamed(name string) gvk.GroupVersionKind {
 	return gvk.GroupVersionKind{Group: part[0], Version: part[1], Kind: part[2]}
 }
 
-// at returns an object with metadata at its place.
+// at returns an object of a kind, in which the given metadata replace PLACE.
 func at(kind, object, metadata string) string {
 	of := kindNamed(kind)
 	name := `"name": "x"`
@@ -85,8 +85,8 @@ const (
 	netB     = `{"labels": {"a": "b"}, "annotations": {"example.com/net": "b"}}`
 )
 
-// TestProtectedPlaces sets, changes, keeps and removes a protected label and annotation in
-// every place, as who may and as who may not.
+// TestProtectedPlaces sets, changes, keeps and removes a protected label and annotation in every
+// place, with callers that are admitted and callers that are not.
 func TestProtectedPlaces(t *testing.T) {
 	const verb = "granular:protectedAnnotation(example.com/net)"
 	changes := []struct {
@@ -142,7 +142,7 @@ func TestProtectedPlaces(t *testing.T) {
 						says = `a protected annotation: needs the verb "` + verb + `", for it is protected in the cluster`
 					}
 					if c.name == "both" && !holds.role && !holds.verb {
-						says = "a protected" // either
+						says = "a protected" // label or annotation, whichever comes first
 					}
 					judged(t, err, nil, says)
 					if err != nil && (strings.Contains(err.Error(), "prod") || strings.Contains(err.Error(), `"b"`)) {
@@ -154,7 +154,7 @@ func TestProtectedPlaces(t *testing.T) {
 	}
 }
 
-// goThrough observes and verifies a change.
+// goThrough observes and verifies a change, and returns the result of Verify.
 func goThrough(t *testing.T, w granular.Write, ctx context.Context, sent, old apiruntime.Object) error {
 	t.Helper()
 	if err := w.Submitted(ctx, sent, old); err != nil {

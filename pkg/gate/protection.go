@@ -15,34 +15,37 @@ import (
 	"kube-granular.dev/granular/protect"
 )
 
-// Protection provides the protected attributes in force. It is implemented by package protected.
+// Protection provides the protected attributes in force: the labels and annotations that only
+// admitted callers may change. It is implemented by package protected.
 type Protection interface {
 	// Set returns the protected attributes, and whether all stored ones are known. It allocates
 	// nothing.
 	Set() (set *protect.Set, synced bool)
-	// Wait waits for a bounded time until they are known.
+	// Wait waits for a bounded time until all stored protected attributes are known.
 	Wait(ctx context.Context) error
-	// Holds reports whether a user is bound to a role by a binding that applies.
+	// Holds reports whether a user is bound to the role r by a binding that counts for r: a
+	// ClusterRoleBinding, or for the role of a namespace also a RoleBinding in that namespace.
 	Holds(ctx context.Context, u user.Info, r protect.Reference) (bool, error)
 }
 
 // Option is an option of New.
 type Option func(*Gate)
 
-// WithProtection makes the Gate verify protected labels and annotations, for all callers. Nil
-// means that there are none.
+// WithProtection makes the Gate verify protected labels and annotations, for all callers. If p is
+// nil, none are protected.
 func WithProtection(p Protection) Option {
 	return func(g *Gate) { g.protection = p }
 }
 
-// WithoutFields makes the Gate verify only protected attributes: no request is granular, and
-// excluded permissions are not required.
+// WithoutFields makes the Gate verify only protected attributes: the Gate marks no request as
+// granular, and requires no excluded permissions.
 func WithoutFields() Option {
 	return func(g *Gate) { g.withoutFields = true }
 }
 
-// The permission to write protected attributes without being admitted. It is asked for all
-// namespaces, and only for a write that is about to be refused or reported.
+// A caller that may use this verb on this resource, in all namespaces, may write protected
+// attributes without being admitted. The authorizer is asked about that only for a write that is
+// about to be refused or reported.
 const (
 	BypassVerb     = "bypass"
 	BypassGroup    = "authority.kube-granular.dev"
@@ -51,14 +54,16 @@ const (
 )
 
 var (
-	// copiedAttributes is what controllers copy between objects of built-in kinds.
+	// copiedAttributes lists which labels and annotations controllers copy from objects of
+	// built-in kinds to other objects.
 	copiedAttributes = protect.Builtin()
-	// anyTarget is a target that may have any attribute.
+	// anyTarget stands for a resource whose objects may have any label and annotation.
 	anyTarget = copiedAttributes.Target(protect.Resource{}, nil)
 )
 
-// protect returns what verifies the labels and annotations of one write, nil if none of them may
-// be protected. It allocates nothing then, and compiles a tree only if the answer depends on it.
+// protect returns the verification of protected labels and annotations for one write. It returns
+// nil if no label or annotation of the object can be protected, and then allocates nothing. It
+// compiles a permission tree only if the result depends on it.
 func (g *Gate) protect(ctx context.Context, target granular.Target, marked bool) (*protected, error) {
 	if g.protection == nil {
 		return nil, nil
@@ -90,7 +95,7 @@ func (g *Gate) protect(ctx context.Context, target granular.Target, marked bool)
 		resource:    resource,
 		everything:  true,
 	}
-	if synced { // and some apply
+	if synced { // and some of the set may apply
 		p.judgeBy(set)
 	}
 	return p, nil

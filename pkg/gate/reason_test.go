@@ -13,7 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/granular"
 )
 
-// explaining notes why each verb was allowed.
+// explaining records the reason of each verb that the authorizer allowed.
 type explaining struct {
 	upstream.Authorizer
 	reasons map[string]string
@@ -27,9 +27,9 @@ func (e *explaining) Authorize(ctx context.Context, a upstream.Attributes) (upst
 	return decision, reason, err
 }
 
-// TestReasons holds that RBAC says why a request may go on, which is what its audit event
-// tells, and does not go to the trouble for what is asked about single fields. What it
-// allows is the same.
+// TestReasons checks that RBAC returns a reason when it allows the verb of the request or the
+// verb "granular", because the audit event shows it. For checks of single fields it returns the
+// same decisions, but no reason, which is cheaper.
 func TestReasons(t *testing.T) {
 	const because = `RBAC: allowed by ClusterRoleBinding "janes" of ClusterRole "things" to User "jane"`
 	gate, _, _, marked := passedFilter(t, sized("granular", "granular:size", "create", "get"))

@@ -17,7 +17,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/granular"
 )
 
-// TestRespondError holds which errors a caller without get sees as they are.
+// TestRespondError checks which errors are shown unchanged to a caller that may not get the
+// object.
 func TestRespondError(t *testing.T) {
 	model := target(t, strings.Replace(things, "EXCLUDED", "false", 1))
 	resource := gvk.GroupResource{Group: "example.com", Resource: "things"}
@@ -67,7 +68,7 @@ func TestRespondError(t *testing.T) {
 				}
 				want := apierrors.ReasonForError(tc.err)
 				if want == metav1.StatusReasonUnknown {
-					want = metav1.StatusReasonInternalError // what upstream makes of it
+					want = metav1.StatusReasonInternalError // upstream turns an error without a status into this
 				}
 				if apierrors.ReasonForError(got) != want {
 					t.Errorf("%s: the reason is another: %v", name, got)
@@ -77,7 +78,8 @@ func TestRespondError(t *testing.T) {
 	}
 }
 
-// TestPatchOperations holds that a value is carried only by who may get it.
+// TestPatchOperations checks that a JSON patch may copy or move a value only if the caller may
+// get the object.
 func TestPatchOperations(t *testing.T) {
 	model := target(t, strings.Replace(things, "EXCLUDED", "false", 1))
 	tests := map[string]struct {
@@ -115,7 +117,8 @@ func TestPatchOperations(t *testing.T) {
 	}
 }
 
-// TestAnnotationBackedKeys holds what counts as an annotation that conversion put there.
+// TestAnnotationBackedKeys checks which changes of annotations count as changes of a field: those
+// of annotations that conversion added, removed or rewrote.
 func TestAnnotationBackedKeys(t *testing.T) {
 	with := func(annotations map[string]string) *appsv1.Deployment {
 		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}}
@@ -147,8 +150,8 @@ func TestAnnotationBackedKeys(t *testing.T) {
 	}
 }
 
-// TestRefusalNamesNoKeys holds that a refusal tells the keys of an object only to
-// callers who may get it.
+// TestRefusalNamesNoKeys checks that a refusal shows a key that the caller did not send only to
+// callers that may get the object.
 func TestRefusalNamesNoKeys(t *testing.T) {
 	const tagged = `{
   "type": "object",

@@ -18,8 +18,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/granular"
 )
 
-// TestNobody holds that a request which says nothing about its caller writes nothing and
-// shows nothing.
+// TestNobody checks that a marked request without request info fails in every step, and that its
+// response shows nothing.
 func TestNobody(t *testing.T) {
 	ctx, marker := granular.WithMarker(context.Background())
 	w := New(&grants{allow: []string{"granular:metadata", "granular:specification", "get"}}).Begin(ctx, target(t, strings.Replace(things, "EXCLUDED", "true", 1)))
@@ -44,8 +44,8 @@ func TestNobody(t *testing.T) {
 	}
 }
 
-// TestRefusalInFull holds all that a refusal tells: object, caller, field, namespace, the way
-// it was written, and what is missing; in its message and in its cause.
+// TestRefusalInFull checks the complete text of a refusal: the object, the user, the field, the
+// namespace, the subresource, and the missing verbs; both in the message and in the cause.
 func TestRefusalInFull(t *testing.T) {
 	for name, tc := range map[string]struct {
 		attributes  func(a *upstream.AttributesRecord)
@@ -97,8 +97,9 @@ func TestRefusalInFull(t *testing.T) {
 	}
 }
 
-// TestExcludedAnywhere holds that a kind whose tree can't be had is closed to ordinary callers
-// wherever in its schema something is excluded, and open where nothing is.
+// TestExcludedAnywhere checks a kind whose permission tree can't be compiled. If its schema has
+// an excluded permission anywhere, nobody can write the kind. Otherwise callers that hold the
+// ordinary verb can.
 func TestExcludedAnywhere(t *testing.T) {
 	const head = `{"type": "object", "x-kubernetes-permission-verb": "Not A Permission",
   "x-kubernetes-group-version-kind": [{"group": "example.com", "version": "v1", "kind": "Thing"}], `
@@ -151,8 +152,8 @@ func TestExcludedAnywhere(t *testing.T) {
 	}
 }
 
-// TestHiddenOfVersions holds that a definition which excludes something is not served as one
-// that excludes nothing, whatever its tree says.
+// TestHiddenOfVersions checks a version that has an excluded permission by its definition, but
+// not by its permission tree. Writes in that version are refused.
 func TestHiddenOfVersions(t *testing.T) {
 	other := thing
 	other.Version = "v2"
@@ -161,7 +162,7 @@ func TestHiddenOfVersions(t *testing.T) {
 		says     string
 	}{
 		"this version": {[]gvk.GroupVersionKind{other, thing},
-			"an excluded permission of its definition has no effect"},
+			"its definition has an excluded permission that its permission tree lacks"},
 		"another version": {[]gvk.GroupVersionKind{other}, ""},
 	} {
 		of := unmarked(t)
@@ -187,8 +188,9 @@ func TestHiddenOfVersions(t *testing.T) {
 	}
 }
 
-// TestFallbackCreateOnly holds for what the verb "granular" stands in when an update turns out
-// to be a create, and that a granular update goes on as what it is.
+// TestFallbackCreateOnly checks that FallbackCreate asks for the verb "granular" only if the verb
+// of the request is create, update or patch. It also checks that a granular update continues with
+// its own Write.
 func TestFallbackCreateOnly(t *testing.T) {
 	of := target(t, strings.Replace(things, "EXCLUDED", "true", 1))
 	for _, verb := range []string{"delete", "get", "connect", "granular"} {

@@ -18,10 +18,11 @@ import (
 	"kube-granular.dev/pkg/metrics"
 )
 
-// slow is the duration from which a span is logged. Upstream uses the same for a whole write.
+// slow is the duration from which a span is logged. Upstream uses the same duration for a whole
+// write.
 const slow = 500 * time.Millisecond
 
-// notable is the duration from which a step is mentioned in the log line of a slow request.
+// notable is the duration from which the log line of a slow request mentions a step.
 const notable = 10 * time.Millisecond
 
 // step is one step in the verification of a write.
@@ -44,7 +45,8 @@ func (w *write) begin(ctx context.Context, name string) (context.Context, step) 
 	return ctx, s
 }
 
-// traced returns the context with the trace for metrics, nil if there is none.
+// traced returns ctx for metrics that refer to the trace of the request. It returns nil if the
+// request is not traced.
 func (w *write) traced(ctx context.Context) context.Context {
 	if w.recorded {
 		return ctx
@@ -63,8 +65,8 @@ func (s step) end(ctx context.Context) time.Duration {
 	return took
 }
 
-// verified reports the result of a verification. It contains no value of a field, because errors
-// of this package contain none.
+// verified reports the result of a verification to the metrics and the log. It reports no value
+// of a field, because errors of this package contain none.
 func (w *write) verified(ctx context.Context, took time.Duration, newObj runtime.Object, err error) {
 	traced := w.traced(ctx)
 	switch {
@@ -83,12 +85,13 @@ func (w *write) verified(ctx context.Context, took time.Duration, newObj runtime
 	}
 }
 
-// errUnanswered replaces an error of the authorizer in the response: the error of a webhook
-// quotes what was sent to it, by whom, and from where.
-var errUnanswered = errors.New("the authorizer could not say which permissions the caller holds, the log of the server says why")
+// errUnanswered replaces an error of the authorizer in the response. The error of an
+// authorization webhook may quote what was sent to it, by whom, and from where.
+var errUnanswered = errors.New("the authorizer could not say which permissions the caller holds; the log of the server has its error")
 
-// finish reports once for a request how often the authorizer was called and which permissions
-// were used. If the request was refused for missing permissions, it reports those.
+// finish reports, once for a request, how often the authorizer was called and which permissions
+// were used. If the request was refused because permissions were missing, finish reports the
+// missing ones.
 func (w *write) finish(ctx context.Context, err error) {
 	if err == nil {
 		audit.Permissions(ctx, w.decider.Used())

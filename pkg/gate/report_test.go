@@ -18,11 +18,11 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// reported goes through one update and gives its spans and its lines in the log at
-// a level.
+// reported passes one update through the Gate. It returns the spans of the update, and the lines
+// that are logged at the given verbosity.
 func reported(t *testing.T, level int, g *grants, final string) (spans, lines []string) {
 	t.Helper()
-	// As -v does: the level of the process, and of the logger in the context.
+	// Like the flag -v, this sets the level of the process and of the logger in the context.
 	var process klog.Level
 	if err := process.Set(strconv.Itoa(level)); err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func reported(t *testing.T, level int, g *grants, final string) (spans, lines []
 	return spans, lines
 }
 
-// TestTrace holds that both looks at a write are spans of the request.
+// TestTrace checks that Observe and Verify each have a span below the span of the request.
 func TestTrace(t *testing.T) {
 	spans, _ := reported(t, 0, &grants{}, larger)
 	if want := []string{"Observe granular change", "Verify granular change"}; !slices.Equal(spans, want) {
@@ -57,8 +57,8 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// TestStepWithoutSpan holds that a step which nobody traces is mentioned by the request
-// if it took long.
+// TestStepWithoutSpan checks that a slow step without a span of its own becomes an event of the
+// request's trace.
 func TestStepWithoutSpan(t *testing.T) {
 	recorder := tracetest.NewSpanRecorder()
 	ctx, request := trace.NewTracerProvider(trace.WithSpanProcessor(recorder)).Tracer("").Start(t.Context(), "Update")
@@ -70,7 +70,8 @@ func TestStepWithoutSpan(t *testing.T) {
 	}
 }
 
-// TestLog holds what is logged at which level, and that no value of a field is.
+// TestLog checks which lines are logged at which verbosity, and that they contain no value of a
+// field.
 func TestLog(t *testing.T) {
 	const secret = `{"spec":{"size":7654321,"trigger":false},"data":"x"}`
 	tests := map[string]struct {
@@ -111,14 +112,14 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestCreateOnUpdateIsReported holds that a create which only the verb granular
-// allowed is reported although nobody asks it for a response.
+// TestCreateOnUpdateIsReported checks that the create that an update implies, if only the verb
+// "granular" allowed it, is reported although its Respond is not called.
 func TestCreateOnUpdateIsReported(t *testing.T) {
 	model := target(t, strings.Replace(things, "EXCLUDED", "false", 1))
 	gate := New(&grants{allow: []string{"granular", "granular:metadata", "granular:specification"}})
 	ctx := requestContext("update")
 	if begun := gate.Begin(ctx, model); begun != nil {
-		t.Fatal("an update by who may update is looked at")
+		t.Fatal("an update by a caller that holds update is verified")
 	}
 	w, _, _, err := gate.FallbackCreate(ctx, model, nil, attributes("create"))
 	if err != nil {

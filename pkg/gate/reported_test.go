@@ -23,7 +23,7 @@ import (
 	"kube-granular.dev/pkg/gate/redact"
 )
 
-// audited is the context of a marked request of which there is an audit event.
+// audited returns the context of a marked request with an audit event.
 func audited(t *testing.T, verb string) context.Context {
 	t.Helper()
 	ctx := upstreamaudit.WithAuditContext(requestContext(verb))
@@ -39,8 +39,8 @@ func annotation(ctx context.Context, name string) string {
 	return value
 }
 
-// TestMarkIsAudited holds that the audit log tells which requests were let through only
-// because their caller holds "granular", those among them that become a create.
+// TestMarkIsAudited checks that the audit log shows which requests were allowed only because
+// their caller holds "granular", including updates that become a create.
 func TestMarkIsAudited(t *testing.T) {
 	for _, held := range []bool{true, false} {
 		g := &grants{}
@@ -54,13 +54,14 @@ func TestMarkIsAudited(t *testing.T) {
 		}
 		_, decision, _, err := New(g).FallbackCreate(create, target(t, strings.Replace(things, "EXCLUDED", "true", 1)), nil, attributes("create"))
 		if err != nil || (decision == upstream.DecisionAllow) != held || annotation(create, ours.MarkedAnnotation) != want {
-			t.Errorf("a create by who holds granular: %t, marked: %q, %v", held, annotation(create, ours.MarkedAnnotation), err)
+			t.Errorf("create, holds granular: %t, marked: %q, %v", held, annotation(create, ours.MarkedAnnotation), err)
 		}
 	}
 }
 
-// TestMissingIsAudited holds that the audit log tells what a refused caller lacks, if that is
-// what the request failed of, and what a served one used.
+// TestMissingIsAudited checks that the audit log names the verbs that a refused caller lacks, but
+// only if the request failed for that reason. For a request that succeeds it names the verbs that
+// were used.
 func TestMissingIsAudited(t *testing.T) {
 	of := target(t, strings.Replace(things, "EXCLUDED", "true", 1))
 	conflict := apierrors.NewConflict(of.Resource.GroupResource(), "t", errors.New("modified"))
@@ -109,8 +110,8 @@ func TestMissingIsAudited(t *testing.T) {
 	}
 }
 
-// TestPatchIsExplained holds that who is refused a copy is told what is missing, by name, and
-// that the audit log has it.
+// TestPatchIsExplained checks that the refusal of a copy names the object and the missing verb
+// get, and that the audit log names the verb too.
 func TestPatchIsExplained(t *testing.T) {
 	ctx := audited(t, "patch")
 	of := target(t, strings.Replace(things, "EXCLUDED", "true", 1))
@@ -120,15 +121,15 @@ func TestPatchIsExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	if told := w.RespondError(ctx, err); told != err {
-		t.Errorf("the caller is told %v", told)
+		t.Errorf("the caller sees %v", told)
 	}
 	if got := annotation(ctx, ours.MissingAnnotation); got != "get" {
 		t.Errorf("missing %q", got)
 	}
 }
 
-// TestCreatedIsNamed holds that a refusal names the object: that of the request or, where a
-// create was posted, the one in its body.
+// TestCreatedIsNamed checks that a refusal names the object by the name in the request. A create
+// by POST has none; then the refusal has the name in the body.
 func TestCreatedIsNamed(t *testing.T) {
 	ctx := requestContext("create")
 	for name, want := range map[string]string{"": `things.example.com "t"`, "asked": `things.example.com "asked"`} {
@@ -153,7 +154,8 @@ func TestCreatedIsNamed(t *testing.T) {
 	}
 }
 
-// TestIdentityOfWhatHasNone holds that a result without metadata shows nothing of itself.
+// TestIdentityOfWhatHasNone checks that a caller that may not get the object sees nothing of a
+// result without metadata.
 func TestIdentityOfWhatHasNone(t *testing.T) {
 	ctx, _ := granular.WithMarker(requestContext("update"))
 	w := New(&grants{}).Begin(ctx, target(t, strings.Replace(things, "EXCLUDED", "true", 1)))
@@ -163,7 +165,8 @@ func TestIdentityOfWhatHasNone(t *testing.T) {
 	}
 }
 
-// TestIdentity holds what identifies an object, and that it is there of a Go type as well.
+// TestIdentity checks which fields a caller sees that may not get the object, for custom
+// resources and for Go types.
 func TestIdentity(t *testing.T) {
 	full := keeping("a", "x")
 	full.SetGroupVersionKind(thing)
@@ -177,8 +180,8 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestNothingIsAskedTwice holds that get is asked once for a request, by whatever first
-// needs to know.
+// TestNothingIsAskedTwice checks that the verb get is checked once for a request, whichever step
+// needs it first.
 func TestNothingIsAskedTwice(t *testing.T) {
 	g := &grants{allow: []string{"granular:size", "get"}}
 	ctx, _ := granular.WithMarker(requestContext("patch"))
@@ -196,8 +199,8 @@ func TestNothingIsAskedTwice(t *testing.T) {
 	}
 }
 
-// TestRefusedCreateIsShown holds that upstream's refusal of the create which an update
-// implies is shown as it is, and in a later attempt, that is no create, nothing like it.
+// TestRefusedCreateIsShown checks that upstream's refusal of the create that an update implies is
+// shown unchanged. In a later attempt that is no create, such an error is hidden.
 func TestRefusedCreateIsShown(t *testing.T) {
 	of := target(t, strings.Replace(things, "EXCLUDED", "true", 1))
 	ctx, _ := granular.WithMarker(requestContext("update"))

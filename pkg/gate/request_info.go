@@ -18,17 +18,18 @@ import (
 	"kube-granular.dev/pkg/gate/redact"
 )
 
-// requestInfo is the request, for error messages, the log and questions to the authorizer.
+// requestInfo describes the request, for error messages, the log and authorization checks.
 type requestInfo struct {
 	target     granular.Target
 	attributes upstream.Attributes
-	// marked is set if every changed field must be covered, because the caller does not hold the
-	// ordinary verb.
+	// marked is set if every changed field must be covered by a permission, because the caller
+	// does not hold the ordinary verb.
 	marked bool
 }
 
-// boundedForbidden returns the 403 with the text that says returns, and with its cause, if it
-// has one. It shortens both to keep the error within redact.MaxRefusal.
+// boundedForbidden returns a 403 whose text and cause are the results of the function says; the
+// cause may be empty. It calls says with narrower limits, and shortens the text in the end, to
+// keep the error within redact.MaxRefusal.
 func (a *requestInfo) boundedForbidden(obj runtime.Object, says func(redact.Limits) (string, metav1.StatusCause)) error {
 	var err *apierrors.StatusError
 	for _, l := range []redact.Limits{redact.Usual, redact.Narrow} {
@@ -48,14 +49,15 @@ func (a *requestInfo) boundedForbidden(obj runtime.Object, says func(redact.Limi
 	return err
 }
 
-// forbidden refuses the whole object, because its fields can't be verified.
+// forbidden returns the 403 for a write whose fields can't be verified. why is the reason.
 func (a *requestInfo) forbidden(newObj runtime.Object, why error) error {
 	return a.boundedForbidden(newObj, func(l redact.Limits) (string, metav1.StatusCause) {
 		return fmt.Sprintf("can't write it%s: %v", a.where(l), why), metav1.StatusCause{}
 	})
 }
 
-// where returns the namespace and the subresource of the request, for messages. Roles name both.
+// where returns the namespace and the subresource of the request for a message, because a role
+// that allows the change must match both.
 func (a *requestInfo) where(l redact.Limits) string {
 	where := ""
 	if namespace := a.attributes.GetNamespace(); namespace != "" {
@@ -74,7 +76,8 @@ func (a *requestInfo) user() string {
 	return ""
 }
 
-// name returns the name in the request, or that of the object if a create is posted.
+// name returns the name in the request. A create by POST has none; then it returns the name of
+// the object.
 func (a *requestInfo) name(obj runtime.Object) string {
 	if name := a.attributes.GetName(); name != "" {
 		return name
@@ -85,13 +88,15 @@ func (a *requestInfo) name(obj runtime.Object) string {
 	return ""
 }
 
-// failed returns the 500 for a write on which the authorizer failed, and logs the error.
+// failed returns the 500 for a write that could not be verified because the authorizer failed. It
+// logs the error err of the authorizer.
 func (a *requestInfo) failed(ctx context.Context, newObj runtime.Object, err error) error {
 	klog.FromContext(ctx).Error(redact.Logged(err), "Unable to verify a write field by field", a.logFields(newObj)...)
 	return apierrors.NewInternalError(errUnanswered)
 }
 
-// logFields returns the fields that identify the request in a line of the log.
+// logFields returns the key-value pairs that identify the request in a line of the log, followed
+// by more.
 func (a *requestInfo) logFields(obj runtime.Object, more ...any) []any {
 	return append([]any{
 		"user", redact.Head(a.user(), redact.Usual.Name), "resource", a.target.Resource, "subresource", a.target.Subresource,

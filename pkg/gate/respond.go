@@ -17,9 +17,10 @@ import (
 	"kube-granular.dev/pkg/rbacindex"
 )
 
-// Respond returns the result to the caller of a granular request only if the caller may get the
-// object. Otherwise a permission to write one label of a Secret would read the Secret. Other
-// callers see only the identity of the object.
+// Respond returns what the caller sees of the result of the write. The caller of a granular
+// request sees the whole object only if it may get the object, and otherwise only the name,
+// namespace, UID and resource version. If it saw more, a permission to write one label of a
+// Secret would let it read the Secret.
 func (w *write) Respond(ctx context.Context, result runtime.Object) runtime.Object {
 	w.finish(ctx, nil)
 	shown := !w.marked || w.mayGet(ctx)
@@ -30,11 +31,12 @@ func (w *write) Respond(ctx context.Context, result runtime.Object) runtime.Obje
 	return redact.Identity(result)
 }
 
-// RespondError removes from an error what could show a field that the caller may not get:
-// validation quotes values, a patch that does not decode is quoted as a whole, a conflict names
-// other managers, the storage of roles lists the rules that nobody may grant, and an admission
-// plugin or policy may return any text. An error that is no status of the API, and would become
-// a 500, quotes what could not be merged or converted. Package redact decides what remains.
+// RespondError removes from an error what could show a field of an object that the caller may not
+// get: validation quotes values, a patch that does not decode is quoted as a whole, a conflict
+// names other managers, the storage of roles lists the rules that the caller may not grant, and
+// an admission plugin or policy may return any text. An error without a status of the API, which
+// would become a 500, quotes what could not be merged or converted. Package redact decides what
+// remains.
 func (w *write) RespondError(ctx context.Context, err error) error {
 	w.finish(ctx, err)
 	var status apierrors.APIStatus
@@ -53,8 +55,9 @@ func (w *write) RespondError(ctx context.Context, err error) error {
 	return &apierrors.StatusError{ErrStatus: redact.Status(status.Status(), w.requestNames())}
 }
 
-// harmless reports whether an error contains nothing of the object: an error of this package,
-// that of a create which upstream refused, or one that only names the object.
+// harmless reports whether an error shows nothing of the object but its name. Such errors are a
+// refusal by this package, a refusal by upstream of the create that an update implies, and errors
+// whose only content is the name.
 func (w *write) harmless(err error, status metav1.Status) bool {
 	if last := w.verdict.Load(); last != nil && last.err != nil && apierrors.IsForbidden(err) && errors.Is(err, last.err) {
 		return true
@@ -70,8 +73,9 @@ func (w *write) requestNames() redact.Request {
 	return redact.Request{Name: w.attributes.GetName(), Resource: w.target.Resource.GroupResource(), Kind: w.target.Kind.GroupKind()}
 }
 
-// mayGet reports whether the caller may get the object of the request, and asks once. A create
-// that was posted names no object; then get must be allowed for any.
+// mayGet reports whether the caller may get the object of the request. It asks the authorizer
+// only once. A create by POST names no object; then the caller must be allowed to get any object
+// of the resource.
 func (w *write) mayGet(ctx context.Context) bool {
 	if known := w.readable.Load(); known != nil {
 		return *known

@@ -11,15 +11,15 @@ import (
 	"kube-granular.dev/granular/change"
 )
 
-// scale is the scale of a custom resource, which stands for a field of the resource. If the
-// field's permission is excluded, it is required from everybody who changes the field through
-// the scale. If it is included, the permissions of the scale itself apply instead, because roles
-// name the subresource.
+// scale is the scale subresource of a custom resource. Its replicas stand for one field of the
+// resource. If the permission of that field is excluded (not part of `update`), everybody who
+// changes the field through the scale needs that permission. If it is included, the permissions
+// of the scale itself apply instead, because roles name the subresource.
 type scale struct {
 	kind *kind
 	path []string
-	// set is set if the caller changes the replicas. That is only known before admission: in the
-	// object to be stored, missing replicas are shown as 0.
+	// set is set if the caller changes the replicas. That is known only before admission: in the
+	// object that is about to be stored, missing replicas are shown as 0.
 	set bool
 }
 
@@ -32,7 +32,7 @@ func scaleOf(target granular.Target) *scale {
 	return &scale{kind: kindOf(target), path: target.Scale.Path, set: true}
 }
 
-// excludes reports whether the replicas of the scale are an excluded field of its resource.
+// excludes reports whether the field that holds the replicas needs an excluded permission.
 func (s *scale) excludes() bool {
 	if s.kind.walker == nil {
 		return s.kind.excluded
@@ -40,7 +40,7 @@ func (s *scale) excludes() bool {
 	return s.field().Node.ExcludedAt
 }
 
-// field returns the change of the resource's field.
+// field returns the change of the field that holds the replicas in the resource.
 func (s *scale) field() change.Change { return s.kind.walker.Charge(s.path...) }
 
 // observe records whether the caller changes the replicas.
@@ -50,8 +50,9 @@ func (s *scale) observe(newObj, oldObj runtime.Object) {
 	s.set = !ok || !okOld || now.Spec.Replicas != was.Spec.Replicas
 }
 
-// changes adds the change of the resource's field to the changes of the scale itself. The latter
-// matter only for marked requests.
+// changes returns the changes that must be covered: the change of the field that holds the
+// replicas, if its permission is excluded, and for a marked request also the changes of the scale
+// itself.
 func (s *scale) changes(observed, changed change.Set, marked bool) change.Set {
 	if !marked {
 		changed = nil
@@ -72,7 +73,7 @@ func (s *scale) changes(observed, changed change.Set, marked bool) change.Set {
 	return changed
 }
 
-// isReplicas reports whether a change is that of the resource's field.
+// isReplicas reports whether c is a change of the field that holds the replicas. s may be nil.
 func (s *scale) isReplicas(c change.Change) bool {
 	return s != nil && s.kind.walker != nil && c.Node == s.field().Node
 }

@@ -25,7 +25,7 @@ const scaleModel = `{
   }
 }`
 
-// asItIs is a convertor for objects that are in the wanted version.
+// asItIs is a convertor that returns its objects unchanged.
 type asItIs struct{ runtime.ObjectConvertor }
 
 func (asItIs) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
@@ -50,7 +50,8 @@ func scaleTo(replicas int32) *autoscalingv1.Scale {
 	return out
 }
 
-// TestScaleOfCustomResource goes through what a scale of a custom resource needs.
+// TestScaleOfCustomResource checks which permissions a write to the scale of a custom resource
+// needs.
 func TestScaleOfCustomResource(t *testing.T) {
 	excluded := strings.Replace(things, "EXCLUDED", "true", 1)
 	included := strings.Replace(things, "EXCLUDED", "false", 1)
@@ -64,7 +65,7 @@ func TestScaleOfCustomResource(t *testing.T) {
 		path   []string
 		marked bool
 		allow  []string
-		// was is -1 where the field was not set: what is stored then shows as 0.
+		// was is -1 if the field was not set. The stored scale then shows 0.
 		was, to int32
 		idle    bool
 		says    string
@@ -135,7 +136,7 @@ func TestScaleOfCustomResource(t *testing.T) {
 			err := w.Verify(ctx, scaleTo(tc.to), scaleTo(max(tc.was, 0)))
 			judged(t, err, marker, tc.says)
 			if tc.marked && err == nil {
-				tc.asked = append(slices.Clip(tc.asked), "get") // the answer will need it
+				tc.asked = append(slices.Clip(tc.asked), "get") // Respond needs the decision
 			}
 			if !slices.Equal(g.asked, tc.asked) {
 				t.Errorf("asked %q, wanted %q", g.asked, tc.asked)
@@ -144,8 +145,8 @@ func TestScaleOfCustomResource(t *testing.T) {
 	}
 }
 
-// TestHiddenExclusion holds that a kind whose definition excludes something that its
-// models do not show is closed to everybody, and another kind of the models is not.
+// TestHiddenExclusion checks that nobody can write a kind that has an excluded permission by its
+// definition, if its models (OpenAPI schemas) have none.
 func TestHiddenExclusion(t *testing.T) {
 	model := target(t, strings.Replace(things, "EXCLUDED", "false", 1))
 	model.Schema.Excludes = []gvk.GroupVersionKind{thing}
@@ -156,15 +157,15 @@ func TestHiddenExclusion(t *testing.T) {
 		}
 		w := New(&grants{allow: []string{"granular:specification"}}).Begin(ctx, model)
 		if w == nil {
-			t.Fatal("the request is not looked at")
+			t.Fatal("the request is not verified")
 		}
-		if err := w.Verify(ctx, object(t, larger), object(t, plain)); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "an excluded permission of its definition has no effect") {
+		if err := w.Verify(ctx, object(t, larger), object(t, plain)); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "its definition has an excluded permission that its permission tree lacks") {
 			t.Errorf("marked %t: %v", marked, err)
 		}
 	}
 	model.Schema = granular.NewSchema(nil)
 	model.Schema.Excludes = []gvk.GroupVersionKind{thing}
 	if w := New(&grants{}).Begin(requestContext("update"), model); w == nil {
-		t.Error("without models the request is not looked at")
+		t.Error("without models the request is not verified")
 	}
 }

@@ -10,8 +10,8 @@ import (
 	core "k8s.io/kubernetes/pkg/apis/core"
 )
 
-// TestScratchApart holds that comparisons of one kind, at the same time and one after the
-// other, find what each of them has.
+// TestScratchApart checks that comparisons of one kind do not mix up their objects, whether they
+// run concurrently or in sequence.
 func TestScratchApart(t *testing.T) {
 	target := podTarget()
 	pod := func(change func(p *core.Pod)) *core.Pod {

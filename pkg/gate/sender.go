@@ -10,7 +10,8 @@ import (
 	"kube-granular.dev/granular/change"
 )
 
-// sender returns the caller of a granular request, as one who may not get the object.
+// sender returns the caller of a granular request as a change.Sender, which knows only the keys
+// in its own request.
 func (w *write) sender(in inVersion) *change.Sender {
 	if w.patch == nil {
 		return in.kind.walker.Sender(nil, in.observed)
@@ -18,9 +19,9 @@ func (w *write) sender(in inVersion) *change.Sender {
 	return in.kind.walker.Sender(w.patch.Has, nil)
 }
 
-// knownFirst moves the changes that the caller does not know to the end, if the caller may not
-// get the object. They are decided last. So the refusal depends on them only if everything else
-// is covered, and then it names nothing of them.
+// knownFirst moves changes whose keys the caller does not know to the end, if the caller may not
+// get the object. So the refusal concerns such a change only if all other changes are covered,
+// and then the refusal does not name the key.
 func (w *write) knownFirst(ctx context.Context, changes change.Set) change.Set {
 	if !w.marked || len(changes) < 2 {
 		return changes

@@ -17,17 +17,17 @@ import (
 	"k8s.io/apiserver/pkg/authorization/granular"
 )
 
-// labelsOf is an object with some labels.
+// labelsOf returns an object with the given labels.
 func labelsOf(t testing.TB, labels map[string]any) *unstructured.Unstructured {
 	u := object(t, "{}")
 	u.Object["metadata"].(map[string]any)["labels"] = labels
 	return u
 }
 
-// TestNothingOfWhatIsHidden holds that a caller who may not get an object is told the same
-// whatever labels go that it did not name: of two objects that differ in these alone, one
-// request is refused in the same words. The caller holds some of the permissions of what it
-// changes itself, and of what is hidden, any.
+// TestNothingOfWhatIsHidden checks a caller that may not get the object and removes labels
+// without naming them. The refusal must not depend on those hidden labels: if two objects differ
+// only in them, the same request gets the same refusal. The caller holds some of the permissions
+// for the labels that it names, and any of those for the hidden labels.
 func TestNothingOfWhatIsHidden(t *testing.T) {
 	model := target(t, labelled)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -103,10 +103,9 @@ func TestNothingOfWhatIsHidden(t *testing.T) {
 	}
 }
 
-// TestOwnIsJudgedFirst holds in which order a refusal looks at labels: a caller who may not get
-// the object is refused for what it named itself, if for anything, wherever that stands among
-// what it did not name. Everybody else is refused for the first. Who may get it is asked only
-// where the order depends on it.
+// TestOwnIsJudgedFirst checks the order in which changed labels are verified. If the caller may
+// not get the object, the labels that it named come first. Otherwise the order is by key. The
+// verb get is checked only if the order depends on it.
 func TestOwnIsJudgedFirst(t *testing.T) {
 	excluded := strings.Replace(labelled, `"label",`, `"label", "x-kubernetes-permission-excluded": true,`, 1)
 	for name, tc := range map[string]struct {
@@ -161,8 +160,9 @@ func TestOwnIsJudgedFirst(t *testing.T) {
 	}
 }
 
-// TestKeysThatComeBack holds that it is what the caller sent that counts, not what is
-// about to be stored: a webhook may put something else where a key was taken away.
+// TestKeysThatComeBack checks that a refusal names a key to a caller that may not get the object
+// only if the key is in the object that the caller sent. If the caller removed the key, and a
+// webhook set it again, the refusal does not name it.
 func TestKeysThatComeBack(t *testing.T) {
 	model := target(t, labelled)
 	old := labelsOf(t, map[string]any{"hidden": "a"})
@@ -191,8 +191,8 @@ func TestKeysThatComeBack(t *testing.T) {
 	}
 }
 
-// TestKeysOfACreate holds that a create by an update names what stands in the patch, and
-// no key that a webhook added.
+// TestKeysOfACreate checks that the refusal of a create that a patch implies names a key only if
+// it is in the patch, and no key that a webhook added.
 func TestKeysOfACreate(t *testing.T) {
 	model := target(t, strings.Replace(labelled, `"label",`, `"label", "x-kubernetes-permission-excluded": true,`, 1))
 	for body, says := range map[string]string{
@@ -213,8 +213,8 @@ func TestKeysOfACreate(t *testing.T) {
 	}
 }
 
-// TestKeysOfPatches holds that a refusal names a key to who may not get the object only if
-// it stands in the patch: as part of a path in a JSON patch, and there alone.
+// TestKeysOfPatches checks that a refusal names a key to a caller that may not get the object
+// only if the key is in the patch. Only in a JSON patch, a part of a path counts as a key.
 func TestKeysOfPatches(t *testing.T) {
 	for name, tc := range map[string]struct {
 		kind  types.PatchType

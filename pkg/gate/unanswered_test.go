@@ -14,8 +14,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// TestFailuresAreLogged holds that what the authorizer fails with is for the log, and that
-// the caller is told no more than that it failed, wherever it was asked.
+// TestFailuresAreLogged checks that an error of the authorizer is logged, and that the caller
+// sees only that the authorizer failed. It checks each place that calls the authorizer.
 func TestFailuresAreLogged(t *testing.T) {
 	of := target(t, strings.Replace(things, "EXCLUDED", "false", 1))
 	for name, fails := range map[string]func(ctx context.Context) error{
@@ -35,7 +35,7 @@ func TestFailuresAreLogged(t *testing.T) {
 				t.Errorf("got %v, wanted a 500", err)
 			}
 			if answer := w.RespondError(ctx, err); answer != err {
-				t.Errorf("who may get the object is told %v", answer)
+				t.Errorf("a caller that may get the object sees %v", answer)
 			}
 			return err
 		},
@@ -45,7 +45,7 @@ func TestFailuresAreLogged(t *testing.T) {
 			ctx := klog.NewContext(requestContext("update"), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
 			err := fails(ctx)
 			if err == nil || !strings.Contains(err.Error(), errUnanswered.Error()) || strings.Contains(err.Error(), "out of order") {
-				t.Errorf("the caller is told %v", err)
+				t.Errorf("the caller sees %v", err)
 			}
 			if len(lines) != 1 || !strings.Contains(lines[0], "out of order") || !strings.Contains(lines[0], "things") {
 				t.Errorf("logged %q", lines)

@@ -18,8 +18,8 @@ type recorder []string
 
 func (r *recorder) AddWarning(_, text string) { *r = append(*r, text) }
 
-// TestWarnings holds when a warning reaches the caller: before the object is
-// looked at always, after that if the caller may get it.
+// TestWarnings checks which warnings reach the caller: all warnings from before Begin, and later
+// ones only if the caller may get the object.
 func TestWarnings(t *testing.T) {
 	tests := map[string]struct {
 		allow []string

@@ -27,9 +27,9 @@ import (
 	"kube-granular.dev/granular/decide"
 )
 
-// reviewer is a webhook that allows permissions of single labels, and counts. Each
-// review it gets is one that upstream's authorizer did not have in its cache, and
-// puts there.
+// reviewer is an authorization webhook that allows the verbs for single labels. It counts the
+// reviews that it gets. Each of them was missing from the cache of upstream's authorizer, and is
+// added to it.
 type reviewer struct{ reviews atomic.Int64 }
 
 func (r *reviewer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -46,7 +46,7 @@ func (r *reviewer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// upstreamWebhook is the real authorizer, with the cache it has in a server.
+// upstreamWebhook returns upstream's webhook authorizer, with the cache that it has in a server.
 func upstreamWebhook(t *testing.T, r *reviewer) upstream.Authorizer {
 	t.Helper()
 	server := httptest.NewTLSServer(r)
@@ -60,11 +60,11 @@ func upstreamWebhook(t *testing.T, r *reviewer) upstream.Authorizer {
 	return authorizer
 }
 
-// TestWebhookCache holds that a caller who changes labels of ever new keys puts no more
-// entries into upstream's cache of reviews than the budget of each request, so that it
-// takes more than 8192/64 requests to push out what nobody asks for meanwhile.
+// TestWebhookCache checks that a caller that changes labels with ever new keys adds, with each
+// request, at most as many entries to upstream's cache of reviews as the budget allows. So it
+// takes more than 8192/64 requests to push out an entry that is not used meanwhile.
 func TestWebhookCache(t *testing.T) {
-	const entries = 8192 // of newWithBackoff in plugin/pkg/authorizer/webhook/webhook.go
+	const entries = 8192 // the cache size in newWithBackoff, plugin/pkg/authorizer/webhook/webhook.go
 	counted := &reviewer{}
 	authorizer := upstreamWebhook(t, counted)
 	model, old := target(t, labelled), withLabels(t, "example.com", 0)
@@ -94,8 +94,8 @@ func TestWebhookCache(t *testing.T) {
 	if asks() {
 		t.Errorf("%d requests pushed the bystander's review out", requests)
 	}
-	// Asked for just now, it is the last to go. The two more general permissions are in the
-	// cache already, so the requests add two entries less each.
+	// The last check renewed the bystander's entry, so it is the last one that is pushed out. The
+	// two more general verbs are cached already, so each request adds two entries less.
 	for i := range entries/(decide.DefaultBudget-2) + 1 {
 		if err := verifyLabels(t, New(authorizer), model, old, withLabels(t, fmt.Sprintf("e%d.example.com", i), 300)); err == nil {
 			t.Fatal("300 labels, each with its own permission, were allowed")

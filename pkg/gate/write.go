@@ -19,8 +19,9 @@ import (
 	"kube-granular.dev/pkg/rbacindex"
 )
 
-// write verifies the fields of one request. The storage may try several times. What the caller
-// sent belongs to one attempt; the answers of the authorizer are kept.
+// write verifies the fields of one request. The storage may attempt the write several times. The
+// caller's change is observed anew in each attempt; the answers of the authorizer are kept for
+// all attempts.
 type write struct {
 	requestInfo
 	gate  *Gate
@@ -28,7 +29,8 @@ type write struct {
 	scale *scale
 	// conversions are the other versions of a custom resource that are verified too.
 	conversions []conversion
-	// marker is nil if only the create that an update implies is granular.
+	// marker marks a granular request. It is nil for any other request, and also if only the
+	// create that an update implies is granular.
 	marker *granular.Marker
 	// recorded is set if spans of the request are recorded.
 	recorded bool
@@ -56,7 +58,8 @@ func newWrite(ctx context.Context, gate *Gate, target granular.Target, kind *kin
 	return w
 }
 
-// mode returns which changes are compared.
+// mode returns which fields are compared: all fields for a marked request, whose caller lacks the
+// ordinary verb, and otherwise only those with an excluded permission.
 func (w *write) mode() change.Mode {
 	if w.marked {
 		return change.All
@@ -64,17 +67,18 @@ func (w *write) mode() change.Mode {
 	return change.ExcludedOnly
 }
 
-// Submitted records whether the caller edits or resets managed fields. Field management replaces
-// them, so this can't be seen later. Without managed fields the server keeps the stored ones; on
-// a subresource it always does. An apply can't send any.
+// Submitted records whether the caller edits or resets managed fields. Verify can't find that
+// out, because field management has replaced the managed fields by then. If the caller sends no
+// managed fields, the server keeps the stored ones; on a subresource it always does. An apply
+// can't send managed fields.
 func (w *write) Submitted(_ context.Context, newObj, oldObj runtime.Object) error {
-	// A caller who holds the ordinary verb may edit them.
+	// A caller that holds the ordinary verb may edit managed fields.
 	w.tampered = w.marked && w.target.Subresource == "" && tampered(newObj, oldObj)
 	return nil
 }
 
-// Observe records the caller's change. It accepts objects that can't be compared. Verify refuses
-// them, after the errors that upstream returns first.
+// Observe records the caller's change. It accepts objects that can't be compared: Verify refuses
+// them later, so that the caller first sees the errors that upstream returns before.
 func (w *write) Observe(ctx context.Context, newObj, oldObj runtime.Object) error {
 	ctx, step := w.begin(ctx, "Observe granular change")
 	defer func() { metrics.Observed(w.traced(ctx), step.end(ctx)) }()
@@ -89,8 +93,8 @@ func (w *write) Observe(ctx context.Context, newObj, oldObj runtime.Object) erro
 	return nil
 }
 
-// Verify verifies what is about to be stored: every field that the caller changed, and that does
-// change, must be covered.
+// Verify verifies what is about to be stored. A permission must cover every field that the caller
+// changed and whose stored value will change.
 func (w *write) Verify(ctx context.Context, newObj, oldObj runtime.Object) error {
 	ctx, step := w.begin(ctx, "Verify granular change")
 	w.missing = nil
@@ -108,11 +112,11 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 		return w.forbidden(newObj, fmt.Errorf("its fields can't be verified: %w", err))
 	}
 	if w.owned && hasManagedFields(oldObj) && !hasManagedFields(newObj) {
-		// Upstream dropped them because the caller made the object too large.
+		// Upstream dropped the managed fields, because the caller made the object too large.
 		w.tampered = true
 	}
 	asking := ctx
-	if w.marked || w.everything || w.scale != nil || len(w.observed) > 0 || len(w.conversions) > 0 { // otherwise nothing will be asked
+	if w.marked || w.everything || w.scale != nil || len(w.observed) > 0 || len(w.conversions) > 0 { // otherwise the authorizer is not asked
 		asking, w.query = rbacindex.ForMore(ctx, w.attributes, w.query)
 	}
 	if !w.coveredAsObserved(asking) {
@@ -130,14 +134,15 @@ func (w *write) verify(ctx context.Context, newObj, oldObj runtime.Object) error
 	if w.marker != nil {
 		w.marker.SetVerified()
 		if w.readable.Load() == nil {
-			w.askGet(asking) // the response depends on it, and RBAC has the bindings at hand
+			w.askGet(asking) // Respond needs the answer, and RBAC has the bindings at hand now
 		}
 	}
 	return nil
 }
 
-// coveredAsObserved reports whether the second comparison is not needed. It is needed for a
-// scale and for edited managed fields, because the observed changes do not include them.
+// coveredAsObserved reports whether the caller may make all observed changes, so that a
+// comparison of the final objects is not needed. A scale and edited managed fields always need
+// it, because the observed changes do not include them.
 func (w *write) coveredAsObserved(ctx context.Context) bool {
 	if w.everything || w.scale != nil || w.tampered {
 		return false
@@ -145,7 +150,8 @@ func (w *write) coveredAsObserved(ctx context.Context) bool {
 	return w.decider.CoveredAsObserved(ctx, w.observed, w.marked)
 }
 
-// verifyFinal verifies those of the final changes that the caller made.
+// verifyFinal compares what is about to be stored with what is stored, and verifies those changes
+// that the caller made.
 func (w *write) verifyFinal(ctx context.Context, newObj, oldObj runtime.Object) error {
 	if ctx.Err() != nil {
 		return ended() // before the objects are compared again
@@ -170,8 +176,8 @@ func (w *write) verifyFinal(ctx context.Context, newObj, oldObj runtime.Object) 
 	return w.refused(ctx, refusal, newObj, oldObj)
 }
 
-// decide returns a refusal if a change is not covered, or an error for the caller if that could
-// not be decided.
+// decide returns a refusal if a change is not covered. If the authorizer failed or the request
+// ended, it returns the error for the caller instead.
 func (w *write) decide(ctx context.Context, changes change.Set, marked bool, newObj runtime.Object) (*decide.Refusal, error) {
 	refusal, err := w.decider.Decide(ctx, changes, marked)
 	switch {
@@ -188,7 +194,8 @@ func ended() error {
 	return apierrors.NewTimeoutError("the request ended before its fields were verified", 0)
 }
 
-// changes returns the final changes. Those of a scale matter only for granular requests.
+// changes returns the changes between the stored object and the object that is about to be
+// stored. For a scale it returns none unless the request is granular.
 func (w *write) changes(newObj, oldObj runtime.Object) (change.Set, error) {
 	if w.scale != nil && !w.marked {
 		return nil, nil
@@ -200,12 +207,13 @@ func (w *write) changes(newObj, oldObj runtime.Object) (change.Set, error) {
 	if err != nil || !change.Dropped(w.observed, changes) {
 		return changes, err
 	}
-	// The value may have been moved to a field in which nothing was observed.
+	// Admission may have moved an observed value to a field in which nothing was observed.
 	return w.kind.compare(w.target, w.mode(), newObj, oldObj)
 }
 
-// schemaError returns why the fields of the request can't be verified. For a caller who holds
-// the ordinary verb, the schema of a scale does not matter; that of its resource always does.
+// schemaError returns why the fields of the request can't be verified, or nil. A scale needs the
+// schema of the scaled resource. It needs the schema of the scale itself only if the caller lacks
+// the ordinary verb.
 func (w *write) schemaError() error {
 	if w.scale != nil && w.scale.kind.walker == nil {
 		return w.scale.kind.err
@@ -216,12 +224,12 @@ func (w *write) schemaError() error {
 	return nil
 }
 
-// managedFields returns the change that editing managed fields is charged to.
+// managedFields returns the change that must be covered if the caller edits managed fields.
 func (w *write) managedFields() change.Change {
 	return w.kind.walker.Charge("metadata", "managedFields")
 }
 
-// managedFieldsPath returns the path of that change.
+// managedFieldsPath returns the path of the change that managedFields returns.
 func (w *write) managedFieldsPath() string {
 	c := w.managedFields()
 	return c.Path().String()

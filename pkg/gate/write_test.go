@@ -17,7 +17,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// things is the schema of a kind with an included and an excluded permission.
+// things is the schema of a kind. Its permission trigger is excluded if EXCLUDED is replaced by
+// true; its other permissions are included.
 const things = `{
   "type": "object",
   "x-kubernetes-group-version-kind": [{"group": "example.com", "version": "v1", "kind": "Thing"}],
@@ -76,8 +77,8 @@ const (
 	withData = `{"spec":{"size":1,"trigger":false},"data":"y"}`
 )
 
-// judged holds that an error is a 403 which says something or, where that is empty, that
-// there is none; and that the storage takes a marked write only then.
+// judged checks that err is a 403 that contains says or, if says is empty, that err is nil. It
+// also checks that the storage accepts the marked write only without an error.
 func judged(t *testing.T, err error, marker *granular.Marker, says string) {
 	t.Helper()
 	if says == "" && err != nil {
@@ -91,7 +92,7 @@ func judged(t *testing.T, err error, marker *granular.Marker, says string) {
 	}
 }
 
-// TestVerify goes once through observing and verifying an update.
+// TestVerify checks which updates are refused, with one call of Observe and Verify each.
 func TestVerify(t *testing.T) {
 	excluded := strings.Replace(things, "EXCLUDED", "true", 1)
 	included := strings.Replace(things, "EXCLUDED", "false", 1)
@@ -175,7 +176,7 @@ func TestVerify(t *testing.T) {
 			err := w.Verify(ctx, object(t, tc.final), old)
 			judged(t, err, marker, tc.says)
 			if tc.marked && err == nil {
-				tc.asked = append(slices.Clip(tc.asked), "get") // the answer will need it
+				tc.asked = append(slices.Clip(tc.asked), "get") // Respond needs the decision
 			}
 			if !slices.Equal(g.asked, tc.asked) {
 				t.Errorf("asked %q, wanted %q", g.asked, tc.asked)
@@ -184,8 +185,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestVerifyUnobserved holds that without an observation all that is stored is
-// the caller's.
+// TestVerifyUnobserved checks that without a call of Observe, everything that is stored counts as
+// the caller's change.
 func TestVerifyUnobserved(t *testing.T) {
 	ctx, marker := granular.WithMarker(requestContext("update"))
 	w := New(&grants{}).Begin(ctx, target(t, strings.Replace(things, "EXCLUDED", "false", 1)))
@@ -197,8 +198,8 @@ func TestVerifyUnobserved(t *testing.T) {
 	}
 }
 
-// TestFallbackCreate holds that a create which only the verb granular allowed is
-// judged by every field, although the update was not.
+// TestFallbackCreate checks that a create that only the verb "granular" allowed is verified in
+// all fields, although the update that implies it was not.
 func TestFallbackCreate(t *testing.T) {
 	model := target(t, strings.Replace(things, "EXCLUDED", "true", 1))
 	all := []string{"granular", "granular:metadata", "granular:specification", "granular:trigger"}
@@ -228,7 +229,7 @@ func TestFallbackCreate(t *testing.T) {
 	}
 }
 
-// TestRespond holds that who may not get an object learns its identity only.
+// TestRespond checks that a caller that may not get the object sees only its identity.
 func TestRespond(t *testing.T) {
 	model := target(t, strings.Replace(things, "EXCLUDED", "false", 1))
 	for _, mayGet := range []bool{true, false} {
@@ -254,6 +255,6 @@ func TestRespond(t *testing.T) {
 		}
 	}
 	if w := New(&grants{}).Begin(context.Background(), model); w != nil {
-		t.Error("an ordinary request of a kind without excluded permissions is looked at")
+		t.Error("an ordinary request of a kind without excluded permissions is verified")
 	}
 }

@@ -1,14 +1,15 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package included finds out which verbs of a role include a permission verb, as update and patch
-// include granular:replicas.
+// Package included finds out which permission verbs the other verbs of a role include, as update
+// and patch together include granular:replicas.
 //
-// RBAC compares verbs as text. A user who grants or delegates permissions must hold them, and an
-// administrator of a namespace holds update and not granular:replicas, although update allows
-// changing replicas. A permission verb on a resource of Kubernetes itself is included in
+// RBAC compares verbs as text, and a user who grants or delegates permissions must hold them. So
+// an administrator of a namespace who holds update, but not granular:replicas, could not grant
+// granular:replicas, although update allows changing replicas. On a resource of Kubernetes
+// itself, a permission verb is included in
 //
-//	update, patch               on the same resource; for granular:metadata create too
+//	update, patch               both on the same resource; granular:metadata needs create too
 //	a more general permission   granular:labels includes granular:label(example.com)
 //
 // An excluded permission is included in nothing. Custom resources are not covered, because their
@@ -18,6 +19,6 @@
 // The invariant: a user who holds the including verbs can make every change that the permission
 // verb allows, in each version of the resource.
 //
-// The package reads the registry of built-in permissions. It asks no authorizer and grants
+// The package reads the registry of built-in permissions. It calls no authorizer and grants
 // nothing.
 package included

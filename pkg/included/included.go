@@ -12,17 +12,17 @@ import (
 	"kube-granular.dev/granular/registry"
 )
 
-// Ordinary returns the ordinary verbs that together include a permission verb on a resource. The
-// resource is written as in a role: deployments/status. It returns nil if no ordinary verbs are
-// known to include it.
+// Ordinary returns the ordinary verbs that together include a permission verb on a resource.
+// resource has the form that roles use: deployments/status. Ordinary returns nil if no ordinary
+// verbs are known to include the permission verb.
 func Ordinary(verb, group, resource string) []string {
 	name, known := findPermission(verb, group, resource)
 	if !known {
 		return nil
 	}
 	if name == "metadata" {
-		// The name is metadata, so a caller with this permission can create objects field by
-		// field.
+		// The name of an object is metadata, so a caller with this permission can create objects
+		// field by field.
 		return []string{"update", "patch", "create"}
 	}
 	return []string{"update", "patch"}
@@ -38,9 +38,9 @@ func generalVerbs(verb, group, resource string) [][]string {
 	return builtIn()[key{group, resource}].generalVerbs[name]
 }
 
-// findPermission returns the permission of a verb, "" for the verb granular. It returns false if
-// nothing includes the verb: it is no permission verb, its permission is excluded, or the
-// resource does not have it.
+// findPermission returns the name of the permission of a verb, "" for the verb granular. It
+// returns false if nothing includes the verb: because it is no permission verb, its permission is
+// excluded, or the resource does not have the permission.
 func findPermission(verb, group, resource string) (string, bool) {
 	if verb != permission.General && !strings.HasPrefix(verb, permission.General+":") {
 		return "", false
@@ -60,10 +60,11 @@ type key struct{ group, resource string }
 
 // permissions are the permissions of one resource.
 type permissions struct {
-	// generalVerbs has the verbs of more general permissions, by permission and field.
+	// generalVerbs has, by permission and for each of its fields, the verbs of the more general
+	// permissions that cover the field.
 	generalVerbs map[string][][]string
-	// parameterized are the permissions whose verbs have a parameter, excluded those that are
-	// excluded in any version of the resource.
+	// parameterized has the permissions whose verbs have a parameter. excluded has the
+	// permissions that are excluded in any version of the resource.
 	parameterized, excluded map[string]bool
 }
 
@@ -95,7 +96,7 @@ func index(all *registry.Registry) map[key]permissions {
 	return out
 }
 
-// add adds the fields of a permission in a kind.
+// add adds the fields that a permission covers in a kind.
 func (of permissions) add(p *registry.Permission, kind string, byName map[string]*registry.Permission) {
 	excluded := func(name string) bool { return byName[name] == nil || byName[name].Excluded }
 	if of.excluded[p.Name] {
@@ -106,8 +107,8 @@ func (of permissions) add(p *registry.Permission, kind string, byName map[string
 			continue
 		}
 		if p.Excluded || slices.ContainsFunc(place.Above, excluded) {
-			// A field may have been added before. A permission that is excluded for one field is
-			// included in nothing.
+			// Fields of this permission may have been added before. A permission that is excluded
+			// for one field is included in nothing, so they are removed.
 			of.generalVerbs[p.Name], of.excluded[p.Name] = nil, true
 			return
 		}

@@ -39,8 +39,8 @@ func TestOrdinary(t *testing.T) {
 	}
 }
 
-// TestExcludedIsIncludedNowhere holds that what is excluded, or below what is, in one version of
-// a resource is included in nothing, in whatever order the versions come.
+// TestExcludedIsIncludedNowhere checks that a permission that is excluded, or below an excluded
+// one, in one version of a resource is included in nothing, whatever the order of the versions.
 func TestExcludedIsIncludedNowhere(t *testing.T) {
 	place := func(kind string, above ...string) registry.Place {
 		return registry.Place{Path: "." + kind, Kinds: []string{kind}, Above: above}

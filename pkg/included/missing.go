@@ -10,9 +10,9 @@ import (
 	"k8s.io/component-helpers/auth/rbac/validation"
 )
 
-// Missing returns those of the missing rules that the held rules do not include. Each missing
-// rule must have one verb, one resource and at most one name, as validation.BreakdownRule returns
-// them; other rules are returned unchanged.
+// Missing returns those of the missing rules that the held rules do not include. It checks a
+// missing rule only if the rule has one verb, one resource and at most one name, as the rules of
+// validation.BreakdownRule have. It returns other rules unchanged.
 func Missing(held, missing []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	var out []rbacv1.PolicyRule
 	for _, rule := range missing {

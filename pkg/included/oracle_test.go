@@ -17,17 +17,17 @@ import (
 	"kube-granular.dev/granular/registry"
 )
 
-// deed is one thing to do: change one field of one object in one way.
+// deed is one possible write: it changes one field of one object with one parameter.
 type deed struct {
 	verb, group, resource, name string
 	kind, field, parameter      string
 }
 
-// oracle knows what may be done by enumerating it. It reads where fields are from the paths of
-// permissions, and nothing of what this package makes of the registry.
+// oracle finds what a role allows by trying every deed. It reads from the registry only the paths
+// of permissions, and nothing from the index of this package.
 type oracle struct {
 	deeds []deed
-	// covers has the permissions over a field of a kind, as kind and path.
+	// covers has, by kind and path of a field, the permissions that cover the field.
 	covers map[[2]string][]*registry.Permission
 }
 
@@ -67,7 +67,7 @@ func newOracle(t *testing.T) *oracle {
 	return o
 }
 
-// fields returns all paths of a kind that a permission begins at.
+// fields returns the paths of a kind that have a permission.
 func fields(all *registry.Registry, kind string) []string {
 	var out []string
 	for i := range all.Permissions {
@@ -114,15 +114,16 @@ func (o *oracle) may(rules []rbacv1.PolicyRule, d deed) bool {
 		return false
 	}
 	if has(d.verb) {
-		return true // no permission of Kubernetes is excluded, which TestRegistryExcludesNothing holds
+		return true // no permission of Kubernetes is excluded, see TestRegistryExcludesNothing
 	}
-	// What is created has a name, which is metadata.
+	// A created object has a name, which is metadata.
 	return has(permission.General) && covered(d.field) && (d.verb != "create" || covered(".metadata"))
 }
 
-// TestNobodyGrantsMore holds, for random rules of a granter, of somebody else, and random rules
-// granted to that one, that where these count as held, nobody can do more with them than the
-// granter's own rules would have let him do.
+// TestNobodyGrantsMore takes random rules of a granter, random rules that the granter grants to a
+// user, and random rules that the user holds already. If included rules count as held by the
+// granter, the user must not be able to do more with the granted rules than with the rules of the
+// granter in their place.
 func TestNobodyGrantsMore(t *testing.T) {
 	const cases = 10_000
 	o := newOracle(t)
@@ -131,7 +132,8 @@ func TestNobodyGrantsMore(t *testing.T) {
 	for n := range cases {
 		resource := oracleResources[random.IntN(len(oracleResources))]
 		granter, others := someRules(random, resource), someRules(random, resource)
-		// Who holds metadata by somebody else's grant lacks only the general verb to create.
+		// A user who holds granular:metadata already lacks only the verb "granular" to create
+		// objects, and a granted "granular" would add that. So the test leaves out such rules.
 		others = slices.DeleteFunc(others, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Verbs, "granular:metadata") })
 		var missing []rbacv1.PolicyRule
 		for _, r := range someRules(random, resource) {
@@ -169,7 +171,7 @@ var oracleVerbs = []string{
 	"granular:protectedLabel(x)", "granular:label", "*",
 }
 
-// someRules returns rules mostly of one resource.
+// someRules returns random rules, mostly for one resource.
 func someRules(random *rand.Rand, resource string) []rbacv1.PolicyRule {
 	var out []rbacv1.PolicyRule
 	for range 1 + random.IntN(3) {
@@ -195,7 +197,8 @@ func someRules(random *rand.Rand, resource string) []rbacv1.PolicyRule {
 	return out
 }
 
-// TestRegistryExcludesNothing holds on to what the oracle rests on.
+// TestRegistryExcludesNothing checks that no permission of Kubernetes is excluded, as the oracle
+// assumes.
 func TestRegistryExcludesNothing(t *testing.T) {
 	all, err := registry.Load()
 	if err != nil {
@@ -203,7 +206,7 @@ func TestRegistryExcludesNothing(t *testing.T) {
 	}
 	for _, p := range all.Permissions {
 		if p.Excluded {
-			t.Errorf("%s is excluded, and the oracle takes update for enough", p.Name)
+			t.Errorf("%s is excluded, but the oracle assumes that update suffices", p.Name)
 		}
 	}
 }

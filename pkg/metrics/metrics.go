@@ -1,16 +1,17 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics counts and times the work of the Gate:
+// Package metrics counts and times the work of the Gate (package gate):
 //
 //	apiserver_granular_authorization_decisions_total{result}           allowed, refused or error
 //	apiserver_granular_authorization_authorizer_calls                  calls of the authorizer for one request
 //	apiserver_granular_authorization_observe_duration_seconds          comparing the caller's change
 //	apiserver_granular_authorization_verify_duration_seconds           verifying the object to be stored
 //	apiserver_granular_authorization_trees_compiled_total{result}      compiled or failed
-//	apiserver_granular_authorization_over_budget_total                 refused for asking or evaluating too much
+//	apiserver_granular_authorization_over_budget_total                 refused because a limit is exceeded
+//	apiserver_granular_authorization_protected_attribute_decisions_total{result}
 //
-// A request that needs no verification is not counted.
+// A request whose fields need no verification is not counted.
 //
 // The invariant: no label has a value that a caller chooses, so the number of series is fixed.
 // The package registers no metric by itself; package wiring calls Register.
@@ -41,11 +42,14 @@ const (
 
 // The results for changes of protected labels and annotations, besides Refused and Error.
 const (
-	// Admitted: the caller holds the role or the verb, or the values are not protected.
+	// Admitted means that the caller holds the role or the verb, or that the values are not
+	// protected.
 	Admitted Result = "admitted"
-	// Bypassed: the change would have been refused or reported, but the caller holds bypass.
+	// Bypassed means that the change would have been refused or reported, but the caller may
+	// bypass protected attributes.
 	Bypassed Result = "bypassed"
-	// Audited: the change would have been refused if all attributes were enforced.
+	// Audited means that the change would have been refused if all protected attributes were
+	// enforced.
 	Audited Result = "audited"
 )
 
@@ -59,12 +63,12 @@ var (
 	calls = metrics.NewHistogram(&metrics.HistogramOpts{
 		Namespace: namespace, Subsystem: subsystem, Name: "authorizer_calls",
 		Help: "Calls of the authorizer to verify one request.",
-		// At most 64 verbs are authorized, and the caller's rules are read once.
+		// A request checks at most 64 verbs, and one call reads the caller's rules.
 		Buckets:        []float64{0, 1, 2, 4, 8, 16, 32, 65},
 		StabilityLevel: metrics.ALPHA,
 	})
 
-	// From 4 µs, for a small object, to 4 s, for a failing authorizer.
+	// buckets range from 4 µs, for a small object, to 4 s, for a failing authorizer.
 	buckets = metrics.ExponentialBuckets(4e-6, 4, 11)
 
 	observing = metrics.NewHistogram(&metrics.HistogramOpts{
@@ -100,15 +104,15 @@ var (
 	})
 )
 
-// Register registers the metrics with the server's registry. It is called once.
+// Register registers the metrics with the server's registry. It must be called only once.
 func Register() {
 	for _, c := range []metrics.Registerable{decisions, calls, observing, verifying, trees, protectedAttributes, overBudget} {
 		legacyregistry.MustRegister(c)
 	}
 }
 
-// observe adds a value to a histogram. traced is the context of the trace for the exemplar, nil
-// if the request is not traced.
+// observe adds a value to a histogram. traced is the context whose trace becomes the exemplar. It
+// is nil if the request is not traced.
 func observe(into *metrics.Histogram, traced context.Context, value float64) {
 	if traced == nil {
 		into.Observe(value)
@@ -117,7 +121,8 @@ func observe(into *metrics.Histogram, traced context.Context, value float64) {
 	}
 }
 
-// Observed records the duration of one observation. traced is nil if the request is not traced.
+// Observed records how long it took to compare the caller's change. traced is nil if the request
+// is not traced.
 func Observed(traced context.Context, took time.Duration) {
 	observe(observing, traced, took.Seconds())
 }

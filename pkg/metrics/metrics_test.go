@@ -16,7 +16,8 @@ import (
 
 var registered = sync.OnceFunc(Register)
 
-// TestNamesAndLabels holds what dashboards and alerts rest on.
+// TestNamesAndLabels checks the names, labels and help texts of metrics, which dashboards and
+// alerts rely on.
 func TestNamesAndLabels(t *testing.T) {
 	registered()
 	ctx := context.Background()
@@ -74,7 +75,7 @@ apiserver_granular_authorization_trees_compiled_total{result="failed"} 1
 	}
 }
 
-// TestReset holds that writes are counted on after an administrator resets the metrics
+// TestReset checks that writes are still counted after an administrator resets the metrics
 // (DELETE /metrics, with profiling on).
 func TestReset(t *testing.T) {
 	registered()

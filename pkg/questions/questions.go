@@ -13,15 +13,15 @@ import (
 	"kube-granular.dev/granular/permission"
 )
 
-// Questions is the set of questions that are being asked. The zero value is ready to use.
+// Questions is the set of authorization checks in progress. The zero value is ready to use.
 type Questions struct {
 	mu sync.Mutex
-	// pending has a channel for each question, which is closed when the question is answered.
+	// pending has a channel for each check, which is closed when the check is answered.
 	pending map[question]chan struct{}
 }
 
-// question is a question to one authorizer. Two webhooks may answer the same question
-// differently, and so may one webhook with a new configuration.
+// question is a check by one authorizer. The authorizer is part of the key, because two webhooks
+// may decide differently, and so may one webhook with a new configuration.
 type question struct {
 	authorizer any
 	text       string
@@ -29,9 +29,10 @@ type question struct {
 
 var _ granular.Questions = &Questions{}
 
-// Ask implements granular.Questions. Only questions of the Gate wait: "granular" and the verbs
-// of permissions. Nobody waits for a caller that has waited: if it finds no answer, it asks at
-// the same time as the others that waited, as all would without this package.
+// Ask implements granular.Questions. It waits while another caller makes the same check. Only
+// checks of the Gate wait: of the verb "granular" and of permission verbs. If a caller finds no
+// decision after it has waited, it makes the check without blocking others, at the same time as
+// all others that waited. Without this package all of them would check at once as well.
 func (q *Questions) Ask(ctx context.Context, authorizer any, verb, text string) (answered func()) {
 	if verb != permission.General && !strings.HasPrefix(verb, permission.General+":") {
 		return func() {}

@@ -9,14 +9,14 @@ import (
 	"testing/synctest"
 )
 
-// TestAskWaits holds that who asks the same of the same authorizer waits until it is
-// answered, and nobody else does.
+// TestAskWaits checks that Ask waits while another caller makes the same check by the same
+// authorizer, and only then.
 func TestAskWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &Questions{}
 		one, other := new(int), new(int)
 		answered := q.Ask(t.Context(), one, "granular", "a")
-		// These would wait for ever.
+		// If one of these calls waited, the test would hang.
 		q.Ask(t.Context(), one, "granular", "b")()
 		q.Ask(t.Context(), one, "update", "a")()
 		q.Ask(t.Context(), one, "granularity", "a")()
@@ -44,8 +44,8 @@ func TestAskWaits(t *testing.T) {
 	})
 }
 
-// TestAskWaitsNoLonger holds that nobody waits past the end of its own request, and that
-// who went takes nothing from those who stay.
+// TestAskWaitsNoLonger checks that Ask does not wait longer than its context, and that a caller
+// that gave up does not end the wait of others.
 func TestAskWaitsNoLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &Questions{}
@@ -61,7 +61,7 @@ func TestAskWaitsNoLonger(t *testing.T) {
 		}()
 		synctest.Wait()
 		if stayed {
-			t.Error("who went answered for who asked")
+			t.Error("a caller that gave up ended the wait of another")
 		}
 		answered()
 		synctest.Wait()

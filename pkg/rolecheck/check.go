@@ -20,7 +20,7 @@ type Finding struct {
 	// Rule and Verb are the indexes of the rule and the verb. Verb is -1 for a mistake of the
 	// whole rule.
 	Rule, Verb int
-	// Certain is false if the rule may be intended, because another role may have what is
+	// Certain is false if the rule may be intended, because another role may grant what is
 	// missing.
 	Certain bool
 	Message string
@@ -37,8 +37,8 @@ func (f Finding) String() string {
 const (
 	// maxFindings is the maximum number of findings.
 	maxFindings = 10
-	// maxWork is the maximum number of verbs and group-resource pairs of a role that is checked.
-	// A larger role was written by a program.
+	// maxWork is the highest number of verbs and of group-resource pairs, added, of a role that
+	// is checked. A larger role was probably written by a program.
 	maxWork = 20_000
 )
 
@@ -77,7 +77,8 @@ func workOf(rules []rbacv1.PolicyRule) int {
 
 type checker struct {
 	found []Finding
-	// general are the resources for which some rule has the verb granular.
+	// general has the resources for which some rule has the verb granular. It is nil until
+	// needed.
 	general map[string]bool
 }
 
@@ -115,8 +116,8 @@ func (c *checker) rule(i int, rule *rbacv1.PolicyRule, all []rbacv1.PolicyRule) 
 	}
 }
 
-// protected reports whether a verb is asked for protected labels or annotations. Callers with update
-// need it as well, so it is of use without the verb granular.
+// protected reports whether a verb admits to protected labels or annotations. Holders of update
+// need such a verb as well, so it has an effect without the verb granular.
 func protected(text string) bool {
 	verb, err := permission.Parse(text)
 	return err == nil && permission.Reserved(verb.Permission)
@@ -137,7 +138,7 @@ func (c *checker) isGeneral(resource string, all []rbacv1.PolicyRule) bool {
 	return c.general[resource] || c.general[allResources]
 }
 
-// allResources replaces the resources of a rule that has * as a group or as a resource.
+// allResources is the result of Resources for a rule that has * as a group or as a resource.
 const allResources = "*"
 
 // Resources returns the resources of a rule, each once, in the form deployments.apps/status. For
@@ -185,7 +186,7 @@ func (c *checker) verb(i, j int, text string, known permissionSet) {
 	}
 }
 
-// unknown reports a permission that none of the resources is known to have.
+// unknown reports a permission that, as far as is known, none of the resources has.
 func (c *checker) unknown(i, j int, text string, verb permission.Verb, known permissionSet) {
 	domain, meant := strings.Contains(verb.Permission, "/"), known.suggestion(text)
 	switch {
@@ -214,7 +215,7 @@ func (c *checker) parameter(i, j int, text string, verb permission.Verb, known p
 	}
 }
 
-// sourceOf names what a parameter is made of.
+// sourceOf returns words for what a parameter is made from.
 func sourceOf(p *registry.Parameter) string {
 	switch {
 	case p.Treatment == string(permission.ImageRepositoryPrefix):
@@ -228,7 +229,7 @@ func sourceOf(p *registry.Parameter) string {
 	return p.Source
 }
 
-// isPrefix reports whether some image has a parameter as a prefix of its repository.
+// isPrefix reports whether a parameter can be a prefix of the repository of an image.
 func isPrefix(parameter string) bool {
 	for _, image := range []string{parameter, parameter + "/a", parameter + "/a/a"} {
 		if slices.Contains(permission.ImageRepositoryPrefix.Parameters(image), parameter) {

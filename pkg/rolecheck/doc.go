@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package rolecheck finds probable mistakes in the permission verbs of a role: misspelled
-// permissions, missing or superfluous parameters, and permissions without the verb granular,
+// permissions, missing or superfluous parameters, and permission verbs without the verb granular,
 // which have no effect.
 //
 // A misspelled verb grants nothing, and RBAC does not report it. The server returns the findings
 // as warnings when a role is written, and `kubectl granular lint` prints them.
 //
-// The invariant: findings never refuse a role, and a role without the verb granular or a
-// permission verb is not checked.
+// The invariant: a finding never makes the server refuse a role, and a role with neither the verb
+// granular nor a permission verb is not checked.
 //
-// The package reads the registry of built-in permissions. It does not know custom resources, only
-// that permissions without a domain are Kubernetes' own.
+// The package reads the registry of built-in permissions. It knows no definitions of custom
+// resources, only that permission names without a domain belong to Kubernetes.
 package rolecheck

@@ -13,11 +13,11 @@ import (
 	"kube-granular.dev/pkg/suggest"
 )
 
-// permissionSet has the permissions that some resources may have.
+// permissionSet has the permissions that the resources of a rule may have.
 type permissionSet struct {
 	byResource []map[string]*registry.Permission
-	// complete is false if one of the resources is not built in: it may have permissions with a
-	// domain, and every permission of Kubernetes.
+	// complete is false if one of the resources is not built in. Such a resource may have
+	// permissions with a domain, and every permission of Kubernetes.
 	complete bool
 }
 
@@ -30,15 +30,17 @@ func (n permissionSet) find(name string) *registry.Permission {
 	return nil
 }
 
-// onEveryKind reports whether every kind has a permission, as for the permissions of metadata.
+// onEveryKind reports whether every kind has a permission, as it has those of metadata.
 func onEveryKind(p *registry.Permission) bool {
 	return slices.ContainsFunc(p.Places, func(place registry.Place) bool { return slices.Contains(place.Kinds, registry.All) })
 }
 
-// maxSuggestionLength is the maximum length of a name for which a suggestion is searched.
+// maxSuggestionLength is the length of the longest name for which suggestion searches a similar
+// one.
 const maxSuggestionLength = 100
 
-// suggestion returns text that suggests a verb for a misspelled one, or "".
+// suggestion returns the end of a message, which suggests a verb in place of a misspelled one, or
+// "".
 func (n permissionSet) suggestion(text string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(text), permission.General+":"), "(")
 	if name = strings.TrimSpace(name); len(name) > maxSuggestionLength {

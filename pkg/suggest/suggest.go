@@ -3,14 +3,14 @@
 
 // Package suggest finds the correct spelling of a misspelled name, by the Levenshtein distance.
 //
-// It is independent of permissions.
+// It knows nothing about permissions.
 package suggest
 
 import "strings"
 
-// Nearest returns the name with the smallest edit distance to text, "" if all names differ in
-// more than half of its letters. Of several such names it prefers one of the same length, then
-// the first.
+// Nearest returns the name with the smallest edit distance to text. It returns "" if all names
+// differ in more than half of the letters of text. Of several nearest names it prefers one of the
+// same length as text, and otherwise the first.
 func Nearest(text string, names []string) string {
 	best, distance := "", len(text)/2+1
 	for _, name := range names {

@@ -23,7 +23,8 @@ import (
 // storage.
 const writeUsesInterval = 5 * time.Second
 
-// useNamespaces lets an index read namespaces from informers, which must not have started.
+// useNamespaces makes an index of delegations read namespaces from informers, which must not have
+// started.
 func useNamespaces(index *delegation.Index, factory informers.SharedInformerFactory) {
 	lister := factory.Core().V1().Namespaces().Lister()
 	index.Namespace = func(name string) types.UID {
@@ -34,8 +35,8 @@ func useNamespaces(index *delegation.Index, factory informers.SharedInformerFact
 	}
 }
 
-// runDelegations keeps an index up to date with storage until ctx ends. It returns once all
-// stored delegations are known.
+// runDelegations keeps an index of delegations up to date with storage until ctx ends. It returns
+// once the index has all stored delegations.
 func runDelegations(ctx context.Context, index *delegation.Index, stored authorityregistry.DelegationStorage) error {
 	reflector := cache.NewReflectorWithOptions(listThenWatch{stored.ListWatch}, &authority.AuthorityDelegation{}, index.ReflectorStore(), cache.ReflectorOptions{Name: "kube-granular/delegations"})
 	go reflector.RunWithContext(ctx)
@@ -52,8 +53,9 @@ func runDelegations(ctx context.Context, index *delegation.Index, stored authori
 	return nil
 }
 
-// listThenWatch is a ListWatch that a reflector reads by a list before it watches.
+// listThenWatch is a ListWatch that makes a reflector list the objects before it watches them.
 type listThenWatch struct{ *cache.ListWatch }
 
-// IsWatchListSemanticsUnSupported makes a reflector read a list.
+// IsWatchListSemanticsUnSupported returns true, so that a reflector lists instead of streaming
+// the list by a watch.
 func (listThenWatch) IsWatchListSemanticsUnSupported() bool { return true }

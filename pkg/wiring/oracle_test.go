@@ -39,7 +39,8 @@ import (
 	authorityregistry "kube-granular.dev/pkg/registry/authority"
 )
 
-// oracleKinds are the kinds of the oracle's resources, and the packages of their types.
+// oracleKinds has the kinds of the oracle's resources, and the packages of their types. The
+// oracle is the simple implementation of protected attributes in package protecttest.
 var oracleKinds = map[string]struct {
 	gvk.GroupVersionKind
 	of string
@@ -52,7 +53,7 @@ var oracleKinds = map[string]struct {
 	"cronjobs.batch":    {gvk.GroupVersionKind{Group: "batch", Version: "v1", Kind: "CronJob"}, "batch"},
 }
 
-// oracleTargets are the endpoints of the resources, as a server has them.
+// oracleTargets returns the targets of the resources, as a server has them.
 func oracleTargets() map[string]granular.Target {
 	definitions := map[string]*spec.Schema{}
 	for name, d := range generatedopenapi.GetOpenAPIDefinitions(func(name string) spec.Ref { return spec.MustCreateRef("#/components/schemas/" + name) }) {
@@ -95,8 +96,8 @@ func (v *verbs) Authorize(_ context.Context, a upstream.Attributes) (upstream.De
 	return upstream.DecisionNoOpinion, "", nil
 }
 
-// oracleProtection is what a server knows that has bindings of every role to a group that is
-// named as the oracle names who holds it.
+// oracleProtection returns a Protection with a binding of every role to a group. The name of the
+// group is the oracle's name for holding the role.
 func oracleProtection(t *testing.T) *protected.Protection {
 	t.Helper()
 	var objects []runtime.Object
@@ -128,11 +129,12 @@ func oracleProtection(t *testing.T) *protected.Protection {
 	factory.StartWithContext(t.Context())
 	t.Cleanup(factory.Shutdown)
 	factory.WaitForCacheSync(t.Context().Done())
-	p.SetKinds(authorityregistry.Kinds{}) // there is no watch, only what is told
+	p.SetKinds(authorityregistry.Kinds{}) // without a watch, only Observe changes attributes
 	return p
 }
 
-// told is a change that makes an entry an attribute, as a hook of the store tells of it.
+// told returns the change by which the store reports that the attribute of an entry was written
+// or, if gone is set, deleted.
 func told(e protect.Entry, version uint64, gone bool) authorityregistry.Change {
 	s := v1alpha1.ProtectedAttributeSpec{
 		AttributeKind: v1alpha1.AttributeKind(e.Kind.String()), AttributeName: e.Key,
@@ -155,7 +157,7 @@ func told(e protect.Entry, version uint64, gone bool) authorityregistry.Change {
 	return authorityregistry.Change{Attribute: a, Gone: gone, ResourceVersion: version}
 }
 
-// oracleObject is an object as a server has it, nil for none.
+// oracleObject returns an object in the internal version, nil if content is nil.
 func oracleObject(t *testing.T, kind gvk.GroupVersionKind, content map[string]any, stored bool) runtime.Object {
 	t.Helper()
 	if content == nil {
@@ -185,16 +187,16 @@ func oracleObject(t *testing.T, kind gvk.GroupVersionKind, content map[string]an
 	return out
 }
 
-// TestOracleThroughTheGate holds that random writes, of random attributes and holders, are
-// judged by the Gate as by an oracle that shares no code with it: attributes as the store
-// tells of them, roles as informers know their bindings, verbs as an authorizer answers.
+// TestOracleThroughTheGate checks that the Gate refuses the same random writes, with random
+// attributes and callers, as an oracle that shares no code with it. The attributes come through
+// the store's hook, the roles through informers, and the verbs through an authorizer.
 func TestOracleThroughTheGate(t *testing.T) {
 	const cases = 10000
 	protection, authorizer, targets := oracleProtection(t), &verbs{}, oracleTargets()
 	g := gate.New(authorizer, gate.WithProtection(protection))
 	var resources []string
 	for _, r := range protecttest.Resources() {
-		if _, ok := oracleKinds[r]; ok { // no custom resource
+		if _, ok := oracleKinds[r]; ok { // leaves out custom resources
 			resources = append(resources, r)
 		}
 	}
@@ -215,7 +217,7 @@ func TestOracleThroughTheGate(t *testing.T) {
 			}
 			caller.Groups = append(caller.Groups, h)
 			if role, ok := strings.CutPrefix(h, "ClusterRole "); ok && !strings.Contains(role, " in ") {
-				// Whoever is bound in the cluster is bound in all namespaces.
+				// A user who is bound in the cluster is bound in all namespaces.
 				holds = append(holds, h+" in default", h+" in other")
 			}
 		}

@@ -37,7 +37,8 @@ import (
 // sweepInterval is how often a server removes delegations that no object needs any more.
 const sweepInterval = time.Minute
 
-// policyIssuer returns the issuer of delegations for the writes to this process.
+// policyIssuer returns the issuer that creates delegations by policies, for writes to any server
+// of this process.
 var policyIssuer = sync.OnceValue(func() *selected.PolicyIssuer {
 	return &selected.PolicyIssuer{Policies: policy.NewIndex(), Issuer: &selected.Issuer{Delegations: delegations()}}
 })
@@ -49,7 +50,7 @@ func policyIssuerOrNil() *selected.PolicyIssuer {
 	return policyIssuer()
 }
 
-// cachedRBAC returns readers of RBAC's objects from informers, which must not have started.
+// cachedRBAC returns readers of roles and bindings from informers, which must not have started.
 func cachedRBAC(factory informers.SharedInformerFactory) authorityselected.Policy {
 	all := factory.Rbac().V1()
 	return authorityselected.Policy{
@@ -60,8 +61,8 @@ func cachedRBAC(factory informers.SharedInformerFactory) authorityselected.Polic
 	}
 }
 
-// newPolicies returns the configuration of the storage of policies, and completes the policy
-// issuer.
+// newPolicies returns the configuration for the storage of policies. It also sets the fields of
+// the policy issuer that were not known before.
 func newPolicies(deciding *selected.Issuer, client kubernetes.Interface, factory informers.SharedInformerFactory) *authorityregistry.Policies {
 	c := policyIssuer()
 	c.Issuer = deciding
@@ -80,8 +81,8 @@ func newPolicies(deciding *selected.Issuer, client kubernetes.Interface, factory
 	return &authorityregistry.Policies{Prepare: deciding.PreparePolicy, Observe: c.Policies.Observe}
 }
 
-// runPolicies keeps an index up to date with storage until ctx ends. It returns once all stored
-// policies are known.
+// runPolicies keeps an index of policies up to date with storage until ctx ends. It returns once
+// the index has all stored policies.
 func runPolicies(ctx context.Context, index *policy.Index, all *cache.ListWatch) error {
 	reflector := cache.NewReflectorWithOptions(listThenWatch{all}, &authority.AuthorityDelegationPolicy{}, index.ReflectorStore(), cache.ReflectorOptions{Name: "kube-granular/policies"})
 	go reflector.RunWithContext(ctx)

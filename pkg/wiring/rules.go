@@ -14,7 +14,7 @@ import (
 	"kube-granular.dev/pkg/rolecheck"
 )
 
-// permissionRules implements bindings.Rules: it tells RBAC the meaning of permission verbs.
+// permissionRules implements bindings.Rules, through which RBAC asks about permission verbs.
 type permissionRules struct{}
 
 var _ bindings.Rules = permissionRules{}
@@ -31,8 +31,8 @@ func (permissionRules) Missing(held, missing []rbacv1.PolicyRule) []rbacv1.Polic
 	return included.Missing(held, missing)
 }
 
-// Warnings implements bindings.Rules. It returns none for unchanged rules: their author was
-// warned before, and the caller may not be allowed to read them.
+// Warnings implements bindings.Rules. It returns no warnings for unchanged rules, because their
+// author was warned before, and because the caller may not be allowed to read them.
 func (permissionRules) Warnings(written, before []rbac.PolicyRule) []string {
 	if !slices.ContainsFunc(written, hasPermission) || slices.EqualFunc(written, before, sameRule) {
 		return nil

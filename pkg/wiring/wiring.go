@@ -3,19 +3,25 @@
 
 // Package wiring connects kube-granular with the kube-apiserver that it is linked into.
 //
-// The patched kube-apiserver imports it, and nothing else needs to be done. It registers the
-// feature gates. With GranularAuthorization, the Gate wraps the configured authorizer, its
-// metrics are served, permission extensions of custom resource definitions are validated, equal
-// granular reviews to a webhook share one answer, authorization configurations are validated
-// before they are used. RBAC then also lets a caller that holds a verb such as "update" grant the
-// permissions that the verb includes, and warns about misspelled permission verbs in roles. With
-// RBACIndex too, RBAC reads only the bindings of the caller. With ProtectedAttributes or
-// AuthorityDelegation, the API group authority.kube-granular.dev is served. Its types are
-// registered when the package is initialized, whatever the gates, because the flags are parsed
-// only later. With SelectedAuthority, a caller may name a role for a request (with
-// AuthorityDelegation also a delegation); only that authorizes the request.
+// The patched kube-apiserver only has to import it. The package registers the feature gates. With
+// GranularAuthorization on:
 //
-// This is the only package of pkg that registers anything. It has no logic.
+//   - The Gate (package gate) wraps the configured authorizer, and its metrics are served.
+//   - Permission extensions of custom resource definitions are validated.
+//   - Concurrent requests share one review of a permission verb by a webhook.
+//   - Authorization configurations are validated before they are used.
+//   - RBAC lets a caller that holds a verb such as "update" grant the permissions that it includes.
+//   - RBAC warns about misspelled permission verbs in roles.
+//
+// With RBACIndex on too, RBAC reads only the bindings of the caller. With ProtectedAttributes on,
+// the Gate verifies protected labels and annotations, even without GranularAuthorization. With
+// ProtectedAttributes or AuthorityDelegation on, the API group authority.kube-granular.dev is
+// served. Its types are registered when the package is initialized, whatever the gates, because
+// the flags are parsed only later. With SelectedAuthority on, a caller may name a role for a
+// request (with AuthorityDelegation on, also a delegation); then nothing else authorizes the
+// request.
+//
+// This is the only package of pkg that registers anything. It has no logic of its own.
 package wiring
 
 import (
@@ -81,7 +87,8 @@ func granularEnabled() bool {
 	return utilfeature.DefaultFeatureGate.Enabled(features.GranularAuthorization)
 }
 
-// A process may start several servers, but has only one registry of metrics.
+// registerMetrics registers the metrics once, because a process may start several servers and has
+// only one registry of metrics.
 var registerMetrics = sync.OnceFunc(metrics.Register)
 
 func wrapAuthorizer(configured upstream.Authorizer) upstream.Authorizer {
@@ -107,13 +114,15 @@ func wrapAuthorizer(configured upstream.Authorizer) upstream.Authorizer {
 	return gateWithProtection{gate.New(configured, options...), protectionHolder{protection}}
 }
 
-// gateWithProtection is the authorizer of one server, with its state of protected attributes.
+// gateWithProtection is the authorizer of one server, together with the server's protected
+// attributes.
 type gateWithProtection struct {
 	*gate.Gate
 	protectionHolder
 }
 
-// protectionHolder has the state of protected attributes of one server; nil if their gate is off.
+// protectionHolder has the protected attributes of one server. protection is nil if their feature
+// gate is off.
 type protectionHolder struct{ protection *protected.Protection }
 
 var _ bindings.Binder = protectionHolder{}
@@ -128,8 +137,7 @@ func (k protectionHolder) ConfirmBind(ctx context.Context, binding schema.GroupR
 	return k.protection.ConfirmBind(ctx, binding, name, namespace, role)
 }
 
-// protectionOf returns the state of protected attributes of the server with an authorizer, or
-// nil.
+// protectionOf returns the protected attributes of the server that has the authorizer a, or nil.
 func protectionOf(a upstream.UnconditionalAuthorizer) *protected.Protection {
 	if of, ok := a.(interface{ protected() *protected.Protection }); ok {
 		return of.protected()
@@ -144,8 +152,8 @@ func bindingIndexOrNil() granular.Bindings {
 	return rbacindex.Listers{}
 }
 
-// webhookQuestions are the reviews in progress of all servers of the process. Each server has its
-// own authorizers.
+// webhookQuestions has the reviews in progress, for all servers of the process. It tells the
+// servers apart by their authorizers.
 var webhookQuestions questions.Questions
 
 func webhookQuestionsOrNil() granular.Questions {
@@ -177,7 +185,8 @@ func delegationEnabled() bool {
 	return utilfeature.DefaultFeatureGate.Enabled(features.AuthorityDelegation)
 }
 
-// delegations returns the index of this process. All servers of the process share it.
+// delegations returns the index of delegations of this process. All servers of the process share
+// it.
 var delegations = sync.OnceValue(delegation.NewIndex)
 
 func delegationsOrNil() *delegation.Index {
@@ -187,8 +196,9 @@ func delegationsOrNil() *delegation.Index {
 	return delegations()
 }
 
-// authorityProvider provides the storage of the group to one server. It maintains its bootstrap
-// roles where upstream maintains its own: if RBAC is configured.
+// authorityProvider returns the storage of the API group authority.kube-granular.dev for one
+// server. The server maintains the group's bootstrap roles if it maintains upstream's bootstrap
+// roles, which is if RBAC is configured.
 func authorityProvider(config controlplaneapiserver.CompletedConfig, client kubernetes.Interface) controlplaneapiserver.RESTStorageProvider {
 	provider := authorityregistry.Provider{
 		Namespaces:     client.CoreV1(),

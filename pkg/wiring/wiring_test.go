@@ -38,9 +38,9 @@ func attributes(verb string) upstream.AttributesRecord {
 		Resource: "things", ResourceRequest: true}
 }
 
-// TestBindingsBySubject holds that the RBAC of a server finds bindings by subject where
-// there is a Gate, from the first question about a write on, and where there is none, or
-// the index is turned off, never has the means.
+// TestBindingsBySubject checks that the informers of RBAC get an index by subject with the first
+// authorization of a write, if the server has a Gate and the gate RBACIndex is on. Otherwise they
+// never get it.
 func TestBindingsBySubject(t *testing.T) {
 	for _, tc := range []struct{ gate, index bool }{{true, true}, {true, false}, {false, true}, {false, false}} {
 		gate := tc.gate
@@ -94,8 +94,9 @@ func TestBindingsBySubject(t *testing.T) {
 	}
 }
 
-// TestSelection holds that a selection restricts the authorizer and the rules of a server where
-// its gate is on, with a Gate and without, and means nothing where it is off.
+// TestSelection checks that a selected role restricts the authorizer and the listed rules of a
+// server if SelectedAuthority is on, with GranularAuthorization and without. If SelectedAuthority
+// is off, a selection has no effect.
 func TestSelection(t *testing.T) {
 	for _, tc := range []struct{ gate, selection bool }{{true, true}, {false, true}, {true, false}, {false, false}} {
 		featuregatetesting.SetFeatureGatesDuringTest(t, utilfeature.DefaultFeatureGate, featuregatetesting.FeatureOverrides{
@@ -132,9 +133,9 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// TestAuthorityGroup holds that the group has its version, its schemas and its place in
-// discovery where its gate is on, and none of them where it is off. What the schemas refer to
-// is there.
+// TestAuthorityGroup checks that the API group authority.kube-granular.dev has its version, its
+// schemas and its place in discovery if its feature gate is on, and none of them if it is off.
+// All types that the schemas refer to must exist.
 func TestAuthorityGroup(t *testing.T) {
 	version := v1alpha1.SchemeGroupVersion
 	if !legacyscheme.Scheme.IsVersionRegistered(version) {
@@ -170,9 +171,9 @@ func TestAuthorityGroup(t *testing.T) {
 	}
 }
 
-// TestProtection holds that a server has what it knows of protected attributes where their
-// gate is on, whatever the other gate is, and that the provider of their group uses it. Two
-// servers do not share it.
+// TestProtection checks that a server has protected attributes if ProtectedAttributes is on,
+// whatever GranularAuthorization is, and that the provider of the API group uses them. Two
+// servers must not share them.
 func TestProtection(t *testing.T) {
 	for _, tc := range []struct{ granular, protected bool }{{true, true}, {true, false}, {false, true}, {false, false}} {
 		featuregatetesting.SetFeatureGatesDuringTest(t, utilfeature.DefaultFeatureGate, featuregatetesting.FeatureOverrides{

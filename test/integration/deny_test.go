@@ -216,7 +216,7 @@ func TestFailureIsNoAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"Unable to verify a write field by field", "Unable to ask whether single fields may be written"} {
+	for _, line := range []string{"Unable to verify a write field by field", "Unable to check whether the caller may write single fields"} {
 		if !regexp.MustCompile(line + `.*out of order`).Match(log) {
 			t.Errorf("the log has no line %q with what the webhook said", line)
 		}

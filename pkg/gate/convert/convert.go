@@ -11,11 +11,12 @@ import (
 	"k8s.io/apiserver/pkg/authorization/granular"
 )
 
-// ErrNotComparable means that an object can't be converted to the version of the request.
+// ErrNotComparable means that an object can't be converted to the version in which it is to be
+// compared.
 var ErrNotComparable = errors.New("the object can't be compared field by field")
 
-// Before returns the object that a new object is compared with in a message, nil if there is
-// none.
+// Before returns the object to which a message compares the new object, nil if there is none: the
+// stored object or, if nothing is stored, an object with its defaults.
 func Before(target granular.Target, oldObj runtime.Object) (any, error) {
 	if Stored(oldObj) {
 		return Versioned(target, oldObj)
@@ -23,10 +24,11 @@ func Before(target granular.Target, oldObj runtime.Object) (any, error) {
 	return Pristine(target), nil
 }
 
-// Pristine returns an empty object with its defaults. Decoding sets defaults: a namespace has a
-// phase before anybody can compare it, and its creator did not write the phase. Upstream's
-// convertors are schemes, which create and default objects. For other convertors, and for custom
-// resources, it returns nil, and every field of a new object counts.
+// Pristine returns an empty object with its defaults. Decoding sets defaults that the creator of
+// an object did not write: a namespace has a phase before the Gate sees it. Upstream's convertors
+// for built-in kinds are schemes, which can create and default objects. For other convertors,
+// such as those of custom resources, Pristine returns nil. Every field of a new object then
+// counts as a change.
 func Pristine(target granular.Target) any {
 	scheme, ok := target.Convertor.(interface {
 		runtime.ObjectCreater
@@ -56,8 +58,8 @@ func Versioned(target granular.Target, obj runtime.Object) (any, error) {
 	return target.Convertor.ConvertToVersion(obj, target.Kind.GroupVersion())
 }
 
-// Stored reports whether an object comes from storage. For an object that does not exist yet,
-// handlers pass an empty one.
+// Stored reports whether an object comes from storage, which sets the UID. For an object that
+// does not exist yet, handlers pass nil or an empty object.
 func Stored(obj runtime.Object) bool {
 	accessor, err := meta.Accessor(obj)
 	return err == nil && accessor.GetUID() != ""

@@ -29,14 +29,15 @@ func namespace(uid types.UID) *core.Namespace {
 	return out
 }
 
-// converting converts and can do nothing else, as what serves custom resources.
+// converting hides all methods of a convertor except conversion, like the convertor of custom
+// resources.
 type converting struct{ runtime.ObjectConvertor }
 
 func custom() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"spec": "x", "metadata": map[string]any{"uid": "u"}}}
 }
 
-// TestStoredObjects holds what an object from storage is told by.
+// TestStoredObjects checks that objects with a UID count as stored.
 func TestStoredObjects(t *testing.T) {
 	for name, test := range map[string]struct {
 		obj  runtime.Object
@@ -56,8 +57,8 @@ func TestStoredObjects(t *testing.T) {
 	}
 }
 
-// TestPristine holds what a new object says before its creator says anything: the defaults of
-// its kind, which are known for what a scheme makes.
+// TestPristine checks that Pristine returns an object with the defaults of its kind, or nil if
+// the convertor can't create objects.
 func TestPristine(t *testing.T) {
 	defaults := &corev1.Namespace{Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}}
 	of := namespaceTarget()
@@ -76,7 +77,8 @@ func TestPristine(t *testing.T) {
 	}
 }
 
-// TestBefore holds what a new object is shown against: what is stored, and else the defaults.
+// TestBefore checks that Before returns the stored object, or an object with defaults if none is
+// stored.
 func TestBefore(t *testing.T) {
 	of, defaults := namespaceTarget(), &corev1.Namespace{Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}}
 	stored := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
@@ -101,8 +103,8 @@ func TestBefore(t *testing.T) {
 	}
 }
 
-// TestVersioned holds that an object comes in the version of the request or not at all, with a
-// scratch of its own and without.
+// TestVersioned checks that conversion returns an object in the version of the request or an
+// error, with a Scratch and without one.
 func TestVersioned(t *testing.T) {
 	for name, by := range map[string]interface {
 		New(target granular.Target, obj runtime.Object) (any, error)
@@ -132,7 +134,7 @@ func TestVersioned(t *testing.T) {
 	}
 }
 
-// unknown is a type that no scheme has.
+// unknown is a type that is in no scheme.
 type unknown struct{ core.Namespace }
 
 func (u *unknown) DeepCopyObject() runtime.Object { return u }

@@ -13,31 +13,32 @@ import (
 )
 
 // Scratch holds the converted new and old object of one comparison. The next comparison of the
-// kind overwrites them instead of allocating new ones. Between comparisons they are empty.
+// kind overwrites both instead of allocating new ones. Between comparisons both are empty.
 //
-// The result of a comparison must not refer to them. It names fields, and shares only strings
-// with the objects.
+// The result of a comparison must not refer to these objects. It names fields, and shares only
+// strings with the objects.
 type Scratch struct {
 	new, old buffer
 }
 
 // buffer is an object that other objects are converted into.
 type buffer struct {
-	// of is the type that was converted, and by the convertor. Both determine the type of into,
-	// because a kind is compared in one version.
+	// of is the type of the object that was converted, and by is the convertor. Both determine
+	// the type of into, because a kind is compared in one version.
 	of   reflect.Type
 	by   runtime.ObjectConvertor
 	kind gvk.GroupVersionKind
 	into runtime.Object
 }
 
-// Pool lends Scratches for the comparisons of one kind. A nil Pool lends none: custom resources
-// are not converted.
+// Pool lends Scratches for the comparisons of one kind. A nil Pool lends none. It is for custom
+// resources, which are not converted.
 type Pool struct {
 	pool sync.Pool
 }
 
-// Borrow returns a Scratch. Return it with GiveBack; after a panic it may be dropped.
+// Borrow returns a Scratch, which the caller returns with GiveBack. After a panic the caller may
+// drop it instead.
 func (p *Pool) Borrow() *Scratch {
 	if p == nil {
 		return nil
@@ -57,7 +58,8 @@ func (p *Pool) GiveBack(s *Scratch) {
 	}
 }
 
-// New is Versioned for the new object of a comparison.
+// New converts the new object of a comparison, as Versioned does. A nil Scratch does not reuse
+// memory.
 func (s *Scratch) New(target granular.Target, obj runtime.Object) (any, error) {
 	if s == nil {
 		return Versioned(target, obj)
@@ -65,7 +67,8 @@ func (s *Scratch) New(target granular.Target, obj runtime.Object) (any, error) {
 	return s.new.convert(target, obj)
 }
 
-// Old is Versioned for the old object of a comparison.
+// Old converts the old object of a comparison, as Versioned does. A nil Scratch does not reuse
+// memory.
 func (s *Scratch) Old(target granular.Target, obj runtime.Object) (any, error) {
 	if s == nil {
 		return Versioned(target, obj)
@@ -90,8 +93,8 @@ func (v *buffer) convert(target granular.Target, obj runtime.Object) (any, error
 	return out, err
 }
 
-// empty clears the object, because a conversion may not set every field, and because the object
-// shares memory with the one it was made from.
+// empty clears the object in the buffer. A later conversion may not set every field, and the
+// object shares memory with the object that it was converted from.
 func (v *buffer) empty() {
 	if v.into != nil {
 		reflect.ValueOf(v.into).Elem().SetZero()

@@ -25,7 +25,7 @@ func podTarget() granular.Target {
 		Convertor: runtime.UnsafeObjectConvertor(legacyscheme.Scheme)}
 }
 
-// builtIn calls f with each built-in kind of each version, and its internal type.
+// builtIn calls f for each built-in kind in each version, with the internal type of the kind.
 func builtIn(f func(target granular.Target, internal reflect.Type)) {
 	scheme := legacyscheme.Scheme
 	for kind := range scheme.AllKnownTypes() {
@@ -37,9 +37,9 @@ func builtIn(f func(target granular.Target, internal reflect.Type)) {
 	}
 }
 
-// TestScratchAsNew holds that an object which is converted into what another was in is as one
-// that is converted into a new one, of all built-in kinds; and that the object it is made of
-// stays as it was when that is emptied.
+// TestScratchAsNew checks, for all built-in kinds, that converting into an object that was used
+// before has the same result as converting into a new object. Emptying the converted object must
+// not change the original.
 func TestScratchAsNew(t *testing.T) {
 	fill := apifuzzer.FuzzerFor(kubefuzzer.FuzzerFuncs, rand.NewSource(1), legacyscheme.Codecs).NumElements(1, 2)
 	kinds, reused := 0, 0
@@ -50,7 +50,7 @@ func TestScratchAsNew(t *testing.T) {
 			fill.Fill(obj)
 			want, wantErr := target.Convertor.ConvertToVersion(obj, target.Kind.GroupVersion())
 			if wantErr != nil {
-				return // a list, most often, or options: nothing that is written
+				return // most often a list, or options: types that are not written as objects
 			}
 			before := obj.DeepCopyObject()
 			was := s.new.into
@@ -75,13 +75,13 @@ func TestScratchAsNew(t *testing.T) {
 	}
 }
 
-// refusing is a scheme that fails where TestScratchRefused wants it to.
+// refusing is a scheme whose method Convert always fails.
 type refusing struct{ *runtime.Scheme }
 
 func (refusing) Convert(any, any, any) error { return ErrNotComparable }
 
-// TestScratchRefused holds that an object is not compared which could not be converted, and
-// that the next one finds nothing of it.
+// TestScratchRefused checks that a failed conversion returns an error, and that GiveBack leaves
+// nothing of the object in the Scratch.
 func TestScratchRefused(t *testing.T) {
 	target, pool, s := podTarget(), &Pool{}, &Scratch{}
 	named := &core.Pod{}
@@ -112,7 +112,8 @@ func TestScratchRefused(t *testing.T) {
 	}
 }
 
-// TestScratchOfAnotherType holds that what is kept of one type is not taken for another.
+// TestScratchOfAnotherType checks that a Scratch does not reuse an object of one type for another
+// type.
 func TestScratchOfAnotherType(t *testing.T) {
 	s := &Scratch{}
 	for _, obj := range []runtime.Object{&core.Pod{}, &core.Pod{}, &core.Node{}, &core.Pod{}} {
@@ -126,8 +127,8 @@ func TestScratchOfAnotherType(t *testing.T) {
 	}
 }
 
-// TestPoolLends holds that a pool lends a scratch at any time, one that nobody else has; and
-// that no pool lends none.
+// TestPoolLends checks that a pool always lends a Scratch that is not lent to anybody else, and
+// that a nil pool lends none.
 func TestPoolLends(t *testing.T) {
 	pool := &Pool{}
 	for range 2 {
@@ -144,8 +145,8 @@ func TestPoolLends(t *testing.T) {
 	(*Pool)(nil).GiveBack(nil)
 }
 
-// TestScratchLeavesOthersAlone holds that what a scratch did not make is not emptied: an object
-// that needs no conversion, or that a convertor of another sort keeps.
+// TestScratchLeavesOthersAlone checks that GiveBack empties no object that the Scratch did not
+// create: an object that needs no conversion, and an object that belongs to the convertor.
 func TestScratchLeavesOthersAlone(t *testing.T) {
 	pool, s := &Pool{}, &Scratch{}
 	kept := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}
@@ -165,7 +166,7 @@ func TestScratchLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-// keeping is a convertor that hands out an object of its own.
+// keeping is a convertor that always returns the same object, which it owns.
 type keeping struct {
 	converting
 	own runtime.Object

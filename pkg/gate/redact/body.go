@@ -9,20 +9,21 @@ import (
 	"strings"
 )
 
-// Body is a patch in JSON. It answers which keys are in the patch.
+// Body is a patch in JSON. Its method Has reports which keys are in the patch.
 type Body struct {
 	text []byte
-	// operations is set for a JSON patch, whose JSON pointers (RFC 6901) contain names.
+	// operations is set for a JSON patch (RFC 6902), whose JSON pointers (RFC 6901) contain
+	// names.
 	operations bool
-	// holds is nil until needed.
+	// holds is the set of strings in the patch. It is nil until Has is called first.
 	holds map[string]struct{}
 }
 
 // NewBody returns the body of a patch. operations is set for a JSON patch.
 func NewBody(text []byte, operations bool) *Body { return &Body{text: text, operations: operations} }
 
-// Has reports whether a key, or an element of a list, is anywhere in the patch. It may miss one
-// with an unusual spelling, but never finds one that is not there.
+// Has reports whether a key, or an element of a list, is anywhere in the patch. It may miss a key
+// with an unusual spelling, but never reports a key that is not in the patch.
 func (p *Body) Has(key string) bool {
 	if p.holds == nil {
 		p.holds = map[string]struct{}{}
@@ -47,8 +48,8 @@ func (p *Body) read() {
 	}
 }
 
-// next returns the string, number or literal at the beginning of JSON, empty for any other
-// character, and the rest.
+// next returns the first string, number or literal of JSON and the rest. If JSON begins with any
+// other character, it returns "" and the JSON after that character.
 func next(body []byte) (string, []byte) {
 	if body[0] != '"' {
 		end := bytes.IndexAny(body, "\",:[]{} \t\r\n")

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestBodyHas holds what stands in a patch.
+// TestBodyHas checks which keys Has finds in a patch.
 func TestBodyHas(t *testing.T) {
 	const merge = `{"metadata":{"labels":{"a.example/x":null,"b":"c d","\u0065":1,"q\"":80,"":true}},"list":["one","two"]}`
 	const operations = `[{"op":"remove","path":"/metadata/labels/a.example~1x"},{"op":"add","path":"/a~01/-","value":{"deep":["in/side"]}}]`
@@ -46,8 +46,8 @@ func TestBodyHas(t *testing.T) {
 	}
 }
 
-// FuzzBodyHas holds that a key is found however it is spelled, and that nothing is found
-// that a decoder would not.
+// FuzzBodyHas checks that Has finds a key however it is escaped, and finds no string that a JSON
+// decoder does not find.
 func FuzzBodyHas(f *testing.F) {
 	f.Add("a.example/x", []byte(`{"a":{"b":[1,"c\"d"]}}`))
 	f.Add("~1/\"\\é\x00", []byte(`"\`))

@@ -14,17 +14,17 @@ import (
 )
 
 // MaxRefusal is the size of the largest refusal, in bytes of JSON. Refusals are sent, logged and
-// audited, so nothing that a caller sends or names makes one larger.
+// audited, so their size must not depend on what a caller sends or names.
 const MaxRefusal = 4096
 
-// Limits bounds how much a message shows of values that a caller chose, in bytes before quoting.
+// Limits limits the length of values in a message that a caller chose, in bytes before quoting.
 type Limits struct {
 	Name, Path int
-	// Causes is set if the cause repeats what is missing.
+	// Causes is set if the cause of the error repeats what is missing.
 	Causes bool
 }
 
-// Usual fits nearly every refusal. Narrow is for the rest.
+// Usual has the limits that fit nearly every refusal. Narrow has the limits for all others.
 var (
 	Usual  = Limits{Name: 256, Path: change.MaxPathLength, Causes: true}
 	Narrow = Limits{Name: 64, Path: 128}
@@ -53,7 +53,7 @@ func Head(s string, limit int) string {
 	return s[:limit] + Ellipsis
 }
 
-// Logged returns an error for the log, shortened if it is long.
+// Logged returns err for the log, shortened if it is long.
 func Logged(err error) error {
 	if text := err.Error(); len(text) > MaxRefusal {
 		return errors.New(Head(text, MaxRefusal))

@@ -13,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// FuzzHead holds that what is cut is cut between characters, and that little is lost.
+// FuzzHead checks that Head cuts only between characters, and not much before the limit.
 func FuzzHead(f *testing.F) {
 	f.Add("a€b", 2)
 	f.Add("as long as it may be€", 20)
@@ -35,7 +35,7 @@ func FuzzHead(f *testing.F) {
 	})
 }
 
-// TestSizeOf holds that a refusal is measured as it is sent.
+// TestSizeOf checks that the size of an error is the size of its JSON, as it is sent.
 func TestSizeOf(t *testing.T) {
 	err := apierrors.NewBadRequest("a \"quoted\" name")
 	sent, failed := json.Marshal(err.Status())
@@ -47,7 +47,7 @@ func TestSizeOf(t *testing.T) {
 	}
 }
 
-// TestLogged holds that the log has an error as it is, or its beginning if it is long.
+// TestLogged checks that Logged returns a short error unchanged, and the beginning of a long one.
 func TestLogged(t *testing.T) {
 	for _, length := range []int{1, MaxRefusal, MaxRefusal + 1, 3 * MaxRefusal} {
 		err := errors.New(strings.Repeat("x", length))

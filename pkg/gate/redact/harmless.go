@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// NamesOnly reports whether an error of the API names the object of a resource and shows nothing
-// else of it. conflict is the text of the storage for a conflict.
+// NamesOnly reports whether an error of the API contains the name of an object of the resource
+// and nothing else of the object. conflict is the text that the storage uses in a conflict.
 func NamesOnly(err error, status metav1.Status, resource schema.GroupResource, conflict string) bool {
 	if status.Details == nil {
 		return false

@@ -12,8 +12,8 @@ import (
 	gvk "k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestNamesOnly holds which errors are shown to a caller who may not get the object: those in
-// the API's own words that name the object, and nothing that anybody added to them.
+// TestNamesOnly checks which errors are shown to a caller that may not get the object: errors
+// with exactly the text of the API that names the object, without any addition.
 func TestNamesOnly(t *testing.T) {
 	const stored, name = "the object has been modified", "t"
 	things := gvk.GroupResource{Group: "example.com", Resource: "things"}
@@ -50,7 +50,7 @@ func TestNamesOnly(t *testing.T) {
 	}
 }
 
-// forbidden returns a 403 with the words of another error.
+// forbidden returns a 403 with the message of another error.
 func forbidden(like *apierrors.StatusError) *apierrors.StatusError {
 	err := apierrors.NewForbidden(gvk.GroupResource{}, like.ErrStatus.Details.Name, nil)
 	err.ErrStatus.Message = like.ErrStatus.Message

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// TestIdentityOf holds what is left of an object: of a Go type, of a custom resource, and of
-// what has no metadata. The object itself stays as it was.
+// TestIdentityOf checks which fields Identity keeps of a Go type, of a custom resource, and of an
+// object without metadata. The original stays unchanged.
 func TestIdentityOf(t *testing.T) {
 	secret := &corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},

@@ -14,11 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ErrHidden replaces an error that shows too much.
-var ErrHidden = errors.New("the object was refused; why is shown only to callers who may get it")
+// ErrHidden is the message in place of an error that shows too much of the object.
+var ErrHidden = errors.New("the object was refused; the reason is shown only to callers who may get the object")
 
 // reasons and causes are the values that the API defines. A webhook may choose others, and many
-// put a whole sentence into the reason.
+// webhooks put a whole sentence into the reason.
 var (
 	reasons = sets.New(
 		metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden, metav1.StatusReasonNotFound,
@@ -39,16 +39,16 @@ var (
 	)
 )
 
-// Request is how a request names the object that it writes.
+// Request has the name, resource and kind of the object that a request writes.
 type Request struct {
 	Name     string
 	Resource schema.GroupResource
 	Kind     schema.GroupKind
 }
 
-// Status returns a refusal that shows nothing of the object: its code, reasons and causes that
-// the API defines, the names in the request, and for each field only the part that every object
-// of the kind has.
+// Status returns an error that shows nothing of the object. It keeps the code, reasons and causes
+// that the API defines, the names in the request, and of each field's path only the part that
+// every object of the kind has.
 func Status(status metav1.Status, request Request) metav1.Status {
 	out := metav1.Status{Status: metav1.StatusFailure, Code: status.Code, Message: ErrHidden.Error()}
 	if reasons.Has(status.Reason) {
@@ -75,7 +75,7 @@ func Status(status metav1.Status, request Request) metav1.Status {
 	return out
 }
 
-// oneOf returns told if it is among known, and otherwise "".
+// oneOf returns status if it is among known, and otherwise "".
 func oneOf(status string, known ...string) string {
 	if slices.Contains(known, status) {
 		return status
@@ -84,7 +84,8 @@ func oneOf(status string, known ...string) string {
 }
 
 // fieldOfEvery returns the first name of a field's path, and in metadata also the second. The
-// rest may be the key of a map: upstream validates the whole object, whoever wrote it.
+// rest may contain the key of a map that the caller did not write, because upstream validates the
+// whole object.
 func fieldOfEvery(path string) string {
 	path, _, _ = strings.Cut(strings.TrimPrefix(path, "."), "[")
 	first, rest, _ := strings.Cut(path, ".")
@@ -97,7 +98,7 @@ func fieldOfEvery(path string) string {
 	return first
 }
 
-// maxFieldLength is the length of the longest name that counts as a field's.
+// maxFieldLength is the length of the longest text that counts as the name of a field.
 const maxFieldLength = 63
 
 func isName(s string) bool {

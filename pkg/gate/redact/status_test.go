@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// TestFieldOfEvery holds what a caller without get is told of the fields that were refused.
-// Upstream writes keys of maps in brackets for built-in kinds and behind a dot for custom
-// resources; a webhook writes anything.
+// TestFieldOfEvery checks how much of a refused field's path is shown to a caller that may not
+// get the object. Upstream writes keys of maps in brackets for built-in kinds and behind a dot
+// for custom resources. A webhook may write any text.
 func TestFieldOfEvery(t *testing.T) {
 	for name, tc := range map[string]struct{ path, want string }{
 		"a key of data":              {"data[secret]", "data"},
@@ -46,7 +46,8 @@ func TestFieldOfEvery(t *testing.T) {
 	}
 }
 
-// TestStatus holds that of what a webhook says only the API's own words are left.
+// TestStatus checks what remains of a webhook's error: the code, reasons and causes that the API
+// defines, and the part of a field's path that every object of the kind has.
 func TestStatus(t *testing.T) {
 	const name = "t"
 	request := Request{Name: name, Resource: gvk.GroupResource{Group: "example.com", Resource: "things"},
@@ -78,7 +79,8 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestStatusKnowsTheAPI holds that reasons and causes have all that upstream has.
+// TestStatusKnowsTheAPI checks that the sets reasons and causes have all values that upstream
+// defines.
 func TestStatusKnowsTheAPI(t *testing.T) {
 	for _, err := range []error{
 		apierrors.NewUnauthorized(""), apierrors.NewForbidden(gvk.GroupResource{}, "", ErrHidden), apierrors.NewNotFound(gvk.GroupResource{}, ""),
@@ -103,7 +105,7 @@ func TestStatusKnowsTheAPI(t *testing.T) {
 	}
 }
 
-// TestNames holds what may be shown of a field's path: names of letters and digits.
+// TestNames checks which names in a field's path may be shown: those of letters and digits.
 func TestNames(t *testing.T) {
 	for path, want := range map[string]string{"azAZ09": "azAZ09", "a{": "", "a`": "", "a@": "", "a[": "a", "a/": "", "a:": "", "metadata.azAZ09": "metadata.azAZ09"} {
 		if got := fieldOfEvery(path); got != want {

@@ -10,10 +10,10 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 )
 
-// Warnings is the warning recorder of a granular request. Upstream's warnings quote fields of
-// the whole object, including those that the caller did not send. So they are held back while
-// the object is written, until it is known whether the caller may get it. Earlier warnings are
-// about the caller's body and are recorded at once.
+// Warnings is the warning recorder of a granular request. Upstream's warnings quote fields of the
+// whole object, including fields that the caller did not send. So from Hold on, while the object
+// is written, warnings are held back until it is known whether the caller may get the object.
+// Warnings before Hold concern only the body that the caller sent, and are recorded at once.
 type Warnings struct {
 	record func(agent, text string)
 
@@ -30,7 +30,7 @@ const (
 	dropping
 )
 
-// NewWarnings returns a recorder that passes warnings to the recorder of ctx until Hold is
+// NewWarnings returns a recorder that passes all warnings to the recorder of ctx until Hold is
 // called.
 func NewWarnings(ctx context.Context) *Warnings {
 	return &Warnings{record: func(agent, text string) { warning.AddWarning(ctx, agent, text) }}

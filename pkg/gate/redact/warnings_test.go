@@ -10,8 +10,8 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 )
 
-// TestWarningsAreSettledOnce holds that what was held back is shown once, and what was
-// dropped never.
+// TestWarningsAreSettledOnce checks that held warnings are recorded once, and dropped warnings
+// never.
 func TestWarningsAreSettledOnce(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		var got []string
@@ -31,13 +31,14 @@ func TestWarningsAreSettledOnce(t *testing.T) {
 	}
 }
 
-// recorder keeps what a client would be warned of.
+// recorder is a warning recorder that keeps the warnings.
 type recorder []string
 
 func (r *recorder) AddWarning(agent, text string) { *r = append(*r, agent+": "+text) }
 
-// TestWarningsReachTheCaller holds that a warning which is let through comes to the request's
-// own recorder with its agent, and that without a granular request there is nothing to hold.
+// TestWarningsReachTheCaller checks that a warning reaches the request's own recorder together
+// with its agent, and that a nil Warnings, as in a request that is not granular, can be held and
+// settled.
 func TestWarningsReachTheCaller(t *testing.T) {
 	var got recorder
 	w := NewWarnings(warning.WithWarningRecorder(t.Context(), &got))
