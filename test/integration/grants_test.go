@@ -247,8 +247,8 @@ func (g *granter) grants(t *testing.T, granted rules, want bool) {
 	}
 }
 
-// TestAdminOfNamespaceGrantsOneField has an administrator of a namespace let somebody scale, and
-// do nothing else.
+// TestAdminOfNamespaceGrantsOneField checks that the administrator of a namespace can grant a
+// user the right to scale deployments, and nothing else.
 func TestAdminOfNamespaceGrantsOneField(t *testing.T) {
 	g := newGranter(t, on, "grants-admin", nil)
 	ctx := t.Context()
