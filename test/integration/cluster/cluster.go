@@ -32,7 +32,7 @@ const timeout = 3 * time.Minute
 
 // Cluster is a running server.
 type Cluster struct {
-	// URL is where it listens, Dir where its files are.
+	// URL is the address of the server, and Dir is the directory with its files.
 	URL, Dir string
 
 	process *exec.Cmd
@@ -41,7 +41,7 @@ type Cluster struct {
 	stop    sync.Once
 }
 
-// Root is the top directory of the project.
+// Root returns the top directory of the project.
 func Root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -59,8 +59,8 @@ func Root() (string, error) {
 	}
 }
 
-// Bin is where `make build` leaves the binaries. It fails if they are not there:
-// a test that needs them must not pass without.
+// Bin returns the directory where `make build` leaves the binaries. It fails if one is missing,
+// because a test that needs them must not pass without them.
 func Bin() (string, error) {
 	root, err := Root()
 	if err != nil {
@@ -75,8 +75,8 @@ func Bin() (string, error) {
 	return bin, nil
 }
 
-// ServerEnv names another binary to run instead of bin/kube-granular, such as one
-// with the race detector.
+// ServerEnv is the environment variable that names another binary to run instead of
+// bin/kube-granular, such as one with the race detector.
 const ServerEnv = "KUBE_GRANULAR_SERVER"
 
 // Start runs `kube-granular up` with further flags and waits until it is ready.
@@ -147,12 +147,12 @@ func (c *Cluster) end() error {
 	return errors.Join(err, os.RemoveAll(c.Dir))
 }
 
-// Kubeconfig is the file of a user: admin, supersafe, editor or viewer.
+// Kubeconfig returns the path of the kubeconfig of a user: admin, supersafe, editor or viewer.
 func (c *Cluster) Kubeconfig(user string) string {
 	return filepath.Join(c.Dir, user+".kubeconfig")
 }
 
-// Config is the client configuration of a user, without client-side throttling.
+// Config returns the client configuration of a user, without client-side throttling.
 func (c *Cluster) Config(user string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig(user))
 	if err != nil {
@@ -162,7 +162,7 @@ func (c *Cluster) Config(user string) (*rest.Config, error) {
 	return config, nil
 }
 
-// serverLog is the end of the server's log, for a message.
+// serverLog returns the last lines of the server's log, for an error message.
 func (c *Cluster) serverLog() string {
 	data, err := os.ReadFile(filepath.Join(c.Dir, "kube-apiserver.log"))
 	if err != nil {
@@ -172,7 +172,8 @@ func (c *Cluster) serverLog() string {
 	return strings.Join(lines[max(0, len(lines)-20):], "\n")
 }
 
-// readyWriter keeps what the process prints and finds the line that says it is ready.
+// readyWriter keeps the output of the process and finds the line that says that the server is
+// ready.
 type readyWriter struct {
 	ready chan string
 
