@@ -31,7 +31,7 @@ import (
 	"kube-granular.dev/pkg/expression"
 )
 
-var update = flag.Bool("update", false, "rewrite what the scenarios expect instead of holding the library to it")
+var update = flag.Bool("update", false, "rewrite what the scenarios expect, instead of checking the library against it")
 
 // init lets the models of custom resources complete their permissions from the definitions, as
 // the server does.

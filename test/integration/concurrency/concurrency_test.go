@@ -32,7 +32,7 @@ import (
 var (
 	parallel = flag.Int("writers", 200, "how many clients write at once")
 	each     = flag.Int("requests", 15, "how many requests each of them makes")
-	seed     = flag.Uint64("seed", 1, "what the random choices of the clients begin with")
+	seed     = flag.Uint64("seed", 1, "the seed of the random choices of the clients")
 )
 
 // TestConcurrency lets many clients write to the same objects while a role and a schema change,

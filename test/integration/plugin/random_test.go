@@ -39,7 +39,7 @@ import (
 
 var (
 	howMany = flag.Int("changes", 30, "how many random changes to try")
-	seed    = flag.Uint64("seed", 1, "where the random changes begin")
+	seed    = flag.Uint64("seed", 1, "the seed of the random changes")
 )
 
 // TestRandomChanges makes random changes of objects of random kinds. The role that the plugin

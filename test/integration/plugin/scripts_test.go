@@ -26,8 +26,8 @@ func TestPluginRole(t *testing.T) {
 	harness.RunScripts(t, on, "role.txtar")
 }
 
-// TestPluginWhoCan checks whom who-can lists as holders of a verb, and whom as lacking only a
-// part.
+// TestPluginWhoCan checks which subjects who-can lists as holders of a verb, and which as
+// subjects that lack just one thing, such as the verb granular.
 func TestPluginWhoCan(t *testing.T) {
 	harness.RunScripts(t, on, "who_can.txtar")
 }
@@ -56,7 +56,8 @@ func TestPluginMatrixScript(t *testing.T) {
 	harness.RunScripts(t, on, "matrix.txtar")
 }
 
-// TestPluginLint checks that the server's behaviour agrees with the mistakes that lint finds.
+// TestPluginLint checks that the server rejects the objects in which lint finds errors, and
+// accepts those in which it finds none.
 func TestPluginLint(t *testing.T) {
 	harness.RunScripts(t, on, "lint.txtar")
 }

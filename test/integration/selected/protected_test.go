@@ -11,8 +11,8 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// TestProtected holds that a selection leaves no more protected labels to its sender than he
-// has without it, and those of the selected role alone.
+// TestProtected checks protected labels under a selection: a caller may set a label only if it
+// selects the role of the label, and only if a binding of that role names the caller.
 //
 // Attack: selecting the role that may set a protected label, while holding its rules without a binding to it
 // Answer: 403, the label is protected
