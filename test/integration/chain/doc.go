@@ -8,7 +8,8 @@
 // All tests share one server. Each test writes its own configuration, waits until the server
 // has loaded it, and restores the chain of Node and RBAC at the end. The webhooks are those of
 // cmd/example-webhook. They run in this process and record what they are asked.
-// The invariant: what a webhook denies for the verb of a request is refused, whatever the
-// caller holds of single fields, and for each refusal a twin whom nothing denies is let
-// through.
+//
+// The invariant: if a webhook denies the verb of a request, the request is refused, whatever
+// granular verbs the caller holds. For each refusal there is a twin, a caller that no webhook
+// denies and that is allowed.
 package chain
