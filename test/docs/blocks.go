@@ -22,7 +22,8 @@ type step struct {
 
 var fence = regexp.MustCompile("^```(\\S*)(?: title=(\\S+))?$")
 
-// parse finds the steps of a document.
+// parse returns the steps of a Markdown document: its blocks with a file title, and its console
+// blocks.
 func parse(document string) ([]step, error) {
 	var steps []step
 	lines := strings.Split(document, "\n")
@@ -99,7 +100,8 @@ func matches(got, want []string) bool {
 	return len(got) == 0
 }
 
-// output splits what a command printed into lines.
+// output splits the output of a command into lines, without trailing spaces and without empty
+// lines at the end.
 func output(text string) []string {
 	text = strings.TrimRight(text, "\n")
 	if text == "" {

@@ -19,8 +19,8 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// longestVerb is the length of the longest verb: the general one, a colon, a permission with
-// its domain, and a parameter in parentheses.
+// longestVerb is the length of the longest verb that is possible: "granular", a colon, a
+// domain, a permission name, and a parameter in parentheses.
 const longestVerb = len(permission.General) + 1 +
 	permission.MaxDomainLength + 1 + permission.MaxNameLength +
 	1 + permission.MaxParameterLength + 1

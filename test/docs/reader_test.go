@@ -78,16 +78,18 @@ func (r *reader) do(s step) error {
 	return nil
 }
 
-// running returns the names of the processes that commands left running.
+// running returns the names of the processes that the commands of the document have left
+// running.
 func (r *reader) running() []string {
 	var names []string
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range stats {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			continue // It has ended.
+			continue // the process has ended
 		}
-		// PID (NAME) STATE PARENT GROUP ..., where the name may hold anything.
+		// The file has the form PID (NAME) STATE PARENT GROUP ..., and NAME may contain any
+		// characters.
 		begin, end := strings.IndexByte(string(text), '('), strings.LastIndexByte(string(text), ')')
 		fields := strings.Fields(string(text[end+1:]))
 		if group, err := strconv.Atoi(fields[2]); err == nil && fields[0] != "Z" && slices.Contains(r.groups, group) {

@@ -125,8 +125,9 @@ type conversionAttack struct {
 	says string
 }
 
-// TestAttackConversion tries to change the excluded field of a stored object by writing, in
-// some version, what a conversion webhook puts in its place.
+// TestAttackConversion tries to change the excluded field of a stored object without its
+// permission. It writes another field in another version, and a conversion webhook moves that
+// value to the excluded field.
 //
 // Attack: an excluded field through a version in which a conversion webhook stores it in an annotation, a label,
 // an included field, a map, the status, or the place of another field
@@ -262,7 +263,7 @@ func TestConversionFails(t *testing.T) {
 	s := onStage(t)
 	safe := installSafes(t, s, "failing", func(object map[string]any, to string) {
 		if harness.ValueAt(object, "spec", "note") == "fail" {
-			harness.SetAt(object, "hunter2", "kind") // the server refuses another kind and quotes it
+			harness.SetAt(object, "hunter2", "kind") // the server refuses the changed kind and quotes it
 		}
 		exchange(object, to, v1Lock, marked)
 	})

@@ -176,7 +176,7 @@ func TestAttackNodes(t *testing.T) {
 			body: `{"metadata":{"labels":{"by":"rbac"}}}`, status: 200},
 		{name: "a node without a name", user: "system:node:", groups: n1, path: nodes + "n2",
 			body: `{"metadata":{"labels":{"a":"b"}}}`, status: 403, says: "cannot patch resource"},
-		// ABAC.
+		// Users with rights by ABAC policies.
 		{name: "a line without verbs holds what is excluded", user: "abac-all", path: vault,
 			body: `{"spec":{"seal":"b"}}`, status: 200},
 		{name: "and so does one of the resource", user: "abac-one", path: vault, body: `{"spec":{"seal":"c"}}`,

@@ -27,7 +27,7 @@ func TestLastFinalizer(t *testing.T) {
 	for kind, manifest := range kinds {
 		for _, way := range []string{"json", "merge", "jsonpatch", "strategic"} {
 			if way == "strategic" && kind == "custom resource" {
-				continue // there are no strategic patches of custom resources
+				continue // custom resources have no strategic patches
 			}
 			t.Run(kind+" "+way, func(t *testing.T) {
 				path, _ := s.CreateObject(t, manifest)

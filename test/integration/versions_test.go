@@ -176,7 +176,7 @@ func TestConversionWebhook(t *testing.T) {
 				return s.Send(t, user, http.MethodPut, path, harness.ContentTypes["json"],
 					corpus.Overlay(now, corpus.Object{"metadata": map[string]any{"annotations": map[string]any{"a.example.com/x": version}}}))
 			})
-			s.Callers.AddCaller("resizer-"+version, "granular", "granular:metadata", "granular:status") // by convention spec has specification
+			s.Callers.AddCaller("resizer-"+version, "granular", "granular:metadata", "granular:status") // without granular:specification
 			a := s.Send(t, "resizer-"+version, http.MethodPatch, path, harness.ContentTypes["merge"], `{"spec":{"`+field+`":5}}`)
 			if a.Code != http.StatusForbidden || !strings.Contains(a.Message(), "cannot change .spec."+field+" ") {
 				t.Errorf("got %s", a)

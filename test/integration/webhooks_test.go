@@ -70,7 +70,7 @@ func holdsUnderMutation(t *testing.T, s *harness.Server, prefix string, prepare 
 				{"json", ""},
 			} {
 				if tc.way == "strategic" && kind == "custom resource" {
-					continue // there are no strategic patches of custom resources
+					continue // custom resources have no strategic patches
 				}
 				value := fmt.Sprintf("v%d", i)
 				query, method, body := "", http.MethodPatch, any(strings.ReplaceAll(tc.body, "VALUE", value))

@@ -170,7 +170,7 @@ func TestOnePatchOneFile(t *testing.T) {
 				}
 			}
 			for _, line := range one.added() {
-				if text := strings.TrimSpace(line); len(text) > 1 { // a bracket is anybody's
+				if text := strings.TrimSpace(line); len(text) > 1 { // every patch may add a bracket
 					added[file][line] = p.folder + "/" + p.name
 				}
 			}

@@ -17,7 +17,7 @@ func ancestors(t *testing.T, place schema.NodePath) []string {
 	t.Helper()
 	v := load(t)
 	for len(place) > 1 && place.Node().Field == "" {
-		place = place[:len(place)-1] // an element belongs to its list
+		place = place[:len(place)-1] // replace an element by its list
 	}
 	var out []string
 	for _, up := range slices.Backward(place[:len(place)-1]) {

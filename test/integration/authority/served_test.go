@@ -184,8 +184,8 @@ func TestControllersRead(t *testing.T) {
 	})
 }
 
-// TestCBOR holds that with upstream's gate of CBOR the kinds are read, written, applied and
-// watched in it, and stored as ever.
+// TestCBOR checks that, with upstream's gate for CBOR on, attributes can be read, written,
+// applied and listed in CBOR, and that etcd still stores them as JSON.
 func TestCBOR(t *testing.T) {
 	endpoint, client := storage(t)
 	c, _ := start(t, "--etcd-servers", endpoint, "--feature-gates", gateOn+",CBORServingAndStorage=true")

@@ -112,7 +112,7 @@ faults: [{users: [trips-together], delay: 300ms}]
 // busy
 // Answer: at most 64 permission verbs a request
 func TestVaryingKeys(t *testing.T) {
-	const entries = 8192 // of upstream's cache
+	const entries = 8192 // the size of upstream's cache of answers
 	asked := &asking{}
 	h := newHook(t, asked, "varying", `allow: [{users: [trips-varying], verbs: [granular, "granular:label(k*"]}, {users: [trips-bystander], verbs: [get]}]`)
 	use(t, h.in(settings{cached: true, match: []string{aboutObjects, "request.user.startsWith('trips-')"}}), node, rbac)

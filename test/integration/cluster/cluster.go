@@ -1,12 +1,12 @@
 // Copyright The kube-granular Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster runs the real server for tests: bin/kube-granular up, as a user
-// starts it, with etcd in the same process, on a free port of the loopback
-// interface and in a directory that is removed in the end.
+// Package cluster runs the real server for tests: `bin/kube-granular up`, as users start it,
+// with etcd in the same process. The server listens on a free port of the loopback interface,
+// and its files are in a temporary directory.
 //
-// The invariant: whatever Start started is stopped by Stop, and Stop says so if
-// the server did not end cleanly.
+// The invariant: Stop stops everything that Start started, and returns an error if the server
+// did not end cleanly.
 package cluster
 
 import (
@@ -27,10 +27,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// timeout bounds starting and stopping on a busy machine with two cores.
+// timeout is the limit for a start or a stop. It is long enough for a busy machine with two
+// cores.
 const timeout = 3 * time.Minute
 
-// Cluster is a running server.
+// Cluster is a running server with its etcd.
 type Cluster struct {
 	// URL is the address of the server, and Dir is the directory with its files.
 	URL, Dir string

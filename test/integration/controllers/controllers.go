@@ -26,7 +26,7 @@ import (
 // workers is the number of objects that a controller works on at a time.
 const workers = 2
 
-// runner is a controller that is ready to run.
+// runner is a controller that was made but does not run yet.
 type runner interface {
 	Run(ctx context.Context, workers int)
 }

@@ -81,7 +81,7 @@ func granularAt(t *testing.T, kubeconfig, stdin string, args ...string) (out, er
 func environment(kubeconfig, home string) []string {
 	bin, err := cluster.Bin()
 	if err != nil {
-		panic(err) // run has asked before
+		panic(err) // TestMain has checked this already
 	}
 	return append(os.Environ(), "KUBECONFIG="+kubeconfig, "HOME="+home, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 }

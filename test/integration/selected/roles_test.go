@@ -47,7 +47,7 @@ func TestRoles(t *testing.T) {
 		{clusterRole("view"), "/api/v1/namespaces/shop/secrets?watch=1", 403},
 		{clusterRole("admin"), "/api/v1/namespaces/shop/secrets", 200},
 		{clusterRole("admin"), "/api/v1/namespaces/default/pods", 403},
-		{clusterRole("edit"), "/api/v1/namespaces/shop/secrets", 200}, // covered by admin
+		{clusterRole("edit"), "/api/v1/namespaces/shop/secrets", 200}, // allowed: jane's role admin includes its rules
 		{clusterRole("edit"), "/api/v1/namespaces/default/pods", 403},
 		{clusterRole("cluster-admin"), "/api/v1/namespaces/shop/pods", 403},
 		{clusterRole("none"), "/api/v1/namespaces/shop/pods", 403},

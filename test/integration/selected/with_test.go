@@ -195,7 +195,7 @@ func viaProxy(t *testing.T, b *between) {
 		if err := cmd.Process.Kill(); err != nil {
 			t.Error(err)
 		}
-		_ = cmd.Wait() // killed
+		_ = cmd.Wait() // the error says only that it was killed
 	}()
 	first, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {

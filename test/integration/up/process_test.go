@@ -29,7 +29,7 @@ const (
 
 var readyLine = regexp.MustCompile(`^ready: (https://127\.0\.0\.1:([0-9]+))$`)
 
-// binary returns the path of a program in bin/.
+// binary returns the path of a program in bin/, and fails the test if the program is missing.
 func binary(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("..", "..", "..", "bin", name))
@@ -51,7 +51,7 @@ type process struct {
 	dir    string
 
 	stdout []string // up to and including the line "ready:"
-	rest   *output  // what follows on standard output
+	rest   *output  // standard output after that line
 	url    string
 	port   string
 }

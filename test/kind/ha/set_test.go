@@ -29,7 +29,7 @@ type set struct {
 	direct []*kubernetes.Clientset // of each node's server, in the order of nodes
 }
 
-// open connects to the cluster, or skips the test.
+// open connects to the cluster, or skips the test if there is none.
 func open(t *testing.T) *set {
 	t.Helper()
 	name := os.Getenv("KUBE_GRANULAR_KIND_HA")
