@@ -30,7 +30,8 @@ func TestManagedFieldsPruned(t *testing.T) {
 }
 
 // TestAnswersShowNothing checks that a granular caller without get sees only the identity of
-// the object, in whatever format it asks for the answer. The warnings show nothing more either.
+// the object, in whatever format it asks for the answer. The caller gets no warnings either,
+// because they could quote fields.
 //
 // Attack: the answer as Table, PartialObjectMetadata, YAML, protobuf, pretty, dry
 // Answer: only the identity

@@ -40,8 +40,8 @@ func on1(r rbacv1.PolicyRule, names ...string) rbacv1.PolicyRule {
 
 type rules = []rbacv1.PolicyRule
 
-// grants lists what a granter with certain rules tries to grant. Without any one of the verbs
-// in without, an allowed grant must be refused.
+// grants lists the rules that a granter holds and the rules that it tries to grant. If the
+// granter lacks any one of the verbs in the field without, the grant must be refused.
 var grants = []struct {
 	name           string
 	holds, granted rules

@@ -18,7 +18,7 @@ import (
 )
 
 // TestServed checks that discovery and both versions of OpenAPI show the group, that its
-// APIService is available, and that /readyz waits until the server has read the attributes.
+// APIService is available, and that /readyz has a check of the group.
 func TestServed(t *testing.T) {
 	_, theirs := clients(t, on)
 	list, err := theirs.Discovery().ServerResourcesForGroupVersion("authority.kube-granular.dev/v1alpha1")

@@ -90,8 +90,8 @@ func TestFailures(t *testing.T) {
 				} {
 					answers := map[string]int{"holds": tc.holds[policy], "lacks": tc.lacks[policy]}
 					if tc.verb == "patch" {
-						// For a user that holds patch, the next authorizer of the chain allows
-						// it.
+						// If the failure counts as no opinion, the next authorizer of the chain
+						// allows a user that holds patch.
 						answers["patches"] = map[string]int{"Deny": 500, "NoOpinion": 200}[policy]
 					}
 					for who, want := range answers {

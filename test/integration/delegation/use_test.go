@@ -12,8 +12,8 @@ import (
 	"kube-granular.dev/api/selection"
 )
 
-// TestUse checks that a delegation gives its delegates exactly its rules in its scope. While
-// they select it, even their own rights do not count.
+// TestUse checks that a delegation gives its delegates exactly its rules in its scope. While a
+// delegate selects a delegation, the delegate's own rights do not count.
 //
 // Attack: somebody else selects a delegation, or its delegate asks for more than it allows
 // Answer: 403

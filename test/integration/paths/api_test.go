@@ -99,8 +99,7 @@ func (s *server) discovered(t *testing.T) []path {
 	return out
 }
 
-// published returns the paths in the OpenAPI document, in the format of path.String without a
-// kind.
+// published returns the paths in the OpenAPI document, in the format of path.String.
 func (s *server) published(t *testing.T) []string {
 	t.Helper()
 	var doc struct {

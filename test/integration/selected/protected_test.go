@@ -11,8 +11,9 @@ import (
 	"kube-granular.dev/test/integration/cluster"
 )
 
-// TestProtected checks protected labels under a selection: a caller may set a label only if it
-// selects the role of the label, and only if a binding of that role names the caller.
+// TestProtected checks protected labels under a selection: a caller that selects a role may set
+// a protected label only if the selected role is the role of the label, and a binding of that
+// role names the caller. Without a selection, the binding suffices.
 //
 // Attack: selecting the role that may set a protected label, while holding its rules without a binding to it
 // Answer: 403, the label is protected

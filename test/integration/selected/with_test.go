@@ -96,7 +96,7 @@ func (b *between) requests() []string {
 	return out
 }
 
-// with returns a command of kubectl with, with the selected role.
+// with returns a command that runs `kubectl with` for the given role or delegation.
 func (b *between) with(t *testing.T, authority string, args ...string) *exec.Cmd {
 	t.Helper()
 	bin, err := cluster.Bin()
@@ -120,9 +120,9 @@ metadata: {name: web}
 spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: i}]}}}
 `
 
-// TestKubectlWith checks that kubectl with sends the selection in each request of each command,
-// that the server then decides by the selected role, and that kubectl with ROLE proxy selects
-// for everybody who uses the proxy.
+// TestKubectlWith checks that `kubectl with` sends the selection in each request of each
+// command, that the server then decides by the selected role, and that `kubectl with ROLE
+// proxy` selects for everybody who uses the proxy.
 func TestKubectlWith(t *testing.T) {
 	policy(t, on, "plugin", "root")
 	apply(t, on, "/api/v1/namespaces/plugin/serviceaccounts", `{"metadata":{"name":"default"}}`)
@@ -180,7 +180,8 @@ func TestKubectlWith(t *testing.T) {
 	viaProxy(t, b)
 }
 
-// viaProxy checks that a proxy that kubectl with has started selects the role for all requests.
+// viaProxy checks that `kubectl with ROLE proxy` selects the role for all requests through the
+// proxy.
 func viaProxy(t *testing.T, b *between) {
 	t.Helper()
 	cmd := b.with(t, "clusterrole/view", "proxy", "--port=0")
@@ -224,7 +225,8 @@ func viaProxy(t *testing.T, b *between) {
 	}
 }
 
-// kubectlWithout checks that kubectl with sends only GET /version to a server without the gate.
+// kubectlWithout checks that `kubectl with` sends only GET /version to a server without the
+// gate.
 func kubectlWithout(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	b := stand(t, c, master)

@@ -303,7 +303,8 @@ func TestStopWhileStarting(t *testing.T) {
 			}
 		}
 	}
-	// A script must be able to tell this exit from that of a cluster that had been ready.
+	// The exit code differs from that of a cluster that was ready, so that scripts can tell
+	// them apart.
 	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 130 {
 		t.Errorf("%v, want exit code 130, as for a start that a signal ended\n%s", err, strings.Join(said, "\n"))
 	}
