@@ -81,7 +81,7 @@ func edge(t *testing.T, s *harness.Server) string {
 	}
 	low, high := 0, 1<<20
 	if !kept(low) || kept(high-100) {
-		t.Fatal("the edge is somewhere else")
+		t.Fatal("the size limit is outside of the sizes that the test tries")
 	}
 	for high-low > 40 {
 		if middle := (low + high) / 2; kept(middle) {
@@ -91,7 +91,7 @@ func edge(t *testing.T, s *harness.Server) string {
 		}
 	}
 	if !kept(low) {
-		t.Fatal("the edge moves")
+		t.Fatal("an object of the same size has lost its managed fields at the second try")
 	}
 	return path
 }

@@ -250,7 +250,7 @@ func TestLists(t *testing.T) {
 	defer w.Stop()
 	for i := range 3 {
 		if event := next(w); event.Type != "ADDED" || event.Object.(*v1alpha1.ProtectedAttribute).Name != fmt.Sprintf("a%d", 2*i+1) {
-			t.Errorf("the watch tells of %+v", event)
+			t.Errorf("the watch reports %+v", event)
 		}
 	}
 	if err := attributes.DeleteCollection(t.Context(), metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}, metav1.ListOptions{}); err != nil {
@@ -264,7 +264,7 @@ func TestLists(t *testing.T) {
 	}
 	for range 3 {
 		if event := next(w); event.Type != "DELETED" {
-			t.Errorf("the watch tells of %+v", event)
+			t.Errorf("the watch reports %+v", event)
 		}
 	}
 }

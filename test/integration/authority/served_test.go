@@ -176,7 +176,7 @@ func TestControllersRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if event := next(w); event.Type != "DELETED" {
-		t.Errorf("the watch tells of %v", event)
+		t.Errorf("the watch reports %v", event)
 	}
 	harness.Until(t, "nothing is left", func() bool {
 		list, err := objects.List(t.Context(), metav1.ListOptions{})

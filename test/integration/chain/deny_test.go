@@ -123,7 +123,7 @@ func TestDenyOfCreate(t *testing.T) {
 					at := slices.Index(got, "no create")
 					granular := func(verb string) bool { return strings.Contains(verb, "granular") }
 					if at < 0 || slices.Contains(got, "all create") || slices.ContainsFunc(got[max(at, 0):], granular) {
-						t.Errorf("asked %q, wanted nothing granular after no create", got)
+						t.Errorf("asked %q, wanted no granular verb after \"no create\"", got)
 					}
 					expect(t, send(t, harness.Admin, http.MethodGet, path, "", ""), 404, "")
 					asked.forget()

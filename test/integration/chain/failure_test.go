@@ -108,7 +108,7 @@ func TestFailures(t *testing.T) {
 								t.Errorf("the label was stored: %t, the answer was %s", stored, a)
 							}
 							if tc.verb != "patch" && strings.Contains(a.Message(), "127.0.0.1") {
-								t.Errorf("the caller is told where the webhook is: %s", a)
+								t.Errorf("the answer shows the address of the webhook: %s", a)
 							}
 						})
 					}

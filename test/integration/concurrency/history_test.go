@@ -160,6 +160,6 @@ func await(t *testing.T, done <-chan struct{}) {
 	select {
 	case <-done:
 	case <-time.After(time.Minute):
-		t.Error("the end of what was written never came")
+		t.Error("the watch did not report the last object within a minute")
 	}
 }

@@ -244,7 +244,7 @@ func everywhere(t *testing.T, user, rules string) {
 			t.Errorf("%s, %v", got, err)
 		}
 		if err := review.until(context.Background(), false, user, "kube-public", verb, resource); err != nil {
-			t.Errorf("%s keeps %s of %v: %v", user, verb, resource, err)
+			t.Errorf("the authorizer still allows %s the verb %s on %v: %v", user, verb, resource, err)
 		}
 	})
 }
@@ -253,7 +253,7 @@ func everywhere(t *testing.T, user, rules string) {
 func (r request) reviewed(t *testing.T, user, namespace, verb string, resource [2]string) {
 	t.Helper()
 	if err := r.until(t.Context(), true, user, namespace, verb, resource); err != nil {
-		t.Fatalf("%s of %v never reached %s: %v", verb, resource, user, err)
+		t.Fatalf("the authorizer did not learn the grant of %s on %v to %s: %v", verb, resource, user, err)
 	}
 }
 

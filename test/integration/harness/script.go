@@ -87,7 +87,7 @@ func runKubectlAs(c *cluster.Cluster) func(*testscript.TestScript, bool, []strin
 		}
 		err := ts.Exec("kubectl", append([]string{"--kubeconfig", c.Kubeconfig(args[0]), "-n", ts.Getenv("NS")}, args[1:]...)...)
 		if neg && err == nil {
-			ts.Fatalf("as %s: kubectl succeeded, it was to be refused", strings.Join(args, " "))
+			ts.Fatalf("as %s: kubectl succeeded, want it refused", strings.Join(args, " "))
 		}
 		if !neg && err != nil {
 			ts.Fatalf("as %s: %v", strings.Join(args, " "), err)
@@ -133,7 +133,7 @@ func unchanged(c *cluster.Cluster) func(*testscript.TestScript, bool, []string) 
 		}
 		same := resourceVersion(c, ts, args[0]) == ts.Getenv(snapshotKey(args[0]))
 		if same == neg {
-			ts.Fatalf("%s: unchanged is %t", args[0], same)
+			ts.Fatalf("%s: unchanged since its snapshot: %t", args[0], same)
 		}
 	}
 }

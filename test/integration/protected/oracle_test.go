@@ -241,6 +241,6 @@ func TestOracleOnTheServer(t *testing.T) {
 	}
 	t.Logf("%d of %d cases are refused", refused, cases)
 	if refused < cases/20 || refused > cases/2 {
-		t.Errorf("%d of %d cases are refused: that tests one side alone", refused, cases)
+		t.Errorf("%d of %d cases are refused, which is too one-sided for a test", refused, cases)
 	}
 }
