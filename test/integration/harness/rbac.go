@@ -108,7 +108,7 @@ func Allow(t *testing.T, client kubernetes.Interface, user string, rules ...rbac
 				continue // the result depends on the name, so wait for other rules only
 			}
 			if err := waitForGrant(ctx, client, "", user, verb, resource); err != nil {
-				t.Fatalf("%s of %s never reached %s: %v", verb, resource, user, err)
+				t.Fatalf("the authorizer did not learn the grant of %s on %s to %s: %v", verb, resource, user, err)
 			}
 		}
 	}
